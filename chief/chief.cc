@@ -82,8 +82,11 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
       self_(self),
       beginning_(beginning),
       evaluator_in_cluster_(cluster.has_evaluator()),
-      has_evaluator_(cluster.has_evaluator() && job_.data.has_test_set() &&
-                     !job_.checkpoint.directory.empty()),
+      // A user's evaluator has a test set of its own.
+      has_evaluator_(
+          cluster.has_evaluator() &&
+          (job_.data.has_test_set() || job_.model.kind == kExternalModel) &&
+          !job_.checkpoint.directory.empty()),
       clock_(clock),
       members_(MembersOf(cluster), job_.lease,
                kMissedHeartbeats * job_.heartbeat_interval),

@@ -18,7 +18,7 @@ LOCKSTEP_TEST_PACKAGES=(
   podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
   python3-jsonschema python3-yaml lintian faketime
   python3-grpcio python3-protobuf python3-numpy  # a worker in Python
-  python3-torch  # the Python package
+  python3-torch mypy  # the Python package
 )
 
 # Says what goes on, apart from what the tools print.

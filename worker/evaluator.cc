@@ -112,7 +112,7 @@ absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader, store.Open(step));
   LOCKSTEP_ASSIGN_OR_RETURN(const TableScore score, scorer_->Score(reader));
   LOCKSTEP_RETURN_IF_ERROR(chief_.ReportEvaluation(
-      step, score.loss, score.accuracy, score.examples, score.auc));
+      step, {score.loss, score.accuracy, score.examples, score.auc}));
   spdlog::info("step {}: accuracy {:.4f}, loss {:.4f}{}", step, score.accuracy,
                score.loss,
                score.auc.has_value() ? absl::StrFormat(", AUC %.4f", *score.auc)

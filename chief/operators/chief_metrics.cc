@@ -35,6 +35,8 @@ void AddJob(const StatusTable::View& job, std::vector<Metric>& metrics) {
   gauge("lockstep_waits", "Parties that have waited for others for a while.",
         static_cast<double>(job.waits.size()));
   if (!job.evaluation.has_value()) return;
+  // Figures of a user's evaluator are in the status alone.
+  if (!job.evaluation->figures.empty()) return;
   gauge("lockstep_evaluation_step", "Of the newest checkpoint with a score.",
         static_cast<double>(job.evaluation->step));
   gauge("lockstep_evaluation_accuracy", "Of that checkpoint, 0 to 1.",

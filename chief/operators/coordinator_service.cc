@@ -13,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/job/codec/job_config_codec.h"
+#include "common/plan/figure.h"
 #include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/status.h"
 #include "common/text/plain_text.h"
@@ -79,6 +80,23 @@ absl::Status PutValues(GivenValues* values, const Sender& sender,
   return values->Write(sender.task.index,
                        static_cast<size_t>(request.variable()),
                        request.offset(), request.payload());
+}
+
+void LogScore(const StatusTable::Evaluation& evaluation, int64_t examples) {
+  if (!evaluation.figures.empty()) {
+    std::string text;
+    for (const NamedFigure& figure : evaluation.figures) {
+      absl::StrAppendFormat(&text, "%s%s %.6g", text.empty() ? "" : ", ",
+                            figure.name, figure.value);
+    }
+    spdlog::info("step {}: {}", evaluation.step, text);
+    return;
+  }
+  spdlog::info("step {}: test accuracy {:.4f}, loss {:.4f}, {} examples{}",
+               evaluation.step, evaluation.accuracy, evaluation.loss, examples,
+               evaluation.auc.has_value()
+                   ? absl::StrFormat(", AUC %.4f", *evaluation.auc)
+                   : std::string());
 }
 
 }  // namespace
@@ -337,12 +355,9 @@ absl::Status CoordinatorService::HandleReportEvaluation(
     return absl::InvalidArgumentError(
         absl::StrCat("auc is ", *evaluation.auc, "; it must be in [0, 1]"));
   }
-  spdlog::info("step {}: test accuracy {:.4f}, loss {:.4f}, {} examples{}",
-               request.global_step(), accuracy, request.loss(),
-               request.examples(),
-               evaluation.auc.has_value()
-                   ? absl::StrFormat(", AUC %.4f", *evaluation.auc)
-                   : std::string());
+  evaluation.figures = FromProto(request.figures());
+  LOCKSTEP_RETURN_IF_ERROR(CheckFigures(evaluation.figures));
+  LogScore(evaluation, request.examples());
   status_table_.Evaluated(evaluation);
   return absl::OkStatus();
 }

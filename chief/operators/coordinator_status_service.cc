@@ -108,6 +108,7 @@ void CoordinatorService::HandleGetStatus(
     if (view.evaluation->auc.has_value()) {
       evaluation.set_auc(*view.evaluation->auc);
     }
+    *evaluation.mutable_figures() = ToProto(view.evaluation->figures);
   }
   *response.mutable_losses() = LossesToProto(view.losses);
   response.set_checkpoint_trouble(view.checkpoint_trouble);

@@ -22,7 +22,8 @@ std::string ToString(const VariableSpec& variable) {
   return absl::StrCat(variable.name, ShapeString(variable.shape), " ",
                       std::string(DTypeName(variable.dtype)), ", initializer ",
                       static_cast<int>(initializer.kind), " (", initializer.a,
-                      ", ", initializer.b, ")");
+                      ", ", initializer.b, ")",
+                      variable.buffer ? ", a buffer" : "");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 #include "common/plan/example_shape.h"
+#include "common/plan/figure.h"
 #include "common/plan/plan.h"
 #include "common/plan/run_settings.h"
 
@@ -41,6 +42,8 @@ class StatusTable {
     double loss = 0;
     double accuracy = 0;
     std::optional<double> auc = {};  // of two classes
+    // A user's evaluator reports these in place of the others.
+    std::vector<NamedFigure> figures = {};
   };
   // One process that waits.
   struct Wait {

@@ -15,6 +15,7 @@ absl::StatusOr<std::vector<size_t>> Find(
     const std::vector<VariableSpec>& variables) {
   std::vector<size_t> found;
   for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].buffer) continue;
     if (MatchesVariable(pattern, variables[i].name)) found.push_back(i);
   }
   if (!found.empty()) return found;
@@ -115,7 +116,9 @@ absl::Status ChooseAverages(const JobConfig& job,
   const MovingAverageConfig& average = job.moving_average;
   if (average.decay == 0) return absl::OkStatus();
   if (average.variables.empty()) {
-    for (VariableSettings& setting : settings) setting.averaged = true;
+    for (size_t i = 0; i < settings.size(); ++i) {
+      settings[i].averaged = !variables[i].buffer;
+    }
   }
   for (size_t i = 0; i < average.variables.size(); ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -183,7 +186,36 @@ absl::Status CheckGrowing(const JobConfig& job,
   return absl::OkStatus();
 }
 
+absl::Status ChooseForBuffers(const JobConfig& job,
+                              const std::vector<VariableSpec>& variables,
+                              std::vector<VariableSettings>& settings) {
+  const size_t optimizer = OptimizersOf(job).size();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!variables[i].buffer) continue;
+    if (optimizer >= kMaxOptimizers) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable_optimizers has ", job.variable_optimizers.size(),
+          " entries; with buffers, such as \"", variables[i].name,
+          "\", there can be ", kMaxOptimizers - 2, " at most"));
+    }
+    settings[i].optimizer = static_cast<int>(optimizer);
+    settings[i].decays = false;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+std::vector<OptimizerConfig> OptimizersOf(
+    const JobConfig& job, const std::vector<VariableSpec>& variables) {
+  std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
+  for (const VariableSpec& variable : variables) {
+    if (!variable.buffer) continue;
+    optimizers.emplace_back();
+    break;
+  }
+  return optimizers;
+}
 
 bool MatchesVariable(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
@@ -192,6 +224,7 @@ bool MatchesVariable(const std::string& pattern, const std::string& name) {
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables) {
   std::vector<VariableSettings> settings(variables.size());
+  LOCKSTEP_RETURN_IF_ERROR(ChooseForBuffers(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseOptimizers(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseDecays(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(CheckTables(job, variables, settings));

@@ -21,7 +21,7 @@ struct VariableSettings {
 
 // Returns the settings by variable. Names are matched with shell patterns: '*'
 // matches any characters including '/', '?' one character, and [ab] one of
-// those.
+// those. Buffers match no pattern.
 //
 //   kInvalidArgument  a pattern that matches no variable, or two of a kind that
 //                     match the same one; a growing table in compatible mode,
@@ -29,6 +29,12 @@ struct VariableSettings {
 //                     table with weight decay or dampening. Names the field,
 //                     pattern and variable
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
+    const JobConfig& job, const std::vector<VariableSpec>& variables);
+
+// Returns the optimizers that VariableSettings::optimizer counts: the job's,
+// and behind them that of buffers, if there are any: gradient descent at
+// rate 1.
+std::vector<OptimizerConfig> OptimizersOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 
 // True if a pattern, as in SettingsOf(), matches a variable's name.

@@ -257,16 +257,15 @@ absl::StatusOr<std::optional<ExampleShape>> ChiefClient::WaitForExamples() {
   return examples;
 }
 
-absl::Status ChiefClient::ReportEvaluation(int64_t step, double loss,
-                                           double accuracy, int64_t examples,
-                                           std::optional<double> auc) {
+absl::Status ChiefClient::ReportEvaluation(int64_t step, const Score& score) {
   v1::ReportEvaluationRequest request;
   *request.mutable_identity() = Identity();
   request.set_global_step(step);
-  request.set_loss(loss);
-  request.set_accuracy(accuracy);
-  request.set_examples(examples);
-  if (auc.has_value()) request.set_auc(*auc);
+  request.set_loss(score.loss);
+  request.set_accuracy(score.accuracy);
+  request.set_examples(score.examples);
+  if (score.auc.has_value()) request.set_auc(*score.auc);
+  *request.mutable_figures() = ToProto(score.figures);
   return CallUntilAnswered([&] {
     v1::ReportEvaluationResponse response;
     return calls_->Call(&Stub::ReportEvaluation, request, response);

@@ -20,6 +20,7 @@
 #include "common/job/job_config.h"
 #include "common/membership/membership.h"
 #include "common/plan/example_shape.h"
+#include "common/plan/figure.h"
 #include "common/plan/leave_cause.h"
 #include "common/plan/plan.h"
 #include "common/plan/progress.h"
@@ -71,6 +72,16 @@ class ChiefClient {
     JobConfig job;
     int num_workers = 0;
     int data_shard = 0;  // of a worker, below num_workers
+  };
+
+  // An evaluator's score of a checkpoint.
+  struct Score {
+    double loss = 0;
+    double accuracy = 0;
+    int64_t examples = 0;
+    std::optional<double> auc = {};
+    // Named by a user's evaluator, in place of the others.
+    std::vector<NamedFigure> figures = {};
   };
 
   explicit ChiefClient(Options options);
@@ -125,9 +136,7 @@ class ChiefClient {
   //   kInvalidArgument  examples that cannot be
   absl::StatusOr<std::optional<ExampleShape>> WaitForExamples();
 
-  absl::Status ReportEvaluation(int64_t step, double loss, double accuracy,
-                                int64_t examples,
-                                std::optional<double> auc = std::nullopt);
+  absl::Status ReportEvaluation(int64_t step, const Score& score);
 
   // Asks the chief to stop the job with a checkpoint, because this process must
   // end and the job cannot do without it.

@@ -10,12 +10,12 @@ namespace lockstep {
 namespace {
 
 std::string Describe(const VariableSpec& variable) {
-  return absl::StrCat("\"", variable.name, "\" ",
-                      std::string(DTypeName(variable.dtype)), " ",
-                      ShapeString(variable.shape), ", initializer ",
-                      static_cast<int>(variable.initializer.kind), "(",
-                      variable.initializer.a, ", ", variable.initializer.b,
-                      "), row_cut ", static_cast<int>(variable.row_cut));
+  return absl::StrCat(
+      "\"", variable.name, "\" ", std::string(DTypeName(variable.dtype)), " ",
+      ShapeString(variable.shape), ", initializer ",
+      static_cast<int>(variable.initializer.kind), "(", variable.initializer.a,
+      ", ", variable.initializer.b, "), row_cut ",
+      static_cast<int>(variable.row_cut), variable.buffer ? ", a buffer" : "");
 }
 
 absl::Status OfAnotherModel(absl::string_view difference) {

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
+#include "common/plan/figure.h"
 
 namespace lockstep {
 
@@ -30,6 +32,7 @@ struct Progress {
   std::string trouble;
   // Evaluator: it can never score; `trouble` says why.
   bool cannot_score = false;
+  std::vector<NamedFigure> figures = {};  // of the user's program, last pass
 };
 
 }  // namespace lockstep

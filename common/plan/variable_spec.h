@@ -57,6 +57,12 @@ struct VariableSpec {
   Initializer initializer;
   RowCut row_cut = RowCut::kNone;  // if not kNone, the rank must be 1 or more
 
+  // Not trained, but changed by passes, such as the running averages of a
+  // layer: in place of a gradient workers push the value before a pass minus
+  // that after it, and a step subtracts the mean. No optimizer, clipping,
+  // constraint or moving average; never a table.
+  bool buffer = false;
+
   bool is_table() const { return row_cut != RowCut::kNone; }
   bool grows() const { return row_cut == RowCut::kKey; }
 

@@ -104,6 +104,12 @@ absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto) {
                      "; a table has rows, and is cut by DIV, ", "MOD or KEY"));
   }
   variable.row_cut = static_cast<RowCut>(proto.row_cut());
+  variable.buffer = proto.buffer();
+  if (variable.buffer && variable.is_table()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable \"", proto.name(),
+                     "\" is a table and a buffer; it can be one of them"));
+  }
   return variable;
 }
 
@@ -117,6 +123,7 @@ v1::VariableDescription ToProto(const VariableSpec& variable) {
   proto.set_initializer_a(variable.initializer.a);
   proto.set_initializer_b(variable.initializer.b);
   proto.set_row_cut(static_cast<v1::RowCut>(variable.row_cut));
+  proto.set_buffer(variable.buffer);
   return proto;
 }
 
@@ -272,6 +279,26 @@ v1::RunSettings ToProto(const RunSettings& settings) {
   return proto;
 }
 
+google::protobuf::RepeatedPtrField<v1::Figure> ToProto(
+    const std::vector<NamedFigure>& figures) {
+  google::protobuf::RepeatedPtrField<v1::Figure> protos;
+  for (const NamedFigure& figure : figures) {
+    v1::Figure& proto = *protos.Add();
+    proto.set_name(figure.name);
+    proto.set_value(figure.value);
+  }
+  return protos;
+}
+
+std::vector<NamedFigure> FromProto(
+    const google::protobuf::RepeatedPtrField<v1::Figure>& protos) {
+  std::vector<NamedFigure> figures;
+  for (const v1::Figure& proto : protos) {
+    figures.push_back({proto.name(), proto.value()});
+  }
+  return figures;
+}
+
 v1::WorkerProgress ToProto(const Progress& progress) {
   v1::WorkerProgress proto;
   proto.set_local_step(progress.local_step);
@@ -287,6 +314,7 @@ v1::WorkerProgress ToProto(const Progress& progress) {
   *proto.mutable_activity_age() = ToProto(progress.activity_age);
   proto.set_trouble(progress.trouble);
   proto.set_cannot_score(progress.cannot_score);
+  *proto.mutable_figures() = ToProto(progress.figures);
   return proto;
 }
 
@@ -305,6 +333,9 @@ Progress FromProto(const v1::WorkerProgress& progress) {
   decoded.computed = progress.computed();
   decoded.trouble = CutText(progress.trouble());
   decoded.cannot_score = progress.cannot_score();
+  decoded.figures = FromProto(progress.figures());
+  // Figures are for people, and no reason to refuse a heartbeat.
+  if (!CheckFigures(decoded.figures).ok()) decoded.figures.clear();
   return decoded;
 }
 

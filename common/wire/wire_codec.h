@@ -10,6 +10,7 @@
 #include "common/cluster/task_id.h"
 #include "common/numeric/dtype.h"
 #include "common/plan/example_shape.h"
+#include "common/plan/figure.h"
 #include "common/plan/leave_cause.h"
 #include "common/plan/plan.h"
 #include "common/plan/progress.h"
@@ -76,6 +77,12 @@ absl::Duration FromProto(const google::protobuf::Duration& duration);
 //                     that do not ascend or reach RunSettings::kMaxWorkers
 absl::StatusOr<RunSettings> FromProto(const v1::RunSettings& proto);
 v1::RunSettings ToProto(const RunSettings& settings);
+
+google::protobuf::RepeatedPtrField<v1::Figure> ToProto(
+    const std::vector<NamedFigure>& figures);
+// Not checked: see CheckFigures().
+std::vector<NamedFigure> FromProto(
+    const google::protobuf::RepeatedPtrField<v1::Figure>& protos);
 
 v1::WorkerProgress ToProto(const Progress& progress);
 Progress FromProto(const v1::WorkerProgress& progress);

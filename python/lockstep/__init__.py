@@ -11,8 +11,10 @@ import pkgutil
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 from ._errors import Error, JobFailed, JobStopped, Refused
-from ._worker import Rows, Step, Worker
+from ._evaluator import Checkpoint, Evaluator
+from ._worker import Rows, Step, Table, Worker
 
 __all__ = [
-    "Error", "JobFailed", "JobStopped", "Refused", "Rows", "Step", "Worker"
+    "Checkpoint", "Error", "Evaluator", "JobFailed", "JobStopped", "Refused",
+    "Rows", "Step", "Table", "Worker"
 ]

@@ -1,4 +1,4 @@
-"""The loop that every kind of worker shares."""
+"""The loop that every kind of worker shares, and the signals of a process."""
 
 import atexit
 import os
@@ -12,7 +12,7 @@ from ._errors import JobFailed, JobStopped, Refused
 Unwanted = _native.Unwanted
 
 # A wait is cut into pieces of this length, so that signals are noticed.
-_WAIT = 0.1
+WAIT = 0.1
 
 _NOTHING, _ROWS, _STEP, _ENDED = range(4)
 
@@ -21,48 +21,71 @@ class JobEnded(Exception):
     """The job is done: internal."""
 
 
+def exception_of(code, message, exit_code):
+    """Returns what a job's end calls for: JobEnded where it is done."""
+    if code == "OK":
+        return JobEnded()
+    if code == "CANCELLED":
+        return JobStopped(message, exit_code)
+    if code in ("ABORTED", "UNAVAILABLE", "DEADLINE_EXCEEDED"):
+        return JobFailed(message, exit_code)
+    return Refused(message, exit_code)
+
+
+def flags(tls_dir, log_level):
+    """Returns (tls_dir, log_level, exit_with_parent), with their defaults."""
+    return (tls_dir or os.environ.get("LOCKSTEP_TLS_DIR", ""),
+            log_level or os.environ.get("LOCKSTEP_LOG_LEVEL", "warning"),
+            os.environ.get("LOCKSTEP_EXIT_WITH_PARENT", "") == "1")
+
+
+def watch_sigterm(member, stop):
+    """Lets SIGTERM call ``stop(member)``, as long as ``member`` lives."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        return  # the program has a handler of its own
+    this = weakref.ref(member)
+    process = os.getpid()
+
+    def on_signal(number, _frame):
+        member = this()
+        signal.signal(number, signal.SIG_DFL)  # a second one ends at once
+        # A forked child, such as a data loader's, is no member.
+        if member is not None and os.getpid() == process:
+            stop(member)
+        else:
+            os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, on_signal)
+
+
+def close_at_exit(member):
+    """A thread of a member may not outlive the interpreter."""
+    closer = weakref.ref(member)
+    atexit.register(lambda: closer() and closer().close())
+
+
 class Loop:
     """A native session, its signals and its end."""
 
     def __init__(self, described, name=None, tf_config=None, tls_dir=None,
                  shared_memory=True, log_level=None, chief_wait=600.0):
-        self._native = _native.Session(
-            tf_config or "",
-            tls_dir or os.environ.get("LOCKSTEP_TLS_DIR", ""), name or "",
-            log_level or os.environ.get("LOCKSTEP_LOG_LEVEL", "warning"),
-            shared_memory, chief_wait,
-            os.environ.get("LOCKSTEP_EXIT_WITH_PARENT", "") == "1", described)
-        self.native = self._native
-        self._watch_sigterm()
-        # A thread of the session may not outlive the interpreter.
-        closer = weakref.ref(self)
-        atexit.register(lambda: closer() and closer().close())
+        tls_dir, log_level, with_parent = flags(tls_dir, log_level)
+        self.native = _native.Session(
+            tf_config or "", tls_dir, name or "", log_level, shared_memory,
+            chief_wait, with_parent, described)
+        watch_sigterm(self, lambda loop: loop.native.request_stop("SIGTERM"))
+        close_at_exit(self)
 
-    def _watch_sigterm(self):
-        if threading.current_thread() is not threading.main_thread():
-            return
-        if signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-            return  # the program has a handler of its own
-        this = weakref.ref(self)
-
-        def stop(number, _frame):
-            loop = this()
-            signal.signal(number, signal.SIG_DFL)  # a second one ends at once
-            if loop is not None:
-                loop.native.request_stop("SIGTERM")
-            else:
-                os.kill(os.getpid(), number)
-
-        signal.signal(signal.SIGTERM, stop)
-
-    def wait(self, choose=None):
+    def wait(self, choose):
         """Returns (number, share, batch, seed, membership) of the next pass.
 
         ``choose`` is called where rows of tables must be chosen. Raises
         JobEnded, or the exception that the end of the job calls for.
         """
         while True:
-            turn, *step = self.native.next(_WAIT)
+            turn, *step = self.native.next(WAIT)
             if turn == _STEP:
                 return step
             if turn == _ROWS:
@@ -72,17 +95,7 @@ class Loop:
                 except Unwanted:
                     pass
             elif turn == _ENDED:
-                raise self._end()
-
-    def _end(self):
-        code, message, exit_code = self.native.end()
-        if code == "OK":
-            return JobEnded()
-        if code == "CANCELLED":
-            return JobStopped(message, exit_code)
-        if code in ("ABORTED", "UNAVAILABLE", "DEADLINE_EXCEEDED"):
-            return JobFailed(message, exit_code)
-        return Refused(message, exit_code)
+                raise exception_of(*self.native.end())
 
     def close(self):
         self.native.close()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import _native, _session
+from . import _base, _session
 
 _DTYPES = {
     np.dtype(np.float16): "float16",
@@ -12,199 +12,296 @@ _DTYPES = {
 
 
 class Rows:
-    """A gradient of some rows of a table.
+    """A gradient of some rows: of a table, or of an array.
 
     Args:
-      indices: int64, shape (n,), as ``Step.rows`` has them; each once.
+      indices: int64, shape (n,); a row that is there more than once gets the
+        sum.
       values: shape (n,) + the shape of one row.
+
+    Raises: ValueError: the lengths differ.
     """
 
     def __init__(self, indices, values):
         self.indices = np.asarray(indices, dtype=np.int64)
         self.values = np.asarray(values)
-        if len(self.indices) != len(self.values):
+        if self.indices.ndim != 1:
             raise ValueError(
-                f"Rows has {len(self.indices)} indices and "
-                f"{len(self.values)} rows; give one row for each index")
+                f"Rows has indices of the shape {self.indices.shape}; they "
+                "must be one-dimensional")
+        if self.values.ndim == 0 or len(self.indices) != len(self.values):
+            raise ValueError(
+                f"Rows has {len(self.indices)} indices and values of the shape "
+                f"{self.values.shape}; give one row for each index")
+
+    def sums(self):
+        """Returns (indices ascending, each once, and the sums of their rows)."""
+        ids, inverse = np.unique(self.indices, return_inverse=True)
+        total = np.zeros((len(ids),) + self.values.shape[1:],
+                         self.values.dtype)
+        np.add.at(total, inverse.reshape(-1), self.values)
+        return ids, total
 
 
-class Step:
+class Table:
+    """A variable of a worker that holds only the rows that a step uses.
+
+    Args:
+      rows: how many there are; or
+      row_limit: how many there can be. A row has a key, any number from 0 on,
+        and is created when it is first looked up.
+      dim: elements of a row, an integer or a shape.
+      mean, std: of the normal distribution that servers draw values from.
+    """
+
+    def __init__(self, rows=None, dim=1, row_limit=None, mean=0.0, std=0.0):
+        if (rows is None) == (row_limit is None):
+            raise ValueError("a table has either rows= or row_limit=")
+        self.rows = int(row_limit if rows is None else rows)
+        self.grows = rows is None
+        self.width = tuple(np.atleast_1d(dim).astype(int).tolist())
+        if self.rows < 1 or min(self.width) < 1:
+            raise ValueError(f"a table of {self.rows} rows of {self.width} "
+                             "cannot be; both must be above 0")
+        if not std >= 0:
+            raise ValueError(f"std is {std}; it must be 0 or more")
+        self.mean, self.std = float(mean), float(std)
+
+    def _describe(self, name):
+        drawn = (2, self.mean, self.std) if self.std > 0 else (0, self.mean, 0.)
+        return _base.described(
+            name, (self.rows,) + self.width, "float32", drawn=drawn,
+            cut=_base.KEY if self.grows else _base.MOD)
+
+
+class Step(_base.BaseStep):
     """One pass of a worker: the gradient of one share of one step.
 
     Attributes:
       number: committed steps; the pass computes the next one.
       share: 0, unless there are fewer workers than gradients in a step.
       seed: for random numbers; the same if the pass is computed again.
-      values: dict from name to array, read-only, of this step. The arrays are
-        overwritten when the next step begins.
+      values: dict from name to array, read-only, of this step; tables are not
+        in it. The arrays are overwritten when the next step begins.
     """
 
-    def __init__(self, worker, number, share, batch, seed):
-        self._worker = worker
-        self._batch = batch
-        self.number = number
-        self.share = share
-        self.seed = seed
+    def __init__(self, worker, *rest):
+        super().__init__(worker, *rest)
         self.values = worker._values
 
-    def indices(self, n):
+    def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
 
         A function of the job's seed, the step and the share: a pass that is
         computed again gets the same ones.
 
+        Args:
+          ahead: 1: of the pass that is expected to follow this one.
+
         Returns: int64 array, shape (batch_size,), elements in [0, n).
         Raises: ValueError: too few examples for a batch of each worker.
         """
-        return self._worker._indices(n, self._batch)
+        return self._indices(n, ahead)
+
+    def rows(self, name, ids):
+        """Looks rows of a table up.
+
+        Args:
+          ids: int64, any shape.
+
+        Returns: float32 array, shape of ``ids`` + the shape of a row. Zeros if
+          nobody needs the pass any more.
+        Raises: ValueError: no such table, or no such row.
+        """
+        self._check_at_hand()
+        return self._worker._lookup(name, ids)
+
+    def prefetch(self, ids, table=None):
+        """Lets rows arrive with the values of the next step.
+
+        Rows that were not prefetched are fetched when they are looked up.
+
+        Args:
+          ids: int64, any shape.
+          table: the name; needed where there is more than one.
+        """
+        self._check_at_hand()
+        rows = self._worker._table(table)
+        rows.ahead = rows.check(ids)
 
     def push(self, gradients, loss=0.0, examples=None):
         """Hands in the gradients of the mean loss over this pass's examples.
 
         Args:
-          gradients: dict from name to array of the variable's shape; names that
-            are missing, or None, count as zeros.
+          gradients: dict from name to array of the variable's shape, or Rows;
+            names that are missing, or None, count as zeros. A table takes Rows
+            alone.
           loss: mean loss, for the status; no effect on training.
           examples: how many; default the job's batch_size.
 
         Returns: False if nobody needed the pass any more.
         Raises: ValueError: an unknown name, another shape, or a dtype that
-          cannot be cast to the variable's.
+          cannot be cast to the variable's. Nothing was handed in then.
         """
-        return self._worker._push(gradients, float(loss), examples)
+        self._check_at_hand()
+        return self._worker._push(gradients, float(loss),
+                                  self._count(examples))
 
 
-class Worker:
+class Worker(_base.BaseWorker):
     """A worker of the job that TF_CONFIG names, for any framework.
 
     Args:
       variables: dict from name to array: float16, float32 or float64, of any
-        shape without zeros. The first worker's become the job's.
+        shape without zeros; or to Table. The first worker's arrays become the
+        job's.
       name: the job's name, to refuse another one; None: any.
       tf_config: a file, in place of the environment variable.
       tls_dir: certificates, as the flag --tls_dir; default
         ``LOCKSTEP_TLS_DIR``.
-      shared_memory: False: send everything over the network.
+      shared_memory: with servers of this host.
 
     Raises:
+      JobFailed, JobStopped, Refused: with the chief's reason.
       ValueError: variables or TF_CONFIG that cannot be; the message has the
         field and the fix.
       RuntimeError: this process is a worker already.
     """
 
-    def __init__(self, variables, name=None, **options):
-        self._names = list(variables)
-        arrays = {}
-        described = []
-        for key, array in variables.items():
-            array = np.ascontiguousarray(array).reshape(np.shape(array))
-            if array.dtype not in _DTYPES:
-                raise ValueError(
-                    f'variable "{key}" is of {array.dtype}; it must be float16,'
-                    " float32 or float64: convert it with astype")
-            arrays[key] = array
-            described.append((key, list(array.shape), _DTYPES[array.dtype],
-                              array if array.size else None, 0))
-        self._arrays = arrays
-        self._values = {}
-        for key, array in arrays.items():
-            self._values[key] = np.empty_like(array)
-        self._membership = None
-        self._loop = _session.Loop(described, name, **options)
-        self._pending = self._wait()
+    _step_class = Step
 
-    def _wait(self):
-        try:
-            number, share, batch, seed, membership = self._loop.wait()
-        except _session.JobEnded:
-            return None
-        native = self._loop.native
-        if membership != self._membership:
-            self._membership = membership
-            self._job = native.job()
-            self._from, self._to = {}, {}
-            for i, key in enumerate(self._names):
-                like = self._arrays[key]
-                self._from[key] = native.value(i).view(like.dtype).reshape(
-                    like.shape)
-                self._to[key] = native.gradient(i).view(like.dtype).reshape(
-                    like.shape)
+    def __init__(self, variables, name=None, **options):
+        # Variables are sent from the last to the first: tables come first.
+        self._names = sorted(
+            variables, key=lambda key: not isinstance(variables[key], Table))
+        self._arrays = {}
+        self._tables = []
+        described = []
+        for i, key in enumerate(self._names):
+            if isinstance(variables[key], Table):
+                table = variables[key]
+                described.append(table._describe(key))
+                self._tables.append(_base.TableRows(
+                    i, key, table.rows, table.width, table.grows))
+            else:
+                described.append(self._describe(key, variables[key]))
+        self._by_name = {table.name: table for table in self._tables}
+        self._values = {key: np.empty_like(array)
+                        for key, array in self._arrays.items()}
+        self._join(described, name, options)
+
+    def _describe(self, key, value):
+        array = np.ascontiguousarray(value).reshape(np.shape(value))
+        if array.dtype not in _DTYPES:
+            raise ValueError(
+                f'variable "{key}" is of {array.dtype}; it must be float16,'
+                " float32 or float64: convert it with astype")
+        self._arrays[key] = array
+        return _base.described(key, array.shape, _DTYPES[array.dtype],
+                               array if array.size else None)
+
+    def _adopt(self, native):
+        self._from, self._to = {}, {}
+        for i, key in enumerate(self._names):
+            if key not in self._arrays:
+                continue
+            like = self._arrays[key]
+            self._from[key] = native.value(i).view(like.dtype).reshape(
+                like.shape)
+            self._to[key] = native.gradient(i).view(like.dtype).reshape(
+                like.shape)
+
+    def _begin(self, _native):
         for key, array in self._values.items():
             array.setflags(write=True)
             np.copyto(array, self._from[key])
             array.setflags(write=False)
-        return Step(self, number, share, batch, seed)
 
-    @property
-    def batch_size(self):
-        """Examples per worker and pass."""
-        return self._job[2]
+    def _table(self, name):
+        if name is None and len(self._tables) == 1:
+            return self._tables[0]
+        if name not in self._by_name:
+            raise ValueError(f'there is no table "{name}"; the model has '
+                             + (", ".join(self._by_name) or "none"))
+        return self._by_name[name]
 
-    @property
-    def index(self):
-        """The index of this worker."""
-        return self._job[4]
+    def _lookup(self, name, ids):
+        table = self._table(name)
+        ids = np.asarray(ids, dtype=np.int64)
+        unique, inverse = np.unique(ids, return_inverse=True)
+        table.check(unique)
+        try:
+            rows = table.lookup(self._loop.native, unique)
+        except _session.Unwanted:
+            rows = np.zeros((len(unique),) + table.width, np.float32)
+        return rows[inverse.reshape(-1)].reshape(ids.shape + table.width)
 
-    @property
-    def num_workers(self):
-        """How many workers share the data."""
-        return self._job[5]
-
-    def steps(self):
-        """Yields a Step for each pass, until the job ends.
-
-        Raises:
-          JobFailed, JobStopped, Refused: with the chief's reason.
-          RuntimeError: a step without a push.
-        """
-        while self._pending is not None:
-            step, self._pending = self._pending, None
-            try:
-                yield step
-                self._pending = self._wait()
-            except _native.EndOfInput:
-                return
-
-    def _indices(self, n, batch):
-        return self._loop.native.examples(int(n), batch)
+    def _check(self, key, gradient):
+        """Returns the gradient as it can be copied, without side effects."""
+        if key in self._by_name:
+            if not isinstance(gradient, Rows):
+                raise ValueError(
+                    f'"{key}" is a table; its gradient must be '
+                    "lockstep.Rows(indices, values)")
+            table = self._by_name[key]
+            ids, values = gradient.sums()
+            table.check(ids)
+            if values.shape[1:] != table.width:
+                raise ValueError(
+                    f'the gradient of "{key}" has rows of the shape '
+                    f"{values.shape[1:]}; the table has {table.width}")
+            return ids, values
+        target = self._to[key]
+        if isinstance(gradient, Rows):
+            ids, values = gradient.sums()
+            if target.ndim == 0 or values.shape[1:] != target.shape[1:]:
+                raise ValueError(
+                    f'the gradient of "{key}" has rows of the shape '
+                    f"{values.shape[1:]}; the variable has {target.shape}")
+            if len(ids) and (ids[0] < 0 or ids[-1] >= len(target)):
+                raise ValueError(
+                    f'the gradient of "{key}" has the rows {ids[0]} to '
+                    f"{ids[-1]}; the variable has 0 to {len(target) - 1}")
+            gradient = np.zeros_like(target)
+            gradient[ids] = values
+        gradient = np.asarray(gradient)
+        if gradient.shape != target.shape:
+            raise ValueError(
+                f'the gradient of "{key}" has shape {gradient.shape}; the '
+                f"variable has {target.shape}")
+        if not np.can_cast(gradient.dtype, target.dtype, "same_kind"):
+            raise ValueError(
+                f'the gradient of "{key}" is of {gradient.dtype}, which cannot '
+                f"be cast to {target.dtype}: convert it with astype")
+        return gradient
 
     def _push(self, gradients, loss, examples):
-        unknown = [key for key in gradients if key not in self._to]
+        unknown = [key for key in gradients if key not in self._names]
         if unknown:
             raise ValueError(f'there is no variable "{unknown[0]}"; the model '
                              f"has {', '.join(self._names)}")
         native = self._loop.native
-        checked = {}
-        for key, gradient in gradients.items():
-            if gradient is None:
-                continue
-            gradient = np.asarray(gradient)
-            if gradient.shape != self._to[key].shape:
-                raise ValueError(
-                    f'the gradient of "{key}" has shape {gradient.shape}; the '
-                    f"variable has {self._to[key].shape}")
-            checked[key] = gradient
+        checked = {key: self._check(key, gradient)
+                   for key, gradient in gradients.items()
+                   if gradient is not None}
         try:
-            for i in reversed(range(len(self._names))):
-                key = self._names[i]
-                if key in checked:
-                    np.copyto(self._to[key], checked[key],
-                              casting="same_kind")
-                    native.ready(i)
-            native.finish(loss, self.batch_size if examples is None
-                          else int(examples))
-        except _native.Unwanted:
+            native.check_wanted()
+            self._push_checked(native, checked)
+            native.finish(loss, examples)
+        except _session.Unwanted:
             return False
-        except TypeError as error:
-            raise ValueError(f"a gradient cannot be cast: {error}") from error
         return True
 
-    def close(self):
-        """Leaves the job, unless it has ended. Called at exit."""
-        self._loop.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+    def _push_checked(self, native, checked):
+        for table in self._tables:
+            if table.name in checked:
+                table.add(*checked[table.name])
+        _base.narrow(native, self._tables,
+                     [table.touched() for table in self._tables])
+        for i in reversed(range(len(self._names))):
+            key = self._names[i]
+            if key in self._by_name:
+                self._by_name[key].hand_in(native)
+            elif key in checked:
+                np.copyto(self._to[key], checked[key], casting="same_kind")
+                native.ready(i)

@@ -6,9 +6,15 @@ import struct
 
 import numpy as np
 
+_DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64,
+           "I64": np.int64, "BF16": np.uint16}
+
 
 def steps(directory):
-    """Returns the steps of the complete checkpoints, ascending."""
+    """Returns the steps of the complete checkpoints, ascending.
+
+    Raises: FileNotFoundError: there is no such directory.
+    """
     found = []
     for entry in os.listdir(directory):
         head, _, number = entry.partition("-")
@@ -16,6 +22,20 @@ def steps(directory):
         if head == "step" and number.isdigit() and os.path.exists(path):
             found.append(int(number))
     return sorted(found)
+
+
+def array(kind, shape, memory):
+    """Returns a tensor of ``read`` as numpy array; bfloat16 as float32.
+
+    Raises: ValueError: a type that this package does not read.
+    """
+    if kind not in _DTYPES:
+        raise ValueError(f"a tensor is of {kind}; this package reads "
+                         f"{', '.join(_DTYPES)}")
+    flat = np.frombuffer(memory, dtype=_DTYPES[kind])
+    if kind == "BF16":
+        flat = (flat.astype(np.uint32) << 16).view(np.float32)
+    return flat.reshape(shape)
 
 
 def read(directory, step=None):
@@ -44,8 +64,11 @@ def read(directory, step=None):
             if name == "__metadata__":
                 continue
             begin, end = entry["data_offsets"]
-            tensors[name] = (entry["dtype"], entry["shape"],
-                             data[8 + length + begin:8 + length + end])
-    except (struct.error, ValueError, KeyError, TypeError) as error:
+            memory = data[8 + length + begin:8 + length + end]
+            if len(memory) != end - begin:
+                raise ValueError(f'"{name}" ends behind the end of the file')
+            tensors[name] = (entry["dtype"], entry["shape"], memory)
+    except (struct.error, ValueError, KeyError, TypeError,
+            AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
     return step, tensors

@@ -9,7 +9,11 @@
 
 import torch
 
-from . import _native, _session, checkpoint
+from . import _base, _evaluator, _session, checkpoint
+from ._torch_embedding import Embedding
+from ._torch_sampler import Sampler
+
+__all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
 
 _DTYPES = {
     torch.float16: "float16",
@@ -19,7 +23,7 @@ _DTYPES = {
 }
 
 
-class Step:
+class Step(_base.BaseStep):
     """One pass of a worker: the gradient of one share of one step.
 
     Attributes:
@@ -28,35 +32,53 @@ class Step:
       seed: for torch.manual_seed; the same if the pass is computed again.
     """
 
-    def __init__(self, worker, number, share, batch, seed):
-        self._worker = worker
-        self._batch = batch
-        self.number = number
-        self.share = share
-        self.seed = seed
+    def __init__(self, worker, *rest):
+        super().__init__(worker, *rest)
         self._calls = 0
         self._loss = 0.0
         self._examples = None
         self._over = False
 
-    def indices(self, n):
+    def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
 
         A function of the job's seed, the step and the share: a pass that is
         computed again gets the same ones.
 
+        Args:
+          ahead: 1: of the pass that is expected to follow this one.
+
         Returns: int64 tensor, shape (batch_size,), elements in [0, n).
         Raises: ValueError: too few examples for a batch of each worker.
         """
-        rows = self._worker._loop.native.examples(int(n), self._batch)
-        return torch.from_numpy(rows)
+        return torch.from_numpy(self._indices(n, ahead))
+
+    def prefetch(self, ids, table=None):
+        """Lets rows of an Embedding arrive with the values of the next step.
+
+        Rows that were not prefetched are fetched when forward looks them up.
+
+        Args:
+          ids: int64 tensor, any shape, as ``Embedding.forward`` takes it.
+          table: the Embedding; needed where the model has more than one.
+
+        Raises: ValueError: a row that there is not; no such table.
+        """
+        self._check_at_hand()
+        tables = self._worker._embeddings
+        if table is None and len(tables) == 1:
+            table = tables[0]
+        if not any(table is each for each in tables):
+            raise ValueError(f"the model has {len(tables)} tables; give one of "
+                             "them: prefetch(ids, table=model.embedding)")
+        table._table.ahead = table._table.check(table._check(ids))
 
     def backward(self, loss, examples=None):
         """Computes gradients of ``loss``, the mean over this pass's examples.
 
-        They are sent while the backward pass goes on, layer by layer. Several
-        calls in one step add up; sending then begins with the last, whose
-        number is learned from the step before.
+        They are sent while the backward pass goes on, the last layer's first.
+        Several calls in one step add up; sending then begins with the last,
+        whose number is learned from the step before.
 
         Args:
           loss: scalar tensor.
@@ -64,9 +86,14 @@ class Step:
 
         Raises:
           RuntimeError: more calls than in the steps before, after the gradients
-            were sent.
+            were sent; a step that is over.
+          ValueError: a loss that is no scalar, or needs no gradient.
         """
+        self._check_at_hand()
         worker = self._worker
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            raise ValueError("the loss must be a tensor of one element, the "
+                             "mean over this pass's examples")
         if self._over:
             if worker._unwanted:
                 return
@@ -75,10 +102,11 @@ class Step:
                 f"{self.number}, and {worker._calls} times in each step before;"
                 " call it equally often in each step, or use loss.backward() "
                 "and one step.push()")
+        self._examples = self._count(examples)
         self._calls += 1
-        self._examples = examples
-        worker._sending = self._calls == worker._calls
         try:
+            if self._calls == worker._calls:
+                worker._begin_sending()
             loss.backward()
             self._loss += float(loss.detach())
             if worker._sending:
@@ -94,30 +122,35 @@ class Step:
         Args:
           loss: mean loss over ``examples``, for the status.
           examples: how many; default the job's batch_size.
+
+        Raises: RuntimeError: they were handed in before; a step that is over.
         """
+        self._check_at_hand()
         if self._over:
+            if self._worker._unwanted:
+                return
             raise RuntimeError(
                 f"the gradients of step {self.number} were handed in before")
         self._loss = float(loss)
-        self._examples = examples
+        self._examples = self._count(examples)
         self._calls = 0
         self._finish_quietly()
 
     def _finish_quietly(self):
         try:
+            self._worker._begin_sending()
             self._finish()
         except _session.Unwanted:
             self._worker._unwanted = self._over = True
+        finally:
+            self._worker._sending = False
 
     def _finish(self):
         self._over = True
-        examples = self._examples
-        self._worker._finish(
-            self._loss, self._worker.batch_size if examples is None
-            else int(examples))
+        self._worker._finish(self._loss, self._count(self._examples))
 
 
-class Worker:
+class Worker(_base.BaseWorker):
     """Makes this process a worker that trains ``model``.
 
     All parameters that require gradients are variables of the job; the others
@@ -127,9 +160,11 @@ class Worker:
 
     Args:
       model: torch.nn.Module with float32, float16, bfloat16 or float64
-        parameters, on the CPU or on a GPU.
-      buffers: "local": each worker keeps its own buffers, such as BatchNorm's
-        running means.
+        parameters, on the CPU or on a GPU; and with Embedding modules.
+      buffers: "mean": each step begins with the same floating-point buffers,
+        such as BatchNorm's running averages, for all workers: those of the step
+        before, changed by the mean of the workers' changes. Buffers of the
+        state_dict, that is. "local": each worker keeps its own.
       name: the job's name, to refuse another one; None: any.
       tf_config, tls_dir, shared_memory: as lockstep.Worker.
 
@@ -140,34 +175,41 @@ class Worker:
       JobFailed, JobStopped, Refused: with the chief's reason.
     """
 
-    def __init__(self, model, buffers="local", name=None, **options):
-        if buffers != "local":
-            raise ValueError(
-                f'buffers is "{buffers}"; it must be "local": each worker keeps '
-                "its own")
+    _step_class = Step
+
+    def __init__(self, model, buffers="mean", name=None, **options):
+        if buffers not in ("mean", "local"):
+            raise ValueError(f'buffers is "{buffers}"; it must be "mean" or '
+                             '"local"')
         named = [(key, p) for key, p in model.named_parameters()
                  if p.requires_grad]
-        if not named:
+        tables = [(key, module) for key, module in model.named_modules()
+                  if isinstance(module, Embedding)]
+        if not named and not tables:
             raise ValueError("the model has no parameter that requires a "
                              "gradient; there is nothing to train")
+        shared = _shared_buffers(model) if buffers == "mean" else []
+        # Variables are sent from the last to the first: first what is final
+        # last.
+        self._embeddings = [module for _, module in tables]
+        self._tables = [
+            module._join(self, i, _table_name(key))
+            for i, (key, module) in enumerate(tables)]
+        self._buffers = [buffer for _, buffer in shared]
         self._parameters = [p for _, p in named]
-        described = []
-        for key, p in named:
-            if p.dtype not in _DTYPES:
-                raise ValueError(
-                    f'parameter "{key}" is of {p.dtype}; it must be float32, '
-                    "float16, bfloat16 or float64")
-            start = p.detach().to("cpu", copy=True).contiguous()
-            described.append((key, list(p.shape), _DTYPES[p.dtype],
-                              start.reshape(-1).view(torch.uint8).numpy()
-                              if p.dim() else _bytes(start), 0))
+        described = [module._describe(_table_name(key))
+                     for key, module in tables]
+        described += [_describe("buffer", key, buffer, True)
+                      for key, buffer in shared]
+        described += [_describe("parameter", key, p, False)
+                      for key, p in named]
         self._calls = 0  # of backward in each step; 0: not known yet
         self._sending = False
         self._unwanted = False
-        self._membership = None
+        self._computes = False
+        self._sent = [True] * len(self._parameters)
         self._hooks = self._add_hooks()
-        self._loop = _session.Loop(described, name, **options)
-        self._pending = self._wait()
+        self._join(described, name, options)
 
     def _add_hooks(self):
         # The node that adds to .grad runs its hooks once a parameter's gradient
@@ -184,6 +226,16 @@ class Worker:
         if self._sending:
             self._send(i)
 
+    def _first(self):
+        """The number of the first parameter among the variables."""
+        return len(self._tables) + len(self._buffers)
+
+    def _begin_sending(self):
+        # Rows must be settled before the first gradient is handed in.
+        _base.narrow(self._loop.native, self._tables,
+                     [each._touched() for each in self._embeddings])
+        self._sending = True
+
     def _send(self, i):
         gradient = self._parameters[i].grad
         if gradient is None or self._sent[i]:
@@ -192,87 +244,85 @@ class Worker:
             gradient = gradient.to_dense()
         self._sent[i] = True
         self._gradients[i].copy_(gradient.detach())
-        self._loop.native.ready(i)
+        self._loop.native.ready(self._first() + i)
 
     def _finish(self, loss, examples):
+        native = self._loop.native
         for i in reversed(range(len(self._parameters))):
             self._send(i)
-        self._loop.native.finish(loss, examples)
+        with torch.no_grad():
+            for i, buffer in enumerate(self._buffers):
+                change = self._buffer_values[i] - buffer.detach().to("cpu")
+                self._buffer_changes[i].copy_(change)
+                native.ready(len(self._tables) + i)
+        for each in self._embeddings:
+            each._hand_in(native)
+        self._computes = False
+        native.finish(loss, examples)
 
-    def _wait(self):
-        try:
-            number, share, batch, seed, membership = self._loop.wait()
-        except _session.JobEnded:
-            return None
-        native = self._loop.native
-        if membership != self._membership:
-            self._membership = membership
-            self._job = native.job()
-            self._values = [_view(native.value(i), p)
-                            for i, p in enumerate(self._parameters)]
-            self._gradients = [_view(native.gradient(i), p)
-                               for i, p in enumerate(self._parameters)]
+    def _adopt(self, native):
+        first = len(self._tables)
+        self._buffer_values = [_view(native.value(first + i), buffer)
+                               for i, buffer in enumerate(self._buffers)]
+        self._buffer_changes = [_view(native.gradient(first + i), buffer)
+                                for i, buffer in enumerate(self._buffers)]
+        first = self._first()
+        self._values = [_view(native.value(first + i), p)
+                        for i, p in enumerate(self._parameters)]
+        self._gradients = [_view(native.gradient(first + i), p)
+                           for i, p in enumerate(self._parameters)]
+
+    def _begin(self, _native):
         self._sent = [False] * len(self._parameters)
         self._unwanted = False
+        self._computes = True
+        for each in self._embeddings:
+            each._begin()
         with torch.no_grad():
             for p, value in zip(self._parameters, self._values):
                 p.copy_(value)
                 p.grad = None
-        return Step(self, number, share, batch, seed)
+            for buffer, value in zip(self._buffers, self._buffer_values):
+                buffer.copy_(value)
 
-    @property
-    def batch_size(self):
-        """Examples per worker and pass."""
-        return self._job[2]
-
-    @property
-    def index(self):
-        """The index of this worker."""
-        return self._job[4]
-
-    @property
-    def num_workers(self):
-        """How many workers share the data."""
-        return self._job[5]
-
-    def steps(self):
-        """Yields a Step for each pass, until the job ends.
-
-        Raises:
-          JobFailed, JobStopped, Refused: with the chief's reason.
-          RuntimeError: a step without gradients.
-        """
-        while self._pending is not None:
-            step, self._pending = self._pending, None
-            yield step
-            if not step._over and step._calls > 0:
-                step._finish_quietly()
-            if step._calls > 0 and not self._unwanted:
-                self._calls = step._calls
-            self._pending = self._wait()
-
-    def close(self):
-        """Leaves the job, unless it has ended. Called at exit."""
-        self._loop.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+    def _after(self, step):
+        if not step._over and step._calls > 0:
+            step._finish_quietly()
+        if step._calls > 0 and not self._unwanted:
+            self._calls = step._calls
+        self._computes = False
 
 
-def _bytes(tensor):
-    return tensor.reshape(1).view(torch.uint8).numpy()
+class Evaluator(_evaluator.Evaluator):
+    """Makes this process the evaluator of the job that TF_CONFIG names.
 
+        evaluator = lockstep.torch.Evaluator(model)
+        for checkpoint in evaluator.checkpoints():
+            checkpoint.report(test_accuracy=accuracy_of(model))
 
-def _view(memory, parameter):
-    flat = torch.from_numpy(memory).view(parameter.dtype)
-    return flat.view(parameter.shape)
+    Before the body of the loop runs, ``model`` has the checkpoint's values.
+    ``lockstep run --evaluator 'python3 eval.py'`` starts one.
+
+    Args:
+      model: as Worker has it.
+      name, tf_config, tls_dir: as lockstep.Evaluator.
+
+    Raises:
+      JobFailed, JobStopped, Refused: with the chief's reason.
+      ValueError: a TF_CONFIG that cannot be, or is of no evaluator.
+    """
+
+    def __init__(self, model, **options):
+        super().__init__(**options)
+        self._model = model
+
+    def _open(self, step, tensors):
+        _fill(self._model, step, tensors)
+        return super()._open(step, tensors)
 
 
 def load(model, directory, step=None):
-    """Copies a checkpoint's values into ``model``.
+    """Copies a checkpoint's values into ``model``, buffers and tables too.
 
     Args:
       directory: the job's checkpoint.directory.
@@ -284,19 +334,64 @@ def load(model, directory, step=None):
       ValueError: a parameter is missing in it, or has another shape.
     """
     found, tensors = checkpoint.read(directory, step)
-    with torch.no_grad():
-        for key, p in model.named_parameters():
-            if not p.requires_grad:
-                continue
-            if key not in tensors:
-                raise ValueError(f'the checkpoint of step {found} has no "{key}"')
-            kind, shape, memory = tensors[key]
-            if tuple(shape) != tuple(p.shape):
-                raise ValueError(
-                    f'the checkpoint of step {found} has "{key}" with shape '
-                    f"{tuple(shape)}; the model has {tuple(p.shape)}")
-            dtype = {"F16": torch.float16, "F32": torch.float32,
-                     "F64": torch.float64, "BF16": torch.bfloat16}[kind]
-            flat = torch.from_numpy(memory.copy()).view(dtype)
-            p.copy_(flat.view(p.shape))
+    _fill(model, found, tensors)
     return found
+
+
+def _fill(model, step, tensors):
+    targets = []
+    for key, p in model.named_parameters():
+        if p.requires_grad:
+            targets.append((key, p))
+    for key, buffer in _shared_buffers(model):
+        if key in tensors:
+            targets.append((key, buffer))
+    tables = [(_table_name(key), module)
+              for key, module in model.named_modules()
+              if isinstance(module, Embedding)]
+    for key, each in targets + tables:
+        if key not in tensors:
+            raise ValueError(f'the checkpoint of step {step} has no "{key}"')
+        if isinstance(each, Embedding):
+            continue
+        shape = tensors[key][1]
+        if tuple(shape) != tuple(each.shape):
+            raise ValueError(
+                f'the checkpoint of step {step} has "{key}" with shape '
+                f"{tuple(shape)}; the model has {tuple(each.shape)}")
+    with torch.no_grad():
+        for key, each in targets:
+            kind, shape, memory = tensors[key]
+            values = checkpoint.array(kind, shape, memory.copy())
+            each.copy_(torch.from_numpy(values.copy()))
+    for key, module in tables:
+        module._load(tensors, key, checkpoint.array)
+
+
+def _shared_buffers(model):
+    kept = model.state_dict(keep_vars=True)
+    return [(key, buffer) for key, buffer in model.named_buffers()
+            if key in kept and buffer.is_floating_point() and buffer.numel()]
+
+
+def _table_name(key):
+    return f"{key}.weight" if key else "weight"
+
+
+def _describe(what, key, tensor, buffer):
+    if tensor.dtype not in _DTYPES:
+        raise ValueError(f'{what} "{key}" is of {tensor.dtype}; it must be '
+                         "float32, float16, bfloat16 or float64")
+    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+        raise ValueError(f'{what} "{key}" has no shape yet; run the model once '
+                         "before it joins")
+    start = tensor.detach().to("cpu", copy=True).contiguous()
+    # A new tensor: of a scalar, and of a parameter that is a view.
+    flat = start.reshape(-1).view(torch.uint8).numpy()
+    return _base.described(key, tensor.shape, _DTYPES[tensor.dtype], flat,
+                           buffer=buffer)
+
+
+def _view(memory, like):
+    flat = torch.from_numpy(memory).view(like.dtype)
+    return flat.view(like.shape)

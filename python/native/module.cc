@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "worker/session/evaluation.h"
 #include "worker/session/session.h"
 
 namespace py = pybind11;
@@ -54,10 +56,26 @@ T Check(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
+// How the servers draw initial values: kind, a, b, as Initializer has them.
+using Drawn = std::tuple<int, double, double>;
+
 // A variable as Python describes it: name, shape, dtype, the bytes of its
-// initial values (or None), and the cut of a table's rows.
+// initial values (or None: they are drawn), how they are drawn, the cut of a
+// table's rows, and whether it is a buffer.
 using Described = std::tuple<std::string, std::vector<int64_t>, std::string,
-                             std::optional<py::buffer>, int>;
+                             std::optional<py::buffer>, Drawn, int, bool>;
+
+// Calls the function of an evaluator or a session without the interpreter's
+// lock.
+template <typename Call>
+auto Unlocked(Call call) {
+  py::gil_scoped_release release;
+  return call();
+}
+
+absl::Duration WaitFor(double seconds) {
+  return seconds > 0 ? absl::Seconds(seconds) : absl::InfiniteDuration();
+}
 
 class PySession {
  public:
@@ -66,12 +84,19 @@ class PySession {
             bool shared_memory, double chief_wait, bool exit_with_parent,
             const std::vector<Described>& described) {
     std::vector<SessionVariable> variables;
-    for (const auto& [name, shape, dtype, initial, row_cut] : described) {
+    for (const auto& [name, shape, dtype, initial, drawn, row_cut, buffer] :
+         described) {
       SessionVariable variable;
       variable.spec.name = name;
       variable.spec.shape = shape;
       variable.spec.dtype = Check(ParseDType(dtype));
       variable.spec.row_cut = static_cast<RowCut>(row_cut);
+      variable.spec.buffer = buffer;
+      variable.spec.initializer = {
+          .kind = static_cast<Initializer::Kind>(std::get<0>(drawn)),
+          .a = std::get<1>(drawn),
+          .b = std::get<2>(drawn)};
+      tables_.push_back(variable.spec.is_table());
       if (initial.has_value()) {
         buffers_.push_back(initial->request());
         const py::buffer_info& info = buffers_.back();
@@ -86,8 +111,7 @@ class PySession {
     options.expected_job = expected_job;
     options.log_level = log_level;
     options.shared_memory = shared_memory;
-    options.chief_wait =
-        chief_wait > 0 ? absl::Seconds(chief_wait) : absl::InfiniteDuration();
+    options.chief_wait = WaitFor(chief_wait);
     options.exit_with_parent = exit_with_parent;
     py::gil_scoped_release release;
     session_ = Check(Session::Join(options, variables));
@@ -124,12 +148,16 @@ class PySession {
             job.train_steps, job.worker, job.num_workers};
   }
 
+  // The variable must be no table: the memory of rows is another with each
+  // choice.
   py::array Value(size_t variable) {
+    CheckKind(variable, /*table=*/false);
     const absl::Span<const std::byte> bytes = session().value(variable);
     return Array(const_cast<std::byte*>(bytes.data()), bytes.size());
   }
 
   py::array Gradient(size_t variable) {
+    CheckKind(variable, /*table=*/false);
     const absl::Span<std::byte> bytes = session().gradient(variable);
     return Array(bytes.data(), bytes.size());
   }
@@ -138,9 +166,33 @@ class PySession {
     Check(session().ChooseRows(variable, std::move(ids)));
   }
 
-  std::vector<int64_t> Rows(size_t variable) {
-    const absl::Span<const int64_t> rows = session().rows(variable);
-    return {rows.begin(), rows.end()};
+  // A copy of the values of a table's chosen rows, as bytes.
+  py::array RowValues(size_t variable) {
+    CheckKind(variable, /*table=*/true);
+    const absl::Span<const std::byte> bytes = session().value(variable);
+    return py::array_t<uint8_t>(static_cast<py::ssize_t>(bytes.size()),
+                                reinterpret_cast<const uint8_t*>(bytes.data()));
+  }
+
+  // The gradients of a table's chosen rows, as bytes.
+  void SetRowGradients(size_t variable, const py::array_t<uint8_t>& from) {
+    CheckKind(variable, /*table=*/true);
+    const absl::Span<std::byte> bytes = session().gradient(variable);
+    if (static_cast<size_t>(from.size()) != bytes.size()) {
+      throw py::value_error("the gradients of rows have " +
+                            std::to_string(from.size()) + " bytes; the rows " +
+                            std::to_string(bytes.size()));
+    }
+    std::copy_n(reinterpret_cast<const std::byte*>(from.data()), bytes.size(),
+                bytes.data());
+  }
+
+  void PullRows() {
+    Check(Unlocked([&] { return session().PullRows(); }));
+  }
+
+  void Report(const std::string& name, double value) {
+    Check(session().Report({name, value}));
   }
 
   void Pull() {
@@ -184,6 +236,12 @@ class PySession {
   }
 
  private:
+  void CheckKind(size_t variable, bool table) const {
+    if (variable < tables_.size() && tables_[variable] == table) return;
+    throw py::value_error("variable " + std::to_string(variable) +
+                          (table ? " is no table" : " is a table, or is not"));
+  }
+
   Session& session() {
     if (session_ == nullptr) {
       throw std::runtime_error(
@@ -202,8 +260,72 @@ class PySession {
                                 reinterpret_cast<uint8_t*>(data), keeper);
   }
 
+  std::vector<bool> tables_;              // by variable
   std::vector<py::buffer_info> buffers_;  // initial values, until a step comes
   std::unique_ptr<Session> session_;
+};
+
+class PyEvaluation {
+ public:
+  PyEvaluation(const std::string& tf_config, const std::string& tls_dir,
+               const std::string& expected_job, const std::string& log_level,
+               double chief_wait, bool exit_with_parent) {
+    Evaluation::Options options;
+    options.tf_config = tf_config;
+    options.tls_dir = tls_dir;
+    options.expected_job = expected_job;
+    options.log_level = log_level;
+    options.chief_wait = WaitFor(chief_wait);
+    options.exit_with_parent = exit_with_parent;
+    evaluation_ = Check(Unlocked([&] { return Evaluation::Make(options); }));
+  }
+
+  ~PyEvaluation() {
+    Unlocked([&] { evaluation_.reset(); });
+  }
+
+  // The status of the registration: (code, message, exit code).
+  std::tuple<std::string, std::string, int> Join() {
+    const absl::Status status = Unlocked([&] { return evaluation_->Join(); });
+    return {absl::StatusCodeToString(status.code()),
+            std::string(status.message()), evaluation_->exit_code()};
+  }
+
+  bool Wait(double timeout) {
+    return Check(
+        Unlocked([&] { return evaluation_->Wait(absl::Seconds(timeout)); }));
+  }
+
+  std::tuple<std::string, std::string, int> End() {
+    const absl::Status end = evaluation_->end();
+    return {absl::StatusCodeToString(end.code()), std::string(end.message()),
+            evaluation_->exit_code()};
+  }
+
+  // (name, checkpoint directory)
+  std::tuple<std::string, std::string> Job() {
+    return {evaluation_->job_name(), evaluation_->checkpoint_directory()};
+  }
+
+  void Report(int64_t step,
+              const std::vector<std::pair<std::string, double>>& named) {
+    std::vector<NamedFigure> figures;
+    for (const auto& [name, value] : named) figures.push_back({name, value});
+    Check(Unlocked([&] { return evaluation_->Report(step, figures); }));
+  }
+
+  void Leave(const std::string& reason) {
+    Unlocked([&] { evaluation_->Leave(reason); });
+  }
+
+  void SetTrouble(const std::string& trouble) {
+    evaluation_->SetTrouble(trouble);
+  }
+
+  void RequestStop() { evaluation_->RequestStop(); }
+
+ private:
+  std::unique_ptr<Evaluation> evaluation_;
 };
 
 }  // namespace
@@ -223,7 +345,10 @@ PYBIND11_MODULE(_native, module) {
       .def("value", &PySession::Value)
       .def("gradient", &PySession::Gradient)
       .def("choose_rows", &PySession::ChooseRows)
-      .def("rows", &PySession::Rows)
+      .def("row_values", &PySession::RowValues)
+      .def("set_row_gradients", &PySession::SetRowGradients)
+      .def("pull_rows", &PySession::PullRows)
+      .def("report", &PySession::Report)
       .def("pull", &PySession::Pull)
       .def("ready", &PySession::Ready)
       .def("check_wanted", &PySession::CheckWanted)
@@ -231,4 +356,16 @@ PYBIND11_MODULE(_native, module) {
       .def("examples", &PySession::Examples)
       .def("request_stop", &PySession::RequestStop)
       .def("close", &PySession::Close);
+  using lockstep::worker::PyEvaluation;
+  py::class_<PyEvaluation>(module, "Evaluation")
+      .def(py::init<const std::string&, const std::string&, const std::string&,
+                    const std::string&, double, bool>())
+      .def("join", &PyEvaluation::Join)
+      .def("wait", &PyEvaluation::Wait)
+      .def("end", &PyEvaluation::End)
+      .def("job", &PyEvaluation::Job)
+      .def("report", &PyEvaluation::Report)
+      .def("set_trouble", &PyEvaluation::SetTrouble)
+      .def("leave", &PyEvaluation::Leave)
+      .def("request_stop", &PyEvaluation::RequestStop);
 }

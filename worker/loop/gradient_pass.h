@@ -35,6 +35,13 @@ class GradientPass {
     return CheckWanted();
   }
 
+  // Pulls the rows of tables that were chosen anew since the pass began. Must
+  // not be called after GradientReady().
+  //
+  //   kAborted  the rows are gone, or the pass is not wanted any more
+  //   others    the worker's part in the job ends
+  virtual absl::Status PullRows() { return CheckWanted(); }
+
   // Should be called between layers.
   //
   //   kAborted  the rest of the pass is not wanted

@@ -1,5 +1,11 @@
 #include "worker/loop/progress_meter.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/base/status_macros.h"
+
 namespace lockstep::worker {
 
 ProgressMeter::ProgressMeter(const Clock& clock)
@@ -29,6 +35,22 @@ void ProgressMeter::Computed(int64_t local_step, double loss,
 void ProgressMeter::NonFinite(int64_t elements) {
   MutexLock lock(mutex_);
   progress_.non_finite += elements;
+}
+
+absl::Status ProgressMeter::Report(const NamedFigure& figure) {
+  MutexLock lock(mutex_);
+  std::vector<NamedFigure> figures = progress_.figures;
+  const auto same = std::find_if(
+      figures.begin(), figures.end(),
+      [&](const NamedFigure& each) { return each.name == figure.name; });
+  if (same == figures.end()) {
+    figures.push_back(figure);
+  } else {
+    *same = figure;
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckFigures(figures));
+  progress_.figures = std::move(figures);
+  return absl::OkStatus();
 }
 
 void ProgressMeter::Dropped() {

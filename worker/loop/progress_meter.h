@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "common/plan/figure.h"
 #include "common/plan/progress.h"
 
 namespace lockstep::worker {
@@ -27,6 +29,10 @@ class ProgressMeter {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Elements of a gradient that were NaN or infinite.
   void NonFinite(int64_t elements) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A figure of the user's program, in place of an earlier one of that name.
+  //
+  //   kInvalidArgument  as CheckFigures()
+  absl::Status Report(const NamedFigure& figure) ABSL_LOCKS_EXCLUDED(mutex_);
   // The pass was dropped before its gradient was computed: it is stale.
   void Dropped() ABSL_LOCKS_EXCLUDED(mutex_);
   void Accepted() ABSL_LOCKS_EXCLUDED(mutex_);

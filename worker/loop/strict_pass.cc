@@ -1,5 +1,7 @@
 #include "worker/loop/strict_pass.h"
 
+#include "common/base/status_macros.h"
+
 namespace lockstep::worker {
 
 StrictPass::StrictPass(StepClient& client, const PassId& pass,
@@ -33,6 +35,13 @@ absl::Status StrictPass::CheckWanted() {
   dropped_ = watch_ && attempt_ == 0 && client_.StepIsOver();
   if (!dropped_ && status_.ok()) return absl::OkStatus();
   return absl::AbortedError("the rest of the pass is not wanted");
+}
+
+absl::Status StrictPass::PullRows() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t pulled, client_.Pull(pass_.step));
+  if (pulled == pass_.step) return absl::OkStatus();
+  dropped_ = true;
+  return absl::AbortedError("the step is over");
 }
 
 absl::Status StrictPass::Finish() {

@@ -36,6 +36,7 @@ class StrictPass final : public GradientPass {
 
   // kAborted where dropped() is true or status() is an error from then on.
   absl::Status CheckWanted() override;
+  absl::Status PullRows() override;
   void GradientReady(size_t variable) override;
 
   // Must be called when the pass has been computed: makes the gradients that
@@ -44,7 +45,8 @@ class StrictPass final : public GradientPass {
   //   errors of StepClient::Announce(), whenever that was called
   absl::Status Finish();
 
-  // True if CheckWanted() found that the step is over without this pass.
+  // True if CheckWanted() or PullRows() found that the step is over without
+  // this pass.
   bool dropped() const { return dropped_; }
   // The announcement's; CheckWanted() ends the pass if it is an error.
   const absl::Status& status() const { return status_; }

@@ -46,9 +46,12 @@ class EarlyPass final : public GradientPass {
 // A pass whose gradients are sent when all are there.
 class CompatiblePass final : public GradientPass {
  public:
-  explicit CompatiblePass(GradientClipper* clipper) : clipper_(clipper) {
+  CompatiblePass(StepClient& client, GradientClipper* clipper)
+      : client_(client), clipper_(clipper) {
     if (clipper_ != nullptr) clipper_->BeginPass();
   }
+
+  absl::Status PullRows() override { return client_.Pull(-1).status(); }
 
   void GradientReady(size_t variable) override {
     if (clipper_ != nullptr) clipper_->Ready(variable, [](size_t) {});
@@ -59,6 +62,7 @@ class CompatiblePass final : public GradientPass {
   }
 
  private:
+  StepClient& client_;
   GradientClipper* const clipper_;
 };
 
@@ -240,7 +244,7 @@ absl::Status TrainingLoop::RunCompatible() {
     LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(pass_, index));
     meter_.Begin("pulls", true);
     LOCKSTEP_RETURN_IF_ERROR(client_.Pull(-1).status());
-    CompatiblePass pass(options_.clipper);
+    CompatiblePass pass(client_, options_.clipper);
     LOCKSTEP_RETURN_IF_ERROR(Compute(index, pass));
     pass.Finish();
     ++pass_.number;

@@ -103,9 +103,32 @@ absl::Status Handover::Chosen() {
   return Answer(Stage::kRows, GradientResult());
 }
 
-absl::Status Handover::CheckWanted() { return Ready(SIZE_MAX); }
+absl::Status Handover::CheckWanted() {
+  return Inside([](GradientPass& pass) { return pass.CheckWanted(); });
+}
 
 absl::Status Handover::Ready(size_t variable) {
+  return Inside([variable](GradientPass& pass) {
+    LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
+    pass.GradientReady(variable);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Handover::PullRows() {
+  {
+    MutexLock lock(mutex_);
+    LOCKSTEP_RETURN_IF_ERROR(Check(Stage::kPass));
+  }
+  if (Inside([](GradientPass& pass) { return pass.PullRows(); }).ok()) {
+    return absl::OkStatus();
+  }
+  // The loop has the reason.
+  return absl::AbortedError("the pass is not needed any more");
+}
+
+absl::Status Handover::Inside(
+    absl::FunctionRef<absl::Status(GradientPass&)> call) {
   GradientPass* pass = nullptr;
   {
     MutexLock lock(mutex_);
@@ -115,16 +138,15 @@ absl::Status Handover::Ready(size_t variable) {
     inside_ = true;
     pass = pass_;
   }
-  const absl::Status wanted = pass->CheckWanted();
-  if (wanted.ok() && variable != SIZE_MAX) pass->GradientReady(variable);
+  const absl::Status status = call(*pass);
   MutexLock lock(mutex_);
   inside_ = false;
-  if (!wanted.ok()) {
-    answer_ = wanted;
+  if (!status.ok()) {
+    answer_ = status;
     lost_ = true;
   }
   changed_.SignalAll();
-  return wanted;
+  return status;
 }
 
 absl::Status Handover::Done(const GradientResult& result) {

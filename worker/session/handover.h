@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -77,12 +78,18 @@ class Handover {
   absl::Status Chosen() ABSL_LOCKS_EXCLUDED(mutex_);
   // The gradient of a variable is final: see GradientPass::GradientReady().
   absl::Status Ready(size_t variable) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Pulls rows of tables that were chosen since the pass began: see
+  // GradientPass::PullRows().
+  absl::Status PullRows() ABSL_LOCKS_EXCLUDED(mutex_);
   // Should be called now and then in a long computation.
   absl::Status CheckWanted() ABSL_LOCKS_EXCLUDED(mutex_);
   // The pass is computed.
   absl::Status Done(const GradientResult& result) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Calls `pass_` in the program's thread; an error ends the pass.
+  absl::Status Inside(absl::FunctionRef<absl::Status(GradientPass&)> call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Lets the loop wait until the program has answered, or Cancel().
   absl::Status Wait(Stage stage, const Offer& offer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

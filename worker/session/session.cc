@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <optional>
@@ -41,6 +42,12 @@ absl::Status CheckVariables(const std::vector<SessionVariable>& variables) {
       return absl::InvalidArgumentError(absl::StrCat(
           "variable \"", spec.name, "\" has the shape ",
           ShapeString(spec.shape), "; each dimension must be above 0"));
+    }
+    if (spec.is_table() && (spec.shape.empty() || spec.buffer)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable \"", spec.name, "\" is a table of the shape ",
+          ShapeString(spec.shape), spec.buffer ? " and a buffer" : "",
+          "; a table needs rows, and cannot be a buffer"));
     }
     const size_t bytes =
         static_cast<size_t>(NumElements(spec.shape)) * ElementSize(spec.dtype);
@@ -90,7 +97,9 @@ struct Session::Parts {
   bool open = false;
   std::shared_ptr<ParameterMemory> memory;
   int64_t membership = 0;
+  bool choosing = false;  // rows, before the pull
   std::vector<bool> ready;
+  size_t unsent = 0;  // variables from this one on are under way
 };
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Join(
@@ -141,8 +150,8 @@ Session::Session(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Session::~Session() {
   if (parts_->process != getpid()) {
-    // The thread is the parent's; nothing here may wait for it.
-    parts_->thread.detach();
+    // The threads are those of the process that this one was forked from.
+    static_cast<void>(parts_.release());
     return;
   }
   parts_->workload.Cancel();
@@ -182,8 +191,10 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
       .Add(static_cast<uint64_t>(offer.pass.slot));
   step = {offer.pass.step, offer.pass.slot, offer.batch, seed.value(),
           parts.membership};
-  if (stage == Handover::Stage::kRows) return Turn::kRows;
+  parts.choosing = stage == Handover::Stage::kRows;
+  if (parts.choosing) return Turn::kRows;
   parts.ready.assign(parts.workload.variables().size(), false);
+  parts.unsent = parts.ready.size();
   parts.open = true;
   return Turn::kStep;
 }
@@ -212,7 +223,25 @@ absl::Span<std::byte> Session::gradient(size_t variable) const {
 
 std::shared_ptr<const void> Session::owner() const { return parts_->memory; }
 
+absl::Status Session::CheckRows(size_t variable) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  if (variable >= parts_->workload.variables().size() ||
+      !parts_->workload.variables()[variable].is_table()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable ", variable, " is no table, so it has no rows"));
+  }
+  const bool fresh = parts_->unsent == parts_->ready.size() &&
+                     std::find(parts_->ready.begin(), parts_->ready.end(),
+                               true) == parts_->ready.end();
+  if (parts_->choosing || (parts_->open && fresh)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      parts_->open ? "rows must be chosen before the first gradient of a step "
+                     "is handed in"
+                   : "no step is at hand, so no rows can be chosen");
+}
+
 absl::Status Session::ChooseRows(size_t variable, std::vector<int64_t> ids) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRows(variable));
   return parts_->memory->ChooseRows(variable, std::move(ids));
 }
 
@@ -222,7 +251,17 @@ absl::Span<const int64_t> Session::rows(size_t variable) const {
 
 absl::Status Session::Pull() {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  parts_->choosing = false;
   return parts_->workload.handover().Chosen();
+}
+
+absl::Status Session::PullRows() {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  if (parts_->unsent < parts_->ready.size()) {
+    return absl::FailedPreconditionError(
+        "rows must be pulled before the first gradient of a step is handed in");
+  }
+  return parts_->workload.handover().PullRows();
 }
 
 absl::Status Session::Ready(size_t variable) {
@@ -238,8 +277,12 @@ absl::Status Session::Ready(size_t variable) {
         "the gradient of \"", parts.workload.variables()[variable].name,
         "\" was handed in before in this step"));
   }
-  LOCKSTEP_RETURN_IF_ERROR(parts.workload.handover().Ready(variable));
+  LOCKSTEP_RETURN_IF_ERROR(parts.workload.handover().CheckWanted());
   parts.ready[variable] = true;
+  while (parts.unsent > 0 && parts.ready[parts.unsent - 1]) {
+    --parts.unsent;
+    LOCKSTEP_RETURN_IF_ERROR(parts.workload.handover().Ready(parts.unsent));
+  }
   return absl::OkStatus();
 }
 
@@ -266,6 +309,10 @@ absl::Status Session::Finish(double loss, int64_t examples) {
 absl::StatusOr<std::vector<int64_t>> Session::Examples(int64_t num_examples,
                                                        int64_t batch) {
   return parts_->workload.Examples(num_examples, batch);
+}
+
+absl::Status Session::Report(const NamedFigure& figure) {
+  return parts_->member->Report(figure);
 }
 
 void Session::RequestStop(const std::string& reason) {

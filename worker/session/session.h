@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/numeric/dtype.h"
+#include "common/plan/figure.h"
 #include "common/plan/variable_spec.h"
 
 namespace lockstep::worker {
@@ -125,9 +126,12 @@ class Session {
   absl::Span<std::byte> gradient(size_t variable) const;
   std::shared_ptr<const void> owner() const;
 
-  // kRows: chooses the rows of a table that the step uses.
+  // kRows: chooses the rows of a table that the step uses. With a step
+  // at hand, before the first Ready(): chooses others, with gradients of zeros
+  // and without values until PullRows().
   //
-  //   kInvalidArgument  no table, or a row that it does not have
+  //   kInvalidArgument     no table, or a row that it does not have
+  //   kFailedPrecondition  no step is at hand, or gradients were handed in
   absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
   // The chosen rows, ascending, each once.
   absl::Span<const int64_t> rows(size_t variable) const;
@@ -135,11 +139,20 @@ class Session {
   // then returns kStep, or another step if this one is over.
   absl::Status Pull();
 
+  // kStep: waits for the values of rows that were chosen anew.
+  //
+  //   kFailedPrecondition  also: gradients were handed in
+  //   kAborted             the step is over: call Next()
+  absl::Status PullRows();
+
   // The errors of the calls below:
   //   kAborted             the pass is not needed any more: call Next()
   //   kFailedPrecondition  no step is at hand, or it is finished
 
-  // The variable's gradient is in gradient(variable), and will be sent.
+  // The variable's gradient is in gradient(variable), and will be sent once
+  // those of all variables behind it are ready: all workers send in one order,
+  // whatever order they compute in. So the first layer's variables should come
+  // first.
   //
   //   kFailedPrecondition  also: it was handed in before, in this step
   absl::Status Ready(size_t variable);
@@ -158,6 +171,13 @@ class Session {
   absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
                                                 int64_t batch);
 
+  // Reports a figure of the pass at hand for the job's status, in place of an
+  // earlier one of that name.
+  //
+  //   kInvalidArgument  a name that cannot be, a value that is not finite, or
+  //                     more than 16 names
+  absl::Status Report(const NamedFigure& figure);
+
   // Leaves the job in good order: at once; a worker of an elastic job ends its
   // pass first, unless that takes long or it is asked again.
   void RequestStop(const std::string& reason);
@@ -167,8 +187,10 @@ class Session {
 
   explicit Session(std::unique_ptr<Parts> parts);
   absl::Status CheckProcess() const;
+  // Errors of ChooseRows(), but for rows that there are not.
+  absl::Status CheckRows(size_t variable) const;
 
-  const std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace lockstep::worker

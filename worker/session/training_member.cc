@@ -46,6 +46,26 @@ std::string ReasonToLeave(const absl::Status& status) {
   return absl::StrCat("failed: ", status.message());
 }
 
+// The type of the gradients that clipping computes in.
+absl::StatusOr<DType> ClippedType(const ClippingConfig& clipping,
+                                  const std::vector<VariableSpec>& variables) {
+  const VariableSpec* first = nullptr;
+  for (const VariableSpec& variable : variables) {
+    if (variable.buffer) continue;
+    if (first == nullptr) first = &variable;
+    if (variable.dtype == first->dtype ||
+        clipping.kind == ClippingConfig::Kind::kNone) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the job has clipping, but \"", first->name, "\" is of ",
+        std::string(DTypeName(first->dtype)), " and \"", variable.name,
+        "\" of ", std::string(DTypeName(variable.dtype)),
+        "; give all variables one type, or leave out clipping"));
+  }
+  return first == nullptr ? DType::kFloat32 : first->dtype;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingMember>> TrainingMember::Make(
@@ -206,11 +226,13 @@ absl::Status TrainingMember::Train(
     GradientClipper::Gradients spans;
     for (size_t v = 0; v < plan.variables.size(); ++v) {
       spans.push_back(memory->gradient(v));
+      if (plan.variables[v].buffer) spans.back() = {};
     }
     return spans;
   };
-  // A model's variables are of one type.
-  GradientClipper clipper(job.clipping, plan.variables.at(0).dtype, gradients);
+  LOCKSTEP_ASSIGN_OR_RETURN(const DType clipped,
+                            ClippedType(job.clipping, plan.variables));
+  GradientClipper clipper(job.clipping, clipped, gradients);
   chief_.set_on_end([this, &client] {
     client.Cancel();
     workload_.Cancel();

@@ -55,6 +55,11 @@ class TrainingMember {
   // The counts of its passes so far.
   Progress progress() const { return meter_.Get(); }
 
+  // As ProgressMeter::Report().
+  absl::Status Report(const NamedFigure& figure) {
+    return meter_.Report(figure);
+  }
+
   // Leaves the job in good order: at once; a worker of an elastic job ends its
   // pass first, unless that takes long or it is asked again.
   void RequestStop(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -53,6 +53,14 @@ std::string SpeedText(const JobStatus& status) {
 }
 
 std::string ScoreText(const Evaluation& evaluation) {
+  if (!evaluation.figures.empty()) {
+    std::string figures;
+    for (const auto& [name, value] : evaluation.figures) {
+      absl::StrAppend(&figures, figures.empty() ? "" : ", ", Printable(name),
+                      " ", FormatFigure(value, 4));
+    }
+    return figures;
+  }
   std::string text =
       absl::StrCat("test accuracy ", FormatFigure(evaluation.accuracy, 4));
   if (evaluation.auc.has_value()) {

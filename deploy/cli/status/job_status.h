@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -37,6 +38,8 @@ struct WorkerCounts {
   absl::Duration waiting{};  // total, for other processes
   std::string activity{};    // e.g. "waits for a token"
   absl::Duration activity_age{};
+  // By name; the user's program chose them.
+  std::vector<std::pair<std::string, double>> figures{};
 };
 
 // One member as the chief sees it.
@@ -53,6 +56,8 @@ struct Evaluation {
   double loss = 0;
   double accuracy = 0;             // in [0, 1]
   std::optional<double> auc = {};  // only for two classes; in [0, 1]
+  // A user's evaluator reports these in place of the others, by name.
+  std::vector<std::pair<std::string, double>> figures = {};
 };
 
 // One wait of a process.

@@ -28,13 +28,18 @@ JobState Decode(v1::JobState state) {
 }
 
 WorkerCounts Decode(const v1::WorkerProgress& progress) {
+  std::vector<std::pair<std::string, double>> figures;
+  for (const v1::Figure& figure : progress.figures()) {
+    figures.emplace_back(figure.name(), figure.value());
+  }
   return {.local_step = progress.local_step(),
           .passes = progress.passes(),
           .accepted = progress.accepted(),
           .stale = progress.stale(),
           .waiting = Decode(progress.waiting()),
           .activity = progress.activity(),
-          .activity_age = Decode(progress.activity_age())};
+          .activity_age = Decode(progress.activity_age()),
+          .figures = std::move(figures)};
 }
 
 MemberStatus Decode(const v1::MemberStatus& member) {
@@ -51,6 +56,9 @@ Evaluation Decode(const v1::EvaluationStatus& evaluation) {
                         .loss = evaluation.loss(),
                         .accuracy = evaluation.accuracy()};
   if (evaluation.has_auc()) decoded.auc = evaluation.auc();
+  for (const v1::Figure& figure : evaluation.figures()) {
+    decoded.figures.emplace_back(figure.name(), figure.value());
+  }
   return decoded;
 }
 

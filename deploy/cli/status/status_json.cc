@@ -32,6 +32,12 @@ Json Seconds(const std::optional<absl::Duration>& duration) {
   return duration.has_value() ? Seconds(*duration) : Json(nullptr);
 }
 
+Json Figures(const std::vector<std::pair<std::string, double>>& figures) {
+  Json json = Json::object();
+  for (const auto& [name, value] : figures) json[name] = Figure(value);
+  return json;
+}
+
 Json ToJson(const WorkerCounts& counts) {
   return {{"local_step", counts.local_step},
           {"passes", counts.passes},
@@ -39,7 +45,8 @@ Json ToJson(const WorkerCounts& counts) {
           {"stale", counts.stale},
           {"waiting_seconds", Seconds(counts.waiting)},
           {"activity", counts.activity},
-          {"activity_age_seconds", Seconds(counts.activity_age)}};
+          {"activity_age_seconds", Seconds(counts.activity_age)},
+          {"figures", Figures(counts.figures)}};
 }
 
 Json ToJson(const MemberStatus& member) {
@@ -51,6 +58,10 @@ Json ToJson(const MemberStatus& member) {
 }
 
 Json ToJson(const Evaluation& evaluation) {
+  if (!evaluation.figures.empty()) {
+    return {{"global_step", evaluation.step},
+            {"figures", Figures(evaluation.figures)}};
+  }
   return {{"global_step", evaluation.step},
           {"loss", Figure(evaluation.loss)},
           {"accuracy", Figure(evaluation.accuracy)},

@@ -101,6 +101,17 @@ void AddWorkers(const JobStatus& status, Layout::Workers how,
       {absl::StrCat(workers.size(), "w ", Counts(Total(workers), true))});
 }
 
+// The first figure of a user's evaluator, or the accuracy.
+std::string Score(const Evaluation& evaluation, const char* accuracy,
+                  int digits) {
+  if (evaluation.figures.empty()) {
+    return absl::StrCat(accuracy, " ",
+                        FormatFigure(evaluation.accuracy, digits));
+  }
+  const auto& [name, value] = evaluation.figures.front();
+  return absl::StrCat(Printable(name), " ", FormatFigure(value, digits));
+}
+
 void AddFigures(const JobStatus& status, const Layout& layout,
                 std::vector<Segment>& segments) {
   const int digits = layout.labels ? 4 : 3;
@@ -116,9 +127,8 @@ void AddFigures(const JobStatus& status, const Layout& layout,
                       : "/s")});
   }
   if (layout.figures >= 2 && status.evaluation.has_value()) {
-    segments.push_back(
-        {absl::StrCat(layout.labels ? "accuracy " : "acc ",
-                      FormatFigure(status.evaluation->accuracy, digits))});
+    segments.push_back({Score(*status.evaluation,
+                              layout.labels ? "accuracy" : "acc", digits)});
   }
 }
 

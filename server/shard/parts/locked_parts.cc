@@ -15,7 +15,7 @@ LockedParts::LockedParts(const JobConfig& of_job,
       variables(std::move(of_model)),
       parts(std::move(of_server)),
       settings(std::move(of_variables)),
-      optimizers(OptimizersOf(job)),
+      optimizers(OptimizersOf(job, variables)),
       slots(SlotsByVariable(optimizers, settings)),
       part_mutexes(std::make_unique<Mutex[]>(parts.size())),
       store(std::move(of_parts)) {}

@@ -128,8 +128,10 @@ absl::StatusOr<bool> PartUpdates::Update(
     // of this buffer see that they were too slow.
     values_.BeginWrite(part);
     input = parts_.store->Update(part);
-    input.learning_rate = LearningRate(rates_[settings.optimizer], step) *
-                          parts_.store->record().learning_rate_scale;
+    input.learning_rate = parts_.variables[spec.variable].buffer
+                              ? 1
+                              : LearningRate(rates_[settings.optimizer], step) *
+                                    parts_.store->record().learning_rate_scale;
   }
   input.gradients = slices;
   input.divisor = static_cast<int64_t>(slices.size());

@@ -33,7 +33,7 @@ VariableStore::Options StoreOptions(
   store.incarnation = options.incarnation;
   store.variables = options.variables;
   store.parts = options.parts;
-  store.optimizers = OptimizersOf(options.job);
+  store.optimizers = OptimizersOf(options.job, options.variables);
   store.settings = settings;
   store.in_place = options.job.mode == SyncMode::kCompatible;
   store.progress = options.progress;

@@ -21,14 +21,19 @@ def _free_port():
 class LocalJob:
     """Chief, servers, and workers that are Python programs."""
 
-    def __init__(self, workers=1, servers=1, sets=()):
+    def __init__(self, workers=1, servers=1, sets=(), evaluator=False,
+                 state=True):
         self.folder = tempfile.TemporaryDirectory(prefix="lockstep-python-")
+        # Servers keep their state over their death.
+        self.state = ["--state_dir", self.path("state") if state else ""]
         os.mkdir(self.path("state"), 0o700)
         self.cluster = {
             "chief": [f"127.0.0.1:{_free_port()}"],
             "ps": [f"127.0.0.1:{_free_port()}" for _ in range(servers)],
             "worker": [f"127.0.0.1:{_free_port()}" for _ in range(workers)],
         }
+        if evaluator:
+            self.cluster["evaluator"] = [f"127.0.0.1:{_free_port()}"]
         with open(self.path("job.textproto"), "w") as f:
             f.write('name: "python" model { kind: "external" } '
                     "train_steps: 20 batch_size: 8 "
@@ -36,20 +41,26 @@ class LocalJob:
                     'checkpoint { directory: "%s" }' % self.path("checkpoints"))
         self.sets = [a for s in sets for a in ("--set", s)]
         self.tasks = {}
-        self.start("chief", 0, [os.path.join(BIN, "chief"), "--job",
-                                self.path("job.textproto"), *self.sets])
+        self.start_chief()
         for i in range(servers):
-            self.start("ps", i, [os.path.join(BIN, "ps_server"), "--state_dir",
-                                 self.path("state")])
+            self.start_server(i)
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
+
+    def start_chief(self):
+        return self.start("chief", 0, [os.path.join(BIN, "chief"), "--job",
+                                       self.path("job.textproto"), *self.sets])
+
+    def start_server(self, index):
+        return self.start("ps", index, [os.path.join(BIN, "ps_server"),
+                                        *self.state])
 
     def start(self, task, index, command, **more):
         config = {"cluster": self.cluster,
                   "task": {"type": task, "index": index}}
         log = open(self.path(f"{task}-{index}.log"), "ab")
-        if task != "worker":
+        if task in ("chief", "ps"):
             command = command + ["--exit_with_parent"]
         env = dict(os.environ, TF_CONFIG=json.dumps(config),
                    LOCKSTEP_EXIT_WITH_PARENT="1", PYTHONUNBUFFERED="1", **more)
@@ -60,12 +71,15 @@ class LocalJob:
 
     def start_worker(self, index, program, **more):
         """`program` is Python source, or the path of a file."""
+        return self.start_program("worker", index, program, **more)
+
+    def start_program(self, task, index, program, **more):
         if "\n" in program:
-            path = self.path(f"program-{index}.py")
+            path = self.path(f"{task}-{index}.py")
             with open(path, "w") as f:
                 f.write(program)
             program = path
-        return self.start("worker", index, [sys.executable, program], **more)
+        return self.start(task, index, [sys.executable, program], **more)
 
     def wait(self, task, index=0, timeout=120):
         return self.tasks[task, index].wait(timeout)

@@ -172,6 +172,53 @@ for step in worker.steps():
             tolerance = 1e-2 if b.dtype == torch.bfloat16 else 1e-6
             self.assertLess(float((a - b).abs().max()), tolerance, name)
 
+    def check_buffers(self, how):
+        common = COMMON.replace("torch.nn.ReLU(), ",
+                                "torch.nn.BatchNorm2d(4), torch.nn.ReLU(), ")
+        program = WORKER.replace(COMMON, common).replace(
+            "Worker(model)", f'Worker(model, buffers="{how}")')
+        steps = 20
+        with LocalJob(workers=2, sets=[
+                f"train_steps={steps}", "learning_rate=0.05",
+                # Neither is for buffers.
+                "optimizer.kind=ADAMW", "clipping.kind=VALUE",
+                "clipping.limit=1e-6"]) as job:
+            program = program.replace("step.backward(loss)", """
+    step.backward(loss)
+    if step.number == 19:
+        torch.save([begun, model.state_dict()],
+                   "%s/%d.pt" % (WHERE, worker.index))
+""").replace("    rows = step", """
+    begun = {k: v.clone() for k, v in model.state_dict().items()}
+    rows = step""").replace("WHERE", repr(job.folder.name))
+            for i in range(2):
+                job.start_worker(i, program)
+            for i in range(2):
+                self.assertEqual(job.wait("worker", i), 0,
+                                 job.log("worker", i)[-2000:])
+            self.assertEqual(job.wait("chief"), 0)
+            own = [torch.load(job.path(f"{i}.pt")) for i in range(2)]
+            space = {}
+            exec(common, space)
+            if how == "mean":
+                lockstep.torch.load(space["model"], job.path("checkpoints"))
+            return own, space["model"]
+
+    def test_buffers_are_averaged_over_the_workers(self):
+        own, trained = self.check_buffers("mean")
+        for key in ("1.running_mean", "1.running_var"):
+            self.assertTrue(torch.equal(own[0][0][key], own[1][0][key]), key)
+            # What the last step has made of those.
+            mean = (own[0][1][key] + own[1][1][key]) / 2
+            far = (trained.state_dict()[key] - mean).abs().max()
+            self.assertLess(float(far), 1e-6)
+            self.assertFalse(torch.equal(own[0][1][key], own[1][1][key]), key)
+
+    def test_local_buffers_stay_the_workers_own(self):
+        own, _ = self.check_buffers("local")
+        self.assertFalse(torch.equal(own[0][0]["1.running_mean"],
+                                     own[1][0]["1.running_mean"]))
+
     def test_a_killed_worker_comes_back_and_the_bits_are_the_same(self):
         saved = []
         for disturbed in (False, True):

@@ -69,6 +69,46 @@ TEST_F(VariableSettingsTest, AveragesAreOfAllVariablesUnlessPatternsSayWhich) {
   }
 }
 
+TEST_F(VariableSettingsTest, BuffersFollowTheirOwnRuleAndMatchNoPattern) {
+  std::vector<VariableSpec> variables = variables_;
+  variables.push_back({.name = "deep/mean", .shape = {2}, .buffer = true});
+  job_.moving_average.decay = 0.9;
+  job_.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  job_.variable_optimizers.push_back({.variables = "deep/*"});
+  job_.constraints.push_back(
+      {.variables = "*", .kind = Constraint::kNonNegative});
+
+  const auto settings = SettingsOf(job_, variables);
+  ASSERT_OK(settings);
+  EXPECT_EQ((*settings)[3].optimizer, 2);
+  EXPECT_FALSE((*settings)[3].averaged);
+  EXPECT_FALSE((*settings)[3].decays);
+  EXPECT_EQ((*settings)[3].constraint.kind, Constraint::kUnspecified);
+  EXPECT_EQ((*settings)[1].optimizer, 1);
+  EXPECT_TRUE((*settings)[1].averaged);
+  ASSERT_EQ(OptimizersOf(job_, variables).size(), 3u);
+  EXPECT_EQ(OptimizersOf(job_, variables)[2].kind,
+            OptimizerConfig::Kind::kGradientDescent);
+  EXPECT_EQ(OptimizersOf(job_, variables_).size(), 2u);
+
+  job_.variable_optimizers[0].variables = "deep/mean";
+  EXPECT_THAT(SettingsOf(job_, variables),
+              StatusIs(kInvalid, HasSubstr("matches no variable")));
+}
+
+TEST_F(VariableSettingsTest, BuffersNeedOneOfTheOptimizersThatThereCanBe) {
+  std::vector<VariableSpec> variables = {
+      {.name = "mean", .shape = {2}, .buffer = true}};
+  for (size_t i = 0; i + 1 < kMaxOptimizers; ++i) {
+    variables.push_back({.name = std::to_string(i), .shape = {2}});
+    job_.variable_optimizers.push_back({.variables = std::to_string(i)});
+  }
+  EXPECT_THAT(SettingsOf(job_, variables),
+              StatusIs(kInvalid, HasSubstr("there can be 6 at most")));
+  job_.variable_optimizers.pop_back();
+  EXPECT_OK(SettingsOf(job_, variables));
+}
+
 TEST_F(VariableSettingsTest, PatternThatMatchesNothingIsRefusedWithItsField) {
   JobConfig optimizers;
   optimizers.variable_optimizers = {{"dep/*", {}, {}, {}}};

@@ -1,7 +1,9 @@
 #include "worker/loop/progress_meter.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/manual_clock.h"
+#include "tests/testing/status_matchers.h"
 
 namespace lockstep::worker {
 namespace {
@@ -44,6 +46,19 @@ TEST(ProgressMeterTest, CountsPassesAndWhatBecameOfThem) {
   EXPECT_EQ(progress.accepted, 1);
   EXPECT_EQ(progress.stale, 2);
   EXPECT_EQ(progress.duplicate, 2);
+}
+
+TEST(ProgressMeterTest, AFigureReplacesAnEarlierOneOfItsName) {
+  ProgressMeter meter(Clock::Real());
+
+  EXPECT_OK(meter.Report({"norm", 1}));
+  EXPECT_OK(meter.Report({"rate", 2}));
+  EXPECT_OK(meter.Report({"norm", 3}));
+  EXPECT_FALSE(meter.Report({"no name", 4}).ok());
+
+  EXPECT_THAT(
+      meter.Get().figures,
+      ::testing::ElementsAre(NamedFigure{"norm", 3}, NamedFigure{"rate", 2}));
 }
 
 }  // namespace

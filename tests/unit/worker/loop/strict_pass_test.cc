@@ -39,7 +39,7 @@ class RecordingClient final : public StepClient {
                     std::to_string(pass.number));
     return announcement;
   }
-  absl::StatusOr<int64_t> Pull(int64_t) override { return 0; }
+  absl::StatusOr<int64_t> Pull(int64_t) override { return pulled; }
   absl::StatusOr<PushCounts> Push(const PassId&, int64_t) override {
     return PushCounts();
   }
@@ -48,6 +48,7 @@ class RecordingClient final : public StepClient {
   }
 
   absl::StatusOr<Announcement> announcement = Announcement{};
+  absl::StatusOr<int64_t> pulled = 4;
   bool over = false;
   std::vector<std::string> calls;
   std::vector<PassKind> kinds;
@@ -57,6 +58,16 @@ class StrictPassTest : public ::testing::Test {
  protected:
   RecordingClient client_;
 };
+
+TEST_F(StrictPassTest, RowsOfAStepThatIsOverDropThePass) {
+  StrictPass pass(client_, kPass, {.selected_attempt = 1});
+  EXPECT_OK(pass.PullRows());
+  EXPECT_FALSE(pass.dropped());
+
+  client_.pulled = 5;
+  EXPECT_THAT(pass.PullRows(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_TRUE(pass.dropped());
+}
 
 TEST_F(StrictPassTest, OnlyTheFirstAttemptIsOneOfWhichTokensSayWhoCounts) {
   const StrictPass first(client_, kPass, {.selected_attempt = 1});

@@ -21,9 +21,11 @@ class RecordedPass final : public GradientPass {
   absl::Status CheckWanted() override {
     return wanted ? absl::OkStatus() : absl::AbortedError("over");
   }
+  absl::Status PullRows() override { return pulled; }
   void GradientReady(size_t variable) override { ready.push_back(variable); }
 
   bool wanted = true;
+  absl::Status pulled;
   std::vector<size_t> ready;
 };
 
@@ -49,6 +51,25 @@ class HandoverTest : public ::testing::Test {
   absl::StatusOr<GradientResult> result_;
   std::thread loop_;
 };
+
+TEST_F(HandoverTest, RowsArePulledInsideThePass) {
+  EXPECT_THAT(handover_.PullRows(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  OfferPass(7);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_OK(handover_.PullRows());
+  EXPECT_OK(handover_.Done({.loss = 0.5, .examples = 4}));
+  EXPECT_OK(Result());
+}
+
+TEST_F(HandoverTest, AFailedPullEndsThePassAndTheLoopHasTheReason) {
+  pass_.pulled = absl::FailedPreconditionError("no member any more");
+  OfferPass(7);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_THAT(handover_.PullRows(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Result(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(handover_.Done({}), StatusIs(absl::StatusCode::kAborted));
+}
 
 TEST_F(HandoverTest, ThePassIsComputedByTheProgramAndItsResultIsTheLoops) {
   OfferPass(7);

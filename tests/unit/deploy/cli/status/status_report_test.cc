@@ -77,6 +77,12 @@ TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
             "61.3 s; train_steps reached");
   status.loss = 0.20842;
   status.reason = "";
+  const Evaluation score = *status.evaluation;
+  status.evaluation->figures = {{"perplexity", 12.5}, {"bleu", 0.25}};
+  EXPECT_EQ(FormatDoneLine(status),
+            "done: step 1500, loss 0.2084, perplexity 12.5000, bleu 0.2500, "
+            "61.3 s");
+  status.evaluation = score;
 
   status.evaluation.reset();
   EXPECT_EQ(FormatDoneLine(status), "done: step 1500, loss 0.2084, 61.3 s");

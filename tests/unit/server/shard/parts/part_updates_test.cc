@@ -51,6 +51,19 @@ TEST_F(PartUpdatesTest, LearningRateIsThatOfTheStep) {
   EXPECT_THAT(Read<float>(*state, 1), Each(0.25f));
 }
 
+TEST_F(PartUpdatesTest, BuffersMoveByTheMeanWhateverTheRateIs) {
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kAdam;
+  options_.job.learning_rate.base = 1e-3;
+  options_.variables[0].buffer = true;
+  auto state = CreateActive();
+
+  UpdateAll(*state, 0, 1, 3);
+  ASSERT_OK(state->updates().MarkPrepared(1, 1));
+  ASSERT_OK(state->updates().Commit(1));
+
+  EXPECT_THAT(Read<float>(*state, 0), Each(1 - 2));
+}
+
 TEST_F(PartUpdatesTest, CommittedValuesStayUntilTheCommit) {
   auto state = CreateActive();
 

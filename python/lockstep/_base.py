@@ -1,0 +1,241 @@
+"""What workers of all frameworks share: the loop, waits, tables, properties."""
+
+import numpy as np
+
+from . import _native, _session
+
+# Kinds of common/plan/variable_spec.h.
+GIVEN = (9, 0.0, 0.0)
+NO_TABLE, MOD, KEY = 0, 2, 3
+
+
+def described(name, shape, dtype, initial=None, drawn=GIVEN, cut=NO_TABLE,
+              buffer=False):
+    """A variable as the native module takes it."""
+    return (name, [int(n) for n in shape], dtype, initial, drawn, cut, buffer)
+
+
+class TableRows:
+    """The rows of one table that a worker has at hand.
+
+    A row that the step at hand lacks is pulled when it is asked for. Rows are
+    chosen ahead for the next step by ``ahead``.
+    """
+
+    def __init__(self, variable, name, rows, width, grows, dtype=np.float32):
+        self.variable = variable
+        self.name = name
+        self.rows = rows  # of a growing table, the limit
+        self.width = tuple(width)
+        self.grows = grows
+        self.dtype = np.dtype(dtype)
+        self.ahead = None
+        self.begin()
+
+    def begin(self, ids=None, values=None):
+        """A step begins, with the rows that were chosen ahead."""
+        self.ids = np.empty(0, np.int64) if ids is None else ids
+        self.values = (np.empty((0,) + self.width, self.dtype)
+                       if values is None else values)
+        self.gradients = []  # (ascending ids, array)
+
+    def check(self, ids):
+        """Returns the ids ascending, each once; ValueError: one cannot be."""
+        ids = np.unique(np.asarray(ids, dtype=np.int64))
+        if len(ids) and (ids[0] < 0 or
+                         (not self.grows and ids[-1] >= self.rows)):
+            wrong = ids[0] if ids[0] < 0 else ids[-1]
+            raise ValueError(
+                f'table "{self.name}" has no row {wrong}; rows are '
+                + ("0 and above" if self.grows else f"0 to {self.rows - 1}"))
+        return ids
+
+    def choose_ahead(self, native):
+        ids = np.empty(0, np.int64) if self.ahead is None else self.ahead
+        self.ahead = None
+        native.choose_rows(self.variable, ids.tolist())
+        self.ids = ids
+
+    def take(self, native):
+        """The chosen rows are there: copies them."""
+        self.begin(self.ids, self._values(native, len(self.ids)))
+
+    def _values(self, native, count):
+        return native.row_values(self.variable).view(self.dtype).reshape(
+            (count,) + self.width)
+
+    def lookup(self, native, ids):
+        """Returns the values of ``ids``, which are ascending, each once."""
+        missing = np.setdiff1d(ids, self.ids, assume_unique=True)
+        if len(missing):
+            chosen = np.union1d(self.ids, ids)
+            native.choose_rows(self.variable, chosen.tolist())
+            native.pull_rows()
+            self.ids = chosen
+            self.values = self._values(native, len(chosen))
+        return self.values[np.searchsorted(self.ids, ids)]
+
+    def add(self, ids, gradient):
+        """Adds a gradient of rows; ``ids`` ascending, each once."""
+        self.gradients.append((ids, gradient))
+
+    def touched(self):
+        ids = [ids for ids, _ in self.gradients]
+        return np.unique(np.concatenate(ids)) if ids else np.empty(0, np.int64)
+
+    def narrow(self, native, ids):
+        """Makes ``ids`` all the rows of the step; true if a pull must follow."""
+        if np.array_equal(ids, self.ids):
+            return False
+        native.choose_rows(self.variable, ids.tolist())
+        self.ids = ids
+        self.values = None
+        return True
+
+    def hand_in(self, native):
+        total = np.zeros((len(self.ids),) + self.width, self.dtype)
+        for ids, gradient in self.gradients:
+            total[np.searchsorted(self.ids, ids)] += gradient
+        native.set_row_gradients(self.variable,
+                                 total.reshape(-1).view(np.uint8))
+        native.ready(self.variable)
+
+
+def narrow(native, tables, touched):
+    """Leaves only touched rows: the others must not count as pushed."""
+    if any([table.narrow(native, ids) for table, ids in zip(tables, touched)]):
+        native.pull_rows()
+
+
+class BaseStep:
+    """What the steps of all workers have."""
+
+    def __init__(self, worker, number, share, batch, seed):
+        self._worker = worker
+        self._batch = batch
+        self.number = number
+        self.share = share
+        self.seed = seed
+
+    def _indices(self, n, ahead=0):
+        self._check_at_hand()
+        return self._worker._examples(n, self._batch + int(ahead))
+
+    def _check_at_hand(self):
+        if self._worker._at_hand is not self:
+            raise RuntimeError(
+                f"step {self.number} is over; use the step that the loop over "
+                "worker.steps() is at")
+
+    def _count(self, examples):
+        examples = (self._worker.batch_size if examples is None
+                    else int(examples))
+        if examples < 0:
+            raise ValueError(f"examples is {examples}; it must be 0 or more")
+        return examples
+
+    def report(self, **figures):
+        """Reports figures of this pass, for the job's status.
+
+        Args:
+          figures: names and finite numbers; at most 16 names in a job.
+
+        Raises: ValueError: a name or a number that cannot be.
+        """
+        for name, value in figures.items():
+            self._worker._loop.native.report(name, float(value))
+
+
+class BaseWorker:
+    """Joins, waits for steps, leaves. Subclasses hold values and gradients.
+
+    They define ``_step_class``, ``_adopt(native)``, called when values have
+    moved to other memory, and ``_begin(native)``, called before each step.
+    """
+
+    _tables = ()
+    _at_hand = None
+
+    def _join(self, variables, name, options):
+        self._membership = None
+        self._loop = _session.Loop(variables, name, **options)
+        self._pending = self._wait()
+
+    def _wait(self):
+        native = self._loop.native
+        try:
+            number, share, batch, seed, membership = self._loop.wait(
+                self._choose)
+        except _session.JobEnded:
+            return None
+        if membership != self._membership:
+            self._membership = membership
+            self._job = native.job()
+            self._adopt(native)
+        for table in self._tables:
+            table.take(native)
+        self._begin(native)
+        return self._step_class(self, number, share, batch, seed)
+
+    def _choose(self, _step):
+        for table in self._tables:
+            table.choose_ahead(self._loop.native)
+
+    def _examples(self, n, batch):
+        return self._loop.native.examples(int(n), batch)
+
+    def _after(self, step):
+        """The body of a step has ended."""
+
+    @property
+    def name(self):
+        """The job's name."""
+        return self._job[0]
+
+    @property
+    def batch_size(self):
+        """Examples per worker and pass."""
+        return self._job[2]
+
+    @property
+    def train_steps(self):
+        """The step that ends training."""
+        return self._job[3]
+
+    @property
+    def index(self):
+        """The index of this worker."""
+        return self._job[4]
+
+    @property
+    def num_workers(self):
+        """How many workers share the data."""
+        return self._job[5]
+
+    def steps(self):
+        """Yields a Step for each pass, until the job or its input ends.
+
+        Raises:
+          JobFailed, JobStopped, Refused: with the chief's reason.
+          RuntimeError: a step whose gradients were not handed in; this worker
+            was closed.
+        """
+        while self._pending is not None:
+            step, self._pending = self._pending, None
+            self._at_hand = step
+            try:
+                yield step
+                self._after(step)
+                self._pending = self._wait()
+            except _native.EndOfInput:
+                return
+
+    def close(self):
+        """Leaves the job, unless it has ended. Called at exit."""
+        self._loop.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,0 +1,114 @@
+"""Evaluators: programs that read checkpoints and report figures of them."""
+
+from . import _native, _session, checkpoint
+
+
+class Checkpoint:
+    """One checkpoint of the job.
+
+    Attributes:
+      step: the committed steps that led to it.
+    """
+
+    def __init__(self, evaluator, step, tensors):
+        self._evaluator = evaluator
+        self._tensors = tensors
+        self._reported = False
+        self.step = step
+
+    def values(self):
+        """Returns the numpy arrays by name, read-only; bfloat16 as float32."""
+        return {name: checkpoint.array(*tensor)
+                for name, tensor in self._tensors.items()}
+
+    def report(self, **figures):
+        """Reports figures of this checkpoint: for the job's status line, and,
+        of the last checkpoint, for its ``done:`` line. The job waits for them.
+
+        Args:
+          figures: names and finite numbers, 1 to 16; the status line has the
+            first.
+
+        Raises: ValueError: a name or a number that cannot be.
+        """
+        self._evaluator._native.report(
+            self.step, [(name, float(value))
+                        for name, value in figures.items()])
+        self._reported = True
+
+
+class Evaluator:
+    """Makes this process the evaluator of the job that TF_CONFIG names.
+
+    ``lockstep run --evaluator 'python3 eval.py'`` starts one.
+
+    Args:
+      name: the job's name, to refuse another one; None: any.
+      tf_config, tls_dir: as lockstep.Worker.
+
+    Raises:
+      JobFailed, JobStopped, Refused: with the chief's reason.
+      ValueError: a TF_CONFIG that cannot be, or is of no evaluator.
+    """
+
+    def __init__(self, name=None, tf_config=None, tls_dir=None, log_level=None,
+                 chief_wait=600.0):
+        tls_dir, log_level, with_parent = _session.flags(tls_dir, log_level)
+        self._native = _native.Evaluation(tf_config or "", tls_dir, name or "",
+                                          log_level, chief_wait, with_parent)
+        _session.watch_sigterm(self, lambda this: this._native.request_stop())
+        code, message, exit_code = self._native.join()
+        if code != "OK":
+            raise _session.exception_of(code, message, exit_code)
+        _session.close_at_exit(self)
+
+    def _open(self, step, tensors):
+        return Checkpoint(self, step, tensors)
+
+    def checkpoints(self):
+        """Yields the newest Checkpoint whenever there is a new one.
+
+        Those that were replaced by newer ones meanwhile are left out; the last
+        one is not. Ends when the job is done.
+
+        Raises: JobFailed, JobStopped: with the chief's reason.
+        """
+        _, directory = self._native.job()
+        if not directory:
+            self._native.leave("the job has no checkpoint.directory")
+            raise ValueError("the job has no checkpoint.directory, so there is "
+                             "nothing to evaluate; set it in the job file")
+        last = -1
+        try:
+            while not self._native.wait(_session.WAIT):
+                found = self._newer(directory, last)
+                if found is not None:
+                    last = found.step
+                    yield found
+                    self._native.set_trouble(
+                        "" if found._reported else
+                        f"the program has reported no figure of step {last}")
+        except GeneratorExit:
+            self._native.leave("the program has ended")
+            raise
+        except BaseException as error:
+            self._native.leave(f"{type(error).__name__}: {error}")
+            raise
+        end = _session.exception_of(*self._native.end())
+        done = isinstance(end, _session.JobEnded)
+        self._native.leave("" if done else str(end))
+        if not done:
+            raise end
+
+    def _newer(self, directory, last):
+        try:
+            steps = checkpoint.steps(directory)
+            if not steps or steps[-1] <= last:
+                return None
+            return self._open(*checkpoint.read(directory, steps[-1]))
+        except FileNotFoundError:
+            return None  # it was removed for a newer one
+
+    def close(self):
+        """Leaves the job. Called at exit."""
+        self._native.leave("the evaluator has ended")

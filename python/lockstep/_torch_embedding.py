@@ -1,0 +1,147 @@
+"""Tables of a PyTorch model."""
+
+import weakref
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from . import _base, _session
+
+
+class Embedding(torch.nn.Module):
+    """A table on the servers, of which a step has only the rows that it uses.
+
+    ``forward(ids)`` takes an int64 tensor of any shape and returns a float32
+    tensor of that shape and ``dim``: it fetches the rows that the step lacks.
+    ``step.prefetch(ids)`` lets the rows of the next step arrive with its values.
+    Gradients are sent for the rows that forward looked up in this step while
+    the module was in training mode; their sum is divided by the number of
+    workers that did so, row by row. Outside of a step it has the rows of the
+    checkpoint that ``lockstep.torch.load`` has read.
+
+    Args:
+      rows: how many there are; or
+      row_limit: how many there can be. A row has a key, any number from 0 on,
+        and is created when it is first looked up.
+      dim: elements of a row.
+      std: standard deviation of the initial values, which servers draw.
+
+    Raises: ValueError: sizes that cannot be.
+    """
+
+    def __init__(self, rows=None, dim=None, row_limit=None, std=1.0):
+        super().__init__()
+        if (rows is None) == (row_limit is None):
+            raise ValueError("an Embedding has either rows= or row_limit=")
+        self.rows = int(row_limit if rows is None else rows)
+        self.grows = rows is None
+        self.dim = int(dim or 0)
+        self.std = float(std)
+        if self.rows < 1 or self.dim < 1:
+            raise ValueError(f"a table of {self.rows} rows of {self.dim} "
+                             "elements cannot be; both must be above 0")
+        if not self.std >= 0:
+            raise ValueError(f"std is {std}; it must be 0 or more")
+        self._worker = None
+        self._table = None  # of _base, while a worker lives
+        self._used = []  # (ascending ids, leaf) of this step
+        self._loaded = None  # (ascending keys or None, rows)
+
+    def __getstate__(self):
+        # Copies and pickles are of no worker.
+        return dict(self.__dict__, _worker=None, _table=None, _used=[])
+
+    def extra_repr(self):
+        return (f"{'row_limit' if self.grows else 'rows'}={self.rows}, "
+                f"dim={self.dim}")
+
+    def _describe(self, name):
+        drawn = (2, 0.0, self.std) if self.std > 0 else (0, 0.0, 0.0)
+        return _base.described(
+            name, (self.rows, self.dim), "float32", drawn=drawn,
+            cut=_base.KEY if self.grows else _base.MOD)
+
+    def _join(self, worker, variable, name):
+        self._worker = weakref.ref(worker)
+        self._table = _base.TableRows(variable, name, self.rows, (self.dim,),
+                                      self.grows)
+        return self._table
+
+    def _step_at_hand(self):
+        worker = self._worker() if self._worker is not None else None
+        if worker is None or not worker._computes:
+            return None
+        return worker
+
+    def _check(self, ids):
+        if ids.is_floating_point() or ids.dtype == torch.bool:
+            raise ValueError(f"the ids are of {ids.dtype}; they must be int64")
+        return ids.detach().to("cpu", torch.int64).numpy()
+
+    def forward(self, ids):
+        flat = self._check(ids).reshape(-1)
+        unique, inverse = np.unique(flat, return_inverse=True)
+        worker = self._step_at_hand()
+        values = (self._find_loaded(unique) if worker is None
+                  else self._find(worker, unique))
+        leaf = torch.from_numpy(np.ascontiguousarray(values)).to(ids.device)
+        if worker is not None and self.training:
+            leaf.requires_grad_(torch.is_grad_enabled())
+            self._used.append((unique, leaf))
+        inverse = torch.from_numpy(inverse.reshape(-1)).to(ids.device)
+        return F.embedding(inverse.view(ids.shape), leaf)
+
+    def _find(self, worker, unique):
+        self._table.check(unique)
+        try:
+            return self._table.lookup(worker._loop.native, unique)
+        except _session.Unwanted:
+            # The rest of the body is in vain, and ends quietly.
+            return np.zeros((len(unique), self.dim), np.float32)
+
+    def _find_loaded(self, unique):
+        if self._loaded is None:
+            raise RuntimeError(
+                "this Embedding has rows only in a step of a worker, or after "
+                "lockstep.torch.load")
+        keys, rows = self._loaded
+        if keys is None:
+            if len(unique) and not 0 <= unique[0] <= unique[-1] < len(rows):
+                raise ValueError(f"there is no row {unique[-1]}; rows are 0 to "
+                                 f"{len(rows) - 1}")
+            return rows[unique]
+        found = np.zeros((len(unique), self.dim), np.float32)
+        if len(keys):
+            at = np.minimum(np.searchsorted(keys, unique), len(keys) - 1)
+            there = keys[at] == unique
+            found[there] = rows[at[there]]
+        return found
+
+    def _load(self, tensors, name, array):
+        kind, shape, memory = tensors[name]
+        if len(shape) != 2 or shape[1] != self.dim or (
+                not self.grows and shape[0] != self.rows):
+            raise ValueError(
+                f'the checkpoint has "{name}" with shape {tuple(shape)}; the '
+                f"model has {(self.rows, self.dim)}")
+        rows = array(kind, shape, memory)
+        if name + "/keys" not in tensors:
+            self._loaded = (None, rows)
+            return
+        keys = array(*tensors[name + "/keys"])
+        order = np.argsort(keys)
+        self._loaded = (keys[order], rows[order])
+
+    def _begin(self):
+        self._used = []
+
+    def _touched(self):
+        ids = [ids for ids, _ in self._used]
+        return np.unique(np.concatenate(ids)) if ids else np.empty(0, np.int64)
+
+    def _hand_in(self, native):
+        for ids, leaf in self._used:
+            if leaf.grad is not None:
+                self._table.add(ids, leaf.grad.to("cpu").numpy())
+        self._table.hand_in(native)

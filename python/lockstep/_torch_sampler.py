@@ -1,0 +1,79 @@
+"""Batches for a DataLoader whose worker processes fetch them ahead."""
+
+from . import _native
+
+
+class Sampler:
+    """A batch sampler of this worker's examples, in the order of its steps.
+
+        sampler = lockstep.torch.Sampler(worker, dataset)
+        loader = DataLoader(dataset, batch_sampler=sampler, num_workers=2)
+        for step, (x, y) in sampler.steps(loader):
+            step.backward(loss_of(model(x), y))
+
+    The loader fetches the batches of the steps that are expected to follow. A
+    step that comes otherwise, because the job went back or other workers were
+    faster, gets its own batch, which this process then fetches.
+
+    Args:
+      worker: a Worker.
+      dataset: with ``len`` and ``dataset[i]``; of all workers alike. What it
+        draws by chance is not repeated where a pass is redone.
+
+    Raises: ValueError: too few examples for a batch of each worker.
+    """
+
+    # A loader that is behind by more is started anew.
+    _MOST_SKIPPED = 64
+
+    def __init__(self, worker, dataset):
+        self._worker = worker
+        self._dataset = dataset
+        self._first = worker._pending._batch if worker._pending else 0
+        if worker._pending:
+            worker._examples(len(dataset), self._first)
+
+    def __iter__(self):
+        """Yields lists of indices, from the expected batch on."""
+        batch = self._first
+        while True:
+            try:
+                rows = self._worker._examples(len(self._dataset), batch)
+            except (_native.EndOfInput, RuntimeError):
+                return  # the input is over, or the worker is closed
+            yield rows.tolist()
+            batch += 1
+
+    def steps(self, loader):
+        """Yields (Step, batch) for each pass, until the job ends.
+
+        Args:
+          loader: a DataLoader with this ``batch_sampler``.
+
+        Raises: as Worker.steps().
+        """
+        if getattr(loader, "batch_sampler", None) is not self:
+            raise ValueError("give the loader this sampler: "
+                             "DataLoader(dataset, batch_sampler=sampler)")
+        batches, at = None, 0  # `at`: the batch that `batches` is at
+        for step in self._worker.steps():
+            wanted = step._batch
+            if batches is None or wanted > at + self._MOST_SKIPPED:
+                self._first = at = wanted
+                batches = iter(loader)
+            try:
+                while at < wanted:
+                    next(batches)
+                    at += 1
+                if at == wanted:
+                    batch = next(batches)
+                    at += 1
+                else:
+                    batch = self._fetch(loader, wanted)
+            except StopIteration:
+                return
+            yield step, batch
+
+    def _fetch(self, loader, batch):
+        rows = self._worker._examples(len(self._dataset), batch)
+        return loader.collate_fn([self._dataset[i] for i in rows.tolist()])

@@ -1,0 +1,147 @@
+"""Evaluators in Python, and figures in the job's status."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from local_job import BIN, LocalJob
+
+WORKER = """
+import time
+import lockstep, numpy as np
+worker = lockstep.Worker({"w": np.ones(2, np.float32)})
+for step in worker.steps():
+    time.sleep(0.01)
+    step.report(norm=float((step.values["w"] ** 2).sum()))
+    step.push({"w": step.values["w"]}, loss=1.0)
+"""
+
+EVALUATOR = """
+import lockstep
+for checkpoint in lockstep.Evaluator().checkpoints():
+    w = checkpoint.values()["w"]
+    print("scored", checkpoint.step, *w.tolist(), flush=True)
+    checkpoint.report(test_accuracy=0.25 + checkpoint.step / 1000, other=2)
+print("ended")
+"""
+
+SETS = ["train_steps=100", "learning_rate=0.01", "checkpoint.every_steps=30"]
+
+
+class EvaluatorTest(unittest.TestCase):
+
+    def start(self, job, evaluator=EVALUATOR, worker=WORKER):
+        job.start_program("evaluator", 0, evaluator)
+        job.wait_for_log("evaluator 0 registered", "chief")
+        job.start_worker(0, worker)
+
+    def status(self, job):
+        done = subprocess.run(
+            [os.path.join(BIN, "lockstep"), "status", "--json", "--chief",
+             job.cluster["chief"][0]], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_the_job_has_the_figures_and_waits_for_the_last(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            self.assertEqual(job.wait("evaluator"), 0, job.log("evaluator"))
+            log = job.log("evaluator")
+            self.assertIn("ended", log)
+            scored = {int(line.split()[1]): float(line.split()[2])
+                      for line in log.splitlines()
+                      if line.startswith("scored")}
+            self.assertIn(100, scored)
+            for step, value in scored.items():
+                self.assertAlmostEqual(value, 0.99 ** step, places=4)
+            self.assertIn("step 100: test_accuracy 0.35, other 2",
+                          job.log("chief"))
+
+    def test_figures_of_steps_and_checkpoints_are_in_the_status(self):
+        with LocalJob(sets=["train_steps=100000", *SETS[1:]],
+                      evaluator=True) as job:
+            self.start(job)
+            job.wait_for_log("scored 30", "evaluator")
+            job.wait_for_log("scored 60", "evaluator")
+            status = self.status(job)
+            figures = status["evaluation"]["figures"]
+            self.assertEqual(figures["other"], 2)
+            self.assertGreaterEqual(figures["test_accuracy"], 0.28)
+            workers = [member for member in status["members"]
+                       if member["task"] == "worker 0"]
+            self.assertLess(workers[0]["progress"]["figures"]["norm"], 2)
+
+    def test_the_done_line_has_the_figure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, program in (("train.py", WORKER), ("eval.py", EVALUATOR)):
+                with open(os.path.join(folder, name), "w") as f:
+                    f.write(program)
+            done = subprocess.run(
+                [os.path.join(BIN, "lockstep"), "run", "--ps", "1",
+                 "--workers", "1",
+                 *[a for s in [*SETS, "batch_size=1", "checkpoint.directory="
+                               + os.path.join(folder, "checkpoints")]
+                   for a in ("--set", s)],
+                 "--evaluator", f"{sys.executable} {folder}/eval.py", "--",
+                 sys.executable, os.path.join(folder, "train.py")],
+                capture_output=True, text=True, cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertRegex(done.stdout + done.stderr,
+                             "done: step 100.*test_accuracy 0.3500, other 2")
+
+    def test_an_evaluator_that_fails_holds_the_job_up_no_longer(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job, EVALUATOR.replace(
+                "    w = ", "    raise KeyError('no such figure')\n    w = "))
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            self.assertEqual(job.wait("evaluator"), 1)
+            self.assertIn("no such figure", job.log("evaluator"))
+
+    def test_an_evaluator_without_a_figure_holds_the_job_up_no_longer(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job, EVALUATOR.replace("    checkpoint.report",
+                                              "    dict"))
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            self.assertEqual(job.wait("evaluator"), 0, job.log("evaluator"))
+            self.assertIn("reported no figure of step", job.log("chief"))
+
+    def test_wrong_figures_are_exceptions(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job, EVALUATOR.replace("    checkpoint.report", """
+    for wrong in ({}, {"a b": 1}, {"x": float("nan")}, {"y": "text"}):
+        try:
+            checkpoint.report(**wrong)
+        except ValueError as error:
+            print("refused", error)
+    checkpoint.report"""), WORKER.replace("    step.push", """
+    if step.number == 0:
+        for wrong in ({"": 1}, {"x": float("inf")},
+                      {f"n{i}": 1 for i in range(17)}):
+            try:
+                step.report(**wrong)
+            except ValueError as error:
+                print("refused", error)
+    step.push"""))
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("evaluator"), 0, job.log("evaluator"))
+            self.assertEqual(job.log("evaluator").count("refused") % 4, 0)
+            self.assertIn("refused no figure was given", job.log("evaluator"))
+            self.assertEqual(job.log("worker").count("refused"), 3)
+
+    def test_a_worker_s_TF_CONFIG_is_refused(self):
+        with LocalJob(evaluator=True) as job:
+            job.start_program("worker", 0, EVALUATOR)
+            self.assertEqual(job.wait("worker"), 1)
+            self.assertIn("ValueError", job.log("worker"))
+            self.assertIn("evaluator", job.log("worker"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

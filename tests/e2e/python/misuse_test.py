@@ -1,0 +1,209 @@
+"""Nothing that a program does wrong aborts the interpreter."""
+
+import sys
+import unittest
+
+from local_job import LocalJob
+
+try:
+    import torch  # noqa: F401
+except ImportError:
+    print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
+    sys.exit(77)
+
+HEAD = """
+import gc, os, sys
+import torch
+import lockstep.torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+
+def tell(name, call):
+    try:
+        call()
+    except Exception as error:
+        print(f"{name} {type(error).__name__}: {error}", flush=True)
+    else:
+        print(f"{name} nothing", flush=True)
+
+class Model(torch.nn.Module):
+    def __init__(self, dtype=torch.float32):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(4, dtype=dtype))
+    def forward(self):
+        return (self.w.float() ** 2).sum() / 100
+"""
+
+
+class MisuseTest(unittest.TestCase):
+
+    def run_program(self, program, sets=(), code=0, workers=1):
+        with LocalJob(workers=workers,
+                      sets=["train_steps=6", "learning_rate=0.1", *sets]) as job:
+            for i in range(workers):
+                job.start_worker(i, HEAD + program)
+            for i in range(workers):
+                self.assertEqual(job.wait("worker", i), code,
+                                 job.log("worker", i)[-3000:])
+            return job.log("worker")
+
+    def expect(self, log, *lines):
+        for line in lines:
+            self.assertIn(line, log)
+
+    def test_models_that_cannot_be_trained(self):
+        log = self.run_program("""
+class Odd(torch.nn.Module):
+    def __init__(self, tensor):
+        super().__init__()
+        self.w = torch.nn.Parameter(tensor)
+tell("A", lambda: lockstep.torch.Worker(Odd(torch.zeros(2, dtype=torch.cfloat))))
+tell("B", lambda: lockstep.torch.Worker(Odd(torch.zeros(0, 3))))
+tell("C", lambda: lockstep.torch.Worker(torch.nn.ReLU()))
+tell("D", lambda: lockstep.torch.Worker(Model(), buffers="sum"))
+tell("E", lambda: lockstep.torch.Worker(torch.nn.LazyLinear(2)))
+tell("F", lambda: lockstep.torch.Worker(Model(), name="other"))
+""")
+        self.expect(log, 'A ValueError: parameter "w" is of torch.complex64',
+                    'B ValueError: variable "w" has the shape [0,3]',
+                    "C ValueError: the model has no parameter",
+                    'D ValueError: buffers is "sum"',
+                    'E ValueError: parameter "weight" has no shape yet',
+                    "F Refused:")
+
+    def test_steps_used_wrongly(self):
+        log = self.run_program("""
+model = Model()
+worker = lockstep.torch.Worker(model)
+tell("two", lambda: lockstep.torch.Worker(Model()))
+old = None
+for step in worker.steps():
+    if step.number == 0:
+        tell("A", lambda: step.backward(model.w))
+        tell("B", lambda: step.backward(1.0))
+        tell("C", lambda: step.backward(model(), examples=-1))
+        tell("D", lambda: step.indices(0))
+        tell("E", lambda: step.backward(torch.zeros(())))
+        model.zero_grad()
+    else:
+        tell("F", lambda: old.backward(model()))
+        tell("G", lambda: old.indices(100))
+        tell("I", lambda: old.push())
+    old = step
+    step.backward(model())
+    if step.number > 1:
+        tell("J", lambda: step.backward(model()))
+        tell("K", lambda: step.push())
+worker.close()
+tell("L", lambda: old.indices(100))
+tell("M", lambda: next(worker.steps()))
+print("alive")
+""")
+        self.expect(log, "two RuntimeError: this process is a worker already",
+                    "A ValueError: the loss must be a tensor of one element",
+                    "B ValueError", "C ValueError: examples is -1",
+                    "D ValueError", "E RuntimeError", "F RuntimeError: step 0 is",
+                    "G RuntimeError", "I RuntimeError",
+                    "J RuntimeError: backward was called 2 times",
+                    "K RuntimeError: the gradients of step", "L RuntimeError",
+                    "M StopIteration", "alive")
+
+    def test_a_step_without_gradients_is_an_exception(self):
+        log = self.run_program("""
+worker = lockstep.torch.Worker(Model())
+def loop():
+    for step in worker.steps():
+        pass
+tell("A", loop)
+""")
+        self.expect(log, "A RuntimeError: the step at hand has no gradients yet")
+
+    def test_gradients_of_nan_are_trained_or_refused_as_the_job_says(self):
+        program = """
+model = Model()
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    step.backward(model() * float("nan"))
+print("ended")
+"""
+        log = self.run_program(program, ["refuse_non_finite=false"])
+        self.expect(log, "ended")
+        log = self.run_program(program, code=1)
+        self.expect(log, "Refused", "NaN or an infinity")
+
+    def test_tensors_that_are_freed_or_replaced_in_a_pass(self):
+        log = self.run_program("""
+model = Model()
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    loss = model()
+    step.backward(loss)
+    model.w.grad = None
+    del loss
+    gc.collect()
+    model.w.data = torch.full((4,), 7.0)  # the next step brings its own
+    print("w", step.number, float(model.w[0]))
+del model
+gc.collect()
+print("alive")
+""")
+        self.expect(log, "w 5 7.0", "alive")
+
+    def test_a_child_made_by_fork_is_no_worker(self):
+        log = self.run_program("""
+model = Model()
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    if step.number == 1:
+        child = os.fork()
+        if child == 0:
+            tell("child", lambda: step.backward(model()))
+            tell("next", lambda: next(worker.steps()))
+            sys.exit(5)  # runs the handlers of the exit
+        print("code", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    step.backward(model())
+print("ended")
+""")
+        self.expect(log, "child RuntimeError: this process was forked", "code 5",
+                    "ended")
+
+    def test_halves_are_trained_in_their_type(self):
+        for dtype in ("float16", "bfloat16", "float64"):
+            log = self.run_program(f"""
+model = Model(torch.{dtype})
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    step.backward(model())
+    print("w", step.number, float(model.w[0]), model.w.dtype)
+""")
+            # w := w - 0.1 * 2 w / 100, five times
+            value = float([line for line in log.splitlines()
+                           if line.startswith("w 5 ")][0].split()[2])
+            self.assertLess(abs(value - 0.998 ** 5), 0.02, dtype)
+            self.expect(log, f"torch.{dtype}")
+
+    def test_workers_whose_gradients_come_in_another_order_train(self):
+        # More than fits into one window of calls, so that a worker waits for
+        # the other's gradients before it sends all its own.
+        log = self.run_program("""
+class Branches(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ParameterList(
+            [torch.nn.Parameter(torch.ones(1 << 18)) for _ in range(64)])
+    def forward(self, turned):
+        total = torch.zeros(())
+        for p in reversed(self.parts) if turned else self.parts:
+            total = (total + p.mean()) * 0.5
+        return total
+model = Branches()
+worker = lockstep.torch.Worker(model, shared_memory=False)
+for step in worker.steps():
+    step.backward(model(worker.index == 1))
+print("ended")
+""", workers=2, sets=["max_part_bytes=65536"])
+        self.expect(log, "ended")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

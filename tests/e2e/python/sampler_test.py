@@ -1,0 +1,98 @@
+"""lockstep.torch.Sampler with a DataLoader that has worker processes."""
+
+import sys
+import unittest
+
+from local_job import LocalJob
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
+    sys.exit(77)
+
+PROGRAM = """
+import os
+import sys
+import time
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+import lockstep.torch
+from torch.utils.data import DataLoader
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 100
+    def __getitem__(self, i):
+        if self.own is not None and os.getpid() == self.own:
+            print("fetched here", i, flush=True)
+        return torch.tensor([float(i)]), i
+    own = None
+
+if __name__ == "__main__":
+    model = torch.nn.Linear(1, 1)
+    worker = lockstep.torch.Worker(model)
+    data = Data()
+    data.own = os.getpid()
+    sampler = lockstep.torch.Sampler(worker, data)
+    loader = DataLoader(data, batch_sampler=sampler, num_workers=2,
+                        multiprocessing_context=METHOD)
+    for step, (x, i) in sampler.steps(loader):
+        assert i.tolist() == step.indices(100).tolist(), (i, step.number)
+        print("step", step.number, *i.tolist(), flush=True)
+        time.sleep(PAUSE)
+        step.backward(model(x / 100).mean())
+    print("ended")
+"""
+
+
+def program(method="fork", pause="0"):
+    return PROGRAM.replace("METHOD", repr(method)).replace("PAUSE", pause)
+
+
+class SamplerTest(unittest.TestCase):
+
+    def test_batches_of_the_steps_are_fetched_ahead_in_other_processes(self):
+        for method in ("fork", "spawn"):
+            with self.subTest(method), LocalJob(
+                    sets=["train_steps=30"]) as job:
+                job.start_worker(0, program(method))
+                self.assertEqual(job.wait("worker"), 0,
+                                 job.log("worker")[-3000:])
+                self.assertEqual(job.wait("chief"), 0)
+                log = job.log("worker")
+                self.assertIn("step 29 ", log)
+                self.assertIn("ended", log)
+                self.assertNotIn("fetched here", log)
+
+    def test_the_loop_ends_with_the_input(self):
+        with LocalJob(sets=["train_steps=100", "data.epochs=1"]) as job:
+            job.start_worker(0, program())
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertIn("ended", job.log("worker"))
+            self.assertIn("step 11 ", job.log("worker"))
+            self.assertNotIn("step 13 ", job.log("worker"))
+
+    def test_steps_that_come_again_have_their_own_batches(self):
+        # The only server loses its state: the job goes back to a checkpoint.
+        with LocalJob(sets=["train_steps=120", "checkpoint.every_steps=20"],
+                      state=False) as job:
+            job.start_worker(0, program(pause="0.01"))
+            job.wait_for_log("step 50 ")
+            job.kill("ps", 0)
+            job.start_server(0)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertEqual(job.wait("chief"), 0)
+            steps = [line.split()[1:] for line in
+                     job.log("worker").splitlines() if line.startswith("step ")]
+            batches = {}
+            for number, *rows in steps:
+                self.assertEqual(batches.setdefault(number, rows), rows)
+            self.assertIn(len(batches), (120, 121))
+            self.assertGreater(len(steps), 121, job.log("chief"))
+            self.assertIn("fetched here", job.log("worker"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,222 @@
+"""Tables of Python workers: rows that steps fetch and push."""
+
+import sys
+import unittest
+
+import numpy as np
+
+from local_job import LocalJob
+from lockstep import checkpoint
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
+    sys.exit(77)
+
+import lockstep.torch
+
+COMMON = """
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+generator = torch.Generator().manual_seed(1)
+ids = torch.randint(0, 40, (256, 2), generator=generator)
+y = torch.randn(256, generator=generator)
+
+class Model(torch.nn.Module):
+    def __init__(self, embedding):
+        super().__init__()
+        self.embedding = embedding
+        self.out = torch.nn.Linear(6, 1)
+    def forward(self, ids):
+        return self.out(self.embedding(ids).flatten(1)).squeeze(1)
+"""
+
+WORKER = COMMON + """
+import lockstep.torch
+model = Model(lockstep.torch.Embedding(rows=40, dim=3, std=0.0))
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    rows = step.indices(len(ids))
+    print("rows", step.number, *rows.tolist())
+    loss = ((model(ids[rows]) - y[rows]) ** 2).mean()
+    step.backward(loss)
+"""
+
+
+def rows_of(job, worker):
+    rows = {}
+    for line in job.log("worker", worker).splitlines():
+        if line.startswith("rows "):
+            number, *ids = map(int, line.split()[1:])
+            rows[number] = ids
+    return rows
+
+
+class TableTest(unittest.TestCase):
+
+    def train(self, program, workers=1, sets=()):
+        with LocalJob(workers=workers, servers=2, sets=sets) as job:
+            for i in range(workers):
+                job.start_worker(i, program)
+            for i in range(workers):
+                self.assertEqual(job.wait("worker", i), 0,
+                                 job.log("worker", i)[-3000:])
+            self.assertEqual(job.wait("chief"), 0, job.log("chief")[-2000:])
+            _, tensors = checkpoint.read(job.path("checkpoints"))
+            tensors = {name: checkpoint.array(*each).copy()
+                       for name, each in tensors.items()}
+            return (tensors, [rows_of(job, i) for i in range(workers)],
+                    [job.log("worker", i) for i in range(workers)])
+
+    def test_rows_follow_the_mean_over_the_workers_that_used_them(self):
+        steps = 50
+        tensors, batches, _ = self.train(
+            WORKER, workers=2,
+            sets=[f"train_steps={steps}", "learning_rate=0.1"])
+        space = {}
+        exec(COMMON, space)
+        ids, y = space["ids"], space["y"]
+        model = space["Model"](torch.nn.Embedding.from_pretrained(
+            torch.zeros(40, 3), freeze=False))
+        for number in range(steps):
+            out = [torch.zeros_like(p) for p in model.out.parameters()]
+            table = torch.zeros(40, 3)
+            users = torch.zeros(40, 1)
+            for batch in batches:
+                rows = batch[number]
+                model.zero_grad()
+                ((model(ids[rows]) - y[rows]) ** 2).mean().backward()
+                for total, p in zip(out, model.out.parameters()):
+                    total += p.grad / 2
+                table += model.embedding.weight.grad
+                users[ids[rows].unique()] += 1
+            with torch.no_grad():
+                for total, p in zip(out, model.out.parameters()):
+                    p -= 0.1 * total
+                model.embedding.weight -= 0.1 * table / users.clamp(min=1)
+        far = np.abs(tensors["embedding.weight"] -
+                     model.embedding.weight.detach().numpy()).max()
+        self.assertLess(far, 1e-5)
+        self.assertGreater(np.abs(tensors["embedding.weight"]).max(), 1e-2)
+
+    def test_prefetched_rows_change_no_bit(self):
+        sets = ["train_steps=30", "learning_rate=0.1"]
+        plain, _, _ = self.train(WORKER, sets=sets)
+        ahead, _, _ = self.train(WORKER.replace(
+            "    step.backward(loss)\n",
+            "    step.prefetch(ids[step.indices(len(ids), ahead=1)])\n"
+            "    step.backward(loss)\n"), sets=sets)
+        # Rows that the next step does not use are not pushed with it.
+        wrong, _, _ = self.train(WORKER.replace(
+            "    step.backward(loss)\n",
+            "    step.prefetch(torch.tensor([step.number % 40, 39]))\n"
+            "    step.backward(loss)\n"), sets=[*sets, "optimizer.kind=MOMENTUM"])
+        momentum, _, _ = self.train(WORKER,
+                                    sets=[*sets, "optimizer.kind=MOMENTUM"])
+        for name in ("embedding.weight", "out.weight"):
+            np.testing.assert_array_equal(plain[name], ahead[name])
+            np.testing.assert_array_equal(wrong[name], momentum[name])
+
+    def test_a_step_may_look_up_rows_more_than_once_and_in_eval_mode(self):
+        sets = ["train_steps=10", "learning_rate=0.1"]
+        plain, _, _ = self.train(WORKER, sets=sets)
+        halves, _, _ = self.train(WORKER.replace(
+            "    loss = ((model(ids[rows]) - y[rows]) ** 2).mean()\n"
+            "    step.backward(loss)\n",
+            "    for half in (rows[:4], rows[4:]):\n"
+            "        step.backward(((model(ids[half]) - y[half]) ** 2).mean()"
+            " / 2)\n"), sets=sets)
+        looks, _, _ = self.train(WORKER.replace(
+            "    step.backward(loss)\n",
+            "    with torch.no_grad():\n"
+            "        model.eval()(ids)\n"
+            "    model.train()\n"
+            "    step.backward(loss)\n"), sets=sets)
+        np.testing.assert_allclose(plain["embedding.weight"],
+                                   halves["embedding.weight"], atol=1e-6)
+        np.testing.assert_array_equal(plain["embedding.weight"],
+                                      looks["embedding.weight"])
+
+    def test_a_growing_table_has_the_keys_that_were_looked_up(self):
+        program = WORKER.replace("rows=40", "row_limit=100").replace(
+            "self.embedding(ids)", "self.embedding(ids * 10 ** 12)")
+        with LocalJob(sets=["train_steps=20", "learning_rate=0.1"]) as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertEqual(job.wait("chief"), 0)
+            space = {}
+            exec(COMMON, space)
+            model = space["Model"](lockstep.torch.Embedding(
+                row_limit=100, dim=3))
+            lockstep.torch.load(model, job.path("checkpoints"))
+            used = {int(i) for rows in rows_of(job, 0).values()
+                    for i in space["ids"][rows].flatten()}
+            for i in range(40):
+                value = model.embedding(torch.tensor([i * 10 ** 12]))
+                if i not in used:
+                    self.assertEqual(float(value.abs().sum()), 0.0)
+            self.assertGreater(sum(
+                float(model.embedding(torch.tensor(i * 10 ** 12)).abs().sum())
+                for i in used), 0.1)
+
+    def test_numpy_workers_push_rows(self):
+        program = """
+import lockstep, numpy as np
+worker = lockstep.Worker({"w": np.ones((4, 2)),
+                          "t": lockstep.Table(rows=6, dim=2, mean=1.0)})
+for step in worker.steps():
+    rows = step.rows("t", [[4, 1], [1, 4]])
+    assert rows.shape == (2, 2, 2), rows.shape
+    assert (rows[0, 0] == rows[1, 1]).all()
+    if step.number == 0:
+        assert (rows == 1).all()
+        for wrong in (lambda: step.rows("t", [6]), lambda: step.rows("v", [0]),
+                      lambda: step.push({"t": np.zeros((6, 2))}),
+                      lambda: step.push({"t": lockstep.Rows([0], [[1.0]])}),
+                      lambda: step.push({"w": lockstep.Rows([4], [[1.0, 1]])}),
+                      lambda: lockstep.Rows([0, 1], [[1.0]])):
+            try:
+                wrong()
+            except ValueError as error:
+                print("refused", error)
+    step.push({"t": lockstep.Rows([4, 1, 4], [[1.0, 0], [0, 2], [1, 0]]),
+               "w": lockstep.Rows([3, 0, 3], [[1.0, 1], [2, 2], [1, 1]])})
+"""
+        tensors, _, logs = self.train(
+            program, sets=["train_steps=2", "learning_rate=0.25"])
+        np.testing.assert_array_equal(
+            tensors["t"], [[1, 1], [1, 0], [1, 1], [1, 1], [0, 1], [1, 1]])
+        np.testing.assert_array_equal(
+            tensors["w"], [[0, 0], [1, 1], [1, 1], [0, 0]])
+        self.assertEqual(logs[0].count("refused"), 6, logs[0])
+        self.assertIn("no row 6; rows are 0 to 5", logs[0])
+
+    def test_wrong_ids_and_tables_are_exceptions_with_the_fix(self):
+        program = WORKER.replace("    step.backward(loss)\n", """
+    if step.number == 0:
+        for wrong in (lambda: model(torch.tensor([[0, 40]])),
+                      lambda: model(torch.tensor([[0, -1]])),
+                      lambda: model(torch.tensor([[0.0, 1.0]])),
+                      lambda: step.prefetch(torch.tensor([40])),
+                      lambda: step.prefetch(ids, table=model.out)):
+            try:
+                wrong()
+            except ValueError as error:
+                print("refused", error)
+    step.backward(loss)
+try:
+    model(ids)
+except RuntimeError as error:
+    print("ended", error)
+import copy
+copy.deepcopy(model)
+""")
+        _, _, logs = self.train(program, sets=["train_steps=3"])
+        self.assertEqual(logs[0].count("refused"), 5, logs[0])
+        self.assertIn("ended this Embedding has rows only in a step", logs[0])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
