@@ -1,0 +1,138 @@
+"""Python workers whose servers, chief or fellows are killed: the same bits."""
+
+import random
+import sys
+import time
+import unittest
+
+from local_job import LocalJob
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
+    sys.exit(77)
+
+import lockstep.torch
+
+MODEL = """
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+class Model(torch.nn.Module):
+    def __init__(self, embedding):
+        super().__init__()
+        self.embedding = embedding
+        self.body = torch.nn.Sequential(
+            torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU(),
+            torch.nn.Dropout(0.1), torch.nn.Linear(16, 4))
+    def forward(self, i):
+        return self.body(self.embedding(i).flatten(1))
+"""
+
+WORKER = MODEL + """
+import time
+import lockstep.torch
+model = Model(lockstep.torch.Embedding(rows=30, dim=4, std=0.1))
+generator = torch.Generator().manual_seed(1)
+x = torch.randint(0, 30, (256, 2), generator=generator)
+y = torch.randint(0, 4, (256,), generator=generator)
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    torch.manual_seed(step.seed % 2 ** 63)
+    rows = step.indices(len(x))
+    if step.number % 10 == 0:
+        print("step", step.number, flush=True)
+    time.sleep(0.004)
+    step.backward(torch.nn.functional.cross_entropy(model(x[rows]), y[rows]))
+"""
+
+SETS = ["learning_rate=0.01", "optimizer.kind=ADAMW",
+        "optimizer.weight_decay=0"]
+
+
+class FaultsTest(unittest.TestCase):
+
+    def train(self, disturb=None, steps=200, timeout=120):
+        with LocalJob(workers=2, servers=2,
+                      sets=[f"train_steps={steps}", *SETS]) as job:
+            for i in range(2):
+                job.start_worker(i, WORKER)
+            if disturb is not None:
+                disturb(job)
+            for i in range(2):
+                self.assertEqual(job.wait("worker", i, timeout), 0,
+                                 job.log("worker", i)[-2000:])
+            self.assertEqual(job.wait("chief"), 0, job.log("chief")[-2000:])
+            space = {}
+            exec(MODEL, space)
+            model = space["Model"](lockstep.torch.Embedding(rows=30, dim=4))
+            self.assertEqual(
+                lockstep.torch.load(model, job.path("checkpoints")), steps)
+            tensors = {key: value.clone() for key, value in
+                       model.state_dict().items() if value.is_floating_point()}
+            tensors["table"] = model.embedding(torch.arange(30))
+            return tensors
+
+    def check(self, disturb, **options):
+        plain, disturbed = self.train(**options), self.train(disturb, **options)
+        self.assertIn("body.1.running_mean", plain)
+        for key, value in plain.items():
+            self.assertTrue(torch.equal(value, disturbed[key]), key)
+
+    def test_a_killed_server_changes_no_bit(self):
+        def disturb(job):
+            job.wait_for_log("step 50\n")
+            job.kill("ps", 1)
+            job.start_server(1)
+        self.check(disturb)
+
+    def test_a_killed_chief_changes_no_bit(self):
+        def disturb(job):
+            job.wait_for_log("step 50\n")
+            job.kill("chief", 0)
+            job.start_chief()
+        self.check(disturb)
+
+    def test_a_killed_worker_changes_no_bit(self):
+        def disturb(job):
+            job.wait_for_log("step 50\n", index=1)
+            job.kill("worker", 1)
+            job.start_worker(1, WORKER)
+        self.check(disturb)
+
+
+class StormTest(FaultsTest):
+
+    def test_fifty_kills_change_no_bit(self):
+        rng = random.Random(5)
+
+        def disturb(job):
+            for kill in range(50):
+                before = job.log("worker", 0) + job.log("worker", 1)
+                task, index = rng.choice(
+                    [("worker", 0), ("worker", 1), ("worker", 0),
+                     ("worker", 1), ("ps", 0), ("ps", 1), ("chief", 0)])
+                if job.tasks[task, index].poll() is not None:
+                    continue
+                job.kill(task, index)
+                {"worker": lambda: job.start_worker(index, WORKER),
+                 "ps": lambda: job.start_server(index),
+                 "chief": job.start_chief}[task]()
+                # The next one comes when there are steps again.
+                end = time.monotonic() + 60
+                while len(job.log("worker", 0) + job.log("worker", 1)) <= len(
+                        before) and time.monotonic() < end:
+                    time.sleep(0.02)
+                time.sleep(rng.uniform(0, 0.3))
+        self.check(disturb, steps=3000, timeout=600)
+
+
+if __name__ == "__main__":
+    storm = sys.argv[1:] == ["storm"]
+    case = StormTest if storm else FaultsTest
+    names = (["test_fifty_kills_change_no_bit"] if storm else
+             unittest.defaultTestLoader.getTestCaseNames(case))
+    result = unittest.TextTestRunner(verbosity=2).run(
+        unittest.TestSuite(map(case, names)))
+    sys.exit(not result.wasSuccessful())
