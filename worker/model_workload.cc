@@ -1,13 +1,16 @@
 #include "worker/model_workload.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/fingerprint.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "worker/compute/registry.h"
 #include "worker/data/data_root.h"
 #include "worker/device/model_gradient_source.h"
 #include "worker/models/zoo/registry.h"
+#include "worker/replicas/replicated_gradient_source.h"
 #include "worker/tables/model_kinds.h"
 #include "worker/tables/table_gradient_source.h"
 
@@ -26,19 +29,20 @@ Precision PrecisionOf(ComputePrecision precision) {
   return Precision::kFloat32;
 }
 
-// Workers draw different numbers, and the same ones when they start again.
-uint64_t PassKey(uint64_t seed, int worker) {
-  return seed * 1'000'003 + static_cast<uint64_t>(worker);
+// Replicas draw different numbers, and the same ones when they start again.
+// `replica` counts over all workers.
+uint64_t PassKey(uint64_t seed, uint64_t replica) {
+  return seed * 1'000'003 + replica;
 }
 
 }  // namespace
 
 ModelWorkload::ModelWorkload(int worker,
                              std::unique_ptr<ComputeBackend> backend,
-                             std::vector<std::string> data_roots)
-    : worker_(worker),
-      backend_(std::move(backend)),
-      data_roots_(std::move(data_roots)) {}
+                             std::vector<std::string> data_roots, int threads)
+    : worker_(worker), threads_(threads), data_roots_(std::move(data_roots)) {
+  backends_.push_back(std::move(backend));
+}
 
 absl::Status ModelWorkload::LoadData(const JobConfig& job) {
   if (data_.has_value() || tables_ != nullptr) return absl::OkStatus();
@@ -50,6 +54,13 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckModelKind(job.model.kind));
   if (IsTableModel(job.model.kind)) {
+    if (job.strategy.replicas_per_worker > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "strategy.replicas_per_worker is ", job.strategy.replicas_per_worker,
+          ", but model.kind is \"", job.model.kind,
+          "\", whose tables are computed by one replica a worker: leave the "
+          "field out, and start more workers"));
+    }
     LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kTrain));
     spdlog::info("{} training examples", tables_->num_examples());
     return absl::OkStatus();
@@ -74,17 +85,43 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
 absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
   job_ = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job_));
-  backend_->set_precision(PrecisionOf(job_.compute_precision));
-  if (tables_ == nullptr) {
-    LOCKSTEP_ASSIGN_OR_RETURN(model_, MakeModel(job_.model, InputOf(*data_)));
-    variables_ = KeptVariables(*model_, job_.model);
-  } else {
-    variables_ = tables_->variables();
+  LOCKSTEP_RETURN_IF_ERROR(OpenReplicas());
+  models_.clear();
+  schedules_.clear();
+  for (int r = 0; r < replicas(); ++r) {
+    if (tables_ == nullptr) {
+      LOCKSTEP_ASSIGN_OR_RETURN(models_.emplace_back(),
+                                MakeModel(job_.model, InputOf(*data_)));
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        BatchSchedule schedule,
+        BatchSchedule::Create({num_examples(), job_.batch_size,
+                               int64_t{membership.num_workers} * replicas(),
+                               int64_t{membership.data_shard} * replicas() + r,
+                               job_.seed, job_.data.epochs}));
+    schedules_.push_back(std::move(schedule));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      schedule_, BatchSchedule::Create(
-                     {num_examples(), job_.batch_size, membership.num_workers,
-                      membership.data_shard, job_.seed, job_.data.epochs}));
+  variables_ = tables_ == nullptr ? KeptVariables(*models_[0], job_.model)
+                                  : tables_->variables();
+  return absl::OkStatus();
+}
+
+absl::Status ModelWorkload::OpenReplicas() {
+  const auto wanted = static_cast<size_t>(replicas());
+  if (wanted > 1 && !backends_[0]->UsesOrdinaryMemory()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "strategy.replicas_per_worker is ", wanted, ", but this worker ",
+        "computes on one GPU: leave the field out and start a worker for each "
+        "GPU, or compute with --device=cpu"));
+  }
+  while (backends_.size() < wanted) {
+    const int threads = std::max(1, threads_ / replicas());
+    LOCKSTEP_ASSIGN_OR_RETURN(backends_.emplace_back(),
+                              MakeBackend("cpu", {.threads = threads}));
+  }
+  for (const auto& backend : backends_) {
+    backend->set_precision(PrecisionOf(job_.compute_precision));
+  }
   return absl::OkStatus();
 }
 
@@ -96,20 +133,36 @@ std::optional<ExampleShape> ModelWorkload::examples() const {
 absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::MakeSource(
     std::shared_ptr<ParameterMemory> memory) {
   memory_ = std::move(memory);
-  if (tables_ == nullptr) {
-    return std::make_unique<ModelGradientSource>(
-        *model_, InputOf(*data_), *backend_,
-        MakeBatchSource(*schedule_, *data_), *memory_,
-        ModelGradientSource::Options{
-            .micro_batches = job_.micro_batches,
-            .refuse_non_finite =
-                job_.refuse_non_finite && job_.mode == SyncMode::kStrict,
-            .key = PassKey(job_.seed, worker_)});
+  if (tables_ != nullptr) {
+    Fingerprint draws;
+    draws.Add(job_.seed).Add(static_cast<uint64_t>(worker_));
+    return std::make_unique<TableGradientSource>(*tables_, schedules_[0],
+                                                 draws.value(), *memory_);
   }
-  Fingerprint draws;
-  draws.Add(job_.seed).Add(static_cast<uint64_t>(worker_));
-  return std::make_unique<TableGradientSource>(*tables_, *schedule_,
-                                               draws.value(), *memory_);
+  if (replicas() == 1) return SourceOf(0, *memory_);
+  std::vector<ReplicatedGradientSource::Replica> made;
+  for (size_t r = 0; r < models_.size(); ++r) {
+    LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory own, memory_->WithOwnGradients());
+    auto& replica = made.emplace_back();
+    replica.memory = std::make_unique<ParameterMemory>(std::move(own));
+    replica.source = SourceOf(r, *replica.memory);
+  }
+  return std::make_unique<ReplicatedGradientSource>(
+      std::move(made), job_.clipping, *memory_, variables_.size());
+}
+
+std::unique_ptr<GradientSource> ModelWorkload::SourceOf(
+    size_t replica, const ParameterMemory& memory) {
+  const uint64_t key = PassKey(
+      job_.seed, static_cast<uint64_t>(worker_) * models_.size() + replica);
+  return std::make_unique<ModelGradientSource>(
+      *models_[replica], InputOf(*data_), *backends_[replica],
+      MakeBatchSource(schedules_[replica], *data_), memory,
+      ModelGradientSource::Options{
+          .micro_batches = job_.micro_batches,
+          .refuse_non_finite =
+              job_.refuse_non_finite && job_.mode == SyncMode::kStrict,
+          .key = key});
 }
 
 }  // namespace lockstep::worker

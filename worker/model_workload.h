@@ -26,8 +26,10 @@ namespace lockstep::worker {
 class ModelWorkload final : public Workload {
  public:
   // `worker` is the index of the task. `data_roots` as CheckWorkerFiles().
+  // `threads` are those of the CPU, which replicas share: each computes with an
+  // equal number of them, at least one.
   ModelWorkload(int worker, std::unique_ptr<ComputeBackend> backend,
-                std::vector<std::string> data_roots);
+                std::vector<std::string> data_roots, int threads = 1);
 
   // Errors: files that cannot be read or do not fit, an unknown model; names
   // the field
@@ -38,23 +40,31 @@ class ModelWorkload final : public Workload {
   std::optional<ExampleShape> examples() const override;
   absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) override;
+  // Replicas clip one by one, before the mean is taken.
+  bool clips() const override { return replicas() > 1; }
 
  private:
   absl::Status LoadData(const JobConfig& job);
+  int replicas() const { return job_.strategy.replicas_per_worker; }
+  // Opens the devices of the replicas behind the first.
+  absl::Status OpenReplicas();
+  std::unique_ptr<GradientSource> SourceOf(size_t replica,
+                                           const ParameterMemory& memory);
   int64_t num_examples() const {
     return tables_ != nullptr ? tables_->num_examples() : data_->count;
   }
 
   const int worker_;
-  const std::unique_ptr<ComputeBackend> backend_;
+  const int threads_;
+  std::vector<std::unique_ptr<ComputeBackend>> backends_;  // by replica
   const std::vector<std::string> data_roots_;
   std::optional<Examples> data_;
   std::unique_ptr<TableWorkload> tables_;  // of a model with tables
   // These belong to the membership at hand.
   JobConfig job_;
-  std::unique_ptr<Model> model_;  // null for a model with tables
+  std::vector<std::unique_ptr<Model>> models_;  // none for tables
   std::vector<VariableSpec> variables_;
-  std::optional<BatchSchedule> schedule_;
+  std::vector<BatchSchedule> schedules_;  // by replica
   std::shared_ptr<ParameterMemory> memory_;
 };
 

@@ -12,7 +12,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
       std::unique_ptr<ComputeBackend> backend,
       OpenComputeDevice(options.device, options.compute_threads));
   std::unique_ptr<Worker> worker(new Worker(std::make_unique<ModelWorkload>(
-      cluster.self().index, std::move(backend), options.data_roots)));
+      cluster.self().index, std::move(backend), options.data_roots,
+      options.compute_threads)));
   LOCKSTEP_ASSIGN_OR_RETURN(
       worker->member_,
       TrainingMember::Make(cluster,

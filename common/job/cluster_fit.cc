@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/job/strategy_checks.h"
 #include "common/plan/run_settings.h"
 #include "common/text/count_text.h"
 
@@ -24,6 +25,7 @@ std::string Workers(int count) { return CountText(count, "worker"); }
 }  // namespace
 
 absl::StatusOr<JobConfig> FitToCluster(JobConfig job, int num_workers) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckStrategyWorkers(job, num_workers));
   if (job.total_num_replicas == 0) job.total_num_replicas = num_workers;
   if (job.replicas_to_aggregate == 0) {
     job.replicas_to_aggregate = job.total_num_replicas;

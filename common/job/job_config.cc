@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
 #include "common/job/field_checks.h"
+#include "common/job/strategy_checks.h"
 #include "common/job/training_checks.h"
 #include "common/text/utf8.h"
 
@@ -397,6 +398,7 @@ absl::Status ValidateJobConfig(const JobConfig& job) {
   if (job.seed == 0) return Wrong("seed", job.seed, "1 or more");
   LOCKSTEP_RETURN_IF_ERROR(CheckSync(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckElastic(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckStrategy(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckSizes(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(job.model));
   LOCKSTEP_RETURN_IF_ERROR(CheckData(job.model, job.data));

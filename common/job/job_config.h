@@ -236,6 +236,20 @@ struct CheckpointConfig {
 // there are that many workers.
 enum class ElasticPolicy { kFixedBackups, kFixedReplicasToAggregate };
 
+// Where variables live, and which devices compute a step.
+enum class StrategyKind : int {
+  kParameterServer = 0,  // on servers
+  kMirrored = 1,         // one worker with several replicas
+  kOneDevice = 2,        // one worker with one replica
+};
+
+// How the computation of a step is distributed.
+struct StrategyConfig {
+  StrategyKind kind = StrategyKind::kParameterServer;
+  // Copies of the model that a worker computes at the same time, in [1, 64].
+  int replicas_per_worker = 1;
+};
+
 // JobConfig is the complete description of a job. The chief reads it; all other
 // processes receive it from the chief when they register.
 //
@@ -248,13 +262,14 @@ struct JobConfig {
   int total_num_replicas = 0;     // 0: as many as the cluster has workers
   int initial_tokens = -1;        // compatible mode; -1: TensorFlow's default
   int64_t train_steps = 0;        // > 0; training ends at this global step
-  // Examples per worker and pass: > 0; >= 0 for programs of the user.
+  // Examples per replica and pass: > 0; >= 0 for programs of the user.
   int64_t batch_size = 0;
   int64_t max_part_bytes = 1 << 20;
   bool refuse_non_finite = true;  // strict mode: NaN and infinities
   // Strict mode: workers may join and leave while the job runs.
   bool elastic_workers = false;
   ElasticPolicy elastic_policy = ElasticPolicy::kFixedBackups;
+  StrategyConfig strategy;
   // Encoding of gradients on the wire; kVariable except in strict mode.
   GradientType gradient_wire_type = GradientType::kVariable;
 

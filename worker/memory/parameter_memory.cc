@@ -110,6 +110,7 @@ absl::StatusOr<ParameterMemory> ParameterMemory::Make(
   total = std::max(total, kAlignment);
   LOCKSTEP_RETURN_IF_ERROR(CheckFits(total));
   LOCKSTEP_ASSIGN_OR_RETURN(made.values_, Allocate(total));
+  made.value_bytes_ = made.values_.At({0, total});
   if (gradients == Gradients::kShared) {
     auto shared = SharedMemory::Create("lockstep-gradients", total);
     if (shared.ok()) made.shared_ = *std::move(shared);
@@ -120,6 +121,25 @@ absl::StatusOr<ParameterMemory> ParameterMemory::Make(
     LOCKSTEP_ASSIGN_OR_RETURN(made.private_, Allocate(total));
     made.gradients_ = made.private_.At({0, total});
   }
+  return made;
+}
+
+absl::StatusOr<ParameterMemory> ParameterMemory::WithOwnGradients() const {
+  ParameterMemory made;
+  for (const auto& table : tables_) {
+    if (table != nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("table \"", table->name,
+                       "\": the rows of a table belong to one computation"));
+    }
+    made.tables_.push_back(nullptr);
+  }
+  made.dtypes_ = dtypes_;
+  made.spans_ = spans_;
+  made.value_bytes_ = value_bytes_;
+  const size_t size = value_bytes_.size();
+  LOCKSTEP_ASSIGN_OR_RETURN(made.private_, Allocate(size));
+  made.gradients_ = made.private_.At({0, size});
   return made;
 }
 

@@ -43,6 +43,14 @@ class ParameterMemory {
       const std::vector<VariableSpec>& variables,
       Gradients gradients = Gradients::kShared);
 
+  // Returns gradients of their own beside the values of this object, which must
+  // outlive the result: for another computation on the same values. There must
+  // be no tables.
+  //
+  //   kInvalidArgument    there is a table
+  //   kResourceExhausted  as Make()
+  absl::StatusOr<ParameterMemory> WithOwnGradients() const;
+
   // The type of a variable's elements, values and gradients.
   DType dtype(size_t variable) const { return dtypes_[variable]; }
 
@@ -51,7 +59,7 @@ class ParameterMemory {
     if (tables_[variable] != nullptr) {
       return absl::MakeSpan(tables_[variable]->rows.values);
     }
-    return values_.At(spans_[variable]);
+    return value_bytes_.subspan(spans_[variable].offset, spans_[variable].size);
   }
   absl::Span<std::byte> gradient(size_t variable) const {
     if (tables_[variable] != nullptr) {
@@ -110,7 +118,8 @@ class ParameterMemory {
   std::vector<DType> dtypes_;
   std::vector<Range> spans_;
   std::vector<std::unique_ptr<Table>> tables_;  // by variable; null: no table
-  Block values_;
+  Block values_;  // null where they are another object's
+  absl::Span<std::byte> value_bytes_;
   std::unique_ptr<SharedMemory> shared_;
   Block private_;  // in its place
   absl::Span<std::byte> gradients_;

@@ -230,9 +230,11 @@ absl::Status TrainingMember::Train(
     }
     return spans;
   };
+  const ClippingConfig clipping =
+      workload_.clips() ? ClippingConfig{} : job.clipping;
   LOCKSTEP_ASSIGN_OR_RETURN(const DType clipped,
-                            ClippedType(job.clipping, plan.variables));
-  GradientClipper clipper(job.clipping, clipped, gradients);
+                            ClippedType(clipping, plan.variables));
+  GradientClipper clipper(clipping, clipped, gradients);
   chief_.set_on_end([this, &client] {
     client.Cancel();
     workload_.Cancel();

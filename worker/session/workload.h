@@ -55,6 +55,9 @@ class Workload {
   virtual absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) = 0;
 
+  // True if gradients are clipped as the job says before they are reported.
+  virtual bool clips() const { return false; }
+
   // Ends the wait of a pass at hand for code outside of the process's control;
   // the pass then returns kCancelled.
   virtual void Cancel() {}

@@ -234,6 +234,40 @@ absl::Status ReadElastic(const v1::JobConfig& proto, JobConfig& job) {
   }
 }
 
+void WriteStrategy(const StrategyConfig& strategy, v1::StrategyConfig& proto) {
+  switch (strategy.kind) {
+    case StrategyKind::kParameterServer:
+      proto.set_kind(v1::PARAMETER_SERVER);
+      break;
+    case StrategyKind::kMirrored:
+      proto.set_kind(v1::MIRRORED);
+      break;
+    case StrategyKind::kOneDevice:
+      proto.set_kind(v1::ONE_DEVICE);
+      break;
+  }
+  proto.set_replicas_per_worker(strategy.replicas_per_worker);
+}
+
+absl::Status ReadStrategy(const v1::StrategyConfig& proto,
+                          StrategyConfig& strategy) {
+  SetUnlessZero(proto.replicas_per_worker(), strategy.replicas_per_worker);
+  switch (proto.kind()) {
+    case v1::STRATEGY_KIND_UNSPECIFIED:
+    case v1::PARAMETER_SERVER:
+      strategy.kind = StrategyKind::kParameterServer;
+      return absl::OkStatus();
+    case v1::MIRRORED:
+      strategy.kind = StrategyKind::kMirrored;
+      return absl::OkStatus();
+    case v1::ONE_DEVICE:
+      strategy.kind = StrategyKind::kOneDevice;
+      return absl::OkStatus();
+    default:
+      return NoMeaning("strategy.kind", proto.kind());
+  }
+}
+
 absl::Status ReadTimes(const v1::JobConfig& proto, JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(
       SetIfPresent("heartbeat_interval", proto.has_heartbeat_interval(),
@@ -265,6 +299,7 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   proto.set_elastic_policy(job.elastic_policy == ElasticPolicy::kFixedBackups
                                ? v1::FIXED_BACKUPS
                                : v1::FIXED_REPLICAS_TO_AGGREGATE);
+  WriteStrategy(job.strategy, *proto.mutable_strategy());
 }
 
 }  // namespace
@@ -292,6 +327,7 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   JobConfig job;
   ReadCounts(proto, job);
   LOCKSTEP_RETURN_IF_ERROR(ReadElastic(proto, job));
+  LOCKSTEP_RETURN_IF_ERROR(ReadStrategy(proto.strategy(), job.strategy));
   LOCKSTEP_ASSIGN_OR_RETURN(job.compute_precision,
                             FromProto(proto.compute_precision()));
   LOCKSTEP_ASSIGN_OR_RETURN(job.mode, FromProto(proto.mode()));

@@ -9,7 +9,8 @@ namespace lockstep::cli {
 absl::StatusOr<std::string> CountedClusterJson(const TaskCounts& counts) {
   if (counts.workers < 1) {
     return absl::InvalidArgumentError(
-        "there are no workers; give --workers N, or --cluster FILE");
+        "there are no workers; give --workers N, or --cluster FILE, or a job "
+        "with strategy.kind=MIRRORED, which has one");
   }
   if (counts.ps < 1) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -73,7 +73,8 @@ void RunCommand::AddWhat() {
       "port of 0 is chosen. Or give --workers instead.");
   app_.add_option("--workers", counts_.workers,
                   "Number of workers, instead of a cluster file: they get a "
-                  "chief and --ps servers.")
+                  "chief and --ps servers. Not needed where strategy.kind is "
+                  "MIRRORED or ONE_DEVICE, which have one.")
       ->check(CLI::Range(1, 10'000))
       ->excludes(cluster);
   app_.add_option("--ps", counts_.ps, "Number of servers beside --workers.")

@@ -162,6 +162,22 @@ absl::StatusOr<std::vector<std::string>> AllSettings(const RunRequest& request,
   return settings;
 }
 
+// Under a strategy of one worker the counts need not be given.
+absl::StatusOr<RunRequest> WithCounts(RunRequest request) {
+  const bool counted = !request.cluster_file.empty() ||
+                       request.counts.workers > 0 || request.counts.backups > 0;
+  const absl::StatusOr<JobText> file = ReadJobText(request);
+  if (counted || !file.ok()) return request;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> settings,
+                            AllSettings(request, *file));
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job,
+                            DecodeJobFile(file->text, file->source, settings));
+  if (job.strategy.kind != StrategyKind::kParameterServer) {
+    request.counts.workers = 1;
+  }
+  return request;
+}
+
 absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   LOCKSTEP_ASSIGN_OR_RETURN(const JobText file, ReadJobText(request));
   LOCKSTEP_ASSIGN_OR_RETURN(setup.settings, AllSettings(request, file));
@@ -303,7 +319,8 @@ absl::Status MakeTaskDirectories(const RunSetup& setup) {
 
 }  // namespace
 
-absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
+absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const RunRequest request, WithCounts(asked));
   RunSetup setup;
   LOCKSTEP_ASSIGN_OR_RETURN(setup.cluster, ReadCluster(request, setup.ports));
   LOCKSTEP_RETURN_IF_ERROR(CheckCommands(request, setup.cluster));

@@ -172,7 +172,8 @@ absl::Status CheckBatch(const JobConfig& job, int num_workers) {
   return worker::BatchSchedule::Create(
              {.num_examples = *examples,
               .batch_size = job.batch_size,
-              .num_workers = job.elastic_workers ? 1 : num_workers})
+              .num_workers = int64_t{job.strategy.replicas_per_worker} *
+                             (job.elastic_workers ? 1 : num_workers)})
       .status();
 }
 

@@ -140,5 +140,18 @@ TEST(ParameterMemoryTest, AGrowingTableHasAnyKeys) {
   EXPECT_FALSE(memory.ChooseRows(0, {-1}).ok());
 }
 
+TEST(ParameterMemoryTest, GradientsOfAnotherComputationAreBesideTheSameValues) {
+  const ParameterMemory memory = *ParameterMemory::Make(kVariables);
+  const absl::StatusOr<ParameterMemory> other = memory.WithOwnGradients();
+
+  ASSERT_OK(other);
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    EXPECT_EQ(other->value(i).data(), memory.value(i).data());
+    EXPECT_NE(other->gradient(i).data(), memory.gradient(i).data());
+    EXPECT_EQ(other->gradient(i).size(), memory.gradient(i).size());
+    EXPECT_EQ(other->dtype(i), kVariables[i].dtype);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::worker

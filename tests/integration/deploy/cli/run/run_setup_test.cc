@@ -157,6 +157,25 @@ TEST_F(RunSetupTest, ACommandNeedsNeitherClusterFileNorJobFile) {
   EXPECT_THAT(setup->launches[3].program, ::testing::EndsWith("/sh"));
 }
 
+TEST_F(RunSetupTest, AStrategyOfOneWorkerNeedsNoClusterFile) {
+  request_.cluster_file = "";
+  request_.settings = {"strategy.kind=MIRRORED",
+                       "strategy.replicas_per_worker=2"};
+
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_EQ(setup->cluster.num_workers, 1);
+  EXPECT_EQ(setup->launches.size(), 3u);  // ps, chief, worker
+  request_.counts.workers = 2;
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(kInvalid, HasSubstr("which has one worker")));
+  request_.counts.workers = 0;
+  request_.settings.push_back("replicas_to_aggregate=2");
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(kInvalid, HasSubstr("--set replicas_to_aggregate=0")));
+}
+
 TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   const auto refused = [&](const char* why) {
     EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr(why)));

@@ -45,6 +45,7 @@ constexpr char kWholeJob[] = R"(
   max_wait { seconds: 30 }
   stall_timeout { seconds: 3 }
   gradient_wire_type: VARIABLE
+  strategy { kind: PARAMETER_SERVER replicas_per_worker: 3 }
 )";
 
 std::string Text(const JobConfig& job) { return ToProto(job).DebugString(); }
@@ -69,6 +70,7 @@ TEST(JobConfigCodecTest, WholeJobFileIsRead) {
   EXPECT_EQ(job->lease, absl::Seconds(1));
   EXPECT_EQ(job->max_wait, absl::Seconds(30));
   EXPECT_EQ(job->stall_timeout, absl::Seconds(3));
+  EXPECT_EQ(job->strategy.replicas_per_worker, 3);
   EXPECT_OK(ValidateJobConfig(*job));
 }
 
@@ -305,6 +307,27 @@ TEST(JobConfigCodecTest, ElasticWorkersAreGivenBack) {
   v1::JobConfig proto;
   proto.set_elastic_policy(static_cast<v1::ElasticPolicy>(9));
   EXPECT_FALSE(FromProto(proto).ok());
+}
+
+TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {
+  for (const StrategyKind kind :
+       {StrategyKind::kParameterServer, StrategyKind::kMirrored,
+        StrategyKind::kOneDevice}) {
+    JobConfig job;
+    job.strategy = {kind, 4};
+
+    const absl::StatusOr<JobConfig> back = FromProto(ToProto(job));
+
+    ASSERT_OK(back);
+    EXPECT_EQ(back->strategy.kind, kind);
+    EXPECT_EQ(back->strategy.replicas_per_worker, 4);
+  }
+  v1::JobConfig proto;
+  EXPECT_EQ(FromProto(proto)->strategy.replicas_per_worker, 1);
+  proto.mutable_strategy()->set_kind(static_cast<v1::StrategyKind>(2));
+  EXPECT_THAT(FromProto(proto),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("strategy.kind is the number 2")));
 }
 
 }  // namespace

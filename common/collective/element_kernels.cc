@@ -1,0 +1,98 @@
+#include "common/collective/element_kernels.h"
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "common/numeric/element_operations.h"
+#include "common/numeric/float16.h"
+
+namespace lockstep {
+namespace {
+
+template <typename T>
+struct Operand {
+  using Type = T;
+};
+// Integers wrap around: the sum of unsigned numbers has the same bits.
+template <>
+struct Operand<int32_t> {
+  using Type = uint32_t;
+};
+template <>
+struct Operand<int64_t> {
+  using Type = uint64_t;
+};
+
+template <typename T>
+T Quotient(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    if (b == 0) return 0;
+    // The only quotient that overflows.
+    if (b == T{-1}) return static_cast<T>(typename Operand<T>::Type{0} - a);
+  }
+  return a / b;
+}
+
+template <typename T, typename Function>
+void Each(size_t count, std::byte* a, const std::byte* b, Function function) {
+  for (size_t i = 0; i < count; ++i) {
+    const T result = function(LoadElement<T>(a, i), LoadElement<T>(b, i));
+    std::memcpy(a + i * sizeof(T), &result, sizeof(T));
+  }
+}
+
+template <typename T>
+T Rounded(double number) {
+  return static_cast<T>(number);
+}
+template <>
+Float16 Rounded<Float16>(double number) {
+  return ToFloat16(number);
+}
+
+}  // namespace
+
+template <typename T>
+void CombineKernel(Arithmetic op, size_t count, std::byte* a,
+                   const std::byte* b) {
+  using U = typename Operand<T>::Type;
+  switch (op) {
+    case Arithmetic::kAdd:
+      return Each<U>(count, a, b,
+                     [](U x, U y) { return static_cast<U>(x + y); });
+    case Arithmetic::kSubtract:
+      return Each<U>(count, a, b,
+                     [](U x, U y) { return static_cast<U>(x - y); });
+    case Arithmetic::kMultiply:
+      return Each<U>(count, a, b,
+                     [](U x, U y) { return static_cast<U>(x * y); });
+    case Arithmetic::kDivide:
+      return Each<T>(count, a, b, [](T x, T y) { return Quotient<T>(x, y); });
+  }
+}
+
+template <typename T>
+void DivideAllKernel(size_t count, std::byte* a, double divisor) {
+  const T rounded = Rounded<T>(divisor);
+  for (size_t i = 0; i < count; ++i) {
+    const T result = LoadElement<T>(a, i) / rounded;
+    std::memcpy(a + i * sizeof(T), &result, sizeof(T));
+  }
+}
+
+template void CombineKernel<float>(Arithmetic, size_t, std::byte*,
+                                   const std::byte*);
+template void CombineKernel<double>(Arithmetic, size_t, std::byte*,
+                                    const std::byte*);
+template void CombineKernel<Float16>(Arithmetic, size_t, std::byte*,
+                                     const std::byte*);
+template void CombineKernel<int32_t>(Arithmetic, size_t, std::byte*,
+                                     const std::byte*);
+template void CombineKernel<int64_t>(Arithmetic, size_t, std::byte*,
+                                     const std::byte*);
+template void DivideAllKernel<float>(size_t, std::byte*, double);
+template void DivideAllKernel<double>(size_t, std::byte*, double);
+template void DivideAllKernel<Float16>(size_t, std::byte*, double);
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+// The loops of arithmetic.h, in a file of their own: no arithmetic may be moved
+// across the change of the floating-point mode, and no multiply be fused with
+// an add.
+
+#ifndef LOCKSTEP_COMMON_COLLECTIVE_ELEMENT_KERNELS_H_
+#define LOCKSTEP_COMMON_COLLECTIVE_ELEMENT_KERNELS_H_
+
+#include <cstddef>
+
+#include "common/collective/arithmetic.h"
+
+namespace lockstep {
+
+// T is float, double, Float16, int32_t or int64_t.
+template <typename T>
+void CombineKernel(Arithmetic op, size_t count, std::byte* a,
+                   const std::byte* b);
+
+// T is float, double or Float16.
+template <typename T>
+void DivideAllKernel(size_t count, std::byte* a, double divisor);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_COLLECTIVE_ELEMENT_KERNELS_H_

@@ -1,0 +1,100 @@
+#include "common/job/strategy_checks.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/job/field_checks.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMaxReplicasPerWorker = 64;
+
+absl::Status Contradicts(absl::string_view field, const absl::AlphaNum& value,
+                         const JobConfig& job, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " is ", value, ", but strategy.kind is ",
+      StrategyKindName(job.strategy.kind), ", ", why,
+      "; leave the field out, or set strategy.kind to PARAMETER_SERVER"));
+}
+
+// A step of one worker has one gradient, the mean of its replicas'.
+absl::Status CheckOneWorker(const JobConfig& job) {
+  if (job.mode == SyncMode::kCompatible) {
+    return Contradicts("mode", "COMPATIBLE", job,
+                       "whose one worker waits for no other");
+  }
+  for (const auto& [field, count] :
+       {std::pair{"replicas_to_aggregate", job.replicas_to_aggregate},
+        {"total_num_replicas", job.total_num_replicas}}) {
+    if (count == 0 || count == 1) continue;
+    return Contradicts(field, count, job,
+                       absl::StrCat("whose one worker pushes one gradient a "
+                                    "step and has no backups (--set ",
+                                    field, "=0 takes a job's number back)"));
+  }
+  if (job.elastic_workers) {
+    return Contradicts("elastic_workers", "true", job, "which has one worker");
+  }
+  if (job.gradient_wire_type != GradientType::kVariable) {
+    return Contradicts("gradient_wire_type",
+                       std::string(GradientTypeName(job.gradient_wire_type)),
+                       job, "which sends gradients over no network");
+  }
+  if (job.model.row_limit > 0) {
+    return Contradicts("model.row_limit", job.model.row_limit, job,
+                       "and tables that grow need servers");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const char* StrategyKindName(StrategyKind kind) {
+  switch (kind) {
+    case StrategyKind::kMirrored:
+      return "MIRRORED";
+    case StrategyKind::kOneDevice:
+      return "ONE_DEVICE";
+    case StrategyKind::kParameterServer:
+      break;
+  }
+  return "PARAMETER_SERVER";
+}
+
+absl::Status CheckStrategy(const JobConfig& job) {
+  const int replicas = job.strategy.replicas_per_worker;
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt("strategy.replicas_per_worker", replicas, 1,
+                                    kMaxReplicasPerWorker));
+  if (replicas > 1 && job.strategy.kind == StrategyKind::kOneDevice) {
+    return Wrong("strategy.replicas_per_worker", replicas,
+                 "1 where strategy.kind is ONE_DEVICE; set the kind to "
+                 "MIRRORED for more");
+  }
+  if (replicas > 1 && job.model.kind == kExternalModel) {
+    return Wrong("strategy.replicas_per_worker", replicas,
+                 "1 where model.kind is \"external\": a program of yours "
+                 "computes one gradient a pass; start more workers instead");
+  }
+  return job.strategy.kind == StrategyKind::kParameterServer
+             ? absl::OkStatus()
+             : CheckOneWorker(job);
+}
+
+absl::Status CheckStrategyWorkers(const JobConfig& job, int num_workers) {
+  if (job.strategy.kind == StrategyKind::kParameterServer || num_workers == 1) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "strategy.kind is ", StrategyKindName(job.strategy.kind),
+      ", which has one worker; the cluster has ", num_workers,
+      ": leave one in it",
+      job.strategy.kind == StrategyKind::kMirrored
+          ? absl::StrCat(" and set strategy.replicas_per_worker to ",
+                         num_workers)
+          : "",
+      ", or set strategy.kind to PARAMETER_SERVER"));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,120 @@
+#include "common/job/strategy_checks.h"
+
+#include <functional>
+
+#include "common/job/cluster_fit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+JobConfig Mirrored(int replicas) {
+  JobConfig job;
+  job.train_steps = 5;
+  job.batch_size = 2;
+  job.data.train_images = "a";
+  job.data.train_labels = "b";
+  job.strategy = {StrategyKind::kMirrored, replicas};
+  return job;
+}
+
+TEST(StrategyChecksTest, OneWorkerOfAnyStrategyIsTaken) {
+  for (const StrategyKind kind :
+       {StrategyKind::kParameterServer, StrategyKind::kMirrored,
+        StrategyKind::kOneDevice}) {
+    JobConfig job = Mirrored(1);
+    job.strategy.kind = kind;
+    EXPECT_THAT(FitToCluster(job, 1), IsOk());
+  }
+  EXPECT_THAT(FitToCluster(Mirrored(4), 1), IsOk());
+}
+
+TEST(StrategyChecksTest, ParameterServersMayHaveWorkersOfSeveralReplicas) {
+  JobConfig job = Mirrored(2);
+  job.strategy.kind = StrategyKind::kParameterServer;
+
+  EXPECT_THAT(FitToCluster(job, 3), IsOk());
+}
+
+TEST(StrategyChecksTest, MoreWorkersThanOneAreRefusedWithTheFix) {
+  EXPECT_THAT(
+      FitToCluster(Mirrored(1), 3),
+      StatusIs(kInvalid,
+               HasSubstr("strategy.kind is MIRRORED, which has one worker; the "
+                         "cluster has 3: leave one in it and set "
+                         "strategy.replicas_per_worker to 3")));
+}
+
+TEST(StrategyChecksTest, OneDeviceHasOneReplica) {
+  JobConfig job = Mirrored(2);
+  job.strategy.kind = StrategyKind::kOneDevice;
+
+  EXPECT_THAT(CheckStrategy(job),
+              StatusIs(kInvalid, HasSubstr("set the kind to MIRRORED")));
+}
+
+TEST(StrategyChecksTest, ReplicasAreCounted) {
+  for (const int replicas : {-1, 0, 65}) {
+    EXPECT_THAT(CheckStrategy(Mirrored(replicas)),
+                StatusIs(kInvalid, HasSubstr("strategy.replicas_per_worker")));
+  }
+}
+
+TEST(StrategyChecksTest, AProgramOfTheUserHasOneReplica) {
+  JobConfig job = Mirrored(2);
+  job.model.kind = kExternalModel;
+
+  EXPECT_THAT(CheckStrategy(job),
+              StatusIs(kInvalid, HasSubstr("start more workers")));
+}
+
+struct Contradiction {
+  const char* field;
+  std::function<void(JobConfig&)> set;
+};
+
+class ContradictionTest : public ::testing::TestWithParam<Contradiction> {};
+
+TEST_P(ContradictionTest, IsRefusedWithTheReasonAndTheFix) {
+  JobConfig job = Mirrored(2);
+  GetParam().set(job);
+
+  EXPECT_THAT(
+      CheckStrategy(job),
+      StatusIs(kInvalid,
+               AllOf(HasSubstr(GetParam().field),
+                     HasSubstr("strategy.kind is MIRRORED"),
+                     HasSubstr("set strategy.kind to PARAMETER_SERVER"))));
+  job.strategy.kind = StrategyKind::kParameterServer;
+  EXPECT_THAT(CheckStrategy(job), IsOk());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ContradictionTest,
+    ::testing::Values(
+        Contradiction{"mode",
+                      [](JobConfig& j) { j.mode = SyncMode::kCompatible; }},
+        Contradiction{"replicas_to_aggregate",
+                      [](JobConfig& j) { j.replicas_to_aggregate = 2; }},
+        Contradiction{"total_num_replicas",
+                      [](JobConfig& j) { j.total_num_replicas = 2; }},
+        Contradiction{"elastic_workers",
+                      [](JobConfig& j) { j.elastic_workers = true; }},
+        Contradiction{"gradient_wire_type",
+                      [](JobConfig& j) {
+                        j.gradient_wire_type = GradientType::kBFloat16;
+                      }},
+        Contradiction{"model.row_limit",
+                      [](JobConfig& j) { j.model.row_limit = 5; }}));
+
+}  // namespace
+}  // namespace lockstep
