@@ -21,7 +21,8 @@ chief_log() { journalctl --no-pager -o cat -u lockstep-chief@fashion; }
 property() { systemctl show -P "$2" "$1"; }
 is() { [ "$(property "$1" "$2")" = "$3" ]; }
 step() {
-  lockstep status --cluster "$job/cluster.json" --json 2>/dev/null |
+  lockstep status --cluster "$job/cluster.json" --json \
+    --tls_dir /root/certs/operator-read 2>/dev/null |
     sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1
 }
 has_step() { local now; now=$(step) && [ "${now:-0}" -ge "$1" ]; }
@@ -129,6 +130,87 @@ check_watchdog() {
   systemctl daemon-reload
 }
 
+# install_certificates: each task's own, for the group of the tasks to read.
+install_certificates() {
+  local from to
+  for from in /root/certs/*-[0-9]; do
+    to=/etc/lockstep/tls/${from##*/}
+    install -d -m 0750 -g lockstep "$to"
+    for file in tls.key ca.crt tls.crt; do
+      install -m 0640 -g lockstep "$from/$file" "$to/.$file"
+      mv "$to/.$file" "$to/$file"
+    done
+  done
+}
+
+# The job has certificates, as the package's README says: in files that the tasks
+# read again, and for one server by the README's drop-in with LoadCredential=.
+secure() {
+  local readme=/usr/share/doc/lockstep/README.md drop_in
+  lockstep certs make --cluster "$job/cluster.json" --job fashion \
+    --out /root/certs
+  install_certificates
+  sed -i 's|^\(LOCKSTEP_[A-Z]*_FLAGS=.*\)|\1 --tls_dir=/etc/lockstep/tls/{role}-{index}|' \
+    /etc/lockstep/lockstep.env
+  drop_in=$(sed -n 's|^ *# \(/etc/systemd/system/.*/tls.conf\)$|\1|p' "$readme")
+  mkdir -p "${drop_in%/*}"
+  sed -n '/^ *# \/etc\/systemd\/system\/.*tls.conf$/,/tls_dir=%d$/p' "$readme" |
+    sed 's/^ *//' >"$drop_in"
+  [ "$(grep -c LoadCredential "$drop_in")" -eq 3 ] || fail "no drop-in in $readme"
+  systemctl daemon-reload
+}
+
+check_certificates() {
+  local pid
+  pid=$(property lockstep-ps@fashion.0 MainPID)
+  tr '\0' ' ' </proc/"$pid"/cmdline |
+    grep -F -- '--tls_dir=/run/credentials/lockstep-ps@fashion.0.service' ||
+    fail "the server does not use its credentials"
+  ! lockstep status --cluster "$job/cluster.json" --insecure >/tmp/refused 2>&1 ||
+    fail "the chief answers without a certificate"
+  ! lockstep stop --cluster "$job/cluster.json" \
+    --tls_dir /root/certs/operator-read >/tmp/refused 2>&1 ||
+    fail "a reader has stopped the job"
+  grep -q steer /tmp/refused || fail "no word of who may: $(cat /tmp/refused)"
+}
+
+# Renewed while the job trains: no task is started again for it. The server with
+# a copy is, which is how LoadCredential= works.
+renew() {
+  local unit
+  declare -A before
+  for unit in "${units[@]}"; do before[$unit]=$(property "$unit" MainPID); done
+  lockstep certs renew --cluster "$job/cluster.json" --job fashion \
+    --out /root/certs
+  install_certificates
+  for unit in "${units[@]}"; do
+    [ "$unit" = lockstep-ps@fashion.0 ] && continue
+    until_true "new certificates of $unit" renewed "$unit"
+    is "$unit" MainPID "${before[$unit]}" || fail "$unit was started again"
+  done
+  systemctl restart lockstep-ps@fashion.0
+  until_true "steps with new certificates" has_step $(($(step) + 20))
+}
+renewed() {
+  journalctl --no-pager -o cat -u "$1" | grep -q 'uses new certificates'
+}
+
+# The limits of the units hold for the processes.
+check_limits() {
+  local unit pid
+  for unit in "${units[@]}"; do
+    pid=$(property "$unit" MainPID)
+    grep -Eq '^Max open files +65536 +65536' "/proc/$pid/limits" ||
+      fail "$unit: $(grep 'open files' "/proc/$pid/limits")"
+    grep -Eq '^Max core file size +0 +0' "/proc/$pid/limits" ||
+      fail "$unit can dump core"
+    [ "$(property "$unit" MemoryMax)" != infinity ] ||
+      fail "$unit has no limit of memory"
+    property "$unit" IPAddressDeny | grep -q 224.0.0.0 ||
+      fail "$unit may send to any address"
+  done
+}
+
 # The units that the package's README enables and starts.
 documented() {
   grep -E '^    systemctl (enable|start) ' /usr/share/doc/lockstep/README.md
@@ -142,10 +224,13 @@ start_job() {
   # The document leaves out some of the units of this test.
   systemctl enable --now "${units[@]}" 2>/dev/null
   until_true "step 50" has_step 50
+  check_certificates
+  check_limits
   local worker=lockstep-worker@fashion.1
   kill -KILL "$(property "$worker" MainPID)"
   until_true "another worker" is "$worker" NRestarts 1
   until_true "more steps" has_step 300
+  renew
 }
 
 end_job() {
@@ -188,7 +273,8 @@ if [ ! -e "$job" ]; then
   phase "state outlives a killed server, not a stopped one" check_state
   phase "an upgrade" check_upgrade
   phase "a server that hangs" check_watchdog
-  phase "a job with a worker that is killed" start_job
+  phase "certificates" secure
+  phase "a job with a worker that is killed, and new certificates" start_job
   phases
   echo "-- reboot"
   systemctl reboot
