@@ -104,7 +104,7 @@ report() {
 }
 
 purge() {
-  rm -rf "$tree/etc/lockstep/fashion"
+  rm -rf "$tree/etc/lockstep/fashion" "$tree/etc/lockstep/tls"
   inside apt-get purge -q -y lockstep >"$work/purge.log" 2>&1 ||
     { cat "$work/purge.log" >&2; return 1; }
   local left
