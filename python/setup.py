@@ -1,6 +1,8 @@
 """Builds the native module with CMake; pyproject.toml has the rest.
 
-It needs the Debian packages of deploy/packages.sh.
+It needs the Debian packages of deploy/packages.sh. LOCKSTEP_BUILD_DIR may name a
+build directory of the tree, for an interpreter of the same version, so that the
+module is not compiled once more.
 """
 
 import os
@@ -17,16 +19,23 @@ class CMakeBuild(build_ext):
 
     def build_extension(self, ext):
         target = self.get_ext_fullpath(ext.name)
-        folder = os.path.abspath(self.build_temp)
-        subprocess.check_call([
-            "cmake", "-S", os.path.dirname(HERE), "-B", folder, "-G", "Ninja",
-            "-DCMAKE_BUILD_TYPE=Release", f"-DLOCKSTEP_PYTHON={sys.executable}"
-        ])
-        subprocess.check_call(
-            ["cmake", "--build", folder, "--target", "lockstep_native"])
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+        folder = os.environ.get("LOCKSTEP_BUILD_DIR")
+        if folder is None:
+            folder = os.path.abspath(self.build_temp)
+            subprocess.check_call([
+                "cmake", "-S", os.path.dirname(HERE), "-B", folder, "-G",
+                "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                f"-DLOCKSTEP_PYTHON={sys.executable}"
+            ])
+            subprocess.check_call(
+                ["cmake", "--build", folder, "--target", "lockstep_native"])
         built = os.path.join(folder, "python", "lockstep",
                              os.path.basename(target))
+        if not os.path.exists(built):
+            raise SystemExit(
+                f"{built} is not there: build the target lockstep_python of "
+                f"{folder}, or leave LOCKSTEP_BUILD_DIR out")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         self.copy_file(built, target)
 
 

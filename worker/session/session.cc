@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -297,7 +296,7 @@ absl::Status Session::Finish(double loss, int64_t examples) {
   for (size_t v = parts.ready.size(); v > 0; --v) {
     if (parts.ready[v - 1]) continue;
     const absl::Span<std::byte> rest = parts.memory->gradient(v - 1);
-    std::memset(rest.data(), 0, rest.size());
+    std::fill(rest.begin(), rest.end(), std::byte{0});
     LOCKSTEP_RETURN_IF_ERROR(Ready(v - 1));
   }
   LOCKSTEP_RETURN_IF_ERROR(

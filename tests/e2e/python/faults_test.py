@@ -108,14 +108,18 @@ class StormTest(FaultsTest):
         rng = random.Random(5)
 
         def disturb(job):
-            for kill in range(50):
+            kills = 0
+            while kills < 50:
                 before = job.log("worker", 0) + job.log("worker", 1)
                 task, index = rng.choice(
                     [("worker", 0), ("worker", 1), ("worker", 0),
                      ("worker", 1), ("ps", 0), ("ps", 1), ("chief", 0)])
+                self.assertIsNone(job.tasks["chief", 0].poll(),
+                                  f"the job ended after {kills} kills")
                 if job.tasks[task, index].poll() is not None:
                     continue
                 job.kill(task, index)
+                kills += 1
                 {"worker": lambda: job.start_worker(index, WORKER),
                  "ps": lambda: job.start_server(index),
                  "chief": job.start_chief}[task]()
@@ -125,7 +129,7 @@ class StormTest(FaultsTest):
                         before) and time.monotonic() < end:
                     time.sleep(0.02)
                 time.sleep(rng.uniform(0, 0.3))
-        self.check(disturb, steps=3000, timeout=600)
+        self.check(disturb, steps=6000, timeout=900)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ TEST_F(EvaluationTest, FiguresThatCannotBeAreRefused) {
   EXPECT_THAT((*evaluation)->Report(1, {}),
               StatusIs(kInvalid, HasSubstr("no figure was given")));
   EXPECT_THAT((*evaluation)->Report(1, {{"a b", 1}}), StatusIs(kInvalid));
-  chief.Stop();
+  chief.chief().RequestStop("the test is over");
 }
 
 TEST_F(EvaluationTest, ATaskThatIsNoEvaluatorIsRefused) {

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -257,6 +258,11 @@ class SessionTableTest : public SessionTest {
     session_ = *std::move(session);
   }
 
+  void TearDown() override {
+    session_.reset();
+    chief_->chief().RequestStop("the test is over");
+  }
+
   // Returns true with a step at hand for which no row was chosen.
   bool Next() {
     while (true) {
@@ -269,7 +275,8 @@ class SessionTableTest : public SessionTest {
   }
   std::vector<float> Floats(absl::Span<const std::byte> bytes) {
     std::vector<float> floats(bytes.size() / sizeof(float));
-    std::memcpy(floats.data(), bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(),
+              reinterpret_cast<std::byte*>(floats.data()));
     return floats;
   }
 

@@ -1,0 +1,17 @@
+from typing import Any, Dict, Iterator, Optional
+
+import numpy.typing as npt
+
+class Checkpoint:
+    step: int
+    def values(self) -> Dict[str, npt.NDArray[Any]]: ...
+    def report(self, **figures: float) -> None: ...
+
+class Evaluator:
+    def __init__(self, name: Optional[str] = None,
+                 tf_config: Optional[str] = None,
+                 tls_dir: Optional[str] = None,
+                 log_level: Optional[str] = None,
+                 chief_wait: float = 600.0) -> None: ...
+    def checkpoints(self) -> Iterator[Checkpoint]: ...
+    def close(self) -> None: ...

@@ -1,0 +1,36 @@
+from typing import Optional
+
+import torch
+
+from . import _base, _evaluator
+from ._torch_embedding import Embedding as Embedding
+from ._torch_sampler import Sampler as Sampler
+
+__all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
+
+class Step(_base.BaseStep):
+    def indices(self, n: int, ahead: int = 0) -> torch.Tensor: ...
+    def prefetch(self, ids: torch.Tensor,
+                 table: Optional[Embedding] = None) -> None: ...
+    def backward(self, loss: torch.Tensor,
+                 examples: Optional[int] = None) -> None: ...
+    def push(self, loss: float = 0.0,
+             examples: Optional[int] = None) -> None: ...
+
+class Worker(_base.BaseWorker[Step]):
+    def __init__(self, model: torch.nn.Module, buffers: str = "mean",
+                 name: Optional[str] = None, *,
+                 tf_config: Optional[str] = None,
+                 tls_dir: Optional[str] = None, shared_memory: bool = True,
+                 log_level: Optional[str] = None,
+                 chief_wait: float = 600.0) -> None: ...
+
+class Evaluator(_evaluator.Evaluator):
+    def __init__(self, model: torch.nn.Module, *, name: Optional[str] = None,
+                 tf_config: Optional[str] = None,
+                 tls_dir: Optional[str] = None,
+                 log_level: Optional[str] = None,
+                 chief_wait: float = 600.0) -> None: ...
+
+def load(model: torch.nn.Module, directory: str,
+         step: Optional[int] = None) -> int: ...

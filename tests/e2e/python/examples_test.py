@@ -1,0 +1,67 @@
+"""Each program of python/examples learns something in a few steps."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from local_job import BIN
+
+EXAMPLES = os.path.join(os.environ["LOCKSTEP_SOURCE"], "python", "examples")
+NEEDS = {"torch_mlp": "torch", "torch_transformer": "torch",
+         "torch_table": "torch", "jax_mlp": "jax", "numpy_regression": "numpy"}
+
+
+class ExamplesTest(unittest.TestCase):
+
+    def run_example(self, name, *sets):
+        if importlib.util.find_spec(NEEDS[name]) is None:
+            print(f"SKIPPED: {name}: this interpreter has no {NEEDS[name]}")
+            self.skipTest(f"no {NEEDS[name]}")
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [os.path.join(BIN, "lockstep"), "run", "--ps", "1",
+                 "--workers", "2", *[a for s in ["batch_size=32", *sets]
+                                     for a in ("--set", s)],
+                 "--", sys.executable, os.path.join(EXAMPLES, name + ".py")],
+                capture_output=True, text=True, cwd=folder)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = re.search(r"done: step (\d+), loss ([0-9.]+)",
+                          done.stdout + done.stderr)
+        self.assertIsNotNone(found, done.stdout + done.stderr)
+        return float(found.group(2))
+
+    def test_every_example_has_a_test(self):
+        self.assertEqual(set(NEEDS), {
+            name[:-3] for name in os.listdir(EXAMPLES) if name.endswith(".py")})
+
+    def test_numpy_regression(self):
+        self.assertLess(self.run_example(
+            "numpy_regression", "train_steps=200", "learning_rate=0.05"), 0.1)
+
+    def test_torch_mlp(self):
+        self.assertLess(self.run_example(
+            "torch_mlp", "train_steps=200", "optimizer.kind=ADAMW",
+            "learning_rate=0.01"), 1.0)
+
+    def test_torch_transformer(self):
+        self.assertLess(self.run_example(
+            "torch_transformer", "train_steps=60", "optimizer.kind=ADAMW",
+            "learning_rate=0.003"), 2.5)
+
+    def test_torch_table(self):
+        self.assertLess(self.run_example(
+            "torch_table", "train_steps=100", "optimizer.kind=ADAGRAD",
+            "learning_rate=0.1"), 0.8)
+
+    def test_jax_mlp(self):
+        self.assertLess(self.run_example(
+            "jax_mlp", "train_steps=200", "optimizer.kind=ADAMW",
+            "learning_rate=0.01"), 1.0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

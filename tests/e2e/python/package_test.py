@@ -1,0 +1,99 @@
+"""pip installs the package into a virtual environment, without a network."""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+from local_job import BIN, LocalJob
+
+SOURCE = os.path.join(os.environ["LOCKSTEP_SOURCE"], "python")
+PROGRAM = """
+import lockstep, numpy as np
+print("from", lockstep.__file__)
+worker = lockstep.Worker({"w": np.ones(2, np.float32)})
+for step in worker.steps():
+    step.push({"w": step.values["w"]})
+"""
+
+
+def missing_tools():
+    probe = ("import importlib.util as u, sys; sys.exit(not all(map(u.find_spec,"
+             "('ensurepip', 'pip', 'setuptools', 'wheel'))))")
+    return subprocess.run([sys.executable, "-c", probe],
+                          capture_output=True).returncode != 0
+
+
+class PackageTest(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        # pip leaves files beside the sources.
+        shutil.copytree(SOURCE, self.path("python"))
+        # Without PYTHONPATH: the package must come from the environment.
+        self.env = {key: value for key, value in os.environ.items()
+                    if key not in ("PYTHONPATH", "MYPYPATH")}
+        self.env["LOCKSTEP_BUILD_DIR"] = os.path.dirname(BIN)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def run_tool(self, *command):
+        done = subprocess.run(command, env=self.env, cwd=self.folder.name,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_pip_installs_it_and_it_trains(self):
+        self.run_tool(sys.executable, "-m", "venv", "--system-site-packages",
+                      self.path("venv"))
+        python = self.path("venv/bin/python3")
+        self.run_tool(python, "-m", "pip", "install", "--no-build-isolation",
+                      "--no-index", "--no-deps", self.path("python"))
+        with LocalJob(sets=["train_steps=3"]) as job:
+            with open(job.path("program.py"), "w") as f:
+                f.write(PROGRAM)
+            job.start("worker", 0, [python, job.path("program.py")],
+                      PYTHONPATH="")
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertIn("from " + self.path("venv"), job.log("worker"))
+
+    def test_the_wheel_has_all_of_the_package(self):
+        self.run_tool(sys.executable, "-m", "pip", "wheel",
+                      "--no-build-isolation", "--no-index", "--no-deps", "-w",
+                      self.path("wheels"), self.path("python"))
+        wheels = glob.glob(self.path("wheels/lockstep-*.whl"))
+        self.assertEqual(len(wheels), 1)
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            names = {name for name in wheel.namelist()
+                     if name.startswith("lockstep/")}
+        wanted = {"lockstep/" + name
+                  for name in os.listdir(os.path.join(SOURCE, "lockstep"))
+                  if name.endswith((".py", ".pyi", ".typed"))}
+        self.assertLessEqual(wanted, names)
+        self.assertEqual(len([name for name in names - wanted
+                              if name.startswith("lockstep/_native.")]), 1)
+
+    def test_a_build_directory_without_the_module_is_refused_with_the_fix(self):
+        self.env["LOCKSTEP_BUILD_DIR"] = self.folder.name
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
+             "--no-index", "--no-deps", self.path("python")], env=self.env,
+            cwd=self.folder.name, capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("build the target lockstep_python", done.stdout
+                      + done.stderr)
+
+
+if __name__ == "__main__":
+    if missing_tools():
+        print("SKIPPED: this interpreter has no venv, pip, setuptools or wheel "
+              "(Debian: python3-venv, python3-pip, python3-setuptools, "
+              "python3-wheel)")
+        sys.exit(77)
+    unittest.main(verbosity=2)

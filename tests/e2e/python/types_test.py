@@ -1,0 +1,102 @@
+"""The package's types, as mypy sees them, are those of its code."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+if importlib.util.find_spec("mypy") is None:
+    print("SKIPPED: this interpreter has no mypy (Debian: mypy)")
+    sys.exit(77)
+
+# What users do not call themselves has no types: internals, and constructors of
+# objects that the package makes.
+INTERNAL = r"""
+lockstep\._base\.[A-Za-z_]*
+lockstep\._base\.BaseStep\.__init__
+lockstep\._errors\..*
+lockstep(\._evaluator)?\.Checkpoint\.__init__
+lockstep\._native\.(Session|Evaluation)
+lockstep\._session\..*
+lockstep(\._worker)?\.Step\.__init__
+lockstep\.torch\.Step\.__init__
+"""
+
+GOOD = """
+import lockstep
+import lockstep.torch
+import numpy as np
+import torch
+
+def train(model: torch.nn.Module, x: torch.Tensor) -> int:
+    table = lockstep.torch.Embedding(rows=10, dim=2)
+    with lockstep.torch.Worker(model, buffers="local") as worker:
+        for step in worker.steps():
+            rows: torch.Tensor = step.indices(len(x))
+            step.prefetch(rows, table=table)
+            step.report(norm=1.0)
+            step.backward(model(x[rows]).mean())
+    return worker.index
+
+def train_arrays() -> None:
+    worker = lockstep.Worker({"w": np.zeros(3), "t": lockstep.Table(rows=4)})
+    for step in worker.steps():
+        rows = step.rows("t", [1, 2])
+        step.push({"w": step.values["w"], "t": lockstep.Rows([1, 2], rows)})
+
+def evaluate(model: torch.nn.Module) -> None:
+    try:
+        for checkpoint in lockstep.torch.Evaluator(model).checkpoints():
+            checkpoint.report(loss=checkpoint.values()["w"].mean())
+    except lockstep.JobFailed as error:
+        print(error.exit_code)
+"""
+
+BAD = {
+    'lockstep.torch.Worker("model")': "arg-type",
+    "lockstep.Worker({}).stepz()": "attr-defined",
+    "lockstep.Table(rows='many')": "arg-type",
+    "lockstep.torch.load(torch.nn.ReLU())": "call-arg",
+}
+
+
+class TypesTest(unittest.TestCase):
+
+    def mypy(self, folder, module, *args):
+        return subprocess.run(
+            [sys.executable, "-m", module, *args], cwd=folder,
+            env=dict(os.environ, MYPYPATH=os.environ["PYTHONPATH"]),
+            capture_output=True, text=True)
+
+    def check(self, folder, program):
+        path = os.path.join(folder, "program.py")
+        with open(path, "w") as f:
+            f.write(program)
+        return self.mypy(folder, "mypy", "--strict",
+                         "--implicit-reexport", "--follow-imports=silent",
+                         "--ignore-missing-imports",
+                         "--allow-untyped-calls", "program.py")
+
+    def test_the_stubs_are_those_of_the_code(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "internal"), "w") as f:
+                f.write(INTERNAL)
+            done = self.mypy(folder, "mypy.stubtest", "lockstep",
+                             "--allowlist", "internal",
+                             "--ignore-unused-allowlist")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_program_is_checked_against_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.check(folder, GOOD)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            for line, error in BAD.items():
+                done = self.check(
+                    folder, f"import lockstep.torch, torch\n{line}\n")
+                self.assertIn(f"[{error}]", done.stdout, line)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
