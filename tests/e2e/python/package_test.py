@@ -1,4 +1,4 @@
-"""pip installs the package into a virtual environment, without a network."""
+"""The package from pip, without a network, and as a Debian package."""
 
 import glob
 import os
@@ -78,6 +78,27 @@ class PackageTest(unittest.TestCase):
         self.assertLessEqual(wanted, names)
         self.assertEqual(len([name for name in names - wanted
                               if name.startswith("lockstep/_native.")]), 1)
+
+    def test_the_debian_package_has_no_fault_and_trains(self):
+        tools = ("dpkg-deb", "dpkg-shlibdeps", "help2man", "file", "lintian")
+        missing = [tool for tool in tools if shutil.which(tool) is None]
+        if missing:
+            print("SKIPPED: the Debian package:", *missing, "missing")
+            self.skipTest("tools are missing")
+        path = self.run_tool(
+            os.path.join(SOURCE, "..", "deploy", "package",
+                         "make_python_deb.sh"),
+            os.path.join(os.path.dirname(BIN), "python"), "0.1.0",
+            sys.executable, self.folder.name).strip()
+        self.assertEqual(
+            self.run_tool("lintian", "--allow-root", "--fail-on",
+                          "error,warning", path), "")
+        self.run_tool("dpkg-deb", "--extract", path, self.path("root"))
+        there = self.path("root/usr/lib/python3/dist-packages")
+        with LocalJob(sets=["train_steps=3"]) as job:
+            job.start_worker(0, PROGRAM, PYTHONPATH=there)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertIn("from " + there, job.log("worker"))
 
     def test_a_build_directory_without_the_module_is_refused_with_the_fix(self):
         self.env["LOCKSTEP_BUILD_DIR"] = self.folder.name
