@@ -15,6 +15,11 @@ def described(name, shape, dtype, initial=None, drawn=GIVEN, cut=NO_TABLE,
     return (name, [int(n) for n in shape], dtype, initial, drawn, cut, buffer)
 
 
+def array(memory, dtype, shape):
+    """The native module's memory as an array."""
+    return np.asarray(memory).view(dtype).reshape(shape)
+
+
 class TableRows:
     """The rows of one table that a worker has at hand.
 
@@ -61,8 +66,8 @@ class TableRows:
         self.begin(self.ids, self._values(native, len(self.ids)))
 
     def _values(self, native, count):
-        return native.row_values(self.variable).view(self.dtype).reshape(
-            (count,) + self.width)
+        return array(native.row_values(self.variable), self.dtype,
+                     (count,) + self.width)
 
     def lookup(self, native, ids):
         """Returns the values of ``ids``, which are ascending, each once."""
@@ -182,7 +187,8 @@ class BaseWorker:
             table.choose_ahead(self._loop.native)
 
     def _examples(self, n, batch):
-        return self._loop.native.examples(int(n), batch)
+        return np.asarray(self._loop.native.examples(int(n), batch)).view(
+            np.int64)
 
     def _after(self, step):
         """The body of a step has ended."""

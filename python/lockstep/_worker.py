@@ -206,10 +206,10 @@ class Worker(_base.BaseWorker):
             if key not in self._arrays:
                 continue
             like = self._arrays[key]
-            self._from[key] = native.value(i).view(like.dtype).reshape(
-                like.shape)
-            self._to[key] = native.gradient(i).view(like.dtype).reshape(
-                like.shape)
+            self._from[key] = _base.array(native.value(i), like.dtype,
+                                          like.shape)
+            self._to[key] = _base.array(native.gradient(i), like.dtype,
+                                        like.shape)
 
     def _begin(self, _native):
         for key, array in self._values.items():

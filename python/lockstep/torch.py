@@ -7,6 +7,7 @@
         step.backward(loss)
 """
 
+import numpy as np
 import torch
 
 from . import _base, _evaluator, _session, checkpoint
@@ -393,5 +394,5 @@ def _describe(what, key, tensor, buffer):
 
 
 def _view(memory, like):
-    flat = torch.from_numpy(memory).view(like.dtype)
+    flat = torch.from_numpy(np.asarray(memory)).view(like.dtype)
     return flat.view(like.shape)

@@ -1,7 +1,6 @@
-// The native part of the Python package: Session, with numpy arrays for memory.
+// The native part of the Python package: Session and Evaluation.
 // What it returns is for lockstep/_session.py, not for users.
 
-#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -77,6 +76,26 @@ absl::Duration WaitFor(double seconds) {
   return seconds > 0 ? absl::Seconds(seconds) : absl::InfiniteDuration();
 }
 
+// Bytes that Python reads and writes through the buffer protocol, which does
+// not depend on a version of numpy.
+struct Memory {
+  std::shared_ptr<const void> owner;
+  std::byte* data = nullptr;
+  size_t size = 0;
+
+  py::buffer_info Buffer() const {
+    static uint8_t none = 0;
+    return {data == nullptr ? &none : reinterpret_cast<uint8_t*>(data),
+            static_cast<py::ssize_t>(size)};
+  }
+};
+
+Memory CopyOf(const std::byte* data, size_t size) {
+  auto copy = std::make_shared<std::vector<std::byte>>(data, data + size);
+  std::byte* const first = copy->data();
+  return {std::move(copy), first, size};
+}
+
 class PySession {
  public:
   PySession(const std::string& tf_config, const std::string& tls_dir,
@@ -150,16 +169,17 @@ class PySession {
 
   // The variable must be no table: the memory of rows is another with each
   // choice.
-  py::array Value(size_t variable) {
+  Memory Value(size_t variable) {
     CheckKind(variable, /*table=*/false);
     const absl::Span<const std::byte> bytes = session().value(variable);
-    return Array(const_cast<std::byte*>(bytes.data()), bytes.size());
+    return {session().owner(), const_cast<std::byte*>(bytes.data()),
+            bytes.size()};
   }
 
-  py::array Gradient(size_t variable) {
+  Memory Gradient(size_t variable) {
     CheckKind(variable, /*table=*/false);
     const absl::Span<std::byte> bytes = session().gradient(variable);
-    return Array(bytes.data(), bytes.size());
+    return {session().owner(), bytes.data(), bytes.size()};
   }
 
   void ChooseRows(size_t variable, std::vector<int64_t> ids) {
@@ -167,23 +187,25 @@ class PySession {
   }
 
   // A copy of the values of a table's chosen rows, as bytes.
-  py::array RowValues(size_t variable) {
+  Memory RowValues(size_t variable) {
     CheckKind(variable, /*table=*/true);
     const absl::Span<const std::byte> bytes = session().value(variable);
-    return py::array_t<uint8_t>(static_cast<py::ssize_t>(bytes.size()),
-                                reinterpret_cast<const uint8_t*>(bytes.data()));
+    return CopyOf(bytes.data(), bytes.size());
   }
 
   // The gradients of a table's chosen rows, as bytes.
-  void SetRowGradients(size_t variable, const py::array_t<uint8_t>& from) {
+  void SetRowGradients(size_t variable, const py::buffer& gradients) {
     CheckKind(variable, /*table=*/true);
+    const py::buffer_info from = gradients.request();
     const absl::Span<std::byte> bytes = session().gradient(variable);
-    if (static_cast<size_t>(from.size()) != bytes.size()) {
+    if (static_cast<size_t>(from.size * from.itemsize) != bytes.size() ||
+        PyBuffer_IsContiguous(from.view(), 'C') == 0) {
       throw py::value_error("the gradients of rows have " +
-                            std::to_string(from.size()) + " bytes; the rows " +
-                            std::to_string(bytes.size()));
+                            std::to_string(from.size * from.itemsize) +
+                            " bytes; the rows " + std::to_string(bytes.size()) +
+                            ", one after the other");
     }
-    std::copy_n(reinterpret_cast<const std::byte*>(from.data()), bytes.size(),
+    std::copy_n(static_cast<const std::byte*>(from.ptr), bytes.size(),
                 bytes.data());
   }
 
@@ -215,14 +237,12 @@ class PySession {
     Check(session().Finish(loss, examples));
   }
 
-  py::array_t<int64_t> Examples(int64_t num_examples, int64_t batch) {
-    std::vector<int64_t> rows;
-    {
-      py::gil_scoped_release release;
-      rows = Check(session().Examples(num_examples, batch));
-    }
-    return py::array_t<int64_t>(static_cast<py::ssize_t>(rows.size()),
-                                rows.data());
+  // Indices as int64, one after the other.
+  Memory Examples(int64_t num_examples, int64_t batch) {
+    const std::vector<int64_t> rows = Check(
+        Unlocked([&] { return session().Examples(num_examples, batch); }));
+    return CopyOf(reinterpret_cast<const std::byte*>(rows.data()),
+                  rows.size() * sizeof(int64_t));
   }
 
   void RequestStop(const std::string& reason) {
@@ -248,16 +268,6 @@ class PySession {
           "the worker is closed; make a new one to join again");
     }
     return *session_;
-  }
-
-  // An array of bytes that keeps the memory for as long as it lives.
-  py::array Array(std::byte* data, size_t size) {
-    auto* owner = new std::shared_ptr<const void>(session().owner());
-    const py::capsule keeper(owner, [](void* held) {
-      delete static_cast<std::shared_ptr<const void>*>(held);
-    });
-    return py::array_t<uint8_t>(static_cast<py::ssize_t>(size),
-                                reinterpret_cast<uint8_t*>(data), keeper);
   }
 
   std::vector<bool> tables_;              // by variable
@@ -332,7 +342,10 @@ class PyEvaluation {
 }  // namespace lockstep::worker
 
 PYBIND11_MODULE(_native, module) {
+  using lockstep::worker::Memory;
   using lockstep::worker::PySession;
+  py::class_<Memory>(module, "Memory", py::buffer_protocol())
+      .def_buffer(&Memory::Buffer);
   py::register_exception<lockstep::worker::Unwanted>(module, "Unwanted");
   py::register_exception<lockstep::worker::EndOfInput>(module, "EndOfInput");
   py::class_<PySession>(module, "Session")
