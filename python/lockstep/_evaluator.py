@@ -1,6 +1,28 @@
 """Evaluators: programs that read checkpoints and report figures of them."""
 
+import math
+import os
+
 from . import _native, _session, checkpoint
+
+# The directory of the checkpoint to score, set by ``lockstep evaluate``.
+_CHECKPOINT = "LOCKSTEP_CHECKPOINT"
+
+
+class _Printer:
+    """Takes the figures of a checkpoint that no job waits for."""
+
+    def report(self, step, figures):
+        if not figures:
+            raise ValueError("report() takes 1 to 16 figures, got none")
+        for name, value in figures:
+            if not math.isfinite(value):
+                raise ValueError(f"{name} is {value}; give a finite number")
+        text = ", ".join(f"{name} {value:g}" for name, value in figures)
+        print(f"step {step}: {text}", flush=True)
+
+    def leave(self, reason):
+        pass
 
 
 class Checkpoint:
@@ -40,7 +62,9 @@ class Checkpoint:
 class Evaluator:
     """Makes this process the evaluator of the job that TF_CONFIG names.
 
-    ``lockstep run --evaluator 'python3 eval.py'`` starts one.
+    ``lockstep run --evaluator 'python3 eval.py'`` starts one. Under ``lockstep
+    evaluate ... -- python3 eval.py`` there is no job to join: checkpoints() has
+    the one checkpoint, and its figures are printed.
 
     Args:
       name: the job's name, to refuse another one; None: any.
@@ -53,6 +77,10 @@ class Evaluator:
 
     def __init__(self, name=None, tf_config=None, tls_dir=None, log_level=None,
                  chief_wait=600.0):
+        self._only = os.environ.get(_CHECKPOINT)
+        if self._only:
+            self._native = _Printer()
+            return
         tls_dir, log_level, with_parent = _session.flags(tls_dir, log_level)
         self._native = _native.Evaluation(tf_config or "", tls_dir, name or "",
                                           log_level, chief_wait, with_parent)
@@ -73,6 +101,11 @@ class Evaluator:
 
         Raises: JobFailed, JobStopped: with the chief's reason.
         """
+        if self._only:
+            directory, name = os.path.split(os.path.abspath(self._only))
+            step = int(name.rpartition("-")[2])
+            yield self._open(*checkpoint.read(directory, step))
+            return
         _, directory = self._native.job()
         if not directory:
             self._native.leave("the job has no checkpoint.directory")

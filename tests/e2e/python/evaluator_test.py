@@ -45,6 +45,23 @@ class EvaluatorTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
+    def test_a_checkpoint_is_scored_after_the_job(self):
+        with LocalJob(sets=SETS) as job:
+            job.start_worker(0, WORKER)
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            for step, value in (([], 0.35), (["--step", "90"], 0.34)):
+                done = subprocess.run(
+                    [os.path.join(BIN, "lockstep"), "evaluate", "--job",
+                     job.path("job.textproto"), *step,
+                     "--", sys.executable, "-c", EVALUATOR],
+                    capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                number = step[1] if step else "100"
+                self.assertIn(
+                    f"step {number}: test_accuracy {value:g}, other 2\n",
+                    done.stdout)
+                self.assertIn("ended", done.stdout)
+
     def test_the_job_has_the_figures_and_waits_for_the_last(self):
         with LocalJob(sets=SETS, evaluator=True) as job:
             self.start(job)
