@@ -22,7 +22,7 @@ property() { systemctl show -P "$2" "$1"; }
 is() { [ "$(property "$1" "$2")" = "$3" ]; }
 step() {
   lockstep status --cluster "$job/cluster.json" --json \
-    --tls_dir /root/certs/operator-read 2>/dev/null |
+    --tls_dir /srv/certs/operator-read 2>/dev/null |
     sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1
 }
 has_step() { local now; now=$(step) && [ "${now:-0}" -ge "$1" ]; }
@@ -133,7 +133,7 @@ check_watchdog() {
 # install_certificates: each task's own, for the group of the tasks to read.
 install_certificates() {
   local from to
-  for from in /root/certs/*-[0-9]; do
+  for from in /srv/certs/*-[0-9]; do
     to=/etc/lockstep/tls/${from##*/}
     install -d -m 0750 -g lockstep "$to"
     for file in tls.key ca.crt tls.crt; do
@@ -148,7 +148,7 @@ install_certificates() {
 secure() {
   local readme=/usr/share/doc/lockstep/README.md drop_in
   lockstep certs make --cluster "$job/cluster.json" --job fashion \
-    --out /root/certs
+    --out /srv/certs
   install_certificates
   sed -i 's|^\(LOCKSTEP_[A-Z]*_FLAGS=.*\)|\1 --tls_dir=/etc/lockstep/tls/{role}-{index}|' \
     /etc/lockstep/lockstep.env
@@ -169,7 +169,7 @@ check_certificates() {
   ! lockstep status --cluster "$job/cluster.json" --insecure >/tmp/refused 2>&1 ||
     fail "the chief answers without a certificate"
   ! lockstep stop --cluster "$job/cluster.json" \
-    --tls_dir /root/certs/operator-read >/tmp/refused 2>&1 ||
+    --tls_dir /srv/certs/operator-read >/tmp/refused 2>&1 ||
     fail "a reader has stopped the job"
   grep -q steer /tmp/refused || fail "no word of who may: $(cat /tmp/refused)"
 }
@@ -181,7 +181,7 @@ renew() {
   declare -A before
   for unit in "${units[@]}"; do before[$unit]=$(property "$unit" MainPID); done
   lockstep certs renew --cluster "$job/cluster.json" --job fashion \
-    --out /root/certs
+    --out /srv/certs
   install_certificates
   for unit in "${units[@]}"; do
     [ "$unit" = lockstep-ps@fashion.0 ] && continue
