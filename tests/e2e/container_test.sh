@@ -3,7 +3,8 @@
 # deploy/Containerfile on TREE, which debian_tree_test.sh makes, and runs the pods
 # of deploy/kubernetes/base on this machine with `podman kube play`: they train
 # Fashion-MNIST, a worker's container is killed and comes back, the job is
-# stopped, and started again it goes on to its end. Where there is a CUDA toolkit,
+# stopped, and started again with certificates, as the pods of overlays/tls, it
+# goes on to its end. Where there is a CUDA toolkit,
 # the image for GPUs is made too, and trains without one. Needs root, mounts,
 # podman and kubectl: exits with 77, which is "skipped", where one is missing.
 set -euo pipefail
@@ -51,7 +52,8 @@ build_image() {
 
 has_step() {
   local now
-  now=$("$lockstep" status --cluster "$work/cluster.json" --json 2>/dev/null |
+  now=$("$lockstep" status --cluster "$work/cluster.json" "${operator[@]}" \
+    --json 2>/dev/null |
     sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p')
   [ "${now:-0}" -ge "$1" ]
 }
@@ -107,15 +109,42 @@ gpu_job() {
   grep 'computes on cpu: no GPU here' "$work"/gpu/logs/worker-0.log
 }
 
+operator=()
+
+# make_pods DIRECTORY: the pods of deploy/kubernetes/DIRECTORY.
+make_pods() {
+  kubectl kustomize "$source/deploy/kubernetes/$1" |
+    sed 's|image: lockstep:.*|image: localhost/lockstep:test|' >"$work/all.yaml"
+  python3 "$here/pods_of_jobs.py" "$work/all.yaml" \
+    "$work/cluster.json" "$work/volumes" >"$work/pods.yaml"
+}
+
 prepare_pods() {
   mkdir "$work/volumes"
   mkdir -m 777 "$work/volumes/state" "$work/volumes/checkpoints"
   "$lockstep" config make --ps 2 --workers 2 --host_pattern 127.0.0.1 \
     >"$work/cluster.json"
-  kubectl kustomize "$source/deploy/kubernetes/base" |
-    sed 's|image: lockstep:.*|image: localhost/lockstep:test|' >"$work/all.yaml"
-  python3 "$here/pods_of_jobs.py" "$work/all.yaml" \
-    "$work/cluster.json" "$work/volumes" >"$work/pods.yaml"
+  make_pods base
+}
+
+# Each task has a Secret of its own here, whose files the group of the pods reads.
+prepare_secure_pods() {
+  "$lockstep" certs make --cluster "$work/cluster.json" --job fashion \
+    --out "$work/certs"
+  mkdir "$work/volumes/tls"
+  cp -rL "$work"/certs/*-[0-9] "$work/volumes/tls"
+  make_pods overlays/tls
+  local group
+  group=$(sed -n 's/^ *fsGroup: *//p' "$work/all.yaml" | sort -u)
+  chgrp -R "$group" "$work/volumes/tls"
+  chmod -R u=rX,g=rX,o= "$work/volumes/tls"
+}
+
+# What the overlay's probes ask for.
+is_healthy() {
+  python3 -c 'import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())' \
+    "http://127.0.0.1:$1/healthz"
 }
 
 # ends_with CODE NAME...: waits for the end of these containers.
@@ -150,7 +179,18 @@ stop_pods() {
 }
 
 train_to_the_end() {
+  operator=(--tls_dir "$work/certs/operator-read")
   pod kube play "$work/pods.yaml" >/dev/null
+  until_true "a secure job" has_step 1
+  local port
+  for port in 9100 9101 9102 9103 9104; do
+    is_healthy "$port" || fail "no health at port $port"
+  done
+  ! "$lockstep" status --cluster "$work/cluster.json" --insecure 2>/dev/null ||
+    fail "a pod answers without a certificate"
+  ! "$lockstep" stop --cluster "$work/cluster.json" "${operator[@]}" \
+    2>"$work/refused" || fail "a reader has stopped the job"
+  grep steer "$work/refused"
   # shellcheck disable=SC2046
   ends_with 0 $(names)
   chief_says 'resumed from the checkpoint of step'
@@ -162,7 +202,8 @@ phase "the image" build_image
 phase "the image for GPUs" gpu_image
 phase "the pods' manifests" prepare_pods
 phase "a job in pods that is stopped" stop_pods
-phase "the same job to its end" train_to_the_end
+phase "the pods' manifests, with certificates" prepare_secure_pods
+phase "the same job to its end, with certificates" train_to_the_end
 phases
 echo "pods train, a killed worker comes back, a stopped job stays stopped, and" \
-  "goes on to its end when it is started again"
+  "goes on to its end when it is started again, with certificates"

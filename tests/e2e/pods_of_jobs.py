@@ -4,10 +4,13 @@ would make of them, for `podman kube play` on one host without name service:
     pods_of_jobs.py RENDERED CLUSTER_JSON VOLUMES >PODS
 
 Tasks are named instead of taken from the pod's name, addresses come from
-CLUSTER_JSON, volumes are directories below VOLUMES, and what podman does
-not know in this form, as probes, is left out.
+CLUSTER_JSON, volumes are directories below VOLUMES, those of certificates
+VOLUMES/tls/ROLE-INDEX, and what podman does not know in this form, as probes, is
+left out. Ports of metrics differ, since all pods share the host's addresses: 9100,
+9101 and so on, in the order of the pods.
 """
 
+import itertools
 import json
 import sys
 
@@ -25,12 +28,13 @@ def config_map(document, cluster):
     return document
 
 
-def volume(name, volumes):
-    path = ("/usr/share/datasets" if name == "data" else f"{volumes}/{name}")
+def volume(name, task, volumes):
+    path = {"data": "/usr/share/datasets",
+            "tls": f"{volumes}/tls/{task}"}.get(name, f"{volumes}/{name}")
     return {"name": name, "hostPath": {"path": path, "type": "Directory"}}
 
 
-def pod(job, index, volumes):
+def pod(job, index, volumes, ports):
     spec = json.loads(json.dumps(job["spec"]["template"]["spec"]))
     role = job["spec"]["template"]["metadata"]["labels"]["lockstep/role"]
     container = spec["containers"][0]
@@ -39,8 +43,12 @@ def pod(job, index, volumes):
         container.pop(key)
     args = [a for a in container["args"] if a != "--pod_index"]
     container["args"] = [f"fashion.{index}" if a == "fashion" else a for a in args]
-    spec["volumes"] = [v if "configMap" in v else volume(v["name"], volumes)
-                       for v in spec["volumes"]]
+    for i, arg in enumerate(container["args"]):
+        if arg.startswith("--metrics_address="):
+            container["args"][i] = arg.replace(":9100", f":{next(ports)}")
+    spec["volumes"] = [
+        v if "configMap" in v else volume(v["name"], f"{role}-{index}", volumes)
+        for v in spec["volumes"]]
     if role == "worker":  # a Job makes another pod
         spec["restartPolicy"] = "OnFailure"
     spec["hostNetwork"] = True
@@ -54,12 +62,13 @@ def main():
     with open(cluster_path, encoding="utf-8") as file:
         cluster = file.read()
     documents = []
+    ports = itertools.count(9100)
     with open(rendered, encoding="utf-8") as file:
         for document in yaml.safe_load_all(file):
             if document["kind"] == "ConfigMap":
                 documents.append(config_map(document, cluster))
             if document["kind"] == "Job":
-                documents += [pod(document, i, volumes)
+                documents += [pod(document, i, volumes, ports)
                               for i in range(document["spec"]["completions"])]
     yaml.safe_dump_all(documents, sys.stdout)
 
