@@ -7,13 +7,12 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/e2e/scrape.h"
 #include "tests/e2e/training_job.h"
-#include "tests/testing/raw_socket.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
@@ -21,32 +20,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-// Returns what one task answers to a GET of `path`.
-std::string Get(TrainingJob& job, const std::string& task, int index,
-                const std::string& path) {
-  constexpr char kAnnounced[] = "metrics on port ";
-  EXPECT_OK(job.cluster().WaitForLog(task, index, kAnnounced, kPatience));
-  const std::string log = job.cluster().ReadLog(task, index).value_or("");
-  int port = 0;
-  const size_t at = log.find(kAnnounced) + sizeof(kAnnounced) - 1;
-  EXPECT_TRUE(absl::SimpleAtoi(log.substr(at, log.find('\n', at) - at), &port));
-  const RawSocket socket(port);
-  EXPECT_TRUE(socket.Send("GET " + path + " HTTP/1.1\r\nHost: test\r\n\r\n"));
-  std::string answer;
-  for (std::string more = socket.Receive(); !more.empty();
-       more = socket.Receive()) {
-    answer += more;
-  }
-  EXPECT_THAT(answer, HasSubstr("\r\n\r\n"));
-  return answer;
-}
-
-// Returns the metrics of one task.
-std::string Scrape(TrainingJob& job, const std::string& task, int index) {
-  const std::string answer = Get(job, task, index, "/metrics");
-  return answer.substr(answer.find("\r\n\r\n") + 4);
-}
 
 // Returns the name in a line of metrics.
 std::string NameOf(absl::string_view line) {

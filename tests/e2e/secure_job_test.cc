@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/rpc/security/transport/transport_security.h"
 #include "deploy/cli/status/status_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/e2e/scrape.h"
 #include "tests/e2e/training_job.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/test_certificates.h"
@@ -205,9 +208,20 @@ TEST_F(SecureJobTest, HostOfTheChiefNeedsTheNameOfTheChief) {
                   "name lockstep://e2e/chief/0")));
 }
 
-TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInTheStatus) {
+// The figure of a metric in the text that a task answers to a scrape, or 0.
+double FigureOf(const std::string& metrics, const std::string& name) {
+  double figure = 0;
+  for (const absl::string_view line : absl::StrSplit(metrics, '\n')) {
+    if (!absl::StartsWith(line, name + "{")) continue;
+    if (absl::SimpleAtod(line.substr(line.rfind(' ') + 1), &figure)) break;
+  }
+  return figure;
+}
+
+TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInStatusLogAndMetrics) {
   auto job = TrainingJob::Make(Small(1000));
   Secure(*job);
+  job->cluster().AddArgument("chief", 0, "--metrics_address=127.0.0.1:0");
   const TestAuthority stranger("stranger");
   TlsFiles files = stranger.Files(absl::StrCat(kJob, "worker/1"));
   files.authorities += authority_.certificate();
@@ -224,8 +238,13 @@ TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInTheStatus) {
     if (status.ok()) troubles = status->security_troubles;
     absl::SleepFor(absl::Milliseconds(100));
   }
-  EXPECT_THAT(troubles, Contains(HasSubstr("worker/1 is not signed by an "
-                                           "authority of ca.crt")));
+  const std::string trouble =
+      "worker/1 is not signed by an authority of ca.crt";
+  EXPECT_THAT(troubles, Contains(HasSubstr(trouble)));
+  EXPECT_OK(job->cluster().WaitForLog("chief", 0, trouble, kSoon));
+  const std::string metrics = Scrape(*job, "chief", 0);
+  EXPECT_GT(FigureOf(metrics, "lockstep_tls_handshake_failures_total"), 0);
+  EXPECT_GT(FigureOf(metrics, "lockstep_security_troubles"), 0);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 #include "gmock/gmock.h"
 #include "grpcpp/generic/async_generic_service.h"
 #include "gtest/gtest.h"
-#include "lockstep/v1/call_stream.grpc.pb.h"
 #include "tests/integration/call.h"
+#include "tests/integration/common/rpc/reading_service.h"
 #include "tests/testing/http2_peer.h"
 #include "tests/testing/status_matchers.h"
 
@@ -24,40 +24,6 @@ namespace lockstep::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr size_t kMebibyte = 1 << 20;
-constexpr char kCalls[] = "/lockstep.v1.CallStreamService/Calls";
-
-// Returns the resident memory of this process.
-size_t ResidentBytes() {
-  std::ifstream file("/proc/self/statm");
-  size_t all = 0;
-  size_t resident = 0;
-  file >> all >> resident;
-  return resident * 4096;
-}
-
-// Reads one message of each stream, and waits for the rest of it.
-class Reader final
-    : public grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers> {
- public:
-  Reader() { StartRead(&calls_); }
-  void OnReadDone(bool ok) override {
-    Finish(ok ? grpc::Status::OK : grpc::Status::CANCELLED);
-  }
-  void OnDone() override { delete this; }
-
- private:
-  v1::StreamedCalls calls_;
-};
-
-class ReadingService final : public v1::CallStreamService::CallbackService {
- public:
-  grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>* Calls(
-      grpc::CallbackServerContext* /*context*/) override {
-    return new Reader;
-  }
-};
 
 class GrpcServerTest : public ::testing::Test {
  protected:
