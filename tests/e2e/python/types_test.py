@@ -18,7 +18,7 @@ lockstep\._base\.[A-Za-z_]*
 lockstep\._base\.BaseStep\.__init__
 lockstep\._errors\..*
 lockstep(\._evaluator)?\.Checkpoint\.__init__
-lockstep\._native\.(Session|Evaluation|Memory)
+lockstep\._native\.(Session|Evaluation|Memory)(\.__init__)?
 lockstep\._session\..*
 lockstep(\._worker)?\.Step\.__init__
 lockstep\.torch\.Step\.__init__

@@ -395,6 +395,43 @@ TEST_F(CoordinatorServiceTest, CauseThatCannotBeInThisJobIsNotBelieved) {
   }
 }
 
+TEST_F(CoordinatorServiceTest, FiguresOfAUsersEvaluatorAreInTheStatus) {
+  ASSERT_OK(Register(Registration(Task(TaskType::kEvaluator, 0, 1))));
+  v1::ReportEvaluationRequest report;
+  *report.mutable_identity() = Task(TaskType::kEvaluator, 0, 1);
+  report.set_global_step(10);
+  *report.mutable_figures() =
+      ToProto(std::vector<NamedFigure>{{"bleu", 0.5}, {"loss", -2}});
+  EXPECT_OK(Call(*stub_, &Stub::ReportEvaluation, report));
+
+  const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
+  ASSERT_OK(status);
+  ASSERT_EQ(status->evaluation().figures_size(), 2);
+  EXPECT_EQ(status->evaluation().figures(0).name(), "bleu");
+  EXPECT_EQ(status->evaluation().figures(1).value(), -2);
+
+  report.set_global_step(20);
+  report.mutable_figures(0)->set_name("two words");
+  EXPECT_THAT(Call(*stub_, &Stub::ReportEvaluation, report),
+              StatusIs(kInvalid, HasSubstr("figures[0]")));
+  EXPECT_EQ(table_.Get(clock_.Now()).evaluation->step, 10);
+}
+
+TEST_F(CoordinatorServiceTest, BuffersAreDescribedAndAreNoTables) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  const VariableSpec both = {
+      .name = "mean", .shape = {2}, .row_cut = RowCut::kMod, .buffer = true};
+  EXPECT_THAT(Describe(Worker(1), both),
+              StatusIs(kInvalid, HasSubstr("a table and a buffer")));
+  const VariableSpec buffer = {.name = "mean", .shape = {2}, .buffer = true};
+  EXPECT_OK(Describe(Worker(1), buffer));
+  ASSERT_EQ(table_.variables().size(), 1u);
+  EXPECT_TRUE(table_.variables()[0].buffer);
+  const VariableSpec plain = {.name = "mean", .shape = {2}};
+  EXPECT_THAT(Describe(Worker(1), plain),
+              StatusIs(kInvalid, HasSubstr("a buffer on the worker")));
+}
+
 TEST_F(CoordinatorServiceTest, ScoreMustBeAFraction) {
   ASSERT_OK(Register(Registration(Task(TaskType::kEvaluator, 0, 1))));
 

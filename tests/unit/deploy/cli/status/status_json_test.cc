@@ -116,5 +116,18 @@ TEST(StatusJsonTest, BytesThatAreNoUtf8AreReplaced) {
   EXPECT_EQ(Parse({.job_name = "a\xff"})["job_name"], "a\xef\xbf\xbd");
 }
 
+TEST(StatusJsonTest, FiguresOfTheUsersProgramsHaveTheirNames) {
+  const JobStatus status = {
+      .evaluation = Evaluation{.step = 10, .figures = {{"bleu", 0.5}}},
+      .members = {{.task = "worker 0",
+                   .counts = WorkerCounts{.figures = {{"norm", 2}}}}}};
+
+  const nlohmann::json json = Parse(status);
+
+  EXPECT_EQ(json["evaluation"]["figures"]["bleu"], 0.5);
+  EXPECT_FALSE(json["evaluation"].contains("accuracy"));
+  EXPECT_EQ(json["members"][0]["progress"]["figures"]["norm"], 2);
+}
+
 }  // namespace
 }  // namespace lockstep::cli

@@ -53,6 +53,13 @@ TEST(StatusLineTest, WideTerminalsShowEverythingWithLabels) {
             "w0 412/3/2s  w1 410/5/1s  w2 411/4/13s  ETA 0:12");
 }
 
+TEST(StatusLineTest, TheFirstFigureOfAUsersEvaluatorIsInPlaceOfTheAccuracy) {
+  JobStatus status = Training();
+  status.evaluation->figures = {{"bleu", 0.25}, {"other", 1}};
+  EXPECT_THAT(Plain(status, 200), HasSubstr("examples/s  bleu 0.2500  w0"));
+  EXPECT_THAT(Plain(status, 79), HasSubstr("12.3k/s bleu 0.250 w"));
+}
+
 TEST(StatusLineTest, EightyColumnsShowEverythingThatMatters) {
   EXPECT_EQ(Plain(Training(), 79),
             "1234/1500 loss 0.312 12.3k/s acc 0.891 w 412/3/2s 410/5/1s "
