@@ -156,7 +156,7 @@ void JobDriver::BeginRound() {
                 servers_wait_.began()}}});
     return;
   }
-  deaths_.BuryAllButWorkers();
+  if (auto s = deaths_.BuryBeforeRound(); !s.ok()) return TogetherFailed(s);
   deaths_.TakeServerAway();
   const std::vector<TaskId> away = context_.members.NotAlive(TaskType::kPs);
   if (!away.empty()) LookForEndSince(servers_wait_.began());
@@ -197,6 +197,7 @@ absl::Status JobDriver::OnWorking(const std::string& what, absl::Time now,
 
 absl::Time JobDriver::OnStartFrom(const RecoveryPlan& plan, bool first,
                                   int64_t latest, JobActions& out) {
+  deaths_.FoundServers(plan.action == RecoveryPlan::Action::kStart);
   if (!first) steps_.GoBack(plan.step);
   if (plan.action != RecoveryPlan::Action::kGoBack) return absl::InfinitePast();
   SayGoingBack(plan, latest, out);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 
 namespace lockstep::chief {
 
@@ -17,10 +18,17 @@ absl::Status MemberDeaths::BuryAll() {
   return absl::OkStatus();
 }
 
-void MemberDeaths::BuryAllButWorkers() {
+absl::Status MemberDeaths::BuryBeforeRound() {
   for (const auto& dead : context_.members.TakeDead(context_.now)) {
-    if (dead.task.type != TaskType::kWorker) BuryOther(dead);
+    if (dead.task.type != TaskType::kWorker) {
+      BuryOther(dead);
+    } else if (without_values_ && !steps_.opened()) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          workers_left_.CheckEnough(dead, context_.members.Members()));
+      Buried(dead, ShardCalls::Expired());
+    }
   }
+  return absl::OkStatus();
 }
 
 void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {

@@ -36,8 +36,13 @@ class MemberDeaths {
   //   kResourceExhausted  a table is full
   //   kAborted            too few workers are left that can take part
   absl::Status BuryAll();
-  // The same while servers are not together: workers have to wait.
-  void BuryAllButWorkers();
+  // The same while servers are not together: workers have to wait, unless
+  // servers have no values yet. Errors as BuryAll().
+  absl::Status BuryBeforeRound();
+  // A round has found the servers, and whether they are without values. If it
+  // does not end well, a worker that has died, as the one that gives the first
+  // values may, holds nothing.
+  void FoundServers(bool without_values) { without_values_ = without_values; }
 
   // kAborted: there is a newer chief. `in_step`: a step is being made.
   absl::Status OnExpireAnswered(const ExpireAnswered& event, bool in_step);
@@ -65,6 +70,7 @@ class MemberDeaths {
   WorkerBurials burials_;
   WorkersLeft workers_left_;
   bool server_away_ = false;
+  bool without_values_ = false;
 };
 
 }  // namespace lockstep::chief

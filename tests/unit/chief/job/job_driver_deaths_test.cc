@@ -312,5 +312,26 @@ TEST_F(JobDriverDeathsTest, NobodyIsReplacedWithoutBackups) {
   EXPECT_THAT(Pass(5 * job.stall_timeout), IsEmpty());
 }
 
+// The worker that gives the first values dies: the round waits for them, and so
+// for its successor, which must not wait for the round.
+TEST_F(JobDriverDeathsTest, WorkerThatDiesBeforeServersHaveValuesIsReplaced) {
+  Make();
+  JoinAll();
+  On(ModelDescribed{});
+  Started();
+  RecoveryPlan plan;
+  plan.action = RecoveryPlan::Action::kStart;
+  JobActions actions;
+  driver->OnStartFrom(plan, /*first=*/true, -1, actions);
+  const TaskId worker{TaskType::kWorker, 1};
+  EXPECT_TRUE(absl::IsUnavailable(
+      members->Register(worker, 2, now)));  // its predecessor has died
+  RoundFailed(absl::UnavailableError("they wait for worker 1"));
+
+  Pass(absl::Milliseconds(100));
+
+  EXPECT_TRUE(members->Register(worker, 2, now).ok());
+}
+
 }  // namespace
 }  // namespace lockstep::chief

@@ -37,7 +37,7 @@ class MemberDeathsTest : public ::testing::Test {
 
 TEST_F(MemberDeathsTest, SilentServerIsAway) {
   context_.now += absl::Seconds(3);
-  deaths_.BuryAllButWorkers();
+  EXPECT_TRUE(deaths_.BuryBeforeRound().ok());
   EXPECT_TRUE(deaths_.server_away());
   EXPECT_TRUE(deaths_.TakeServerAway());
   EXPECT_FALSE(deaths_.TakeServerAway());
@@ -45,7 +45,7 @@ TEST_F(MemberDeathsTest, SilentServerIsAway) {
 
 TEST_F(MemberDeathsTest, WorkersWaitWhileServersAreNotTogether) {
   context_.now += absl::Seconds(3);
-  deaths_.BuryAllButWorkers();
+  EXPECT_TRUE(deaths_.BuryBeforeRound().ok());
   EXPECT_EQ(members_.TakeDead(context_.now).size(), 1U);
 }
 
