@@ -182,7 +182,7 @@ void Chief::Carry(const JobActions& actions) {
 void Chief::Do(const Take& take) {
   servers_.server(take.server)
       .TakeAndApply(
-          take.step, take.commit_until, take.attempt,
+          take.step, take.commit_until, take.attempt, take.norm,
           [this, take](absl::Status status, const TakeResult& answer) {
             events_.Push(TakeAnswered{take.round, take.server, take.step,
                                       std::move(status), answer});

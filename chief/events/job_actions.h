@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "chief/events/job_reports.h"
 #include "common/plan/run_settings.h"
+#include "common/plan/step_vocabulary.h"
 
 namespace lockstep::chief {
 
@@ -23,6 +24,7 @@ struct Take {
   int64_t step = 0;
   int64_t commit_until = 0;  // as in TakeAndApplyRequest
   int64_t attempt = 0;       // as in TakeAndApplyRequest
+  std::optional<MeanNorm> norm = {};
 };
 struct Commit {  // of ps task 0
   int64_t round = 0;

@@ -394,7 +394,11 @@ grpc::ServerUnaryReactor* CoordinatorService::GetPlan(
 grpc::ServerUnaryReactor* CoordinatorService::PutInitialValues(
     grpc::CallbackServerContext* context,
     const v1::PutInitialValuesRequest* request, v1::PutInitialValuesResponse*) {
-  return Answer(context, HandlePutInitialValues(CallerOf(*context), *request));
+  PassFaultPoint(FaultPoint::kChiefValuesReceived);
+  const absl::Status status =
+      HandlePutInitialValues(CallerOf(*context), *request);
+  PassFaultPoint(FaultPoint::kChiefValuesAnswering);
+  return Answer(context, status);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(

@@ -246,13 +246,19 @@ absl::Status ShardControlClient::Activate(const Opening& opening) {
 }
 
 void ShardControlClient::TakeAndApply(int64_t step, int64_t commit_until,
-                                      int64_t attempt, TakeCallback callback) {
+                                      int64_t attempt,
+                                      const std::optional<MeanNorm>& norm,
+                                      TakeCallback callback) {
   auto owned = std::make_unique<
       StepCall<v1::TakeAndApplyRequest, v1::TakeAndApplyResponse>>();
   *owned->request.mutable_chief() = Chief();
   owned->request.set_step(step);
   owned->request.set_commit_until(commit_until);
   owned->request.set_attempt(attempt);
+  if (norm.has_value()) {
+    owned->request.mutable_norm()->set_attempt(norm->attempt);
+    owned->request.mutable_norm()->set_norm(norm->norm);
+  }
   owned->callback = [callback = std::move(callback)](
                         absl::Status status,
                         const v1::TakeAndApplyResponse& response) {

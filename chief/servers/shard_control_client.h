@@ -18,6 +18,7 @@
 #include "common/base/mutex.h"
 #include "common/job/job_config.h"
 #include "common/plan/plan.h"
+#include "common/plan/step_vocabulary.h"
 #include "common/wire/wire_codec.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
@@ -63,9 +64,10 @@ class ShardControlClient final : public ShardCalls {
                          absl::Span<const char> bytes) override;
   absl::Status Activate(const Opening& opening) override;
 
-  // `commit_until` and `attempt`: as in TakeAndApplyRequest.
+  // `commit_until`, `attempt` and `norm`: as in TakeAndApplyRequest.
   void TakeAndApply(int64_t step, int64_t commit_until, int64_t attempt,
-                    TakeCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
+                    const std::optional<MeanNorm>& norm, TakeCallback callback)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // `contributors` by server, to be told to ps task 0; of no meaning where they
   // are empty.
   void Commit(int64_t step, int64_t attempt,

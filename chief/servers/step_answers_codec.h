@@ -29,6 +29,7 @@ inline TakeResult AnswerFrom(const v1::TakeAndApplyResponse& response) {
   }
   answer.contributors.assign(response.contributors().begin(),
                              response.contributors().end());
+  if (response.has_squares()) answer.squares = response.squares();
   return answer;
 }
 

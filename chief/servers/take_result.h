@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,12 @@ struct TakeResult {
   // parts have the gradient of each worker.
   int open_parts = 0;
   std::map<int, int> pushed = {};
-  // If it is prepared: the workers whose gradients it has summed, ascending.
+  // If it is prepared, or has `squares`: the workers whose gradients it has
+  // summed, ascending.
   std::vector<int> contributors = {};
+  // Where the norm of the mean gradients is limited: the sum of the squares of
+  // those of this server, once all gradients are in.
+  std::optional<double> squares = {};
 };
 
 }  // namespace lockstep::chief

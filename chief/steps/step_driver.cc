@@ -32,7 +32,7 @@ void StepDriver::GoBack(int64_t step) { loop_.emplace(num_servers_, step); }
 void StepDriver::Begin(bool pauses, int64_t next_due, absl::Time now,
                        JobActions& out) {
   const bool alone = num_servers_ == 1;
-  if (alone && job_.mode == SyncMode::kStrict &&
+  if (alone && job_.mode == SyncMode::kStrict && !waits_for_norm_ &&
       !(pauses && !MayStandStill())) {
     granted_until_ =
         std::min({step() + pace_.Ahead(), next_due, job_.train_steps});
@@ -55,8 +55,8 @@ void StepDriver::Begin(bool pauses, int64_t next_due, absl::Time now,
 void StepDriver::Ask(const SyncLoop::Actions& actions, JobActions& out) {
   for (const int server : actions.takes) {
     told_until_ = granted_until_;
-    out.push_back(
-        Take{round_, server, step(), granted_until_, stalls_.attempt()});
+    out.push_back(Take{round_, server, step(), granted_until_,
+                       stalls_.attempt(), loop_->norm()});
   }
   if (actions.commit.has_value()) {
     out.push_back(Commit{round_, actions.commit->step, actions.commit->attempt,
@@ -81,7 +81,7 @@ void StepDriver::Hear(const TakeAnswered& event, absl::Time now) {
     announced_ = answer.announced_workers;
     stalls_.OnSet(answer.attempt, announced_, now);
   }
-  if (answer.prepared) {
+  if (answer.prepared || answer.squares.has_value()) {
     stalls_.OnPrepared(event.server);
     return;
   }
@@ -109,7 +109,15 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
   }
   if (event.answer.prepared) {
     contributors_[event.server] = event.answer.contributors;
-    Ask(loop_->OnPrepared(event.server, event.step, event.answer.attempt), out);
+    Ask(loop_->OnPrepared(event.server, event.step, event.answer.attempt,
+                          event.answer.squares),
+        out);
+  } else if (event.answer.squares.has_value()) {
+    waits_for_norm_ = true;
+    contributors_[event.server] = event.answer.contributors;
+    Ask(loop_->OnMeasured(event.server, event.step, event.answer.attempt,
+                          *event.answer.squares),
+        out);
   } else {
     Ask(loop_->OnTakeAgain(event.server, event.step), out);
   }

@@ -105,6 +105,9 @@ class StepDriver {
   int64_t committed_attempt_ = 0;
   int64_t granted_until_ = 0;
   int64_t told_until_ = 0;  // the part of that which the server knows
+  // A server has asked for the norm of the mean gradients: it commits nothing
+  // by itself.
+  bool waits_for_norm_ = false;
   StepPace pace_;
   absl::Time began_ = absl::InfinitePast();
   std::vector<std::string> server_waits_;  // by server; empty: prepared

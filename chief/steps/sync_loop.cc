@@ -1,62 +1,91 @@
 #include "chief/steps/sync_loop.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lockstep::chief {
 
 SyncLoop::SyncLoop(int num_servers, int64_t global_step)
-    : step_(global_step), prepared_(num_servers) {}
+    : step_(global_step), servers_(num_servers) {}
 
 SyncLoop::Actions SyncLoop::Begin() {
   phase_ = Phase::kTaking;
-  std::fill(prepared_.begin(), prepared_.end(), std::nullopt);
+  std::fill(servers_.begin(), servers_.end(), std::nullopt);
+  norm_.reset();
   Actions actions;
   actions.takes = Unprepared();
   return actions;
 }
 
 SyncLoop::Actions SyncLoop::OnPrepared(int server, int64_t step,
-                                       int64_t attempt) {
+                                       int64_t attempt,
+                                       std::optional<double> squares) {
   if (phase_ != Phase::kTaking || step != step_) return {};
-  prepared_[server] = attempt;
+  servers_[server] = Progress{attempt, true, squares.value_or(0)};
   return Decide();
 }
 
-SyncLoop::Actions SyncLoop::OnTakeAgain(int server, int64_t step) {
-  Actions actions;
-  if (phase_ == Phase::kTaking && step == step_ &&
-      !prepared_[server].has_value()) {
+SyncLoop::Actions SyncLoop::OnMeasured(int server, int64_t step,
+                                       int64_t attempt, double squares) {
+  if (phase_ != Phase::kTaking || step != step_) return {};
+  servers_[server] = Progress{attempt, false, squares};
+  Actions actions = Decide();
+  // It had not heard of the norm when it answered.
+  if (norm_.has_value() && actions.takes.empty()) {
     actions.takes.push_back(server);
   }
   return actions;
 }
 
+SyncLoop::Actions SyncLoop::OnTakeAgain(int server, int64_t step) {
+  Actions actions;
+  if (phase_ == Phase::kTaking && step == step_ &&
+      !(servers_[server].has_value() && servers_[server]->prepared)) {
+    actions.takes.push_back(server);
+  }
+  return actions;
+}
+
+std::vector<int> SyncLoop::ForgetOlder(int64_t newest) {
+  std::vector<int> servers;
+  for (size_t server = 0; server < servers_.size(); ++server) {
+    if (!servers_[server].has_value()) continue;
+    if (servers_[server]->attempt >= newest) continue;
+    servers_[server].reset();
+    servers.push_back(static_cast<int>(server));
+  }
+  if (!servers.empty()) norm_.reset();
+  return servers;
+}
+
 SyncLoop::Actions SyncLoop::Decide() {
   Actions actions;
-  if (!Unprepared().empty()) return actions;
   int64_t newest = 0;
-  for (const auto& attempt : prepared_) newest = std::max(newest, *attempt);
-  for (size_t server = 0; server < prepared_.size(); ++server) {
-    if (*prepared_[server] == newest) continue;
-    // It answered for a set that has been given up since.
-    prepared_[server] = std::nullopt;
-    actions.takes.push_back(static_cast<int>(server));
+  double squares = 0;  // added in the order of servers
+  bool prepared = true;
+  for (const std::optional<Progress>& server : servers_) {
+    if (!server.has_value()) return actions;
+    newest = std::max(newest, server->attempt);
+    squares += server->squares;
+    prepared = prepared && server->prepared;
   }
-  if (actions.takes.empty()) {
+  // They answered for a set that has been given up since.
+  actions.takes = ForgetOlder(newest);
+  if (!actions.takes.empty()) return actions;
+  if (prepared) {
     phase_ = Phase::kCommitting;
     actions.commit = CommitAction{step_ + 1, newest};
+    return actions;
   }
+  if (norm_.has_value() && norm_->attempt == newest) return actions;
+  norm_ = MeanNorm{newest, std::sqrt(squares)};
+  actions.takes = Unprepared();
   return actions;
 }
 
 SyncLoop::Actions SyncLoop::OnAttempt(int64_t attempt) {
   Actions actions;
-  if (phase_ != Phase::kTaking) return actions;
-  for (size_t server = 0; server < prepared_.size(); ++server) {
-    if (prepared_[server].value_or(attempt) >= attempt) continue;
-    prepared_[server] = std::nullopt;
-    actions.takes.push_back(static_cast<int>(server));
-  }
+  if (phase_ == Phase::kTaking) actions.takes = ForgetOlder(attempt);
   return actions;
 }
 
@@ -79,8 +108,8 @@ SyncLoop::Actions SyncLoop::OnCommitRefused() {
 
 std::vector<int> SyncLoop::Unprepared() const {
   std::vector<int> servers;
-  for (size_t server = 0; server < prepared_.size(); ++server) {
-    if (!prepared_[server].has_value()) {
+  for (size_t server = 0; server < servers_.size(); ++server) {
+    if (!servers_[server].has_value() || !servers_[server]->prepared) {
       servers.push_back(static_cast<int>(server));
     }
   }

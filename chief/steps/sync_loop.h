@@ -5,15 +5,20 @@
 #include <optional>
 #include <vector>
 
+#include "common/plan/step_vocabulary.h"
+
 namespace lockstep::chief {
 
 // SyncLoop decides, step by step, what the chief asks of the servers: take on
 // all of them, and once all are prepared with the same set of gradients, the
-// commit on ps task 0.
+// commit on ps task 0. Where the norm of the mean gradients is limited, servers
+// that have measured them wait: once all have, for the same attempt, the loop
+// adds up the squares and takes again with the norm.
 //
 //   taking --(all prepared, one attempt)--> committing --> between steps
-//      ^          (refused: newer attempt) |                    |
-//      `-----------------------------------+------ Begin() -----'
+//    | ^          (refused: newer attempt) |                    |
+//    | `-----------------------------------+------ Begin() -----'
+//    `--(all measured or prepared, one attempt)--> taking, with norm()
 //
 // Threads: belongs to the chief's loop.
 class SyncLoop {
@@ -34,8 +39,16 @@ class SyncLoop {
   Actions Begin();
 
   // Server `server` has updated all its parts from `step`, for `attempt`.
-  // Answers of other steps are ignored.
-  Actions OnPrepared(int server, int64_t step, int64_t attempt);
+  // Answers of other steps are ignored. `squares`: as in TakeResult.
+  Actions OnPrepared(int server, int64_t step, int64_t attempt,
+                     std::optional<double> squares = std::nullopt);
+
+  // Server `server` has all gradients of `attempt` of the step after `step`;
+  // its update waits for the norm.
+  Actions OnMeasured(int server, int64_t step, int64_t attempt, double squares);
+
+  // What takes must say, once every server has measured its gradients.
+  const std::optional<MeanNorm>& norm() const { return norm_; }
 
   // A take ended without an answer that counts: ask again.
   Actions OnTakeAgain(int server, int64_t step);
@@ -58,18 +71,28 @@ class SyncLoop {
   int64_t step() const { return step_; }
   bool between_steps() const { return phase_ == Phase::kBetween; }
 
-  // Servers that have not answered the take at hand.
+  // Servers that are not known to be prepared.
   std::vector<int> Unprepared() const;
 
  private:
   enum class Phase { kBetween, kTaking, kCommitting };
 
+  // How far a server is.
+  struct Progress {
+    int64_t attempt = 0;
+    bool prepared = false;  // else only measured
+    double squares = 0;
+  };
+
   Actions Decide();
+  // Forgets the servers that are at another attempt than `newest`, which will
+  // be taken again.
+  std::vector<int> ForgetOlder(int64_t newest);
 
   Phase phase_ = Phase::kBetween;
   int64_t step_;
-  // By server: the attempt for which it is prepared, if it is.
-  std::vector<std::optional<int64_t>> prepared_;
+  std::vector<std::optional<Progress>> servers_;  // those that have answered
+  std::optional<MeanNorm> norm_;
 };
 
 }  // namespace lockstep::chief

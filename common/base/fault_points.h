@@ -27,7 +27,8 @@ namespace lockstep {
 //   FILED   around a change of a file ("before", "after"): a step record, the
 //           name of a checkpoint, the removal of a state file
 //   ONE     a single point; PsCommitHalfDone: on ps task 0 the gate has
-//           committed, the values have not
+//           committed, the values have not; PsNormHalfDone: one part is updated
+//           with the norm of all mean gradients, others may not be
 //
 // A name begins with the process: "worker.", "ps.", "chief."; "member." is any
 // that registers.
@@ -46,6 +47,7 @@ namespace lockstep {
   SERVED(PsTake, "ps.take")                             \
   SERVED(PsCommit, "ps.commit")                         \
   ONE(PsCommitHalfDone, "ps.commit.half_done")          \
+  ONE(PsNormHalfDone, "ps.norm.half_done")              \
   SERVED(PsExpire, "ps.expire")                         \
   SERVED(PsReplace, "ps.replace")                       \
   SENT(ChiefTake, "chief.take")                         \
@@ -57,11 +59,13 @@ namespace lockstep {
   SENT(MemberLeave, "member.leave")                     \
   SENT(WorkerDescribe, "worker.describe")               \
   SENT(WorkerPlan, "worker.plan")                       \
+  SENT(WorkerValues, "worker.values")                   \
   SERVED(ChiefRegister, "chief.register")               \
   SERVED(ChiefHeartbeat, "chief.heartbeat")             \
   SERVED(ChiefLeave, "chief.leave")                     \
   SERVED(ChiefDescribe, "chief.describe")               \
   SERVED(ChiefPlan, "chief.plan")                       \
+  SERVED(ChiefValues, "chief.values")                   \
   SERVED(PsEpoch, "ps.epoch")                           \
   SERVED(PsCreate, "ps.create")                         \
   SERVED(PsWrite, "ps.write")                           \

@@ -132,16 +132,20 @@ double DefaultWeightDecay(OptimizerConfig::Kind kind);
 // Whether the rule is PyTorch's; only these know weight decay.
 bool IsTorchOptimizer(OptimizerConfig::Kind kind);
 
-// Limits gradients on each worker, before they are sent.
+// Limits gradients on each worker, before they are sent; kMeanGlobalNorm: their
+// mean, on the servers.
 struct ClippingConfig {
   enum class Kind : int {
     kNone = 0,
     kGlobalNorm = 1,
     kNorm = 2,
     kValue = 3,
+    kMeanGlobalNorm = 4,  // strict mode
   };
   Kind kind = Kind::kNone;
   double limit = 0;  // > 0 unless kNone
+
+  bool limits_mean() const { return kind == Kind::kMeanGlobalNorm; }
 };
 
 // The rule that assigns parts to servers.
@@ -176,6 +180,8 @@ struct LearningRateConfig {
     kExponentialDecay = 1,   // base * decay_rate ^ (step / decay_steps)
     kPiecewiseConstant = 2,  // values[i] where i = boundaries below step
     kCosineDecay = 3,        // base to alpha * base over decay_steps
+    kLinear = 4,             // base to minimum, from the end of the warm-up
+    kCosine = 5,             // likewise, along half a cosine
   };
   double base = 0.01;  // > 0
   Schedule schedule = Schedule::kConstant;
@@ -184,8 +190,9 @@ struct LearningRateConfig {
   bool staircase = false;           // exponential: whole periods only
   std::vector<int64_t> boundaries;  // piecewise: ascending steps
   std::vector<double> values;       // piecewise: one more than boundaries
-  double alpha = 0;                 // cosine: floor, as a fraction of base
+  double alpha = 0;  // kCosineDecay: floor, as a fraction of base
   int64_t warmup_steps = 0;
+  double minimum = 0;  // kLinear, kCosine: [0, base]
 };
 
 // An update rule for the variables whose names match a pattern of

@@ -8,10 +8,11 @@ namespace {
 
 void CheckSchedule(const std::string& field, const LearningRateConfig& rate,
                    int64_t train_steps, std::vector<std::string>& warnings) {
-  if (rate.schedule != LearningRateConfig::Schedule::kCosineDecay ||
-      rate.decay_steps >= train_steps) {
-    return;
-  }
+  using Schedule = LearningRateConfig::Schedule;
+  const bool ends = rate.schedule == Schedule::kCosineDecay ||
+                    rate.schedule == Schedule::kLinear ||
+                    rate.schedule == Schedule::kCosine;
+  if (!ends || rate.decay_steps >= train_steps) return;
   warnings.push_back(absl::StrCat(
       field, ".decay_steps is ", rate.decay_steps, ", train_steps is ",
       train_steps, ": the last ", train_steps - rate.decay_steps,

@@ -34,6 +34,32 @@ double Cosine(const LearningRateConfig& config, int64_t global_step) {
   return config.base * ((1 - config.alpha) * cosine + config.alpha);
 }
 
+// The part of the decay that is still to come, from 1 at the end of the warm-up
+// to 0.
+double Remaining(const LearningRateConfig& config, int64_t global_step) {
+  const int64_t steps = config.decay_steps - config.warmup_steps;
+  if (steps <= 0 || global_step >= config.decay_steps) return 0;
+  return std::min(1.0, static_cast<double>(config.decay_steps - global_step) /
+                           static_cast<double>(steps));
+}
+
+double FromBaseToMinimum(const LearningRateConfig& config, double share) {
+  return config.minimum + (config.base - config.minimum) * share;
+}
+
+// During the warm-up the rate that both schedules rise to.
+double AlongALine(const LearningRateConfig& config, int64_t global_step) {
+  if (global_step < config.warmup_steps) return config.base;
+  return FromBaseToMinimum(config, Remaining(config, global_step));
+}
+
+double AlongACosine(const LearningRateConfig& config, int64_t global_step) {
+  if (global_step < config.warmup_steps) return config.base;
+  const double passed = 1 - Remaining(config, global_step);
+  return FromBaseToMinimum(config,
+                           (1 + std::cos(std::numbers::pi * passed)) / 2);
+}
+
 double Scheduled(const LearningRateConfig& config, int64_t global_step) {
   switch (config.schedule) {
     case LearningRateConfig::Schedule::kConstant:
@@ -44,6 +70,10 @@ double Scheduled(const LearningRateConfig& config, int64_t global_step) {
       return Piecewise(config, global_step);
     case LearningRateConfig::Schedule::kCosineDecay:
       return Cosine(config, global_step);
+    case LearningRateConfig::Schedule::kLinear:
+      return AlongALine(config, global_step);
+    case LearningRateConfig::Schedule::kCosine:
+      return AlongACosine(config, global_step);
   }
   return config.base;
 }

@@ -8,8 +8,9 @@
 namespace lockstep {
 
 // Returns the learning rate of the update from `global_step` to the next step,
-// computed in float64. The schedules are TensorFlow's; its float32 results may
-// differ in the last digits.
+// computed in float64. The schedules are TensorFlow's, whose float32 results
+// may differ in the last digits; kLinear and kCosine are those of scripts for
+// PyTorch: a LambdaLR with warm-up, and CosineAnnealingLR.
 //
 // `config` must have passed ValidateJobConfig, and global_step must be >= 0.
 // Otherwise the result is unspecified, but nothing crashes.

@@ -121,10 +121,18 @@ absl::Status CheckEpsilonOfHalves(const JobConfig& job) {
   return absl::OkStatus();
 }
 
-absl::Status CheckClipping(const ClippingConfig& clipping) {
+absl::Status CheckClipping(const ClippingConfig& clipping, SyncMode mode) {
   const int kind = static_cast<int>(clipping.kind);
-  if (kind < 0 || kind > static_cast<int>(ClippingConfig::Kind::kValue)) {
-    return Wrong("clipping.kind", kind, "GLOBAL_NORM, NORM or VALUE");
+  if (kind < 0 ||
+      kind > static_cast<int>(ClippingConfig::Kind::kMeanGlobalNorm)) {
+    return Wrong("clipping.kind", kind,
+                 "GLOBAL_NORM, NORM, VALUE or MEAN_GLOBAL_NORM");
+  }
+  if (clipping.limits_mean() && mode != SyncMode::kStrict) {
+    return absl::InvalidArgumentError(
+        "clipping.kind is MEAN_GLOBAL_NORM, which needs one set of gradients "
+        "for all variables, but mode is COMPATIBLE; set mode to STRICT, or "
+        "clipping.kind to GLOBAL_NORM, which workers apply");
   }
   if (clipping.kind == ClippingConfig::Kind::kNone) {
     return clipping.limit == 0
@@ -193,13 +201,34 @@ absl::Status CheckScheduleKind(const LearningRateConfig& rate) {
     case Schedule::kConstant:
     case Schedule::kExponentialDecay:
     case Schedule::kCosineDecay:
+    case Schedule::kLinear:
+    case Schedule::kCosine:
       return absl::OkStatus();
     case Schedule::kPiecewiseConstant:
       return CheckPiecewise(rate);
   }
   return Wrong("learning_rate_schedule.kind", static_cast<int>(rate.schedule),
-               "CONSTANT, EXPONENTIAL_DECAY, PIECEWISE_CONSTANT or "
-               "COSINE_DECAY");
+               "CONSTANT, EXPONENTIAL_DECAY, PIECEWISE_CONSTANT, "
+               "COSINE_DECAY, LINEAR_DECAY or COSINE");
+}
+
+// What only the schedules with a minimum have. `rate` has its decay_steps.
+absl::Status CheckMinimum(const LearningRateConfig& rate) {
+  using Schedule = LearningRateConfig::Schedule;
+  const bool decays =
+      rate.schedule == Schedule::kLinear || rate.schedule == Schedule::kCosine;
+  if (!decays) {
+    if (rate.minimum == 0) return absl::OkStatus();
+    return Wrong("learning_rate_schedule.minimum", rate.minimum,
+                 "absent: kind is not LINEAR_DECAY or COSINE");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckReal("learning_rate_schedule.minimum", rate.minimum,
+                rate.minimum >= 0 && rate.minimum <= rate.base,
+                absl::StrCat("from 0 to the learning rate, ", rate.base)));
+  if (rate.warmup_steps < rate.decay_steps) return absl::OkStatus();
+  return Wrong("learning_rate_schedule.warmup_steps", rate.warmup_steps,
+               absl::StrCat("below decay_steps, which is ", rate.decay_steps));
 }
 
 absl::Status CheckLearningRate(const LearningRateConfig& rate) {
@@ -213,7 +242,8 @@ absl::Status CheckLearningRate(const LearningRateConfig& rate) {
                                      "from 0 to 1"));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("learning_rate_schedule.warmup_steps", rate.warmup_steps, 0));
-  return CheckScheduleKind(rate);
+  LOCKSTEP_RETURN_IF_ERROR(CheckScheduleKind(rate));
+  return CheckMinimum(rate);
 }
 
 absl::Status CheckVariableOptimizers(const JobConfig& job) {
@@ -276,12 +306,12 @@ absl::Status CheckConstraints(const JobConfig& job) {
 
 absl::Status CheckTraining(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOptimizer(job.optimizer));
-  LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(job.learning_rate));
+  LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(LearningRatesOf(job)[0]));
   LOCKSTEP_RETURN_IF_ERROR(CheckVariableOptimizers(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckEpsilonOfHalves(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckMovingAverage(job.moving_average));
   LOCKSTEP_RETURN_IF_ERROR(CheckConstraints(job));
-  LOCKSTEP_RETURN_IF_ERROR(CheckClipping(job.clipping));
+  LOCKSTEP_RETURN_IF_ERROR(CheckClipping(job.clipping, job.mode));
   LOCKSTEP_RETURN_IF_ERROR(CheckPlacement(job.placement));
   LOCKSTEP_RETURN_IF_ERROR(CheckPartitioner(job.partitioner));
   return absl::OkStatus();

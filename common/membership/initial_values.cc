@@ -2,6 +2,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/types/span.h"
+#include "common/base/fault_points.h"
 #include "common/base/status_macros.h"
 #include "common/membership/membership.h"
 
@@ -17,8 +18,10 @@ absl::Status SendBlock(CoordinatorCalls& calls,
                        absl::FunctionRef<bool()> is_over) {
   while (!is_over()) {
     v1::PutInitialValuesResponse response;
+    PassFaultPoint(FaultPoint::kWorkerValuesSend);
     const absl::Status status = calls.Call(
         &CoordinatorCalls::Stub::PutInitialValues, request, response);
+    PassFaultPoint(FaultPoint::kWorkerValuesAnswered);
     if (!Membership::MayPass(status)) return status;
     absl::SleepFor(kRetryPause);
   }

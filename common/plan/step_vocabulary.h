@@ -31,6 +31,14 @@ struct Pass {
   int slot = 0;      // 0 unless strict mode and N < A
 };
 
+// The norm over all servers of the mean gradients of an attempt of a step.
+struct MeanNorm {
+  int64_t attempt = 0;
+  double norm = 0;
+
+  bool operator==(const MeanNorm&) const = default;
+};
+
 // The answer of ps task 0 to a worker's announcement of a pass.
 enum class Decision { kSelected, kNotNeeded, kTooLate };
 

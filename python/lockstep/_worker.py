@@ -134,8 +134,9 @@ class Step(_base.BaseStep):
 
         Args:
           gradients: dict from name to array of the variable's shape, or Rows;
-            names that are missing, or None, count as zeros. A table takes Rows
-            alone.
+            names that are missing, or None, count as zeros in the mean, and a
+            variable of which no worker of the step has a gradient stays as it
+            is. A table takes Rows alone.
           loss: mean loss, for the status; no effect on training.
           examples: how many; default the job's batch_size.
 

@@ -48,7 +48,34 @@ grpc::Slice SliceOf(LentBytes value, std::shared_ptr<const void> keep) {
 struct GradientForm {
   size_t size = 0;  // bytes
   std::optional<GradientRows> rows = {};
+  bool absent = false;  // then nothing else is set
 };
+
+// By part of the push, whether it is named as absent.
+absl::StatusOr<std::vector<bool>> AbsentOf(const v1::PushHeader& header,
+                                           const Shard& shard) {
+  const v1::PartRange& parts = header.parts();
+  if (!header.absent().empty() && shard.job().mode != SyncMode::kStrict) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "header.absent names ", header.absent_size(),
+        " parts, but the job's mode is COMPATIBLE, in which every push has a "
+        "gradient; send zeros"));
+  }
+  std::vector<bool> absent(parts.num_parts());
+  int64_t last = int64_t{parts.first_part()} - 1;
+  for (const int part : header.absent()) {
+    const int64_t offset = int64_t{part} - parts.first_part();
+    if (part <= last || offset >= parts.num_parts()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("header.absent has ", part,
+                       "; it must ascend, from part ", parts.first_part(),
+                       " to ", parts.first_part() + parts.num_parts() - 1));
+    }
+    absent[offset] = true;
+    last = part;
+  }
+  return absent;
+}
 
 // Rows are copied only if the payload is long enough for all of them.
 absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
@@ -82,13 +109,10 @@ absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
   return GradientForm{size, std::move(named)};
 }
 
-absl::StatusOr<std::vector<GradientForm>> FormsOf(const v1::PushHeader& header,
-                                                  GradientType type,
-                                                  const Shard& shard,
-                                                  size_t payload_size) {
+absl::StatusOr<std::vector<GradientForm>> FormsOf(
+    const v1::PushHeader& header, const std::vector<bool>& absent,
+    GradientType type, const Shard& shard, size_t payload_size) {
   const v1::PartRange& parts = header.parts();
-  LOCKSTEP_RETURN_IF_ERROR(
-      shard.SizeOf(parts.first_part(), parts.num_parts()).status());
   std::vector<GradientForm> forms;
   int tables = 0;
   for (int i = 0; i < parts.num_parts(); ++i) {
@@ -98,6 +122,15 @@ absl::StatusOr<std::vector<GradientForm>> FormsOf(const v1::PushHeader& header,
     if (shard.parts()[part].is_table()) ++tables;
     LOCKSTEP_ASSIGN_OR_RETURN(GradientForm form,
                               FormOf(part, type, shard, rows, payload_size));
+    if (absent[i]) {
+      if (form.rows.has_value() && form.size > 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("header.rows names rows of ", shard.PartName(part),
+                         ", which header.absent names too"));
+      }
+      form = GradientForm();
+      form.absent = true;
+    }
     forms.push_back(std::move(form));
   }
   if (tables == header.rows_size()) return forms;
@@ -116,7 +149,7 @@ std::vector<PartGradient> Cut(const TensorPayload& payload,
   size_t offset = 0;
   for (GradientForm& form : forms) {
     size_t left = form.size;
-    PartGradient gradient{{}, owner, type, std::move(form.rows)};
+    PartGradient gradient{{}, owner, type, std::move(form.rows), form.absent};
     while (left > 0) {
       const grpc::Slice& slice = (*owner)[index];
       const size_t piece = std::min(left, slice.size() - offset);
@@ -135,13 +168,13 @@ std::vector<PartGradient> Cut(const TensorPayload& payload,
 }
 
 absl::StatusOr<std::vector<PartGradient>> CutPayload(
-    const v1::PushHeader& header, const TensorPayload& payload,
-    const Shard& shard) {
+    const v1::PushHeader& header, const std::vector<bool>& absent,
+    const TensorPayload& payload, const Shard& shard) {
   const v1::PartRange& parts = header.parts();
   LOCKSTEP_ASSIGN_OR_RETURN(GradientType type,
                             FromProto("gradient_type", header.gradient_type()));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<GradientForm> forms,
-                            FormsOf(header, type, shard, payload.size));
+                            FormsOf(header, absent, type, shard, payload.size));
   size_t size = 0;
   for (const GradientForm& form : forms) {
     // A sum that overflows is wrong, and no payload has SIZE_MAX bytes.
@@ -151,18 +184,17 @@ absl::StatusOr<std::vector<PartGradient>> CutPayload(
   if (payload.size != size) {
     return absl::InvalidArgumentError(absl::StrCat(
         "payload has ", payload.size, " bytes; parts ", parts.first_part(),
-        " to ", parts.first_part() + parts.num_parts() - 1, " have ", size,
-        " as ", std::string(GradientTypeName(type))));
+        " to ", parts.first_part() + parts.num_parts() - 1,
+        header.absent().empty() ? " have " : " without the absent ones have ",
+        size, " as ", std::string(GradientTypeName(type))));
   }
   return Cut(payload, std::move(forms), type);
 }
 
 absl::StatusOr<std::vector<PartGradient>> FindShared(
-    const v1::PushHeader& header, const TensorPayload& payload,
-    const Shard& shard) {
+    const v1::PushHeader& header, const std::vector<bool>& absent,
+    const TensorPayload& payload, const Shard& shard) {
   const v1::PartRange& parts = header.parts();
-  LOCKSTEP_RETURN_IF_ERROR(
-      shard.SizeOf(parts.first_part(), parts.num_parts()).status());
   if (payload.size > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "payload has ", payload.size, " bytes in a push that is shared"));
@@ -172,9 +204,17 @@ absl::StatusOr<std::vector<PartGradient>> FindShared(
         shard.GradientSize(parts.first_part() + i, GradientType::kVariable)
             .status());
   }
-  return shard.shared_gradients().Find(header.identity().task_index(),
-                                       header.identity().incarnation(),
-                                       parts.first_part(), parts.num_parts());
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<PartGradient> gradients,
+      shard.shared_gradients().Find(header.identity().task_index(),
+                                    header.identity().incarnation(),
+                                    parts.first_part(), parts.num_parts()));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!absent[i]) continue;
+    gradients[i].slices.clear();
+    gradients[i].absent = true;
+  }
+  return gradients;
 }
 
 }  // namespace
@@ -191,9 +231,14 @@ absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
   push.attempt = header.attempt();
   push.return_values = header.return_values();
   push.first_part = header.parts().first_part();
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      push.gradients, header.shared() ? FindShared(header, payload, shard)
-                                      : CutPayload(header, payload, shard));
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.SizeOf(push.first_part, header.parts().num_parts()).status());
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<bool> absent,
+                            AbsentOf(header, shard));
+  LOCKSTEP_ASSIGN_OR_RETURN(push.gradients,
+                            header.shared()
+                                ? FindShared(header, absent, payload, shard)
+                                : CutPayload(header, absent, payload, shard));
   return push;
 }
 

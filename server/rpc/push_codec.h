@@ -18,7 +18,9 @@ namespace lockstep::server {
 //
 //   kInvalidArgument  unknown parts, a payload of another length, a gradient
 //                     type that is unknown or that a part does not accept, no
-//                     pass, or a payload with a push of shared gradients
+//                     pass, a payload with a push of shared gradients, or
+//                     absent parts that are none of the push, that do not
+//                     ascend, that name rows, or in compatible mode
 //   kNotFound         the worker shares no memory with this process
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);

@@ -135,6 +135,12 @@ void Replies::SendTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
     call->response->set_committed_step(committed_step);
     call->response->mutable_contributors()->Assign(answer.contributors.begin(),
                                                    answer.contributors.end());
+    if (answer.squares.has_value()) {
+      call->response->set_squares(*answer.squares);
+      if (!answer.prepared) {
+        call->response->set_waits_for(shard.engine().WaitsFor());
+      }
+    }
     if (shard.gate() != nullptr && committed_step == 0) {
       AddMembers(shard.gate()->Members(), *call->response);
     }

@@ -70,6 +70,17 @@ absl::StatusOr<ShardDescription> ToDescription(
   return description;
 }
 
+ChiefCommands::TakeOrder TakeOrderFrom(const v1::TakeAndApplyRequest& request) {
+  ChiefCommands::TakeOrder order;
+  order.step = request.step();
+  order.commit_until = request.commit_until();
+  order.attempt = request.attempt();
+  if (request.has_norm()) {
+    order.norm = MeanNorm{request.norm().attempt(), request.norm().norm()};
+  }
+  return order;
+}
+
 v1::CreateShardResponse Describe(Shard& shard) {
   v1::CreateShardResponse response;
   const Shard::Report report = shard.GetReport();

@@ -7,6 +7,7 @@
 #include "common/job/job_config.h"
 #include "common/plan/variable_spec.h"
 #include "lockstep/v1/shard_control.pb.h"
+#include "server/shard/chief_commands.h"
 #include "server/shard/shard.h"
 
 namespace lockstep::server {
@@ -22,6 +23,8 @@ struct ShardDescription {
 //                     or a part that cannot be
 absl::StatusOr<ShardDescription> ToDescription(
     const v1::CreateShardRequest& request);
+
+ChiefCommands::TakeOrder TakeOrderFrom(const v1::TakeAndApplyRequest& request);
 
 // Describes an existing shard to a chief: its parts, step and state.
 v1::CreateShardResponse Describe(Shard& shard);

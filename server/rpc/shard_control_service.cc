@@ -195,8 +195,7 @@ absl::Status ShardControlService::HandleTake(
                             ToChief(request.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       ChiefCommands::Ready ready,
-      commands_.Take(chief, ticket, request.step(), request.commit_until(),
-                     request.attempt()));
+      commands_.Take(chief, ticket, TakeOrderFrom(request)));
   Send(std::move(ready));
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/fault_points.h"
 #include "common/base/status_macros.h"
 
@@ -57,20 +58,27 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Activate(
   return ready;
 }
 
-absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(const Chief& chief,
-                                                         uint64_t ticket,
-                                                         int64_t step,
-                                                         int64_t commit_until,
-                                                         int64_t attempt) {
+absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(
+    const Chief& chief, uint64_t ticket, const TakeOrder& order) {
+  const int64_t step = order.step;
+  if (order.norm.has_value() && order.norm->norm < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("norm is ", order.norm->norm, ", but must be 0 or more"));
+  }
   std::shared_ptr<Shard> shard;
   {
     MutexLock lock(epoch_mutex_);
     LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(chief));
-    shard->Grant(commit_until);
+    shard->Grant(order.commit_until);
+  }
+  ShardAnswers updated;
+  if (order.norm.has_value()) {
+    updated = shard->engine().ApplyNorm(step, *order.norm);
   }
   // The step may have been prepared while nothing was granted; no push comes
   // any more that would commit it.
   Ready begun = Settle(*shard, {.prepared = shard->engine().WaitsForCommit()});
+  begun.answers.Append(std::move(updated));
   begun.answers.prepared.reset();
   while (true) {
     const int64_t at = shard->engine().step();
@@ -79,7 +87,7 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(const Chief& chief,
       begun.committed_step = at;
       return begun;
     }
-    begun.answers.Append(shard->engine().StartAttempt(step, attempt));
+    begun.answers.Append(shard->engine().StartAttempt(step, order.attempt));
     absl::StatusOr<ShardAnswers> answers = shard->engine().Take(ticket, step);
     if (answers.ok()) {
       begun.answers.Append(*std::move(answers));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,9 +65,18 @@ class ChiefCommands {
   // Files the chief's wait for all parts of the step after `step`, and begins
   // `attempt` of it (0: no new one). Grants commits of the steps up to
   // `commit_until`; if that ends `step` itself, the wait is answered at once. A
-  // wait that Engine::Take() refuses is answered with its error.
-  absl::StatusOr<Ready> Take(const Chief& chief, uint64_t ticket, int64_t step,
-                             int64_t commit_until, int64_t attempt)
+  // wait that Engine::Take() refuses is answered with its error. `norm`, if it
+  // is known, is applied first: see Engine::ApplyNorm().
+  //
+  //   kInvalidArgument  a norm below 0
+  struct TakeOrder {
+    int64_t step = 0;
+    int64_t commit_until = 0;
+    int64_t attempt = 0;
+    std::optional<MeanNorm> norm = {};
+  };
+  absl::StatusOr<Ready> Take(const Chief& chief, uint64_t ticket,
+                             const TakeOrder& order)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
   // Commits a prepared step; on ps task 0 this is the commit of the job.

@@ -14,13 +14,35 @@
 namespace lockstep::server {
 namespace {
 
-std::unique_ptr<Engine> MakeEngine(const JobConfig& job, ShardState& state,
-                                   const Gate* gate) {
+// Whether the server certainly has all elements of all variables. Parts of a
+// table that grows have room for more rows than the table, so that their sizes
+// do not tell.
+bool HasAllParts(const ShardState::Options& options) {
+  std::vector<int64_t> elements(options.variables.size());
+  for (const PartSpec& part : options.parts) {
+    elements[part.variable] += part.count;
+  }
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const VariableSpec& variable = options.variables[i];
+    if (variable.grows() || elements[i] != NumElements(variable.shape)) {
+      return false;
+    }
+  }
+  return !options.parts.empty();
+}
+
+std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
+                                   ShardState& state, const Gate* gate) {
+  const JobConfig& job = options.job;
   if (job.mode == SyncMode::kStrict) {
-    return std::make_unique<StrictEngine>(
-        StrictEngine::Options{job.replicas_to_aggregate, job.total_num_replicas,
-                              job.refuse_non_finite, gate},
-        state.updates());
+    StrictEngine::Options strict;
+    strict.replicas_to_aggregate = job.replicas_to_aggregate;
+    strict.total_num_replicas = job.total_num_replicas;
+    strict.refuse_non_finite = job.refuse_non_finite;
+    strict.gate = gate;
+    strict.limit_mean = job.clipping.limits_mean();
+    strict.has_all_parts = HasAllParts(options);
+    return std::make_unique<StrictEngine>(strict, state.updates());
   }
   std::vector<CompatiblePart> parts;
   for (const PartSpec& part : state.parts()) {
@@ -75,7 +97,7 @@ Shard::Shard(const ShardState::Options& options,
     : job_(options.job),
       state_(std::move(state)),
       gate_(options.task_index == 0 ? MakeGate(job_) : nullptr),
-      engine_(MakeEngine(job_, *state_, gate_.get())),
+      engine_(MakeEngine(options, *state_, gate_.get())),
       shared_gradients_(SharedParts(*state_)),
       settings_(state_->settings()) {}
 

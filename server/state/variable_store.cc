@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/numeric/parallel_blocks.h"
 #include "server/state/init/initializer.h"
-#include "server/update/parallel_blocks.h"
 #include "server/update/slots.h"
 
 namespace lockstep::server {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/memory/shared_memory.h"
+#include "common/plan/step_vocabulary.h"
 #include "server/step/gate.h"
 #include "server/step/gradient.h"
 #include "server/update/gradient_slices.h"
@@ -30,6 +31,9 @@ struct PartGradient {
   std::shared_ptr<const void> owner;
   GradientType type = GradientType::kVariable;
   std::optional<GradientRows> rows = {};  // set for sparse gradients
+  // Strict mode: the pass has no gradient of the part. It has no bytes, and
+  // counts as zeros.
+  bool absent = false;
 };
 
 // The value of one part. It does not change while `owner` lives.
@@ -71,9 +75,12 @@ struct TakeAnswer {
   bool prepared = false;  // false: a later take has withdrawn this one
   int64_t attempt = 0;
   absl::Status status;  // not OK: an update failed
-  // Strict mode, if prepared: the workers whose gradients were summed,
-  // ascending.
+  // Strict mode, if prepared or with `squares`: the workers whose gradients
+  // were summed, ascending.
   std::vector<int> contributors = {};
+  // Where the norm of the mean gradients is limited: the sum of their squares.
+  // If not prepared, the update waits for the norm over all servers.
+  std::optional<double> squares = {};
 };
 
 // The answers that a call made ready. The caller must send them, with no lock
@@ -127,6 +134,13 @@ class Engine {
   //   kFailedPrecondition  `step` is neither the server's step nor the one
   //                        that it has prepared
   virtual absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) = 0;
+
+  // Where the norm of the mean gradients over all servers is limited: `norm` is
+  // known, so that parts can be updated. No effect unless the gradients of that
+  // attempt of the step after `step` are all in and no norm has come before.
+  virtual ShardAnswers ApplyNorm(int64_t /*step*/, const MeanNorm& /*norm*/) {
+    return {};
+  }
 
   // Withdraws a wait of the chief. No effect once it has been answered.
   virtual void CancelTake(uint64_t ticket) = 0;
@@ -212,11 +226,29 @@ class PartUpdater {
   virtual LentBytes LendNext(int part) = 0;
 
   // Writes the part's value and slots of step + 1, computed from those of
-  // `step` and the mean of `gradients`, which are summed in the order given.
+  // `step` and the mean of `gradients`, which are summed in the order given;
+  // value and slots stay as they are if all gradients are absent.
   // Returns false if the mean holds NaN or an infinity, because a gradient does
   // or because the sum overflows, and the job refuses such gradients.
   virtual absl::StatusOr<bool> Update(
       int part, int64_t step, absl::Span<const PartGradient> gradients) = 0;
+
+  // Where the norm of the mean gradients over all servers is limited, an update
+  // has two halves. MeasureMean() keeps the mean of `gradients`, as Update()
+  // computes it, until the next one of the part; ApplyMean() limits that mean,
+  // given the norm, and does the rest. Either may be repeated.
+  struct Measured {
+    bool finite = true;  // as the result of Update()
+    double squares = 0;  // the sum of the squares of the mean's elements
+  };
+  virtual absl::StatusOr<Measured> MeasureMean(
+      int /*part*/, absl::Span<const PartGradient> /*gradients*/) {
+    return absl::UnimplementedError("no mean gradient can be kept here");
+  }
+  virtual absl::Status ApplyMean(int /*part*/, int64_t /*step*/,
+                                 double /*norm*/) {
+    return absl::UnimplementedError("no mean gradient is kept here");
+  }
 
   // Strict mode: checks a gradient of rows, which only tables have, sorts its
   // rows and adds up repeated ones. Must be called before CheckFinite().

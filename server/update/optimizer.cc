@@ -14,6 +14,7 @@
 #include "common/numeric/stream_copy.h"
 #include "server/update/adaptive_kernels.h"
 #include "server/update/hyperparameters.h"
+#include "server/update/mean_norm.h"
 #include "server/update/mean_reader.h"
 #include "server/update/torch_kernels.h"
 #include "server/update/update_kernels.h"
@@ -72,6 +73,7 @@ absl::Status CheckGradients(const ApplyInput& input) {
     const GradientSlices& gradient = input.gradients[i];
     LOCKSTEP_ASSIGN_OR_RETURN(size_t element,
                               GradientElementSize(input.dtype, gradient.type));
+    if (input.is_mean) element = MeanSize(input.dtype, 1);
     const size_t size = TotalSize(gradient.slices);
     if (size == elements * element) continue;
     return absl::InvalidArgumentError(
@@ -215,6 +217,24 @@ class BlockWalk {
   alignas(64) std::array<std::array<T, kBlockElements>, kMaxSlots> written_;
 };
 
+// Multiplies the mean, block by block.
+template <typename T>
+class ScaledBlock {
+ public:
+  explicit ScaledBlock(double factor) : factor_(factor) {}
+
+  // The result stays valid until the next call.
+  const std::byte* Of(size_t count, const std::byte* mean) {
+    if (factor_ == 1) return mean;
+    ScaleKernel(count, mean, factor_, scaled_.data());
+    return reinterpret_cast<const std::byte*>(scaled_.data());
+  }
+
+ private:
+  const double factor_;
+  alignas(64) std::array<T, kBlockElements> scaled_;
+};
+
 // Small counts, exactly.
 template <typename T>
 T FromCount(int64_t count) {
@@ -252,11 +272,13 @@ bool Optimizer::ApplyBlocks(const ApplyInput& input) const {
                           {input.updates, input.decays});
   const auto adam = MakeAdamCoefficients<T>(hyper.adam);
   MeanReader<T> mean(input.gradients, FromCount<T>(input.divisor));
+  ScaledBlock<T> scaled(input.scale);
   BlockWalk<T> state(input);
   const size_t size = input.old_value.size() / sizeof(T);
   for (size_t first = 0; first < size; first += kBlockElements) {
     const size_t count = std::min(kBlockElements, size - first);
-    ApplyBlock(config_, hyper, adam, state.At(count, mean.Next(count)));
+    ApplyBlock(config_, hyper, adam,
+               state.At(count, scaled.Of(count, mean.Next(count))));
     state.Advance();
   }
   return mean.all_finite();
@@ -270,14 +292,18 @@ bool Optimizer::ApplyBFloat16(const ApplyInput& input) const {
   const auto adam = MakeAdamCoefficients<float>(hyper.adam);
   std::vector<GradientSlices> gradients(input.gradients.begin(),
                                         input.gradients.end());
-  for (GradientSlices& each : gradients) each.type = GradientType::kBFloat16;
+  for (GradientSlices& each : gradients) {
+    each.type =
+        input.is_mean ? GradientType::kVariable : GradientType::kBFloat16;
+  }
   MeanReader<float> mean(gradients, static_cast<float>(input.divisor));
+  ScaledBlock<float> scaled(input.scale);
   FloatBlock floats(NumSlots(config_));
   const size_t size = input.old_value.size() / kBFloat16Size;
   for (size_t first = 0; first < size; first += kBlockElements) {
     const size_t count = std::min(kBlockElements, size - first);
     UpdateBlock<float> block = floats.Load(input, first, count);
-    block.gradient = mean.Next(count);
+    block.gradient = scaled.Of(count, mean.Next(count));
     ApplyBlock(config_, hyper, adam, block);
     floats.Store(input, first, count);
   }

@@ -35,6 +35,10 @@ struct ApplyInput {
   // gradient and divisor 1 is the plain update.
   absl::Span<const GradientSlices> gradients;
   int64_t divisor = 1;
+  // The mean is multiplied by this, and rounded once more unless it is 1.
+  double scale = 1;
+  // `gradients` is one mean as StoreMean() writes it: float32 for bfloat16.
+  bool is_mean = false;
   // Where given: set to whether the mean holds no NaN and no infinity. No
   // gradient does then; if it does, one of them does, or their sum overflows.
   bool* mean_is_finite = nullptr;

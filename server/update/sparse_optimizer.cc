@@ -11,9 +11,9 @@
 #include "common/numeric/bfloat16.h"
 #include "common/numeric/denormals.h"
 #include "common/numeric/float16.h"
+#include "common/numeric/parallel_blocks.h"
 #include "common/plan/variable_spec.h"
 #include "server/update/hyperparameters.h"
-#include "server/update/parallel_blocks.h"
 #include "server/update/sparse_kernels.h"
 #include "server/update/torch_kernels.h"
 

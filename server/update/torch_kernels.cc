@@ -45,11 +45,8 @@ LOCKSTEP_INLINE void Sgd(const UpdateBlock<T>& block, const TorchSgd& sgd) {
   const A momentum = static_cast<A>(sgd.momentum);
   const A factor = static_cast<A>(sgd.gradient_factor);
   const A decay = static_cast<A>(sgd.weight_decay);
-  const std::byte* gradient = block.gradient;
-  const T* old_value = block.old_value;
-  const T* old_slot = block.old_slots[0];
-  T* new_value = block.new_value;
-  T* new_slot = block.new_slots[0];
+  const auto [gradient, old_value, old_slot, new_value, new_slot] =
+      MemoryWithOneSlot(block);
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < block.count; ++i) {
     const A value = Widen(old_value[i]);
@@ -75,13 +72,8 @@ LOCKSTEP_INLINE void Adam(const UpdateBlock<T>& block, const TorchAdam& adam) {
   const A epsilon = static_cast<A>(adam.epsilon);
   const A decay = static_cast<A>(adam.weight_decay);
   const A shrink = static_cast<A>(adam.shrink);
-  const std::byte* gradient = block.gradient;
-  const T* old_value = block.old_value;
-  const T* old_m = block.old_slots[0];
-  const T* old_v = block.old_slots[1];
-  T* new_value = block.new_value;
-  T* new_m = block.new_slots[0];
-  T* new_v = block.new_slots[1];
+  const auto [gradient, old_value, old_m, old_v, new_value, new_m, new_v] =
+      MemoryWithTwoSlots(block);
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < block.count; ++i) {
     const A value = Widen(old_value[i]) * shrink;
@@ -102,7 +94,53 @@ LOCKSTEP_INLINE void AnySgd(const UpdateBlock<T>& block, const TorchSgd& sgd) {
                       : Sgd<T, true, false>(block, sgd);
 }
 
+template <typename T>
+LOCKSTEP_INLINE void AddSquares(size_t count, const std::byte* elements,
+                                double* lanes) {
+  double sums[kSquareLanes];
+  for (size_t j = 0; j < kSquareLanes; ++j) sums[j] = lanes[j];
+  size_t i = 0;
+  for (; i + kSquareLanes <= count; i += kSquareLanes) {
+    for (size_t j = 0; j < kSquareLanes; ++j) {
+      const double x = Widen(LoadElement<T>(elements, i + j));
+      sums[j] += x * x;
+    }
+  }
+  for (size_t j = 0; i + j < count; ++j) {
+    const double x = Widen(LoadElement<T>(elements, i + j));
+    sums[j] += x * x;
+  }
+  for (size_t j = 0; j < kSquareLanes; ++j) lanes[j] = sums[j];
+}
+
+template <typename T>
+LOCKSTEP_INLINE void Scale(size_t count, const std::byte* elements,
+                           double factor, T* scaled) {
+  const auto by = static_cast<ArithmeticOf<T>>(factor);
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    scaled[i] = Narrow<T>(Widen(LoadElement<T>(elements, i)) * by);
+  }
+}
+
 }  // namespace
+
+LOCKSTEP_CLONES void AddSquaresOfFloats(size_t count, const std::byte* elements,
+                                        double* lanes) {
+  AddSquares<float>(count, elements, lanes);
+}
+
+LOCKSTEP_CLONES void AddSquaresOfDoubles(size_t count,
+                                         const std::byte* elements,
+                                         double* lanes) {
+  AddSquares<double>(count, elements, lanes);
+}
+
+LOCKSTEP_CLONES void AddSquaresOfFloat16s(size_t count,
+                                          const std::byte* elements,
+                                          double* lanes) {
+  AddSquares<Float16>(count, elements, lanes);
+}
 
 TorchSgd MakeTorchSgd(const OptimizerConfig& config, double learning_rate,
                       int64_t updates, bool decays) {
@@ -132,14 +170,18 @@ TorchAdam MakeTorchAdam(const OptimizerConfig& config, double learning_rate,
 }
 
 // Every exported kernel, for one element type.
-#define LOCKSTEP_DEFINE_KERNELS(T)                                  \
-  LOCKSTEP_CLONES void TorchSgdKernel(const UpdateBlock<T>& block,  \
-                                      const TorchSgd& sgd) {        \
-    AnySgd(block, sgd);                                             \
-  }                                                                 \
-  LOCKSTEP_CLONES void TorchAdamKernel(const UpdateBlock<T>& block, \
-                                       const TorchAdam& adam) {     \
-    Adam(block, adam);                                              \
+#define LOCKSTEP_DEFINE_KERNELS(T)                                          \
+  LOCKSTEP_CLONES void TorchSgdKernel(const UpdateBlock<T>& block,          \
+                                      const TorchSgd& sgd) {                \
+    AnySgd(block, sgd);                                                     \
+  }                                                                         \
+  LOCKSTEP_CLONES void TorchAdamKernel(const UpdateBlock<T>& block,         \
+                                       const TorchAdam& adam) {             \
+    Adam(block, adam);                                                      \
+  }                                                                         \
+  LOCKSTEP_CLONES void ScaleKernel(size_t count, const std::byte* elements, \
+                                   double factor, T* scaled) {              \
+    Scale(count, elements, factor, scaled);                                 \
   }
 
 LOCKSTEP_DEFINE_KERNELS(float)

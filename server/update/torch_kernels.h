@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_SERVER_UPDATE_TORCH_KERNELS_H_
 #define LOCKSTEP_SERVER_UPDATE_TORCH_KERNELS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "common/job/job_config.h"
@@ -46,6 +47,26 @@ TorchAdam MakeTorchAdam(const OptimizerConfig& config, double learning_rate,
 void TorchSgdKernel(const UpdateBlock<float>& block, const TorchSgd& sgd);
 void TorchSgdKernel(const UpdateBlock<double>& block, const TorchSgd& sgd);
 void TorchSgdKernel(const UpdateBlock<Float16>& block, const TorchSgd& sgd);
+
+// torch.nn.utils.clip_grad_norm_, of gradients that are summed elsewhere. Lane
+// j gets the squares of the elements j, j + kSquareLanes, ..., in float64: the
+// sum depends neither on the processor nor on how a part is divided into blocks
+// of a multiple of kSquareLanes. `elements` are at any address.
+inline constexpr size_t kSquareLanes = 8;
+void AddSquaresOfFloats(size_t count, const std::byte* elements, double* lanes);
+void AddSquaresOfDoubles(size_t count, const std::byte* elements,
+                         double* lanes);
+void AddSquaresOfFloat16s(size_t count, const std::byte* elements,
+                          double* lanes);
+
+// scaled[i] = elements[i] * factor, rounded once; `elements` are at any
+// address, which may be that of `scaled`.
+void ScaleKernel(size_t count, const std::byte* elements, double factor,
+                 float* scaled);
+void ScaleKernel(size_t count, const std::byte* elements, double factor,
+                 double* scaled);
+void ScaleKernel(size_t count, const std::byte* elements, double factor,
+                 Float16* scaled);
 
 // Slots are m, then v.
 void TorchAdamKernel(const UpdateBlock<float>& block, const TorchAdam& adam);

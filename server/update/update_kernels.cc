@@ -25,11 +25,8 @@ LOCKSTEP_INLINE void GradientDescent(const UpdateBlock<T>& block, T rate) {
 
 template <typename T, bool kNesterov>
 LOCKSTEP_INLINE void Momentum(const UpdateBlock<T>& block, T rate, T momentum) {
-  const std::byte* gradient = block.gradient;
-  const T* old_value = block.old_value;
-  const T* old_slot = block.old_slots[0];
-  T* new_value = block.new_value;
-  T* new_slot = block.new_slots[0];
+  const auto [gradient, old_value, old_slot, new_value, new_slot] =
+      MemoryWithOneSlot(block);
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < block.count; ++i) {
     const T g = LoadElement<T>(gradient, i);
@@ -42,13 +39,8 @@ LOCKSTEP_INLINE void Momentum(const UpdateBlock<T>& block, T rate, T momentum) {
 
 template <typename T>
 LOCKSTEP_INLINE void Adam(const UpdateBlock<T>& block, AdamCoefficients<T> c) {
-  const std::byte* gradient = block.gradient;
-  const T* old_value = block.old_value;
-  const T* old_m = block.old_slots[0];
-  const T* old_v = block.old_slots[1];
-  T* new_value = block.new_value;
-  T* new_m = block.new_slots[0];
-  T* new_v = block.new_slots[1];
+  const auto [gradient, old_value, old_m, old_v, new_value, new_m, new_v] =
+      MemoryWithTwoSlots(block);
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < block.count; ++i) {
     const T g = LoadElement<T>(gradient, i);

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "common/numeric/float16.h"
+#include "common/numeric/vector_clones.h"
 #include "server/update/slots.h"
 
 // The arithmetic of the update rules on a few elements, in the order of
@@ -26,6 +27,40 @@ struct UpdateBlock {
   const T* old_slots[kMaxSlots] = {};
   T* new_slots[kMaxSlots] = {};
 };
+
+// The memory of a block whose rule keeps one slot, or two: names for the loops
+// of kernels.
+template <typename T>
+struct OneSlotMemory {
+  const std::byte* gradient;
+  const T* old_value;
+  const T* old_slot;
+  T* new_value;
+  T* new_slot;
+};
+template <typename T>
+LOCKSTEP_INLINE OneSlotMemory<T> MemoryWithOneSlot(
+    const UpdateBlock<T>& block) {
+  return {block.gradient, block.old_value, block.old_slots[0], block.new_value,
+          block.new_slots[0]};
+}
+template <typename T>
+struct TwoSlotsMemory {
+  const std::byte* gradient;
+  const T* old_value;
+  const T* old_first;
+  const T* old_second;
+  T* new_value;
+  T* new_first;
+  T* new_second;
+};
+template <typename T>
+LOCKSTEP_INLINE TwoSlotsMemory<T> MemoryWithTwoSlots(
+    const UpdateBlock<T>& block) {
+  return {block.gradient,     block.old_value, block.old_slots[0],
+          block.old_slots[1], block.new_value, block.new_slots[0],
+          block.new_slots[1]};
+}
 
 template <typename T>
 struct AdamCoefficients {

@@ -304,6 +304,33 @@ Rows Tls(const ComparisonOptions& options) {
            encrypted(scalar), scalar, AtMost(1.35)}};
 }
 
+// The norm of the mean gradients limited on the servers, against no clipping:
+// on one server, and on two, which need the chief for it. The limit is so high
+// that values stay the same, which every worker checks.
+Rows Clipping(const ComparisonOptions& options) {
+  const auto clipped = [](Candidate candidate) {
+    candidate.job_text = "clipping { kind: MEAN_GLOBAL_NORM limit: 1e30 }";
+    return candidate;
+  };
+  Rows rows;
+  const auto add = [&](const std::string& what, Candidate plain) {
+    for (const int servers : {1, 2}) {
+      plain.servers = servers;
+      rows.push_back({"clipping",
+                      absl::StrCat(what, ", ", servers,
+                                   servers == 1 ? " server" : " servers",
+                                   ": norm of the mean limited / not"),
+                      Metric::kStepMs, clipped(plain), plain, std::nullopt});
+    }
+  };
+  add("step", options.base);
+  Candidate shared = options.base;
+  shared.shared_memory = true;
+  add("step in shared memory", shared);
+  add("step of one float", ScalarOf(options));
+  return rows;
+}
+
 struct Entry {
   Comparison comparison;
   std::function<Rows(const ComparisonOptions&)> rows;
@@ -324,6 +351,8 @@ const std::vector<Entry>& Entries() {
       {{"shared_memory", "workers on the server's machine"}, SharedMemory},
       {{"durable", "surviving the death of processes / not", false}, Durable},
       {{"tls", "certificates on each connection / none", false}, Tls},
+      {{"clipping", "the norm of the mean limited on servers / not", false},
+       Clipping},
       {{"techniques", "without one technique each / with all", false},
        Techniques},
       {{"growth_workers", "1 to 8 workers, as many bytes in all", false},

@@ -50,7 +50,8 @@ TEST(ComparisonTest, UnknownNameIsRefused) {
 }
 
 TEST(ComparisonTest, BothSidesOfAStepRatioMoveTheSameBytes) {
-  for (const char* name : {"tcp1", "tcp2", "naive", "servers", "cpu", "tls"}) {
+  for (const char* name :
+       {"tcp1", "tcp2", "naive", "servers", "cpu", "tls", "clipping"}) {
     const std::vector<Row> rows = MakeRows(name, Options()).value();
     for (const Row& row : rows) {
       ASSERT_TRUE(row.denominator.has_value()) << row.what;

@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "benchmark/benchmark.h"
 #include "common/flags/flag_parser.h"
+#include "common/numeric/parallel_blocks.h"
 #include "server/update/optimizer.h"
-#include "server/update/parallel_blocks.h"
 #include "server/update/slots.h"
 #include "server/update/sparse_optimizer.h"
 #include "tests/benchmark/huge_buffer.h"
@@ -67,10 +67,9 @@ void ParallelCopyAdd(::benchmark::State& state, size_t bytes) {
   auto* sum = reinterpret_cast<float*>(tensors[0].bytes().data());
   const auto* from = reinterpret_cast<float*>(tensors[1].bytes().data());
   for (auto _ : state) {
-    server::ForEachBlock(bytes / sizeof(float),
-                         [&](size_t first, size_t count) {
-                           AddTo(from + first, count, sum + first);
-                         });
+    ForEachBlock(bytes / sizeof(float), [&](size_t first, size_t count) {
+      AddTo(from + first, count, sum + first);
+    });
     ::benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * kCopyAddTraffic *

@@ -8,8 +8,11 @@
 
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -46,6 +49,10 @@ bool NeedsABackup(absl::string_view point) {
 // The points at which one task is killed, start after start, until the job is
 // done. Memory is shared once, before the first step.
 struct Chain {
+  // The programs of the workers. kProgram: one with variables and values of its
+  // own; kClipped: two of these, whose mean gradients servers limit.
+  enum class Workers { kBuiltIn, kProgram, kClipped };
+
   std::string process;
   int index = 0;
   std::vector<std::string> points;
@@ -53,11 +60,13 @@ struct Chain {
   bool without_state = false;
   // No successor starts, because the other tasks end without it.
   bool without_successor = false;
+  Workers workers = Workers::kBuiltIn;
+  int nth = 1;  // the pass of the point at which the task is killed
 };
 
 // In the order in which a task passes the points: at its start, then at the
 // next checkpoint, then at the end.
-std::vector<Chain> Chains() {
+std::vector<Chain> BuiltInChains() {
   return {
       {"ps", 1, {"member.register.send",  "member.register.answered",
                  "ps.epoch.received",     "ps.epoch.answering",
@@ -96,8 +105,47 @@ std::vector<Chain> Chains() {
   };
 }
 
+// The same of jobs whose workers are users' programs.
+std::vector<Chain> ProgramChains() {
+  return {
+      {.process = "worker",
+       .points = {"worker.values.send", "worker.values.answered"},
+       .workers = Chain::Workers::kProgram},
+      {.process = "ps",
+       .points = {"ps.norm.half_done"},
+       .workers = Chain::Workers::kClipped},
+      {.process = "ps",
+       .index = 1,
+       .points = {"ps.norm.half_done", "ps.take.answering",
+                  "ps.push.answering"},
+       .workers = Chain::Workers::kClipped,
+       .nth = 3},
+      // A step has two takes of each server.
+      {.process = "chief",
+       .points = {"chief.take.send", "chief.take.answered"},
+       .workers = Chain::Workers::kClipped,
+       .nth = 7},
+      {.process = "worker",
+       .index = 1,
+       .points = {"worker.push.answered", "worker.token.send"},
+       .workers = Chain::Workers::kClipped,
+       .nth = 9},
+  };
+}
+
+std::vector<Chain> Chains() {
+  std::vector<Chain> chains = BuiltInChains();
+  for (Chain& chain : ProgramChains()) chains.push_back(std::move(chain));
+  return chains;
+}
+
 bool IsInAChain(absl::string_view point) {
   for (const Chain& chain : Chains()) {
+    // What a job with clipping shares with others is walked there, too.
+    if (chain.workers == Chain::Workers::kClipped &&
+        !absl::StrContains(point, ".norm.")) {
+      continue;
+    }
     for (const std::string& other : chain.points) {
       if (other == point) return true;
     }
@@ -132,6 +180,15 @@ TrainingJob::Options OptionsFor(bool with_backup) {
       "replicas_to_aggregate=2", "lease=1h",
       absl::StrCat("train_steps=", with_backup ? kStepsWithBackup : kSteps)};
   return options;
+}
+
+// The workers are programs with variables and first values of their own.
+void UseProgram(TrainingJob::Options& options) {
+  options.worker_program = {ProgramPath("session_worker"), {}};
+  options.set.insert(options.set.end(),
+                     {"model.kind=external", "model.hidden_units=",
+                      "learning_rate=0.01", "optimizer.kind=ADAM_TORCH",
+                      "max_part_bytes=64"});  // both servers have parts
 }
 
 class FaultPointsTest : public ::testing::TestWithParam<Walk> {
@@ -224,6 +281,7 @@ TEST_P(PeerFaultPointsTest, ProcessGetsThereAndEndsThere) {
   TrainingJob::Options options = OptionsFor(/*with_backup=*/!expires);
   options.set.insert(options.set.end(),
                      {"stall_timeout=500ms", "train_steps=1000000"});
+  if (absl::StrContains(point, ".values.")) UseProgram(options);
   auto job = TrainingJob::Make(options);
   const std::string process = absl::StartsWith(point, "ps.") ? "ps" : "chief";
   job->cluster().SetEnvironment(process, 0, "LOCKSTEP_FAULT",
@@ -254,22 +312,32 @@ class FaultChainTest : public ::testing::TestWithParam<Chain> {
  protected:
   static constexpr int64_t kChainSteps = 600;
 
-  static TrainingJob::Options ChainOptions() {
+  static TrainingJob::Options ChainOptions(Chain::Workers workers) {
     TrainingJob::Options options;
     options.pictures = 600;
     options.set = {"lease=2s", "checkpoint.every_steps=40",
                    absl::StrCat("train_steps=", kChainSteps)};
+    if (workers == Chain::Workers::kBuiltIn) return options;
+    UseProgram(options);
+    if (workers == Chain::Workers::kProgram) {
+      options.workers = 1;
+    } else {
+      options.set.insert(options.set.end(), {"clipping.kind=MEAN_GLOBAL_NORM",
+                                             "clipping.limit=50"});
+    }
     return options;
   }
-  static const std::string& Undisturbed() {
-    static const auto& job = *[] {
-      TrainingJob::Options plain = ChainOptions();
+  static const std::string& Undisturbed(Chain::Workers workers) {
+    static auto& jobs =
+        *new std::map<Chain::Workers, std::unique_ptr<TrainingJob>>();
+    std::unique_ptr<TrainingJob>& job = jobs[workers];
+    if (job == nullptr) {
+      TrainingJob::Options plain = ChainOptions(workers);
       plain.tls = false;
-      auto made = TrainingJob::Make(plain);
-      EXPECT_THAT(made->Run(), IsOk());
-      return made.release();
-    }();
-    return job.checkpoints();
+      job = TrainingJob::Make(plain);
+      EXPECT_THAT(job->Run(), IsOk());
+    }
+    return job->checkpoints();
   }
   // Kills ps 1, which loses its state, and the victim of the chain.
   static void LoseState(TrainingJob& job, const Chain& chain) {
@@ -300,7 +368,7 @@ class FaultChainTest : public ::testing::TestWithParam<Chain> {
 
 TEST_P(FaultChainTest, JobEndsWithTheSameBits) {
   const Chain& chain = GetParam();
-  auto job = TrainingJob::Make(ChainOptions());
+  auto job = TrainingJob::Make(ChainOptions(chain.workers));
   if (chain.without_state) {
     ASSERT_NO_FATAL_FAILURE(StartWithCheckpoint(*job));
   }
@@ -309,7 +377,7 @@ TEST_P(FaultChainTest, JobEndsWithTheSameBits) {
     std::cout << chain.process << " " << chain.index << " dies at " << point
               << std::endl;
     job->cluster().SetEnvironment(chain.process, chain.index, "LOCKSTEP_FAULT",
-                                  absl::StrCat(point, ":1:kill"));
+                                  absl::StrCat(point, ":", chain.nth, ":kill"));
     ASSERT_NO_FATAL_FAILURE(StartNext(*job, chain));
     ASSERT_THAT(job->cluster().Wait(chain.process, chain.index, kPatience),
                 IsOkAndHolds(cli::TaskExit{.signal = SIGKILL}))
@@ -328,14 +396,17 @@ TEST_P(FaultChainTest, JobEndsWithTheSameBits) {
                 IsOkAndHolds(cli::TaskExit{}))
         << name << " " << index;
   }
-  ExpectSameBits(Undisturbed(), job->checkpoints(), kChainSteps);
+  ExpectSameBits(Undisturbed(chain.workers), job->checkpoints(), kChainSteps);
   EXPECT_THAT(job->StateFiles(), IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Chains, FaultChainTest, ::testing::ValuesIn(Chains()),
     [](const auto& info) {
-      return absl::StrReplaceAll(info.param.points.front(), {{".", "_"}});
+      return absl::StrCat(
+          absl::StrReplaceAll(info.param.points.front(), {{".", "_"}}),
+          info.param.workers == Chain::Workers::kClipped ? "_clipped" : "",
+          info.param.nth > 1 ? absl::StrCat("_", info.param.nth) : "");
     });
 
 TEST(FaultPointTableTest, NoPointIsLeftUnvisited) {

@@ -47,14 +47,28 @@ void StoreChunk(const TensorPayload& payload, const Chunk& chunk,
   FinishStreaming();
 }
 
+void AddAbsent(const Chunk& chunk, absl::Span<const uint8_t> absent,
+               v1::PushHeader& header) {
+  for (size_t i = 0; i < chunk.ranges.size(); ++i) {
+    if (absent[chunk.ranges[i].variable] == 0) continue;
+    header.add_absent(chunk.first_part + static_cast<int>(i));
+  }
+}
+
 std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
+                                        absl::Span<const uint8_t> absent,
                                         const ParameterMemory& memory,
                                         GradientType type) {
   std::vector<grpc::Slice> payload;
   if (type == GradientType::kBFloat16) {
-    FilledSlice packed(chunk.size / sizeof(float) * kBFloat16Size);
+    size_t size = 0;
+    for (const MemoryRange& range : chunk.ranges) {
+      if (absent[range.variable] == 0) size += range.size;
+    }
+    FilledSlice packed(size / sizeof(float) * kBFloat16Size);
     std::byte* to = packed.memory;
     for (const MemoryRange& range : chunk.ranges) {
+      if (absent[range.variable] != 0) continue;
       const size_t elements = range.size / sizeof(float);
       RoundToBFloat16(
           elements, memory.gradient(range.variable).data() + range.offset, to);
@@ -64,6 +78,7 @@ std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
     return payload;
   }
   for (const MemoryRange& range : chunk.ranges) {
+    if (absent[range.variable] != 0) continue;
     payload.push_back(UnownedSlice(
         memory.gradient(range.variable).data() + range.offset, range.size));
   }

@@ -1,9 +1,11 @@
 #ifndef LOCKSTEP_WORKER_CLIENT_CHUNK_MESSAGES_H_
 #define LOCKSTEP_WORKER_CLIENT_CHUNK_MESSAGES_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "common/numeric/dtype.h"
 #include "common/plan/plan.h"
 #include "common/wire/tensor_message.h"
@@ -21,10 +23,16 @@ namespace lockstep::worker {
 void StoreChunk(const TensorPayload& payload, const Chunk& chunk,
                 const ParameterMemory& memory);
 
-// The gradients of a chunk that is no part of a table: slices of memory, which
-// must not change while they are sent; as kBFloat16, which is for float32
-// variables, one rounded copy.
+// Names the parts of a chunk whose variables have no gradient: `absent` is not
+// 0 for them.
+void AddAbsent(const Chunk& chunk, absl::Span<const uint8_t> absent,
+               v1::PushHeader& header);
+
+// The gradients of a chunk that is no part of a table, but for those that are
+// absent: slices of memory, which must not change while they are sent; as
+// kBFloat16, which is for float32 variables, one rounded copy.
 std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
+                                        absl::Span<const uint8_t> absent,
                                         const ParameterMemory& memory,
                                         GradientType type);
 

@@ -61,6 +61,10 @@ void ParameterClient::GradientReady(size_t variable) {
   parts_->pushes.GradientReady(variable);
 }
 
+void ParameterClient::GradientAbsent(size_t variable) {
+  parts_->pushes.GradientAbsent(variable);
+}
+
 absl::StatusOr<Announcement> ParameterClient::Announce(const PassId& pass) {
   return parts_->sync.Announce(pass);
 }

@@ -53,6 +53,7 @@ class ParameterClient final : public StepClient {
   void BeginPass(const PassId& pass, PassKind kind, bool watch) override;
   bool StepIsOver() const override;
   void GradientReady(size_t variable) override;
+  void GradientAbsent(size_t variable) override;
   absl::StatusOr<Announcement> Announce(const PassId& pass) override;
   void BeginPush(const PassId& pass, int64_t attempt) override;
   absl::StatusOr<PushCounts> Push(const PassId& pass, int64_t attempt) override;

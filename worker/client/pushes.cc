@@ -1,5 +1,6 @@
 #include "worker/client/pushes.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -65,6 +66,7 @@ Pushes::Pushes(ServerLinks& links, HeldChunks& chunks, MappedServers& mapped,
       sync_(sync),
       memory_(memory),
       type_(type),
+      absent_(chunks.num_variables()),
       ready_(chunks.chunks()) {
   OnNewChunks();
 }
@@ -125,18 +127,22 @@ void Pushes::Start(int server, size_t index, Active& push,
   header.set_server(server);
   header.mutable_parts()->set_first_part(chunk.first_part);
   header.mutable_parts()->set_num_parts(chunk.num_parts);
+  AddAbsent(chunk, absent_, header);
   std::vector<grpc::Slice> payload;
   if (chunk.table.has_value()) {
-    const RoutedRows& rows = chunks_.rows(server, index);
     header.set_return_values(false);
-    AddRows(rows, *header.add_rows());
-    payload.push_back(RowGradients(*chunk.table, rows, memory_, type_));
+    v1::RowIds& ids = *header.add_rows();
+    if (header.absent().empty()) {
+      const RoutedRows& rows = chunks_.rows(server, index);
+      AddRows(rows, ids);
+      payload.push_back(RowGradients(*chunk.table, rows, memory_, type_));
+    }
   } else if (mapped_.Maps(server)) {
     RoundInPlace(server, index, header.pass());
     header.set_shared(true);
     header.set_gradient_type(v1::VARIABLE);
   } else {
-    payload = ChunkGradients(chunk, memory_, type_);
+    payload = ChunkGradients(chunk, absent_, memory_, type_);
   }
   PassFaultPoint(FaultPoint::kWorkerPushSend);
   links_.channel(server).Call(
@@ -152,11 +158,14 @@ void Pushes::Start(int server, size_t index, Active& push,
 
 void Pushes::BeginPass(StepClient::PassKind kind) {
   Drop();
+  std::fill(absent_.begin(), absent_.end(), uint8_t{0});
   // Where every worker counts, the next pass begins early: see TrainingLoop.
   ready_.Reset(kind == StepClient::PassKind::kEverybodyCounts
                    ? ReadyChunks::Order::kThirdsLast
                    : ReadyChunks::Order::kAsReady);
 }
+
+void Pushes::GradientAbsent(size_t variable) { absent_[variable] = 1; }
 
 void Pushes::GradientReady(size_t variable) {
   for (const ReadyChunks::Id& id : ready_.MarkReady(variable)) {

@@ -42,6 +42,7 @@ class Pushes {
   // that was given up has left it behind.
   void BeginPass(StepClient::PassKind kind);
   void GradientReady(size_t variable);
+  void GradientAbsent(size_t variable);
   void BeginPush(const PassId& pass, int64_t attempt);
   void SendRest(const PassId& pass, int64_t attempt);
   absl::StatusOr<PushCounts> Push(const PassId& pass, int64_t attempt);
@@ -76,6 +77,9 @@ class Pushes {
   const GradientType type_;
   // By chunk: the pass whose gradients have been rounded in place.
   std::vector<std::vector<int64_t>> rounded_;
+  // By variable: the pass has no gradient. Bytes, since threads of the poller
+  // read those of variables that are ready while others are written.
+  std::vector<uint8_t> absent_;
   ReadyChunks ready_;
   std::unique_ptr<Active> active_;
 };

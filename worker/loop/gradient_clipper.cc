@@ -15,6 +15,7 @@ void GradientClipper::Ready(size_t variable, Send send) {
     case ClippingConfig::Kind::kValue:
       ClipByValue(dtype_, config_.limit, gradients_()[variable]);
       break;
+    case ClippingConfig::Kind::kMeanGlobalNorm:  // the servers' work
     case ClippingConfig::Kind::kNone:
       break;
   }

@@ -51,6 +51,12 @@ class GradientPass {
   // is final and the pass reads its value no more. From then on the gradient
   // may be sent and the value be overwritten while the pass goes on.
   virtual void GradientReady(size_t /*variable*/) {}
+
+  // In place of GradientReady(): the pass has no gradient of the variable, and
+  // has filled its memory with zeros. In strict mode a variable of which no
+  // member of the step has a gradient stays as it is; wherever else, it has a
+  // gradient of zeros.
+  virtual void GradientAbsent(size_t variable) { GradientReady(variable); }
 };
 
 }  // namespace lockstep::worker

@@ -76,6 +76,11 @@ class StepClient {
   // ready.
   virtual void GradientReady(size_t /*variable*/) {}
 
+  // Strict mode: the pass has no gradient of the variable, whose memory holds
+  // zeros: GradientReady() and Push() tell the servers so, until the next pass
+  // begins. Must come before GradientReady() for the variable.
+  virtual void GradientAbsent(size_t /*variable*/) {}
+
   // Strict mode: sends the gradients that are ready, and from now on those that
   // become ready. Never waits. Push() for the same pass and attempt must
   // follow.

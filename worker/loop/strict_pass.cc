@@ -25,6 +25,12 @@ void StrictPass::GradientReady(size_t variable) {
   clipper_->Ready(variable, [this](size_t clipped) { Send(clipped); });
 }
 
+// There is nothing to clip: zeros add nothing to a norm.
+void StrictPass::GradientAbsent(size_t variable) {
+  client_.GradientAbsent(variable);
+  Send(variable);
+}
+
 void StrictPass::Send(size_t variable) {
   Decide();
   client_.GradientReady(variable);

@@ -38,6 +38,7 @@ class StrictPass final : public GradientPass {
   absl::Status CheckWanted() override;
   absl::Status PullRows() override;
   void GradientReady(size_t variable) override;
+  void GradientAbsent(size_t variable) override;
 
   // Must be called when the pass has been computed: makes the gradients that
   // the clipper kept back ready, and announces a pass without gradients.

@@ -115,6 +115,14 @@ absl::Status Handover::Ready(size_t variable) {
   });
 }
 
+absl::Status Handover::Absent(size_t variable) {
+  return Inside([variable](GradientPass& pass) {
+    LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
+    pass.GradientAbsent(variable);
+    return absl::OkStatus();
+  });
+}
+
 absl::Status Handover::PullRows() {
   {
     MutexLock lock(mutex_);

@@ -78,6 +78,8 @@ class Handover {
   absl::Status Chosen() ABSL_LOCKS_EXCLUDED(mutex_);
   // The gradient of a variable is final: see GradientPass::GradientReady().
   absl::Status Ready(size_t variable) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same of a variable without one: see GradientPass::GradientAbsent().
+  absl::Status Absent(size_t variable) ABSL_LOCKS_EXCLUDED(mutex_);
   // Pulls rows of tables that were chosen since the pass began: see
   // GradientPass::PullRows().
   absl::Status PullRows() ABSL_LOCKS_EXCLUDED(mutex_);

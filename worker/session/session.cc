@@ -98,7 +98,8 @@ struct Session::Parts {
   int64_t membership = 0;
   bool choosing = false;  // rows, before the pull
   std::vector<bool> ready;
-  size_t unsent = 0;  // variables from this one on are under way
+  std::vector<bool> absent;  // of those that are ready
+  size_t unsent = 0;         // variables from this one on are under way
 };
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Join(
@@ -193,6 +194,7 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   parts.choosing = stage == Handover::Stage::kRows;
   if (parts.choosing) return Turn::kRows;
   parts.ready.assign(parts.workload.variables().size(), false);
+  parts.absent.assign(parts.ready.size(), false);
   parts.unsent = parts.ready.size();
   parts.open = true;
   return Turn::kStep;
@@ -264,6 +266,14 @@ absl::Status Session::PullRows() {
 }
 
 absl::Status Session::Ready(size_t variable) {
+  return HandIn(variable, /*absent=*/false);
+}
+
+absl::Status Session::Absent(size_t variable) {
+  return HandIn(variable, /*absent=*/true);
+}
+
+absl::Status Session::HandIn(size_t variable, bool absent) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   Parts& parts = *parts_;
   if (variable >= parts.ready.size()) {
@@ -276,11 +286,19 @@ absl::Status Session::Ready(size_t variable) {
         "the gradient of \"", parts.workload.variables()[variable].name,
         "\" was handed in before in this step"));
   }
+  if (absent) {
+    const absl::Span<std::byte> none = parts.memory->gradient(variable);
+    std::fill(none.begin(), none.end(), std::byte{0});
+  }
+  parts.absent[variable] = absent;
   LOCKSTEP_RETURN_IF_ERROR(parts.workload.handover().CheckWanted());
   parts.ready[variable] = true;
   while (parts.unsent > 0 && parts.ready[parts.unsent - 1]) {
     --parts.unsent;
-    LOCKSTEP_RETURN_IF_ERROR(parts.workload.handover().Ready(parts.unsent));
+    Handover& handover = parts.workload.handover();
+    LOCKSTEP_RETURN_IF_ERROR(parts.absent[parts.unsent]
+                                 ? handover.Absent(parts.unsent)
+                                 : handover.Ready(parts.unsent));
   }
   return absl::OkStatus();
 }
@@ -294,10 +312,7 @@ absl::Status Session::Finish(double loss, int64_t examples) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   Parts& parts = *parts_;
   for (size_t v = parts.ready.size(); v > 0; --v) {
-    if (parts.ready[v - 1]) continue;
-    const absl::Span<std::byte> rest = parts.memory->gradient(v - 1);
-    std::fill(rest.begin(), rest.end(), std::byte{0});
-    LOCKSTEP_RETURN_IF_ERROR(Ready(v - 1));
+    if (!parts.ready[v - 1]) LOCKSTEP_RETURN_IF_ERROR(Absent(v - 1));
   }
   LOCKSTEP_RETURN_IF_ERROR(
       parts.workload.handover().Done({.loss = loss, .examples = examples}));

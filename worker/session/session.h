@@ -156,11 +156,19 @@ class Session {
   //
   //   kFailedPrecondition  also: it was handed in before, in this step
   absl::Status Ready(size_t variable);
+  // In place of Ready(): this pass has no gradient of the variable. Fills
+  // gradient(variable) with zeros. In strict mode it counts as zeros in the
+  // mean, nothing of it is sent, and a variable of which no pass of the step
+  // has a gradient keeps its value and its slots. In compatible mode it is a
+  // gradient of zeros.
+  //
+  //   kFailedPrecondition  also: as Ready()
+  absl::Status Absent(size_t variable);
   // Should be called now and then in a long computation: a backup's pass may be
   // in vain.
   absl::Status CheckWanted();
-  // Hands the pass in. Gradients that were not ready count as zeros. `loss` is
-  // the mean over `examples`.
+  // Hands the pass in. Variables without Ready() are absent. `loss` is the mean
+  // over `examples`.
   absl::Status Finish(double loss, int64_t examples);
 
   // Returns this worker's examples of a batch, indices below `num_examples`:
@@ -189,6 +197,7 @@ class Session {
   absl::Status CheckProcess() const;
   // Errors of ChooseRows(), but for rows that there are not.
   absl::Status CheckRows(size_t variable) const;
+  absl::Status HandIn(size_t variable, bool absent);
 
   std::unique_ptr<Parts> parts_;
 };

@@ -54,7 +54,8 @@ absl::StatusOr<DType> ClippedType(const ClippingConfig& clipping,
     if (variable.buffer) continue;
     if (first == nullptr) first = &variable;
     if (variable.dtype == first->dtype ||
-        clipping.kind == ClippingConfig::Kind::kNone) {
+        clipping.kind == ClippingConfig::Kind::kNone ||
+        clipping.limits_mean()) {  // which servers do
       continue;
     }
     return absl::InvalidArgumentError(absl::StrCat(

@@ -38,6 +38,8 @@ constexpr Named<Schedule, ProtoSchedule::Kind> kSchedules[] = {
     {Schedule::kExponentialDecay, ProtoSchedule::EXPONENTIAL_DECAY},
     {Schedule::kPiecewiseConstant, ProtoSchedule::PIECEWISE_CONSTANT},
     {Schedule::kCosineDecay, ProtoSchedule::COSINE_DECAY},
+    {Schedule::kLinear, ProtoSchedule::LINEAR_DECAY},
+    {Schedule::kCosine, ProtoSchedule::COSINE},
 };
 
 using Clipping = ClippingConfig::Kind;
@@ -46,6 +48,7 @@ constexpr Named<Clipping, v1::ClippingConfig::Kind> kClippings[] = {
     {Clipping::kGlobalNorm, v1::ClippingConfig::GLOBAL_NORM},
     {Clipping::kNorm, v1::ClippingConfig::NORM},
     {Clipping::kValue, v1::ClippingConfig::VALUE},
+    {Clipping::kMeanGlobalNorm, v1::ClippingConfig::MEAN_GLOBAL_NORM},
 };
 
 using Strategy = PlacementConfig::Strategy;
@@ -163,6 +166,7 @@ v1::LearningRateSchedule ToProto(const LearningRateConfig& rate) {
   proto.mutable_values()->Add(rate.values.begin(), rate.values.end());
   proto.set_alpha(rate.alpha);
   proto.set_warmup_steps(rate.warmup_steps);
+  proto.set_minimum(rate.minimum);
   return proto;
 }
 
@@ -182,6 +186,7 @@ absl::Status ReadSchedule(const v1::LearningRateSchedule& proto,
   rate.values.assign(proto.values().begin(), proto.values().end());
   rate.alpha = proto.alpha();
   rate.warmup_steps = proto.warmup_steps();
+  rate.minimum = proto.minimum();
   return absl::OkStatus();
 }
 

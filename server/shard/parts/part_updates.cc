@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "server/shard/parts/row_gradients.h"
+#include "server/update/mean_norm.h"
 #include "server/update/moving_average.h"
 #include "server/update/projection.h"
 #include "server/update/update_kernels.h"
@@ -47,6 +48,23 @@ bool AllFinite(AllFiniteKernel kernel, size_t element, GradientReader reader,
   return true;
 }
 
+// Those that are not absent.
+std::vector<PartGradient> Present(absl::Span<const PartGradient> gradients) {
+  std::vector<PartGradient> present;
+  for (const PartGradient& gradient : gradients) {
+    if (!gradient.absent) present.push_back(gradient);
+  }
+  return present;
+}
+
+std::vector<GradientSlices> SlicesOf(absl::Span<const PartGradient> gradients) {
+  std::vector<GradientSlices> slices;
+  for (const PartGradient& gradient : gradients) {
+    slices.push_back({gradient.slices, gradient.type});
+  }
+  return slices;
+}
+
 }  // namespace
 
 PartUpdates::PartUpdates(LockedParts& parts, PartValues& values)
@@ -55,7 +73,8 @@ PartUpdates::PartUpdates(LockedParts& parts, PartValues& values)
       optimizers_(MakeAll<Optimizer>(parts.optimizers)),
       sparse_optimizers_(MakeAll<SparseOptimizer>(parts.optimizers)),
       rates_(LearningRatesOf(parts.job)),
-      averaged_step_(parts.parts.size(), StepRecord::kNone) {}
+      averaged_step_(parts.parts.size(), StepRecord::kNone),
+      means_(parts.parts.size()) {}
 
 absl::StatusOr<size_t> PartUpdates::GradientSize(int part,
                                                  GradientType type) const {
@@ -106,42 +125,115 @@ absl::Status PartUpdates::MoveAverages() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> PartUpdates::Update(
-    int part, int64_t step, absl::Span<const PartGradient> gradients) {
-  if (parts_.parts[part].is_table()) {
-    const SparseGradient mean = MeanOfRows(parts_.parts[part], gradients);
-    LOCKSTEP_RETURN_IF_ERROR(UpdateTable(part, step, mean));
-    return true;  // rows were looked at before they were added up
-  }
-  std::vector<GradientSlices> slices;
-  for (const PartGradient& gradient : gradients) {
-    slices.push_back({gradient.slices, gradient.type});
-  }
-  const PartSpec& spec = parts_.parts[part];
-  const VariableSettings& settings = parts_.settings[spec.variable];
+absl::Status PartUpdates::KeepPart(int part) {
   MutexLock part_lock(parts_.part_mutexes[part]);
   LOCKSTEP_RETURN_IF_ERROR(MoveAverage(part));
-  ApplyInput input;
+  MutexLock lock(parts_.record_mutex);
+  if (!parts_.parts[part].is_table()) values_.BeginWrite(part);
+  parts_.store->CarryOver(part);
+  return absl::OkStatus();
+}
+
+absl::Status PartUpdates::UpdateDense(int part, int64_t step,
+                                      ApplyInput input) {
+  const PartSpec& spec = parts_.parts[part];
+  const VariableSettings& settings = parts_.settings[spec.variable];
+  LOCKSTEP_RETURN_IF_ERROR(MoveAverage(part));
   {
     MutexLock lock(parts_.record_mutex);
     // Before the first byte is written: processes that copy the old value out
     // of this buffer see that they were too slow.
     values_.BeginWrite(part);
-    input = parts_.store->Update(part);
+    const ApplyInput stored = parts_.store->Update(part);
+    input.dtype = stored.dtype;
+    input.powers = stored.powers;
+    input.updates = stored.updates;
+    input.decays = stored.decays;
+    input.old_value = stored.old_value;
+    input.new_value = stored.new_value;
+    input.old_slots = stored.old_slots;
+    input.new_slots = stored.new_slots;
     input.learning_rate = parts_.variables[spec.variable].buffer
                               ? 1
                               : LearningRate(rates_[settings.optimizer], step) *
                                     parts_.store->record().learning_rate_scale;
   }
-  input.gradients = slices;
-  input.divisor = static_cast<int64_t>(slices.size());
-  bool finite = true;
-  if (parts_.job.refuse_non_finite) input.mean_is_finite = &finite;
   LOCKSTEP_RETURN_IF_ERROR(optimizers_[settings.optimizer].Apply(input));
   CountUpdate(part);
   Project(settings.constraint, spec.dtype,
           RowElements(parts_.variables[spec.variable]), input.new_value);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> PartUpdates::Update(
+    int part, int64_t step, absl::Span<const PartGradient> gradients) {
+  const std::vector<PartGradient> present = Present(gradients);
+  if (present.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(KeepPart(part));
+    return true;
+  }
+  if (parts_.parts[part].is_table()) {
+    const SparseGradient mean = MeanOfRows(parts_.parts[part], present);
+    LOCKSTEP_RETURN_IF_ERROR(UpdateTable(part, step, mean));
+    return true;  // rows were looked at before they were added up
+  }
+  const std::vector<GradientSlices> slices = SlicesOf(present);
+  ApplyInput input;
+  input.gradients = slices;
+  input.divisor = static_cast<int64_t>(gradients.size());
+  bool finite = true;
+  if (parts_.job.refuse_non_finite) input.mean_is_finite = &finite;
+  MutexLock part_lock(parts_.part_mutexes[part]);
+  LOCKSTEP_RETURN_IF_ERROR(UpdateDense(part, step, input));
   return finite;
+}
+
+absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
+    int part, absl::Span<const PartGradient> gradients) {
+  const PartSpec& spec = parts_.parts[part];
+  const std::vector<PartGradient> present = Present(gradients);
+  MutexLock part_lock(parts_.part_mutexes[part]);
+  Mean& mean = means_[part];
+  mean.absent = present.empty();
+  if (mean.absent) return Measured();
+  if (spec.is_table()) {
+    mean.rows = MeanOfRows(spec, present);
+    return Measured{true, SumOfSquares(spec.dtype, mean.rows.values)};
+  }
+  mean.dense.resize(MeanSize(spec.dtype, spec.count));
+  const MeanOutcome stored = StoreMean(spec.dtype, SlicesOf(present),
+                                       static_cast<int64_t>(gradients.size()),
+                                       absl::MakeSpan(mean.dense));
+  // Buffers are no part of the norm.
+  return Measured{stored.finite || !parts_.job.refuse_non_finite,
+                  parts_.variables[spec.variable].buffer ? 0 : stored.squares};
+}
+
+absl::Status PartUpdates::ApplyMean(int part, int64_t step, double norm) {
+  const PartSpec& spec = parts_.parts[part];
+  const double scale = parts_.variables[spec.variable].buffer
+                           ? 1
+                           : ClippingScale(parts_.job.clipping.limit, norm);
+  SparseGradient rows;
+  bool absent = false;
+  {
+    MutexLock part_lock(parts_.part_mutexes[part]);
+    const Mean& mean = means_[part];
+    absent = mean.absent;
+    if (!absent && !spec.is_table()) {
+      const ByteSlice bytes = {mean.dense.data(), mean.dense.size()};
+      const GradientSlices all = {absl::MakeConstSpan(&bytes, 1)};
+      ApplyInput input;
+      input.gradients = absl::MakeConstSpan(&all, 1);
+      input.scale = scale;
+      input.is_mean = true;
+      return UpdateDense(part, step, input);
+    }
+    rows = mean.rows;
+  }
+  if (absent) return KeepPart(part);
+  ScaleElements(spec.dtype, scale, absl::MakeSpan(rows.values));
+  return UpdateTable(part, step, rows);
 }
 
 SparseApplyInput PartUpdates::TableInput(int part, int64_t step, int64_t rows) {

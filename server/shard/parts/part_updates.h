@@ -35,6 +35,11 @@ class PartUpdates final : public PartUpdater {
   absl::StatusOr<bool> Update(
       int part, int64_t step,
       absl::Span<const PartGradient> gradients) override;
+  absl::StatusOr<Measured> MeasureMean(
+      int part, absl::Span<const PartGradient> gradients) override
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  absl::Status ApplyMean(int part, int64_t step, double norm) override
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   absl::Status AdmitRows(int part, PartGradient& gradient) const override;
   absl::Status UpdateSparse(int part, int64_t step,
                             const SparseGradient& mean) override
@@ -54,7 +59,20 @@ class PartUpdates final : public PartUpdater {
   absl::Status MoveAverages() ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
  private:
+  // The mean gradient of a part, until the norm of all of them is known.
+  struct Mean {
+    bool absent = true;            // no gradient at all
+    std::vector<std::byte> dense;  // as StoreMean() writes it
+    SparseGradient rows;           // of a table
+  };
+
   absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  // The update of a part without a gradient: nothing but its average moves.
+  absl::Status KeepPart(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  // The update of a part that is no table. `input` has gradients, divisor and
+  // scale.
+  absl::Status UpdateDense(int part, int64_t step, ApplyInput input)
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   // Updates a table from the mean of gradients of rows; see RowLog.
   absl::Status UpdateTable(int part, int64_t step, const SparseGradient& mean)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
@@ -72,6 +90,8 @@ class PartUpdates final : public PartUpdater {
   // By part, in compatible mode: the step of its average. Guarded by the part's
   // mutex.
   std::vector<int64_t> averaged_step_;
+  // By part, where clipping limits the mean. Guarded by the part's mutex.
+  std::vector<Mean> means_;
 };
 
 }  // namespace lockstep::server

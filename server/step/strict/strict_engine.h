@@ -12,6 +12,9 @@
 
 #include "common/base/mutex.h"
 #include "server/step/engine.h"
+#include "server/step/strict/mean_squares.h"
+#include "server/step/strict/part_work.h"
+#include "server/step/strict/pending_pushes.h"
 
 namespace lockstep::server {
 
@@ -58,6 +61,11 @@ class StrictEngine final : public Engine {
     // Null on other servers, which learn of a commit from a worker that asks
     // for the values of that step.
     const Gate* gate = nullptr;
+    // Limit the norm of the mean gradients over all servers: parts are updated
+    // when that is known, and pushes answered before.
+    bool limit_mean = false;
+    // This server has all parts of the job, and so knows that norm itself.
+    bool has_all_parts = false;
   };
 
   StrictEngine(const Options& options, PartUpdater& updater);
@@ -66,6 +74,8 @@ class StrictEngine final : public Engine {
   absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  ShardAnswers ApplyNorm(int64_t step, const MeanNorm& norm) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void CancelTake(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<ShardAnswers::Prepared> WaitsForCommit() const override
@@ -86,38 +96,11 @@ class StrictEngine final : public Engine {
   std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // A push that has undecided parts.
-  struct Pending {
-    uint64_t ticket;
-    int first_part = 0;
-    bool return_values = false;
-    std::vector<PushOutcome> outcomes;
-    int undecided = 0;
-    absl::Status status;  // of an update that failed
-  };
-  // The source of a gradient; the order is that of summation.
-  using Contributor = std::pair<int, int>;  // worker, slot
-  struct Contribution {
-    uint64_t incarnation;
-    int64_t pass;
-    PartGradient gradient;
-    std::vector<std::pair<std::shared_ptr<Pending>, int>> waiters;
-  };
   struct Part {
     std::map<Contributor, Contribution> collected;
     bool updating = false;  // a thread is in PartUpdater::Update
     bool updated = false;
   };
-  // A part with all its gradients, for the thread that updates it.
-  struct Work {
-    int part;
-    int64_t step;
-    int64_t attempt;
-    std::vector<Contributor> contributors;
-    std::vector<PartGradient> gradients;          // one of each
-    std::map<Contributor, absl::Status> refused;  // not finite
-  };
-
   // The outcome of a push for another step or attempt than the one at hand;
   // nothing for a push that is to be collected.
   absl::StatusOr<std::optional<PushOutcome>> Judge(const Push& push)
@@ -125,39 +108,34 @@ class StrictEngine final : public Engine {
   // Whether a gradient of this worker counts in the attempt at hand, as far as
   // this server knows.
   bool IsChosen(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Collect(const std::shared_ptr<Pending>& pending, Push& push,
-               std::vector<Work>& work, ShardAnswers& answers)
+  void Collect(const std::shared_ptr<PendingPush>& pending, Push& push,
+               std::vector<PartWork>& work, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Files a push for the outcome of its part `i`.
-  void AddWaiter(Contribution& contribution,
-                 const std::shared_ptr<Pending>& pending, int i,
-                 ShardAnswers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MakeWork(int part, std::vector<Work>& work)
+  void MakeWork(int part, std::vector<PartWork>& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True if the work is to be done now. Work of an older attempt is dropped;
-  // work on memory that has readers moves to blocked_.
-  bool MayRun(Work& item, std::vector<Work>& work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The updates of all parts, now that the norm of their gradients is known.
+  std::vector<PartWork> MakeUpdates(double norm)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // As Run(), on as many processors as are worth it.
+  ShardAnswers RunAll(std::vector<PartWork> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // True if the work is to be done now. PartWork of an older attempt is
+  // dropped; work on memory that has readers moves to blocked_.
+  bool MayRun(PartWork& item, std::vector<PartWork>& work)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Updates parts until no work is left; returns what became ready.
-  ShardAnswers Run(std::vector<Work> work) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Fills `refused`.
-  void FindNonFinite(Work& item) const;
-  void FinishPart(const Work& done, const absl::Status& status,
-                  std::vector<Work>& work, ShardAnswers& answers)
+  ShardAnswers Run(std::vector<PartWork> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  void FinishPart(const PartWork& done, const absl::Status& status,
+                  std::vector<PartWork>& work, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the refused gradients: the part waits for others of these workers.
-  void Refuse(const Work& done, ShardAnswers& answers)
+  void Refuse(const PartWork& done, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the attempt at hand. Only a newer attempt can follow.
   void Fail(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DecideAll(Part& part, PushOutcome outcome, const absl::Status& status,
                  ShardAnswers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Decide(Contribution& contribution, PushOutcome outcome,
-              const absl::Status& status, ShardAnswers& answers)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Supersede(int64_t attempt, ShardAnswers& answers)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerPush(Pending& pending, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerTake(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -165,6 +143,12 @@ class StrictEngine final : public Engine {
   // would change this.
   bool has_shares() const {
     return options_.total_num_replicas < options_.replicas_to_aggregate;
+  }
+  bool limits_mean() const { return options_.limit_mean; }
+  // Whether the part lacks no gradient.
+  bool HasAll(size_t part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return parts_[part].updated || parts_[part].updating ||
+           squares_.has(static_cast<int>(part));
   }
   bool prepared() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return failure_.ok() && updated_parts_ == static_cast<int>(parts_.size());
@@ -186,9 +170,11 @@ class StrictEngine final : public Engine {
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);
   int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  MeanSquares squares_ ABSL_GUARDED_BY(mutex_);  // where the norm is limited
+  const PendingPushes pushes_;
   std::set<int> contributors_ ABSL_GUARDED_BY(mutex_);  // to updated parts
   // By part: work that waits for readers of the memory it writes to.
-  std::map<int, Work> blocked_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, PartWork> blocked_ ABSL_GUARDED_BY(mutex_);
   // The failure of an update in the attempt at hand; later calls return it.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);

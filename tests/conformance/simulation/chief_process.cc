@@ -198,7 +198,8 @@ void ChiefProcess::Do(const chief::Take& take) {
       take.server,
       [take](ServerProcess& ps, const server::ChiefCommands::Chief& chief,
              const World::Reply<chief::TakeResult>& reply) {
-        ps.Take(chief, take.step, take.commit_until, take.attempt, reply);
+        ps.Take(chief, {take.step, take.commit_until, take.attempt, take.norm},
+                reply);
       },
       [take](const absl::StatusOr<chief::TakeResult>& answer) {
         return chief::TakeAnswered{take.round, take.server, take.step,

@@ -3,7 +3,13 @@
 namespace lockstep::simulation {
 
 Job::Job(const Options& of, World& in)
-    : options(of), world(in), promises(of.parts), servers(of.parts.size()) {
+    : options(of),
+      world(in),
+      promises(of.parts, of.limits_mean, of.sparse),
+      servers(of.parts.size()) {
+  if (options.limits_mean) {
+    config.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, Promises::kLimit};
+  }
   config.replicas_to_aggregate = options.replicas_to_aggregate;
   config.total_num_replicas = options.total_num_replicas;
   config.train_steps = options.steps;

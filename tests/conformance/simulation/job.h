@@ -45,6 +45,9 @@ enum class PlantedBug {
   kWaitsForEver,             // P6: max_wait does not count
   kFullTableIsNotTold,       // P6: the worker that finds out is only gone
   kEndOfInputIsForgotten,    // P6: by a chief that is started again
+  kNormIsNotAwaited,         // P11: a server takes that of an attempt before
+  kNormOfOneServer,          // P11: the chief does not add up
+  kAbsentIsZero,             // P11: a worker sends zeros in place of nothing
 };
 
 // How a schedule may end besides with the last step.
@@ -71,6 +74,10 @@ struct Options {
   // A member of a step whose gradient has not come for so long is replaced, if
   // there are backups.
   absl::Duration stall_timeout = JobConfig().lease;
+  // Servers limit the norm of the mean gradients of all of them.
+  bool limits_mean = false;
+  // Passes have no gradient of some parts.
+  bool sparse = false;
 };
 
 class ChiefProcess;

@@ -52,6 +52,16 @@ const Options kBackup{2, 3, {2, 1}};
 const Options kSteered{2, 3, {2, 1}, 4, 2, /*elastic=*/false, /*steered=*/600};
 const Options kElastic{2, 2, {2, 1}, 4, 2, /*elastic=*/true, /*steered=*/600};
 
+Options LimitsMean(Options options) {
+  options.limits_mean = true;
+  return options;
+}
+
+Options Sparse(Options options) {
+  options.sparse = true;
+  return options;
+}
+
 Options EndsWith(Ending ending, Options options = kAll) {
   options.ending = ending;
   return options;
@@ -94,6 +104,11 @@ INSTANTIATE_TEST_SUITE_P(
                 EndsWith(Ending::kNoWorkers)},
         Planted{"EndOfInputIsForgotten", PlantedBug::kEndOfInputIsForgotten,
                 "P6", EndsWith(Ending::kInput, kBackup)},
+        Planted{"NormIsNotAwaited", PlantedBug::kNormIsNotAwaited, "P",
+                LimitsMean(kBackup)},
+        Planted{"NormOfOneServer", PlantedBug::kNormOfOneServer, "P",
+                LimitsMean(kAll)},
+        Planted{"AbsentIsZero", PlantedBug::kAbsentIsZero, "P", Sparse(kAll)},
         Planted{"FullTableIsNotTold", PlantedBug::kFullTableIsNotTold, "P",
                 EndsWith(Ending::kFullTable)}),
     [](const auto& info) { return info.param.name; });

@@ -1,6 +1,7 @@
 #include "tests/conformance/simulation/promises.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -21,8 +22,11 @@ float ReadFloat(server::Shard& shard, int part, int tensor) {
 
 }  // namespace
 
-Promises::Promises(std::vector<int> parts_of_server)
+Promises::Promises(std::vector<int> parts_of_server, bool limits_mean,
+                   bool sparse)
     : parts_of_server_(std::move(parts_of_server)),
+      limits_mean_(limits_mean),
+      sparse_(sparse),
       servers_(parts_of_server_.size()) {
   for (int parts : parts_of_server_) {
     first_part_.push_back(num_parts_);
@@ -40,19 +44,55 @@ float Promises::Gradient(int64_t step, int worker, int slot, int part,
   return static_cast<float>((mixed >> 8) % 8) + value;
 }
 
-std::vector<PartState> Promises::After(int64_t step,
-                                       const std::vector<int>& members) const {
-  std::vector<PartState> states = model_.at(step);
+bool Promises::IsAbsent(int64_t step, int worker, int slot, int part) const {
+  if (!sparse_) return false;
+  const uint64_t mixed = static_cast<uint64_t>(
+      (((step * 37 + worker) * 37 + slot) * 37 + part) * 2654435761);
+  return (mixed >> 9) % 5 < 3;
+}
+
+std::vector<std::optional<float>> Promises::MeanOf(
+    int64_t step, const std::vector<int>& members) const {
+  std::vector<std::optional<float>> mean(num_parts_);
   for (int part = 0; part < num_parts_; ++part) {
-    PartState& state = states[part];
-    float sum = 0;
     int slot = 0;
     for (size_t i = 0; i < members.size(); ++i) {
       slot = i > 0 && members[i] == members[i - 1] ? slot + 1 : 0;
-      sum += Gradient(step, members[i], slot, part, state.value);
+      if (IsAbsent(step, members[i], slot, part)) continue;
+      mean[part] =
+          mean[part].value_or(0) +
+          Gradient(step, members[i], slot, part, model_.at(step)[part].value);
     }
-    const float mean = sum / static_cast<float>(members.size());
-    state.momentum = state.momentum * kMomentum + mean;
+    if (mean[part].has_value())
+      *mean[part] /= static_cast<float>(members.size());
+  }
+  return mean;
+}
+
+float Promises::ScaleOf(const std::vector<std::optional<float>>& mean) const {
+  if (!limits_mean_) return 1;
+  double squares = 0;
+  for (size_t server = 0; server < parts_of_server_.size(); ++server) {
+    double of_server = 0;
+    for (int i = 0; i < parts_of_server_[server]; ++i) {
+      const double x = mean[first_part_[server] + i].value_or(0);
+      of_server += x * x;
+    }
+    squares += of_server;
+  }
+  return static_cast<float>(
+      std::min(1.0, kLimit / (std::sqrt(squares) + 1e-6)));
+}
+
+std::vector<PartState> Promises::After(int64_t step,
+                                       const std::vector<int>& members) const {
+  std::vector<PartState> states = model_.at(step);
+  const std::vector<std::optional<float>> mean = MeanOf(step, members);
+  const float scale = ScaleOf(mean);
+  for (int part = 0; part < num_parts_; ++part) {
+    if (!mean[part].has_value()) continue;
+    PartState& state = states[part];
+    state.momentum = state.momentum * kMomentum + *mean[part] * scale;
     state.value -=
         static_cast<float>(settings_.learning_rate_scale) * state.momentum;
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,12 +23,17 @@ struct PartState {
 // Promises watches a simulated job from outside and notes violations of the
 // promises P1 to P7 and P11 of the design. It computes every step with a model
 // of its own, and compares the values that servers have committed with it, bit
-// by bit. All arithmetic of the model is exact.
+// by bit. All arithmetic of the model is exact, but for clipping, which rounds
+// as the servers do.
 //
 // Units: parts are numbered over all servers, server after server.
 class Promises {
  public:
-  explicit Promises(std::vector<int> parts_of_server);
+  // As Options has them.
+  Promises(std::vector<int> parts_of_server, bool limits_mean, bool sparse);
+
+  // The largest norm of the mean gradients of all parts, if it is limited.
+  static constexpr double kLimit = 2;
 
   const std::vector<std::string>& broken() const { return broken_; }
   void Break(const std::string& what);
@@ -38,6 +44,9 @@ class Promises {
   // The gradient that a worker makes of a part, given its value.
   static float Gradient(int64_t step, int worker, int slot, int part,
                         float value);
+
+  // Whether a worker's pass has no gradient of a part.
+  bool IsAbsent(int64_t step, int worker, int slot, int part) const;
 
   // Must be called after each event of a server. Null: the process has gone or
   // has no shard.
@@ -82,11 +91,17 @@ class Promises {
     uint64_t chief = 0;  // whose epoch it is
   };
 
+  // By part, the mean gradient of a step; nothing where all are absent.
+  std::vector<std::optional<float>> MeanOf(
+      int64_t step, const std::vector<int>& members) const;
+  float ScaleOf(const std::vector<std::optional<float>>& mean) const;
   std::vector<PartState> After(int64_t step,
                                const std::vector<int>& members) const;
   void CheckValues(int server, server::Shard& shard);
 
   const std::vector<int> parts_of_server_;
+  const bool limits_mean_;
+  const bool sparse_;
   std::vector<int> first_part_;
   int num_parts_ = 0;
   std::vector<Server> servers_;

@@ -1,6 +1,7 @@
 #include "tests/conformance/simulation/server_process.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -245,6 +246,8 @@ void ServerProcess::Send(server::ChiefCommands::Ready ready) {
       taken.attempt = answer.attempt;
       taken.committed_step = ready.committed_step;
       taken.contributors = answer.contributors;
+      taken.squares = answer.squares;
+      last_squares_ = std::sqrt(answer.squares.value_or(0));
       call.mapped()(taken);
     } else {
       call.mapped()(answer.status);

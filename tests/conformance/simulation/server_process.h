@@ -54,8 +54,8 @@ class ServerProcess final : public Process {
                                   const std::vector<PartState>& parts);
   absl::StatusOr<bool> Activate(const server::ChiefCommands::Chief& chief,
                                 const chief::ShardCalls::Opening& opening);
-  void Take(const server::ChiefCommands::Chief& chief, int64_t step,
-            int64_t commit_until, int64_t attempt,
+  void Take(const server::ChiefCommands::Chief& chief,
+            const server::ChiefCommands::TakeOrder& order,
             const World::Reply<chief::TakeResult>& reply);
   // Returns the attempt that the step begins anew with, or 0.
   absl::StatusOr<int64_t> Commit(
@@ -98,6 +98,7 @@ class ServerProcess final : public Process {
   void CancelWaits();
   server::Shard* shard() const;
   void PlantInPush(server::Shard& shard, server::Push& push, uint64_t ticket);
+  void PlantInTake(server::ChiefCommands::TakeOrder& order);
 
   Job& job_;
   const int server_;
@@ -105,6 +106,9 @@ class ServerProcess final : public Process {
   server::ChiefCommands control_;
   Member member_;
   uint64_t tickets_ = 0;
+  // For planted bugs.
+  std::optional<double> last_norm_;
+  double last_squares_ = 0;
   std::map<uint64_t, World::Reply<server::Gate::Answer>> waits_;
   std::map<uint64_t, World::Reply<PushReply>> pushes_;
   std::map<uint64_t, World::Reply<chief::TakeResult>> takes_;

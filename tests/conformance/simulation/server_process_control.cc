@@ -97,13 +97,30 @@ absl::StatusOr<bool> ServerProcess::Activate(
   return true;
 }
 
+void ServerProcess::PlantInTake(server::ChiefCommands::TakeOrder& order) {
+  server::Shard* open = shard();
+  if (open == nullptr) return;
+  const server::Engine::Arrivals arrivals = open->engine().arrivals();
+  if (job_.Has(PlantedBug::kNormIsNotAwaited)) {
+    if (order.norm.has_value()) last_norm_ = order.norm->norm;
+    if (last_norm_.has_value()) {
+      order.norm = MeanNorm{arrivals.attempt, *last_norm_};
+    }
+  }
+  if (job_.Has(PlantedBug::kNormOfOneServer) && order.norm.has_value()) {
+    order.norm->norm = last_squares_;
+  }
+}
+
 void ServerProcess::Take(const server::ChiefCommands::Chief& chief,
-                         int64_t step, int64_t commit_until, int64_t attempt,
+                         const server::ChiefCommands::TakeOrder& ordered,
                          const World::Reply<chief::TakeResult>& reply) {
+  server::ChiefCommands::TakeOrder order = ordered;
+  PlantInTake(order);
   const uint64_t ticket = ++tickets_;
   takes_[ticket] = reply;
   absl::StatusOr<server::ChiefCommands::Ready> ready =
-      control_.Take(ChiefOf(chief), ticket, step, commit_until, attempt);
+      control_.Take(ChiefOf(chief), ticket, order);
   if (absl::Status status = Obeyed(chief, ready.status()); !status.ok()) {
     takes_.erase(ticket);
     return reply(status);

@@ -29,6 +29,13 @@ Options BackupsReplaceTheSlow(Options options) {
   return options;
 }
 
+// Every pass lacks some gradients, and the norm of the mean is limited.
+Options Clipped(Options options) {
+  options.limits_mean = true;
+  options.sparse = true;
+  return options;
+}
+
 // A schedule's cluster follows from its seed, too.
 const std::vector<Options>& Clusters() {
   static const auto* clusters = new std::vector<Options>{
@@ -43,6 +50,10 @@ const std::vector<Options>& Clusters() {
       {4, 2, {1, 1}},     // two shares each
       {2, 2, {2, 1}, 4, 2, /*elastic=*/true},
       {1, 2, {1}, 4, 2, /*elastic=*/true},
+      Clipped({2, 2, {2, 1}}),
+      Clipped(BackupsReplaceTheSlow({2, 3, {1, 2, 1}})),
+      Clipped({3, 2, {1, 0}}),
+      Clipped({2, 2, {2, 1}, 4, 2, /*elastic=*/true}),
   };
   return *clusters;
 }

@@ -33,7 +33,8 @@ WorkerClient::WorkerClient(Job& job, Waiting& waiting, int process, int worker,
       worker_(worker),
       incarnation_(incarnation),
       held_(values.size()),
-      ready_(values.size()) {}
+      ready_(values.size()),
+      absent_(values.size()) {}
 
 void WorkerClient::SendPull(int part, int64_t step,
                             const std::shared_ptr<PullState>& pull) {
@@ -83,6 +84,7 @@ void WorkerClient::BeginPass(const PassId& pass, PassKind /*kind*/,
                              bool watch) {
   DropPush();
   std::fill(ready_.begin(), ready_.end(), false);
+  std::fill(absent_.begin(), absent_.end(), false);
   if (watch_) watch_->ended = true;
   watch_.reset();
   if (!watch) return;
@@ -135,7 +137,9 @@ void WorkerClient::SendPush(int part, const std::shared_ptr<ActivePush>& push) {
                                  planned.index,
                                  {},
                                  /*return_values=*/true};
-  request.gradients.push_back(GradientOf(gradients[part]));
+  request.gradients.push_back(absent_[part] ? server::PartGradient()
+                                            : GradientOf(gradients[part]));
+  request.gradients.back().absent = absent_[part];
   job_.world.Call<PushReply>(
       process_, job_.server_place(planned.server),
       [&job = job_, request = std::move(request),

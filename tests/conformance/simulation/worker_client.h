@@ -27,6 +27,7 @@ class WorkerClient final : public worker::StepClient {
   void BeginPass(const PassId& pass, PassKind kind, bool watch) override;
   bool StepIsOver() const override { return watch_ && watch_->over; }
   void GradientReady(size_t variable) override;
+  void GradientAbsent(size_t variable) override { absent_[variable] = true; }
   void BeginPush(const PassId& pass, int64_t attempt) override;
   absl::StatusOr<worker::Announcement> Announce(const PassId& pass) override;
   absl::StatusOr<worker::PushCounts> Push(const PassId& pass,
@@ -94,6 +95,7 @@ class WorkerClient final : public worker::StepClient {
   bool cancelled_ = false;
   std::vector<Held> held_;
   std::vector<bool> ready_;
+  std::vector<bool> absent_;
   std::shared_ptr<ActivePush> push_;
   std::shared_ptr<Watch> watch_;
   std::optional<EarlyWait> early_wait_;

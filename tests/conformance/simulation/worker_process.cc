@@ -83,7 +83,16 @@ class Source final : public worker::GradientSource {
       }
       client_.gradients[part] =
           Promises::Gradient(batch, worker_, slot, part, client_.values[part]);
-      pass.GradientReady(part);
+      if (!job_.promises.IsAbsent(batch, worker_, slot, part)) {
+        pass.GradientReady(part);
+        continue;
+      }
+      client_.gradients[part] = 0;
+      if (job_.Has(PlantedBug::kAbsentIsZero)) {
+        pass.GradientReady(part);
+      } else {
+        pass.GradientAbsent(part);
+      }
     }
     return worker::GradientResult{0, 1};
   }

@@ -1,5 +1,6 @@
 """lockstep.torch.Worker beside PyTorch's own training, in real processes."""
 
+import math
 import sys
 import unittest
 
@@ -48,7 +49,11 @@ def rows_of(job, worker):
 
 class TorchWorkerTest(unittest.TestCase):
 
-    def check_equals_one_process(self, optimizer, sets, steps=200):
+    def check_equals_one_process(self, optimizer, sets, steps=200, clip=None):
+        if clip is not None:
+            sets = [*sets, "clipping.kind=MEAN_GLOBAL_NORM",
+                    f"clipping.limit={clip}"]
+        clipped = 0
         with LocalJob(workers=2, servers=2,
                       sets=[f"train_steps={steps}", *sets]) as job:
             for i in range(2):
@@ -67,7 +72,14 @@ class TorchWorkerTest(unittest.TestCase):
                 optimizer.zero_grad()
                 space["loss_of"](alone(space["x"][joined]),
                                  space["y"][joined]).backward()
+                if clip is not None:
+                    norm = torch.nn.utils.clip_grad_norm_(
+                        alone.parameters(), clip)
+                    clipped += int(norm > clip)
                 optimizer.step()
+            if clip is not None:  # both kinds of steps occur
+                self.assertGreater(clipped, 10)
+                self.assertLess(clipped, steps - 10)
             trained = {}
             exec(COMMON, trained)
             self.assertEqual(
@@ -109,6 +121,126 @@ class TorchWorkerTest(unittest.TestCase):
             ["learning_rate=0.01", "optimizer.kind=SGD",
              "optimizer.momentum=0.9", "optimizer.use_nesterov=true",
              "optimizer.weight_decay=0.001"])
+
+    def test_sgd_with_clipping_equals_one_process_on_the_joined_batch(self):
+        self.check_equals_one_process(
+            lambda p: torch.optim.SGD(p, lr=0.05), ["learning_rate=0.05"],
+            clip=1.45)
+
+    def test_momentum_with_clipping_equals_one_process(self):
+        self.check_equals_one_process(
+            lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9),
+            ["learning_rate=0.01", "optimizer.kind=MOMENTUM"], clip=1.45)
+
+    def test_adam_with_clipping_equals_one_process(self):
+        self.check_equals_one_process(
+            lambda p: torch.optim.Adam(p, lr=1e-3, weight_decay=0.01),
+            ["learning_rate=1e-3", "optimizer.kind=ADAM_TORCH",
+             "optimizer.weight_decay=0.01"], clip=1.45)
+
+    def test_adamw_with_clipping_equals_one_process(self):
+        self.check_equals_one_process(
+            lambda p: torch.optim.AdamW(p, lr=1e-3),
+            ["learning_rate=1e-3", "optimizer.kind=ADAMW"], clip=1.45)
+
+    def test_cosine_with_warm_up_equals_one_process(self):
+        # LambdaLR calls for the rate of the next step.
+        schedules = []
+
+        def make(parameters):
+            optimizer = torch.optim.AdamW(parameters, lr=3e-3)
+            schedule = torch.optim.lr_scheduler.LambdaLR(
+                optimizer, lambda step: step / 20 if step < 20 else
+                0.5 * (1 + math.cos(math.pi * (step - 20) / 180)))
+            schedules.append(schedule)
+            step = optimizer.step
+
+            def step_both():
+                step()
+                schedule.step()
+            optimizer.step = step_both
+            return optimizer
+        self.check_equals_one_process(
+            make, ["learning_rate=3e-3", "optimizer.kind=ADAMW",
+                   "learning_rate_schedule.kind=COSINE",
+                   "learning_rate_schedule.warmup_steps=20"])
+        self.assertEqual(schedules[0].last_epoch, 200)
+
+    # In each step each worker uses one of three heads, so that a head has the
+    # gradient of one worker, of both, or none; the last one has none at first.
+    HEADS = '''
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+model = torch.nn.ModuleDict({
+    "trunk": torch.nn.Linear(6, 5),
+    "heads": torch.nn.ModuleList(torch.nn.Linear(5, 1) for _ in range(3))})
+x = torch.randn(64, 6, generator=torch.Generator().manual_seed(1))
+def head_of(step, worker):
+    return ((step * 7) % 5 + worker * (step % 3)) % (2 if step < 30 else 3)
+def loss_of(model, rows, step, worker):
+    head = model["heads"][head_of(step, worker)]
+    return (head(torch.tanh(model["trunk"](x[rows]))) - 1).square().mean()
+'''
+
+    def check_heads(self, optimizer, sets, clip=None, steps=90):
+        program = self.HEADS + '''
+import lockstep.torch
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    rows = step.indices(len(x))
+    print("rows", step.number, *rows.tolist())
+    step.backward(loss_of(model, rows, step.number, worker.index))
+'''
+        sets = [*sets, f"train_steps={steps}", "max_part_bytes=16"]
+        if clip is not None:
+            sets += ["clipping.kind=MEAN_GLOBAL_NORM", f"clipping.limit={clip}"]
+        with LocalJob(workers=2, servers=2, sets=sets) as job:
+            for i in range(2):
+                job.start_worker(i, program)
+            for i in range(2):
+                self.assertEqual(job.wait("worker", i), 0,
+                                 job.log("worker", i)[-2000:])
+            self.assertEqual(job.wait("chief"), 0)
+            space = {}
+            exec(self.HEADS, space)
+            alone = space["model"]
+            optimizer = optimizer(alone.parameters())
+            batches = [rows_of(job, i) for i in range(2)]
+            untouched = set()
+            for number in range(steps):
+                optimizer.zero_grad(set_to_none=True)
+                sum(space["loss_of"](alone, batches[w][number], number, w) / 2
+                    for w in range(2)).backward()
+                untouched |= {i for i, p in enumerate(alone.parameters())
+                              if p.grad is None}
+                if clip is not None:
+                    torch.nn.utils.clip_grad_norm_(alone.parameters(), clip)
+                optimizer.step()
+            self.assertEqual(len(untouched), 6)  # weights and biases of heads
+            trained = {}
+            exec(self.HEADS, trained)
+            lockstep.torch.load(trained["model"], job.path("checkpoints"))
+            for (name, a), b in zip(trained["model"].named_parameters(),
+                                    alone.parameters()):
+                self.assertLess(float((a - b).abs().max()), 1e-5, name)
+
+    def test_gradients_of_none_equal_one_process_with_adam(self):
+        self.check_heads(lambda p: torch.optim.Adam(p, lr=0.01),
+                         ["learning_rate=0.01", "optimizer.kind=ADAM_TORCH"])
+
+    def test_gradients_of_none_equal_one_process_with_momentum_and_decay(self):
+        self.check_heads(
+            lambda p: torch.optim.SGD(p, lr=0.02, momentum=0.9, dampening=0.3,
+                                      weight_decay=0.1),
+            ["learning_rate=0.02", "optimizer.kind=SGD",
+             "optimizer.momentum=0.9", "optimizer.dampening=0.3",
+             "optimizer.weight_decay=0.1"])
+
+    def test_gradients_of_none_equal_one_process_with_clipping(self):
+        self.check_heads(lambda p: torch.optim.AdamW(p, lr=0.01),
+                         ["learning_rate=0.01", "optimizer.kind=ADAMW"],
+                         clip=0.3)
 
     def run_alone(self, program, sets=()):
         with LocalJob(sets=["train_steps=6", *sets]) as job:

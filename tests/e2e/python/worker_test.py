@@ -41,6 +41,19 @@ class WorkerTest(unittest.TestCase):
                                           [[5, 5, 5]])
             self.assertIn("ended", job.log("worker"))
 
+    def test_a_name_that_is_left_out_stays_as_momentum_would_not_leave_it(self):
+        program = SHRINK.replace(
+            'step.push({"w": step.values["w"]}',
+            'step.push({"w": step.values["w"], '
+            '**({"b": np.ones((1, 3))} if step.number == 0 else {})}')
+        with LocalJob(sets=["learning_rate=0.1", "train_steps=5",
+                            "optimizer.kind=MOMENTUM"]) as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            np.testing.assert_allclose(tensor(job, "b", np.float64),
+                                       [[4.9, 4.9, 4.9]], rtol=1e-7)
+
     def test_a_gradient_that_does_not_fit_is_refused_with_both_shapes(self):
         with LocalJob() as job:
             job.start_worker(0, SHRINK.replace('{"w": step.values["w"]}',

@@ -39,6 +39,7 @@ class HeldChunks {
   const Chunk& chunk(int server, size_t index) const {
     return chunks_[server][index];
   }
+  size_t num_variables() const { return plan_.variables.size(); }
   const VariableSpec& variable(int index) const {
     return plan_.variables[index];
   }

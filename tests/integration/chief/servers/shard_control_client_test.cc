@@ -106,7 +106,7 @@ class ShardControlClientTest : public ::testing::Test {
   void Ask(chief::ShardControlClient& client) {
     for (int i = 0; i < kCalls; ++i) {
       if (i % 2 == 0) {
-        client.TakeAndApply(i, 0, 0,
+        client.TakeAndApply(i, 0, 0, std::nullopt,
                             [this](const absl::Status& status, const auto&) {
                               outcome_.Record(status);
                             });
@@ -163,11 +163,12 @@ TEST_F(ShardControlClientTest, DestructionWaitsForTheCallbackThatIsRunning) {
   auto client = Client();
   absl::Notification entered;
   std::atomic<bool> left = false;
-  client->TakeAndApply(0, 0, 0, [&](const absl::Status&, const auto&) {
-    entered.Notify();
-    absl::SleepFor(absl::Milliseconds(100));
-    left = true;
-  });
+  client->TakeAndApply(0, 0, 0, std::nullopt,
+                       [&](const absl::Status&, const auto&) {
+                         entered.Notify();
+                         absl::SleepFor(absl::Milliseconds(100));
+                         left = true;
+                       });
   service_.WaitFor(1);
   server_.reset();  // ends the call
   entered.WaitForNotification();
@@ -212,12 +213,13 @@ TEST_F(ShardControlClientTest, ShutdownMayBeRepeated) {
 
 TEST_F(ShardControlClientTest, CallbackMayCallAgainDuringShutdown) {
   auto client = Client();
-  client->TakeAndApply(0, 0, 0, [&](const absl::Status& status, const auto&) {
-    outcome_.Record(status);
-    client->Commit(1, 1, {}, [&](const absl::Status& again, const auto&) {
-      outcome_.Record(again);
-    });
-  });
+  client->TakeAndApply(
+      0, 0, 0, std::nullopt, [&](const absl::Status& status, const auto&) {
+        outcome_.Record(status);
+        client->Commit(1, 1, {}, [&](const absl::Status& again, const auto&) {
+          outcome_.Record(again);
+        });
+      });
   service_.WaitFor(1);
 
   client->Shutdown();

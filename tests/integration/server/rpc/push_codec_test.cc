@@ -199,5 +199,46 @@ TEST_F(PushCodecTest, SharedValuesAreNamedAndNotKept) {
   EXPECT_EQ(response.header().values(1).writes(), 9u);
 }
 
+TEST_F(PushCodecTest, AbsentPartsHaveNoBytes) {
+  request_.mutable_header()->add_absent(1);
+  request_.mutable_payload()->resize(32);
+  const size_t size = request_.SerializeAsString().size();
+
+  for (size_t slice = 1; slice <= size; ++slice) {
+    auto push = ToPushInSlices(slice);
+    ASSERT_OK(push);
+    ASSERT_EQ(push->gradients.size(), 3u);
+    EXPECT_FALSE(push->gradients[0].absent);
+    EXPECT_TRUE(push->gradients[1].absent);
+    EXPECT_EQ(Bytes(push->gradients[0]), request_.payload().substr(0, 16));
+    EXPECT_EQ(Bytes(push->gradients[1]), "");
+    EXPECT_EQ(Bytes(push->gradients[2]), request_.payload().substr(16));
+  }
+}
+
+TEST_F(PushCodecTest, AllPartsMayBeAbsent) {
+  for (int part : {0, 1, 2}) request_.mutable_header()->add_absent(part);
+  EXPECT_THAT(Status(), StatusIs(kInvalid, HasSubstr("without the absent")));
+  request_.clear_payload();
+
+  EXPECT_OK(ToPushInSlices(1000));
+}
+
+TEST_F(PushCodecTest, AbsentPartsThatThePushDoesNotHaveAreRefused) {
+  request_.mutable_header()->mutable_parts()->set_first_part(1);
+  request_.mutable_header()->mutable_parts()->set_num_parts(1);
+  request_.clear_payload();
+  v1::PushHeader& header = *request_.mutable_header();
+  constexpr int kLargest = std::numeric_limits<int32_t>::max();
+  for (const std::vector<int>& bad : std::vector<std::vector<int>>{
+           {0}, {2}, {-1}, {1, 1}, {1, 2}, {kLargest}, {-kLargest - 1}}) {
+    header.mutable_absent()->Assign(bad.begin(), bad.end());
+    EXPECT_THAT(Status(), StatusIs(kInvalid, HasSubstr("header.absent has")));
+  }
+  header.mutable_absent()->Clear();
+  header.add_absent(1);
+  EXPECT_OK(Status());
+}
+
 }  // namespace
 }  // namespace lockstep::testing

@@ -123,5 +123,46 @@ TEST_F(StepDriverTest, WaitsNameThoseThatAreNotThereFirst) {
             "worker 1 (gone), worker 2 (never started), worker 0 (computes)");
 }
 
+TEST_F(StepDriverTest, TakesTellTheNormOnceAllServersHaveMeasured) {
+  StepDriver steps(job_, 2);
+  steps.Open(3, 1);
+  steps.Begin(false, 100, now_, out_);
+  for (const Take& take : Takes()) EXPECT_EQ(take.norm, std::nullopt);
+  TakeResult measured;
+  measured.attempt = 1;
+  measured.squares = 8;
+  measured.waits_for = "the norm";
+  ASSERT_OK(steps.OnTake({steps.round(), 0, 3, {}, measured}, now_, out_));
+  EXPECT_TRUE(Takes().empty());
+
+  ASSERT_OK(steps.OnTake({steps.round(), 1, 3, {}, measured}, now_, out_));
+
+  const std::vector<Take> takes = Takes();
+  ASSERT_EQ(takes.size(), 2U);
+  for (const Take& take : takes) EXPECT_EQ(take.norm, (MeanNorm{1, 4}));
+}
+
+TEST_F(StepDriverTest, ServerThatNeedsTheNormIsGrantedNothing) {
+  StepDriver steps(job_, 1);
+  steps.Open(0, 1);
+  steps.Begin(false, 100, now_, out_);
+  EXPECT_EQ(Takes().at(0).commit_until, 2);
+  TakeResult measured;
+  measured.attempt = 1;
+  measured.squares = 4;
+  ASSERT_OK(steps.OnTake({steps.round(), 0, 0, {}, measured}, now_, out_));
+  EXPECT_EQ(Takes().at(0).norm, (MeanNorm{1, 2}));
+  TakeResult prepared = measured;
+  prepared.prepared = true;
+  ASSERT_OK(steps.OnTake({steps.round(), 0, 0, {}, prepared}, now_, out_));
+  out_.clear();
+  ASSERT_OK(steps.OnCommit({steps.round(), 1, 1, {}, 0}, now_, out_));
+
+  now_ += absl::Seconds(1);
+  steps.Begin(false, 100, now_, out_);
+
+  EXPECT_LE(Takes().at(0).commit_until, 2);
+}
+
 }  // namespace
 }  // namespace lockstep::chief

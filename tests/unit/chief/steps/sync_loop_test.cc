@@ -1,6 +1,8 @@
 #include "chief/steps/sync_loop.h"
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -167,6 +169,80 @@ TEST_F(SyncLoopTest, NewAttemptAsksThoseAgainThatArePreparedForAnOlderOne) {
   loop_.OnPrepared(1, 4, 2);
   EXPECT_THAT(loop_.OnPrepared(0, 4, 2), Commits(5, 2));
   EXPECT_THAT(loop_.OnAttempt(3), AsksNothing());  // the commit is on its way
+}
+
+TEST_F(SyncLoopTest, NormIsThatOfTheSquaresOfAllServersAndAskedOfAll) {
+  EXPECT_THAT(loop_.OnMeasured(2, 4, 1, 9), AsksNothing());
+  EXPECT_THAT(loop_.OnMeasured(0, 4, 1, 16), AsksNothing());
+  EXPECT_EQ(loop_.norm(), std::nullopt);
+
+  EXPECT_THAT(loop_.OnMeasured(1, 4, 1, 0), Takes(std::vector<int>{0, 1, 2}));
+
+  EXPECT_EQ(loop_.norm(), (MeanNorm{1, 5}));
+  loop_.OnPrepared(0, 4, 1, 16);
+  loop_.OnPrepared(1, 4, 1, 0);
+  EXPECT_THAT(loop_.OnPrepared(2, 4, 1, 9), Commits(5, 1));
+}
+
+// 1 is lost beside 2^53, unless 1 + 1 come first.
+TEST_F(SyncLoopTest, SquaresAreAddedInOrderOfServersWhateverTheArrival) {
+  loop_.OnMeasured(2, 4, 1, 0x1p53);
+  loop_.OnMeasured(1, 4, 1, 1);
+  loop_.OnMeasured(0, 4, 1, 1);
+
+  ASSERT_TRUE(loop_.norm().has_value());
+  EXPECT_EQ(loop_.norm()->norm, std::sqrt(0x1p53 + 2));
+}
+
+TEST_F(SyncLoopTest,
+       ChiefThatWasStartedAnewCountsServersThatAreUpdatedAlready) {
+  loop_.OnPrepared(0, 4, 1, 16);
+  loop_.OnPrepared(1, 4, 1);  // has no part
+
+  EXPECT_THAT(loop_.OnMeasured(2, 4, 1, 9), Takes(Only(2)));
+
+  EXPECT_EQ(loop_.norm(), (MeanNorm{1, 5}));
+}
+
+TEST_F(SyncLoopTest, NormOfAnAttemptThatWasGivenUpIsForgotten) {
+  for (int server : {0, 1, 2}) loop_.OnMeasured(server, 4, 1, 3);
+  ASSERT_TRUE(loop_.norm().has_value());
+
+  EXPECT_THAT(loop_.OnAttempt(2), Takes(std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(loop_.norm(), std::nullopt);
+
+  for (int server : {0, 1}) {
+    EXPECT_THAT(loop_.OnMeasured(server, 4, 2, 12), AsksNothing());
+  }
+  EXPECT_THAT(loop_.OnMeasured(2, 4, 2, 12), Takes(std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(loop_.norm(), (MeanNorm{2, 6}));
+}
+
+TEST_F(SyncLoopTest, ServerOfANewerAttemptMakesTheOthersMeasureAnew) {
+  loop_.OnMeasured(0, 4, 1, 3);
+  loop_.OnMeasured(1, 4, 2, 3);
+
+  EXPECT_THAT(loop_.OnMeasured(2, 4, 2, 3), Takes(Only(0)));
+
+  EXPECT_EQ(loop_.norm(), std::nullopt);
+}
+
+TEST_F(SyncLoopTest, ServerThatHasNotHeardOfTheNormIsAskedAgain) {
+  for (int server : {0, 1, 2}) loop_.OnMeasured(server, 4, 1, 3);
+
+  EXPECT_THAT(loop_.OnMeasured(1, 4, 1, 3), Takes(Only(1)));
+  EXPECT_THAT(loop_.OnTakeAgain(1, 4), Takes(Only(1)));
+  loop_.OnPrepared(1, 4, 1, 3);
+  EXPECT_THAT(loop_.OnTakeAgain(1, 4), AsksNothing());
+}
+
+TEST_F(SyncLoopTest, NextStepHasANormOfItsOwn) {
+  for (int server : {0, 1, 2}) loop_.OnMeasured(server, 4, 1, 3);
+  for (int server : {0, 1, 2}) loop_.OnPrepared(server, 4, 1, 3);
+  loop_.OnCommitted(5);
+  loop_.Begin();
+
+  EXPECT_EQ(loop_.norm(), std::nullopt);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 
 #include "gtest/gtest.h"
@@ -125,6 +126,91 @@ TEST(LearningRateTest, RateInEffectHasScheduleAndScale) {
   EXPECT_DOUBLE_EQ(LearningRateInEffect(job, 1, 0), 0.5);
   EXPECT_DOUBLE_EQ(LearningRateInEffect(job, 0.5, 50), 0.125);
   EXPECT_NEAR(LearningRateInEffect(job, 1, 100), 0, 1e-12);
+}
+
+// A step and the rate of an optimizer in Python at that step.
+struct Recorded {
+  int64_t step;
+  double rate;
+};
+
+// What `param_groups[0]["lr"]` was under torch 1.13's LambdaLR with base 0.3
+// and lambda s: s / 10 if s < 10 else max(0, (100 - s) / 90).
+TEST(LearningRateTest, LinearDecayWithWarmUpIsThatOfALambdaLr) {
+  LearningRateConfig config = Config(Schedule::kLinear, 0.3);
+  config.warmup_steps = 10;
+  config.decay_steps = 100;
+
+  for (const auto& [step, rate] :
+       std::initializer_list<Recorded>{{0, 0.0},
+                                       {1, 0.03},
+                                       {7, 0.21},
+                                       {9, 0.27},
+                                       {10, 0.3},
+                                       {11, 0.2966666666666667},
+                                       {25, 0.25},
+                                       {50, 0.16666666666666666},
+                                       {64, 0.12},
+                                       {99, 0.0033333333333333335},
+                                       {100, 0.0},
+                                       {120, 0.0}}) {
+    EXPECT_NEAR(LearningRate(config, step), rate, kTolerance) << step;
+  }
+}
+
+// The same with max(0, (1 + cos(pi (s - 10) / 90)) / 2) after the warm-up.
+TEST(LearningRateTest, CosineWithWarmUpIsThatOfALambdaLr) {
+  LearningRateConfig config = Config(Schedule::kCosine, 0.3);
+  config.warmup_steps = 10;
+  config.decay_steps = 100;
+
+  for (const auto& [step, rate] :
+       std::initializer_list<Recorded>{{0, 0.0},
+                                       {1, 0.03},
+                                       {7, 0.21},
+                                       {9, 0.27},
+                                       {10, 0.3},
+                                       {11, 0.2999086240528644},
+                                       {25, 0.27990381056766583},
+                                       {50, 0.17604722665003958},
+                                       {64, 0.1036474508437579},
+                                       {99, 9.137594713563568e-05},
+                                       {100, 0.0}}) {
+    EXPECT_NEAR(LearningRate(config, step), rate, kTolerance) << step;
+  }
+  EXPECT_EQ(LearningRate(config, 1'000'000), 0.0);  // and does not rise again
+}
+
+// CosineAnnealingLR(T_max=80, eta_min=0.02), and LinearLR from 1 to 0.02 / 0.3
+// over 80 steps. Both compute a rate from the one before, and so round at each
+// step.
+TEST(LearningRateTest, DecayEndsAtTheMinimum) {
+  LearningRateConfig config = Config(Schedule::kCosine, 0.3);
+  config.decay_steps = 80;
+  config.minimum = 0.02;
+  for (const auto& [step, rate] :
+       std::initializer_list<Recorded>{{0, 0.3},
+                                       {1, 0.2998920650737012},
+                                       {13, 0.28214944099019157},
+                                       {40, 0.1600000000000001},
+                                       {64, 0.04673762078750737},
+                                       {79, 0.020107934926298796},
+                                       {80, 0.02}}) {
+    EXPECT_NEAR(LearningRate(config, step), rate, 2e-16 * 80) << step;
+  }
+  EXPECT_EQ(LearningRate(config, 81), 0.02);
+
+  config.schedule = Schedule::kLinear;
+  for (const auto& [step, rate] :
+       std::initializer_list<Recorded>{{0, 0.3},
+                                       {1, 0.2965},
+                                       {13, 0.25449999999999995},
+                                       {40, 0.1599999999999999},
+                                       {64, 0.07599999999999993},
+                                       {79, 0.023499999999999976},
+                                       {80, 0.01999999999999998}}) {
+    EXPECT_NEAR(LearningRate(config, step), rate, 2e-16 * 80) << step;
+  }
 }
 
 }  // namespace

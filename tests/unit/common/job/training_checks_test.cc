@@ -56,6 +56,37 @@ TEST_P(BadTrainingTest, NamesFieldValueAndRange) {
 INSTANTIATE_TEST_SUITE_P(
     All, BadTrainingTest,
     ::testing::Values(
+        Bad{"clipping.kind is MEAN_GLOBAL_NORM, which needs one set of "
+            "gradients for all variables, but mode is COMPATIBLE; set mode to "
+            "STRICT",
+            [](JobConfig& job) {
+              job.mode = SyncMode::kCompatible;
+              job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
+            }},
+        Bad{"clipping.limit is 0, but must be a finite number above 0",
+            [](JobConfig& job) {
+              job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 0};
+            }},
+        Bad{"learning_rate_schedule.minimum is 0.5, but must be from 0 to the "
+            "learning rate, 0.1",
+            [](JobConfig& job) {
+              job.train_steps = 10;
+              job.learning_rate.base = 0.1;
+              job.learning_rate.schedule =
+                  LearningRateConfig::Schedule::kCosine;
+              job.learning_rate.minimum = 0.5;
+            }},
+        Bad{"learning_rate_schedule.minimum is 0.01, but must be absent: kind "
+            "is not LINEAR_DECAY or COSINE",
+            [](JobConfig& job) { job.learning_rate.minimum = 0.01; }},
+        Bad{"learning_rate_schedule.warmup_steps is 10, but must be below "
+            "decay_steps, which is 10",
+            [](JobConfig& job) {
+              job.train_steps = 10;
+              job.learning_rate.schedule =
+                  LearningRateConfig::Schedule::kLinear;
+              job.learning_rate.warmup_steps = 10;
+            }},
         Bad{"optimizer.weight_decay is 0.1, but must be 0",
             [](JobConfig& job) {
               job.optimizer.kind = OptimizerConfig::Kind::kAdam;
@@ -169,6 +200,25 @@ TEST(TrainingChecksTest, LearningRateOfAnOptimizerIsTheJobsUnlessItHasItsOwn) {
   EXPECT_EQ(rates[1].warmup_steps, 3);
   EXPECT_EQ(rates[2].base, 0.25);
   EXPECT_EQ(rates[2].warmup_steps, 9);
+}
+
+TEST(TrainingChecksTest, SchedulesOfTrainingScriptsAreTaken) {
+  for (const auto schedule : {LearningRateConfig::Schedule::kLinear,
+                              LearningRateConfig::Schedule::kCosine}) {
+    EXPECT_OK(CheckWith([schedule](JobConfig& job) {
+      job.train_steps = 10;  // and so the decay_steps
+      job.learning_rate.base = 0.1;
+      job.learning_rate.schedule = schedule;
+      job.learning_rate.warmup_steps = 9;
+      job.learning_rate.minimum = 0.1;
+    }));
+  }
+}
+
+TEST(TrainingChecksTest, NormOfTheMeanIsLimitedInStrictMode) {
+  EXPECT_OK(CheckWith([](JobConfig& job) {
+    job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
+  }));
 }
 
 }  // namespace

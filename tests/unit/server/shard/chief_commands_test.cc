@@ -124,7 +124,7 @@ TEST_F(ChiefCommandsTest, StepOfTheSameSetOnAllServersIsCommitted) {
 
 TEST_F(ChiefCommandsTest, GrantedStepIsCommittedByTheLastPush) {
   Join();
-  ASSERT_OK(control_.Take(kChief, 5, /*step=*/0, /*commit_until=*/1, 0));
+  ASSERT_OK(control_.Take(kChief, 5, {.step = 0, .commit_until = 1}));
   Push(0, 1);
 
   const ChiefCommands::Ready ready = Push(1, 2);
@@ -132,19 +132,19 @@ TEST_F(ChiefCommandsTest, GrantedStepIsCommittedByTheLastPush) {
   EXPECT_EQ(ready.committed_step, 1);
   EXPECT_THAT(ready.tokens, SizeIs(2));
   EXPECT_THAT(ready.answers.takes, SizeIs(1));
-  const auto late = control_.Take(kChief, 6, 0, 1, 0);
+  const auto late = control_.Take(kChief, 6, {.step = 0, .commit_until = 1});
   ASSERT_OK(late);
   EXPECT_EQ(late->committed_step, 1);
 }
 
 TEST_F(ChiefCommandsTest, StepOfALargerGrantBeforeIsToldAsCommitted) {
   Join();
-  ASSERT_OK(control_.Take(kChief, 5, /*step=*/0, /*commit_until=*/2, 0));
+  ASSERT_OK(control_.Take(kChief, 5, {.step = 0, .commit_until = 2}));
   Push(0, 1);
   ASSERT_EQ(Push(1, 2).committed_step, 1);
 
   for (int repeated = 0; repeated < 2; ++repeated) {
-    const auto fewer = control_.Take(kChief, 6, 0, /*commit_until=*/0, 0);
+    const auto fewer = control_.Take(kChief, 6, {.step = 0, .commit_until = 0});
     ASSERT_OK(fewer);
     EXPECT_EQ(fewer->committed_step, 1);
     EXPECT_TRUE(fewer->answers.takes[0].status.ok());
@@ -156,7 +156,7 @@ TEST_F(ChiefCommandsTest, StepThatIsPreparedIsCommittedWhenItIsGranted) {
   Push(0, 1);
   ASSERT_EQ(Push(1, 2).committed_step, 0);
 
-  const auto granted = control_.Take(kChief, 5, 0, /*commit_until=*/1, 0);
+  const auto granted = control_.Take(kChief, 5, {.step = 0, .commit_until = 1});
 
   ASSERT_OK(granted);
   EXPECT_EQ(granted->committed_step, 1);
@@ -168,7 +168,7 @@ TEST_F(ChiefCommandsTest, StepThatIsPreparedIsCommittedWhenItIsGranted) {
 
 TEST_F(ChiefCommandsTest, GrantEndsWithTheNextEpoch) {
   Join();
-  ASSERT_OK(control_.Take(kChief, 5, 0, /*commit_until=*/1, 0));
+  ASSERT_OK(control_.Take(kChief, 5, {.step = 0, .commit_until = 1}));
   ASSERT_OK(control_.TakeEpoch("job", 0));
   Push(0, 1);
 
@@ -181,7 +181,7 @@ TEST_F(ChiefCommandsTest, OlderChiefIsObeyedInNothing) {
   const auto fenced = StatusIs(absl::StatusCode::kAborted);
 
   EXPECT_THAT(control_.Activate(kChief, {}), fenced);
-  EXPECT_THAT(control_.Take(kChief, 5, 0, 0, 0), fenced);
+  EXPECT_THAT(control_.Take(kChief, 5, {.step = 0, .commit_until = 0}), fenced);
   EXPECT_THAT(control_.Commit(kChief, 1, 1), fenced);
   EXPECT_THAT(control_.ExpireWorker(kChief, 0, 1, 0, 0), fenced);
   EXPECT_THAT(control_.ReplaceMember(kChief, 0, 0, 1), fenced);
@@ -219,7 +219,7 @@ TEST_F(ChiefCommandsTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
 }
 
 TEST_F(ChiefCommandsTest, TakeOfAnotherStepIsAnsweredWithWhy) {
-  const auto ready = control_.Take(kChief, 5, /*step=*/4, 0, 0);
+  const auto ready = control_.Take(kChief, 5, {.step = 4, .commit_until = 0});
 
   ASSERT_OK(ready);
   ASSERT_THAT(ready->answers.takes, SizeIs(1));

@@ -64,13 +64,17 @@ class FakePartUpdater : public PartUpdater {
   struct Update_ {
     int part = 0;
     int64_t step = 0;
-    std::vector<float> gradients;
+    std::vector<float> gradients;  // those that are not absent
+    int absent = 0;
 
     bool operator==(const Update_&) const = default;
   };
 
   explicit FakePartUpdater(int num_parts)
-      : num_parts_(num_parts), running_(num_parts), next_(num_parts) {
+      : num_parts_(num_parts),
+        running_(num_parts),
+        next_(num_parts),
+        means_(num_parts) {
     for (int i = 0; i < num_parts; ++i) {
       next_values_.push_back(std::make_shared<float>(0));
     }
@@ -107,7 +111,8 @@ class FakePartUpdater : public PartUpdater {
       absl::Span<const PartGradient> gradients) override {
     Update_ update{part, step, {}};
     for (const PartGradient& gradient : gradients) {
-      update.gradients.push_back(ValueOf(gradient));
+      if (gradient.absent) ++update.absent;
+      if (!gradient.absent) update.gradients.push_back(ValueOf(gradient));
     }
     {
       MutexLock lock(mutex_);
@@ -125,6 +130,26 @@ class FakePartUpdater : public PartUpdater {
     for (float gradient : update.gradients) sum += gradient;
     *next_values_[part] = sum;
     return std::isfinite(sum);
+  }
+
+  // The mean is that of the gradients.
+  absl::StatusOr<Measured> MeasureMean(
+      int part, absl::Span<const PartGradient> gradients) override {
+    float mean = 0;
+    for (const PartGradient& gradient : gradients) mean += ValueOf(gradient);
+    mean /= static_cast<float>(gradients.size());
+    MutexLock lock(mutex_);
+    means_[part] = mean;
+    return Measured{std::isfinite(mean), double{mean} * mean};
+  }
+
+  // Noted as an update from the mean and the norm.
+  absl::Status ApplyMean(int part, int64_t step, double norm) override {
+    MutexLock lock(mutex_);
+    updates_.push_back(
+        {part, step, {means_[part], static_cast<float>(norm)}, 0});
+    next_[part] = updates_.back().gradients;
+    return absl::OkStatus();
   }
 
   absl::Status CheckFinite(int part,
@@ -178,6 +203,7 @@ class FakePartUpdater : public PartUpdater {
   mutable Mutex mutex_;
   std::vector<bool> running_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<float>> next_ ABSL_GUARDED_BY(mutex_);
+  std::vector<float> means_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<float>> next_values_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<float>> committed_ ABSL_GUARDED_BY(mutex_);
   std::vector<Update_> updates_ ABSL_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <vector>
 
 #include "common/numeric/float16.h"
 #include "gtest/gtest.h"
@@ -128,6 +129,22 @@ TEST(TorchKernelsTest, HalvesAreComputedInFloat32) {
 
   EXPECT_EQ(ToFloat(half.value), ToFloat(ToFloat16(w.value)));
   EXPECT_EQ(ToFloat(half.slots[1]), ToFloat(ToFloat16(w.slots[1])));
+}
+
+TEST(TorchKernelsTest, EachLaneSumsItsOwnElements) {
+  std::vector<float> elements(19);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    elements[i] = static_cast<float>(i);
+  }
+  double lanes[kSquareLanes] = {100};
+
+  AddSquaresOfFloats(elements.size(),
+                     reinterpret_cast<const std::byte*>(elements.data()),
+                     lanes);
+
+  EXPECT_EQ(lanes[0], 100 + 0 + 8 * 8 + 16 * 16);
+  EXPECT_EQ(lanes[2], 2 * 2 + 10 * 10 + 18 * 18);
+  EXPECT_EQ(lanes[7], 7 * 7 + 15 * 15);
 }
 
 }  // namespace

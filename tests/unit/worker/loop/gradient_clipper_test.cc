@@ -103,5 +103,16 @@ TEST_F(GradientClipperTest, NothingIsSentTwice) {
   }
 }
 
+TEST_F(GradientClipperTest, NormOfTheMeanIsTheServersWork) {
+  GradientClipper clipper = Make(Kind::kMeanGlobalNorm, 1);
+  clipper.BeginPass();
+
+  MakeReady(clipper);
+  End(clipper);
+
+  EXPECT_THAT(order_, ElementsAre(1, 0));
+  EXPECT_THAT(sent_, ElementsAre(4, 3));
+}
+
 }  // namespace
 }  // namespace lockstep::worker

@@ -29,6 +29,9 @@ class RecordingClient final : public StepClient {
   void GradientReady(size_t variable) override {
     calls.push_back("ready " + std::to_string(variable));
   }
+  void GradientAbsent(size_t variable) override {
+    calls.push_back("absent " + std::to_string(variable));
+  }
   void BeginPush(const PassId& pass, int64_t attempt) override {
     calls.push_back("push " + std::to_string(pass.step) + "." +
                     std::to_string(pass.number) + " for " +
@@ -182,6 +185,19 @@ TEST_F(StrictPassTest, FailedAnnouncementEndsThePassWithItsError) {
   EXPECT_EQ(pass.attempt(), 0);
   EXPECT_THAT(client_.calls,
               ElementsAre("begin 4.5", "announce 4.5", "ready 1", "ready 0"));
+}
+
+TEST_F(StrictPassTest, AbsentGradientIsToldBeforeItMayBeSentAndIsNotClipped) {
+  GradientClipper clipper({ClippingConfig::Kind::kGlobalNorm, 1},
+                          DType::kFloat32,
+                          [] { return GradientClipper::Gradients(2); });
+  StrictPass pass(client_, kPass, {.selected_attempt = 3, .clipper = &clipper});
+
+  pass.GradientReady(1);  // is kept back
+  pass.GradientAbsent(0);
+
+  EXPECT_THAT(client_.calls, ElementsAre("begin 4.5", "absent 0",
+                                         "push 4.5 for 3", "ready 0"));
 }
 
 }  // namespace

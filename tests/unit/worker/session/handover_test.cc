@@ -23,10 +23,12 @@ class RecordedPass final : public GradientPass {
   }
   absl::Status PullRows() override { return pulled; }
   void GradientReady(size_t variable) override { ready.push_back(variable); }
+  void GradientAbsent(size_t variable) override { absent.push_back(variable); }
 
   bool wanted = true;
   absl::Status pulled;
   std::vector<size_t> ready;
+  std::vector<size_t> absent;
 };
 
 class HandoverTest : public ::testing::Test {
@@ -160,6 +162,20 @@ TEST_F(HandoverTest, TheEndIsFoundByEveryLaterWait) {
     EXPECT_EQ(handover_.Take(kLong), Handover::Stage::kEnded);
   }
   EXPECT_THAT(handover_.end(), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(HandoverTest, AbsentGradientIsToldToThePass) {
+  OfferPass(1);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_OK(handover_.Ready(1));
+  EXPECT_OK(handover_.Absent(0));
+  EXPECT_OK(handover_.Done({}));
+
+  EXPECT_THAT(Result(), IsOk());
+  EXPECT_THAT(pass_.ready, ElementsAre(1));
+  EXPECT_THAT(pass_.absent, ElementsAre(0));
+  EXPECT_THAT(handover_.Absent(0),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 }  // namespace

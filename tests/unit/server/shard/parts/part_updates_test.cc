@@ -253,5 +253,157 @@ TEST_F(PartUpdatesTest, FiniteGradientInOddPiecesIsFinite) {
   EXPECT_OK(state->updates().CheckFinite(0, pieces));
 }
 
+PartGradient AbsentGradient() {
+  PartGradient gradient;
+  gradient.absent = true;
+  return gradient;
+}
+
+TEST_F(PartUpdatesTest, AbsentGradientCountsAsZeros) {
+  auto state = CreateActive();
+
+  for (int part = 0; part < kParts; ++part) {
+    EXPECT_THAT(state->updates().Update(
+                    part, 0, std::vector{AbsentGradient(), Gradients(4)[part]}),
+                IsOkAndHolds(true));
+  }
+  ASSERT_OK(state->updates().MarkPrepared(1, 1));
+  ASSERT_OK(state->updates().Commit(1));
+
+  EXPECT_THAT(Read<float>(*state, 0), Each(0));  // 1 - 0.5 * 4 / 2
+  EXPECT_THAT(Read<double>(*state, 2), Each(1));
+}
+
+// After a step with gradients, so that momentum would move the value.
+TEST_F(PartUpdatesTest, PartWithoutAGradientKeepsValueSlotsAndCount) {
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kAdamTorch;
+  auto state = CreateActive();
+  UpdateAll(*state, 0, 1, 3);
+  ASSERT_OK(state->updates().MarkPrepared(1, 1));
+  ASSERT_OK(state->updates().Commit(1));
+  const std::vector<float> value = Read<float>(*state, 0);
+  const std::vector<float> m = Read<float>(*state, 0, 1);
+  const std::vector<float> v = Read<float>(*state, 0, 2);
+  EXPECT_THAT(state->Scalars(), ElementsAre(1, 1));
+
+  for (int64_t step : {1, 2, 3}) {
+    for (int part = 0; part < kParts; ++part) {
+      // "w" has none; "b" has one in each of the steps.
+      const PartGradient second =
+          part < 2 ? AbsentGradient() : Gradients(1)[part];
+      EXPECT_THAT(state->updates().Update(
+                      part, step, std::vector{AbsentGradient(), second}),
+                  IsOkAndHolds(true));
+    }
+    ASSERT_OK(state->updates().MarkPrepared(step + 1, 1));
+    ASSERT_OK(state->updates().Commit(step + 1));
+  }
+
+  EXPECT_EQ(Read<float>(*state, 0), value);
+  EXPECT_EQ(Read<float>(*state, 0, 1), m);
+  EXPECT_EQ(Read<float>(*state, 0, 2), v);
+  EXPECT_NE(m[0], 0);
+  EXPECT_THAT(state->Scalars(), ElementsAre(1, 4));
+}
+
+TEST_F(PartUpdatesTest, RedoneStepMayHaveTheGradientThatTheFirstAttemptLacked) {
+  auto state = CreateActive();
+  const std::vector<PartGradient> none = {AbsentGradient(), AbsentGradient()};
+  for (int part = 0; part < kParts; ++part) {
+    EXPECT_OK(state->updates().Update(part, 0, none));
+  }
+  ASSERT_OK(state->updates().MarkPrepared(1, 1));
+  state->updates().DropPrepared();
+
+  UpdateAll(*state, 0, 1, 3);
+  ASSERT_OK(state->updates().MarkPrepared(1, 2));
+  ASSERT_OK(state->updates().Commit(1));
+
+  EXPECT_THAT(Read<float>(*state, 0), Each(0));
+}
+
+class PartUpdatesNormTest : public ShardStateFixture {
+ protected:
+  PartUpdatesNormTest() {
+    options_.job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
+  }
+
+  // Measures, and returns the sum of all squares.
+  static double MeasureAll(ShardState& state, float one, float other) {
+    double squares = 0;
+    for (int part = 0; part < kParts; ++part) {
+      const PartGradient both[] = {Gradients(one)[part],
+                                   Gradients(other)[part]};
+      const auto measured = state.updates().MeasureMean(part, both);
+      EXPECT_OK(measured);
+      EXPECT_TRUE(measured->finite);
+      squares += measured->squares;
+    }
+    return squares;
+  }
+  static void ApplyAll(ShardState& state, int64_t step, double norm) {
+    for (int part = 0; part < kParts; ++part) {
+      EXPECT_OK(state.updates().ApplyMean(part, step, norm));
+    }
+    EXPECT_OK(state.updates().MarkPrepared(step + 1, 1));
+    EXPECT_OK(state.updates().Commit(step + 1));
+  }
+};
+
+TEST_F(PartUpdatesNormTest, MeanAboveTheLimitIsScaledToIt) {
+  auto state = CreateActive();
+
+  const double squares = MeasureAll(*state, 1, 3);
+  EXPECT_EQ(squares, 10 * 2 * 2);
+  EXPECT_THAT(Read<float>(*state, 0), Each(1));
+  ApplyAll(*state, 0, std::sqrt(squares));
+
+  const double scale = 1 / (std::sqrt(40.0) + 1e-6);
+  EXPECT_THAT(Read<float>(*state, 0),
+              Each(1 - (2 * static_cast<float>(scale)) * 0.5f));
+  EXPECT_THAT(Read<double>(*state, 2), Each(2 - (2 * scale) * 0.5));
+}
+
+TEST_F(PartUpdatesNormTest, MeanBelowTheLimitGivesTheBitsOfAPlainUpdate) {
+  options_.job.clipping.limit = 100;
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  auto state = CreateActive();
+  ApplyAll(*state, 0, std::sqrt(MeasureAll(*state, 0.1f, 0.7f)));
+  const std::vector<float> limited = Read<float>(*state, 0);
+  ASSERT_OK(state->Remove());
+
+  auto plain = CreateActive();
+  UpdateAll(*plain, 0, 0.1f, 0.7f);
+  ASSERT_OK(plain->updates().MarkPrepared(1, 1));
+  ASSERT_OK(plain->updates().Commit(1));
+
+  EXPECT_EQ(Read<float>(*plain, 0), limited);
+}
+
+TEST_F(PartUpdatesNormTest, AbsentPartsAddNothingAndStay) {
+  auto state = CreateActive();
+  const std::vector<PartGradient> none = {AbsentGradient(), AbsentGradient()};
+  EXPECT_EQ(MeasureAll(*state, 2, 2), 40);
+
+  const auto measured = state->updates().MeasureMean(1, none);
+  ASSERT_OK(measured);
+  EXPECT_EQ(measured->squares, 0);
+  ApplyAll(*state, 0, 1);
+
+  EXPECT_THAT(Read<float>(*state, 1), Each(1));
+  EXPECT_THAT(Read<float>(*state, 0),
+              Each(1 - 2 * static_cast<float>(1 / (1 + 1e-6)) * 0.5f));
+}
+
+TEST_F(PartUpdatesNormTest, ApplyingTwiceIsApplyingOnce) {
+  auto state = CreateActive();
+  MeasureAll(*state, 1, 1);
+  EXPECT_OK(state->updates().ApplyMean(0, 0, 4));
+  ApplyAll(*state, 0, 4);
+
+  EXPECT_THAT(Read<float>(*state, 0),
+              Each(1 - static_cast<float>(1 / (4 + 1e-6)) * 0.5f));
+}
+
 }  // namespace
 }  // namespace lockstep::server

@@ -479,5 +479,22 @@ TEST_F(StrictEngineTest, ReportSaysWhatTheStepLacks) {
   EXPECT_EQ(shard_.WaitsFor(), "");
 }
 
+TEST_F(StrictEngineTest, AbsentGradientsAreGradientsThatTheUpdaterIsTold) {
+  Push push = AllParts(2);
+  for (PartGradient& gradient : push.gradients) {
+    gradient.slices.clear();
+    gradient.absent = true;
+  }
+  EXPECT_THAT(Add(push).pushes, IsEmpty());
+  EXPECT_EQ(shard_.arrivals().parts.at(2), 2);
+
+  EXPECT_THAT(Add(AllParts(0)).pushes, SizeIs(2));
+
+  EXPECT_THAT(updater_.updates(),
+              UnorderedElementsAre(
+                  FakePartUpdater::Update_{0, 0, {ValueFor(0, 1)}, 1},
+                  FakePartUpdater::Update_{1, 0, {ValueFor(0, 1)}, 1}));
+}
+
 }  // namespace
 }  // namespace lockstep::server

@@ -1,4 +1,4 @@
-#include "server/update/parallel_blocks.h"
+#include "common/numeric/parallel_blocks.h"
 
 #include <atomic>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::server {
+namespace lockstep {
 namespace {
 
 TEST(ParallelBlocksTest, EveryElementIsVisitedOnce) {
@@ -32,4 +32,4 @@ TEST(ParallelBlocksTest, SubnormalNumbersAreFlushedInEveryThread) {
 }
 
 }  // namespace
-}  // namespace lockstep::server
+}  // namespace lockstep

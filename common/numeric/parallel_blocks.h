@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_UPDATE_PARALLEL_BLOCKS_H_
-#define LOCKSTEP_SERVER_UPDATE_PARALLEL_BLOCKS_H_
+#ifndef LOCKSTEP_COMMON_NUMERIC_PARALLEL_BLOCKS_H_
+#define LOCKSTEP_COMMON_NUMERIC_PARALLEL_BLOCKS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 #include "common/numeric/denormals.h"
 
-namespace lockstep::server {
+namespace lockstep {
 
 // Below so many elements a thread costs more than it saves.
 inline constexpr size_t kElementsPerThread = size_t{1} << 19;
@@ -43,6 +43,6 @@ void ForEachBlock(size_t count, const Visit& visit) {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace lockstep::server
+}  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_UPDATE_PARALLEL_BLOCKS_H_
+#endif  // LOCKSTEP_COMMON_NUMERIC_PARALLEL_BLOCKS_H_

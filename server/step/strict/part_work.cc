@@ -1,0 +1,62 @@
+#include "server/step/strict/part_work.h"
+
+#include "common/base/fault_points.h"
+#include "common/base/status_macros.h"
+#include "common/numeric/parallel_blocks.h"
+
+namespace lockstep::server {
+namespace {
+
+// Returns whether the mean is finite.
+absl::StatusOr<bool> Compute(PartUpdater& updater, PartWork& work) {
+  switch (work.kind) {
+    case PartWork::Kind::kUpdate:
+      return updater.Update(work.part, work.step, work.gradients);
+    case PartWork::Kind::kApply:
+      LOCKSTEP_RETURN_IF_ERROR(
+          updater.ApplyMean(work.part, work.step, work.norm));
+      PassFaultPoint(FaultPoint::kPsNormHalfDone);
+      return true;
+    case PartWork::Kind::kMeasure:
+      break;
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const PartUpdater::Measured measured,
+                            updater.MeasureMean(work.part, work.gradients));
+  work.squares = measured.squares;
+  return measured.finite;
+}
+
+}  // namespace
+
+absl::Status Perform(PartUpdater& updater, bool refuse_non_finite,
+                     PartWork& work) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool finite, Compute(updater, work));
+  if (finite || !refuse_non_finite) return absl::OkStatus();
+  for (size_t i = 0; i < work.gradients.size(); ++i) {
+    if (work.gradients[i].absent) continue;
+    const absl::Status found =
+        updater.CheckFinite(work.part, work.gradients[i]);
+    if (!found.ok()) work.refused.emplace(work.contributors[i], found);
+  }
+  return absl::OkStatus();
+}
+
+void ForEachShare(const PartUpdater& updater, std::vector<PartWork> work,
+                  absl::FunctionRef<void(std::vector<PartWork>)> run) {
+  std::vector<size_t> starts;  // elements before each, if all were float32
+  size_t total = 0;
+  for (const PartWork& item : work) {
+    starts.push_back(total / sizeof(float));
+    total += updater.part_size(item.part);
+  }
+  ForEachBlock(total / sizeof(float) + 1, [&](size_t first, size_t count) {
+    std::vector<PartWork> share;
+    for (size_t i = 0; i < work.size(); ++i) {
+      if (starts[i] < first || starts[i] - first >= count) continue;
+      share.push_back(std::move(work[i]));
+    }
+    run(std::move(share));
+  });
+}
+
+}  // namespace lockstep::server

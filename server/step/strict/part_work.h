@@ -1,0 +1,50 @@
+#ifndef LOCKSTEP_SERVER_STEP_STRICT_PART_WORK_H_
+#define LOCKSTEP_SERVER_STEP_STRICT_PART_WORK_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "server/step/engine.h"
+
+namespace lockstep::server {
+
+// The source of a gradient, worker and slot; the order is that of summation.
+using Contributor = std::pair<int, int>;
+
+// The arithmetic that is due for a part with all its gradients, for the thread
+// that does it.
+struct PartWork {
+  enum class Kind {
+    kUpdate,   // from the gradients
+    kMeasure,  // keep and measure their mean
+    kApply     // update from that mean, now that the norm is known
+  };
+  Kind kind = Kind::kUpdate;
+  int part = 0;
+  int64_t step = 0;
+  int64_t attempt = 0;
+  std::vector<Contributor> contributors = {};
+  std::vector<PartGradient> gradients = {};  // one of each
+  double norm = 0;                           // of kApply
+  // Results: gradients that are not finite, of kMeasure the sum of squares.
+  std::map<Contributor, absl::Status> refused = {};
+  double squares = 0;
+};
+
+// Does the work. Where a mean is not finite and `refuse_non_finite` is set,
+// finds the gradients that are not.
+absl::Status Perform(PartUpdater& updater, bool refuse_non_finite,
+                     PartWork& work);
+
+// Calls `run` with shares of the work of about the same size, on as many
+// processors as are worth it, and returns when all is done.
+void ForEachShare(const PartUpdater& updater, std::vector<PartWork> work,
+                  absl::FunctionRef<void(std::vector<PartWork>)> run);
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_STEP_STRICT_PART_WORK_H_

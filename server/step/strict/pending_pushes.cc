@@ -1,0 +1,64 @@
+#include "server/step/strict/pending_pushes.h"
+
+#include <algorithm>
+
+namespace lockstep::server {
+namespace {
+
+// Pushes that wait for one worker's gradient of a part: the first one, and the
+// one that repeats it because its answer was lost.
+constexpr size_t kWaiters = 2;
+
+bool Counted(PushOutcome outcome) {
+  return outcome == PushOutcome::kAccepted ||
+         outcome == PushOutcome::kDuplicate;
+}
+
+}  // namespace
+
+void PendingPushes::Await(Contribution& contribution,
+                          const std::shared_ptr<PendingPush>& pending, int i,
+                          int64_t step, ShardAnswers& answers) const {
+  auto& waiters = contribution.waiters;
+  if (waiters.size() >= kWaiters) {
+    const std::shared_ptr<PendingPush> oldest =
+        std::move(waiters.front().first);
+    waiters.erase(waiters.begin());
+    oldest->status.Update(
+        absl::AbortedError("the same gradients have been pushed again"));
+    if (--oldest->undecided == 0) Answer(*oldest, step, answers);
+  }
+  waiters.emplace_back(pending, i);
+  ++pending->undecided;
+}
+
+void PendingPushes::Decide(Contribution& contribution, PushOutcome outcome,
+                           const absl::Status& status, int64_t step,
+                           ShardAnswers& answers) const {
+  bool first = true;
+  for (auto& [pending, index] : contribution.waiters) {
+    // Only one of the calls for a gradient is told that it was added.
+    const bool repeated = outcome == PushOutcome::kAccepted && !first;
+    pending->outcomes[index] = repeated ? PushOutcome::kDuplicate : outcome;
+    first = false;
+    pending->status.Update(status);
+    if (--pending->undecided == 0) Answer(*pending, step, answers);
+  }
+  contribution.waiters.clear();
+}
+
+void PendingPushes::Answer(PendingPush& pending, int64_t step,
+                           ShardAnswers& answers) const {
+  PushAnswer answer{pending.ticket, pending.outcomes, step, pending.status, {}};
+  const bool counted =
+      std::all_of(pending.outcomes.begin(), pending.outcomes.end(), Counted);
+  if (pending.return_values && counted && pending.status.ok()) {
+    for (size_t i = 0; i < pending.outcomes.size(); ++i) {
+      answer.values.push_back(
+          updater_.LendNext(pending.first_part + static_cast<int>(i)));
+    }
+  }
+  answers.pushes.push_back(std::move(answer));
+}
+
+}  // namespace lockstep::server

@@ -1,0 +1,62 @@
+#ifndef LOCKSTEP_SERVER_STEP_STRICT_PENDING_PUSHES_H_
+#define LOCKSTEP_SERVER_STEP_STRICT_PENDING_PUSHES_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/step/engine.h"
+
+namespace lockstep::server {
+
+// A push that has undecided parts.
+struct PendingPush {
+  uint64_t ticket = 0;
+  int first_part = 0;
+  bool return_values = false;
+  std::vector<PushOutcome> outcomes = {};
+  int undecided = 0;
+  absl::Status status = {};  // of an update that failed
+};
+
+// A worker's gradient of a part, and the pushes that wait for its outcome, each
+// with the number of the part in the push.
+struct Contribution {
+  uint64_t incarnation = 0;
+  int64_t pass = 0;
+  PartGradient gradient = {};
+  std::vector<std::pair<std::shared_ptr<PendingPush>, int>> waiters = {};
+};
+
+// PendingPushes answers each push when the last of its parts is decided.
+//
+// Threads: not guarded: the caller holds the lock of what it passes.
+// Borrows: the updater.
+class PendingPushes {
+ public:
+  explicit PendingPushes(PartUpdater& updater) : updater_(updater) {}
+
+  // Files a push for the outcome of its part `i`. The oldest of too many pushes
+  // of one gradient is answered with kAborted.
+  void Await(Contribution& contribution,
+             const std::shared_ptr<PendingPush>& pending, int i, int64_t step,
+             ShardAnswers& answers) const;
+
+  // Decides a gradient: all pushes that wait for it have one part less to wait
+  // for.
+  void Decide(Contribution& contribution, PushOutcome outcome,
+              const absl::Status& status, int64_t step,
+              ShardAnswers& answers) const;
+
+  // Answers a push without undecided parts, from a server at `step`.
+  void Answer(PendingPush& pending, int64_t step, ShardAnswers& answers) const;
+
+ private:
+  PartUpdater& updater_;
+};
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_STEP_STRICT_PENDING_PUSHES_H_

@@ -1,0 +1,126 @@
+// The updates of StrictEngine: what its threads do with complete parts.
+
+#include <cmath>
+#include <utility>
+
+#include "server/step/strict/strict_engine.h"
+
+namespace lockstep::server {
+
+void StrictEngine::MakeWork(int index, std::vector<PartWork>& work) {
+  Part& part = parts_[index];
+  if (part.updating || part.updated || squares_.has(index) ||
+      part.collected.size() < static_cast<size_t>(replicas_)) {
+    return;
+  }
+  // The map orders contributors by worker and slot, and so the summation.
+  part.updating = true;
+  PartWork item;
+  item.part = index;
+  item.step = step_;
+  item.attempt = attempt_;
+  item.kind =
+      limits_mean() ? PartWork::Kind::kMeasure : PartWork::Kind::kUpdate;
+  for (const auto& [who, contribution] : part.collected) {
+    item.contributors.push_back(who);
+    item.gradients.push_back(contribution.gradient);
+  }
+  work.push_back(std::move(item));
+}
+
+std::vector<PartWork> StrictEngine::MakeUpdates(double norm) {
+  squares_.Decide();
+  std::vector<PartWork> work;
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    parts_[part].updating = true;
+    PartWork& item = work.emplace_back();
+    item.part = static_cast<int>(part);
+    item.step = step_;
+    item.attempt = attempt_;
+    item.kind = PartWork::Kind::kApply;
+    item.norm = norm;
+  }
+  return work;
+}
+
+ShardAnswers StrictEngine::RunAll(std::vector<PartWork> work) {
+  Mutex mutex;
+  ShardAnswers answers;
+  ForEachShare(updater_, std::move(work), [&](std::vector<PartWork> share) {
+    ShardAnswers ready = Run(std::move(share));
+    MutexLock lock(mutex);
+    answers.Append(std::move(ready));
+  });
+  return answers;
+}
+
+ShardAnswers StrictEngine::ApplyNorm(int64_t step, const MeanNorm& norm) {
+  std::vector<PartWork> work;
+  {
+    MutexLock lock(mutex_);
+    if (step != step_ || norm.attempt != attempt_ || !squares_.waits() ||
+        !failure_.ok()) {
+      return {};
+    }
+    work = MakeUpdates(norm.norm);
+  }
+  return RunAll(std::move(work));
+}
+
+ShardAnswers StrictEngine::Run(std::vector<PartWork> work) {
+  ShardAnswers answers;
+  std::vector<PartWork> updates;  // of all parts, where this call began them
+  while (!work.empty()) {
+    PartWork item = std::move(work.back());
+    work.pop_back();
+    if (!MayRun(item, work)) continue;
+    // No lock is held here: this is the arithmetic of a step, and other parts
+    // are updated at the same time.
+    const absl::Status done =
+        Perform(updater_, options_.refuse_non_finite, item);
+    MutexLock lock(mutex_);
+    FinishPart(item, done, work, answers);
+    if (options_.has_all_parts && squares_.waits() && failure_.ok()) {
+      updates = MakeUpdates(std::sqrt(squares_.Sum()));
+    }
+  }
+  if (!updates.empty()) answers.Append(RunAll(std::move(updates)));
+  return answers;
+}
+
+bool StrictEngine::MayRun(PartWork& item, std::vector<PartWork>& work) {
+  MutexLock lock(mutex_);
+  const int part = item.part;
+  if (item.step != step_ || item.attempt != attempt_) {
+    // The gradients of the newer attempt may have arrived while this work was
+    // pending; the flag had kept MakeWork() from starting on them.
+    parts_[part].updating = false;
+    MakeWork(part, work);
+    return false;
+  }
+  if (item.kind == PartWork::Kind::kMeasure || updater_.ClaimNext(part)) {
+    return true;
+  }
+  blocked_.insert_or_assign(part, std::move(item));
+  return false;
+}
+
+ShardAnswers StrictEngine::PartReturned(int part) {
+  std::vector<PartWork> work;
+  {
+    MutexLock lock(mutex_);
+    auto blocked = blocked_.extract(part);
+    if (blocked.empty()) return {};
+    work.push_back(std::move(blocked.mapped()));
+  }
+  return Run(std::move(work));
+}
+
+std::vector<int> StrictEngine::BlockedParts() const {
+  std::vector<int> parts;
+  MutexLock lock(mutex_);
+  for (const auto& [part, work] : blocked_) parts.push_back(part);
+  return parts;
+}
+
+}  // namespace lockstep::server
