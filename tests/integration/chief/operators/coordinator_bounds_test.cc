@@ -1,5 +1,4 @@
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -8,14 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "chief/operators/coordinator_service.h"
-#include "common/rpc/channel.h"
-#include "common/rpc/server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "spdlog/spdlog.h"
 #include "tests/integration/call.h"
-#include "tests/testing/manual_clock.h"
+#include "tests/integration/chief/operators/coordinator_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
@@ -28,52 +25,11 @@ using ::testing::SizeIs;
 using Stub = v1::CoordinatorService::Stub;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr absl::StatusCode kRefused = absl::StatusCode::kFailedPrecondition;
-constexpr char kJobId[] = "job-1";
-
-JobConfig Job() {
-  JobConfig job;
-  job.name = "job";
-  job.train_steps = 100;
-  job.batch_size = 1;
-  job.replicas_to_aggregate = 2;
-  job.total_num_replicas = 2;
-  return job;
-}
 
 // What peers may say to a chief, however much.
-class CoordinatorBoundsTest : public ::testing::Test {
+class CoordinatorBoundsTest : public CoordinatorFixture {
  protected:
-  CoordinatorBoundsTest() {
-    auto server = GrpcServer::Start("127.0.0.1:0", {&service_});
-    EXPECT_OK(server);
-    server_ = *std::move(server);
-    stub_ = v1::CoordinatorService::NewStub(
-        MakeChannel(absl::StrCat("127.0.0.1:", server_->port())));
-  }
-
-  static v1::Identity Task(TaskType type, int index, uint64_t incarnation) {
-    return ToProto(Sender{kJobId, {type, index}, incarnation});
-  }
-  static v1::Identity Worker(uint64_t incarnation) {
-    return Task(TaskType::kWorker, 0, incarnation);
-  }
-  static v1::RegisterRequest Registration(const v1::Identity& identity) {
-    v1::RegisterRequest request;
-    *request.mutable_identity() = identity;
-    request.set_protocol_version(kProtocolVersion);
-    return request;
-  }
-  absl::StatusOr<v1::RegisterResponse> Register(
-      const v1::RegisterRequest& request) {
-    return Call(*stub_, &Stub::Register, request);
-  }
-  absl::Status Describe(const v1::Identity& identity,
-                        const VariableSpec& variable) {
-    v1::DescribeModelRequest request;
-    *request.mutable_identity() = identity;
-    *request.add_variables() = ToProto(variable);
-    return Call(*stub_, &Stub::DescribeModel, request).status();
-  }
+  CoordinatorBoundsTest() : CoordinatorFixture(1, /*has_evaluator=*/false) {}
 
   // Returns the lines that are logged during `calls`.
   static std::vector<std::string> Logged(absl::FunctionRef<void()> calls) {
@@ -94,22 +50,6 @@ class CoordinatorBoundsTest : public ::testing::Test {
     EXPECT_OK(answer);
     return answer.ok() && answer->model_wanted();
   }
-
-  ManualClock clock_;
-  chief::MembershipTable members_{
-      {{TaskType::kPs, 0}, {TaskType::kWorker, 0}, {TaskType::kEvaluator, 0}},
-      absl::Seconds(2)};
-  chief::StatusTable status_table_;
-  std::optional<std::string> stopped_;
-  chief::SettingsTable settings_table_{Job()};
-  chief::CoordinatorService service_{
-      chief::CoordinatorService::Options{
-          kJobId, Job(), /*num_workers=*/1,
-          /*has_evaluator=*/false,
-          [this](const std::string& reason, bool) { stopped_ = reason; }},
-      members_, status_table_, settings_table_, clock_};
-  std::unique_ptr<GrpcServer> server_;
-  std::unique_ptr<Stub> stub_;
 };
 
 TEST_F(CoordinatorBoundsTest, ModelBeyondAllBoundsIsRefusedAtOnce) {
@@ -123,7 +63,7 @@ TEST_F(CoordinatorBoundsTest, ModelBeyondAllBoundsIsRefusedAtOnce) {
   EXPECT_THAT(Describe(Worker(1),
                        {"w", std::vector<int64_t>(65, 1), DType::kFloat32, {}}),
               StatusIs(kInvalid, HasSubstr("65 dimensions")));
-  EXPECT_TRUE(status_table_.variables().empty());
+  EXPECT_TRUE(table_.variables().empty());
 
   EXPECT_OK(Describe(Worker(1), {"w", {2}, DType::kFloat32, {}}));
 }
@@ -139,7 +79,7 @@ TEST_F(CoordinatorBoundsTest, OnlyRegisteredWorkersAndServersDescribeTheModel) {
   EXPECT_FALSE(Describe(Task(TaskType::kPs, 0, 1), variable).ok());
   EXPECT_THAT(Describe(evaluator, variable),
               StatusIs(kInvalid, HasSubstr("only workers")));
-  EXPECT_TRUE(status_table_.variables().empty());
+  EXPECT_TRUE(table_.variables().empty());
 }
 
 TEST_F(CoordinatorBoundsTest, ReasonsOfPeersAreCut) {
@@ -195,7 +135,7 @@ TEST_F(CoordinatorBoundsTest, ServerDescribesTheModelIfNoWorkerDoes) {
   EXPECT_OK(Describe(server, {"w", {8}, DType::kFloat32, {}}));
 
   EXPECT_FALSE(ModelIsWanted(server));
-  EXPECT_EQ(status_table_.variables().size(), 1u);
+  EXPECT_EQ(table_.variables().size(), 1u);
 }
 
 }  // namespace

@@ -2,19 +2,16 @@
 
 #include <functional>
 #include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/job/codec/job_config_codec.h"
-#include "common/rpc/channel.h"
-#include "common/rpc/server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/call.h"
-#include "tests/testing/manual_clock.h"
+#include "tests/integration/chief/operators/coordinator_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
@@ -30,102 +27,8 @@ using Stub = v1::CoordinatorService::Stub;
 using Code = absl::StatusCode;
 constexpr Code kInvalid = Code::kInvalidArgument;
 constexpr Code kPrecondition = Code::kFailedPrecondition;
-constexpr char kJobId[] = "job-1";
-constexpr absl::Duration kLease = absl::Seconds(2);
 
-JobConfig Job() {
-  JobConfig job;
-  job.name = "job";
-  job.train_steps = 100;
-  job.batch_size = 1;
-  job.replicas_to_aggregate = 2;
-  job.total_num_replicas = 2;
-  job.data.train_images = "images";
-  job.data.train_labels = "labels";
-  return job;
-}
-
-class CoordinatorServiceTest : public ::testing::Test {
- protected:
-  CoordinatorServiceTest() {
-    auto server = GrpcServer::Start("127.0.0.1:0", {&service_});
-    EXPECT_OK(server);
-    server_ = *std::move(server);
-    channel_ = MakeChannel(absl::StrCat("127.0.0.1:", server_->port()));
-    stub_ = v1::CoordinatorService::NewStub(channel_);
-  }
-
-  static v1::Identity Task(TaskType type, int index, uint64_t incarnation,
-                           const std::string& job_id = kJobId) {
-    return ToProto(Sender{job_id, {type, index}, incarnation});
-  }
-  static v1::Identity Worker(uint64_t incarnation) {
-    return Task(TaskType::kWorker, 0, incarnation);
-  }
-
-  static v1::RegisterRequest Registration(const v1::Identity& identity) {
-    v1::RegisterRequest request;
-    *request.mutable_identity() = identity;
-    request.set_protocol_version(kProtocolVersion);
-    return request;
-  }
-  absl::StatusOr<v1::RegisterResponse> Register(
-      const v1::RegisterRequest& request) {
-    return Call(*stub_, &Stub::Register, request);
-  }
-  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(
-      const v1::Identity& identity, int version = kProtocolVersion) {
-    v1::HeartbeatRequest request;
-    *request.mutable_identity() = identity;
-    request.set_protocol_version(version);
-    return Call(*stub_, &Stub::Heartbeat, request);
-  }
-  absl::Status Describe(const v1::Identity& identity,
-                        const VariableSpec& variable) {
-    v1::DescribeModelRequest request;
-    *request.mutable_identity() = identity;
-    *request.add_variables() = ToProto(variable);
-    return Call(*stub_, &Stub::DescribeModel, request).status();
-  }
-  absl::Status Describe(const v1::DescribeModelRequest& request) {
-    return Call(*stub_, &Stub::DescribeModel, request).status();
-  }
-  absl::Status Evaluate(double accuracy) {
-    v1::ReportEvaluationRequest request;
-    *request.mutable_identity() = Task(TaskType::kEvaluator, 0, 1);
-    request.set_global_step(10);
-    request.set_accuracy(accuracy);
-    return Call(*stub_, &Stub::ReportEvaluation, request).status();
-  }
-  // Cleans up the dead, as the chief's loop does.
-  void Bury() {
-    for (const auto& dead : members_.TakeDead(clock_.Now())) {
-      members_.Buried(dead.task, dead.incarnation);
-    }
-  }
-
-  ManualClock clock_;
-  chief::MembershipTable members_{{{TaskType::kPs, 0},
-                                   {TaskType::kWorker, 0},
-                                   {TaskType::kWorker, 1},
-                                   {TaskType::kEvaluator, 0}},
-                                  kLease};
-  chief::StatusTable table_;
-  std::optional<std::string> stopped_;
-  chief::SettingsTable settings_{Job()};
-  bool hold_ = false;
-  chief::CoordinatorService service_{
-      chief::CoordinatorService::Options{
-          kJobId, Job(), /*num_workers=*/2, /*has_evaluator=*/true,
-          [this](const std::string& reason, bool hold) {
-            stopped_ = reason;
-            hold_ = hold;
-          }},
-      members_, table_, settings_, clock_};
-  std::unique_ptr<GrpcServer> server_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<Stub> stub_;
-};
+class CoordinatorServiceTest : public CoordinatorFixture {};
 
 TEST_F(CoordinatorServiceTest, ChiefThatIsStartedAgainTakesMembersOver) {
   const auto answer = Heartbeat(Worker(5));
@@ -450,15 +353,6 @@ TEST_F(CoordinatorServiceTest, ScoreMustBeAFraction) {
   EXPECT_EQ(table_.Get(clock_.Now()).evaluation->accuracy, 0.75);
 }
 
-TEST_F(CoordinatorServiceTest, OperatorCanAskForAStop) {
-  v1::StopRequest request;
-  request.set_reason("enough");
-
-  EXPECT_OK(Call(*stub_, &Stub::Stop, request));
-
-  EXPECT_EQ(stopped_, "enough");
-}
-
 TEST_F(CoordinatorServiceTest, BytesThatAreNoMessageAreRefused) {
   for (const char* method :
        {"Register", "DescribeModel", "GetPlan", "Heartbeat", "Leave",
@@ -475,62 +369,6 @@ TEST_F(CoordinatorServiceTest, BytesThatAreNoMessageAreRefused) {
         << method;
   }
   EXPECT_OK(Register(Registration(Worker(1))));
-}
-
-TEST_F(CoordinatorServiceTest, AHeldJobIsSaidToBeSo) {
-  const v1::Identity worker = Worker(1);
-  ASSERT_OK(Register(Registration(worker)));
-  v1::StopRequest request;
-  request.set_hold(true);
-  ASSERT_OK(Call(*stub_, &Stub::Stop, request));
-  EXPECT_TRUE(hold_);
-
-  table_.SetState(chief::JobState::kStopped, "lunch", clock_.Now(), true);
-
-  const auto heard = Heartbeat(worker);
-  ASSERT_OK(heard);
-  EXPECT_TRUE(heard->hold());
-}
-
-TEST_F(CoordinatorServiceTest, AChangeIsNotedUnderARevision) {
-  v1::ChangeSettingsRequest request;
-  request.set_replicas_to_aggregate(1);
-  request.set_paused(true);
-  EXPECT_THAT(Call(*stub_, &Stub::ChangeSettings, request),
-              StatusIs(kPrecondition));
-  settings_.Open(chief::InitialSettings(Job()));
-
-  const auto response = Call(*stub_, &Stub::ChangeSettings, request);
-
-  ASSERT_OK(response);
-  EXPECT_EQ(response->revision(), 1);
-  EXPECT_EQ(settings_.wanted().replicas_to_aggregate, 1);
-  EXPECT_TRUE(settings_.wanted().paused);
-}
-
-TEST_F(CoordinatorServiceTest, StatusShowsTheSettingsInEffect) {
-  table_.SetSettings({.revision = 3,
-                      .replicas_to_aggregate = 1,
-                      .learning_rate_scale = 0.5,
-                      .workers = {1}});
-
-  const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
-
-  ASSERT_OK(status);
-  EXPECT_EQ(status->settings().revision(), 3);
-  EXPECT_EQ(status->learning_rate(), 0.5 * Job().learning_rate.base);
-}
-
-TEST_F(CoordinatorServiceTest, WhoeverRegistersLaterIsToldTheSettings) {
-  table_.SetSettings(
-      {.revision = 1, .replicas_to_aggregate = 1, .workers = {1}});
-
-  const auto response = Register(Registration(Task(TaskType::kWorker, 1, 5)));
-
-  ASSERT_OK(response);
-  EXPECT_EQ(response->job().replicas_to_aggregate(), 1);
-  EXPECT_EQ(response->num_workers(), 1);
-  EXPECT_EQ(response->data_shard(), 0);
 }
 
 }  // namespace

@@ -1,0 +1,83 @@
+// Operators steer a job through its chief.
+
+#include "chief/operators/coordinator_service.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/call.h"
+#include "tests/integration/chief/operators/coordinator_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using Stub = v1::CoordinatorService::Stub;
+
+class CoordinatorSteeringTest : public CoordinatorFixture {};
+
+TEST_F(CoordinatorSteeringTest, OperatorCanAskForAStop) {
+  v1::StopRequest request;
+  request.set_reason("enough");
+
+  EXPECT_OK(Call(*stub_, &Stub::Stop, request));
+
+  EXPECT_EQ(stopped_, "enough");
+}
+
+TEST_F(CoordinatorSteeringTest, AHeldJobIsSaidToBeSo) {
+  const v1::Identity worker = Worker(1);
+  ASSERT_OK(Register(Registration(worker)));
+  v1::StopRequest request;
+  request.set_hold(true);
+  ASSERT_OK(Call(*stub_, &Stub::Stop, request));
+  EXPECT_TRUE(hold_);
+
+  table_.SetState(chief::JobState::kStopped, "lunch", clock_.Now(), true);
+
+  const auto heard = Heartbeat(worker);
+  ASSERT_OK(heard);
+  EXPECT_TRUE(heard->hold());
+}
+
+TEST_F(CoordinatorSteeringTest, AChangeIsNotedUnderARevision) {
+  v1::ChangeSettingsRequest request;
+  request.set_replicas_to_aggregate(1);
+  request.set_paused(true);
+  EXPECT_THAT(Call(*stub_, &Stub::ChangeSettings, request),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  settings_.Open(chief::InitialSettings(Job()));
+
+  const auto response = Call(*stub_, &Stub::ChangeSettings, request);
+
+  ASSERT_OK(response);
+  EXPECT_EQ(response->revision(), 1);
+  EXPECT_EQ(settings_.wanted().replicas_to_aggregate, 1);
+  EXPECT_TRUE(settings_.wanted().paused);
+}
+
+TEST_F(CoordinatorSteeringTest, StatusShowsTheSettingsInEffect) {
+  table_.SetSettings({.revision = 3,
+                      .replicas_to_aggregate = 1,
+                      .learning_rate_scale = 0.5,
+                      .workers = {1}});
+
+  const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
+
+  ASSERT_OK(status);
+  EXPECT_EQ(status->settings().revision(), 3);
+  EXPECT_EQ(status->learning_rate(), 0.5 * Job().learning_rate.base);
+}
+
+TEST_F(CoordinatorSteeringTest, WhoeverRegistersLaterIsToldTheSettings) {
+  table_.SetSettings(
+      {.revision = 1, .replicas_to_aggregate = 1, .workers = {1}});
+
+  const auto response = Register(Registration(Task(TaskType::kWorker, 1, 5)));
+
+  ASSERT_OK(response);
+  EXPECT_EQ(response->job().replicas_to_aggregate(), 1);
+  EXPECT_EQ(response->num_workers(), 1);
+  EXPECT_EQ(response->data_shard(), 0);
+}
+
+}  // namespace
+}  // namespace lockstep::testing
