@@ -247,5 +247,25 @@ TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInStatusLogAndMetrics) {
   EXPECT_GT(FigureOf(metrics, "lockstep_security_troubles"), 0);
 }
 
+// The process goes on with the last good files.
+TEST_F(SecureJobTest, FilesThatDoNotFitAreInMetricsSoon) {
+  auto job = TrainingJob::Make(Small(1'000'000));
+  Secure(*job);
+  job->cluster().AddArgument("chief", 0, "--metrics_address=127.0.0.1:0");
+  ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
+  const std::string metric = "lockstep_security_troubles";
+  EXPECT_EQ(FigureOf(Scrape(*job, "chief", 0), metric), 0);
+
+  WriteText(DirectoryOf("chief", 0) + "/tls.key",
+            authority_.Issue(absl::StrCat(kJob, "chief/0")).key, 0600);
+  const absl::Time end = absl::Now() + kSoon;
+  double troubles = 0;
+  while (troubles < 1 && absl::Now() < end) {
+    absl::SleepFor(absl::Milliseconds(100));
+    troubles = FigureOf(Scrape(*job, "chief", 0), metric);
+  }
+  EXPECT_GE(troubles, 1);
+}
+
 }  // namespace
 }  // namespace lockstep::testing
