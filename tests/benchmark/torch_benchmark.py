@@ -3,7 +3,7 @@
     tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
-and one thread each; a figure is the median of the rounds' median steps, in
+and one thread each (`float`: one worker, without DDP); a figure is the median of the rounds' median steps, in
 milliseconds, and the ratio is that of the two sides of one round. Rank 0 of DDP
 applies SGD as every rank does; Lockstep's server applies the same rule.
 """
@@ -104,6 +104,23 @@ report(times)
 """
 
 
+# One float with numpy: what a step costs besides its computation.
+FLOAT = """
+import statistics, time
+import lockstep, numpy as np
+worker = lockstep.Worker({"w": np.ones(1, np.float32)})
+gradient = {"w": np.ones(1, np.float32)}
+times, begin = [], None
+for step in worker.steps():
+    now = time.perf_counter()
+    if begin is not None:
+        times.append(now - begin)
+    begin = now
+    step.push(gradient)
+print("MEDIAN", 1e3 * statistics.median(times), flush=True)
+"""
+
+
 def median_of(text):
     for line in text.splitlines():
         if line.startswith("MEDIAN "):
@@ -141,12 +158,21 @@ def run_lockstep(case, steps, shared):
         return max(median_of(job.log("worker", i)) for i in range(2))
 
 
+def run_float(steps):
+    from local_job import LocalJob
+    with LocalJob(sets=[f"train_steps={steps}", "learning_rate=1e-4",
+                        "checkpoint.directory="]) as job:
+        job.start_worker(0, FLOAT)
+        job.wait("worker", 0, timeout=600)
+        return median_of(job.log("worker"))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=0)
-    parser.add_argument("--cases", default="tensor,mlp,transformer")
+    parser.add_argument("--cases", default="float,tensor,mlp,transformer")
     args = parser.parse_args()
     build = os.path.abspath(args.build)
     os.environ["LOCKSTEP_BIN"] = os.path.join(build, "bin")
@@ -157,6 +183,11 @@ def main():
     print(f"{'case':12} {'ddp ms':>9} {'grpc ms':>9} {'ratio':>6} "
           f"{'shared ms':>9} {'ratio':>6}")
     for case in args.cases.split(","):
+        if case == "float":
+            one = statistics.median(
+                run_float(args.steps or 2000) for _ in range(args.rounds))
+            print(f"{case:12} {'':9} {'':9} {'':6} {one:9.3f}", flush=True)
+            continue
         steps = args.steps or {"tensor": 30, "mlp": 400}.get(case, 30)
         rounds = []
         for _ in range(args.rounds):
