@@ -325,10 +325,8 @@ void Chief::Do(const Recover& recover) {
 
 absl::StatusOr<RoundOutcome> Chief::RunRound(const Recover& recover) {
   if (map_.plan.parts.empty()) LOCKSTEP_RETURN_IF_ERROR(MakeStateMap());
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      RecoveryRound::Outcome outcome,
-      RecoveryRound(job_, servers_, members_, *this, clock_)
-          .Run(map_.plan, recover.step));
+  LOCKSTEP_ASSIGN_OR_RETURN(RecoveryRound::Outcome outcome,
+                            round_.Run(map_.plan, recover.step));
   map_ = std::move(outcome.map);
   return RoundOutcome{std::move(outcome.plan), outcome.step,
                       outcome.checkpoint_step, servers_.epoch()};

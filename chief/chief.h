@@ -167,6 +167,7 @@ class Chief final : private RecoverySource {
   // is written the thread that writes it.
   JobCheckpoints checkpoints_;
   StateMap map_;
+  RecoveryRound round_{job_, servers_, members_, *this, clock_};
   std::thread checkpoint_thread_;
 
   // Only the thread that runs Run() uses these members.

@@ -82,6 +82,7 @@ absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
 }
 
 absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
+  workers_expired_ = false;
   outcome.step = outcome.plan.step;
   ShardCalls::Opening opening;
   opening.global_step = outcome.step;
@@ -106,22 +107,12 @@ absl::Status RecoveryRound::ExpirePredecessors() {
 }
 
 absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
-  // This chief need not have heard of the workers of another one, which may
-  // have trained before it started, or while it hung.
-  members_.ShutOutWorkers();
   ShardCalls::Opening opening;
   opening.global_step = outcome.plan.step;
   const bool discard = outcome.plan.action == RecoveryPlan::Action::kGoBack;
   source_.OnStartFrom(outcome.plan, first);
-  // Where workers have been at work their tokens and values are void, be it
-  // that no server has anything left.
-  if (discard || !first || members_.HasTakenOver()) {
-    members_.ExpireAll(
-        TaskType::kWorker,
-        absl::StrCat("the job went back to step ", outcome.plan.step),
-        clock_.Now());
-    opening.attempt = FirstAttempt(servers_.epoch());
-  }
+  ExpireWorkers(discard || !first, outcome.plan.step);
+  if (begins_attempt_) opening.attempt = FirstAttempt(servers_.epoch());
   if (discard) {
     LOCKSTEP_RETURN_IF_ERROR(
         Create(outcome.map.plan, ShardCalls::State::kDiscard).status());
@@ -135,7 +126,25 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
     opening.scalars = std::move(restored->scalars);
   }
   outcome.step = opening.global_step;
+  workers_expired_ = false;  // from here on they may be at work
   return Open(std::move(opening));
+}
+
+// Once for all rounds until servers are open. A round that is repeated because
+// the first values have not come yet must not expire the worker that sends
+// them.
+void RecoveryRound::ExpireWorkers(bool have_worked, int64_t step) {
+  if (std::exchange(workers_expired_, true)) return;
+  // This chief need not have heard of the workers of another one, which may
+  // have trained before it started, or while it hung.
+  members_.ShutOutWorkers();
+  // Where workers have been at work their tokens and values are void, be it
+  // that no server has anything left.
+  begins_attempt_ = have_worked || members_.HasTakenOver();
+  if (!begins_attempt_) return;
+  members_.ExpireAll(TaskType::kWorker,
+                     absl::StrCat("the job went back to step ", step),
+                     clock_.Now());
 }
 
 absl::Status RecoveryRound::Open(ShardCalls::Opening opening) {

@@ -75,7 +75,8 @@ class RecoverySource {
 
 // RecoveryRound brings all servers to one committed step and opens them: it
 // draws an epoch, asks each for its state, and carries out the plan of
-// MakeRecoveryPlan(). A round that fails may be repeated as a whole.
+// MakeRecoveryPlan(). A round that fails may be repeated as a whole, by the
+// same object.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: all that it is made of.
@@ -112,6 +113,7 @@ class RecoveryRound {
                                            ShardCalls::State state);
   absl::Status Resume(Outcome& outcome, bool first);
   absl::Status StartFrom(Outcome& outcome, bool first);
+  void ExpireWorkers(bool have_worked, int64_t step);
   absl::Status Open(ShardCalls::Opening opening);
   // Older incarnations of workers that registered before the servers were open.
   absl::Status ExpirePredecessors();
@@ -121,6 +123,10 @@ class RecoveryRound {
   MembershipTable& members_;
   RecoverySource& source_;
   const Clock& clock_;
+  // Workers were expired for a start from a step, and no server has been open
+  // since.
+  bool workers_expired_ = false;
+  bool begins_attempt_ = false;  // as those workers had been at work
 };
 
 }  // namespace lockstep::chief

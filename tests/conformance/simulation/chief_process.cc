@@ -353,9 +353,7 @@ void ChiefProcess::Do(const chief::Finish& finish) {
 
 void ChiefProcess::Do(const chief::Recover& recover) {
   for (auto& server : calls_) server->set_waiting(waiting_);
-  const auto outcome =
-      chief::RecoveryRound(job_.config, group_, members_, *this, job_.world)
-          .Run(job_.plan, recover.step);
+  const auto outcome = round_.Run(job_.plan, recover.step);
   job_.Trace([&] {
     return absl::StrCat("round of epoch ", group_.epoch(), ": ",
                         outcome.ok() ? absl::StrCat("step ", outcome->step)

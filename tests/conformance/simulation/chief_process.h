@@ -113,6 +113,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   chief::MembershipTable members_;
   std::vector<std::unique_ptr<ChiefCalls>> calls_;
   chief::ShardGroup group_;
+  chief::RecoveryRound round_{job_.config, group_, members_, *this, job_.world};
   chief::SettingsTable settings_table_;
   const absl::Time began_;
   RunSettings in_effect_;

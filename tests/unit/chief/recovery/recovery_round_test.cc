@@ -37,6 +37,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   bool BeginsAnew() const override { return anew_; }
   absl::StatusOr<std::optional<Restored>> Restore(const StateMap&) override {
     log_.push_back("restore");
+    if (!restored_.ok()) return restored_;
     const int64_t step =
         whole_.has_value() ? whole_->value_or(-1) : checkpoint_;
     if (step < 0) return std::nullopt;
@@ -59,8 +60,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   // Runs a round of a chief that has seen this step committed; by default one
   // that has been through a round without result.
   absl::StatusOr<RecoveryRound::Outcome> Run(std::optional<int64_t> step = 0) {
-    return RecoveryRound(job_, group_, members_, *this, clock_)
-        .Run(Plan(), step);
+    return round_.Run(Plan(), step);
   }
   void Report(const ServerReport& report) {
     ps0_.report = ps1_.report = report;
@@ -74,6 +74,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   bool anew_ = false;
   absl::Duration pause_ = absl::Seconds(50);  // after each answer of a server
   absl::Status stop_;
+  absl::Status restored_;
   int found_ = 0;  // workers of which servers keep something
   std::vector<int> ended_input_;
   std::vector<std::string> log_;
@@ -81,6 +82,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   FakeShardCalls ps1_{1, log_};
   ShardGroup group_;
   MembershipTable members_{{kWorker0}, absl::Seconds(2)};
+  RecoveryRound round_{job_, group_, members_, *this, clock_};
 };
 
 TEST_F(RecoveryRoundTest, FreshJobStartsAtOnce) {
@@ -312,6 +314,33 @@ TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAllServersHaveLostTheirState) {
 
   EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
   EXPECT_EQ(ps0_.opening.attempt, FirstAttempt(group_.epoch()));
+}
+
+// The worker that registers after the first round may be the one that sends the
+// values for which the round is repeated.
+TEST_F(RecoveryRoundTest, RepeatedRoundExpiresWorkersOnceUntilServersAreOpen) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+  restored_ = absl::UnavailableError("the first values have not come");
+  EXPECT_FALSE(Run().ok());
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
+  // It asks until its predecessors are buried, as the chief's loop does.
+  for (int i = 0; i < 3; ++i) {
+    if (members_.Register(kWorker0, 9, clock_.Now()).ok()) break;
+    for (const auto& dead : members_.TakeDead(clock_.Now())) {
+      members_.Buried(dead.task, dead.incarnation);
+    }
+  }
+  ASSERT_EQ(members_.Get(kWorker0).state, State::kAlive);
+
+  EXPECT_FALSE(Run().ok());
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kAlive);
+  restored_ = absl::OkStatus();
+  EXPECT_OK(Run());
+
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kAlive);
+  EXPECT_EQ(ps0_.opening.attempt, FirstAttempt(group_.epoch()));
+  ASSERT_OK(Run());
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
 }
 
 TEST_F(RecoveryRoundTest, FirstRoundOfAChiefExpiresWhoCameBeforeItsMembers) {
