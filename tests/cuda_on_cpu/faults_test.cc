@@ -63,13 +63,16 @@ std::map<std::string, int64_t> CallsOf(const TrainedModel& trained) {
   return calls;
 }
 
-// The first, one in the middle and the last of the calls of each function; of
-// those on events, whose number depends on time, the first two.
+// The first, one in the middle and the last of the calls of each function. Of
+// those on events, whose number depends on time, and of those that pin memory,
+// whose number depends on which pages it lies on, the first two.
 std::vector<cuda_on_cpu::Fault> FaultsOf(const TrainedModel& trained,
                                          cudaError_t error) {
   std::vector<cuda_on_cpu::Fault> faults;
   for (const auto& [call, count] : CallsOf(trained)) {
-    const bool varies = call.rfind("cudaEvent", 0) == 0;
+    const bool varies = call.rfind("cudaEvent", 0) == 0 ||
+                        call == "cudaHostRegister" ||
+                        call == "cudaHostUnregister";
     const int64_t last = varies ? std::min<int64_t>(count, 2) : count;
     for (const int64_t number : std::set<int64_t>{1, (1 + last) / 2, last}) {
       faults.push_back({call, number, error});
