@@ -1,0 +1,44 @@
+#ifndef LOCKSTEP_COMMON_COLLECTIVE_COLLECTIVE_H_
+#define LOCKSTEP_COMMON_COLLECTIVE_COLLECTIVE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/collective/exchange_table.h"
+
+namespace lockstep {
+
+// Collective is a member's side of a group whose members all make the same
+// calls in the same order.
+//
+// Threads: one call at a time.
+class Collective {
+ public:
+  virtual ~Collective() = default;
+
+  virtual int rank() const = 0;
+  virtual int members() const = 0;
+
+  // Gives `mine` to all members and returns the parcels of all, by rank.
+  // `description` says what the call is, and must be the same at all members.
+  //
+  //   kInvalidArgument   the members made different calls: all get this error,
+  //                      with both descriptions
+  //   kDeadlineExceeded  members did not come in time; names them
+  virtual absl::StatusOr<std::vector<Parcel>> Exchange(
+      const std::string& description, std::vector<Leaf> mine) = 0;
+};
+
+// Returns when all members have called it. Errors: as Exchange().
+absl::Status Barrier(Collective& group);
+
+// Returns the leaves of member `root`. Errors: as Exchange();
+//
+//   kInvalidArgument  also: no such member
+absl::StatusOr<std::vector<Leaf>> Broadcast(Collective& group, int root,
+                                            std::vector<Leaf> mine);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_COLLECTIVE_COLLECTIVE_H_

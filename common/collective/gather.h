@@ -1,0 +1,28 @@
+#ifndef LOCKSTEP_COMMON_COLLECTIVE_GATHER_H_
+#define LOCKSTEP_COMMON_COLLECTIVE_GATHER_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/collective/value.h"
+
+namespace lockstep {
+
+// Joins the values along an axis, in their order. They may differ in their
+// number of elements along that axis alone.
+//
+//   kInvalidArgument  types, ranks or other dimensions differ; `axis` is not in
+//                     [0, rank)
+absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis);
+
+// The tensor that has the rows of `slices` added up at their indices, and zeros
+// elsewhere.
+//
+//   kInvalidArgument  the shape of the whole is unknown, an index is not in it,
+//                     or rows do not fit it
+absl::StatusOr<Value> ToDense(const Slices& slices);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_COLLECTIVE_GATHER_H_

@@ -1,0 +1,75 @@
+#ifndef LOCKSTEP_COMMON_COLLECTIVE_REDUCTION_H_
+#define LOCKSTEP_COMMON_COLLECTIVE_REDUCTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/collective/value.h"
+
+// How the values of several ranks become one. All functions are pure: the same
+// arguments give the same bits on every member.
+//
+// Each addition and division rounds once in the element type. A mean is the sum
+// divided once by the number of ranks; integers are divided in float64 and the
+// result is float64. A single rank's value is returned as it is.
+namespace lockstep {
+
+enum class ReduceOp { kSum = 1, kMean = 2 };
+
+// The order in which the values of the ranks are added.
+enum class SumOrder {
+  kRank = 1,  // ((x0 + x1) + x2) + ...
+  // TensorFlow's ring: a tensor is cut into chunks, and chunk c is added in the
+  // order of the ranks c, c + 1, ..., 0, ..., c - 1.
+  kRing = 2,
+};
+
+// Elements of each chunk of a ring, of which the last may be short or empty.
+//
+// Units: `item` is bytes per element.
+size_t RingChunk(size_t elements, size_t ranks, size_t item);
+
+// `values`, at least one, by rank.
+//
+//   kInvalidArgument  types or shapes differ; names both
+absl::StatusOr<Value> Reduce(ReduceOp op, SumOrder order,
+                             absl::Span<const Value> values);
+
+// Reduces several values at once: by_rank[r][i] is value i of rank r. From the
+// last value to the first they are joined to packs, each reduced as one tensor,
+// so that the chunks of a ring run across values. A new pack begins when the
+// running one has more than `bytes_per_pack` bytes; 0: all are one pack.
+//
+//   kInvalidArgument  as Reduce(); the values of a pack differ in type; the
+//                     ranks have different numbers of values
+absl::StatusOr<std::vector<Value>> ReducePacked(
+    ReduceOp op, SumOrder order, absl::Span<const std::vector<Value>> by_rank,
+    int64_t bytes_per_pack);
+
+// Joins indices and rows in the order of the ranks; equal indices stay apart. A
+// mean divides the rows.
+//
+//   kInvalidArgument  types or rows differ
+absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
+                                    absl::Span<const Slices> slices);
+
+// "SUM" or "MEAN", in capitals or not.
+//
+//   kInvalidArgument  neither
+absl::StatusOr<ReduceOp> ParseReduceOp(std::string_view name);
+
+// The sum of the elements along an axis, which the shape then lacks.
+//
+//   kInvalidArgument  `axis` is not in [-rank, rank)
+absl::StatusOr<Value> SumAlong(const Value& value, int64_t axis);
+
+// The sum divided by `count`: in the type of the value, or float64 of integers.
+Value Mean(const Value& sum, double count);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_COLLECTIVE_REDUCTION_H_

@@ -1,0 +1,41 @@
+#include "common/collective/value.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace lockstep {
+
+absl::StatusOr<Value> Value::Zeros(ElementType type,
+                                   std::vector<int64_t> shape) {
+  constexpr int64_t kMaxBytes = int64_t{1} << 40;
+  auto bytes = static_cast<int64_t>(SizeOf(type));
+  for (const int64_t dim : shape) {
+    if (dim < 0 || (dim > 0 && bytes > kMaxBytes / dim)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "shape [", absl::StrJoin(shape, ","),
+          "] must have no negative dimension, and at most 2^40 bytes"));
+    }
+    bytes *= dim;
+  }
+  Value made;
+  made.type_ = type;
+  made.shape_ = std::move(shape);
+  made.bytes_.resize(static_cast<size_t>(bytes));
+  return made;
+}
+
+std::string Value::Description() const {
+  return absl::StrCat(std::string(NameOf(type_)), " [",
+                      absl::StrJoin(shape_, ","), "]");
+}
+
+std::string DescriptionOf(const Leaf& leaf) {
+  if (const Value* value = std::get_if<Value>(&leaf)) {
+    return value->Description();
+  }
+  return absl::StrCat("slices of ",
+                      std::get<Slices>(leaf).values.Description());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+#include "common/collective/gather.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+Value Ints(std::vector<int64_t> shape, const std::vector<int32_t>& elements) {
+  return Value::Of<int32_t>(ElementType::kInt32, std::move(shape), elements);
+}
+
+TEST(GatherTest, JoinsAlongAnyAxis) {
+  const Value a = Ints({2, 1}, {1, 2}), b = Ints({2, 2}, {3, 4, 5, 6});
+  EXPECT_EQ(*Gather({a, b}, 1), Ints({2, 3}, {1, 3, 4, 2, 5, 6}));
+  EXPECT_EQ(*Gather({b, b}, 0), Ints({4, 2}, {3, 4, 5, 6, 3, 4, 5, 6}));
+  EXPECT_EQ(*Gather({Ints({0, 2}, {}), b}, 0), b);
+}
+
+TEST(GatherTest, WhatDoesNotFitIsRefused) {
+  const Value a = Ints({2, 1}, {1, 2});
+  EXPECT_THAT(Gather({a}, 2), StatusIs(kInvalid, HasSubstr("axis is 2")));
+  EXPECT_THAT(Gather({a}, -1), StatusIs(kInvalid));
+  EXPECT_THAT(Gather({}, 0), StatusIs(kInvalid));
+  EXPECT_THAT(Gather({a, Ints({3, 1}, {1, 2, 3})}, 1),
+              StatusIs(kInvalid, HasSubstr("rank 1 has int32 [3,1]")));
+  EXPECT_THAT(
+      Gather({a, Value::Of<float>(ElementType::kFloat32, {2, 1}, {1, 2})}, 0),
+      StatusIs(kInvalid));
+}
+
+TEST(GatherTest, EqualIndicesOfSlicesAreAdded) {
+  EXPECT_EQ(*ToDense({{2, 0, 2}, Ints({3, 1}, {1, 2, 4}), {{3, 1}}}),
+            Ints({3, 1}, {2, 0, 5}));
+}
+
+TEST(GatherTest, SlicesThatDoNotFitTheirShapeAreRefused) {
+  const Value rows = Ints({1, 1}, {1});
+  EXPECT_THAT(ToDense({{3}, rows, {{3, 1}}}),
+              StatusIs(kInvalid, HasSubstr("index 3")));
+  EXPECT_THAT(ToDense({{-1}, rows, {{3, 1}}}), StatusIs(kInvalid));
+  EXPECT_THAT(ToDense({{0}, rows, {{3, 2}}}), StatusIs(kInvalid));
+  EXPECT_THAT(ToDense({{0}, rows, std::nullopt}),
+              StatusIs(kInvalid, HasSubstr("dense_shape")));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,119 @@
+#include "common/collective/reduction.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+Value Floats(const std::vector<float>& elements) {
+  return Value::Of<float>(ElementType::kFloat32,
+                          {static_cast<int64_t>(elements.size())}, elements);
+}
+Value Ints(const std::vector<int32_t>& elements) {
+  return Value::Of<int32_t>(ElementType::kInt32,
+                            {static_cast<int64_t>(elements.size())}, elements);
+}
+
+// The sizes that TensorFlow showed, of float32 and three ranks.
+TEST(ReductionTest, ChunksOfARingAreThoseOfTensorFlow) {
+  EXPECT_EQ(RingChunk(16, 3, 4), 16u);
+  EXPECT_EQ(RingChunk(33, 3, 4), 16u);
+  EXPECT_EQ(RingChunk(48, 3, 4), 32u);
+  EXPECT_EQ(RingChunk(100, 3, 4), 48u);
+}
+
+// Chunk 1 begins with the value of rank 1.
+TEST(ReductionTest, ARingAddsEachChunkFromItsOwnRankOn) {
+  std::vector<float> large(33, 0x1p24f), one(33, 1);
+  const Value ring = *Reduce(ReduceOp::kSum, SumOrder::kRing,
+                             {Floats(large), Floats(one), Floats(one)});
+  EXPECT_EQ(ring.Elements<float>()[0], 0x1p24f);
+  EXPECT_EQ(ring.Elements<float>()[16], 0x1p24f + 2);
+  EXPECT_EQ(ring.Elements<float>()[32], 0x1p24f);
+  const Value rank = *Reduce(ReduceOp::kSum, SumOrder::kRank,
+                             {Floats(large), Floats(one), Floats(one)});
+  EXPECT_EQ(rank.Elements<float>()[16], 0x1p24f);
+}
+
+TEST(ReductionTest, TheMeanOfIntegersIsFloat64) {
+  EXPECT_EQ(*Reduce(ReduceOp::kMean, SumOrder::kRank, {Ints({1}), Ints({2})}),
+            Value::Of<double>(ElementType::kFloat64, {1}, {1.5}));
+  EXPECT_EQ(*Reduce(ReduceOp::kMean, SumOrder::kRank, {Ints({1})}), Ints({1}));
+  EXPECT_EQ(
+      *Reduce(ReduceOp::kMean, SumOrder::kRing, {Floats({1}), Floats({2})}),
+      Floats({1.5f}));
+}
+
+TEST(ReductionTest, ValuesThatDifferAreRefused) {
+  EXPECT_THAT(Reduce(ReduceOp::kSum, SumOrder::kRank, {}), StatusIs(kInvalid));
+  EXPECT_THAT(
+      Reduce(ReduceOp::kSum, SumOrder::kRing, {Floats({1}), Floats({1, 2})}),
+      StatusIs(kInvalid, HasSubstr("rank 1 has float32 [2]")));
+  EXPECT_THAT(Reduce(ReduceOp::kSum, SumOrder::kRank, {Floats({1}), Ints({1})}),
+              StatusIs(kInvalid));
+}
+
+// Alone, neither value has a second chunk; in one pack the first does.
+TEST(ReductionTest, ChunksRunAcrossTheValuesOfAPack) {
+  const std::vector<float> large(16, 0x1p24f), one(16, 1);
+  const std::vector<Value> big = {Floats(large), Floats(large)};
+  const std::vector<Value> small = {Floats(one), Floats(one)};
+  const auto elements = [&](int64_t bytes_per_pack) {
+    const std::vector<Value> sums = *ReducePacked(
+        ReduceOp::kSum, SumOrder::kRing, {big, small, small}, bytes_per_pack);
+    return std::vector<float>{sums[0].Elements<float>()[0],
+                              sums[1].Elements<float>()[0]};
+  };
+  EXPECT_THAT(elements(0), ElementsAre(0x1p24f + 2, 0x1p24f));
+  EXPECT_THAT(elements(1), ElementsAre(0x1p24f, 0x1p24f));
+  EXPECT_THAT(elements(64), ElementsAre(0x1p24f + 2, 0x1p24f));
+}
+
+TEST(ReductionTest, APackHasOneType) {
+  const std::vector<Value> both = {Floats({1}), Ints({1})};
+  EXPECT_THAT(
+      ReducePacked(ReduceOp::kSum, SumOrder::kRank, {both, both}, 0),
+      StatusIs(kInvalid, HasSubstr("a pack has int32 [1] and float32 [1]")));
+  EXPECT_THAT(
+      ReducePacked(ReduceOp::kSum, SumOrder::kRank, {both, {Floats({1})}}, 0),
+      StatusIs(kInvalid));
+}
+
+TEST(ReductionTest, RowsOfSlicesAreJoined) {
+  const Slices a = {{1}, Floats({2}), {{4}}}, b = {{1, 0}, Floats({4, 6}), {}};
+  const Slices mean = *ReduceSlices(ReduceOp::kMean, {a, b});
+  EXPECT_THAT(mean.indices, ElementsAre(1, 1, 0));
+  EXPECT_EQ(mean.values, Floats({1, 2, 3}));
+  EXPECT_EQ(mean.dense_shape, a.dense_shape);
+}
+
+TEST(ReductionTest, SumsAlongAnAxis) {
+  const Value value =
+      Value::Of<int32_t>(ElementType::kInt32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(*SumAlong(value, 0), Ints({5, 7, 9}));
+  EXPECT_EQ(*SumAlong(value, -1), Ints({6, 15}));
+  EXPECT_THAT(SumAlong(value, 2), StatusIs(kInvalid));
+}
+
+TEST(ReductionTest, OperationsHaveNames) {
+  EXPECT_THAT(ParseReduceOp("SUM"), IsOkAndHolds(ReduceOp::kSum));
+  EXPECT_THAT(ParseReduceOp("mean"), IsOkAndHolds(ReduceOp::kMean));
+  EXPECT_THAT(ParseReduceOp("median"),
+              StatusIs(kInvalid, HasSubstr("\"median\"")));
+}
+
+TEST(ReductionTest, AMeanDividesOnce) {
+  EXPECT_EQ(Mean(Floats({1}), 3), Floats({1.0f / 3}));
+}
+
+}  // namespace
+}  // namespace lockstep
