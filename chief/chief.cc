@@ -131,6 +131,13 @@ absl::Status Chief::Run() {
         checkpoints_.none() ? "checkpoint.directory" : "test set in data",
         "; name one, or leave the evaluator out"));
   }
+  // Ends, with the last points, before anything that it samples.
+  std::optional<SummaryThread> summary;
+  if (!job_.summary.directory.empty()) {
+    summary.emplace(
+        job_, absl::Now(), [this] { return Sample(); },
+        [this](const std::string& trouble) { Notify(trouble); });
+  }
   Deliver(Started{checkpoints_.Prepare(beginning_)});
   while (!finished_.has_value()) {
     DeliverWishes();
@@ -164,6 +171,14 @@ void Chief::DeliverWishes() {
     told_score_ = scored;
     Deliver(Scored{scored});
   }
+}
+
+SummarySample Chief::Sample() const {
+  SummarySample sample{clock_.Now(), status_table_.Get(clock_.Now()),
+                       members_.Members()};
+  sample.learning_rate = LearningRateInEffect(
+      job_, sample.job.settings.learning_rate_scale, sample.job.global_step);
+  return sample;
 }
 
 void Chief::Notify(const std::string& text) {

@@ -22,6 +22,7 @@
 #include "chief/operators/status_table.h"
 #include "chief/recovery/recovery_round.h"
 #include "chief/shard_group_client.h"
+#include "chief/summary/summary_thread.h"
 #include "common/base/clock.h"
 #include "common/base/event_queue.h"
 #include "common/base/mutex.h"
@@ -63,11 +64,8 @@ class Chief final : private RecoverySource {
 
   // As ChiefMetrics() has them, of now.
   std::vector<Metric> Metrics() const {
-    const StatusTable::View view = status_table_.Get(clock_.Now());
-    return ChiefMetrics(
-        view, members_.Members(),
-        LearningRateInEffect(job_, view.settings.learning_rate_scale,
-                             view.global_step));
+    const SummarySample now = Sample();
+    return ChiefMetrics(now.job, now.members, now.learning_rate);
   }
 
   // Ends the job after the step at hand, with a checkpoint. With `hold` its
@@ -113,6 +111,9 @@ class Chief final : private RecoverySource {
   void WriteCheckpoint(const BeginSnapshot& action, Manifest manifest);
   void JoinCheckpoint();
   Manifest MakeManifest(int64_t step) const;
+
+  // The job as it is now. From any thread.
+  SummarySample Sample() const;
 
   absl::StatusOr<RoundOutcome> RunRound(const Recover& action);
   // Places the model's parts on the servers.

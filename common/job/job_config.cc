@@ -250,6 +250,12 @@ absl::Status CheckCheckpoint(const CheckpointConfig& checkpoint) {
   return CheckInt("checkpoint.keep", checkpoint.keep, 1);
 }
 
+absl::Status CheckSummary(const SummaryConfig& summary) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPath("summary.directory", summary.directory));
+  return CheckDuration("summary.every", summary.every, absl::Milliseconds(100),
+                       absl::Hours(1));
+}
+
 // TensorFlow refuses fewer tokens than the surplus of gradients over workers,
 // because no step could then end. If a count comes from the cluster, the chief
 // repeats the check when it knows the cluster.
@@ -404,6 +410,7 @@ absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckData(job.model, job.data));
   LOCKSTEP_RETURN_IF_ERROR(CheckTraining(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckCheckpoint(job.checkpoint));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSummary(job.summary));
   return CheckTimes(job);
 }
 

@@ -238,6 +238,12 @@ struct CheckpointConfig {
   std::string initial_values;  // file of first values; empty: none
 };
 
+// Curves for TensorBoard.
+struct SummaryConfig {
+  std::string directory;  // empty: none
+  absl::Duration every = absl::Seconds(5);
+};
+
 // The number that stays when workers join or leave an elastic job: the backups,
 // as long as a step takes at least one gradient; or the gradients, as long as
 // there are that many workers.
@@ -295,6 +301,7 @@ struct JobConfig {
   PlacementConfig placement;
   PartitionerConfig partitioner;
   CheckpointConfig checkpoint;
+  SummaryConfig summary;
 
   absl::Duration heartbeat_interval = absl::Milliseconds(500);
   absl::Duration lease = absl::Seconds(10);     // > 2 heartbeat intervals

@@ -32,6 +32,15 @@ uint64_t LittleEndian(absl::string_view bytes) {
   return number;
 }
 
+// `number` in `size` bytes, the low ones first.
+std::string ToLittleEndian(uint64_t number, size_t size) {
+  std::string bytes;
+  for (size_t i = 0; i < size; ++i) {
+    bytes.push_back(static_cast<char>(number >> (8 * i)));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 uint32_t Crc32c(absl::string_view bytes) {
@@ -46,6 +55,12 @@ uint32_t Crc32c(absl::string_view bytes) {
 uint32_t MaskedCrc32c(absl::string_view bytes) {
   const uint32_t crc = Crc32c(bytes);
   return ((crc >> 15) | (crc << 17)) + kMask;
+}
+
+void AppendTfRecord(absl::string_view record, std::string& file) {
+  const std::string length = ToLittleEndian(record.size(), kLengthSize);
+  absl::StrAppend(&file, length, ToLittleEndian(MaskedCrc32c(length), kCrcSize),
+                  record, ToLittleEndian(MaskedCrc32c(record), kCrcSize));
 }
 
 absl::StatusOr<absl::string_view> TfRecordReader::Checked(uint64_t size,

@@ -16,6 +16,9 @@ namespace lockstep {
 uint32_t Crc32c(absl::string_view bytes);
 uint32_t MaskedCrc32c(absl::string_view bytes);
 
+// Adds a record to the bytes of a TFRecord file.
+void AppendTfRecord(absl::string_view record, std::string& file);
+
 // TfRecordReader walks through the bytes of a TFRecord file, as TensorFlow
 // writes them. All numbers are little-endian:
 //

@@ -15,35 +15,16 @@ if [ $# -lt 2 ] || [ $# -gt 3 ]; then
 fi
 binary=$1
 venv=$2
-made=$venv.made.$$
 here=$(cd "$(dirname "$0")" && pwd)
 
 skip() {
-  rm -rf "$made"
   echo "SKIPPED, NOT PROVED: $1" >&2
   echo "The safetensors library did not read any checkpoint." >&2
   exit 77
 }
 
-usable() {
-  [ -x "$1/bin/python" ] &&
-    "$1/bin/python" -c 'import numpy, safetensors.numpy' 2>/dev/null
-}
-
-# Made under another name first: one that was interrupted is never taken for
-# a good one. Environments cannot be moved, hence the link.
-make_venv() {
-  command -v python3 >/dev/null || skip "there is no python3"
-  mkdir -p "$(dirname "$venv")"
-  python3 -m venv "$made" || skip "python3 -m venv does not work"
-  "$made/bin/python" -m pip install --quiet safetensors numpy ||
-    skip "pip cannot install safetensors and numpy"
-  usable "$made" || skip "safetensors and numpy cannot be imported"
-  rm -rf "$venv"
-  ln -sfn "$(basename "$made")" "$venv"
-}
-
-usable "$venv" || make_venv
+. "$here/venv_lib.sh"
+need_venv "$venv" "numpy, safetensors.numpy" safetensors numpy
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "common/records/tfrecord.h"
-#include "tests/testing/append_tfrecord.h"
 #include "worker/tables/example_columns.h"
 
 namespace lockstep {
@@ -31,7 +30,7 @@ void CheckColumns(absl::string_view file) {
 void Check(absl::string_view bytes) {
   CheckColumns(bytes);
   std::string file;
-  testing::AppendTfRecord(bytes, file);
+  AppendTfRecord(bytes, file);
   CheckColumns(file);
 }
 

@@ -200,6 +200,18 @@ absl::Status ReadCheckpoint(const v1::CheckpointConfig& proto,
                       checkpoint.every);
 }
 
+void WriteSummary(const SummaryConfig& summary, v1::SummaryConfig& proto) {
+  proto.set_directory(summary.directory);
+  *proto.mutable_every() = lockstep::ToProto(summary.every);
+}
+
+absl::Status ReadSummary(const v1::SummaryConfig& proto,
+                         SummaryConfig& summary) {
+  summary.directory = proto.directory();
+  return SetIfPresent("summary.every", proto.has_every(), proto.every(),
+                      summary.every);
+}
+
 void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
   SetUnlessZero(proto.name(), job.name);
   if (proto.has_seed()) job.seed = proto.seed();
@@ -316,6 +328,7 @@ v1::JobConfig ToProto(const JobConfig& job) {
   *proto.mutable_partitioner() = ToProto(job.partitioner);
   *proto.mutable_learning_rate_schedule() = ToProto(job.learning_rate);
   WriteCheckpoint(job.checkpoint, *proto.mutable_checkpoint());
+  WriteSummary(job.summary, *proto.mutable_summary());
   *proto.mutable_heartbeat_interval() = ToProto(job.heartbeat_interval);
   *proto.mutable_lease() = ToProto(job.lease);
   *proto.mutable_max_wait() = ToProto(job.max_wait);
@@ -344,6 +357,7 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   LOCKSTEP_RETURN_IF_ERROR(
       ReadSchedule(proto.learning_rate_schedule(), job.learning_rate));
   LOCKSTEP_RETURN_IF_ERROR(ReadCheckpoint(proto.checkpoint(), job.checkpoint));
+  LOCKSTEP_RETURN_IF_ERROR(ReadSummary(proto.summary(), job.summary));
   LOCKSTEP_RETURN_IF_ERROR(ReadTimes(proto, job));
   return job;
 }

@@ -129,6 +129,7 @@ absl::Status CheckJob(const RunRequest& request, const JobConfig& job,
             .has_evaluator = HasEvaluator(cluster),
             .own_evaluator = !request.evaluator_command.empty()}));
   LOCKSTEP_RETURN_IF_ERROR(CheckBatch(job, cluster.num_workers));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSummaries(job));
   return CheckCheckpoints(job, !request.beginning.empty());
 }
 

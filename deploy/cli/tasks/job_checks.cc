@@ -22,6 +22,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/directory_owner.h"
+#include "common/checkpoint/files/posix_file.h"
 #include "worker/data/batch_schedule.h"
 #include "worker/data/examples.h"
 #include "worker/data/files/array_file.h"
@@ -192,6 +193,19 @@ absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew) {
   const absl::Status writable = store.CheckWritable();
   return writable.ok() ? writable
                        : absl::InvalidArgumentError(writable.message());
+}
+
+absl::Status CheckSummaries(const JobConfig& job) {
+  const std::string& directory = job.summary.directory;
+  if (directory.empty()) return absl::OkStatus();
+  absl::Status writable = MakeDirectories(directory);
+  if (writable.ok() && access(directory.c_str(), W_OK | X_OK) != 0) {
+    writable = absl::ErrnoToStatus(errno, directory);
+  }
+  if (writable.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "summary.directory: ", writable.message(),
+      "; name a directory that the chief can write to, or leave summary out"));
 }
 
 absl::Status CheckGpus(int gpus, const std::string& devices) {

@@ -9,7 +9,8 @@
 namespace lockstep::cli {
 
 // Checks of a job's needs on this machine, before any of its processes starts.
-// They change nothing, except that checkpoint.directory is created.
+// They change nothing, except that checkpoint.directory and summary.directory
+// are created.
 //
 // Errors: kInvalidArgument; messages name the field as the job file spells it,
 //         the value and the fix.
@@ -40,6 +41,9 @@ absl::Status CheckBatch(const JobConfig& job, int num_workers);
 //
 //   kFailedPrecondition  another running job holds the directory
 absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew);
+
+// Checks that summary.directory, if there is one, can be written to.
+absl::Status CheckSummaries(const JobConfig& job);
 
 // Checks that there are `gpus` devices: files nvidia0, nvidia1 ... in
 // `devices`, which is /dev except in tests. If a driver uses other files, the

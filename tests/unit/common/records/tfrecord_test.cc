@@ -4,14 +4,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testing/append_tfrecord.h"
 #include "tests/testing/status_matchers.h"
 #include "worker/data/files/data_file.h"
 
 namespace lockstep {
 namespace {
 
-using ::lockstep::testing::AppendTfRecord;
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
 

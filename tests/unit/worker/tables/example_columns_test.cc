@@ -7,7 +7,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "lockstep/v1/tf_example.pb.h"
-#include "tests/testing/append_tfrecord.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/worker/data/files/idx_bytes.h"
@@ -16,7 +15,6 @@
 namespace lockstep::worker {
 namespace {
 
-using ::lockstep::testing::AppendTfRecord;
 using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;

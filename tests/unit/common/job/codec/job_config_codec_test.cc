@@ -40,6 +40,7 @@ constexpr char kWholeJob[] = R"(
                            values: [3, 2, 1] alpha: 0.125 warmup_steps: 9 }
   checkpoint { directory: "/c" every_steps: 100
                every { seconds: 60 nanos: 500000000 } keep: 2 }
+  summary { directory: "/s" every { seconds: 2 } }
   heartbeat_interval { nanos: 250000000 }
   lease { seconds: 1 }
   max_wait { seconds: 30 }
@@ -96,6 +97,8 @@ TEST(JobConfigCodecTest, NestedFieldsAreRead) {
   EXPECT_EQ(job.checkpoint.every_steps, 100);
   EXPECT_EQ(job.checkpoint.every, absl::Milliseconds(60'500));
   EXPECT_EQ(job.checkpoint.keep, 2);
+  EXPECT_EQ(job.summary.directory, "/s");
+  EXPECT_EQ(job.summary.every, absl::Seconds(2));
 }
 
 TEST(JobConfigCodecTest, ColumnsOfExamplesAreReadAndGivenBack) {

@@ -195,6 +195,17 @@ TEST_F(JobChecksTest, ADirectoryThatMayNotBeWrittenIsRefused) {
   chmod(directory_.path().c_str(), 0755);
 }
 
+TEST_F(JobChecksTest, ADirectoryOfSummariesThatCannotBeIsRefused) {
+  EXPECT_THAT(CheckSummaries(job_), IsOk());
+  job_.summary.directory = directory_.Join("new/deep");
+  EXPECT_THAT(CheckSummaries(job_), IsOk());
+  std::ofstream(directory_.Join("file")) << "no folder";
+  job_.summary.directory = directory_.Join("file/s");
+  EXPECT_THAT(CheckSummaries(job_),
+              StatusIs(kInvalid, AllOf(HasSubstr("summary.directory: "),
+                                       HasSubstr(job_.summary.directory))));
+}
+
 TEST_F(JobChecksTest, ADirectoryThatARunningJobHasIsRefused) {
   job_.checkpoint.directory = directory_.Join("checkpoints");
   const auto owner = DirectoryOwner::Take(job_.checkpoint.directory, "bible-1");

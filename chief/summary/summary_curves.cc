@@ -1,0 +1,102 @@
+#include "chief/summary/summary_curves.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep::chief {
+namespace {
+
+// How the values of workers make one of the job.
+bool IsSummed(const std::string& name) {
+  return name == "examples_per_second" ||
+         name == "passes_accepted_per_second" ||
+         name == "passes_stale_per_second";
+}
+
+std::vector<NamedFigure> JobValues(const std::vector<SummaryPoints>& workers) {
+  std::vector<NamedFigure> sums;  // in the order of the first worker's
+  std::map<std::string, std::pair<size_t, int>> places;  // and how many
+  for (const SummaryPoints& worker : workers) {
+    for (const NamedFigure& figure : worker.values) {
+      auto [place, is_new] = places.try_emplace(figure.name, sums.size(), 0);
+      if (is_new) sums.push_back({figure.name, 0});
+      sums[place->second.first].value += figure.value;
+      ++place->second.second;
+    }
+  }
+  for (NamedFigure& sum : sums) {
+    if (!IsSummed(sum.name)) sum.value /= places[sum.name].second;
+  }
+  return sums;
+}
+
+SummaryPoints ScoreOf(const StatusTable::Evaluation& score) {
+  SummaryPoints points{"evaluator", score.step, score.figures};
+  if (!points.values.empty()) return points;
+  points.values = {{"loss", score.loss}, {"accuracy", score.accuracy}};
+  if (score.auc.has_value()) points.values.push_back({"auc", *score.auc});
+  return points;
+}
+
+}  // namespace
+
+std::vector<SummaryPoints> SummaryCurves::AddWorkers(
+    const SummarySample& sample) {
+  std::vector<SummaryPoints> runs;
+  for (const MembershipTable::Member& member : sample.members) {
+    const Progress& now = member.progress;
+    if (member.task.type != TaskType::kWorker || now.passes == 0) continue;
+    Seen& seen = seen_[member.task.index];
+    // A worker that has left reported its last passes then.
+    const bool is_new = member.state == MembershipTable::State::kLeft &&
+                        (seen.incarnation != member.incarnation ||
+                         seen.progress.passes != now.passes);
+    if (member.state != MembershipTable::State::kAlive && !is_new) continue;
+    SummaryPoints points{absl::StrCat("worker_", member.task.index),
+                         sample.job.global_step,
+                         {{"loss", now.loss}}};
+    const double seconds = absl::ToDoubleSeconds(sample.now - seen.at);
+    if (seen.incarnation == member.incarnation && seconds > 0) {
+      const Progress& before = seen.progress;
+      const auto rate = [&](const char* name, int64_t from, int64_t to) {
+        points.values.push_back(
+            {name, static_cast<double>(to - from) / seconds});
+      };
+      rate("examples_per_second", before.examples, now.examples);
+      rate("passes_accepted_per_second", before.accepted, now.accepted);
+      rate("passes_stale_per_second", before.stale, now.stale);
+      points.values.push_back(
+          {"waiting_fraction",
+           absl::ToDoubleSeconds(now.waiting - before.waiting) / seconds});
+    }
+    points.values.insert(points.values.end(), now.figures.begin(),
+                         now.figures.end());
+    seen = {member.incarnation, sample.now, now};
+    runs.push_back(std::move(points));
+  }
+  return runs;
+}
+
+std::vector<SummaryPoints> SummaryCurves::Add(const SummarySample& sample) {
+  std::vector<SummaryPoints> runs;
+  const StatusTable::View& job = sample.job;
+  if (step_ != job.global_step) {
+    step_ = job.global_step;
+    runs = AddWorkers(sample);
+    SummaryPoints points{"", job.global_step, JobValues(runs)};
+    points.values.push_back({"learning_rate", sample.learning_rate});
+    if (job.steps_per_second > 0) {
+      points.values.push_back({"steps_per_second", job.steps_per_second});
+      points.values.push_back({"step_seconds", 1 / job.steps_per_second});
+    }
+    runs.push_back(std::move(points));
+  }
+  if (job.evaluation.has_value() && job.evaluation->step != scored_) {
+    scored_ = job.evaluation->step;
+    runs.push_back(ScoreOf(*job.evaluation));
+  }
+  return runs;
+}
+
+}  // namespace lockstep::chief

@@ -1,0 +1,72 @@
+#ifndef LOCKSTEP_CHIEF_SUMMARY_SUMMARY_CURVES_H_
+#define LOCKSTEP_CHIEF_SUMMARY_SUMMARY_CURVES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "chief/members/membership_table.h"
+#include "chief/operators/status_table.h"
+#include "common/plan/figure.h"
+
+namespace lockstep::chief {
+
+// A job as it is at one instant.
+struct SummarySample {
+  absl::Time now = {};
+  StatusTable::View job = {};
+  std::vector<MembershipTable::Member> members = {};
+  double learning_rate = 0;  // of the next step
+};
+
+// Points of curves, all at one step. `run` is what TensorBoard calls a run: ""
+// for the job, "worker_1", "evaluator".
+struct SummaryPoints {
+  std::string run = {};
+  int64_t step = 0;
+  std::vector<NamedFigure> values = {};
+};
+
+// SummaryCurves turns samples of a job into points of curves:
+//
+//   job        loss                   mean of the workers' newest losses
+//              learning_rate
+//              steps_per_second, step_seconds
+//              examples_per_second, passes_accepted_per_second,
+//              passes_stale_per_second   of all workers together
+//              waiting_fraction       mean of the workers'
+//              and figures of a user's program, mean of the workers'
+//   worker_N   the same of one worker, but for steps and the learning rate
+//   evaluator  loss, accuracy, auc, or the figures of a user's evaluator, at
+//              the step of the checkpoint
+//
+// Rates and fractions are of the time since the sample before; a worker's are
+// absent where there is none of its incarnation. A sample without a new step
+// adds nothing to the job's and the workers' curves.
+//
+// Threads: not guarded.
+class SummaryCurves {
+ public:
+  // Samples must come in the order of time. The job must have begun to train.
+  std::vector<SummaryPoints> Add(const SummarySample& sample);
+
+ private:
+  struct Seen {
+    uint64_t incarnation = 0;
+    absl::Time at = {};
+    Progress progress = {};
+  };
+
+  std::vector<SummaryPoints> AddWorkers(const SummarySample& sample);
+
+  std::optional<int64_t> step_;  // of the newest sample
+  int64_t scored_ = -1;          // step of the newest score
+  std::map<int, Seen> seen_;     // by worker
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_SUMMARY_SUMMARY_CURVES_H_

@@ -1,0 +1,53 @@
+#ifndef LOCKSTEP_CHIEF_SUMMARY_SUMMARY_THREAD_H_
+#define LOCKSTEP_CHIEF_SUMMARY_SUMMARY_THREAD_H_
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "chief/summary/event_files.h"
+#include "chief/summary/summary_curves.h"
+#include "common/base/mutex.h"
+#include "common/job/job_config.h"
+
+namespace lockstep::chief {
+
+// SummaryThread samples a job now and then and writes its curves, in a thread
+// of its own, so that a slow disk does not hold up the job.
+//
+// Threads: not guarded.
+class SummaryThread {
+ public:
+  // Calls `sample` each job.summary.every, and once at the end; and `trouble`
+  // with one line when files begin to fail, which it goes on trying. Both must
+  // be safe to call from any thread, and live longer than this object.
+  SummaryThread(const JobConfig& job, absl::Time started,
+                std::function<SummarySample()> sample,
+                std::function<void(const std::string&)> trouble);
+  // Writes the last points.
+  ~SummaryThread();
+
+ private:
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for the time of the next sample; false: this is the last one.
+  bool Rest() ABSL_LOCKS_EXCLUDED(mutex_);
+  void WriteSample();
+
+  const absl::Duration every_;
+  const std::function<SummarySample()> sample_;
+  const std::function<void(const std::string&)> trouble_;
+
+  // Only the thread uses these members.
+  SummaryCurves curves_;
+  EventFiles files_;
+  bool troubled_ = false;
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_SUMMARY_SUMMARY_THREAD_H_
