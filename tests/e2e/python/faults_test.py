@@ -49,13 +49,17 @@ for step in worker.steps():
 
 SETS = ["learning_rate=0.01", "optimizer.kind=ADAMW",
         "optimizer.weight_decay=0"]
+# The norm of the mean over all servers, well below what it is without.
+CLIPPED = ["clipping.kind=MEAN_GLOBAL_NORM", "clipping.limit=0.1"]
 
 
 class FaultsTest(unittest.TestCase):
 
+    sets = SETS
+
     def train(self, disturb=None, steps=200, timeout=120):
         with LocalJob(workers=2, servers=2,
-                      sets=[f"train_steps={steps}", *SETS]) as job:
+                      sets=[f"train_steps={steps}", *self.sets]) as job:
             for i in range(2):
                 job.start_worker(i, WORKER)
             if disturb is not None:
@@ -87,6 +91,13 @@ class FaultsTest(unittest.TestCase):
             job.start_server(1)
         self.check(disturb)
 
+    def test_a_killed_server_changes_no_bit_of_a_clipped_job(self):
+        free = self.train()
+        self.sets = SETS + CLIPPED
+        self.assertFalse(torch.equal(free["body.0.weight"],
+                                     self.train()["body.0.weight"]))
+        self.test_a_killed_server_changes_no_bit()
+
     def test_a_killed_chief_changes_no_bit(self):
         def disturb(job):
             job.wait_for_log("step 50\n")
@@ -103,6 +114,8 @@ class FaultsTest(unittest.TestCase):
 
 
 class StormTest(FaultsTest):
+
+    sets = SETS + CLIPPED
 
     def test_fifty_kills_change_no_bit(self):
         rng = random.Random(5)
