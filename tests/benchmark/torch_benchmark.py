@@ -3,9 +3,11 @@
     tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
-and one thread each (`float`: one worker, without DDP); a figure is the median of the rounds' median steps, in
-milliseconds, and the ratio is that of the two sides of one round. Rank 0 of DDP
-applies SGD as every rank does; Lockstep's server applies the same rule.
+and one thread each (`float`: one worker, without DDP; `straggler`: four workers
+that sleep 20 ms a pass, one of them 80 ms, of which a step of Lockstep needs
+three); a figure is the median of the rounds' median steps, in milliseconds, and
+the ratio is that of the two sides of one round. Rank 0 of DDP applies SGD as
+every rank does; Lockstep's server applies the same rule.
 """
 
 import argparse
@@ -58,11 +60,14 @@ if case == "tensor":
     ONES = torch.ones(25_000_000)
     data = torch.zeros(8)
     loss_of = lambda: model(data)
-elif case == "mlp":
+elif case in ("mlp", "straggler"):
     model = torch.nn.Sequential(
         torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
     x, y = torch.randn(100, 784), torch.randint(0, 10, (100,))
-    loss_of = lambda: F.cross_entropy(model(x), y)
+    pause = float(os.environ["PAUSE"])
+    def loss_of():
+        time.sleep(pause)
+        return F.cross_entropy(model(x), y)
 else:
     model = Transformer()
     x = torch.randint(0, 256, (2, 32))
@@ -128,14 +133,20 @@ def median_of(text):
     raise RuntimeError("no result:\n" + text[-2000:])
 
 
+def workers_of(case):
+    """Returns the seconds that each worker sleeps in a pass."""
+    return [0.02, 0.02, 0.02, 0.08] if case == "straggler" else [0, 0]
+
+
 def run_ddp(case, steps):
+    pauses = workers_of(case)
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     ranks = []
-    for rank in range(2):
+    for rank, pause in enumerate(pauses):
         env = dict(os.environ, CASE=case, STEPS=str(steps), RANK=str(rank),
-                   WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
+                   WORLD_SIZE=str(len(pauses)), PAUSE=str(pause), MASTER_ADDR="127.0.0.1",
                    MASTER_PORT=str(port), OMP_NUM_THREADS="1")
         ranks.append(subprocess.Popen([sys.executable, "-c", DDP], env=env,
                                       stdout=subprocess.PIPE,
@@ -146,16 +157,21 @@ def run_ddp(case, steps):
 
 def run_lockstep(case, steps, shared):
     from local_job import LocalJob
-    with LocalJob(workers=2, sets=[f"train_steps={steps}",
-                                   "learning_rate=1e-4",
-                                   "checkpoint.directory="]) as job:
-        for i in range(2):
+    pauses = workers_of(case)
+    needed = 3 if case == "straggler" else 2
+    with LocalJob(workers=len(pauses),
+                  sets=[f"train_steps={steps}", "learning_rate=1e-4",
+                        f"replicas_to_aggregate={needed}",
+                        f"total_num_replicas={len(pauses)}",
+                        "checkpoint.directory="]) as job:
+        for i, pause in enumerate(pauses):
             job.start_worker(i, LOCKSTEP, CASE=case, STEPS=str(steps),
                              SHARED="1" if shared else "0",
-                             OMP_NUM_THREADS="1")
-        for i in range(2):
+                             OMP_NUM_THREADS="1", PAUSE=str(pause))
+        for i in range(len(pauses)):
             job.wait("worker", i, timeout=600)
-        return max(median_of(job.log("worker", i)) for i in range(2))
+        # A backup's passes are not steps.
+        return max(median_of(job.log("worker", i)) for i in range(needed))
 
 
 def run_float(steps):
@@ -172,7 +188,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=0)
-    parser.add_argument("--cases", default="float,tensor,mlp,transformer")
+    parser.add_argument("--cases", default="float,tensor,mlp,transformer,straggler")
     args = parser.parse_args()
     build = os.path.abspath(args.build)
     os.environ["LOCKSTEP_BIN"] = os.path.join(build, "bin")
@@ -188,7 +204,7 @@ def main():
                 run_float(args.steps or 2000) for _ in range(args.rounds))
             print(f"{case:12} {'':9} {'':9} {'':6} {one:9.3f}", flush=True)
             continue
-        steps = args.steps or {"tensor": 30, "mlp": 400}.get(case, 30)
+        steps = args.steps or {"mlp": 400, "straggler": 100}.get(case, 30)
         rounds = []
         for _ in range(args.rounds):
             ddp = run_ddp(case, steps)
