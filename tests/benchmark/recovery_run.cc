@@ -141,9 +141,9 @@ absl::StatusOr<int64_t> RecoveryRun::AwaitStepAfter(int64_t step) {
   int64_t now = 0;
   LOCKSTEP_RETURN_IF_ERROR(
       Await(absl::StrCat("a step after ", step), [&]() -> absl::StatusOr<bool> {
-        LOCKSTEP_ASSIGN_OR_RETURN(cli::JobStatus status,
+        LOCKSTEP_ASSIGN_OR_RETURN(JobStatus status,
                                   chief_->GetStatus(kCallTimeout));
-        if (cli::IsFinal(status.state)) {
+        if (IsFinal(status.state)) {
           return absl::FailedPreconditionError(
               absl::StrCat("the job has ended: ", status.reason));
         }
@@ -170,7 +170,7 @@ absl::StatusOr<int64_t> RecoveryRun::AwaitRest(Victim victim) {
   int64_t step = -1;
   absl::Time since = absl::Now();
   LOCKSTEP_RETURN_IF_ERROR(Await("rest", [&]() -> absl::StatusOr<bool> {
-    LOCKSTEP_ASSIGN_OR_RETURN(cli::JobStatus status,
+    LOCKSTEP_ASSIGN_OR_RETURN(JobStatus status,
                               chief_->GetStatus(kCallTimeout));
     if (std::exchange(step, status.step) != status.step) since = absl::Now();
     return absl::Now() - since > kRest;
@@ -196,7 +196,7 @@ absl::Status RecoveryRun::RemoveStateFile() const {
 absl::StatusOr<absl::Duration> RecoveryRun::PrepareGoingBack() {
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t wanted,
                             chief_->Checkpoint(kCallTimeout));
-  cli::JobStatus status;
+  JobStatus status;
   LOCKSTEP_RETURN_IF_ERROR(Await("a checkpoint", [&]() -> absl::StatusOr<bool> {
     LOCKSTEP_ASSIGN_OR_RETURN(status, chief_->GetStatus(kCallTimeout));
     return status.last_checkpoint_step >= wanted;
@@ -238,9 +238,9 @@ absl::Status RecoveryRun::AwaitGoingOn(Victim victim, int64_t rest) {
   // The first step from now on, when it is known.
   int64_t first = -1;
   return Await("the job to go on", [&]() -> absl::StatusOr<bool> {
-    LOCKSTEP_ASSIGN_OR_RETURN(cli::JobStatus status,
+    LOCKSTEP_ASSIGN_OR_RETURN(JobStatus status,
                               chief_->GetStatus(kCallTimeout));
-    if (status.state != cli::JobState::kTraining) return false;
+    if (status.state != JobState::kTraining) return false;
     if (victim == Victim::kServerWithoutState &&
         status.losses.recoveries == recoveries_) {
       return false;

@@ -46,7 +46,7 @@ TEST_F(ChiefDeathTest, SuccessorKnowsTimeAndDeaths) {
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
   ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
   absl::SleepFor(absl::Seconds(5));
-  const absl::StatusOr<cli::JobStatus> before = job->GetStatus();
+  const absl::StatusOr<JobStatus> before = job->GetStatus();
   ASSERT_THAT(before, IsOk());
 
   ASSERT_THAT(job->cluster().Kill("chief", 0), IsOk());
@@ -54,7 +54,7 @@ TEST_F(ChiefDeathTest, SuccessorKnowsTimeAndDeaths) {
   ASSERT_THAT(job->WaitForStep(before->step + 1), IsOk());
   absl::SleepFor(absl::Seconds(1));
 
-  const absl::StatusOr<cli::JobStatus> after = job->GetStatus();
+  const absl::StatusOr<JobStatus> after = job->GetStatus();
   ASSERT_THAT(after, IsOk());
   EXPECT_GT(after->training_time, before->training_time);
   ASSERT_THAT(after->deaths, SizeIs(2));

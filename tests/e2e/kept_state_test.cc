@@ -94,7 +94,7 @@ TEST_F(KeptStateTest, LastCheckpointIsTriedAgainUntilTheVolumeTakesIt) {
               IsOk());
   const auto status = job->GetStatus();
   ASSERT_THAT(status, IsOk());
-  EXPECT_EQ(status->state, cli::JobState::kFinishing);
+  EXPECT_EQ(status->state, JobState::kFinishing);
   EXPECT_THAT(status->checkpoint_trouble, HasSubstr(job->checkpoints()));
   ASSERT_FALSE(status->notices.empty());
   EXPECT_THAT(status->notices.back().text,

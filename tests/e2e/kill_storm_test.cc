@@ -74,7 +74,7 @@ class Storm {
     int64_t newest = -1;
     while (!::testing::Test::HasFailure()) {
       if (Supervise()) return false;
-      const absl::StatusOr<cli::JobStatus> status = job_.GetStatus();
+      const absl::StatusOr<JobStatus> status = job_.GetStatus();
       if (status.ok() && status->step >= step) return true;
       if (status.ok() && status->step > newest) {
         newest = status->step;

@@ -77,7 +77,7 @@ class RestartGrowthTest : public ::testing::Test {
     ASSERT_THAT(job_->cluster().WaitForLog(name, index, says, kPatience),
                 IsOk());
     ASSERT_THAT(job_->WaitForStep(0), IsOk());  // the chief answers
-    const absl::StatusOr<cli::JobStatus> now = job_->GetStatus();
+    const absl::StatusOr<JobStatus> now = job_->GetStatus();
     ASSERT_THAT(now, IsOk());
     ASSERT_THAT(job_->WaitForStep(now->step + 3), IsOk());
   }

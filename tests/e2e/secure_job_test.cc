@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/rpc/security/transport/transport_security.h"
-#include "deploy/cli/status/status_json.h"
+#include "common/status/status_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/scrape.h"
@@ -142,7 +142,7 @@ TEST_F(SecureJobTest, KeysAreInNoLogStatusCheckpointOrCommandLine) {
   }
   const auto status = job->GetStatus();
   ASSERT_OK(status);
-  absl::StrAppend(&all, cli::FormatStatusJson(*status, 2));
+  absl::StrAppend(&all, FormatStatusJson(*status, 2));
   EXPECT_THAT(all, HasSubstr("checkpoint of step"));
   for (const auto& [type, index] : job->Tasks()) {
     for (const std::string& line :

@@ -35,8 +35,7 @@ class SteeringTest : public ::testing::Test {
   }
 
   // Waits until `so` is true of the chief's status.
-  cli::JobStatus WaitUntil(
-      const std::function<bool(const cli::JobStatus&)>& so) {
+  JobStatus WaitUntil(const std::function<bool(const JobStatus&)>& so) {
     const absl::Time deadline = absl::Now() + kPatience;
     while (absl::Now() < deadline) {
       const auto status = chief_->GetStatus(kTimeout);
@@ -48,10 +47,10 @@ class SteeringTest : public ::testing::Test {
   }
 
   // Makes a change, and waits until it is in effect.
-  cli::JobStatus Change(const cli::CoordinatorClient::Change& change) {
+  JobStatus Change(const cli::CoordinatorClient::Change& change) {
     const auto revision = chief_->ChangeSettings(change, kTimeout);
     EXPECT_THAT(revision, IsOk());
-    return WaitUntil([&](const cli::JobStatus& status) {
+    return WaitUntil([&](const JobStatus& status) {
       return status.settings.revision >= revision.value_or(0);
     });
   }
@@ -82,8 +81,8 @@ TEST_F(SteeringTest, ChangesHoldOnAllServersAndOutliveTheChief) {
   ASSERT_THAT(job_->cluster().Kill("chief", 0), IsOk());
   ASSERT_THAT(job_->cluster().Start("chief", 0), IsOk());
 
-  const cli::JobStatus after = WaitUntil([](const cli::JobStatus& status) {
-    return status.state == cli::JobState::kTraining;
+  const JobStatus after = WaitUntil([](const JobStatus& status) {
+    return status.state == JobState::kTraining;
   });
   EXPECT_EQ(after.settings.replicas_to_aggregate, 3);
   EXPECT_EQ(after.settings.learning_rate, 0.03125);
@@ -115,7 +114,7 @@ TEST_F(SteeringTest, APausedJobStandsStillAndCanBeSaved) {
 
   const int64_t step = Change({.paused = true}).step;
   ASSERT_THAT(chief_->Checkpoint(kTimeout), IsOk());
-  const cli::JobStatus saved = WaitUntil([&](const cli::JobStatus& status) {
+  const JobStatus saved = WaitUntil([&](const JobStatus& status) {
     return status.last_checkpoint_step >= step;
   });
   EXPECT_EQ(saved.step, saved.last_checkpoint_step);
@@ -140,8 +139,8 @@ TEST_F(SteeringTest, APausedJobIsStillPausedWhenItGoesOnFromItsCheckpoint) {
   for (const auto& [task, index] : job_->Tasks()) {
     ASSERT_THAT(job_->cluster().Start(task, index), IsOk());
   }
-  const cli::JobStatus paused = WaitUntil([](const cli::JobStatus& status) {
-    return status.state == cli::JobState::kTraining && status.settings.paused;
+  const JobStatus paused = WaitUntil([](const JobStatus& status) {
+    return status.state == JobState::kTraining && status.settings.paused;
   });
   EXPECT_EQ(paused.step, paused.last_checkpoint_step);
 
@@ -182,7 +181,7 @@ TEST_F(SteeringTest, WorkersOfAnElasticJobComeAndGo) {
               IsOk());
   ASSERT_THAT(job_->cluster().Signal("worker", 1, SIGTERM), IsOk());
   ExpectEnd("worker", 1, kStopped);
-  const auto left = [](const cli::JobStatus& status) {
+  const auto left = [](const JobStatus& status) {
     return status.settings.workers == std::vector<int>{0, 2};
   };
   EXPECT_EQ(WaitUntil(left).settings.replicas_to_aggregate, 1);
@@ -191,7 +190,7 @@ TEST_F(SteeringTest, WorkersOfAnElasticJobComeAndGo) {
               IsOkAndHolds(HasSubstr("leaves after this pass")));
 
   ASSERT_THAT(job_->cluster().Start("worker", 1), IsOk());
-  const auto back = [](const cli::JobStatus& status) {
+  const auto back = [](const JobStatus& status) {
     return status.settings.workers == std::vector<int>{0, 1, 2};
   };
   EXPECT_EQ(WaitUntil(back).settings.replicas_to_aggregate, 2);

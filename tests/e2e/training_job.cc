@@ -170,20 +170,20 @@ absl::Status TrainingJob::Run() {
   return cluster_->WaitAllSucceed(kPatience);
 }
 
-absl::StatusOr<cli::JobStatus> TrainingJob::GetStatus() const {
+absl::StatusOr<JobStatus> TrainingJob::GetStatus() const {
   return chief_->GetStatus(kCallTimeout);
 }
 
 absl::Status TrainingJob::WaitForStep(int64_t step) const {
   const absl::Time deadline = absl::Now() + kPatience;
-  absl::StatusOr<cli::JobStatus> status;
+  absl::StatusOr<JobStatus> status;
   while (absl::Now() < deadline) {
     status = GetStatus();
     if (status.ok() && status->step >= step) return absl::OkStatus();
-    if (status.ok() && cli::IsFinal(status->state)) {
+    if (status.ok() && IsFinal(status->state)) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the job is ", cli::JobStateName(status->state),
-                       " at step ", status->step, ": ", status->reason));
+          absl::StrCat("the job is ", JobStateName(status->state), " at step ",
+                       status->step, ": ", status->reason));
     }
     absl::SleepFor(kPollInterval);
   }

@@ -76,7 +76,7 @@ class TrainingJob {
   // Starts all tasks and waits until all have ended with code 0.
   absl::Status Run();
 
-  absl::StatusOr<cli::JobStatus> GetStatus() const;
+  absl::StatusOr<JobStatus> GetStatus() const;
 
   // Waits until the chief reports that `step` is committed. Fails if the job
   // ends before.

@@ -12,8 +12,8 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/process/process.h"
+#include "common/status/status_json.h"
 #include "deploy/cli/status/operator_security.h"
-#include "deploy/cli/status/status_json.h"
 #include "deploy/cli/tasks/log_files.h"
 #include "deploy/cli/tasks/log_reason.h"
 

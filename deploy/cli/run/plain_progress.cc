@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/text/count_text.h"
 #include "deploy/cli/status/status_line.h"
+#include "deploy/cli/status/status_text.h"
 #include "deploy/cli/text/text_format.h"
 
 namespace lockstep::cli {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/cluster/task_id.h"
+#include "common/status/job_status.h"
 #include "deploy/cli/run/supervisor.h"
-#include "deploy/cli/status/job_status.h"
 
 namespace lockstep::cli {
 

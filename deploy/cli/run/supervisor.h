@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/cluster/task_id.h"
+#include "common/status/job_status.h"
 #include "deploy/cli/run/restart_budget.h"
-#include "deploy/cli/status/job_status.h"
 #include "deploy/cli/tasks/task_exit.h"
 
 namespace lockstep::cli {

@@ -8,7 +8,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/connection_advice.h"
 #include "common/rpc/status.h"
-#include "deploy/cli/status/status_codec.h"
+#include "common/status/status_codec.h"
 #include "grpcpp/client_context.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
 

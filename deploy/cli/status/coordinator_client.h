@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "deploy/cli/status/job_status.h"
+#include "common/status/job_status.h"
 
 namespace lockstep::cli {
 

@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/status/job_status.h"
+#include "common/status/status_json.h"
 #include "deploy/cli/status/coordinator_client.h"
-#include "deploy/cli/status/job_status.h"
-#include "deploy/cli/status/status_json.h"
 #include "deploy/cli/text/terminal.h"
 
 namespace lockstep::cli {

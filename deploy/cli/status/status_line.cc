@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "deploy/cli/status/status_text.h"
 #include "deploy/cli/text/text_format.h"
 
 namespace lockstep::cli {

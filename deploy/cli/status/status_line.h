@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "deploy/cli/status/job_status.h"
+#include "common/status/job_status.h"
 
 namespace lockstep::cli {
 

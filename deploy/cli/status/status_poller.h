@@ -8,8 +8,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
+#include "common/status/job_status.h"
 #include "deploy/cli/status/coordinator_client.h"
-#include "deploy/cli/status/job_status.h"
 
 namespace lockstep::cli {
 

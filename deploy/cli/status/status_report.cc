@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/flags/wrap_text.h"
 #include "common/text/count_text.h"
+#include "deploy/cli/status/status_text.h"
 #include "deploy/cli/text/text_format.h"
 #include "deploy/cli/text/text_table.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "deploy/cli/status/job_status.h"
+#include "common/status/job_status.h"
 
 namespace lockstep::cli {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "deploy/cli/status/status_json.h"
+#include "common/status/status_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"

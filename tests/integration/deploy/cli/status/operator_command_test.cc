@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "deploy/cli/status/status_json.h"
+#include "common/status/status_json.h"
 #include "deploy/cli/tasks/log_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -17,7 +17,7 @@ class SupervisorRestartTest : public ::testing::Test {
  protected:
   // Ends all running tasks, like a job that is done.
   cli::RunOutcome Finish(absl::Time now) {
-    supervisor_.OnJobState(cli::JobState::kDone, now);
+    supervisor_.OnJobState(JobState::kDone, now);
     EndAll(kOk, now);
     return supervisor_.Outcome();
   }
@@ -132,7 +132,7 @@ TEST_F(SupervisorRestartTest, TenQuietMinutesFillTheBudgetAgain) {
 }
 
 TEST_F(SupervisorRestartTest, NobodyStartsAgainOnceTheRunEnds) {
-  supervisor_.OnJobState(cli::JobState::kTraining, At(0));
+  supervisor_.OnJobState(JobState::kTraining, At(0));
   supervisor_.OnTaskExit(kWorker0, {.code = 129}, At(0));
 
   supervisor_.OnTaskExit(kChief, kFailedCode, At(0.2));
@@ -168,7 +168,7 @@ TEST_F(SupervisorRestartTest, ASignalEndsARunOfWhichNothingRuns) {
 }
 
 TEST_F(SupervisorRestartTest, WorkersAreNotStartedAgainAfterTheLastStep) {
-  supervisor_.OnJobState(cli::JobState::kFinishing, At(0));
+  supervisor_.OnJobState(JobState::kFinishing, At(0));
   supervisor_.OnTaskExit(kWorker0, kKilled, At(1));
   supervisor_.OnTaskExit(kPs, kKilled, At(1));
 

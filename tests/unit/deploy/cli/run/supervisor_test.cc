@@ -28,15 +28,14 @@ class SupervisorTest : public ::testing::Test {
 };
 
 TEST_F(SupervisorTest, AHealthyRunNeedsNothing) {
-  EXPECT_THAT(supervisor_.OnJobState(cli::JobState::kTraining, At(1)),
-              IsEmpty());
+  EXPECT_THAT(supervisor_.OnJobState(JobState::kTraining, At(1)), IsEmpty());
   EXPECT_THAT(supervisor_.OnTime(At(1e9)), IsEmpty());
   EXPECT_TRUE(supervisor_.healthy());
   EXPECT_FALSE(supervisor_.finished());
 }
 
 TEST_F(SupervisorTest, AllThatEndWithZeroMakeARunThatIsDone) {
-  supervisor_.OnJobState(cli::JobState::kDone, At(1));
+  supervisor_.OnJobState(JobState::kDone, At(1));
   ExitRest(kOk, At(2));
 
   EXPECT_TRUE(supervisor_.finished());
@@ -52,13 +51,13 @@ TEST_F(SupervisorTest, TheChiefsExitCodeStandsInForAMissedAnswer) {
 }
 
 TEST_F(SupervisorTest, ABackupWorkerThatDiesEndsNothing) {
-  supervisor_.OnJobState(cli::JobState::kTraining, At(1));
+  supervisor_.OnJobState(JobState::kTraining, At(1));
 
   EXPECT_THAT(supervisor_.OnTaskExit(kWorker1, kKilled, At(2)), IsEmpty());
   EXPECT_TRUE(supervisor_.healthy());
   EXPECT_THAT(supervisor_.OnTime(At(1000)), IsEmpty());
 
-  supervisor_.OnJobState(cli::JobState::kDone, At(1001));
+  supervisor_.OnJobState(JobState::kDone, At(1001));
   ExitRest(kOk, At(1002));
   EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
   EXPECT_THAT(supervisor_.Outcome().bad_ends,
@@ -100,7 +99,7 @@ TEST_F(SupervisorTest, WorkersThatAreDoneAreNotMissed) {
 }
 
 TEST_F(SupervisorTest, WorkersAreNotNeededAfterTheLastStep) {
-  supervisor_.OnJobState(cli::JobState::kFinishing, At(0));
+  supervisor_.OnJobState(JobState::kFinishing, At(0));
   supervisor_.OnTaskExit(kWorker0, kFailedCode, At(1));
   supervisor_.OnTaskExit(kWorker1, kFailedCode, At(1));
 
@@ -148,7 +147,7 @@ TEST_F(SupervisorTest, WhoOverstaysIsTerminatedThenKilled) {
 }
 
 TEST_F(SupervisorTest, AFailedJobIsAFailureThoughAllAnswerWithCodes) {
-  supervisor_.OnJobState(cli::JobState::kFailed, At(0));
+  supervisor_.OnJobState(JobState::kFailed, At(0));
   ExitRest(kFailedCode, At(1));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
@@ -156,7 +155,7 @@ TEST_F(SupervisorTest, AFailedJobIsAFailureThoughAllAnswerWithCodes) {
 }
 
 TEST_F(SupervisorTest, ADoneJobWithATaskThatHadToBeForcedExitsOne) {
-  supervisor_.OnJobState(cli::JobState::kDone, At(0));
+  supervisor_.OnJobState(JobState::kDone, At(0));
   for (const TaskId task : {kPs, kChief, kWorker0, kEvaluator}) {
     supervisor_.OnTaskExit(task, kOk, At(1));
   }
@@ -173,7 +172,7 @@ TEST_F(SupervisorTest, ADoneJobWithATaskThatHadToBeForcedExitsOne) {
 }
 
 TEST_F(SupervisorTest, ADoneJobWhoseServerCrashedExitsOne) {
-  supervisor_.OnJobState(cli::JobState::kDone, At(0));
+  supervisor_.OnJobState(JobState::kDone, At(0));
   supervisor_.OnTaskExit(kPs, kKilled, At(1));
   ExitRest(kOk, At(1));
 
@@ -182,7 +181,7 @@ TEST_F(SupervisorTest, ADoneJobWhoseServerCrashedExitsOne) {
 
 TEST_F(SupervisorTest, AJobStoppedByAnOperatorExitsAsItsTasksDo) {
   supervisor_.OnTaskExit(kWorker0, kStoppedCode, At(0));
-  supervisor_.OnJobState(cli::JobState::kStopped, At(0));
+  supervisor_.OnJobState(JobState::kStopped, At(0));
   ExitRest(kStoppedCode, At(1));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
@@ -191,7 +190,7 @@ TEST_F(SupervisorTest, AJobStoppedByAnOperatorExitsAsItsTasksDo) {
 }
 
 TEST_F(SupervisorTest, AJobThatAnOperatorStoppedForGoodExitsWithThree) {
-  supervisor_.OnJobState(cli::JobState::kStopped, At(0));
+  supervisor_.OnJobState(JobState::kStopped, At(0));
   ExitRest({.code = 3}, At(1));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
@@ -202,11 +201,11 @@ TEST_F(SupervisorTest, AJobThatAnOperatorStoppedForGoodExitsWithThree) {
 // The launcher stopped the chief, which could not know that its workers would
 // never come back.
 TEST_F(SupervisorTest, AStopForWantOfWorkersIsAFailure) {
-  supervisor_.OnJobState(cli::JobState::kTraining, At(0));
+  supervisor_.OnJobState(JobState::kTraining, At(0));
   supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
   supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
   supervisor_.OnTime(At(5));
-  supervisor_.OnJobState(cli::JobState::kStopped, At(6));
+  supervisor_.OnJobState(JobState::kStopped, At(6));
   ExitRest(kStoppedCode, At(6));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
@@ -214,11 +213,11 @@ TEST_F(SupervisorTest, AStopForWantOfWorkersIsAFailure) {
 }
 
 TEST_F(SupervisorTest, ATaskThatRefusesItsInputGivesTheRunItsCode) {
-  supervisor_.OnJobState(cli::JobState::kStarting, At(0));
+  supervisor_.OnJobState(JobState::kStarting, At(0));
   supervisor_.OnTaskExit(kPs, {.code = 2}, At(0));
   EXPECT_THAT(supervisor_.OnTime(At(4.9)), IsEmpty());
   EXPECT_EQ(supervisor_.OnTime(At(5)).size(), 4u);
-  supervisor_.OnJobState(cli::JobState::kStopped, At(6));
+  supervisor_.OnJobState(JobState::kStopped, At(6));
   ExitRest(kStoppedCode, At(6));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);

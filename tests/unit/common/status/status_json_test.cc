@@ -1,4 +1,4 @@
-#include "deploy/cli/status/status_json.h"
+#include "common/status/status_json.h"
 
 #include <cmath>
 
@@ -7,7 +7,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -130,4 +130,4 @@ TEST(StatusJsonTest, FiguresOfTheUsersProgramsHaveTheirNames) {
 }
 
 }  // namespace
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -1,6 +1,6 @@
-#include "deploy/cli/status/status_codec.h"
+#include "common/status/status_codec.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 absl::Duration Decode(const google::protobuf::Duration& duration) {
@@ -129,4 +129,4 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
   return status;
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -1,9 +1,9 @@
-#include "deploy/cli/status/job_status.h"
+#include "common/status/job_status.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 using ::testing::ElementsAre;
@@ -39,17 +39,5 @@ TEST(JobStatusTest, WorkersAreToldFromTheOthers) {
                           Field(&MemberStatus::task, "worker 1")));
 }
 
-TEST(JobStatusTest, TheOldestWaitIsTheOneToShow) {
-  JobStatus status;
-  EXPECT_FALSE(LongestWait(status).has_value());
-
-  status.waits = {{.owner = "a", .since = absl::Seconds(1)},
-                  {.owner = "b", .since = absl::Seconds(9)},
-                  {.owner = "c", .since = absl::Seconds(2)}};
-
-  ASSERT_TRUE(LongestWait(status).has_value());
-  EXPECT_EQ(LongestWait(status)->owner, "b");
-}
-
 }  // namespace
-}  // namespace lockstep::cli
+}  // namespace lockstep

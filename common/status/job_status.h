@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_DEPLOY_CLI_STATUS_JOB_STATUS_H_
-#define LOCKSTEP_DEPLOY_CLI_STATUS_JOB_STATUS_H_
+#ifndef LOCKSTEP_COMMON_STATUS_JOB_STATUS_H_
+#define LOCKSTEP_COMMON_STATUS_JOB_STATUS_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 
 // The state of the job, from the chief.
 enum class JobState : int {
@@ -136,21 +136,9 @@ struct JobStatus {
 // training.
 absl::string_view ShownState(const JobStatus& status);
 
-// Returns "52000 words/s".
-std::string SpeedText(const JobStatus& status);
-
-// Returns "test accuracy 0.8912", with ", AUC 0.9810" if there are two classes.
-std::string ScoreText(const Evaluation& evaluation);
-
 // Returns the members that are workers, in the chief's order.
 std::vector<MemberStatus> WorkersOf(const JobStatus& status);
 
-// Returns the longest wait; nothing if there is none.
-std::optional<WaitStatus> LongestWait(const JobStatus& status);
+}  // namespace lockstep
 
-// "step 12 on ps 0 waits for 1 more gradient; worker 2 (3.4 s)".
-std::string WaitText(const WaitStatus& wait);
-
-}  // namespace lockstep::cli
-
-#endif  // LOCKSTEP_DEPLOY_CLI_STATUS_JOB_STATUS_H_
+#endif  // LOCKSTEP_COMMON_STATUS_JOB_STATUS_H_

@@ -1,4 +1,4 @@
-#include "deploy/cli/status/status_json.h"
+#include "common/status/status_json.h"
 
 #include <cmath>
 
@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -186,4 +186,4 @@ absl::StatusOr<RunResult> ParseResultJson(absl::string_view text,
                        (*result)["ended_at_unix_seconds"].get<int64_t>())};
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_DEPLOY_CLI_STATUS_STATUS_JSON_H_
-#define LOCKSTEP_DEPLOY_CLI_STATUS_STATUS_JSON_H_
+#ifndef LOCKSTEP_COMMON_STATUS_STATUS_JSON_H_
+#define LOCKSTEP_COMMON_STATUS_STATUS_JSON_H_
 
 #include <optional>
 #include <string>
@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "deploy/cli/status/job_status.h"
+#include "common/status/job_status.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 
 // The result of `lockstep run`.
 struct RunResult {
@@ -38,6 +38,6 @@ std::string FormatStatusJson(const JobStatus& status, int indent = 2,
 absl::StatusOr<RunResult> ParseResultJson(absl::string_view text,
                                           absl::string_view source);
 
-}  // namespace lockstep::cli
+}  // namespace lockstep
 
-#endif  // LOCKSTEP_DEPLOY_CLI_STATUS_STATUS_JSON_H_
+#endif  // LOCKSTEP_COMMON_STATUS_STATUS_JSON_H_

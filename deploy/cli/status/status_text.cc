@@ -1,51 +1,11 @@
-#include "deploy/cli/status/job_status.h"
+#include "deploy/cli/status/status_text.h"
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "deploy/cli/text/text_format.h"
 
 namespace lockstep::cli {
-
-absl::string_view JobStateName(JobState state) {
-  switch (state) {
-    case JobState::kStarting:
-      return "starting";
-    case JobState::kTraining:
-      return "training";
-    case JobState::kFinishing:
-      return "finishing";
-    case JobState::kDone:
-      return "done";
-    case JobState::kFailed:
-      return "failed";
-    case JobState::kStopped:
-      return "stopped";
-    case JobState::kUnknown:
-      break;
-  }
-  return "unknown";
-}
-
-bool IsFinal(JobState state) {
-  return state == JobState::kDone || state == JobState::kFailed ||
-         state == JobState::kStopped;
-}
-
-absl::string_view ShownState(const JobStatus& status) {
-  const bool paused =
-      status.settings.paused && status.state == JobState::kTraining;
-  return paused ? "paused" : JobStateName(status.state);
-}
-
-std::vector<MemberStatus> WorkersOf(const JobStatus& status) {
-  std::vector<MemberStatus> workers;
-  for (const MemberStatus& member : status.members) {
-    if (absl::StartsWith(member.task, "worker")) workers.push_back(member);
-  }
-  return workers;
-}
 
 std::string SpeedText(const JobStatus& status) {
   return absl::StrCat(FormatFigure(status.examples_per_second, 0), " ",

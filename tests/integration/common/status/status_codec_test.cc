@@ -1,10 +1,10 @@
-#include "deploy/cli/status/status_codec.h"
+#include "common/status/status_codec.h"
 
 #include <limits>
 
 #include "gtest/gtest.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 TEST(StatusCodecTest, EveryFieldIsTakenOver) {
@@ -138,4 +138,4 @@ TEST(StatusCodecTest, DurationsBeyondTheirRangeDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace lockstep::cli
+}  // namespace lockstep
