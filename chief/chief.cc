@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/job/cluster_fit.h"
+#include "common/job/strategy_checks.h"
 #include "common/job/variable_settings.h"
 #include "common/text/count_text.h"
 
@@ -59,6 +60,9 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Make(const Cluster& cluster,
   LOCKSTEP_RETURN_IF_ERROR(cluster.ValidateForParameterServers());
   LOCKSTEP_ASSIGN_OR_RETURN(
       job, FitToCluster(std::move(job), cluster.num_workers()));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckStrategyServers(job, cluster.num_workers(),
+                           cluster.hosts_mirrors() ? 0 : cluster.num_ps()));
   std::vector<std::string> servers;
   for (const TaskId& task : cluster.Tasks(TaskType::kPs)) {
     LOCKSTEP_ASSIGN_OR_RETURN(std::string address, cluster.Address(task));
@@ -343,6 +347,7 @@ absl::StatusOr<RoundOutcome> Chief::RunRound(const Recover& recover) {
   LOCKSTEP_ASSIGN_OR_RETURN(RecoveryRound::Outcome outcome,
                             round_.Run(map_.plan, recover.step));
   map_ = std::move(outcome.map);
+  if (!outcome.plan.copies.empty()) Notify(TextOfCopies(outcome.plan));
   return RoundOutcome{std::move(outcome.plan), outcome.step,
                       outcome.checkpoint_step, servers_.epoch()};
 }
@@ -356,6 +361,10 @@ absl::Status Chief::MakeStateMap() {
       map_.plan,
       MakePlan(status_table_.variables(), servers_.size(), job_.max_part_bytes,
                job_.placement, job_.partitioner));
+  if (job_.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        map_.plan, MirrorPlan(std::move(map_.plan), servers_.size()));
+  }
   return absl::OkStatus();
 }
 

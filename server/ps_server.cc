@@ -36,17 +36,28 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
   // Gradients are as large as they are; the memory for all of them is bounded.
   GrpcServer::Options limits;
   limits.largest_message = -1;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      ps->server_,
-      GrpcServer::Start(
-          address, {&ps->parameters_, &ps->sync_, &ps->control_, &ps->streams_},
-          limits));
+  std::vector<grpc::Service*> services = {
+      &ps->parameters_, &ps->sync_, &ps->control_, &ps->streams_, &ps->mirror_};
+  services.insert(services.end(), options.more_services.begin(),
+                  options.more_services.end());
+  LOCKSTEP_ASSIGN_OR_RETURN(ps->server_,
+                            GrpcServer::Start(address, services, limits));
   ShardPulse::Options pulse;
   pulse.touch = [&host = ps->host_] { host.TouchLocks(); };
   pulse.tell = [&server = *ps->server_](bool lives) {
     server.SetServing(lives);
   };
   ps->pulse_ = std::make_unique<ShardPulse>(pulse, clock);
+  MeanFetcher::Options fetches{.self = cluster.self(),
+                               .incarnation = ps->incarnation_};
+  for (const TaskId& task : cluster.Tasks(TaskType::kPs)) {
+    fetches.servers.push_back(cluster.Address(task).value_or(""));
+  }
+  fetches.on_answers = [server = ps.get()](Shard& shard, ShardAnswers answers) {
+    server->replies_.Send(shard,
+                          server->commands_.Settle(shard, std::move(answers)));
+  };
+  ps->fetcher_ = std::make_unique<MeanFetcher>(fetches, ps->host_);
   return ps;
 }
 
@@ -54,6 +65,7 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
                    uint64_t incarnation, ChiefClient::Options chief,
                    const Clock& clock)
     : clock_(clock),
+      incarnation_(incarnation),
       own_state_dir_(options.own_state_dir ? options.state_dir : ""),
       host_({cluster.self().index, incarnation, options.state_dir,
              options.shared_memory, cluster.chief()}),
@@ -63,10 +75,15 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
       sync_(host_, replies_, clock),
       control_(host_, commands_, replies_, clock),
       streams_(StreamedMethods(parameters_, sync_)),
+      mirror_(host_, clock),
       chief_(std::move(chief)),
       ticks_([this] { Tick(); }),
       returns_([this] { UpdateReturnedParts(); }) {
   if (options.moved) parameters_.set_moved(options.moved);
+  replies_.set_on_means_changed([this] {
+    mirror_.AnswerReady();
+    host_.attempts().Push(0);
+  });
   control_.set_created([this](const JobConfig& job,
                               const std::vector<VariableSpec>& variables,
                               const std::vector<PartSpec>& parts) {
@@ -77,6 +94,7 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
 
 PsServer::~PsServer() {
   pulse_.reset();
+  fetcher_.reset();
   end_ticks_ = true;
   host_.returned_parts().Push(kNoPart);
   ticks_.join();
@@ -88,6 +106,7 @@ PsServer::~PsServer() {
   host_.StopCreating();
   replies_.EndAll(gone);
   control_.EndAll(gone);
+  mirror_.EndAll(gone);
   if (server_ != nullptr) server_->Shutdown(absl::Milliseconds(200));
   server_.reset();
 }
@@ -98,6 +117,7 @@ void PsServer::Tick() {
     replies_.TakeBack(clock_.Now());
     replies_.AnswerOld(clock_.Now());
     control_.AnswerOld(clock_.Now());
+    mirror_.AnswerOld(clock_.Now());
   }
 }
 

@@ -15,6 +15,8 @@
 #include "common/membership/chief_client.h"
 #include "common/observe/metrics.h"
 #include "common/rpc/server.h"
+#include "server/mirror/mean_fetcher.h"
+#include "server/mirror/mirror_service.h"
 #include "server/rpc/call_stream_service.h"
 #include "server/rpc/parameter_service.h"
 #include "server/rpc/replies.h"
@@ -38,6 +40,8 @@ class PsServer {
     std::string expected_job;       // job name to insist on; empty: any
     bool shared_memory = true;      // with workers of this host
     ParameterService::Moved moved;  // may be null
+    // Served at the same address; borrowed. They must outlive this object.
+    std::vector<grpc::Service*> more_services = {};
     // As ChiefClient::Options.
     absl::Duration chief_wait = absl::InfiniteDuration();
   };
@@ -78,6 +82,7 @@ class PsServer {
   void UpdateReturnedParts();
 
   const Clock& clock_;
+  const uint64_t incarnation_;
   const std::string own_state_dir_;  // empty: not removed at the end
   ShardHost host_;
   ChiefCommands commands_;
@@ -86,8 +91,10 @@ class PsServer {
   SyncService sync_;
   ShardControlService control_;
   CallStreamService streams_;
+  MirrorService mirror_;
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<ShardPulse> pulse_;  // tells server_
+  std::unique_ptr<MeanFetcher> fetcher_;
   ChiefClient chief_;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> end_ticks_ = false;

@@ -12,14 +12,15 @@ absl::StatusOr<std::unique_ptr<HostedChief>> HostedChief::Start(
   LOCKSTEP_ASSIGN_OR_RETURN(
       hosted->chief_,
       chief::Chief::Make(cluster, job, DrawIncarnation(), clock, beginning));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::string address,
-                            cluster.Address(cluster.self()));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      hosted->server_,
-      GrpcServer::Start(address, {&hosted->chief_->service()}));
   hosted->thread_ =
       std::thread([h = hosted.get()] { h->status_ = h->chief_->Run(); });
   return hosted;
+}
+
+absl::Status HostedChief::Serve(const std::string& address) {
+  LOCKSTEP_ASSIGN_OR_RETURN(server_,
+                            GrpcServer::Start(address, {&chief_->service()}));
+  return absl::OkStatus();
 }
 
 HostedChief::~HostedChief() {

@@ -18,15 +18,23 @@
 namespace lockstep::worker {
 
 // HostedChief is the chief in the process of worker 0, where the cluster has no
-// chief task: it listens on that worker's address.
+// chief task: it is served at that worker's address.
 //
 // Threads: RequestStop() and Metrics() may be called from any thread.
 class HostedChief {
  public:
-  // Errors as Chief::Make() and GrpcServer::Start().
+  // Errors as Chief::Make().
   static absl::StatusOr<std::unique_ptr<HostedChief>> Start(
       const Cluster& cluster, const JobConfig& job, const Clock& clock,
       Beginning beginning);
+
+  // Listens on the worker's own address, which nothing else in this process
+  // may do then. Errors as GrpcServer::Start().
+  absl::Status Serve(const std::string& address);
+
+  // For a server that another part of this process starts, in place of Serve().
+  // It must end before this object.
+  grpc::Service& service() { return chief_->service(); }
   // Stops the job if it still runs.
   ~HostedChief();
 

@@ -1,15 +1,20 @@
+#include <unistd.h>
+
 #include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/observe/progress_metrics.h"
 #include "common/program/main_support.h"
 #include "common/rpc/server.h"
 #include "common/rpc/service_manager.h"
 #include "worker/evaluator.h"
 #include "worker/hosted_chief.h"
+#include "worker/hosted_mirror.h"
 #include "worker/worker.h"
 
 namespace lockstep::worker {
@@ -20,7 +25,32 @@ struct Flags {
   JobFlags job;
   TransferFlags transfer;
   Worker::Options worker;
+  server::PsServer::Options mirror;
   bool evaluate = false;
+};
+
+// What this worker's process hosts besides the worker. The mirror ends before
+// the chief, which it serves.
+struct Hosted {
+  std::unique_ptr<HostedChief> chief;
+  std::unique_ptr<HostedMirror> mirror;
+  std::unique_ptr<GrpcServer> server;
+
+  std::vector<Metric> Metrics() const {
+    std::vector<Metric> metrics;
+    if (chief != nullptr) metrics = chief->Metrics();
+    if (mirror == nullptr) return metrics;
+    for (Metric& metric : mirror->Metrics()) {
+      metrics.push_back(std::move(metric));
+    }
+    return metrics;
+  }
+  // Returns how the job ended for the hosted parts.
+  absl::Status Wait() const {
+    absl::Status status = mirror == nullptr ? absl::OkStatus() : mirror->Wait();
+    if (chief != nullptr) status = chief->Wait();
+    return status;
+  }
 };
 
 // A process's health, at its own address. Null for a task that TF_CONFIG gives
@@ -54,23 +84,42 @@ int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   return EndProcess(flags.common, status);
 }
 
-int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
-  std::unique_ptr<HostedChief> chief;
-  std::unique_ptr<GrpcServer> server;
+// Starts the chief and the mirror, where this process hosts them, and listens
+// on its address.
+absl::StatusOr<Hosted> Host(const Cluster& cluster, const Flags& flags) {
+  Hosted hosted;
   if (cluster.IsChief()) {
-    absl::StatusOr<JobConfig> job = LoadJob(flags.job);
-    if (!job.ok()) return Refuse(job.status());
-    absl::StatusOr<std::unique_ptr<HostedChief>> hosted = StartListening([&] {
-      return HostedChief::Start(cluster, *job, Clock::Real(),
-                                flags.job.beginning);
-    });
-    if (!hosted.ok()) return Refuse(hosted.status());
-    chief = *std::move(hosted);
-  } else {
-    absl::StatusOr<std::unique_ptr<GrpcServer>> started = ServeHealth(cluster);
-    if (!started.ok()) return Refuse(started.status());
-    server = *std::move(started);
+    LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, LoadJob(flags.job));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        hosted.chief,
+        HostedChief::Start(cluster, job, Clock::Real(), flags.job.beginning));
   }
+  if (cluster.hosts_mirrors()) {
+    server::PsServer::Options options = flags.mirror;
+    if (hosted.chief != nullptr) {
+      options.more_services = {&hosted.chief->service()};
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(hosted.mirror, StartListening([&] {
+                                return HostedMirror::Start(cluster, options,
+                                                           Clock::Real());
+                              }));
+  } else if (hosted.chief != nullptr) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string address,
+                              cluster.Address(cluster.self()));
+    LOCKSTEP_RETURN_IF_ERROR(StartListening([&]() -> absl::StatusOr<bool> {
+                               LOCKSTEP_RETURN_IF_ERROR(
+                                   hosted.chief->Serve(address));
+                               return true;
+                             }).status());
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(hosted.server, ServeHealth(cluster));
+  }
+  return hosted;
+}
+
+int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
+  absl::StatusOr<Hosted> hosted = Host(cluster, flags);
+  if (!hosted.ok()) return Refuse(hosted.status());
   absl::StatusOr<std::unique_ptr<Worker>> worker =
       Worker::Make(cluster, flags.worker, Clock::Real());
   if (!worker.ok()) return Refuse(worker.status());
@@ -78,8 +127,7 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
       flags.common, cluster.Address(cluster.self()).value_or(""), [&] {
         std::vector<Metric> metrics =
             ProgressMetrics(kOwnProgress, {{{}, (*worker)->progress()}});
-        if (chief == nullptr) return metrics;
-        for (Metric& metric : chief->Metrics()) {
+        for (Metric& metric : hosted->Metrics()) {
           metrics.push_back(std::move(metric));
         }
         return metrics;
@@ -87,16 +135,27 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   if (!metrics.ok()) return Refuse(metrics.status());
   const ServiceManagerClient service_manager(
       cluster.Address(cluster.self()).value_or(""));
+  if (hosted->mirror != nullptr) {
+    hosted->mirror->SetOnStopped(
+        [&](const std::string& why) { (*worker)->RequestStop(why); });
+  }
   signals.SetHandler([&](const std::string& reason) {
-    // The chief's stop reaches this worker as it does all others.
-    if (chief != nullptr) {
-      chief->RequestStop(reason);
+    // The chief's stop reaches this worker as it does all others. A mirror asks
+    // the chief for it: the job cannot go on without.
+    if (hosted->chief != nullptr) {
+      hosted->chief->RequestStop(reason);
+    } else if (hosted->mirror != nullptr) {
+      hosted->mirror->RequestStop(reason);
     } else {
       (*worker)->RequestStop(reason);
     }
   });
   const absl::Status status = (*worker)->Run();
-  const absl::Status job = chief == nullptr ? status : chief->Wait();
+  // A worker that can take no part is no reason for its mirror to stay.
+  if (!status.ok() && hosted->mirror != nullptr && hosted->chief == nullptr) {
+    hosted->mirror->RequestStop(std::string(status.message()));
+  }
+  const absl::Status job = hosted->Wait();
   signals.SetHandler(nullptr);
   return EndProcess(flags.common, status.ok() ? job : status);
 }
@@ -138,6 +197,15 @@ int main(int argc, char** argv) {
                   "Threads of each large operation on the CPU; 0 for one per "
                   "core.")
       ->capture_default_str();
+  const std::string own_directory =
+      absl::StrCat("/dev/shm/lockstep-", geteuid());
+  flags.mirror.state_dir = own_directory;
+  parser.app()
+      .add_option("--state_dir", flags.mirror.state_dir,
+                  "Where the cluster has no ps: directory on a memory file "
+                  "system for the file that holds this worker's copy of the "
+                  "variables, as of ps_server.")
+      ->default_str("/dev/shm/lockstep-UID");
   parser.app()
       .add_option("--connections", flags.worker.connections,
                   "TCP connections to each server for large tensors, each of "
@@ -157,5 +225,9 @@ int main(int argc, char** argv) {
   flags.worker.shared_memory = flags.transfer.shared_memory;
   flags.worker.pollers = flags.transfer.pollers;
   flags.worker.chief_wait = flags.transfer.chief_wait;
+  flags.mirror.own_state_dir = flags.mirror.state_dir == own_directory;
+  flags.mirror.expected_job = flags.worker.expected_job;
+  flags.mirror.shared_memory = flags.transfer.shared_memory;
+  flags.mirror.chief_wait = flags.transfer.chief_wait;
   return lockstep::worker::Main(flags);
 }

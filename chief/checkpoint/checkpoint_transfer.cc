@@ -113,8 +113,9 @@ absl::Status ReadPortion(const Portion& portion,
   return absl::OkStatus();
 }
 
+// Writes to the servers that have the portion: where they are mirrors, to all.
 absl::Status WritePortion(const Portion& portion,
-                          const std::vector<char>& bytes,
+                          const std::vector<char>& bytes, bool mirrored,
                           const std::vector<ShardAccess*>& servers) {
   std::vector<char> piece_bytes;
   for (size_t i = 0; i < portion.block.pieces.size(); ++i) {
@@ -125,8 +126,11 @@ absl::Status WritePortion(const Portion& portion,
                      std::memcpy(&piece_bytes[in_piece], &bytes[in_block],
                                  size);
                    });
-    LOCKSTEP_RETURN_IF_ERROR(servers[piece.server]->WriteParts(
-        portion.StretchOf(piece), piece_bytes));
+    for (size_t server = 0; server < servers.size(); ++server) {
+      if (!mirrored && server != static_cast<size_t>(piece.server)) continue;
+      LOCKSTEP_RETURN_IF_ERROR(
+          servers[server]->WriteParts(portion.StretchOf(piece), piece_bytes));
+    }
   }
   return absl::OkStatus();
 }
@@ -136,6 +140,7 @@ using FileOf = std::function<absl::StatusOr<const SafetensorsReader*>(
     const std::string& tensor)>;
 
 absl::Status RestorePortion(const FileOf& file_of, const Portion& portion,
+                            bool mirrored,
                             const std::vector<ShardAccess*>& servers,
                             std::vector<char>& bytes) {
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
@@ -144,7 +149,7 @@ absl::Status RestorePortion(const FileOf& file_of, const Portion& portion,
   bytes.resize(portion.size());
   LOCKSTEP_RETURN_IF_ERROR(
       file->ReadAt(portion.name, portion.offset(), absl::MakeSpan(bytes)));
-  return WritePortion(portion, bytes, servers);
+  return WritePortion(portion, bytes, mirrored, servers);
 }
 
 // Calls `body` in as many threads, of which this is one, and waits for all.
@@ -161,9 +166,11 @@ void RunInThreads(int count, const std::function<void()>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
+using VisitPortion = std::function<absl::Status(const Portion& portion,
+                                                std::vector<char>& bytes)>;
+
 // All portions, several at once. Stops at the first error.
-absl::Status RestorePortions(const FileOf& file_of, const StateMap& map,
-                             const std::vector<ShardAccess*>& servers) {
+absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit) {
   std::vector<Portion> portions;
   LOCKSTEP_RETURN_IF_ERROR(ForEachPortion(map, [&](Portion portion) {
     portions.push_back(std::move(portion));
@@ -175,15 +182,22 @@ absl::Status RestorePortions(const FileOf& file_of, const StateMap& map,
   RunInThreads(kBlocksAtOnce, [&] {
     std::vector<char> bytes;
     for (size_t i = next++; i < portions.size(); i = next++) {
-      const absl::Status restored =
-          RestorePortion(file_of, portions[i], servers, bytes);
-      if (restored.ok()) continue;
+      const absl::Status visited = visit(portions[i], bytes);
+      if (visited.ok()) continue;
       next = portions.size();
       MutexLock lock(mutex);
-      status.Update(restored);
+      status.Update(visited);
     }
   });
   return status;
+}
+
+absl::Status RestorePortions(const FileOf& file_of, const StateMap& map,
+                             const std::vector<ShardAccess*>& servers) {
+  return VisitPortions(map, [&](const Portion& portion,
+                                std::vector<char>& bytes) {
+    return RestorePortion(file_of, portion, map.plan.mirrored, servers, bytes);
+  });
 }
 
 absl::Status CheckTensor(const CheckpointReader& checkpoint,
@@ -306,6 +320,24 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     LOCKSTEP_RETURN_IF_ERROR(RestoreGrowingTable(checkpoint, map, i, servers));
   }
   return scalars;
+}
+
+absl::Status CopyState(const StateMap& map, ShardAccess& from,
+                       const std::vector<ShardAccess*>& to) {
+  const std::vector<ShardAccess*> donors(map.plan.mirrored ? to.size() : 0,
+                                         &from);
+  if (donors.empty()) {
+    return absl::InternalError(
+        "a server can take the state of another only where both are mirrors");
+  }
+  return VisitPortions(
+      map,
+      [&](const Portion& portion, std::vector<char>& bytes) -> absl::Status {
+        Portion here = portion;
+        for (TensorBlock::Piece& piece : here.block.pieces) piece.server = 0;
+        LOCKSTEP_RETURN_IF_ERROR(ReadPortion(here, donors, bytes));
+        return WritePortion(here, bytes, /*mirrored=*/true, to);
+      });
 }
 
 absl::StatusOr<int> WriteInitialValues(

@@ -37,6 +37,14 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     const CheckpointReader& checkpoint, const StateMap& map,
     const std::vector<ShardAccess*>& servers);
 
+// Copies what the snapshot of a mirror holds to other mirrors, which are not
+// open, but for the optimizer's scalars.
+//
+//   kInternal  the servers are no mirrors
+//   and the errors of ShardAccess
+absl::Status CopyState(const StateMap& map, ShardAccess& from,
+                       const std::vector<ShardAccess*>& to);
+
 // Writes the variables that `values` holds to the servers, and leaves the
 // others, and everything kept beside variables, as they are. Returns the number
 // of variables written.

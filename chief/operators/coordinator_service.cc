@@ -248,6 +248,7 @@ absl::Status CoordinatorService::HandleGetPlan(
       examples.has_value()) {
     *response.mutable_examples() = ToProto(*examples);
   }
+  response.set_mirrored(plan->mirrored);
   for (const VariableSpec& variable : plan->variables) {
     *response.add_variables() = ToProto(variable);
   }

@@ -104,6 +104,13 @@ absl::Status SettingsTable::CheckReplicas(int replicas) const {
                      ", but must be in [1, ", kMaxReplicas, "]"));
   }
   if (job_.mode == SyncMode::kCompatible) return absl::OkStatus();
+  if (job_.strategy.kind == StrategyKind::kMultiWorkerMirrored &&
+      replicas != job_.total_num_replicas) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "replicas_to_aggregate cannot be changed to ", replicas, ": each step ",
+        "takes the gradients of all ", job_.total_num_replicas,
+        " workers where strategy.kind is MULTI_WORKER_MIRRORED"));
+  }
   if (job_.total_num_replicas < job_.replicas_to_aggregate) {
     return absl::FailedPreconditionError(absl::StrCat(
         "replicas_to_aggregate cannot be changed: the ",

@@ -263,6 +263,24 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
   return plan;
 }
 
+absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers) {
+  for (const VariableSpec& variable : plan.variables) {
+    if (!variable.is_table()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "strategy.kind is MULTI_WORKER_MIRRORED, but \"", variable.name,
+        "\" is a table, whose rows servers hold; set strategy.kind to "
+        "PARAMETER_SERVER"));
+  }
+  std::vector<int> first(num_servers + 1, 0);
+  for (const PlannedPart& part : plan.parts) ++first[part.server + 1];
+  for (int server = 0; server < num_servers; ++server) {
+    first[server + 1] += first[server];
+  }
+  for (PlannedPart& part : plan.parts) part.index += first[part.server];
+  plan.mirrored = true;
+  return plan;
+}
+
 absl::Status CheckGradientType(const std::vector<VariableSpec>& variables,
                                GradientType gradient_wire_type) {
   for (const VariableSpec& variable : variables) {

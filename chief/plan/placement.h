@@ -32,6 +32,12 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
                               const PlacementConfig& placement = {},
                               const PartitionerConfig& partitioner = {});
 
+// Gives every server all parts of a plan that MakePlan() has made: see
+// Plan::mirrored.
+//
+//   kInvalidArgument  the model has a table
+absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers);
+
 // The least that MakePlan() refuses, without making the plan: too many
 // variables or elements, or more parts of `max_part_bytes` than a plan may
 // have.

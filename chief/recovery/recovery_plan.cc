@@ -1,6 +1,8 @@
 #include "chief/recovery/recovery_plan.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -64,6 +66,66 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
                 report.attempt > reports[0].attempt);
       });
   return plan;
+}
+
+namespace {
+
+// The newest step that the job has committed, for all that the servers know.
+int64_t StepOfMirrors(absl::Span<const ServerReport> reports) {
+  if (reports[0].committed_step >= 0) return reports[0].committed_step;
+  int64_t step = -1;
+  for (const ServerReport& report : reports) {
+    step = std::max(step, report.committed_step);
+  }
+  const bool all_prepared = std::all_of(
+      reports.begin(), reports.end(), [step](const ServerReport& report) {
+        return report.committed_step < 0 || (report.committed_step == step &&
+                                             report.prepared_step == step + 1);
+      });
+  return all_prepared ? step + 1 : step;
+}
+
+}  // namespace
+
+RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
+                            int64_t checkpoint_step, int64_t known_step) {
+  const int64_t step = StepOfMirrors(reports);
+  std::vector<ServerReport> mended(reports.begin(), reports.end());
+  std::vector<int> copies;
+  std::string reason;
+  int donor = -1;
+  for (size_t server = 0; server < reports.size(); ++server) {
+    const int index = static_cast<int>(server);
+    // A server that is open at a step it has not committed is no donor for it:
+    // it is told of the commit first.
+    const std::string trouble =
+        Trouble(reports[server], /*in_place=*/false, step);
+    if (trouble.empty()) {
+      if (donor < 0) donor = index;
+      continue;
+    }
+    absl::StrAppend(&reason, reason.empty() ? "" : ", ", "ps ", index, " ",
+                    trouble);
+    copies.push_back(index);
+    mended[server].active = false;
+    mended[server].committed_step = step;
+    mended[server].prepared_step = -1;
+  }
+  if (donor < 0) copies.clear();
+  RecoveryPlan plan =
+      MakeRecoveryPlan(donor < 0 ? reports : absl::MakeConstSpan(mended),
+                       /*in_place=*/false, checkpoint_step, known_step);
+  if (plan.action != RecoveryPlan::Action::kResume) return plan;
+  plan.copies = std::move(copies);
+  plan.reason = std::move(reason);
+  plan.donor = donor;
+  plan.step = step;
+  return plan;
+}
+
+std::string TextOfCopies(const RecoveryPlan& plan) {
+  return absl::StrCat(plan.reason, ": takes the state of step ", plan.step,
+                      " from ps ", plan.donor, ", its mirror");
 }
 
 int64_t FirstAttempt(uint64_t epoch) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "chief/servers/server_report.h"
@@ -24,7 +25,11 @@ struct RecoveryPlan {
   // had collected for it are lost, now or in a round that was not finished.
   bool redo = false;
   int64_t repeated_steps = 0;  // kGoBack: committed steps that are made again
-  std::string reason;          // kGoBack, for people
+  std::string reason;          // kGoBack, and with copies, for people
+  // kResume, of mirrors: servers whose state is lost or too old, ascending, and
+  // the one from which they take it.
+  std::vector<int> copies = {};
+  int donor = 0;
 };
 
 // Decides. ps task 0 is `reports[0]`, which always has parts: the step that it
@@ -40,6 +45,19 @@ struct RecoveryPlan {
 RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
                               bool in_place, int64_t checkpoint_step,
                               int64_t known_step);
+
+// The same where every server has a copy of all: no step is lost while one of
+// them has it. The step that ps task 0 has committed is the job's; if its state
+// is lost, the newest that any other has committed. If all of those have
+// prepared the step after it, that one: ps task 0 may have committed it.
+// Servers that have neither committed nor prepared the job's step copy it from
+// one that has.
+RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
+                            int64_t checkpoint_step, int64_t known_step);
+
+// For people: the servers that copy, and the state that they take. `plan` must
+// have copies.
+std::string TextOfCopies(const RecoveryPlan& plan);
 
 // Attempts of a step that begins anew under a chief of `epoch`: larger than any
 // that an older one can have given, so that no server needs to remember them.

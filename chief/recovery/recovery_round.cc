@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::chief {
@@ -35,8 +36,11 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   const auto decide = [&](int64_t checkpoint_step) {
     outcome.checkpoint_step = checkpoint_step;
     outcome.plan =
-        MakeRecoveryPlan(found.reports, job_.mode == SyncMode::kCompatible,
-                         checkpoint_step, step.value_or(-1));
+        plan.mirrored
+            ? MakeMirrorPlan(found.reports, checkpoint_step, step.value_or(-1))
+            : MakeRecoveryPlan(found.reports,
+                               job_.mode == SyncMode::kCompatible,
+                               checkpoint_step, step.value_or(-1));
   };
   decide(source_.LatestStep().value_or(-1));
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {
@@ -87,7 +91,16 @@ absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
   ShardCalls::Opening opening;
   opening.global_step = outcome.step;
   opening.attempt = outcome.plan.redo ? FirstAttempt(servers_.epoch()) : 0;
-  LOCKSTEP_RETURN_IF_ERROR(Open(std::move(opening)));
+  Complete(opening);
+  if (!outcome.plan.copies.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(source_.OnWorking(
+        absl::StrCat("ps ", absl::StrJoin(outcome.plan.copies, ", "),
+                     " to take the state of step ", outcome.step, " from ps ",
+                     outcome.plan.donor)));
+    LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(servers_.CopyState(
+        job_, outcome.map, outcome.plan.donor, outcome.plan.copies, opening)));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(servers_.Activate(opening)));
   return first ? ExpirePredecessors() : absl::OkStatus();
 }
 
@@ -147,7 +160,18 @@ void RecoveryRound::ExpireWorkers(bool have_worked, int64_t step) {
                      clock_.Now());
 }
 
+absl::Status RecoveryRound::AgainIfKilled(const absl::Status& status) {
+  if (!absl::IsFailedPrecondition(status)) return status;
+  // A server has been killed, or has committed, since it was asked.
+  return absl::UnavailableError(status.message());
+}
+
 absl::Status RecoveryRound::Open(ShardCalls::Opening opening) {
+  Complete(opening);
+  return AgainIfKilled(servers_.Activate(opening));
+}
+
+void RecoveryRound::Complete(ShardCalls::Opening& opening) {
   for (const MembershipTable::Member& member : members_.Members()) {
     if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
       continue;
@@ -161,12 +185,6 @@ absl::Status RecoveryRound::Open(ShardCalls::Opening opening) {
     opening.workers.push_back({.worker = worker, .input_ended = true});
   }
   opening.settings = source_.settings();
-  const absl::Status opened = servers_.Activate(opening);
-  if (absl::IsFailedPrecondition(opened)) {
-    // It has been killed, or has committed, since it was asked.
-    return absl::UnavailableError(opened.message());
-  }
-  return opened;
 }
 
 }  // namespace lockstep::chief

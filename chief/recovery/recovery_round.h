@@ -115,6 +115,10 @@ class RecoveryRound {
   absl::Status StartFrom(Outcome& outcome, bool first);
   void ExpireWorkers(bool have_worked, int64_t step);
   absl::Status Open(ShardCalls::Opening opening);
+  // Adds the workers and the settings.
+  void Complete(ShardCalls::Opening& opening);
+  // The status of a call that a killed server may have refused.
+  static absl::Status AgainIfKilled(const absl::Status& status);
   // Older incarnations of workers that registered before the servers were open.
   absl::Status ExpirePredecessors();
 

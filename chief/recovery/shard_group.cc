@@ -72,16 +72,14 @@ absl::StatusOr<uint64_t> ShardGroup::DrawEpoch() {
 absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
     const JobConfig& job, const Plan& plan, ShardCalls::State state,
     const OnWorking& on_working) {
-  std::vector<std::vector<PlannedPart>> parts(servers_.size());
-  for (const PlannedPart& part : plan.parts) parts[part.server].push_back(part);
   Found found{{plan, {}, {}}, std::vector<ServerReport>(servers_.size())};
   std::vector<ShardCalls::Created> created(servers_.size());
   std::vector<bool> done(servers_.size());
   while (std::find(done.begin(), done.end(), false) != done.end()) {
     LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
       if (done[i]) return absl::OkStatus();
-      LOCKSTEP_ASSIGN_OR_RETURN(
-          created[i], servers_[i]->CreateShard(job, plan, parts[i], state));
+      LOCKSTEP_ASSIGN_OR_RETURN(created[i],
+                                servers_[i]->CreateShard(job, plan, i, state));
       return absl::OkStatus();
     }));
     for (size_t i = 0; i < done.size(); ++i) {
@@ -98,6 +96,40 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
     }
   }
   return found;
+}
+
+absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
+                                   int donor, const std::vector<int>& to,
+                                   ShardCalls::Opening& opening) {
+  ShardCalls& from = *servers_[donor];
+  LOCKSTEP_RETURN_IF_ERROR(Named(donor, from.Activate(opening)));
+  absl::StatusOr<ShardSnapshot> snapshot = from.BeginSnapshot();
+  if (!snapshot.ok()) return Named(donor, snapshot.status());
+  if (snapshot->global_step != opening.global_step) {
+    return absl::UnavailableError(
+        absl::StrCat("ps ", donor, " is at step ", snapshot->global_step,
+                     ", not at ", opening.global_step, ", any more"));
+  }
+  std::vector<ShardCalls*> targets;
+  for (const int server : to) {
+    targets.push_back(servers_[server]);
+    // State that was made now is kept; an older one makes room.
+    while (true) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          const ShardCalls::Created created,
+          servers_[server]->CreateShard(job, map.plan, server,
+                                        ShardCalls::State::kDiscard));
+      if (!created.working.has_value()) break;
+    }
+  }
+  LOCKSTEP_RETURN_IF_ERROR(Transfer(map, from, targets));
+  opening.scalars = snapshot->scalars;
+  return Named(donor, from.EndSnapshot());
+}
+
+absl::Status ShardGroup::Transfer(const StateMap& map, ShardCalls& from,
+                                  const std::vector<ShardCalls*>& to) {
+  return chief::CopyState(map, from, {to.begin(), to.end()});
 }
 
 absl::StatusOr<int> ShardGroup::WriteInitialValues(

@@ -69,6 +69,13 @@ class ShardGroup {
   absl::StatusOr<std::vector<float>> Restore(const CheckpointReader& checkpoint,
                                              const StateMap& map);
 
+  // Where servers are mirrors: opens `donor`, and gives its state, with the
+  // step and the scalars in `opening`, to the servers `to`, whose own is
+  // discarded. Those are not opened. The scalars are added to `opening`.
+  absl::Status CopyState(const JobConfig& job, const StateMap& map, int donor,
+                         const std::vector<int>& to,
+                         ShardCalls::Opening& opening);
+
   // As chief::WriteInitialValues().
   absl::StatusOr<int> WriteInitialValues(const SafetensorsReader& values,
                                          const StateMap& map);
@@ -98,6 +105,10 @@ class ShardGroup {
   // Asks the servers from `first` on. Returns the first failure by index, with
   // the server named in front. Here one after the other, up to a failure.
   virtual absl::Status AskFrom(int first, AskOne ask);
+
+  // As chief::CopyState().
+  virtual absl::Status Transfer(const StateMap& map, ShardCalls& from,
+                                const std::vector<ShardCalls*>& to);
 
  private:
   absl::StatusOr<uint64_t> DrawEpoch();

@@ -55,11 +55,11 @@ class ShardCalls : public ShardAccess {
   // in use.
   virtual void set_epoch(uint64_t epoch) = 0;
 
-  // `parts` are this server's, by index. Waits a moment for a server that needs
-  // longer, and says so.
-  virtual absl::StatusOr<Created> CreateShard(
-      const JobConfig& job, const Plan& plan,
-      absl::Span<const PlannedPart> parts, State state) = 0;
+  // `server` is this one's index in the plan. Waits a moment for a server that
+  // needs longer, and says so.
+  virtual absl::StatusOr<Created> CreateShard(const JobConfig& job,
+                                              const Plan& plan, int server,
+                                              State state) = 0;
   virtual absl::Status Activate(const Opening& opening) = 0;
   virtual absl::Status CommitAndWait(int64_t step, int64_t attempt) = 0;
 

@@ -137,8 +137,8 @@ absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch(uint64_t newer_than) {
 }
 
 absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
-    const JobConfig& job, const Plan& plan, absl::Span<const PlannedPart> parts,
-    State state) {
+    const JobConfig& job, const Plan& plan, int server, State state) {
+  const std::vector<PlannedPart> parts = PartsOf(plan, server);
   v1::CreateShardRequest request;
   v1::CreateShardResponse response;
   *request.mutable_chief() = Chief();
@@ -149,7 +149,7 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   for (const PlannedPart& part : parts) *request.add_parts() = ToProto(part);
   request.set_discard(state == State::kDiscard);
   request.set_asks_again(true);
-  if (!parts.empty()) request.set_server(parts.front().server);
+  if (!parts.empty()) request.set_server(server);
   PassFaultPoint(FaultPoint::kChiefCreateSend);
   LOCKSTEP_RETURN_IF_ERROR(
       CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {

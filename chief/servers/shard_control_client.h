@@ -56,8 +56,7 @@ class ShardControlClient final : public ShardCalls {
     chief_.incarnation = incarnation;
   }
   absl::StatusOr<Created> CreateShard(const JobConfig& job, const Plan& plan,
-                                      absl::Span<const PlannedPart> parts,
-                                      State state) override;
+                                      int server, State state) override;
   absl::Status WriteParts(const ElementRange& range,
                           absl::Span<const char> bytes) override;
   absl::Status WriteRows(int part, int tensor, absl::Span<const int64_t> keys,

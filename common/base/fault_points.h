@@ -44,6 +44,8 @@ namespace lockstep {
   SERVED(PsPull, "ps.pull")                             \
   SERVED(PsPush, "ps.push")                             \
   SERVED(PsShare, "ps.share")                           \
+  SENT(PsFetch, "ps.fetch")                             \
+  SERVED(PsMeans, "ps.means")                           \
   SERVED(PsTake, "ps.take")                             \
   SERVED(PsCommit, "ps.commit")                         \
   ONE(PsCommitHalfDone, "ps.commit.half_done")          \

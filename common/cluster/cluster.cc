@@ -173,6 +173,48 @@ absl::StatusOr<int> Cluster::IdInCluster(TaskId task) const {
   }
 }
 
+bool Cluster::HasMirrors() const {
+  return !spec_.empty() && NumTasks(TaskType::kPs) == 0 &&
+         NumTasks(TaskType::kChief) + NumTasks(TaskType::kWorker) > 0;
+}
+
+absl::StatusOr<Cluster> Cluster::WithMirrors() const {
+  LOCKSTEP_RETURN_IF_ERROR(ValidateForAllReduce());
+  if (!HasMirrors()) {
+    return Error("cluster.ps is not empty, so workers have no mirrors");
+  }
+  ClusterSpec::Jobs jobs;
+  for (const TaskType type : {TaskType::kChief, TaskType::kWorker}) {
+    for (const TaskId& task : Tasks(type)) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const int rank, IdInCluster(task));
+      LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, Address(task));
+      jobs[std::string(TaskTypeName(TaskType::kWorker))][rank] = address;
+      jobs[std::string(TaskTypeName(TaskType::kPs))][rank] = address;
+    }
+  }
+  for (const TaskId& task : Tasks(TaskType::kEvaluator)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        jobs[std::string(TaskTypeName(TaskType::kEvaluator))][task.index],
+        Address(task));
+  }
+  Cluster mirrored = *this;
+  LOCKSTEP_ASSIGN_OR_RETURN(mirrored.spec_,
+                            ClusterSpec::FromJobs(std::move(jobs)));
+  mirrored.hosts_mirrors_ = true;
+  if (!IsEvaluator()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(mirrored.self_.index, IdInCluster(self_));
+    mirrored.self_.type = TaskType::kWorker;
+  }
+  return mirrored;
+}
+
+absl::StatusOr<Cluster> Cluster::SeenBy(TaskId task) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTask(task));
+  Cluster seen = *this;
+  seen.self_ = task;
+  return seen;
+}
+
 absl::StatusOr<int> Cluster::WorkerCount(TaskType type) const {
   if (type == TaskType::kPs) return Error("ps tasks do not count as workers");
   if (type == TaskType::kEvaluator && has_evaluator()) return 1;

@@ -80,6 +80,26 @@ class Cluster {
   //   kInvalidArgument  a parameter server, or no such task
   absl::StatusOr<int> IdInCluster(TaskId task) const;
 
+  // True for a cluster of workers, or of a chief and workers, without a ps:
+  // each of them has a mirror in its process.
+  bool HasMirrors() const;
+
+  // The same cluster as parameter servers see it: the tasks that compute are
+  // worker 0 to n-1 by their IdInCluster(), so that a chief task is worker 0
+  // and hosts the chief, and ps i is the mirror of worker i, at the same
+  // address.
+  //
+  //   kInvalidArgument  as ValidateForAllReduce(); there is a ps
+  absl::StatusOr<Cluster> WithMirrors() const;
+
+  // True for a cluster that WithMirrors() has made.
+  bool hosts_mirrors() const { return hosts_mirrors_; }
+
+  // The cluster as another of its tasks sees it.
+  //
+  //   kInvalidArgument  no such task
+  absl::StatusOr<Cluster> SeenBy(TaskId task) const;
+
   // Number of tasks that count for `type`: chiefs and workers together for
   // either of them, evaluators for an evaluator.
   //
@@ -112,6 +132,7 @@ class Cluster {
   ClusterSpec spec_;
   std::string source_;
   std::vector<std::string> warnings_;
+  bool hosts_mirrors_ = false;
 };
 
 // Refuses a task that belongs to another program. `program` is the name of the

@@ -254,6 +254,8 @@ enum class StrategyKind : int {
   kParameterServer = 0,  // on servers
   kMirrored = 1,         // one worker with several replicas
   kOneDevice = 2,        // one worker with one replica
+  // A copy of all on the server beside each worker.
+  kMultiWorkerMirrored = 3,
 };
 
 // How the computation of a step is distributed.

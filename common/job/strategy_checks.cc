@@ -49,10 +49,36 @@ absl::Status CheckOneWorker(const JobConfig& job) {
   return absl::OkStatus();
 }
 
+// Every mirror needs the gradient of every worker, and room for all rows.
+absl::Status CheckMirrors(const JobConfig& job) {
+  if (job.mode == SyncMode::kCompatible) {
+    return Contradicts("mode", "COMPATIBLE", job,
+                       "whose workers wait for one another");
+  }
+  const int aggregated = job.replicas_to_aggregate;
+  const int total = job.total_num_replicas;
+  if (aggregated > 0 && total > 0 && aggregated != total) {
+    return Contradicts("replicas_to_aggregate", aggregated, job,
+                       absl::StrCat("whose steps take the gradients of all ",
+                                    total, " workers; backups need servers"));
+  }
+  if (job.elastic_workers) {
+    return Contradicts("elastic_workers", "true", job,
+                       "whose mirrors are those of the cluster");
+  }
+  if (job.model.row_limit > 0) {
+    return Contradicts("model.row_limit", job.model.row_limit, job,
+                       "and tables that grow need servers");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 const char* StrategyKindName(StrategyKind kind) {
   switch (kind) {
+    case StrategyKind::kMultiWorkerMirrored:
+      return "MULTI_WORKER_MIRRORED";
     case StrategyKind::kMirrored:
       return "MIRRORED";
     case StrategyKind::kOneDevice:
@@ -77,14 +103,29 @@ absl::Status CheckStrategy(const JobConfig& job) {
                  "1 where model.kind is \"external\": a program of yours "
                  "computes one gradient a pass; start more workers instead");
   }
-  return job.strategy.kind == StrategyKind::kParameterServer
-             ? absl::OkStatus()
-             : CheckOneWorker(job);
+  switch (job.strategy.kind) {
+    case StrategyKind::kParameterServer:
+      return absl::OkStatus();
+    case StrategyKind::kMultiWorkerMirrored:
+      return CheckMirrors(job);
+    case StrategyKind::kMirrored:
+    case StrategyKind::kOneDevice:
+      break;
+  }
+  return CheckOneWorker(job);
 }
 
 absl::Status CheckStrategyWorkers(const JobConfig& job, int num_workers) {
   if (job.strategy.kind == StrategyKind::kParameterServer || num_workers == 1) {
     return absl::OkStatus();
+  }
+  if (job.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
+    const int aggregated = job.replicas_to_aggregate;
+    if (aggregated == 0 || aggregated == num_workers) return absl::OkStatus();
+    return Contradicts(
+        "replicas_to_aggregate", aggregated, job,
+        absl::StrCat("whose steps take the gradients of all ", num_workers,
+                     " workers of the cluster; backups need servers"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "strategy.kind is ", StrategyKindName(job.strategy.kind),
@@ -95,6 +136,26 @@ absl::Status CheckStrategyWorkers(const JobConfig& job, int num_workers) {
                          num_workers)
           : "",
       ", or set strategy.kind to PARAMETER_SERVER"));
+}
+
+absl::Status CheckStrategyServers(const JobConfig& job, int num_workers,
+                                  int num_ps) {
+  const StrategyKind kind = job.strategy.kind;
+  if (num_ps == 0 && kind == StrategyKind::kParameterServer) {
+    return absl::InvalidArgumentError(
+        "cluster.ps is empty, but strategy.kind is PARAMETER_SERVER; add 1 or "
+        "more ps, or set strategy.kind to MULTI_WORKER_MIRRORED");
+  }
+  if (kind != StrategyKind::kMultiWorkerMirrored || num_ps == 0 ||
+      num_ps == num_workers) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "strategy.kind is MULTI_WORKER_MIRRORED, where each worker has a mirror; "
+      "the cluster has ",
+      num_workers, " workers and ", num_ps,
+      " ps: leave cluster.ps out, so that workers host their mirrors, or give "
+      "it as many ps as workers, ps i on the host of worker i"));
 }
 
 }  // namespace lockstep

@@ -16,6 +16,13 @@ absl::Status CheckStrategy(const JobConfig& job);
 //   kInvalidArgument  as CheckStrategy()
 absl::Status CheckStrategyWorkers(const JobConfig& job, int num_workers);
 
+// Checks that a cluster of `num_workers` workers and `num_ps` ps has the
+// servers that the strategy needs; without a ps, workers host mirrors.
+//
+//   kInvalidArgument  as CheckStrategy()
+absl::Status CheckStrategyServers(const JobConfig& job, int num_workers,
+                                  int num_ps);
+
 // The job file's name of the kind: "MIRRORED".
 const char* StrategyKindName(StrategyKind kind);
 

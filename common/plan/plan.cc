@@ -1,5 +1,6 @@
 #include "common/plan/plan.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -7,6 +8,18 @@
 #include "common/base/status_macros.h"
 
 namespace lockstep {
+
+std::vector<PlannedPart> PartsOf(const Plan& plan, int server) {
+  std::vector<PlannedPart> parts;
+  for (const PlannedPart& part : plan.parts) {
+    if (plan.mirrored || part.server == server) parts.push_back(part);
+  }
+  std::sort(parts.begin(), parts.end(),
+            [](const PlannedPart& a, const PlannedPart& b) {
+              return a.index < b.index;
+            });
+  return parts;
+}
 namespace {
 
 std::string Describe(const VariableSpec& variable) {

@@ -32,7 +32,14 @@ struct PlannedPart {
 struct Plan {
   std::vector<VariableSpec> variables;
   std::vector<PlannedPart> parts;
+  // Every server holds all parts. A part's `server` is the one that sums its
+  // gradients, and its `index` counts the parts of all servers, those of server
+  // 0 first.
+  bool mirrored = false;
 };
+
+// The parts that a server holds, by index.
+std::vector<PlannedPart> PartsOf(const Plan& plan, int server);
 
 // Checks that a plan matches the model that this worker has described, so that
 // buffers of the plan's sizes hold the model's variables, and that its parts

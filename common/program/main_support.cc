@@ -245,6 +245,9 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, LoadTfConfig(flags.tf_config));
   LOCKSTEP_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Make(config));
   if (cluster.IsLocal()) return cluster.ValidateForParameterServers();
+  if (cluster.HasMirrors()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(cluster, cluster.WithMirrors());
+  }
   LOCKSTEP_RETURN_IF_ERROR(RequireTaskType(cluster, allowed, program));
   LOCKSTEP_RETURN_IF_ERROR(InitLog(cluster.self().ToString(), flags.log_level));
   LOCKSTEP_RETURN_IF_ERROR(ArmFaultFromEnvironment());

@@ -176,6 +176,22 @@ PlannedPart FromProto(const v1::PartDescription& part) {
           part.index(),    std::max<int64_t>(part.row_stride(), 1)};
 }
 
+namespace {
+
+// By server, the index of its first part where indices count over all servers.
+std::vector<int> FirstIndices(const v1::GetPlanResponse& response,
+                              int num_servers) {
+  std::vector<int> first(num_servers, 0);
+  for (const v1::PartDescription& part : response.parts()) {
+    const int64_t next = int64_t{part.server()} + 1;
+    if (next >= 1 && next < num_servers) ++first[next];
+  }
+  for (int i = 1; i < num_servers; ++i) first[i] += first[i - 1];
+  return first;
+}
+
+}  // namespace
+
 absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
                                    int num_servers) {
   Plan plan;
@@ -184,7 +200,9 @@ absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
     plan.variables.push_back(std::move(variable));
   }
   const int num_variables = static_cast<int>(plan.variables.size());
-  std::vector<int> next(num_servers, 0);
+  plan.mirrored = response.mirrored();
+  std::vector<int> next = plan.mirrored ? FirstIndices(response, num_servers)
+                                        : std::vector<int>(num_servers, 0);
   for (const v1::PartDescription& proto : response.parts()) {
     const PlannedPart part = FromProto(proto);
     if (part.server >= num_servers) {

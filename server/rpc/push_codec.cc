@@ -143,26 +143,13 @@ absl::StatusOr<std::vector<GradientForm>> FormsOf(
 std::vector<PartGradient> Cut(const TensorPayload& payload,
                               std::vector<GradientForm> forms,
                               GradientType type) {
-  auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
-  std::vector<PartGradient> gradients;
-  size_t index = 0;
-  size_t offset = 0;
-  for (GradientForm& form : forms) {
-    size_t left = form.size;
-    PartGradient gradient{{}, owner, type, std::move(form.rows), form.absent};
-    while (left > 0) {
-      const grpc::Slice& slice = (*owner)[index];
-      const size_t piece = std::min(left, slice.size() - offset);
-      gradient.slices.push_back(
-          {reinterpret_cast<const std::byte*>(slice.begin()) + offset, piece});
-      left -= piece;
-      offset += piece;
-      if (offset == slice.size()) {
-        ++index;
-        offset = 0;
-      }
-    }
-    gradients.push_back(std::move(gradient));
+  std::vector<size_t> sizes;
+  for (const GradientForm& form : forms) sizes.push_back(form.size);
+  std::vector<PartGradient> gradients = CutIntoGradients(payload, sizes);
+  for (size_t i = 0; i < forms.size(); ++i) {
+    gradients[i].type = type;
+    gradients[i].rows = std::move(forms[i].rows);
+    gradients[i].absent = forms[i].absent;
   }
   return gradients;
 }
@@ -218,6 +205,31 @@ absl::StatusOr<std::vector<PartGradient>> FindShared(
 }
 
 }  // namespace
+
+std::vector<PartGradient> CutIntoGradients(const TensorPayload& payload,
+                                           absl::Span<const size_t> sizes) {
+  auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
+  std::vector<PartGradient> gradients;
+  size_t index = 0;
+  size_t offset = 0;
+  for (size_t left : sizes) {
+    PartGradient& gradient = gradients.emplace_back();
+    gradient.owner = owner;
+    while (left > 0) {
+      const grpc::Slice& slice = (*owner)[index];
+      const size_t piece = std::min(left, slice.size() - offset);
+      gradient.slices.push_back(
+          {reinterpret_cast<const std::byte*>(slice.begin()) + offset, piece});
+      left -= piece;
+      offset += piece;
+      if (offset == slice.size()) {
+        ++index;
+        offset = 0;
+      }
+    }
+  }
+  return gradients;
+}
 
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard) {

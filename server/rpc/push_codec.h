@@ -1,10 +1,12 @@
 #ifndef LOCKSTEP_SERVER_RPC_PUSH_CODEC_H_
 #define LOCKSTEP_SERVER_RPC_PUSH_CODEC_H_
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "common/wire/tensor_message.h"
 #include "lockstep/v1/parameter.pb.h"
 #include "server/shard/shard.h"
@@ -24,6 +26,13 @@ namespace lockstep::server {
 //   kNotFound         the worker shares no memory with this process
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
+
+// Cuts a payload into gradients of these sizes, whose sum must be the
+// payload's. They share the received slices.
+//
+// Units: bytes.
+std::vector<PartGradient> CutIntoGradients(const TensorPayload& payload,
+                                           absl::Span<const size_t> sizes);
 
 // If `shared`, the answer names the places of values instead of sending them,
 // and need not keep them. `keep` is as in EncodeValues().

@@ -90,7 +90,9 @@ void Replies::FailTake(uint64_t ticket, const absl::Status& why) {
 }
 
 void Replies::Send(Shard& shard, ChiefCommands::Ready ready) {
-  // Workers first: they compute while the chief is told.
+  // The other mirrors wait for means, and workers for the mirrors.
+  if (ready.answers.means_changed) on_means_changed_();
+  // Workers before the chief: they compute while it is told.
   SendPushes(std::move(ready.answers.pushes));
   SendTokens(ready.tokens);
   SendTakes(shard, ready.answers.takes, ready.committed_step);

@@ -2,7 +2,9 @@
 #define LOCKSTEP_SERVER_RPC_REPLIES_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -64,6 +66,12 @@ class Replies {
   void FailTokenWait(uint64_t ticket, const absl::Status& why);
   void FailTake(uint64_t ticket, const absl::Status& why);
 
+  // `changed` is called where ShardAnswers::means_changed says so. Must be set
+  // before calls are served.
+  void set_on_means_changed(std::function<void()> changed) {
+    on_means_changed_ = std::move(changed);
+  }
+
   // Ends the calls that `ready` answers: pushes first, then waits for tokens,
   // then the chief's.
   void Send(Shard& shard, ChiefCommands::Ready ready);
@@ -98,6 +106,7 @@ class Replies {
 
   ShardHost& host_;
   const Clock& clock_;
+  std::function<void()> on_means_changed_ = [] {};
   PendingCalls<PendingPush> pushes_;
   PendingCalls<Respond> token_waits_;
   PendingCalls<PendingTake> takes_;

@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<VariableSpec>> ToVariables(
 
 absl::StatusOr<std::vector<PartSpec>> ToParts(
     const v1::CreateShardRequest& request,
-    const std::vector<VariableSpec>& variables) {
+    const std::vector<VariableSpec>& variables, bool mirrored) {
   std::vector<PartSpec> parts;
   for (const v1::PartDescription& part : request.parts()) {
     if (part.variable() < 0 ||
@@ -48,10 +48,12 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
           variables.size(), " and has index ", part.index()));
     }
     const VariableSpec& variable = variables[part.variable()];
-    parts.push_back(
-        {part.variable(), part.offset(), part.count(), variable.dtype,
-         variable.is_table() ? RowWidth(variable.shape) : 0,
-         std::max<int64_t>(part.row_stride(), 1), variable.grows()});
+    const bool copied = mirrored && part.server() != request.server();
+    parts.push_back({part.variable(), part.offset(), part.count(),
+                     variable.dtype,
+                     variable.is_table() ? RowWidth(variable.shape) : 0,
+                     std::max<int64_t>(part.row_stride(), 1), variable.grows(),
+                     copied ? part.server() : -1});
   }
   return parts;
 }
@@ -65,8 +67,10 @@ absl::StatusOr<ShardDescription> ToDescription(
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(description.job));
   LOCKSTEP_RETURN_IF_ERROR(CheckFilledIn(description.job));
   LOCKSTEP_ASSIGN_OR_RETURN(description.variables, ToVariables(request));
+  const bool mirrored =
+      description.job.strategy.kind == StrategyKind::kMultiWorkerMirrored;
   LOCKSTEP_ASSIGN_OR_RETURN(description.parts,
-                            ToParts(request, description.variables));
+                            ToParts(request, description.variables, mirrored));
   return description;
 }
 

@@ -42,6 +42,14 @@ std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
     strict.gate = gate;
     strict.limit_mean = job.clipping.limits_mean();
     strict.has_all_parts = HasAllParts(options);
+    if (job.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
+      for (const PartSpec& part : options.parts) {
+        strict.copied.push_back(part.reducer >= 0);
+      }
+      strict.on_commit = [queue = options.attempts] {
+        if (queue != nullptr) queue->Push(0);
+      };
+    }
     return std::make_unique<StrictEngine>(strict, state.updates());
   }
   std::vector<CompatiblePart> parts;
@@ -236,6 +244,7 @@ absl::StatusOr<Shard::Activated> Shard::Activate(
     if (gate_ != nullptr) activated.tokens = gate_->Activate(global_step);
     active_ = true;
   }
+  activated.answers.means_changed = true;
   if (attempt == 0) return activated;
   activated.answers = engine_->StartAttempt(global_step, attempt);
   if (gate_ != nullptr) {

@@ -19,6 +19,11 @@ void ShardHost::SetJobId(const std::string& job_id) {
   if (left.ok()) fence_.Find(left->epoch);
 }
 
+std::string ShardHost::job_id() const {
+  MutexLock lock(mutex_);
+  return job_id_;
+}
+
 void ShardHost::Close(const absl::Status& why) {
   MutexLock lock(mutex_);
   closed_ = why;
@@ -152,6 +157,7 @@ ShardState::Options ShardHost::StateOptions(
   options.parts = parts;
   options.shared_memory = options_.shared_memory;
   options.returned_parts = returned_parts_;
+  options.attempts = attempts_;
   return options;
 }
 

@@ -42,6 +42,10 @@ class ShardHost {
   // update a part; gRPC's threads must not.
   EventQueue<int>& returned_parts() { return *returned_parts_; }
 
+  // Gets an entry, of no meaning, whenever a mirror may want other means. One
+  // thread takes them out.
+  EventQueue<int>& attempts() { return *attempts_; }
+
   // Checks that a peer means this server. Without this check a peer with
   // another list of servers could use one that has parts of the same shape.
   //
@@ -58,6 +62,8 @@ class ShardHost {
   // calls are refused. Reads the epoch of the chief that was followed last, if
   // an earlier process of this task has left its state.
   void SetJobId(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Empty before.
+  std::string job_id() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Draws an epoch for the chief of this incarnation, as EpochFence::Draw(),
   // makes it outlive the process and follows it. Withdraws the grant of commits
@@ -187,6 +193,8 @@ class ShardHost {
   const Options options_;
   // Shared with loans, which may outlive the host.
   const std::shared_ptr<EventQueue<int>> returned_parts_ =
+      std::make_shared<EventQueue<int>>();
+  const std::shared_ptr<EventQueue<int>> attempts_ =
       std::make_shared<EventQueue<int>>();
 
   // Serializes Create().

@@ -11,6 +11,7 @@ void ShardAnswers::Append(ShardAnswers&& other) {
   takes.insert(takes.end(), std::make_move_iterator(other.takes.begin()),
                std::make_move_iterator(other.takes.end()));
   if (other.prepared.has_value()) prepared = other.prepared;
+  means_changed = means_changed || other.means_changed;
 }
 
 }  // namespace lockstep::server

@@ -95,6 +95,8 @@ struct ShardAnswers {
     int64_t attempt = 0;
   };
   std::optional<Prepared> prepared;
+  // Means() has more to lend than before, or other means are wanted.
+  bool means_changed = false;
 
   void Append(ShardAnswers&& other);
 };
@@ -141,6 +143,41 @@ class Engine {
   virtual ShardAnswers ApplyNorm(int64_t /*step*/, const MeanNorm& /*norm*/) {
     return {};
   }
+
+  // Lends the mean gradients of consecutive parts that this mirror sums, once
+  // they are all there; nothing before, and for an attempt that has not begun
+  // here.
+  //
+  //   kInvalidArgument     unknown parts, or parts that another server sums
+  //   kAborted             that attempt of the step after `step` is over
+  //   kFailedPrecondition  the job is not mirrored
+  virtual absl::StatusOr<std::optional<std::vector<PartGradient>>> Means(
+      int64_t /*step*/, int64_t /*attempt*/, int /*first_part*/,
+      int /*num_parts*/) const {
+    return NotMirrored();
+  }
+
+  // Takes mean gradients of consecutive parts that another mirror sums, as its
+  // Means() lent them. No effect if that attempt is over, or if the means are
+  // here.
+  //
+  //   kInvalidArgument     a part that is summed here, or a mean of another
+  //                        size
+  //   kUnavailable         the attempt has not begun here
+  //   kFailedPrecondition  the job is not mirrored
+  virtual absl::StatusOr<ShardAnswers> AddMeans(
+      int64_t /*step*/, int64_t /*attempt*/, int /*first_part*/,
+      std::vector<PartGradient> /*means*/) {
+    return NotMirrored();
+  }
+
+  // The parts whose means other mirrors have to lend.
+  struct MeansWanted {
+    int64_t step = 0;
+    int64_t attempt = 0;
+    std::vector<int> parts{};
+  };
+  virtual MeansWanted means_wanted() const { return {}; }
 
   // Withdraws a wait of the chief. No effect once it has been answered.
   virtual void CancelTake(uint64_t ticket) = 0;
@@ -196,6 +233,13 @@ class Engine {
   // Describes the gradients that the step at hand lacks, for reports, e.g. "1
   // of 2 gradients of 12 parts"; empty if it lacks none.
   virtual std::string WaitsFor() const = 0;
+
+ private:
+  static absl::Status NotMirrored() {
+    return absl::FailedPreconditionError(
+        "the servers of this job exchange no means: strategy.kind is not "
+        "MULTI_WORKER_MIRRORED");
+  }
 };
 
 // PartUpdater does the arithmetic of a shard: it turns gradients of a part
@@ -248,6 +292,17 @@ class PartUpdater {
   virtual absl::Status ApplyMean(int /*part*/, int64_t /*step*/,
                                  double /*norm*/) {
     return absl::UnimplementedError("no mean gradient is kept here");
+  }
+
+  // Lends the mean that MeasureMean() kept of a part. It does not change while
+  // the owner lives.
+  virtual PartGradient LendMean(int /*part*/) { return {}; }
+  // Keeps a mean that another server computed, in place of MeasureMean().
+  // Returns the sum of the squares of its elements, where clipping needs it.
+  //
+  //   kInvalidArgument  not as many bytes as the mean of the part has
+  virtual absl::StatusOr<double> KeepMean(int /*part*/, PartGradient /*mean*/) {
+    return absl::UnimplementedError("no mean gradient can be kept here");
   }
 
   // Strict mode: checks a gradient of rows, which only tables have, sorts its

@@ -50,8 +50,9 @@ bool NeedsABackup(absl::string_view point) {
 // done. Memory is shared once, before the first step.
 struct Chain {
   // The programs of the workers. kProgram: one with variables and values of its
-  // own; kClipped: two of these, whose mean gradients servers limit.
-  enum class Workers { kBuiltIn, kProgram, kClipped };
+  // own; kClipped: two of these, whose mean gradients servers limit; kMirrored:
+  // built in, with mirrors.
+  enum class Workers { kBuiltIn, kProgram, kClipped, kMirrored };
 
   std::string process;
   int index = 0;
@@ -133,8 +134,35 @@ std::vector<Chain> ProgramChains() {
   };
 }
 
+// The exchange of means, and the copy of a mirror's state.
+std::vector<Chain> MirrorChains() {
+  return {
+      {.process = "ps",
+       .index = 1,
+       .points = {"ps.fetch.send", "ps.fetch.answered", "ps.means.received",
+                  "ps.means.answering"},
+       .workers = Chain::Workers::kMirrored,
+       .nth = 7},
+      {.process = "ps",
+       .points = {"ps.fetch.answered", "ps.means.answering"},
+       .workers = Chain::Workers::kMirrored,
+       .nth = 9},
+      {.process = "ps",
+       .index = 1,
+       .points = {"ps.write.received", "ps.write.answering",
+                  "ps.activate.answering"},
+       .without_state = true,
+       .workers = Chain::Workers::kMirrored},
+      {.process = "chief",
+       .points = {"chief.read.answered", "chief.write.send"},
+       .without_state = true,
+       .workers = Chain::Workers::kMirrored},
+  };
+}
+
 std::vector<Chain> Chains() {
   std::vector<Chain> chains = BuiltInChains();
+  for (Chain& chain : MirrorChains()) chains.push_back(std::move(chain));
   for (Chain& chain : ProgramChains()) chains.push_back(std::move(chain));
   return chains;
 }
@@ -144,6 +172,11 @@ bool IsInAChain(absl::string_view point) {
     // What a job with clipping shares with others is walked there, too.
     if (chain.workers == Chain::Workers::kClipped &&
         !absl::StrContains(point, ".norm.")) {
+      continue;
+    }
+    if (chain.workers == Chain::Workers::kMirrored &&
+        !absl::StrContains(point, ".fetch.") &&
+        !absl::StrContains(point, ".means.")) {
       continue;
     }
     for (const std::string& other : chain.points) {
@@ -318,6 +351,10 @@ class FaultChainTest : public ::testing::TestWithParam<Chain> {
     options.set = {"lease=2s", "checkpoint.every_steps=40",
                    absl::StrCat("train_steps=", kChainSteps)};
     if (workers == Chain::Workers::kBuiltIn) return options;
+    if (workers == Chain::Workers::kMirrored) {
+      options.set.push_back("strategy.kind=MULTI_WORKER_MIRRORED");
+      return options;
+    }
     UseProgram(options);
     if (workers == Chain::Workers::kProgram) {
       options.workers = 1;
@@ -406,6 +443,7 @@ INSTANTIATE_TEST_SUITE_P(
       return absl::StrCat(
           absl::StrReplaceAll(info.param.points.front(), {{".", "_"}}),
           info.param.workers == Chain::Workers::kClipped ? "_clipped" : "",
+          info.param.workers == Chain::Workers::kMirrored ? "_mirrored" : "",
           info.param.nth > 1 ? absl::StrCat("_", info.param.nth) : "");
     });
 

@@ -5,9 +5,11 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -36,7 +38,9 @@ int FromEnvironment(const char* name, int otherwise) {
 
 class Storm {
  public:
-  Storm(TrainingJob& job, uint32_t seed) : job_(job), random_(seed) {}
+  // `wipes`: one server in three that is killed loses its state, too.
+  Storm(TrainingJob& job, uint32_t seed, bool wipes)
+      : job_(job), random_(seed), wipes_(wipes) {}
 
   // Kills a task; one time in three a second one very soon after.
   void Strike() {
@@ -48,6 +52,7 @@ class Storm {
   }
 
   int kills() const { return kills_; }
+  int wiped() const { return wiped_; }
 
   // Restarts tasks whose end asks for it. True if all are done.
   bool Supervise() {
@@ -110,12 +115,24 @@ class Storm {
     if (Random(6) == 0) Hang(name, index);
     if (!job_.cluster().Kill(name, index).ok()) return;
     ++kills_;
+    if (wipes_ && name == "ps" && Random(3) == 0) Wipe(index);
     Pause(300);
     EXPECT_THAT(job_.cluster().Start(name, index), IsOk());
   }
 
+  void Wipe(int server) {
+    const std::string end = absl::StrCat(".ps-", server, ".state");
+    for (const std::string& name : job_.StateFiles()) {
+      if (!absl::EndsWith(name, end)) continue;
+      std::filesystem::remove(absl::StrCat(job_.state_directory(), "/", name));
+      ++wiped_;
+    }
+  }
+
   TrainingJob& job_;
   std::mt19937 random_;
+  const bool wipes_;
+  int wiped_ = 0;
   int kills_ = 0;
 };
 
@@ -124,6 +141,7 @@ struct Weather {
   int kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 30);
   int seed = FromEnvironment("LOCKSTEP_STORM_SEED", 1);
   int64_t steps_per_kill = kStepsPerKill;
+  bool wipes = false;
 
   int64_t steps() const { return steps_per_kill * kills + kCalm; }
   std::vector<std::string> Settings() const {
@@ -135,7 +153,7 @@ struct Weather {
 // Runs a job through its storm, until all of its tasks have ended in order.
 void Weathers(TrainingJob& job, const Weather& weather) {
   std::cout << weather.kills << " kills, seed " << weather.seed << std::endl;
-  Storm storm(job, static_cast<uint32_t>(weather.seed));
+  Storm storm(job, static_cast<uint32_t>(weather.seed), weather.wipes);
   ASSERT_THAT(job.StartAll(), IsOk());
   while (storm.kills() < weather.kills) {
     const auto goes_on = storm.SuperviseUntil(kStepsPerKill * storm.kills());
@@ -145,6 +163,7 @@ void Weathers(TrainingJob& job, const Weather& weather) {
   }
   // On a fast machine a job with a backup may end before its storm.
   EXPECT_GE(2 * storm.kills(), weather.kills);
+  if (weather.wipes) std::cout << storm.wiped() << " states lost" << std::endl;
   ASSERT_THAT(storm.SuperviseUntil(weather.steps()), IsOk());
   const absl::Time deadline = absl::Now() + kPatience;
   while (!storm.Supervise() && !::testing::Test::HasFailure() &&
@@ -164,6 +183,26 @@ TEST(KillStormTest, EndsByItselfWithTheSameBits) {
   plain.tls = false;
   auto undisturbed = TrainingJob::Make(plain);
   ASSERT_THAT(undisturbed->Run(), IsOk());
+  auto job = TrainingJob::Make(options);
+
+  ASSERT_NO_FATAL_FAILURE(Weathers(*job, weather));
+
+  ExpectSameBits(undisturbed->checkpoints(), job->checkpoints(),
+                 weather.steps());
+}
+
+// Mirrors also lose their state: it comes back from another one.
+TEST(KillStormTest, MirrorsEndByThemselvesWithTheSameBits) {
+  Weather weather;
+  weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 12);
+  weather.wipes = true;
+  TrainingJob::Options plain = {.workers = 3, .set = weather.Settings()};
+  plain.tls = false;
+  auto undisturbed = TrainingJob::Make(plain);
+  ASSERT_THAT(undisturbed->Run(), IsOk());
+  TrainingJob::Options options = {
+      .servers = 3, .workers = 3, .set = weather.Settings()};
+  options.set.push_back("strategy.kind=MULTI_WORKER_MIRRORED");
   auto job = TrainingJob::Make(options);
 
   ASSERT_NO_FATAL_FAILURE(Weathers(*job, weather));

@@ -100,9 +100,13 @@ absl::Status TrainingJob::Secure() {
       return absl::StrCat("lockstep://e2e/", role, "/", i);
     };
     std::vector<std::string> uris = {uri(name, index)};
-    if (!options_.chief && name == "worker" && index == 0) {
-      uris.push_back(uri("chief", 0));
+    const bool hosts_chief = name == "worker" && index == 0;
+    if (options_.servers == 0 && name != "evaluator") {
+      const int rank = name == "chief" ? 0 : index + (options_.chief ? 1 : 0);
+      uris = {uri("worker", rank), uri("ps", rank)};
+      if (name == "chief") uris.push_back(uri("chief", 0));
     }
+    if (!options_.chief && hosts_chief) uris.push_back(uri("chief", 0));
     const std::string own =
         directory_.Join(absl::StrCat("tls-", name, "-", index));
     WriteTlsFiles(own, authority.FilesOf(
@@ -137,12 +141,19 @@ ProcessCluster::Options TrainingJob::Plan() const {
   evaluator.push_back("--evaluate");
   ProcessCluster::Options plan;
   plan.log_directory = directory_.path();
-  if (options_.chief) {
+  const bool mirrors = options_.servers == 0;
+  if (mirrors) worker = ps;
+  if (options_.chief && mirrors) {
+    chief.insert(chief.end(), ps.begin(), ps.end());
+    plan.jobs["chief"] = {1, {ProgramPath("worker"), chief}};
+  } else if (options_.chief) {
     plan.jobs["chief"] = {1, {ProgramPath("chief"), chief}};
   } else {
     worker.insert(worker.end(), chief.begin(), chief.end());
   }
-  plan.jobs["ps"] = {options_.servers, {ProgramPath("ps_server"), ps}};
+  if (!mirrors) {
+    plan.jobs["ps"] = {options_.servers, {ProgramPath("ps_server"), ps}};
+  }
   const std::string program = options_.compute_program.empty()
                                   ? ProgramPath("worker")
                                   : options_.compute_program;

@@ -31,9 +31,10 @@ bool TlsByEnvironment();
 class TrainingJob {
  public:
   struct Options {
-    int servers = 2;
+    int servers = 2;  // 0: each task that computes hosts a mirror
     int workers = 2;
-    bool chief = true;  // false: worker 0 hosts it
+    // False: worker 0 hosts it. Where there are no servers it computes, too.
+    bool chief = true;
     bool evaluator = false;
     int pictures = 2000;
     std::vector<std::string> set = {};        // "key=value" each, for --set

@@ -18,18 +18,26 @@ constexpr char kOpen[] = "/lockstep.v1.ParameterService/OpenSharedMemory";
 }  // namespace
 
 MappedServers::MappedServers(ServerLinks& links, HeldChunks& chunks,
-                             ParameterMemory& memory)
+                             ParameterMemory& memory, std::optional<int> mirror,
+                             bool mirror_alone)
     : links_(links),
       chunks_(chunks),
       memory_(memory),
+      mirror_(mirror),
+      mirror_alone_(mirror_alone),
       servers_(links.num_servers()) {}
+
+bool MappedServers::IsToBeMapped(int server) const {
+  if (server == mirror_) return true;
+  return !mirror_alone_ && !chunks_.chunks()[server].empty();
+}
 
 absl::StatusOr<bool> MappedServers::Open() {
   bool cut = false;
   if (memory_.shared_gradients() == nullptr) return cut;
   for (int server = 0; server < links_.num_servers(); ++server) {
     const bool anew = HasMapped(server) && !Maps(server);
-    if (chunks_.chunks()[server].empty() || (opened_ && !anew)) continue;
+    if (!IsToBeMapped(server) || (opened_ && !anew)) continue;
     servers_[server].reset();
     absl::StatusOr<MappedValues> values = OpenServer(server);
     if (links_.cancelled()) return absl::CancelledError("the job ended");
@@ -52,9 +60,14 @@ absl::StatusOr<MappedValues> MappedServers::OpenServer(int server) {
   v1::OpenSharedMemoryRequest request;
   *request.mutable_identity() = ToProto(links_.self());
   *request.mutable_gradients() = ToProto(memory_.shared_gradients()->file());
-  for (const Chunk& chunk : chunks_.chunks()[server]) {
-    for (const MemoryRange& range : chunk.ranges) {
-      request.add_offsets(memory_.shared_offset(range.variable) + range.offset);
+  // One for each part of the server, by index: mirrors have all.
+  for (int holder = 0; holder < links_.num_servers(); ++holder) {
+    if (holder != server && !mirror_.has_value()) continue;
+    for (const Chunk& chunk : chunks_.chunks()[holder]) {
+      for (const MemoryRange& range : chunk.ranges) {
+        request.add_offsets(memory_.shared_offset(range.variable) +
+                            range.offset);
+      }
     }
   }
   v1::OpenSharedMemoryResponse response;

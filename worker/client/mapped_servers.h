@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,8 +27,10 @@ class MappedServers {
  public:
   using Places = google::protobuf::RepeatedPtrField<v1::SharedValue>;
 
-  MappedServers(ServerLinks& links, HeldChunks& chunks,
-                ParameterMemory& memory);
+  // `mirror` and `mirror_alone` as ParameterClient::Options has them.
+  MappedServers(ServerLinks& links, HeldChunks& chunks, ParameterMemory& memory,
+                std::optional<int> mirror = std::nullopt,
+                bool mirror_alone = false);
 
   // Asks every server to map memory the first time, and later those that did
   // and have started anew. Must not be called while a push is under way.
@@ -62,10 +65,13 @@ class MappedServers {
   };
 
   absl::StatusOr<MappedValues> OpenServer(int server);
+  bool IsToBeMapped(int server) const;
 
   ServerLinks& links_;
   HeldChunks& chunks_;
   ParameterMemory& memory_;
+  const std::optional<int> mirror_;
+  const bool mirror_alone_;
   std::vector<std::unique_ptr<Server>> servers_;  // null: it maps nothing
   bool opened_ = false;
 };

@@ -17,9 +17,10 @@ struct ParameterClient::Parts {
                options.connections}),
         chunks(plan, memory, links.num_servers(),
                static_cast<size_t>(options.max_part_bytes)),
-        mapped(links, chunks, memory),
+        mapped(links, chunks, memory, options.mirror,
+               options.shares_with_mirror_alone),
         sync(links.channel(0), options.self),
-        pulls(links, chunks, mapped, memory),
+        pulls(links, chunks, mapped, memory, options.mirror),
         pushes(links, chunks, mapped, sync, memory, options.gradient_type) {}
 
   ServerLinks links;

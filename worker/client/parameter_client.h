@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,11 @@ class ParameterClient final : public StepClient {
     // TCP connections for large calls, to each server; 0: two to one server,
     // else one.
     int connections = 0;
+    // In a mirrored job: the server beside this worker, which has the values of
+    // all parts. The others are pushed to alone.
+    std::optional<int> mirror = std::nullopt;
+    // Share memory with the mirror, and not with other servers of this host.
+    bool shares_with_mirror_alone = false;
   };
 
   ParameterClient(const Options& options, const Plan& plan,

@@ -25,7 +25,8 @@ absl::Status Pulls::Take(const grpc::ByteBuffer& response, int server,
   TensorPayload payload;
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
   if (header.values_size() > 0) {
-    LOCKSTEP_RETURN_IF_ERROR(mapped_.Copy(header.values(), server, chunk));
+    LOCKSTEP_RETURN_IF_ERROR(
+        mapped_.Copy(header.values(), Holder(server), chunk));
   } else if (chunk.table.has_value()) {
     LOCKSTEP_RETURN_IF_ERROR(
         StoreRows(payload, *chunk.table, chunks_.rows(server, index), memory_));
@@ -47,28 +48,29 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
   request.mutable_parts()->set_first_part(chunk.first_part);
   request.mutable_parts()->set_num_parts(chunk.num_parts);
   request.set_step(step);
-  request.set_server(server);
+  request.set_server(Holder(server));
   if (chunk.table.has_value()) {
     AddRows(chunks_.rows(server, index), *request.mutable_rows());
   } else {
     request.set_shared(mapped);
   }
   PassFaultPoint(FaultPoint::kWorkerPullSend);
-  links_.channel(server).Call(
-      ServerChannel::SizeOf(chunks_.CallBytes(server, index)), kPull,
-      EncodeMessage(request), kCallDeadline,
-      [this, server, index, step, report = std::move(report)](
-          absl::Status status, const grpc::ByteBuffer& response) {
-        PassFaultPoint(FaultPoint::kWorkerPullAnswered);
-        if (status.ok()) status = Take(response, server, index);
-        if (absl::IsAborted(status)) {
-          // The server committed two steps between its answer and the copy, and
-          // may do so again. Values in the answer itself cannot be overwritten.
-          Start(server, index, step, /*mapped=*/false, report);
-          return;
-        }
-        report(mapped_.Reconsider(status, server));
-      });
+  links_.channel(Holder(server))
+      .Call(ServerChannel::SizeOf(chunks_.CallBytes(server, index)), kPull,
+            EncodeMessage(request), kCallDeadline,
+            [this, server, index, step, report = std::move(report)](
+                absl::Status status, const grpc::ByteBuffer& response) {
+              PassFaultPoint(FaultPoint::kWorkerPullAnswered);
+              if (status.ok()) status = Take(response, server, index);
+              if (absl::IsAborted(status)) {
+                // The server committed two steps between its answer and the
+                // copy, and may do so again. Values in the answer itself cannot
+                // be overwritten.
+                Start(server, index, step, /*mapped=*/false, report);
+                return;
+              }
+              report(mapped_.Reconsider(status, Holder(server)));
+            });
 }
 
 absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
@@ -78,7 +80,8 @@ absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
         links_.TransferOptions("pull"),
         chunks_.Missing(one_step ? std::optional(step) : std::nullopt),
         [&](int server, size_t index, ChunkTransfer::Report report) {
-          Start(server, index, step, mapped_.Maps(server), std::move(report));
+          Start(server, index, step, mapped_.Maps(Holder(server)),
+                std::move(report));
         });
     LOCKSTEP_RETURN_IF_ERROR(links_.Finish(transfer));
     const int64_t newest = chunks_.Newest(step);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,13 +23,19 @@ namespace lockstep::worker {
 class Pulls {
  public:
   Pulls(ServerLinks& links, HeldChunks& chunks, MappedServers& mapped,
-        ParameterMemory& memory)
-      : links_(links), chunks_(chunks), mapped_(mapped), memory_(memory) {}
+        ParameterMemory& memory, std::optional<int> mirror)
+      : links_(links),
+        chunks_(chunks),
+        mapped_(mapped),
+        memory_(memory),
+        mirror_(mirror) {}
 
   // As StepClient::Pull(). The tables' rows must have been routed.
   absl::StatusOr<int64_t> Pull(int64_t step);
 
  private:
+  // The server that has the values of another's chunks.
+  int Holder(int server) const { return mirror_.value_or(server); }
   void Start(int server, size_t index, int64_t step, bool mapped,
              ChunkTransfer::Report report);
   // Takes the answer to the pull of a chunk.
@@ -41,6 +48,7 @@ class Pulls {
   HeldChunks& chunks_;
   MappedServers& mapped_;
   ParameterMemory& memory_;
+  const std::optional<int> mirror_;  // as ParameterClient::Options has it
 };
 
 }  // namespace lockstep::worker

@@ -119,6 +119,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(
     LOCKSTEP_ASSIGN_OR_RETURN(
         const Cluster cluster,
         StartProcess(flags, {TaskType::kWorker}, "a worker program"));
+    if (cluster.hosts_mirrors()) {
+      return absl::UnimplementedError(
+          "TF_CONFIG has no ps task, so this worker would have to host a "
+          "mirror "
+          "in its process; list as many ps as workers in the cluster, ps i on "
+          "the host of worker i, and start the ps_server program there");
+    }
     if (cluster.IsChief()) {
       return absl::UnimplementedError(
           "TF_CONFIG has no chief task, so this worker would have to run the "

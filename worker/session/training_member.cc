@@ -195,6 +195,19 @@ absl::Status TrainingMember::RunOnce() {
   return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
 }
 
+ParameterClient::Options TrainingMember::ClientOptions(
+    const ChiefClient::Registration& membership, bool mirrored) const {
+  ParameterClient::Options options;
+  options.servers = servers_;
+  options.self = {membership.job_id, task_, membership.incarnation};
+  options.max_part_bytes = membership.job.max_part_bytes;
+  options.gradient_type = membership.job.gradient_wire_type;
+  options.pollers = pollers_;
+  options.connections = connections_;
+  if (mirrored) options.mirror = task_.index;
+  return options;
+}
+
 absl::Status TrainingMember::Train(
     const ChiefClient::Registration& membership) {
   const JobConfig& job = membership.job;
@@ -214,13 +227,8 @@ absl::Status TrainingMember::Train(
                                 ? ParameterMemory::Gradients::kShared
                                 : ParameterMemory::Gradients::kPrivate));
   const auto memory = std::make_shared<ParameterMemory>(std::move(made));
-  ParameterClient client({servers_,
-                          {membership.job_id, task_, membership.incarnation},
-                          job.max_part_bytes,
-                          job.gradient_wire_type,
-                          pollers_,
-                          connections_},
-                         plan, *memory);
+  ParameterClient client(ClientOptions(membership, plan.mirrored), plan,
+                         *memory);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<GradientSource> source,
                             workload_.MakeSource(memory));
   const auto gradients = [&] {

@@ -73,6 +73,8 @@ class TrainingMember {
 
   // One membership, from registration to its end.
   absl::Status RunOnce();
+  ParameterClient::Options ClientOptions(
+      const ChiefClient::Registration& membership, bool mirrored) const;
   absl::Status Train(const ChiefClient::Registration& membership);
   void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
   // Leaves after the pass at hand, or at once; Run() will return `why`.

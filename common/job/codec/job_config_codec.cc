@@ -254,6 +254,9 @@ void WriteStrategy(const StrategyConfig& strategy, v1::StrategyConfig& proto) {
     case StrategyKind::kMirrored:
       proto.set_kind(v1::MIRRORED);
       break;
+    case StrategyKind::kMultiWorkerMirrored:
+      proto.set_kind(v1::MULTI_WORKER_MIRRORED);
+      break;
     case StrategyKind::kOneDevice:
       proto.set_kind(v1::ONE_DEVICE);
       break;
@@ -268,6 +271,9 @@ absl::Status ReadStrategy(const v1::StrategyConfig& proto,
     case v1::STRATEGY_KIND_UNSPECIFIED:
     case v1::PARAMETER_SERVER:
       strategy.kind = StrategyKind::kParameterServer;
+      return absl::OkStatus();
+    case v1::MULTI_WORKER_MIRRORED:
+      strategy.kind = StrategyKind::kMultiWorkerMirrored;
       return absl::OkStatus();
     case v1::MIRRORED:
       strategy.kind = StrategyKind::kMirrored;

@@ -39,6 +39,7 @@ constexpr AccessRow kTable[] = {
     {"/lockstep.v1.CoordinatorService/Register", kMembers},
     {"/lockstep.v1.CoordinatorService/ReportEvaluation", kEvaluator},
     {"/lockstep.v1.CoordinatorService/Stop", kPs | kSteerer},
+    {"/lockstep.v1.MirrorService/FetchMeans", kPs},
     {"/lockstep.v1.ParameterService/OpenSharedMemory", kWorker},
     {"/lockstep.v1.ParameterService/Pull", kChief | kWorker},
     {"/lockstep.v1.ParameterService/Push", kWorker},

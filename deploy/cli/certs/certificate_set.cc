@@ -85,6 +85,25 @@ absl::StatusOr<CertifiedKey> TakeAuthority(const CertificateSet& set) {
   return pair;
 }
 
+bool Has(const CertificateSet& set, TaskType type) {
+  return std::any_of(set.tasks.begin(), set.tasks.end(),
+                     [type](const CertificateSet::Task& task) {
+                       return task.id.type == type;
+                     });
+}
+
+// Whether the task is a worker with a mirror: see Cluster::WithMirrors().
+bool HostsMirror(const CertificateSet& set, const TaskId& task) {
+  return !Has(set, TaskType::kPs) && task.type != TaskType::kEvaluator;
+}
+
+// The task as the members of the job know it.
+TaskId Known(const CertificateSet& set, const TaskId& task) {
+  if (!HostsMirror(set, task) || !Has(set, TaskType::kChief)) return task;
+  return {TaskType::kWorker,
+          task.type == TaskType::kChief ? 0 : task.index + 1};
+}
+
 CertificateRequest RequestFor(const CertificateSet& set,
                               const std::string& member) {
   CertificateRequest request;
@@ -95,9 +114,11 @@ CertificateRequest RequestFor(const CertificateSet& set,
   if (member == "operator-read") add(Role::kReader, std::nullopt);
   if (member == "operator-steer") add(Role::kSteerer, std::nullopt);
   for (const CertificateSet::Task& task : set.tasks) {
-    if (NameOf(task.id) != member) continue;
-    add(RoleOf(task.id.type), task.id.index);
-    if (task.id == set.chief && task.id.type != TaskType::kChief) {
+    if (NameOf(Known(set, task.id)) != member) continue;
+    const TaskId known = Known(set, task.id);
+    add(RoleOf(known.type), known.index);
+    if (HostsMirror(set, task.id)) add(Role::kPs, known.index);
+    if (task.id == set.chief && known.type != TaskType::kChief) {
       add(Role::kChief, 0);
     }
     const absl::StatusOr<HostPort> address = ParseHostPort(task.address);
@@ -149,7 +170,7 @@ absl::Status Place(const CertificateSet& set, const std::string& member,
 std::vector<std::string> MembersOf(const CertificateSet& set) {
   std::vector<std::string> members;
   for (const CertificateSet::Task& task : set.tasks) {
-    members.push_back(NameOf(task.id));
+    members.push_back(NameOf(Known(set, task.id)));
   }
   members.insert(members.end(), {"operator-read", "operator-steer"});
   return members;

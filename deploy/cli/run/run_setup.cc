@@ -20,6 +20,7 @@
 #include "common/job/cluster_fit.h"
 #include "common/job/job_config.h"
 #include "common/job/job_warnings.h"
+#include "common/job/strategy_checks.h"
 #include "deploy/cli/certs/certificate_set.h"
 #include "deploy/cli/tasks/job_checks.h"
 #include "deploy/cli/tasks/job_file.h"
@@ -124,6 +125,11 @@ absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
 absl::Status CheckJob(const RunRequest& request, const JobConfig& job,
                       const LocalCluster& cluster) {
   LOCKSTEP_RETURN_IF_ERROR(FitToCluster(job, cluster.num_workers).status());
+  const auto num_ps = static_cast<int>(
+      std::count_if(cluster.tasks.begin(), cluster.tasks.end(),
+                    [](const TaskId& t) { return t.type == TaskType::kPs; }));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckStrategyServers(job, cluster.num_workers, num_ps));
   LOCKSTEP_RETURN_IF_ERROR(CheckModelAndData(
       job, {.own_workers = !request.command.empty(),
             .has_evaluator = HasEvaluator(cluster),
@@ -163,17 +169,19 @@ absl::StatusOr<std::vector<std::string>> AllSettings(const RunRequest& request,
   return settings;
 }
 
-// Under a strategy of one worker the counts need not be given.
+// Under a strategy of one worker the counts need not be given. A worker under
+// MULTI_WORKER_MIRRORED has a server beside it.
 absl::StatusOr<RunRequest> WithCounts(RunRequest request) {
-  const bool counted = !request.cluster_file.empty() ||
-                       request.counts.workers > 0 || request.counts.backups > 0;
+  const bool counted = request.counts.workers > 0 || request.counts.backups > 0;
   const absl::StatusOr<JobText> file = ReadJobText(request);
-  if (counted || !file.ok()) return request;
+  if (!request.cluster_file.empty() || !file.ok()) return request;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> settings,
                             AllSettings(request, *file));
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job,
                             DecodeJobFile(file->text, file->source, settings));
-  if (job.strategy.kind != StrategyKind::kParameterServer) {
+  if (job.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
+    request.counts.ps = request.counts.workers;
+  } else if (!counted && job.strategy.kind != StrategyKind::kParameterServer) {
     request.counts.workers = 1;
   }
   return request;

@@ -25,18 +25,18 @@ void AddJobArgs(const LaunchOptions& options, Args& args) {
   }
 }
 
-Args ArgsOf(TaskId task, bool hosts_chief, const std::string& state_dir,
-            const LaunchOptions& options) {
+Args ArgsOf(TaskId task, bool hosts_chief, bool computes,
+            const std::string& state_dir, const LaunchOptions& options) {
   Args args = {"--log_level", options.log_level};
   if (!options.tls_dir.empty()) {
     args.insert(args.end(), {"--tls_dir", options.tls_dir});
   }
   if (options.insecure) args.push_back("--insecure");
-  if (task.type == TaskType::kPs) {
+  if (!state_dir.empty()) {
     args.insert(args.end(), {"--state_dir", state_dir});
   }
   if (task.type == TaskType::kEvaluator) args.push_back("--evaluate");
-  if (task.type == TaskType::kWorker || task.type == TaskType::kEvaluator) {
+  if (computes) {
     args.insert(args.end(),
                 {"--compute_threads", absl::StrCat(options.compute_threads)});
     if (!options.gpus.empty()) args.insert(args.end(), {"--device", "cuda"});
@@ -120,19 +120,24 @@ std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
   for (const TaskId& task : cluster.tasks) {
     TaskLaunch launch;
     launch.task = task;
+    const bool mirrors =
+        cluster.hosts_mirrors && task.type != TaskType::kEvaluator;
     launch.program =
-        absl::StrCat(options.program_dir, "/", ProgramName(task.type));
+        absl::StrCat(options.program_dir, "/",
+                     ProgramName(mirrors ? TaskType::kWorker : task.type));
     launch.environment["TF_CONFIG"] = ToJson(cluster.spec, task);
     if (std::string gpu = GpuOf(task, cluster, options); !gpu.empty()) {
       launch.environment["CUDA_VISIBLE_DEVICES"] = std::move(gpu);
     }
     launch.log_path =
         absl::StrCat(options.log_dir, "/", FileName(task), ".log");
-    if (task.type == TaskType::kPs) {
+    if (task.type == TaskType::kPs || mirrors) {
       launch.state_dir = absl::StrCat(options.state_dir, "/", FileName(task));
     }
-    launch.args =
-        ArgsOf(task, task == cluster.chief, launch.state_dir, options);
+    const bool computes = mirrors || task.type == TaskType::kWorker ||
+                          task.type == TaskType::kEvaluator;
+    launch.args = ArgsOf(task, task == cluster.chief, computes,
+                         launch.state_dir, options);
     if (task == cluster.chief) launch.first_args = options.beginning;
     const UserCommand& command = CommandOf(task, options);
     if (!command.empty()) UseCommand(command, options, launch);

@@ -81,7 +81,9 @@ absl::StatusOr<LocalCluster> MakeLocalCluster(absl::string_view json,
                                               const LocalHosts& hosts,
                                               const PortChooser& choose_port) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(json, source));
-  LOCKSTEP_RETURN_IF_ERROR(cluster.ValidateForParameterServers());
+  LOCKSTEP_RETURN_IF_ERROR(cluster.HasMirrors()
+                               ? cluster.ValidateForAllReduce()
+                               : cluster.ValidateForParameterServers());
   LOCKSTEP_RETURN_IF_ERROR(CheckDense(cluster));
   LocalCluster local;
   LOCKSTEP_ASSIGN_OR_RETURN(local.spec,
@@ -95,7 +97,9 @@ absl::StatusOr<LocalCluster> MakeLocalCluster(absl::string_view json,
       local.chief_address,
       local.spec.TaskAddress(TaskTypeName(local.chief.type),
                              local.chief.index));
+  local.hosts_mirrors = cluster.HasMirrors();
   local.num_workers = cluster.num_workers();
+  if (local.hosts_mirrors && cluster.has_chief()) ++local.num_workers;
   local.warnings = cluster.warnings();
   return local;
 }

@@ -19,7 +19,10 @@ struct LocalCluster {
   std::vector<TaskId> tasks;  // in order of start: ps, chief, worker, evaluator
   TaskId chief;               // the task that hosts the chief
   std::string chief_address;
-  int num_workers = 0;
+  int num_workers = 0;  // with a chief task that computes
+  // There is no ps: tasks that compute, the chief among them, are workers with
+  // mirrors.
+  bool hosts_mirrors = false;
   std::vector<std::string> warnings;  // one sentence each
 };
 

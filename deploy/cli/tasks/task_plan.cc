@@ -108,13 +108,17 @@ absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options) {
     plan.tf_config = ToJson(cluster.spec(), task);
     return plan;
   }
-  plan.program = absl::StrCat(options.program_dir, "/", ProgramName(task.type));
+  const bool mirrors =
+      cluster.HasMirrors() && task.type != TaskType::kEvaluator;
+  plan.program =
+      absl::StrCat(options.program_dir, "/",
+                   ProgramName(mirrors ? TaskType::kWorker : task.type));
   plan.tf_config = ToJson(cluster.spec(), task);
   if (task.type == TaskType::kEvaluator) plan.args.push_back("--evaluate");
   if (cluster.IsChief()) {
     plan.args.insert(plan.args.end(), {"--job", options.job_path});
   }
-  if (task.type == TaskType::kPs && !options.state_dir.empty()) {
+  if ((task.type == TaskType::kPs || mirrors) && !options.state_dir.empty()) {
     plan.args.insert(plan.args.end(), {"--state_dir", options.state_dir});
   }
   plan.args.insert(plan.args.end(), options.more_args.begin(),

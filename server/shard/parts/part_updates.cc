@@ -194,35 +194,72 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
   const std::vector<PartGradient> present = Present(gradients);
   MutexLock part_lock(parts_.part_mutexes[part]);
   Mean& mean = means_[part];
-  mean.absent = present.empty();
-  if (mean.absent) return Measured();
+  mean.dense = {.absent = present.empty()};
+  if (mean.dense.absent) return Measured();
   if (spec.is_table()) {
     mean.rows = MeanOfRows(spec, present);
     return Measured{true, SumOfSquares(spec.dtype, mean.rows.values)};
   }
-  mean.dense.resize(MeanSize(spec.dtype, spec.count));
+  // Another server may still be sent the mean of the step before.
+  if (mean.memory == nullptr || mean.memory.use_count() > 1) {
+    mean.memory = std::make_shared<std::vector<std::byte>>(
+        MeanSize(spec.dtype, spec.count));
+  }
   const MeanOutcome stored = StoreMean(spec.dtype, SlicesOf(present),
                                        static_cast<int64_t>(gradients.size()),
-                                       absl::MakeSpan(mean.dense));
+                                       absl::MakeSpan(*mean.memory));
+  mean.dense.slices = {{mean.memory->data(), mean.memory->size()}};
   // Buffers are no part of the norm.
   return Measured{stored.finite || !parts_.job.refuse_non_finite,
                   parts_.variables[spec.variable].buffer ? 0 : stored.squares};
 }
 
+PartGradient PartUpdates::LendMean(int part) {
+  MutexLock part_lock(parts_.part_mutexes[part]);
+  PartGradient lent = means_[part].dense;
+  lent.owner = means_[part].memory;
+  return lent;
+}
+
+absl::StatusOr<double> PartUpdates::KeepMean(int part, PartGradient mean) {
+  const PartSpec& spec = parts_.parts[part];
+  size_t size = 0;
+  for (const ByteSlice& slice : mean.slices) size += slice.size;
+  const size_t wanted = mean.absent ? 0 : MeanSize(spec.dtype, spec.count);
+  if (spec.is_table() || size != wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the mean of ", parts_.Name(part), " has ", size,
+                     " bytes, but must have ", wanted));
+  }
+  double squares = 0;
+  if (parts_.job.clipping.limits_mean() && !mean.absent &&
+      !parts_.variables[spec.variable].buffer) {
+    std::vector<std::byte> whole;
+    whole.reserve(size);
+    for (const ByteSlice& slice : mean.slices) {
+      whole.insert(whole.end(), slice.data, slice.data + slice.size);
+    }
+    squares = SumOfSquares(spec.dtype, whole);
+  }
+  MutexLock part_lock(parts_.part_mutexes[part]);
+  means_[part].dense = std::move(mean);
+  return squares;
+}
+
 absl::Status PartUpdates::ApplyMean(int part, int64_t step, double norm) {
   const PartSpec& spec = parts_.parts[part];
-  const double scale = parts_.variables[spec.variable].buffer
-                           ? 1
-                           : ClippingScale(parts_.job.clipping.limit, norm);
+  const bool limited = parts_.job.clipping.limits_mean() &&
+                       !parts_.variables[spec.variable].buffer;
+  const double scale =
+      limited ? ClippingScale(parts_.job.clipping.limit, norm) : 1;
   SparseGradient rows;
   bool absent = false;
   {
     MutexLock part_lock(parts_.part_mutexes[part]);
     const Mean& mean = means_[part];
-    absent = mean.absent;
+    absent = mean.dense.absent;
     if (!absent && !spec.is_table()) {
-      const ByteSlice bytes = {mean.dense.data(), mean.dense.size()};
-      const GradientSlices all = {absl::MakeConstSpan(&bytes, 1)};
+      const GradientSlices all = {mean.dense.slices};
       ApplyInput input;
       input.gradients = absl::MakeConstSpan(&all, 1);
       input.scale = scale;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,6 +41,8 @@ class PartUpdates final : public PartUpdater {
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   absl::Status ApplyMean(int part, int64_t step, double norm) override
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  PartGradient LendMean(int part) override;
+  absl::StatusOr<double> KeepMean(int part, PartGradient mean) override;
   absl::Status AdmitRows(int part, PartGradient& gradient) const override;
   absl::Status UpdateSparse(int part, int64_t step,
                             const SparseGradient& mean) override
@@ -59,11 +62,14 @@ class PartUpdates final : public PartUpdater {
   absl::Status MoveAverages() ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
  private:
-  // The mean gradient of a part, until the norm of all of them is known.
+  // The mean gradient of a part, until it is applied and, in a mirrored job,
+  // the other servers have it.
   struct Mean {
-    bool absent = true;            // no gradient at all
-    std::vector<std::byte> dense;  // as StoreMean() writes it
-    SparseGradient rows;           // of a table
+    // As StoreMean() writes it; absent where there was no gradient at all.
+    PartGradient dense{.absent = true};
+    // The memory of `dense` where this server computed it.
+    std::shared_ptr<std::vector<std::byte>> memory;
+    SparseGradient rows;  // of a table
   };
 
   absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
@@ -90,7 +96,7 @@ class PartUpdates final : public PartUpdater {
   // By part, in compatible mode: the step of its average. Guarded by the part's
   // mutex.
   std::vector<int64_t> averaged_step_;
-  // By part, where clipping limits the mean. Guarded by the part's mutex.
+  // By part, where means are kept. Guarded by the part's mutex.
   std::vector<Mean> means_;
 };
 

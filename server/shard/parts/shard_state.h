@@ -39,6 +39,8 @@ class ShardState {
     bool shared_memory = true;            // let workers read values in place
     // As the argument of PartValues.
     std::shared_ptr<EventQueue<int>> returned_parts;
+    // Gets an entry at each commit of a mirrored job; may be null.
+    std::shared_ptr<EventQueue<int>> attempts = nullptr;
     // Set by Create() and Open(); may be null.
     std::shared_ptr<FillProgress> progress = nullptr;
   };

@@ -26,6 +26,9 @@ struct PartSpec {
   int64_t row_stride = 1;
   // A growing table: rows have keys, and come to be one after the other.
   bool grows = false;
+  // Where every server has all parts: the index of the server that sums the
+  // gradients of this one. -1: this server does, as where parts are spread.
+  int reducer = -1;
 
   bool is_table() const { return row_width > 0; }
   int64_t num_rows() const { return is_table() ? count / row_width : 0; }

@@ -1,5 +1,7 @@
 #include "server/step/strict/part_work.h"
 
+#include <utility>
+
 #include "common/base/fault_points.h"
 #include "common/base/status_macros.h"
 #include "common/numeric/parallel_blocks.h"
@@ -17,6 +19,12 @@ absl::StatusOr<bool> Compute(PartUpdater& updater, PartWork& work) {
           updater.ApplyMean(work.part, work.step, work.norm));
       PassFaultPoint(FaultPoint::kPsNormHalfDone);
       return true;
+    case PartWork::Kind::kKeep: {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          work.squares,
+          updater.KeepMean(work.part, std::move(work.gradients[0])));
+      return true;  // the mirror that computed it has looked
+    }
     case PartWork::Kind::kMeasure:
       break;
   }

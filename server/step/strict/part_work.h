@@ -21,16 +21,18 @@ struct PartWork {
   enum class Kind {
     kUpdate,   // from the gradients
     kMeasure,  // keep and measure their mean
-    kApply     // update from that mean, now that the norm is known
+    kKeep,     // keep and measure the mean that another mirror has computed
+    kApply     // update from that mean
   };
   Kind kind = Kind::kUpdate;
   int part = 0;
   int64_t step = 0;
   int64_t attempt = 0;
   std::vector<Contributor> contributors = {};
-  std::vector<PartGradient> gradients = {};  // one of each
-  double norm = 0;                           // of kApply
-  // Results: gradients that are not finite, of kMeasure the sum of squares.
+  // One of each; of kKeep the mean.
+  std::vector<PartGradient> gradients = {};
+  double norm = 0;  // of kApply, where the norm is limited
+  // Results: gradients that are not finite, and the sum of squares of a mean.
   std::map<Contributor, absl::Status> refused = {};
   double squares = 0;
 };

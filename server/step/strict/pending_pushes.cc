@@ -16,6 +16,29 @@ bool Counted(PushOutcome outcome) {
 
 }  // namespace
 
+std::shared_ptr<PendingPush> MakePending(uint64_t ticket, const Push& push,
+                                         bool may_return) {
+  auto pending = std::make_shared<PendingPush>();
+  pending->ticket = ticket;
+  pending->first_part = push.first_part;
+  // Workers read single rows of tables, so the whole value is never wanted.
+  pending->return_values =
+      push.return_values && may_return &&
+      std::none_of(push.gradients.begin(), push.gradients.end(),
+                   [](const PartGradient& g) { return g.rows.has_value(); });
+  pending->outcomes.resize(push.gradients.size(), PushOutcome::kDuplicate);
+  return pending;
+}
+
+void CountWorkers(const std::map<Contributor, Contribution>& collected,
+                  std::map<int, int>& counts) {
+  int last = -1;
+  for (const auto& [who, contribution] : collected) {
+    if (who.first != last) ++counts[who.first];
+    last = who.first;
+  }
+}
+
 void PendingPushes::Await(Contribution& contribution,
                           const std::shared_ptr<PendingPush>& pending, int i,
                           int64_t step, ShardAnswers& answers) const {
@@ -59,6 +82,24 @@ void PendingPushes::Answer(PendingPush& pending, int64_t step,
     }
   }
   answers.pushes.push_back(std::move(answer));
+}
+
+void PendingPushes::DecideAll(std::map<Contributor, Contribution>& collected,
+                              PushOutcome outcome, const absl::Status& status,
+                              int64_t step, ShardAnswers& answers) const {
+  for (auto& [who, contribution] : collected) {
+    Decide(contribution, outcome, status, step, answers);
+  }
+  collected.clear();
+}
+
+void PendingPushes::Refuse(std::map<Contributor, Contribution>& collected,
+                           const std::map<Contributor, absl::Status>& refused,
+                           int64_t step, ShardAnswers& answers) const {
+  for (const auto& [who, why] : refused) {
+    auto contribution = collected.extract(who);
+    Decide(contribution.mapped(), PushOutcome::kSuperseded, why, step, answers);
+  }
 }
 
 }  // namespace lockstep::server

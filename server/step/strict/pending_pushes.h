@@ -2,12 +2,14 @@
 #define LOCKSTEP_SERVER_STEP_STRICT_PENDING_PUSHES_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/step/engine.h"
+#include "server/step/strict/part_work.h"
 
 namespace lockstep::server {
 
@@ -21,6 +23,11 @@ struct PendingPush {
   absl::Status status = {};  // of an update that failed
 };
 
+// The push before any of its parts is decided. Its values are returned if it
+// asks for them and `may_return` is set.
+std::shared_ptr<PendingPush> MakePending(uint64_t ticket, const Push& push,
+                                         bool may_return);
+
 // A worker's gradient of a part, and the pushes that wait for its outcome, each
 // with the number of the part in the push.
 struct Contribution {
@@ -29,6 +36,10 @@ struct Contribution {
   PartGradient gradient = {};
   std::vector<std::pair<std::shared_ptr<PendingPush>, int>> waiters = {};
 };
+
+// Adds 1 to the count of each worker that has a gradient in `collected`.
+void CountWorkers(const std::map<Contributor, Contribution>& collected,
+                  std::map<int, int>& counts);
 
 // PendingPushes answers each push when the last of its parts is decided.
 //
@@ -48,6 +59,16 @@ class PendingPushes {
   // for.
   void Decide(Contribution& contribution, PushOutcome outcome,
               const absl::Status& status, int64_t step,
+              ShardAnswers& answers) const;
+
+  // Decides all gradients of a part, and forgets them.
+  void DecideAll(std::map<Contributor, Contribution>& collected,
+                 PushOutcome outcome, const absl::Status& status, int64_t step,
+                 ShardAnswers& answers) const;
+
+  // Removes the refused gradients: the part waits for others of these workers.
+  void Refuse(std::map<Contributor, Contribution>& collected,
+              const std::map<Contributor, absl::Status>& refused, int64_t step,
               ShardAnswers& answers) const;
 
   // Answers a push without undecided parts, from a server at `step`.

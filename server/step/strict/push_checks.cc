@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/text/count_text.h"
 
 namespace lockstep::server {
 namespace {
@@ -52,6 +53,41 @@ absl::Status CheckPush(const PartUpdater& updater, bool refuse_non_finite,
                       push.gradients[i], look_now));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<PushOutcome>> JudgePush(const Push& push,
+                                                     int64_t step,
+                                                     int64_t attempt) {
+  if (push.pass.local_step < step) return PushOutcome::kStale;
+  if (push.pass.local_step > step) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("local_step ", push.pass.local_step,
+                     " is ahead of this server, which is at step ", step));
+  }
+  if (push.attempt < attempt) return PushOutcome::kSuperseded;
+  if (push.attempt > attempt) {
+    return absl::UnavailableError(
+        absl::StrCat("attempt ", push.attempt, " of step ", step + 1,
+                     " has not begun here; this server is at ", attempt,
+                     ", and hears of others from the chief; retry"));
+  }
+  return std::nullopt;
+}
+
+std::string TextOf(const WaitCounts& waits) {
+  if (waits.open_parts == 0 && waits.blocked > 0) {
+    return absl::StrCat("readers of older values of ",
+                        CountText(waits.blocked, "part"));
+  }
+  if (waits.norm) return "the norm of the gradients of all servers";
+  if (waits.open_parts > 0) {
+    return absl::StrCat(waits.lacking, " of ",
+                        CountText(waits.gradients, "gradient"), " of ",
+                        CountText(waits.open_parts, "part"));
+  }
+  if (waits.means == 0) return "";
+  return absl::StrCat("the means of ", CountText(waits.means, "part"),
+                      " from other mirrors");
 }
 
 }  // namespace lockstep::server

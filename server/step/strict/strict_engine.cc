@@ -12,6 +12,7 @@
 namespace lockstep::server {
 StrictEngine::StrictEngine(const Options& options, PartUpdater& updater)
     : options_(options),
+      mirror_(options.copied),
       updater_(updater),
       replicas_(options.replicas_to_aggregate),
       parts_(updater.num_parts()),
@@ -24,34 +25,18 @@ void StrictEngine::Activate(int64_t global_step) {
   attempt_ = 1;
 }
 
-absl::StatusOr<std::optional<PushOutcome>> StrictEngine::Judge(
-    const Push& push) {
-  const int64_t step = push.pass.local_step;
-  LOCKSTEP_RETURN_IF_ERROR(Learn(step));
-  if (step < step_) return PushOutcome::kStale;
-  if (step > step_) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("local_step ", step, " is ahead of this server, which ",
-                     "is at step ", step_));
-  }
-  if (push.attempt < attempt_) return PushOutcome::kSuperseded;
-  if (push.attempt > attempt_) {
-    return absl::UnavailableError(
-        absl::StrCat("attempt ", push.attempt, " of step ", step + 1,
-                     " has not begun here; this server is at ", attempt_,
-                     ", and hears of others from the chief; retry"));
-  }
-  return std::nullopt;
-}
-
 absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckPush(updater_, options_.refuse_non_finite, has_shares(), push));
+  LOCKSTEP_RETURN_IF_ERROR(
+      mirror_.CheckPush(push.first_part, push.gradients.size()));
   ShardAnswers answers;
   std::vector<PartWork> work;
   {
     MutexLock lock(mutex_);
-    LOCKSTEP_ASSIGN_OR_RETURN(std::optional<PushOutcome> outcome, Judge(push));
+    LOCKSTEP_RETURN_IF_ERROR(Learn(push.pass.local_step));
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<PushOutcome> outcome,
+                              JudgePush(push, step_, attempt_));
     if (outcome.has_value()) {
       answers.pushes.push_back(
           {ticket, std::vector<PushOutcome>(push.gradients.size(), *outcome),
@@ -59,15 +44,8 @@ absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
       return answers;
     }
     if (!failure_.ok()) return failure_;
-    auto pending = std::make_shared<PendingPush>();
-    pending->ticket = ticket;
-    pending->first_part = push.first_part;
-    // Workers read single rows of tables, so the whole value is never wanted.
-    pending->return_values =
-        push.return_values && !has_shares() && !limits_mean() &&
-        std::none_of(push.gradients.begin(), push.gradients.end(),
-                     [](const PartGradient& g) { return g.rows.has_value(); });
-    pending->outcomes.resize(push.gradients.size(), PushOutcome::kDuplicate);
+    const std::shared_ptr<PendingPush> pending =
+        MakePending(ticket, push, !has_shares() && !keeps_means());
     Collect(pending, push, work, answers);
     if (pending->undecided == 0) pushes_.Answer(*pending, step_, answers);
   }
@@ -128,19 +106,18 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
     return;
   }
   if (!done.refused.empty()) {
-    Refuse(done, answers);
+    pushes_.Refuse(part.collected, done.refused, step_, answers);
     MakeWork(done.part, work);
     return;
   }
-  DecideAll(part, PushOutcome::kAccepted, status, answers);
+  pushes_.DecideAll(part.collected, PushOutcome::kAccepted, status, step_,
+                    answers);
   for (const Contributor& who : done.contributors) {
     contributors_.insert(who.first);
   }
-  if (done.kind == PartWork::Kind::kMeasure) {
-    squares_.Measured(done.part, done.squares);
-    if (squares_.complete() && !options_.has_all_parts) {
-      AnswerTake(absl::OkStatus(), answers);
-    }
+  if (done.kind == PartWork::Kind::kMeasure ||
+      done.kind == PartWork::Kind::kKeep) {
+    OnMeanKept(done, work, answers);
     return;
   }
   part.updated = true;
@@ -155,30 +132,13 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
   }
 }
 
-void StrictEngine::Refuse(const PartWork& done, ShardAnswers& answers) {
-  Part& part = parts_[done.part];
-  for (const auto& [who, why] : done.refused) {
-    auto refused = part.collected.extract(who);
-    pushes_.Decide(refused.mapped(), PushOutcome::kSuperseded, why, step_,
-                   answers);
-  }
-}
-
 void StrictEngine::Fail(const absl::Status& status, ShardAnswers& answers) {
   failure_ = status;
   for (Part& part : parts_) {
-    DecideAll(part, PushOutcome::kSuperseded, status, answers);
+    pushes_.DecideAll(part.collected, PushOutcome::kSuperseded, status, step_,
+                      answers);
   }
   AnswerTake(status, answers);
-}
-
-void StrictEngine::DecideAll(Part& part, PushOutcome outcome,
-                             const absl::Status& status,
-                             ShardAnswers& answers) {
-  for (auto& [who, contribution] : part.collected) {
-    pushes_.Decide(contribution, outcome, status, step_, answers);
-  }
-  part.collected.clear();
 }
 
 void StrictEngine::Supersede(int64_t attempt, ShardAnswers& answers) {
@@ -188,25 +148,29 @@ void StrictEngine::Supersede(int64_t attempt, ShardAnswers& answers) {
   attempt_ = attempt;
   failure_ = absl::OkStatus();
   for (Part& part : parts_) {
-    DecideAll(part, PushOutcome::kSuperseded, absl::OkStatus(), answers);
-    part.updated = false;
+    pushes_.DecideAll(part.collected, PushOutcome::kSuperseded,
+                      absl::OkStatus(), step_, answers);
   }
+  Reset();
+  answers.means_changed = mirror_.mirrored();
+}
+
+void StrictEngine::Reset() {
   updated_parts_ = 0;
   squares_.Reset();
   contributors_.clear();
+  for (Part& part : parts_) part.updated = false;
 }
 
 void StrictEngine::AnswerTake(const absl::Status& status,
                               ShardAnswers& answers) {
   if (!take_.has_value()) return;
-  TakeAnswer answer;
-  answer.ticket = *take_;
-  answer.prepared = prepared();
-  answer.attempt = attempt_;
-  answer.status = status;
-  answer.contributors = {contributors_.begin(), contributors_.end()};
-  if (limits_mean()) answer.squares = squares_.Sum();
-  answers.takes.push_back(std::move(answer));
+  answers.takes.push_back({*take_,
+                           prepared(),
+                           attempt_,
+                           status,
+                           {contributors_.begin(), contributors_.end()}});
+  if (limits_mean()) answers.takes.back().squares = squares_.Sum();
   take_.reset();
 }
 
@@ -251,10 +215,8 @@ absl::Status StrictEngine::CommitLocked(int64_t step) {
   LOCKSTEP_RETURN_IF_ERROR(updater_.Commit(step));
   step_ = step;
   attempt_ = 1;
-  updated_parts_ = 0;
-  squares_.Reset();
-  contributors_.clear();
-  for (Part& part : parts_) part.updated = false;
+  Reset();
+  if (options_.on_commit) options_.on_commit();
   return absl::OkStatus();
 }
 
@@ -264,10 +226,8 @@ absl::Status StrictEngine::CheckCommitLocked(int64_t step,
   if (step == step_ + 1 && prepared() && attempt == attempt_) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "commit of step ", step, ", attempt ", attempt, ", on a server at step ",
-      step_, ", attempt ", attempt_, ", with ", updated_parts_, " of ",
-      parts_.size(), " parts updated"));
+  return CommitRefused({step, attempt}, {step_, attempt_},
+                       absl::StrCat(updated_parts_, " of ", parts_.size()));
 }
 
 absl::Status StrictEngine::CheckCommit(int64_t step, int64_t attempt) const {
@@ -307,35 +267,28 @@ Engine::Arrivals StrictEngine::arrivals() const {
   Arrivals arrivals;
   arrivals.attempt = attempt_;
   for (size_t i = 0; i < parts_.size(); ++i) {
-    if (HasAll(i)) continue;
+    if (HasAll(i) || mirror_.copied(i)) continue;
     ++arrivals.open_parts;
-    int last = -1;
-    for (const auto& [who, contribution] : parts_[i].collected) {
-      if (who.first != last) ++arrivals.parts[who.first];
-      last = who.first;
-    }
+    CountWorkers(parts_[i].collected, arrivals.parts);
   }
   return arrivals;
 }
 
 std::string StrictEngine::WaitsFor() const {
   MutexLock lock(mutex_);
+  WaitCounts waits;
+  waits.gradients = replicas_;
   size_t fewest = replicas_;
-  int open = 0;
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (HasAll(i)) continue;
-    ++open;
-    fewest = std::min(fewest, parts_[i].collected.size());
+    ++(mirror_.copied(i) ? waits.means : waits.open_parts);
+    if (!mirror_.copied(i))
+      fewest = std::min(fewest, parts_[i].collected.size());
   }
-  if (open == 0 && !blocked_.empty()) {
-    return absl::StrCat("readers of older values of ",
-                        CountText(std::ssize(blocked_), "part"));
-  }
-  if (squares_.waits()) return "the norm of the gradients of all servers";
-  if (open == 0) return "";
-  return absl::StrCat(replicas_ - fewest, " of ",
-                      CountText(static_cast<int64_t>(replicas_), "gradient"),
-                      " of ", CountText(open, "part"));
+  waits.lacking = replicas_ - static_cast<int64_t>(fewest);
+  waits.blocked = std::ssize(blocked_);
+  waits.norm = limits_mean() && squares_.waits();
+  return TextOf(waits);
 }
 
 }  // namespace lockstep::server

@@ -2,6 +2,7 @@
 #define LOCKSTEP_SERVER_STEP_STRICT_STRICT_ENGINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "common/base/mutex.h"
 #include "server/step/engine.h"
 #include "server/step/strict/mean_squares.h"
+#include "server/step/strict/mirror_parts.h"
 #include "server/step/strict/part_work.h"
 #include "server/step/strict/pending_pushes.h"
 
@@ -45,6 +47,11 @@ namespace lockstep::server {
 //   collecting -> (all parts updated) prepared -> (commit) collecting
 //        ^-------------- newer attempt --------------'
 //
+// In a mirrored job every server has all parts and reduces some: it keeps the
+// mean of their gradients, lends it to the other servers, and updates from it.
+// The means of the other parts come from the servers that reduce them, so that
+// all copies are updated from the same bytes.
+//
 // The gradient of a table covers some of its rows, perhaps none; one without
 // rows counts as well, since a part is complete when the whole set has pushed.
 //
@@ -66,6 +73,12 @@ class StrictEngine final : public Engine {
     bool limit_mean = false;
     // This server has all parts of the job, and so knows that norm itself.
     bool has_all_parts = false;
+    // By part, whether another server sums its gradients. Empty where the job
+    // is not mirrored.
+    std::vector<bool> copied = {};
+    // Called at each commit, after which a mirror wants other means. Must
+    // return at once, since a lock is held. May be null.
+    std::function<void()> on_commit = nullptr;
   };
 
   StrictEngine(const Options& options, PartUpdater& updater);
@@ -77,6 +90,13 @@ class StrictEngine final : public Engine {
       ABSL_LOCKS_EXCLUDED(mutex_);
   ShardAnswers ApplyNorm(int64_t step, const MeanNorm& norm) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::optional<std::vector<PartGradient>>> Means(
+      int64_t step, int64_t attempt, int first_part,
+      int num_parts) const override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ShardAnswers> AddMeans(
+      int64_t step, int64_t attempt, int first_part,
+      std::vector<PartGradient> means) override ABSL_LOCKS_EXCLUDED(mutex_);
+  MeansWanted means_wanted() const override ABSL_LOCKS_EXCLUDED(mutex_);
   void CancelTake(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<ShardAnswers::Prepared> WaitsForCommit() const override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -101,15 +121,14 @@ class StrictEngine final : public Engine {
     bool updating = false;  // a thread is in PartUpdater::Update
     bool updated = false;
   };
-  // The outcome of a push for another step or attempt than the one at hand;
-  // nothing for a push that is to be collected.
-  absl::StatusOr<std::optional<PushOutcome>> Judge(const Push& push)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a gradient of this worker counts in the attempt at hand, as far as
   // this server knows.
   bool IsChosen(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Collect(const std::shared_ptr<PendingPush>& pending, Push& push,
                std::vector<PartWork>& work, ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins work on the part for the attempt at hand.
+  PartWork BeginWork(PartWork::Kind kind, int part)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeWork(int part, std::vector<PartWork>& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -127,16 +146,13 @@ class StrictEngine final : public Engine {
   void FinishPart(const PartWork& done, const absl::Status& status,
                   std::vector<PartWork>& work, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes the refused gradients: the part waits for others of these workers.
-  void Refuse(const PartWork& done, ShardAnswers& answers)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the attempt at hand. Only a newer attempt can follow.
   void Fail(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DecideAll(Part& part, PushOutcome outcome, const absl::Status& status,
-                 ShardAnswers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Supersede(int64_t attempt, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // No part is updated, and none measured.
+  void Reset() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerTake(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True if workers have several shares of a step. Shard refuses settings that
@@ -145,6 +161,11 @@ class StrictEngine final : public Engine {
     return options_.total_num_replicas < options_.replicas_to_aggregate;
   }
   bool limits_mean() const { return options_.limit_mean; }
+  // Updates have two halves: the mean is kept before it is applied.
+  bool keeps_means() const { return limits_mean() || mirror_.mirrored(); }
+  // The mean of a part is kept: its update is due, or waits for the norm.
+  void OnMeanKept(const PartWork& done, std::vector<PartWork>& work,
+                  ShardAnswers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the part lacks no gradient.
   bool HasAll(size_t part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return parts_[part].updated || parts_[part].updating ||
@@ -162,6 +183,7 @@ class StrictEngine final : public Engine {
   absl::Status CommitLocked(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
+  const MirrorParts mirror_;
   PartUpdater& updater_;
 
   mutable Mutex mutex_;

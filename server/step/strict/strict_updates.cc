@@ -7,6 +7,11 @@
 
 namespace lockstep::server {
 
+PartWork StrictEngine::BeginWork(PartWork::Kind kind, int part) {
+  parts_[part].updating = true;
+  return {.kind = kind, .part = part, .step = step_, .attempt = attempt_};
+}
+
 void StrictEngine::MakeWork(int index, std::vector<PartWork>& work) {
   Part& part = parts_[index];
   if (part.updating || part.updated || squares_.has(index) ||
@@ -14,13 +19,9 @@ void StrictEngine::MakeWork(int index, std::vector<PartWork>& work) {
     return;
   }
   // The map orders contributors by worker and slot, and so the summation.
-  part.updating = true;
-  PartWork item;
-  item.part = index;
-  item.step = step_;
-  item.attempt = attempt_;
-  item.kind =
-      limits_mean() ? PartWork::Kind::kMeasure : PartWork::Kind::kUpdate;
+  PartWork item = BeginWork(
+      keeps_means() ? PartWork::Kind::kMeasure : PartWork::Kind::kUpdate,
+      index);
   for (const auto& [who, contribution] : part.collected) {
     item.contributors.push_back(who);
     item.gradients.push_back(contribution.gradient);
@@ -32,13 +33,8 @@ std::vector<PartWork> StrictEngine::MakeUpdates(double norm) {
   squares_.Decide();
   std::vector<PartWork> work;
   for (size_t part = 0; part < parts_.size(); ++part) {
-    parts_[part].updating = true;
-    PartWork& item = work.emplace_back();
-    item.part = static_cast<int>(part);
-    item.step = step_;
-    item.attempt = attempt_;
-    item.kind = PartWork::Kind::kApply;
-    item.norm = norm;
+    work.push_back(BeginWork(PartWork::Kind::kApply, static_cast<int>(part)));
+    work.back().norm = norm;
   }
   return work;
 }
@@ -80,7 +76,8 @@ ShardAnswers StrictEngine::Run(std::vector<PartWork> work) {
         Perform(updater_, options_.refuse_non_finite, item);
     MutexLock lock(mutex_);
     FinishPart(item, done, work, answers);
-    if (options_.has_all_parts && squares_.waits() && failure_.ok()) {
+    if (limits_mean() && options_.has_all_parts && squares_.waits() &&
+        failure_.ok()) {
       updates = MakeUpdates(std::sqrt(squares_.Sum()));
     }
   }
@@ -98,7 +95,8 @@ bool StrictEngine::MayRun(PartWork& item, std::vector<PartWork>& work) {
     MakeWork(part, work);
     return false;
   }
-  if (item.kind == PartWork::Kind::kMeasure || updater_.ClaimNext(part)) {
+  if (item.kind == PartWork::Kind::kMeasure ||
+      item.kind == PartWork::Kind::kKeep || updater_.ClaimNext(part)) {
     return true;
   }
   blocked_.insert_or_assign(part, std::move(item));

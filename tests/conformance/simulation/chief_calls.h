@@ -43,8 +43,7 @@ class ChiefCalls final : public chief::ShardCalls {
     incarnation_ = incarnation;
   }
 
-  absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&,
-                                      absl::Span<const PlannedPart>,
+  absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&, int,
                                       State state) override {
     const bool discard = state == State::kDiscard;
     const auto report = CallUntilUp<chief::ServerReport>(

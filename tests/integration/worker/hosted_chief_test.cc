@@ -21,6 +21,7 @@ TEST(HostedChiefTest, Worker0LeadsAJobWithoutAChiefTask) {
   auto chief = HostedChief::Start(job.ClusterOf("worker", 0), job.job(),
                                   Clock::Real(), {});
   ASSERT_THAT(chief, IsOk());
+  ASSERT_THAT((*chief)->Serve(job.Address("worker", 0)), IsOk());
   auto server = StartServer(job);
   auto worker0 = StartWorker(job, 0);
   auto worker1 = StartWorker(job, 1);
@@ -36,6 +37,7 @@ TEST(HostedChiefTest, StopEndsTheJob) {
   auto chief = HostedChief::Start(job.ClusterOf("worker", 0), job.job(),
                                   Clock::Real(), {});
   ASSERT_THAT(chief, IsOk());
+  ASSERT_THAT((*chief)->Serve(job.Address("worker", 0)), IsOk());
   auto server = StartServer(job);
   auto worker = StartWorker(job);
   while (worker->role().progress().accepted < 5) {
@@ -54,9 +56,10 @@ TEST(HostedChiefTest, PortThatIsTakenIsNamed) {
   auto other = GrpcServer::Start(job.Address("worker", 0), {});
   ASSERT_THAT(other, IsOk());
 
-  EXPECT_THAT(HostedChief::Start(job.ClusterOf("worker", 0), job.job(),
-                                 Clock::Real(), {})
-                  .status(),
+  auto chief = HostedChief::Start(job.ClusterOf("worker", 0), job.job(),
+                                  Clock::Real(), {});
+  ASSERT_THAT(chief, IsOk());
+  EXPECT_THAT((*chief)->Serve(job.Address("worker", 0)),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr(job.Address("worker", 0))));
 }

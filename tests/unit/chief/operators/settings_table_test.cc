@@ -275,5 +275,15 @@ TEST(DescribeChangeTest, NamesWhatIsDifferent) {
   EXPECT_EQ(DescribeChange(job, to, to), "");
 }
 
+TEST_F(SettingsTableTest, WithMirrorsAllWorkersCount) {
+  JobConfig job = Job(3, 3);
+  job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
+
+  EXPECT_THAT(Open(job).Change({.replicas_to_aggregate = 2}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("all 3 workers")));
+  EXPECT_OK(Open(job).Change({.replicas_to_aggregate = 3}));
+}
+
 }  // namespace
 }  // namespace lockstep::chief

@@ -315,5 +315,37 @@ TEST(PlacementTest, TooManyVariablesAreRefused) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at most 65536")));
 }
 
+TEST(MirrorPlanTest, IndicesCountThePartsOfAllServers) {
+  const auto plan =
+      MakePlan(Variables({{4}, {4}, {4}, {4}, {4}}), 2, kMebibyte);
+  ASSERT_OK(plan);
+
+  const auto mirrored = MirrorPlan(*plan, 2);
+
+  ASSERT_OK(mirrored);
+  EXPECT_TRUE(mirrored->mirrored);
+  EXPECT_THAT(Servers(*mirrored), ElementsAre(0, 1, 0, 1, 0));
+  std::vector<int> indices;
+  for (const PlannedPart& part : mirrored->parts) indices.push_back(part.index);
+  EXPECT_THAT(indices, ElementsAre(0, 3, 1, 4, 2));
+  for (const int server : {0, 1}) {
+    const std::vector<PlannedPart> parts = PartsOf(*mirrored, server);
+    ASSERT_EQ(parts.size(), 5U);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(parts[i].index, i);
+  }
+}
+
+TEST(MirrorPlanTest, TablesNeedServers) {
+  std::vector<VariableSpec> variables = Variables({{4, 2}});
+  variables[0].row_cut = RowCut::kDiv;
+  const auto plan = MakePlan(variables, 2, kMebibyte);
+  ASSERT_OK(plan);
+
+  EXPECT_THAT(MirrorPlan(*plan, 2),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"v0\" is a table"),
+                             HasSubstr("PARAMETER_SERVER"))));
+}
+
 }  // namespace
 }  // namespace lockstep::chief

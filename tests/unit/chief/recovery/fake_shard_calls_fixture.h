@@ -46,8 +46,7 @@ class FakeShardCalls final : public ShardCalls {
   }
   uint64_t incarnation() const { return incarnation_; }
 
-  absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&,
-                                      absl::Span<const PlannedPart>,
+  absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&, int,
                                       State state) override {
     Log(state == State::kKeep ? "create" : "discard");
     if (works_for-- > 0) {

@@ -201,5 +201,112 @@ TEST(FirstAttemptTest, IsNewerThanAnyOfAnEarlierEpoch) {
   EXPECT_GT(FirstAttempt(4), FirstAttempt(3) + 100'000);
 }
 
+// A job of mirrors.
+struct MirrorCase {
+  std::string name;
+  std::vector<ServerReport> reports;
+  int64_t checkpoint = kNone;
+  int64_t known = kNone;
+  Action action = Action::kResume;
+  int64_t step = 0;
+  bool redo = true;
+  std::vector<int> copies = {};
+  int donor = 0;
+  std::string reason = {};
+};
+
+void PrintTo(const MirrorCase& c, std::ostream* os) { *os << c.name; }
+
+class MirrorPlanTest : public ::testing::TestWithParam<MirrorCase> {};
+
+TEST_P(MirrorPlanTest, KeepsTheStepThatAnyMirrorHas) {
+  const MirrorCase& c = GetParam();
+
+  const RecoveryPlan plan = MakeMirrorPlan(c.reports, c.checkpoint, c.known);
+
+  EXPECT_EQ(plan.action, c.action);
+  EXPECT_EQ(plan.step, c.step);
+  EXPECT_EQ(plan.redo, c.redo);
+  EXPECT_EQ(plan.repeated_steps, 0);
+  EXPECT_EQ(plan.copies, c.copies);
+  if (!c.copies.empty()) EXPECT_EQ(plan.donor, c.donor);
+  EXPECT_THAT(plan.reason, HasSubstr(c.reason));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, MirrorPlanTest,
+    ::testing::Values(
+        MirrorCase{.name = "FirstStart",
+                   .reports = {kLost, kLost},
+                   .action = Action::kStart,
+                   .redo = false},
+        MirrorCase{.name = "AllLostWithACheckpoint",
+                   .reports = {kLost, kLost},
+                   .checkpoint = 40,
+                   .action = Action::kStart,
+                   .step = 40,
+                   .redo = false},
+        MirrorCase{.name = "OnlyTheChiefWasAway",
+                   .reports = {Open(7, 8), Open(7)},
+                   .step = 7,
+                   .redo = false},
+        MirrorCase{.name = "KilledMirrorHasTheStep",
+                   .reports = {Open(7), Killed(7)},
+                   .step = 7},
+        MirrorCase{.name = "OneIsLost",
+                   .reports = {Open(7), kLost, Open(7, 8)},
+                   .checkpoint = 5,
+                   .known = 7,
+                   .step = 7,
+                   .copies = {1},
+                   .donor = 0,
+                   .reason = "ps 1 has lost its state"},
+        MirrorCase{.name = "FirstIsLost",
+                   .reports = {kLost, Open(7), Open(7)},
+                   .known = 7,
+                   .step = 7,
+                   .copies = {0},
+                   .donor = 1},
+        MirrorCase{.name = "FirstIsLostAndMayHaveCommittedWhatAllHavePrepared",
+                   .reports = {kLost, Open(7, 8), Killed(7, 8)},
+                   .known = 7,
+                   .step = 8,
+                   .copies = {0},
+                   .donor = 1},
+        MirrorCase{.name = "FirstIsLostAndOneHasHeardOfTheCommit",
+                   .reports = {kLost, Open(7, 8), Open(8)},
+                   .known = 8,
+                   .step = 8,
+                   .copies = {0},
+                   .donor = 1},
+        MirrorCase{.name = "FirstIsLostAndCannotHaveCommittedTheNext",
+                   .reports = {kLost, Open(7, 8), Open(7)},
+                   .known = 7,
+                   .step = 7,
+                   .copies = {0},
+                   .donor = 1},
+        MirrorCase{.name = "OneIsTooOldToGoOn",
+                   .reports = {Open(7), Killed(5)},
+                   .known = 7,
+                   .step = 7,
+                   .copies = {1},
+                   .donor = 0,
+                   .reason = "ps 1 is at step 5, not at 7"},
+        MirrorCase{.name = "AllButOneAreLost",
+                   .reports = {kLost, kLost, Killed(9)},
+                   .known = 9,
+                   .step = 9,
+                   .copies = {0, 1},
+                   .donor = 2}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(RecoveryPlanOfMirrorsTest, MirrorsThatAnotherChiefHasTakenBackGoBack) {
+  const RecoveryPlan plan = MakeMirrorPlan({{kLost, Open(3)}}, 2, 7);
+
+  EXPECT_EQ(plan.action, Action::kGoBack);
+  EXPECT_EQ(plan.step, 2);
+  EXPECT_THAT(plan.copies, ::testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace lockstep::chief

@@ -121,6 +121,56 @@ TEST(ClusterTest, IdsPutTheChiefFirst) {
   EXPECT_THAT(cluster->WorkerCount(TaskType::kChief), IsOkAndHolds(3));
 }
 
+TEST(ClusterTest, WithoutPsEachTaskThatComputesIsAWorkerWithAMirror) {
+  const char* kMirrored =
+      R"({"chief": ["c:1"], "worker": ["w:1", "w:2"], "evaluator": ["e:1"]})";
+  const auto cluster = Make(kMirrored, kWorker0);
+  ASSERT_OK(cluster);
+  EXPECT_TRUE(cluster->HasMirrors());
+
+  const auto mirrored = cluster->WithMirrors();
+
+  ASSERT_OK(mirrored);
+  EXPECT_TRUE(mirrored->hosts_mirrors());
+  EXPECT_EQ(mirrored->self(), kWorker1);
+  EXPECT_EQ(mirrored->chief(), kWorker0);
+  EXPECT_EQ(mirrored->num_workers(), 3);
+  EXPECT_EQ(mirrored->num_ps(), 3);
+  EXPECT_THAT(mirrored->Address(kWorker0), IsOkAndHolds("c:1"));
+  EXPECT_THAT(mirrored->Address({TaskType::kPs, 2}), IsOkAndHolds("w:2"));
+  EXPECT_THAT(mirrored->Address(kEvaluator0), IsOkAndHolds("e:1"));
+  EXPECT_FALSE(mirrored->HasMirrors());
+  const auto mirror = mirrored->SeenBy({TaskType::kPs, 1});
+  ASSERT_OK(mirror);
+  EXPECT_EQ(mirror->self(), (TaskId{TaskType::kPs, 1}));
+  EXPECT_THAT(mirrored->SeenBy({TaskType::kPs, 3}),
+              StatusIs(kInvalid, HasSubstr("no task ps 3")));
+}
+
+TEST(ClusterTest, ChiefTaskIsTheFirstWorkerWithAMirror) {
+  const auto cluster =
+      Make(R"({"chief": ["c:1"], "worker": ["w:1"]})", kChief0);
+  ASSERT_OK(cluster);
+
+  const auto mirrored = cluster->WithMirrors();
+
+  ASSERT_OK(mirrored);
+  EXPECT_EQ(mirrored->self(), kWorker0);
+  EXPECT_TRUE(mirrored->IsChief());
+}
+
+TEST(ClusterTest, PsOrAPartOfTheTasksLeaveNoMirrors) {
+  const auto servers = Make(kNoChief, kWorker0);
+  ASSERT_OK(servers);
+  EXPECT_FALSE(servers->HasMirrors());
+  EXPECT_THAT(servers->WithMirrors(),
+              StatusIs(kInvalid, HasSubstr("cluster.ps is not empty")));
+  const auto sparse = Make(R"({"worker": {"1": "w:2"}})", kWorker1);
+  ASSERT_OK(sparse);
+  EXPECT_THAT(sparse->WithMirrors(),
+              StatusIs(kInvalid, HasSubstr("needs to know all")));
+}
+
 TEST(ClusterTest, IdsWithoutAChiefAreTheIndices) {
   const auto cluster = Make(kNoChief, kPs0);
 

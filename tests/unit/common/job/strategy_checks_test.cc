@@ -116,5 +116,57 @@ INSTANTIATE_TEST_SUITE_P(
         Contradiction{"model.row_limit",
                       [](JobConfig& j) { j.model.row_limit = 5; }}));
 
+JobConfig ManyMirrored() {
+  JobConfig job = Mirrored(1);
+  job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
+  return job;
+}
+
+TEST(MirrorChecksTest, AllWorkersCount) {
+  EXPECT_THAT(FitToCluster(ManyMirrored(), 3), IsOk());
+  JobConfig job = ManyMirrored();
+  job.replicas_to_aggregate = 2;
+
+  EXPECT_THAT(FitToCluster(job, 3),
+              StatusIs(kInvalid, AllOf(HasSubstr("replicas_to_aggregate is 2"),
+                                       HasSubstr("backups need servers"))));
+  job.total_num_replicas = 3;
+  EXPECT_THAT(CheckStrategy(job),
+              StatusIs(kInvalid, HasSubstr("backups need servers")));
+}
+
+TEST(MirrorChecksTest, SettingsThatNeedServersAreRefused) {
+  for (const Contradiction& one : {
+           Contradiction{"mode",
+                         [](JobConfig& j) { j.mode = SyncMode::kCompatible; }},
+           Contradiction{"elastic_workers",
+                         [](JobConfig& j) { j.elastic_workers = true; }},
+           Contradiction{"model.row_limit",
+                         [](JobConfig& j) { j.model.row_limit = 9; }},
+       }) {
+    JobConfig job = ManyMirrored();
+    one.set(job);
+    EXPECT_THAT(
+        CheckStrategy(job),
+        StatusIs(kInvalid,
+                 AllOf(HasSubstr(one.field),
+                       HasSubstr("set strategy.kind to PARAMETER_SERVER"))));
+  }
+}
+
+TEST(MirrorChecksTest, ServersAreMirrorsOrNone) {
+  const JobConfig mirrored = ManyMirrored();
+  EXPECT_THAT(CheckStrategyServers(mirrored, 3, 3), IsOk());
+  EXPECT_THAT(CheckStrategyServers(mirrored, 3, 0), IsOk());
+  EXPECT_THAT(CheckStrategyServers(mirrored, 3, 1),
+              StatusIs(kInvalid, HasSubstr("3 workers and 1 ps")));
+  JobConfig servers = mirrored;
+  servers.strategy.kind = StrategyKind::kParameterServer;
+  EXPECT_THAT(CheckStrategyServers(servers, 3, 1), IsOk());
+  EXPECT_THAT(CheckStrategyServers(servers, 3, 0),
+              StatusIs(kInvalid, HasSubstr("cluster.ps is empty")));
+  EXPECT_THAT(CheckStrategyServers(Mirrored(2), 1, 0), IsOk());
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -152,6 +152,16 @@ class FakePartUpdater : public PartUpdater {
     return absl::OkStatus();
   }
 
+  PartGradient LendMean(int part) override {
+    MutexLock lock(mutex_);
+    return GradientOf(means_[part]);
+  }
+  absl::StatusOr<double> KeepMean(int part, PartGradient mean) override {
+    MutexLock lock(mutex_);
+    means_[part] = ValueOf(mean);
+    return double{means_[part]} * means_[part];
+  }
+
   absl::Status CheckFinite(int part,
                            const PartGradient& gradient) const override {
     if (std::isfinite(ValueOf(gradient))) return absl::OkStatus();

@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "lockstep/v1/call_stream.grpc.pb.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
+#include "lockstep/v1/mirror.grpc.pb.h"
 #include "lockstep/v1/parameter.grpc.pb.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
 #include "lockstep/v1/sync.grpc.pb.h"
@@ -54,11 +55,11 @@ class AccessMatrixTest : public ::testing::Test {
     testing::WriteTlsFiles(directory_.path(), files);
     GrpcServer::Options options;
     options.security = TransportSecurity::Load({directory_.path(), ""}).value();
-    server_ =
-        GrpcServer::Start(
-            "127.0.0.1:0",
-            {&coordinator_, &parameter_, &sync_, &control_, &stream_}, options)
-            .value();
+    server_ = GrpcServer::Start("127.0.0.1:0",
+                                {&coordinator_, &parameter_, &mirror_, &sync_,
+                                 &control_, &stream_},
+                                options)
+                  .value();
     address_ = absl::StrCat("127.0.0.1:", server_->port());
   }
 
@@ -117,6 +118,7 @@ class AccessMatrixTest : public ::testing::Test {
   const TempDir directory_;
   v1::CoordinatorService::Service coordinator_;
   v1::ParameterService::Service parameter_;
+  v1::MirrorService::Service mirror_;
   v1::SyncService::Service sync_;
   v1::ShardControlService::Service control_;
   v1::CallStreamService::Service stream_;

@@ -315,7 +315,7 @@ TEST(JobConfigCodecTest, ElasticWorkersAreGivenBack) {
 TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {
   for (const StrategyKind kind :
        {StrategyKind::kParameterServer, StrategyKind::kMirrored,
-        StrategyKind::kOneDevice}) {
+        StrategyKind::kMultiWorkerMirrored, StrategyKind::kOneDevice}) {
     JobConfig job;
     job.strategy = {kind, 4};
 
@@ -327,10 +327,10 @@ TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {
   }
   v1::JobConfig proto;
   EXPECT_EQ(FromProto(proto)->strategy.replicas_per_worker, 1);
-  proto.mutable_strategy()->set_kind(static_cast<v1::StrategyKind>(2));
+  proto.mutable_strategy()->set_kind(static_cast<v1::StrategyKind>(5));
   EXPECT_THAT(FromProto(proto),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("strategy.kind is the number 2")));
+                       HasSubstr("strategy.kind is the number 5")));
 }
 
 }  // namespace

@@ -54,6 +54,22 @@ TEST_F(CertificateSetTest, EachMemberHasFilesThatFit) {
               ElementsAre("lockstep://fashion/operator/steer"));
 }
 
+TEST_F(CertificateSetTest, WithoutServersAMemberIsAWorkerAndItsMirror) {
+  set_.tasks = {{{TaskType::kChief, 0}, "c:1"},
+                {{TaskType::kWorker, 0}, "w:1"}};
+  set_.chief = {TaskType::kChief, 0};
+
+  ASSERT_OK(WriteCertificateSet(set_));
+
+  EXPECT_THAT(
+      Checked("worker-0").own.names.uris,
+      ElementsAre("lockstep://fashion/worker/0", "lockstep://fashion/ps/0",
+                  "lockstep://fashion/chief/0"));
+  EXPECT_THAT(
+      Checked("worker-1").own.names.uris,
+      ElementsAre("lockstep://fashion/worker/1", "lockstep://fashion/ps/1"));
+}
+
 TEST_F(CertificateSetTest, WorkerThatHostsTheChiefHasBothNames) {
   ASSERT_OK(WriteCertificateSet(set_));
   EXPECT_THAT(

@@ -47,6 +47,26 @@ TEST(LaunchPlanTest, AServerHasADirectoryOfItsOwn) {
                                        "/state/ps-1"));
 }
 
+TEST(LaunchPlanTest, WithoutServersTheChiefIsAWorkerWithAMirror) {
+  LocalCluster cluster;
+  cluster.spec =
+      ClusterSpec::FromLists({{"chief", {"a:1"}}, {"worker", {"b:1"}}});
+  cluster.tasks = {kChief, kWorker, kEvaluator};
+  cluster.chief = kChief;
+  cluster.hosts_mirrors = true;
+
+  const std::vector<TaskLaunch> launches = PlanLaunches(cluster, kOptions);
+
+  EXPECT_EQ(launches[0].program, "/bin/ls/worker");
+  EXPECT_EQ(launches[0].state_dir, "/state/chief-0");
+  EXPECT_THAT(launches[0].args, IsSupersetOf({"--state_dir", "/state/chief-0",
+                                              "--job", "--compute_threads"}));
+  EXPECT_THAT(launches[1].args,
+              IsSupersetOf({"--state_dir", "/state/worker-0"}));
+  EXPECT_THAT(launches[1].args, Not(Contains("--job")));
+  EXPECT_THAT(launches[2].args, Not(Contains("--state_dir")));
+}
+
 TEST(LaunchPlanTest, TheChiefGetsTheJob) {
   const TaskLaunch launch = PlanOne(kChief, kChief);
 

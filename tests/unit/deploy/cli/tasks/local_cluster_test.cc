@@ -85,13 +85,20 @@ TEST_F(LocalClusterTest, ADocumentWithoutAClusterShowsWhatToWrite) {
 TEST_F(LocalClusterTest, NonsenseIsRefused) {
   EXPECT_THAT(Make(""), StatusIs(kInvalid));
   EXPECT_THAT(Make("[1, 2"), StatusIs(kInvalid));
-  EXPECT_THAT(Make(R"({"cluster": {"worker": ["box:2"]}})"),
-              StatusIs(kInvalid));
   EXPECT_THAT(Make(R"({"cluster": {"ps": ["box:2"]}})"), StatusIs(kInvalid));
   EXPECT_THAT(Make(R"({"cluster": {"ps": ["box:1"], "worker": ["box:1"]}})"),
               StatusIs(kInvalid));
   EXPECT_THAT(Make(R"({"cluster": {"ps": ["box"], "worker": ["box:1"]}})"),
               StatusIs(kInvalid));
+}
+
+TEST_F(LocalClusterTest, WithoutPsTheTasksThatComputeHaveMirrors) {
+  const auto cluster =
+      Make(R"({"cluster": {"chief": ["box:1"], "worker": ["box:2"]}})");
+
+  ASSERT_OK(cluster);
+  EXPECT_TRUE(cluster->hosts_mirrors);
+  EXPECT_EQ(cluster->num_workers, 2);
 }
 
 TEST_F(LocalClusterTest, JobsWithHolesCannotBeStarted) {

@@ -89,6 +89,18 @@ TEST(TaskPlanTest, AWorkerThatHostsTheChiefGetsTheJob) {
                                       "--compute_threads", "2"));
 }
 
+TEST(TaskPlanTest, WithoutServersTheChiefIsAWorkerWithAMirror) {
+  TaskPlanOptions options = Options(TaskType::kChief, 0);
+  options.cluster_json = R"({"cluster":{"chief":["c:1"],"worker":["w:1"]}})";
+
+  const auto plan = PlanTask(options);
+
+  ASSERT_OK(plan);
+  EXPECT_EQ(plan->program, "/bin/worker");
+  EXPECT_THAT(plan->args, ElementsAre("--job", "/etc/job.textproto",
+                                      "--state_dir", "/run/state"));
+}
+
 TEST(TaskPlanTest, ACommandOfTheUserTakesThePartOfAWorkerOrEvaluator) {
   for (const TaskType type : {TaskType::kWorker, TaskType::kEvaluator}) {
     TaskPlanOptions options = Options(type, 0);

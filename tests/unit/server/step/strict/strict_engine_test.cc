@@ -54,8 +54,8 @@ float ValueFor(int worker, int64_t attempt) {
 class StrictEngineTest : public ::testing::Test {
  protected:
   static constexpr int kParts = 2;
-  static constexpr StrictEngine::Options kOptions = {.replicas_to_aggregate = 2,
-                                                     .total_num_replicas = 3};
+  static inline const StrictEngine::Options kOptions = {
+      .replicas_to_aggregate = 2, .total_num_replicas = 3};
 
   static Push AllParts(int worker, int64_t attempt = 1, int64_t step = 0) {
     return PushOf({worker, 1, step, step + 1, 0}, attempt, 0, kParts,

@@ -1,0 +1,29 @@
+#ifndef LOCKSTEP_SERVER_MIRROR_FETCH_LIST_H_
+#define LOCKSTEP_SERVER_MIRROR_FETCH_LIST_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "server/state/file/state_layout.h"
+
+namespace lockstep::server {
+
+// Consecutive parts whose means one call fetches from the server that reduces
+// them.
+struct Fetch {
+  int server = 0;
+  int first_part = 0;
+  int num_parts = 0;
+};
+
+// Packs the wanted parts, ascending, into calls of about `target_bytes`: small
+// parts travel many to a call, a part as large as that travels alone. `parts`
+// are all parts of the server.
+std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
+                               absl::Span<const int> wanted,
+                               size_t target_bytes);
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_MIRROR_FETCH_LIST_H_

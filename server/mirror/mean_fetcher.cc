@@ -1,0 +1,173 @@
+#include "server/mirror/mean_fetcher.h"
+
+#include <utility>
+
+#include "common/base/fault_points.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/deadline.h"
+#include "common/rpc/status.h"
+#include "common/wire/tensor_message.h"
+#include "common/wire/wire_codec.h"
+#include "grpcpp/client_context.h"
+#include "lockstep/v1/mirror.pb.h"
+#include "server/mirror/means_codec.h"
+
+namespace lockstep::server {
+namespace {
+
+constexpr char kFetchMeans[] = "/lockstep.v1.MirrorService/FetchMeans";
+constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+// Steps announce themselves; a look without that costs nothing.
+constexpr absl::Duration kLookEvery = absl::Seconds(1);
+constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
+
+}  // namespace
+
+struct MeanFetcher::Call {
+  std::shared_ptr<Shard> shard;
+  Fetch fetch;
+  int64_t step = 0;
+  int64_t attempt = 0;
+  grpc::ClientContext context{};
+  grpc::ByteBuffer request{};
+  grpc::ByteBuffer response{};
+};
+
+MeanFetcher::MeanFetcher(const Options& options, ShardHost& host)
+    : options_(options),
+      host_(host),
+      stubs_(options.servers.size()),
+      thread_([this] { Run(); }) {}
+
+MeanFetcher::~MeanFetcher() {
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+    changed_.SignalAll();
+    for (const auto& [call, owned] : in_flight_) call->context.TryCancel();
+  }
+  host_.attempts().Push(0);
+  thread_.join();
+  MutexLock lock(mutex_);
+  while (!in_flight_.empty()) idle_.Wait(mutex_);
+}
+
+void MeanFetcher::Run() {
+  while (true) {
+    host_.attempts().PopFor(kLookEvery);
+    {
+      MutexLock lock(mutex_);
+      if (ended_) return;
+      // Another server that is away is not asked without a pause.
+      if (std::exchange(failed_, false)) {
+        changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(kRetryPause));
+      }
+      if (ended_) return;
+    }
+    Look();
+  }
+}
+
+void MeanFetcher::Look() {
+  const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
+  if (!shard.ok() || !(*shard)->active()) return;
+  const Engine::MeansWanted wanted = (*shard)->engine().means_wanted();
+  MutexLock lock(mutex_);
+  if (ended_) return;
+  if (shard_.lock() != *shard || step_ != wanted.step ||
+      attempt_ != wanted.attempt) {
+    shard_ = *shard;
+    step_ = wanted.step;
+    attempt_ = wanted.attempt;
+    asked_.clear();
+  }
+  std::vector<int> parts;
+  for (const int part : wanted.parts) {
+    if (!asked_.contains(part)) parts.push_back(part);
+  }
+  const auto target = static_cast<size_t>((*shard)->job().max_part_bytes);
+  for (const Fetch& fetch : MakeFetches((*shard)->parts(), parts, target)) {
+    Start(*shard, fetch);
+  }
+}
+
+void MeanFetcher::Start(const std::shared_ptr<Shard>& shard,
+                        const Fetch& fetch) {
+  for (int i = 0; i < fetch.num_parts; ++i) asked_.insert(fetch.first_part + i);
+  auto owned = std::make_unique<Call>();
+  Call* call = owned.get();
+  call->shard = shard;
+  call->fetch = fetch;
+  call->step = step_;
+  call->attempt = attempt_;
+  v1::FetchMeansRequest request;
+  *request.mutable_identity() =
+      ToProto(Sender{host_.job_id(), options_.self, options_.incarnation});
+  request.set_step(step_);
+  request.set_attempt(attempt_);
+  request.mutable_parts()->set_first_part(fetch.first_part);
+  request.mutable_parts()->set_num_parts(fetch.num_parts);
+  request.set_server(fetch.server);
+  call->request = EncodeMessage(request);
+  call->context.set_deadline(DeadlineIn(kCallDeadline));
+  in_flight_.emplace(call, std::move(owned));
+  PassFaultPoint(FaultPoint::kPsFetchSend);
+  Stub(fetch.server)
+      .UnaryCall(&call->context, kFetchMeans, {}, &call->request,
+                 &call->response, [this, call](const grpc::Status& status) {
+                   Done(call, FromGrpcStatus(status));
+                 });
+}
+
+grpc::GenericStub& MeanFetcher::Stub(int server) {
+  std::unique_ptr<grpc::GenericStub>& stub = stubs_[server];
+  if (stub == nullptr) {
+    stub = std::make_unique<grpc::GenericStub>(
+        MakeChannel(options_.servers[server]));
+  }
+  return *stub;
+}
+
+absl::Status MeanFetcher::Take(const Call& call) {
+  const Fetch& fetch = call.fetch;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PartGradient> means,
+                            DecodeMeans(call.response, call.shard->parts(),
+                                        fetch.first_part, fetch.num_parts));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ShardAnswers answers,
+      call.shard->engine().AddMeans(call.step, call.attempt, fetch.first_part,
+                                    std::move(means)));
+  options_.on_answers(*call.shard, std::move(answers));
+  return absl::OkStatus();
+}
+
+void MeanFetcher::Done(Call* call, const absl::Status& status) {
+  PassFaultPoint(FaultPoint::kPsFetchAnswered);
+  const absl::Status taken = status.ok() ? Take(*call) : status;
+  const Fetch fetch = call->fetch;
+  // Released last, without the lock: the shard may be the last of its memory.
+  const std::shared_ptr<Shard> shard = std::move(call->shard);
+  MutexLock lock(mutex_);
+  // kAborted: the other server is at a later attempt, of which this one hears
+  // from the chief.
+  if (!taken.ok() && !absl::IsAborted(taken) && !ended_) {
+    if (!absl::IsUnavailable(taken) && !absl::IsDeadlineExceeded(taken)) {
+      spdlog::warn("the means of ps {}: {}", fetch.server,
+                   std::string(taken.message()));
+    }
+    if (step_ == call->step && attempt_ == call->attempt) {
+      failed_ = true;
+      for (int i = 0; i < fetch.num_parts; ++i) {
+        asked_.erase(fetch.first_part + i);
+      }
+      host_.attempts().Push(0);
+    }
+  }
+  // The call ends before its channel may, which must not end in this thread.
+  in_flight_.erase(call);
+  idle_.SignalAll();
+}
+
+}  // namespace lockstep::server

@@ -1,0 +1,81 @@
+#ifndef LOCKSTEP_SERVER_MIRROR_MEAN_FETCHER_H_
+#define LOCKSTEP_SERVER_MIRROR_MEAN_FETCHER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/cluster/task_id.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "server/mirror/fetch_list.h"
+#include "server/shard/shard_host.h"
+
+namespace lockstep::server {
+
+// MeanFetcher brings the means of a mirrored job that other servers compute to
+// this server's shard, from the beginning of each attempt on: a call waits at
+// the other server until the means are there. Calls that fail are repeated for
+// as long as the attempt lasts. It is idle where the job is not mirrored.
+//
+// Threads: one of its own, and gRPC's, in which updates run.
+// Borrows: the host.
+class MeanFetcher {
+ public:
+  struct Options {
+    std::vector<std::string> servers;  // addresses by index of the ps task
+    TaskId self;
+    uint64_t incarnation = 0;
+    // Called with the answers that the shard made ready, with no lock held.
+    std::function<void(Shard&, ShardAnswers)> on_answers;
+  };
+
+  MeanFetcher(const Options& options, ShardHost& host);
+  // Ends the calls in flight.
+  ~MeanFetcher();
+  MeanFetcher(const MeanFetcher&) = delete;
+  MeanFetcher& operator=(const MeanFetcher&) = delete;
+
+ private:
+  struct Call;
+
+  // Loop of the thread.
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Starts the calls for means that are wanted and have not been asked for.
+  void Look() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Start(const std::shared_ptr<Shard>& shard, const Fetch& fetch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Done(Call* call, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Take(const Call& call);
+  grpc::GenericStub& Stub(int server) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  ShardHost& host_;
+
+  Mutex mutex_;
+  CondVar idle_;
+  CondVar changed_;  // ended_
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // a call, since the last look
+  // The attempt at hand, and the first parts of the calls that were started for
+  // it and have not failed.
+  std::weak_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
+  int64_t step_ ABSL_GUARDED_BY(mutex_) = -1;
+  int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<int> asked_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_
+      ABSL_GUARDED_BY(mutex_);
+  std::map<Call*, std::unique_ptr<Call>> in_flight_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_MIRROR_MEAN_FETCHER_H_

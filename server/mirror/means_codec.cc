@@ -1,0 +1,73 @@
+#include "server/mirror/means_codec.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/wire/tensor_message.h"
+#include "lockstep/v1/mirror.pb.h"
+#include "server/rpc/push_codec.h"
+#include "server/update/mean_norm.h"
+
+namespace lockstep::server {
+namespace {
+
+absl::StatusOr<std::vector<bool>> AbsentOf(const v1::MeansHeader& header,
+                                           int first_part, int num_parts) {
+  std::vector<bool> absent(num_parts);
+  int next = first_part;
+  for (const int part : header.absent()) {
+    if (part < next || part >= first_part + num_parts) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "header.absent has ", part, "; it must ascend, from part ",
+          first_part, " to ", first_part + num_parts - 1));
+    }
+    absent[part - first_part] = true;
+    next = part + 1;
+  }
+  return absent;
+}
+
+}  // namespace
+
+grpc::ByteBuffer EncodeMeans(int first_part, std::vector<PartGradient> means) {
+  v1::MeansHeader header;
+  std::vector<LentBytes> bytes;
+  for (size_t i = 0; i < means.size(); ++i) {
+    if (means[i].absent) {
+      header.add_absent(first_part + static_cast<int>(i));
+      continue;
+    }
+    for (const ByteSlice& slice : means[i].slices) {
+      bytes.push_back({{slice.data, slice.size}, means[i].owner});
+    }
+  }
+  return EncodeValues(header, std::move(bytes));
+}
+
+absl::StatusOr<std::vector<PartGradient>> DecodeMeans(
+    const grpc::ByteBuffer& answer, absl::Span<const PartSpec> parts,
+    int first_part, int num_parts) {
+  v1::MeansHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(answer, header, payload));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<bool> absent,
+                            AbsentOf(header, first_part, num_parts));
+  std::vector<size_t> sizes;
+  size_t total = 0;
+  for (int i = 0; i < num_parts; ++i) {
+    const PartSpec& part = parts[first_part + i];
+    sizes.push_back(absent[i] ? 0 : MeanSize(part.dtype, part.count));
+    total += sizes.back();
+  }
+  if (total != payload.size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "payload has ", payload.size, " bytes; the means of ", num_parts,
+        " parts from ", first_part, " on have ", total));
+  }
+  std::vector<PartGradient> means = CutIntoGradients(payload, sizes);
+  for (int i = 0; i < num_parts; ++i) means[i].absent = absent[i];
+  return means;
+}
+
+}  // namespace lockstep::server

@@ -1,0 +1,79 @@
+#ifndef LOCKSTEP_SERVER_MIRROR_MIRROR_SERVICE_H_
+#define LOCKSTEP_SERVER_MIRROR_MIRROR_SERVICE_H_
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "lockstep/v1/mirror.grpc.pb.h"
+#include "server/calls/respond.h"
+#include "server/shard/shard_host.h"
+
+namespace lockstep::server {
+
+// MirrorService lends the mean gradients that this server computes to the other
+// mirrors of the job. A call waits, without a thread, until they are there.
+//
+// Threads: safe to share; gRPC calls it from its own threads, and none waits.
+// Borrows: all that it is given, which must outlive the gRPC server.
+class MirrorService final
+    : public v1::MirrorService::WithRawCallbackMethod_FetchMeans<
+          v1::MirrorService::Service> {
+ public:
+  MirrorService(ShardHost& host, const Clock& clock)
+      : host_(host), clock_(clock) {}
+
+  grpc::ServerUnaryReactor* FetchMeans(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+
+  // Answers the calls whose means are there, or whose attempt is over. Must be
+  // called when ShardAnswers::means_changed says so, with no lock held.
+  void AnswerReady() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Answers calls that have waited for so long that they would outlive their
+  // deadlines, and those whose step is over. Must be called now and then.
+  void AnswerOld(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends all calls: the process ends.
+  void EndAll(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Wait {
+    Respond respond;
+    // The shard that was asked. One that is made anew knows nothing of its
+    // step.
+    std::shared_ptr<Shard> shard;
+    int64_t step = 0;
+    int64_t attempt = 0;
+    int first_part = 0;
+    int num_parts = 0;
+    absl::Time since;
+  };
+  struct Answer {
+    Respond respond;
+    absl::Status status;
+    grpc::ByteBuffer response = {};
+  };
+
+  absl::StatusOr<Wait> Admit(const Caller& caller,
+                             const grpc::ByteBuffer& request) const;
+  // The answer, if there is one yet. Leaves the wait without its `respond`.
+  std::optional<Answer> TryAnswer(Wait& wait) const;
+  static void Send(std::list<Answer> answers);
+
+  ShardHost& host_;
+  const Clock& clock_;
+  Mutex mutex_;
+  std::list<Wait> waits_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_MIRROR_MIRROR_SERVICE_H_

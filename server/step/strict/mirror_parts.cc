@@ -1,0 +1,52 @@
+#include "server/step/strict/mirror_parts.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep::server {
+
+absl::Status MirrorParts::Check(int first_part, int num_parts,
+                                bool copied) const {
+  if (!mirrored()) {
+    return absl::FailedPreconditionError(
+        "the servers of this job exchange no means: strategy.kind is not "
+        "MULTI_WORKER_MIRRORED");
+  }
+  const auto end = static_cast<int64_t>(first_part) + num_parts;
+  if (first_part < 0 || num_parts < 1 ||
+      end > static_cast<int64_t>(copied_.size())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parts ", first_part, " to ", end - 1, " are not all among the ",
+        copied_.size(), " parts of this server"));
+  }
+  for (int part = first_part; part < end; ++part) {
+    if (copied_[part] == copied) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", part, " is summed by ",
+                     copied ? "this server" : "another server",
+                     "; ask the one that the plan names for it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CommitRefused(const StepAttempt& asked, const StepAttempt& now,
+                           const std::string& updated) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("commit of step ", asked.step, ", attempt ", asked.attempt,
+                   ", on a server at step ", now.step, ", attempt ",
+                   now.attempt, ", with ", updated, " parts updated"));
+}
+
+absl::StatusOr<bool> IsAtHand(const StepAttempt& asked,
+                              const StepAttempt& now) {
+  if (asked.step != now.step ? asked.step < now.step
+                             : asked.attempt < now.attempt) {
+    return false;
+  }
+  if (asked.step == now.step && asked.attempt == now.attempt) return true;
+  return absl::UnavailableError(
+      absl::StrCat("attempt ", asked.attempt, " of step ", asked.step + 1,
+                   " has not begun here; this server is at attempt ",
+                   now.attempt, " of step ", now.step + 1, "; retry"));
+}
+
+}  // namespace lockstep::server

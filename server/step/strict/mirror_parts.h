@@ -1,0 +1,64 @@
+#ifndef LOCKSTEP_SERVER_STEP_STRICT_MIRROR_PARTS_H_
+#define LOCKSTEP_SERVER_STEP_STRICT_MIRROR_PARTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace lockstep::server {
+
+// MirrorParts tells the parts that a mirror sums from those whose means other
+// mirrors sum.
+//
+// Threads: immutable.
+class MirrorParts {
+ public:
+  // By part, whether another server sums it; empty where there are no mirrors.
+  explicit MirrorParts(std::vector<bool> copied) : copied_(std::move(copied)) {}
+
+  bool mirrored() const { return !copied_.empty(); }
+  bool copied(size_t part) const { return mirrored() && copied_[part]; }
+
+  // Checks that parts from `first_part` on exist and are all summed elsewhere
+  // (`copied`), or all here.
+  //
+  //   kInvalidArgument     names the first part that is not
+  //   kFailedPrecondition  the job is not mirrored
+  absl::Status Check(int first_part, int num_parts, bool copied) const;
+
+  // Where there are mirrors, the same of the parts of a push, whose gradients
+  // are to be summed here.
+  absl::Status CheckPush(int first_part, size_t num_parts) const {
+    return mirrored() ? Check(first_part, static_cast<int>(num_parts), false)
+                      : absl::OkStatus();
+  }
+
+ private:
+  const std::vector<bool> copied_;
+};
+
+// The time of an exchange of means: an attempt of the step after `step`.
+struct StepAttempt {
+  int64_t step = 0;
+  int64_t attempt = 0;
+};
+
+// Why a server at `now`, which has updated `updated` of its parts, cannot
+// commit the step and attempt `asked`.
+absl::Status CommitRefused(const StepAttempt& asked, const StepAttempt& now,
+                           const std::string& updated);
+
+// Whether `asked` is the attempt of a server that is at `now`; false: it is
+// over.
+//
+//   kUnavailable  it has not begun there
+absl::StatusOr<bool> IsAtHand(const StepAttempt& asked, const StepAttempt& now);
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_STEP_STRICT_MIRROR_PARTS_H_

@@ -1,0 +1,58 @@
+// The answer to a mirror that fetches means. The first byte says how many parts
+// it has asked for, and of which types they are.
+
+#include <stdlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "google/protobuf/stubs/logging.h"
+#include "server/mirror/means_codec.h"
+
+namespace lockstep::server {
+namespace {
+
+void Require(bool promise) {
+  if (!promise) abort();
+}
+
+void Fuzz(const uint8_t* data, size_t size) {
+  std::vector<PartSpec> parts(size_t{1} + data[0] % 4);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].count = static_cast<int64_t>(i) + 1;
+    if ((data[0] >> (4 + i) & 1) != 0) parts[i].dtype = DType::kBFloat16;
+  }
+  const grpc::Slice bytes(data + 1, size - 1);
+  const auto means = DecodeMeans(grpc::ByteBuffer(&bytes, 1), parts, 0,
+                                 static_cast<int>(parts.size()));
+  if (!means.ok()) return;
+  Require(means->size() == parts.size());
+  // Every byte can be read.
+  size_t sum = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    size_t length = 0;
+    for (const ByteSlice& slice : (*means)[i].slices) {
+      for (size_t k = 0; k < slice.size; ++k) {
+        sum += static_cast<size_t>(slice.data[k]);
+      }
+      length += slice.size;
+    }
+    Require(length == ((*means)[i].absent ? 0 : sizeof(float) * (i + 1)));
+  }
+  Require(sum < size * 256);
+}
+
+}  // namespace
+}  // namespace lockstep::server
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  google::protobuf::SetLogHandler(nullptr);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size > 0) lockstep::server::Fuzz(data, size);
+  return 0;
+}

@@ -1,0 +1,97 @@
+#include "server/mirror/means_codec.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/wire/tensor_message.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lockstep/v1/mirror.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::server {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+PartGradient MeanOf(std::vector<float> values) {
+  auto owner = std::make_shared<std::vector<float>>(std::move(values));
+  return {{{reinterpret_cast<const std::byte*>(owner->data()),
+            owner->size() * sizeof(float)}},
+          owner};
+}
+
+std::vector<float> ValuesOf(const PartGradient& mean) {
+  std::string bytes;
+  for (const ByteSlice& slice : mean.slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.data), slice.size);
+  }
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// Four parts of two elements; part 2 is bfloat16, whose mean is float32.
+std::vector<PartSpec> Parts() {
+  std::vector<PartSpec> parts(4);
+  for (PartSpec& part : parts) part.count = 2;
+  parts[2].dtype = DType::kBFloat16;
+  return parts;
+}
+
+// An answer about parts 1 to 3.
+grpc::ByteBuffer AnswerWith(std::vector<int> absent, size_t floats) {
+  v1::MeansHeader header;
+  for (const int part : absent) header.add_absent(part);
+  const grpc::Slice payload(std::string(floats * sizeof(float), '\0'));
+  return EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1));
+}
+
+TEST(MeansCodecTest, ReadsWhatItHasWritten) {
+  PartGradient absent;
+  absent.absent = true;
+  std::vector<PartGradient> means;
+  means.push_back(MeanOf({1, 2}));
+  means.push_back(absent);
+  means.push_back(MeanOf({5, 6}));
+
+  const auto read = DecodeMeans(EncodeMeans(1, means), Parts(), 1, 3);
+
+  ASSERT_OK(read);
+  ASSERT_THAT(*read, SizeIs(3));
+  EXPECT_THAT(ValuesOf((*read)[0]), ElementsAre(1, 2));
+  EXPECT_TRUE((*read)[1].absent);
+  EXPECT_FALSE((*read)[2].absent);
+  EXPECT_THAT(ValuesOf((*read)[2]), ElementsAre(5, 6));
+}
+
+TEST(MeansCodecTest, RefusesAPayloadOfAnotherLength) {
+  for (const size_t floats : {0, 5, 7}) {
+    EXPECT_THAT(DecodeMeans(AnswerWith({}, floats), Parts(), 1, 3),
+                StatusIs(kInvalid, HasSubstr("have 24")));
+  }
+}
+
+TEST(MeansCodecTest, RefusesAbsentPartsThatWereNotAskedForOrDoNotAscend) {
+  for (const std::vector<int>& absent :
+       std::vector<std::vector<int>>{{0}, {4}, {-1}, {2, 2}, {3, 1}}) {
+    EXPECT_THAT(DecodeMeans(AnswerWith(absent, 6), Parts(), 1, 3),
+                StatusIs(kInvalid, HasSubstr("must ascend")));
+  }
+}
+
+TEST(MeansCodecTest, RefusesBytesThatAreNoAnswer) {
+  const grpc::Slice bytes(std::string("\x0a\xff"));
+  EXPECT_THAT(DecodeMeans(grpc::ByteBuffer(&bytes, 1), Parts(), 1, 3),
+              StatusIs(kInvalid, HasSubstr("")));
+}
+
+}  // namespace
+}  // namespace lockstep::server
