@@ -51,7 +51,8 @@ Membership::Answer::Job JobOf(chief::JobState state) {
 ChiefProcess::ChiefProcess(Job& job)
     : job_(job),
       members_(MembersOf(job), job.config.lease),
-      group_([this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
+      group_(job, waiting_,
+             [this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
       settings_table_(job.config),
       began_(job.world.Now()),
       in_effect_(chief::InitialSettings(job.config)),
@@ -299,6 +300,12 @@ bool ChiefProcess::CopyServers(int64_t step) {
   for (auto& server : calls_) {
     auto parts = server->ReadAll(*saver_, epoch);
     if (!parts.ok()) return false;
+    const size_t k = checkpoint.servers.size();
+    if (job_.plan.mirrored) {
+      const auto first =
+          parts->begin() + job_.promises.FirstPart(static_cast<int>(k));
+      *parts = std::vector<PartState>(first, first + job_.options.parts[k]);
+    }
     checkpoint.servers.push_back(*std::move(parts));
   }
   // As SaveCheckpoint() reads once more before it commits, and as
@@ -353,7 +360,9 @@ void ChiefProcess::Do(const chief::Finish& finish) {
 
 void ChiefProcess::Do(const chief::Recover& recover) {
   for (auto& server : calls_) server->set_waiting(waiting_);
-  const auto outcome = round_.Run(job_.plan, recover.step);
+  Plan plan = job_.plan;
+  if (job_.Has(PlantedBug::kCopiesAreGivenUp)) plan.mirrored = false;
+  const auto outcome = round_.Run(plan, recover.step);
   job_.Trace([&] {
     return absl::StrCat("round of epoch ", group_.epoch(), ": ",
                         outcome.ok() ? absl::StrCat("step ", outcome->step)
@@ -376,10 +385,30 @@ ChiefProcess::Restore(const chief::StateMap&) {
   chief::JobActions actions;
   driver_.OnRestore(checkpoint.settings, actions);
   Carry(actions);
+  std::vector<PartState> all;
+  for (const std::vector<PartState>& of_server : checkpoint.servers) {
+    all.insert(all.end(), of_server.begin(), of_server.end());
+  }
   for (size_t k = 0; k < calls_.size(); ++k) {
-    LOCKSTEP_RETURN_IF_ERROR(calls_[k]->WriteAll(checkpoint.servers[k]));
+    LOCKSTEP_RETURN_IF_ERROR(
+        calls_[k]->WriteAll(job_.plan.mirrored ? all : checkpoint.servers[k]));
   }
   return Restored{step, {}};
+}
+
+absl::Status ChiefProcess::Group::Transfer(
+    const chief::StateMap& /*map*/, chief::ShardCalls& from,
+    const std::vector<chief::ShardCalls*>& to) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<PartState> parts,
+      static_cast<ChiefCalls&>(from).ReadAll(waiting_, epoch()));
+  for (PartState& part : parts) {
+    if (job_.Has(PlantedBug::kCopyLacksSlots)) part.momentum = 0;
+  }
+  for (chief::ShardCalls* one : to) {
+    LOCKSTEP_RETURN_IF_ERROR(static_cast<ChiefCalls*>(one)->WriteAll(parts));
+  }
+  return absl::OkStatus();
 }
 
 void ChiefProcess::OnStartFrom(const chief::RecoveryPlan& plan, bool first) {

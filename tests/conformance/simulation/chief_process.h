@@ -112,7 +112,21 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   Job& job_;
   chief::MembershipTable members_;
   std::vector<std::unique_ptr<ChiefCalls>> calls_;
-  chief::ShardGroup group_;
+  // Copies a mirror's state in one message.
+  class Group final : public chief::ShardGroup {
+   public:
+    Group(Job& job, Waiting& waiting, Draw draw)
+        : ShardGroup(std::move(draw)), job_(job), waiting_(waiting) {}
+
+   private:
+    absl::Status Transfer(const chief::StateMap& map, chief::ShardCalls& from,
+                          const std::vector<chief::ShardCalls*>& to) override;
+
+    Job& job_;
+    Waiting& waiting_;
+  };
+
+  Group group_;
   chief::RecoveryRound round_{job_.config, group_, members_, *this, job_.world};
   chief::SettingsTable settings_table_;
   const absl::Time began_;

@@ -5,10 +5,14 @@ namespace lockstep::simulation {
 Job::Job(const Options& of, World& in)
     : options(of),
       world(in),
-      promises(of.parts, of.limits_mean, of.sparse),
+      promises(of.parts, of.limits_mean, of.sparse,
+               of.mirrored ? of.total_num_replicas : 0),
       servers(of.parts.size()) {
   if (options.limits_mean) {
     config.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, Promises::kLimit};
+  }
+  if (options.mirrored) {
+    config.strategy.kind = StrategyKind::kMultiWorkerMirrored;
   }
   config.replicas_to_aggregate = options.replicas_to_aggregate;
   config.total_num_replicas = options.total_num_replicas;
@@ -29,9 +33,12 @@ Job::Job(const Options& of, World& in)
   plan.variables = variables;
   for (int server = 0; server < num_servers(); ++server) {
     for (int i = 0; i < options.parts[server]; ++i) {
-      plan.parts.push_back({0, promises.FirstPart(server) + i, 1, server, i});
+      const int first = promises.FirstPart(server);
+      plan.parts.push_back(
+          {0, first + i, 1, server, options.mirrored ? first + i : i});
     }
   }
+  plan.mirrored = options.mirrored;
 }
 
 TaskId Job::TaskAt(int place) const {

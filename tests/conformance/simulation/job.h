@@ -48,6 +48,9 @@ enum class PlantedBug {
   kNormIsNotAwaited,         // P11: a server takes that of an attempt before
   kNormOfOneServer,          // P11: the chief does not add up
   kAbsentIsZero,             // P11: a worker sends zeros in place of nothing
+  kOldMeanCounts,            // P3: a mirror takes a late mean for a newer one
+  kCopyLacksSlots,           // P11: of a mirror's state the values are copied
+  kCopiesAreGivenUp,         // P5: all go back, though one copy is left
 };
 
 // How a schedule may end besides with the last step.
@@ -78,6 +81,9 @@ struct Options {
   bool limits_mean = false;
   // Passes have no gradient of some parts.
   bool sparse = false;
+  // Each worker has a mirror; as many servers as workers. `parts` are those
+  // that each sums.
+  bool mirrored = false;
 };
 
 class ChiefProcess;

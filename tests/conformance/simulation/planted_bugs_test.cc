@@ -62,6 +62,11 @@ Options Sparse(Options options) {
   return options;
 }
 
+Options Mirrored(Options options) {
+  options.mirrored = true;
+  return options;
+}
+
 Options EndsWith(Ending ending, Options options = kAll) {
   options.ending = ending;
   return options;
@@ -108,6 +113,12 @@ INSTANTIATE_TEST_SUITE_P(
                 LimitsMean(kBackup)},
         Planted{"NormOfOneServer", PlantedBug::kNormOfOneServer, "P",
                 LimitsMean(kAll)},
+        Planted{"OldMeanCounts", PlantedBug::kOldMeanCounts, "P",
+                Mirrored(kAll)},
+        Planted{"CopyLacksSlots", PlantedBug::kCopyLacksSlots, "P",
+                Mirrored(kAll)},
+        Planted{"CopiesAreGivenUp", PlantedBug::kCopiesAreGivenUp, "P",
+                Mirrored(kAll)},
         Planted{"AbsentIsZero", PlantedBug::kAbsentIsZero, "P", Sparse(kAll)},
         Planted{"FullTableIsNotTold", PlantedBug::kFullTableIsNotTold, "P",
                 EndsWith(Ending::kFullTable)}),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -23,10 +24,11 @@ float ReadFloat(server::Shard& shard, int part, int tensor) {
 }  // namespace
 
 Promises::Promises(std::vector<int> parts_of_server, bool limits_mean,
-                   bool sparse)
+                   bool sparse, int mirrors)
     : parts_of_server_(std::move(parts_of_server)),
       limits_mean_(limits_mean),
       sparse_(sparse),
+      mirrors_(mirrors),
       servers_(parts_of_server_.size()) {
   for (int parts : parts_of_server_) {
     first_part_.push_back(num_parts_);
@@ -117,7 +119,29 @@ void Promises::OnCommit(int64_t step, const std::vector<int>& members) {
   committed_ = step;
 }
 
+void Promises::OnCommitOfTheLost(int64_t step) {
+  for (size_t k = 1; k < servers_.size(); ++k) {
+    const Server& server = servers_[k];
+    if (server.committed < 0 || server.committed >= step ||
+        server.prepared >= step) {
+      continue;
+    }
+    Break(absl::StrCat("P1: step ", step, " counts, which ps ", k,
+                       " has not prepared"));
+  }
+  std::vector<int> all(mirrors_);
+  std::iota(all.begin(), all.end(), 0);
+  OnCommit(step, all);
+}
+
 void Promises::OnOpen(int64_t step) {
+  const bool copied =
+      std::any_of(servers_.begin() + 1, servers_.end(),
+                  [](const Server& server) { return server.committed >= 0; });
+  if (mirrors_ > 0 && !going_back_ && copied) {
+    servers_[0].lost = false;
+    if (step == committed_ + 1 && committed_ >= 0) OnCommitOfTheLost(step);
+  }
   if (going_back_ || servers_[0].lost) {
     ++history_;
     going_back_ = false;
@@ -140,6 +164,8 @@ void Promises::OnServer(int server, server::Shard* shard) {
   const server::StepRecord record = shard->state().record();
   Server& known = servers_[server];
   if (record.committed_step != known.committed) known.checked = false;
+  // A mirror that has lost its state is whole again.
+  if (mirrors_ > 0 && server > 0 && shard->active()) known.lost = false;
   known.committed = record.committed_step;
   known.prepared = record.prepared_step;
   if (!shard->active()) known.checked = false;
@@ -152,6 +178,10 @@ void Promises::OnServer(int server, server::Shard* shard) {
 
 void Promises::CheckValues(int server, server::Shard& shard) {
   const int64_t step = servers_[server].committed;
+  if (mirrors_ > 0 && !going_back_ && servers_[0].lost && committed_ >= 0 &&
+      step == committed_ + 1) {
+    OnCommitOfTheLost(step);
+  }
   const auto found = model_.find(step);
   if (found == model_.end() ||
       (!going_back_ && !servers_[0].lost && step > committed_)) {
@@ -160,9 +190,11 @@ void Promises::CheckValues(int server, server::Shard& shard) {
                        ", ps 0 is at ", committed_));
     return;
   }
-  for (int part = 0; part < parts_of_server_[server]; ++part) {
+  const int first = mirrors_ > 0 ? 0 : first_part_[server];
+  const int parts = mirrors_ > 0 ? num_parts_ : parts_of_server_[server];
+  for (int part = 0; part < parts; ++part) {
     const PartState has{ReadFloat(shard, part, 0), ReadFloat(shard, part, 1)};
-    const PartState& must = found->second[first_part_[server] + part];
+    const PartState& must = found->second[first + part];
     if (has == must) continue;
     Break(absl::StrCat("P3, P11: step ", step, " on ps ", server, ", part ",
                        part, " is ", has.value, " (", has.momentum,
@@ -176,7 +208,26 @@ void Promises::OnStateLost(int server) {
   servers_[server].lost = true;
 }
 
+void Promises::OnMirrorDiscard(int server) {
+  const auto has_state = [this](const Server& one) {
+    return !one.lost && one.committed >= 0 &&
+           std::max(one.committed, one.prepared) >= committed_;
+  };
+  const bool another_has =
+      std::any_of(servers_.begin(), servers_.end(), has_state);
+  if (!has_state(servers_[server])) {
+    going_back_ = going_back_ || !another_has;
+    return;
+  }
+  if (!going_back_ && (history_ == 0 || committed_ != opened_)) {
+    Break(absl::StrCat("P5: ps ", server,
+                       " discards a copy of the step at hand"));
+  }
+  going_back_ = true;
+}
+
 void Promises::OnDiscard(int server) {
+  if (mirrors_ > 0) return OnMirrorDiscard(server);
   // A history that another chief has begun, and in which nothing was committed
   // since, costs no step.
   bool missing = going_back_ || (history_ > 0 && committed_ == opened_);

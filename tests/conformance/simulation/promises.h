@@ -29,8 +29,10 @@ struct PartState {
 // Units: parts are numbered over all servers, server after server.
 class Promises {
  public:
-  // As Options has them.
-  Promises(std::vector<int> parts_of_server, bool limits_mean, bool sparse);
+  // As Options has them. `mirrors`: every server has all parts, and all of so
+  // many workers count; 0: servers share the parts.
+  Promises(std::vector<int> parts_of_server, bool limits_mean, bool sparse,
+           int mirrors);
 
   // The largest norm of the mean gradients of all parts, if it is limited.
   static constexpr double kLimit = 2;
@@ -98,10 +100,16 @@ class Promises {
   std::vector<PartState> After(int64_t step,
                                const std::vector<int>& members) const;
   void CheckValues(int server, server::Shard& shard);
+  // A mirror discards its state: to copy another's, unless it has its own.
+  void OnMirrorDiscard(int server);
+  // ps task 0 has lost its state, but all others have prepared the step after
+  // the one that it was known to have committed: the job goes on from there.
+  void OnCommitOfTheLost(int64_t step);
 
   const std::vector<int> parts_of_server_;
   const bool limits_mean_;
   const bool sparse_;
+  const int mirrors_;
   std::vector<int> first_part_;
   int num_parts_ = 0;
   std::vector<Server> servers_;

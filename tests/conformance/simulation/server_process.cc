@@ -31,7 +31,8 @@ std::vector<float> FloatsOf(const std::vector<server::LentBytes>& lent) {
 ServerProcess::ServerProcess(Job& job, int server)
     : job_(job),
       server_(server),
-      host_({server, ++job.last_incarnation, "/", /*shared_memory=*/false,
+      host_incarnation_(++job.last_incarnation),
+      host_({server, host_incarnation_, "/", /*shared_memory=*/false,
              TaskId{TaskType::kChief, 0}}),
       control_(host_),
       member_(
@@ -92,6 +93,10 @@ void ServerProcess::UpdateReturnedParts() {
 
 void ServerProcess::AfterEvent() {
   UpdateReturnedParts();
+  if (job_.options.mirrored) {
+    AnswerMeans();
+    LookForMeans();
+  }
   server::Shard* open = shard();
   if (open != nullptr && open->active() && server_ == 0) {
     const int64_t step = open->engine().step();

@@ -2,15 +2,18 @@
 #define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_SERVER_PROCESS_H_
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "chief/servers/shard_calls.h"
 #include "chief/servers/take_result.h"
 #include "server/shard/chief_commands.h"
+#include "server/step/strict/mirror_parts.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/member.h"
 #include "tests/conformance/simulation/process.h"
@@ -44,6 +47,15 @@ class ServerProcess final : public Process {
   void AddPush(const server::Push& push, const World::Reply<PushReply>& reply);
   absl::StatusOr<PullReply> Pull(const Pass& pass, int first_part,
                                  int num_parts, int64_t step);
+
+  // For the other mirrors: the mean of one part. Waits until it is there.
+  struct Mean {
+    float value = 0;
+    bool absent = false;
+  };
+  void FetchMean(const TaskId& from, uint64_t incarnation,
+                 const server::StepAttempt& of, int part,
+                 const World::Reply<Mean>& reply);
 
   // For chiefs.
   absl::StatusOr<uint64_t> TakeEpoch(const server::ChiefCommands::Chief& chief,
@@ -96,12 +108,19 @@ class ServerProcess final : public Process {
   void Send(server::ChiefCommands::Ready ready);
   void SendTokens(const std::vector<server::Gate::Answer>& answers);
   void CancelWaits();
+  // As MirrorService and MeanFetcher do.
+  void AnswerMeans();
+  void LookForMeans();
+  void AskForMean(const server::StepAttempt& of, int part);
+  void TakeMean(const std::weak_ptr<server::Shard>& asked,
+                const server::StepAttempt& of, int part, const Mean& mean);
   server::Shard* shard() const;
   void PlantInPush(server::Shard& shard, server::Push& push, uint64_t ticket);
   void PlantInTake(server::ChiefCommands::TakeOrder& order);
 
   Job& job_;
   const int server_;
+  const uint64_t host_incarnation_;
   server::ShardHost host_;
   server::ChiefCommands control_;
   Member member_;
@@ -112,6 +131,18 @@ class ServerProcess final : public Process {
   std::map<uint64_t, World::Reply<server::Gate::Answer>> waits_;
   std::map<uint64_t, World::Reply<PushReply>> pushes_;
   std::map<uint64_t, World::Reply<chief::TakeResult>> takes_;
+  struct MeanWait {
+    uint64_t ticket = 0;
+    std::shared_ptr<server::Shard> shard;
+    server::StepAttempt of;
+    int part = 0;
+    World::Reply<Mean> reply;
+  };
+  std::list<MeanWait> mean_waits_;
+  // The parts whose means were asked for, and when.
+  std::weak_ptr<server::Shard> asked_shard_;
+  server::StepAttempt asked_at_;
+  std::set<int> asked_;
   // Before the event at hand.
   bool was_active_ = false;
   int64_t step_before_ = -1;

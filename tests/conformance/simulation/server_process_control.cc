@@ -29,8 +29,9 @@ absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
                                       taken_for.incarnation)));
   std::vector<server::PartSpec> parts;
   for (const PlannedPart& part : job_.plan.parts) {
-    if (part.server != server_) continue;
+    if (part.server != server_ && !job_.plan.mirrored) continue;
     parts.push_back({part.variable, part.offset, part.count, DType::kFloat32});
+    if (part.server != server_) parts.back().reducer = part.server;
   }
   if (discard) {
     CancelWaits();
@@ -200,7 +201,7 @@ absl::StatusOr<std::vector<PartState>> ServerProcess::ReadSnapshot(
   if (snapshot->step() != step) {
     return absl::UnavailableError("it was replaced");
   }
-  std::vector<PartState> parts(job_.options.parts[server_]);
+  std::vector<PartState> parts(open->state().num_parts());
   for (size_t part = 0; part < parts.size(); ++part) {
     for (int tensor = 0; tensor < 2; ++tensor) {
       float& value = tensor == 0 ? parts[part].value : parts[part].momentum;

@@ -36,6 +36,12 @@ Options Clipped(Options options) {
   return options;
 }
 
+// Each worker has a mirror.
+Options Mirrored(Options options) {
+  options.mirrored = true;
+  return options;
+}
+
 // A schedule's cluster follows from its seed, too.
 const std::vector<Options>& Clusters() {
   static const auto* clusters = new std::vector<Options>{
@@ -54,6 +60,10 @@ const std::vector<Options>& Clusters() {
       Clipped(BackupsReplaceTheSlow({2, 3, {1, 2, 1}})),
       Clipped({3, 2, {1, 0}}),
       Clipped({2, 2, {2, 1}, 4, 2, /*elastic=*/true}),
+      Mirrored({2, 2, {2, 1}}),
+      Mirrored({3, 3, {1, 2, 0}}),
+      Mirrored({1, 1, {2}}),
+      Mirrored(Clipped({2, 2, {1, 1}})),
   };
   return *clusters;
 }

@@ -39,11 +39,12 @@ WorkerClient::WorkerClient(Job& job, Waiting& waiting, int process, int worker,
 void WorkerClient::SendPull(int part, int64_t step,
                             const std::shared_ptr<PullState>& pull) {
   const PlannedPart& planned = job_.plan.parts[part];
+  const int holder = job_.plan.mirrored ? worker_ : planned.server;
   job_.world.Call<PullReply>(
-      process_, job_.server_place(planned.server),
-      [&job = job_, pass = ToPass({}), planned,
+      process_, job_.server_place(holder),
+      [&job = job_, pass = ToPass({}), index = planned.index, holder,
        step](const World::Reply<PullReply>& reply) {
-        reply(job.servers[planned.server]->Pull(pass, planned.index, 1, step));
+        reply(job.servers[holder]->Pull(pass, index, 1, step));
       },
       [this, part, step, pull](const absl::StatusOr<PullReply>& answer) {
         if (Transient(answer.status()) && !cancelled_) {
