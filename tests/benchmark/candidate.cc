@@ -129,6 +129,9 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
   ProcessCluster::Program worker =
       OwnProgram("worker", candidate, places.record);
   if (HasBackups(candidate)) worker.args.push_back("--backups");
+  if (candidate.shares_with_mirror_alone) {
+    worker.args.push_back("--mirror_alone");
+  }
   for (const std::string& arg :
        {std::string("--compute_ms"), absl::StrCat(candidate.compute_ms),
         std::string("--slow_worker"), absl::StrCat(candidate.workers - 1),
@@ -227,6 +230,7 @@ std::string Describe(const Candidate& candidate) {
     absl::StrAppend(&text, ", ", candidate.servers, " servers");
   }
   if (candidate.shared_memory) absl::StrAppend(&text, ", shared memory");
+  if (candidate.shares_with_mirror_alone) absl::StrAppend(&text, " (mirror)");
   if (candidate.tls) absl::StrAppend(&text, ", TLS");
   if (candidate.own_memory) absl::StrAppend(&text, ", state in own memory");
   if (candidate.lease_ms < 60000) {

@@ -29,9 +29,10 @@ struct Candidate {
   bool compatible = false;  // mode
   int initial_tokens = -1;  // compatible mode; -1: the default
   std::string job_text;     // further lines of the job file
-  bool shared_memory = false;  // between workers and servers
-  bool own_memory = false;     // state ends with the server's process
-  bool tls = false;            // with certificates
+  bool shared_memory = false;             // between workers and servers
+  bool shares_with_mirror_alone = false;  // not with the other mirrors
+  bool own_memory = false;  // state ends with the server's process
+  bool tls = false;         // with certificates
   // A loaded machine must not lose a process to its lease.
   int64_t heartbeat_ms = 1000;
   int64_t lease_ms = 60000;

@@ -336,6 +336,38 @@ struct Entry {
   std::function<Rows(const ComparisonOptions&)> rows;
 };
 
+// A copy of the variables beside each worker, against one server of all. Where
+// mirrors are on other hosts, a worker shares memory with its own alone.
+Rows Mirrored(const ComparisonOptions& options) {
+  const auto mirrored = [](Candidate candidate, int workers, bool one_host) {
+    candidate.workers = workers;
+    candidate.servers = workers;
+    candidate.job_text = "strategy { kind: MULTI_WORKER_MIRRORED }";
+    candidate.shared_memory = true;
+    candidate.shares_with_mirror_alone = !one_host;
+    return candidate;
+  };
+  Candidate two_servers = options.base;
+  two_servers.servers = 2;
+  const Candidate wire = mirrored(options.base, 2, false);
+  const Candidate scalar = ScalarOf(options);
+  return {{"mirrored", "step, 2 workers: mirrors / one server", Metric::kStepMs,
+           wire, options.base, AtMost(0.75)},
+          {"mirrored", "mirrors / two servers", Metric::kStepMs, wire,
+           two_servers, std::nullopt},
+          {"mirrored", "mirrors on one host / one server on the wire",
+           Metric::kStepMs, mirrored(options.base, 2, true), options.base,
+           AtMost(0.4)},
+          {"mirrored", "CPU time of a step: mirrors / one server",
+           Metric::kCpuMs, wire, options.base, std::nullopt},
+          {"mirrored", "step, 4 workers / 2", Metric::kStepMs,
+           mirrored(options.base, 4, false), wire, std::nullopt},
+          {"mirrored", "step, 8 workers / 2", Metric::kStepMs,
+           mirrored(options.base, 8, false), wire, std::nullopt},
+          {"mirrored", "step of one float: mirrors / one server",
+           Metric::kStepMs, mirrored(scalar, 2, false), scalar, std::nullopt}};
+}
+
 const std::vector<Entry>& Entries() {
   static const auto& entries = *new std::vector<Entry>{
       {{"tcp1", "1 worker against plain TCP"}, Tcp1},
@@ -351,6 +383,9 @@ const std::vector<Entry>& Entries() {
       {{"shared_memory", "workers on the server's machine"}, SharedMemory},
       {{"durable", "surviving the death of processes / not", false}, Durable},
       {{"tls", "certificates on each connection / none", false}, Tls},
+      {{"mirrored", "a copy of the variables beside each worker / one server",
+        false},
+       Mirrored},
       {{"clipping", "the norm of the mean limited on servers / not", false},
        Clipping},
       {{"techniques", "without one technique each / with all", false},

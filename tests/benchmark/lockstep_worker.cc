@@ -134,12 +134,14 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   LOCKSTEP_ASSIGN_OR_RETURN(worker::ParameterMemory memory,
                             worker::ParameterMemory::Make(plan.variables));
   IdleGradientSource source(plan, membership, worker, options, memory);
-  worker::ParameterClient client(
-      {servers,
-       {membership.job_id, cluster.self(), membership.incarnation},
-       job.max_part_bytes,
-       job.gradient_wire_type},
-      plan, memory);
+  worker::ParameterClient::Options transfer{
+      servers,
+      {membership.job_id, cluster.self(), membership.incarnation},
+      job.max_part_bytes,
+      job.gradient_wire_type};
+  if (plan.mirrored) transfer.mirror = worker;
+  transfer.shares_with_mirror_alone = options.mirror_alone;
+  worker::ParameterClient client(transfer, plan, memory);
   RunRecorder recorder(options.warmup, options.steps);
   TimedStepClient timed(client, recorder);
   chief.set_on_end([&client] { client.Cancel(); });

@@ -98,6 +98,7 @@ void AddRoleFlags(CLI::App& app, RoleOptions& role) {
   app.add_option("--tls_dir", role.tls_dir)->group("");
   app.add_flag("--default_allocator", role.default_allocator)->group("");
   app.add_flag("--backups", role.backups)->group("");
+  app.add_flag("--mirror_alone", role.mirror_alone)->group("");
   app.add_option("--compute_ms", role.compute_ms)->group("");
   app.add_option("--slow_worker", role.slow_worker)->group("");
   app.add_option("--slow_factor", role.slow_factor)->group("");
