@@ -71,7 +71,8 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
 namespace {
 
 // The newest step that the job has committed, for all that the servers know.
-int64_t StepOfMirrors(absl::Span<const ServerReport> reports) {
+int64_t StepOfMirrors(absl::Span<const ServerReport> reports,
+                      int64_t train_steps) {
   if (reports[0].committed_step >= 0) return reports[0].committed_step;
   int64_t step = -1;
   for (const ServerReport& report : reports) {
@@ -79,17 +80,21 @@ int64_t StepOfMirrors(absl::Span<const ServerReport> reports) {
   }
   const bool all_prepared = std::all_of(
       reports.begin(), reports.end(), [step](const ServerReport& report) {
-        return report.committed_step < 0 || (report.committed_step == step &&
-                                             report.prepared_step == step + 1);
+        return report.committed_step < 0 ||
+               (report.committed_step == step &&
+                report.prepared_step == step + 1 && !report.settings.paused);
       });
-  return all_prepared ? step + 1 : step;
+  // Workers compute on until they hear that training is over, so that a step
+  // which the chief never commits may be prepared.
+  return all_prepared && step < train_steps ? step + 1 : step;
 }
 
 }  // namespace
 
 RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
-                            int64_t checkpoint_step, int64_t known_step) {
-  const int64_t step = StepOfMirrors(reports);
+                            int64_t checkpoint_step, int64_t known_step,
+                            int64_t train_steps) {
+  const int64_t step = StepOfMirrors(reports, train_steps);
   std::vector<ServerReport> mended(reports.begin(), reports.end());
   std::vector<int> copies;
   std::string reason;

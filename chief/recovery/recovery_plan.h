@@ -49,11 +49,12 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
 // The same where every server has a copy of all: no step is lost while one of
 // them has it. The step that ps task 0 has committed is the job's; if its state
 // is lost, the newest that any other has committed. If all of those have
-// prepared the step after it, that one: ps task 0 may have committed it.
-// Servers that have neither committed nor prepared the job's step copy it from
-// one that has.
+// prepared the step after it, that one: ps task 0 may have committed it, unless
+// the job was paused or that step is beyond `train_steps`. Servers that have
+// neither committed nor prepared the job's step copy it from one that has.
 RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
-                            int64_t checkpoint_step, int64_t known_step);
+                            int64_t checkpoint_step, int64_t known_step,
+                            int64_t train_steps);
 
 // For people: the servers that copy, and the state that they take. `plan` must
 // have copies.

@@ -35,12 +35,12 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   outcome.map = std::move(found.map);
   const auto decide = [&](int64_t checkpoint_step) {
     outcome.checkpoint_step = checkpoint_step;
-    outcome.plan =
-        plan.mirrored
-            ? MakeMirrorPlan(found.reports, checkpoint_step, step.value_or(-1))
-            : MakeRecoveryPlan(found.reports,
-                               job_.mode == SyncMode::kCompatible,
-                               checkpoint_step, step.value_or(-1));
+    outcome.plan = plan.mirrored
+                       ? MakeMirrorPlan(found.reports, checkpoint_step,
+                                        step.value_or(-1), job_.train_steps)
+                       : MakeRecoveryPlan(found.reports,
+                                          job_.mode == SyncMode::kCompatible,
+                                          checkpoint_step, step.value_or(-1));
   };
   decide(source_.LatestStep().value_or(-1));
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {

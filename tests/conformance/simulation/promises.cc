@@ -135,9 +135,11 @@ void Promises::OnCommitOfTheLost(int64_t step) {
 }
 
 void Promises::OnOpen(int64_t step) {
-  const bool copied =
-      std::any_of(servers_.begin() + 1, servers_.end(),
-                  [](const Server& server) { return server.committed >= 0; });
+  const bool copied = std::any_of(
+      servers_.begin() + 1, servers_.end(), [this](const Server& server) {
+        return server.committed >= 0 &&
+               std::max(server.committed, server.prepared) >= committed_;
+      });
   if (mirrors_ > 0 && !going_back_ && copied) {
     servers_[0].lost = false;
     if (step == committed_ + 1 && committed_ >= 0) OnCommitOfTheLost(step);

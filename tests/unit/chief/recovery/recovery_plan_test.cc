@@ -201,6 +201,13 @@ TEST(FirstAttemptTest, IsNewerThanAnyOfAnEarlierEpoch) {
   EXPECT_GT(FirstAttempt(4), FirstAttempt(3) + 100'000);
 }
 
+constexpr int64_t kTrainSteps = 20;
+
+ServerReport Paused(ServerReport report) {
+  report.settings.paused = true;
+  return report;
+}
+
 // A job of mirrors.
 struct MirrorCase {
   std::string name;
@@ -222,7 +229,8 @@ class MirrorPlanTest : public ::testing::TestWithParam<MirrorCase> {};
 TEST_P(MirrorPlanTest, KeepsTheStepThatAnyMirrorHas) {
   const MirrorCase& c = GetParam();
 
-  const RecoveryPlan plan = MakeMirrorPlan(c.reports, c.checkpoint, c.known);
+  const RecoveryPlan plan =
+      MakeMirrorPlan(c.reports, c.checkpoint, c.known, kTrainSteps);
 
   EXPECT_EQ(plan.action, c.action);
   EXPECT_EQ(plan.step, c.step);
@@ -273,6 +281,18 @@ INSTANTIATE_TEST_SUITE_P(
                    .step = 8,
                    .copies = {0},
                    .donor = 1},
+        MirrorCase{.name = "StepBeyondTheLastIsNeverCommitted",
+                   .reports = {kLost, Open(20, 21)},
+                   .known = 20,
+                   .step = 20,
+                   .copies = {0},
+                   .donor = 1},
+        MirrorCase{.name = "NoStepIsCommittedWhileTheJobIsPaused",
+                   .reports = {kLost, Paused(Open(7, 8))},
+                   .known = 7,
+                   .step = 7,
+                   .copies = {0},
+                   .donor = 1},
         MirrorCase{.name = "FirstIsLostAndOneHasHeardOfTheCommit",
                    .reports = {kLost, Open(7, 8), Open(8)},
                    .known = 8,
@@ -301,7 +321,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 TEST(RecoveryPlanOfMirrorsTest, MirrorsThatAnotherChiefHasTakenBackGoBack) {
-  const RecoveryPlan plan = MakeMirrorPlan({{kLost, Open(3)}}, 2, 7);
+  const RecoveryPlan plan =
+      MakeMirrorPlan({{kLost, Open(3)}}, 2, 7, kTrainSteps);
 
   EXPECT_EQ(plan.action, Action::kGoBack);
   EXPECT_EQ(plan.step, 2);
