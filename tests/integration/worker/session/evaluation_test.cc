@@ -54,6 +54,8 @@ TEST_F(EvaluationTest, TheJobWaitsForTheFiguresOfItsLastCheckpoint) {
     if (*over) break;
     const auto latest = store.Latest();
     if (!latest.ok() || !latest->manifest.has_value()) continue;
+    // Once only: the figures of the last checkpoint end the job.
+    if (latest->manifest->global_step == last) continue;
     last = latest->manifest->global_step;
     EXPECT_OK((*evaluation)->Report(last, {{"bleu", 0.5}}));
   }
