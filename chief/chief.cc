@@ -218,6 +218,13 @@ void Chief::Do(const Commit& commit) {
       });
 }
 
+void Chief::Do(const TellCommit& tell) {
+  for (int server = 1; server < servers_.size(); ++server) {
+    servers_.server(server).Commit(tell.step, tell.attempt, {},
+                                   [](const absl::Status&, int64_t) {});
+  }
+}
+
 void Chief::Do(const Expire& expire) {
   servers_.server(expire.server)
       .StartExpireWorker(

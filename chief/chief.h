@@ -92,6 +92,7 @@ class Chief final : private RecoverySource {
   void Carry(const JobActions& actions);
   void Do(const Take& action);
   void Do(const Commit& action);
+  void Do(const TellCommit& action);
   void Do(const Expire& action);
   void Do(const Replace& action);
   void Do(const CloseTokens& action);

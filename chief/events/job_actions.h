@@ -33,6 +33,12 @@ struct Commit {  // of ps task 0
   // By server, as in CommitRequest; an empty set says nothing.
   std::vector<std::vector<int>> contributors = {};
 };
+// To all servers but ps task 0, which else hear of a commit from the take that
+// follows it, or before a snapshot. The answers do not matter.
+struct TellCommit {
+  int64_t step = 0;
+  int64_t attempt = 0;
+};
 struct Expire {
   int64_t round = 0;
   int server = 0;
@@ -105,9 +111,9 @@ struct Finish {
 };
 
 using JobAction =
-    std::variant<Take, Commit, Expire, Replace, CloseTokens, BeginSnapshot,
-                 CheckSaved, LookForEnd, Recover, OpenSettings, CloseSettings,
-                 TakeOut, Say, SumUp, JobReport, Finish>;
+    std::variant<Take, Commit, TellCommit, Expire, Replace, CloseTokens,
+                 BeginSnapshot, CheckSaved, LookForEnd, Recover, OpenSettings,
+                 CloseSettings, TakeOut, Say, SumUp, JobReport, Finish>;
 // In the order in which they must be carried out.
 using JobActions = std::vector<JobAction>;
 

@@ -39,6 +39,7 @@ Training::Turn Training::Heard(const absl::StatusOr<StepDriver::Heard>& heard) {
   context_.Reach(steps_.step());
   context_.out.push_back(Waits{});
   if (context_.stop.has_value() && steps_.MayStandStill()) {
+    TellCommit();
     return End(*context_.stop);
   }
   return NextStep();
@@ -52,12 +53,18 @@ Training::Turn Training::NextStep() {
 
 Training::Turn Training::BeginStep() {
   const int64_t step = steps_.step();
-  if (step >= context_.job.train_steps) return End(absl::OkStatus());
+  if (step >= context_.job.train_steps) {
+    TellCommit();
+    return End(absl::OkStatus());
+  }
   if (step > 0 && steps_.MayStandStill()) {
     checkpoints_.MaybeStart(step, steps_.committed_attempt(), context_.now,
                             context_.out);
   }
-  if (context_.settings.now().paused) return Turn::kGoesOn;
+  if (context_.settings.now().paused) {
+    TellCommit();
+    return Turn::kGoesOn;
+  }
   awaits_copy_ = checkpoints_.copying();
   if (awaits_copy_) {
     steps_.RestartTime(context_.now);
@@ -73,6 +80,12 @@ void Training::BeginGranted() {
                       checkpoints_.IsToBegin(steps_.step(), context_.now);
   steps_.Begin(pauses, checkpoints_.NextDueStep(steps_.step()), context_.now,
                context_.out);
+}
+
+void Training::TellCommit() {
+  if (steps_.committed_attempt() == 0) return;  // they were opened at the step
+  context_.out.push_back(
+      chief::TellCommit{steps_.step(), steps_.committed_attempt()});
 }
 
 void Training::OnCopied() {

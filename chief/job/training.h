@@ -66,6 +66,8 @@ class Training {
     return Turn::kEnded;
   }
   void BeginGranted();
+  // Where no take follows the commit of the step at hand.
+  void TellCommit();
   void StandStill();
   void ReplaceStalled();
   void ReportWaits();

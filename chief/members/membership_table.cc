@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/plan/run_settings.h"
+#include "common/wire/incarnation_bounds.h"
 #include "common/wire/status_detail.h"
 
 namespace lockstep::chief {
@@ -77,15 +78,8 @@ void MembershipTable::BuryPredecessor(Entry& entry, uint64_t incarnation,
 
 absl::Status MembershipTable::CheckBounds(const Entry& entry,
                                           uint64_t incarnation) {
-  const uint64_t newest = std::max(entry.newest, entry.member.incarnation);
-  if (incarnation <= std::max(kMaxDrawn, newest + kMaxAhead)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      entry.member.task.ToString(), " has incarnation ", incarnation,
-      ", which is above ", kMaxDrawn, " and far above ", newest,
-      ", the newest known; an incarnation is the wall time in microseconds: ",
-      "set the clock of the sender's host"));
+  return CheckDrawn(entry.member.task, incarnation,
+                    std::max(entry.newest, entry.member.incarnation));
 }
 
 absl::Status MembershipTable::RefuseOlder(Entry& entry, uint64_t incarnation,

@@ -72,12 +72,6 @@ class MembershipTable {
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
   };
 
-  // What a process may draw from its clock: microseconds up to the year 2112.
-  // Larger ones come only of those before them, so that no single one can shut
-  // out all others.
-  static constexpr uint64_t kMaxDrawn = uint64_t{1} << 52;
-  static constexpr uint64_t kMaxAhead = uint64_t{1} << 20;
-
   // A member of which no heartbeat has come for `silence` need not live.
   MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease,
                   absl::Duration silence);

@@ -87,6 +87,17 @@ absl::Status ParameterService::HandlePush(const Caller& caller,
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(header.server()));
   }
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
+  if (shard->engine().AwaitsCommit(header.local_step()) &&
+      replies_.Postpone(
+          *shard, header.local_step(),
+          [this, caller, header, payload, ticket](const absl::Status& status) {
+            const absl::Status handled =
+                status.ok() ? HandlePush(caller, header, payload, ticket)
+                            : status;
+            if (!handled.ok()) replies_.FailPush(ticket, handled);
+          })) {
+    return absl::OkStatus();
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(lockstep::server::Push push,
                             ToPush(header, payload, *shard));
   moved_(BytesOf(push.gradients));
@@ -112,67 +123,88 @@ void ParameterService::ServePull(const Caller& caller,
                                  const Respond& respond,
                                  const Connection& connection) {
   PassFaultPoint(FaultPoint::kPsPullReceived);
-  grpc::ByteBuffer response;
-  const absl::Status status = HandlePull(caller, request, connection, response);
-  PassFaultPoint(FaultPoint::kPsPullAnswering);
-  respond(status, std::move(response));
+  v1::PullRequest message;
+  const absl::Status decoded = DecodeMessage(request, message);
+  if (!decoded.ok()) return respond(decoded, {});
+  AnswerPull(caller, message, respond, connection);
 }
 
-absl::Status ParameterService::HandlePull(const Caller& caller,
-                                          const grpc::ByteBuffer& request,
-                                          const Connection& connection,
-                                          grpc::ByteBuffer& response) {
-  v1::PullRequest message;
-  LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(message.identity()));
+void ParameterService::AnswerPull(const Caller& caller,
+                                  const v1::PullRequest& request,
+                                  const Respond& respond,
+                                  const Connection& connection) {
+  const absl::StatusOr<std::shared_ptr<Shard>> shard =
+      AdmitPull(caller, request);
+  if (shard.ok() && (*shard)->engine().AwaitsCommit(request.step()) &&
+      replies_.Postpone(**shard, request.step(),
+                        [this, caller, request, respond,
+                         connection](const absl::Status& status) {
+                          if (!status.ok()) return respond(status, {});
+                          AnswerPull(caller, request, respond, connection);
+                        })) {
+    return;
+  }
+  absl::StatusOr<grpc::ByteBuffer> response =
+      shard.ok() ? HandlePull(request, connection, **shard) : shard.status();
+  PassFaultPoint(FaultPoint::kPsPullAnswering);
+  respond(response.status(),
+          response.ok() ? *std::move(response) : grpc::ByteBuffer());
+}
+
+absl::StatusOr<std::shared_ptr<Shard>> ParameterService::AdmitPull(
+    const Caller& caller, const v1::PullRequest& request) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
-  if (message.has_server()) {
-    LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(message.server()));
+  if (request.has_server()) {
+    LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(request.server()));
   }
-  if (message.step() < kNewestStep) {
+  if (request.step() < kNewestStep) {
     return absl::InvalidArgumentError(
-        absl::StrCat("step is ", message.step(),
+        absl::StrCat("step is ", request.step(),
                      "; name a step from 0 on, or -1 for the newest"));
   }
-  const absl::Status worker = shard->CheckWorker(sender.task, /*slot=*/0);
-  if (message.has_rows()) {
-    LOCKSTEP_RETURN_IF_ERROR(worker);  // rows may come to be
-    return HandlePullRows(message, connection.context, *shard, response);
+  if (request.has_rows()) {  // they may come to be
+    LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, /*slot=*/0));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      Shard::Values values,
-      shard->Pull(
-          message.parts().first_part(), message.parts().num_parts(),
-          message.step(),
-          worker.ok() ? Shard::Reader::kWorker : Shard::Reader::kOther));
+  return shard;
+}
+
+absl::StatusOr<grpc::ByteBuffer> ParameterService::HandlePull(
+    const v1::PullRequest& request, const Connection& connection,
+    Shard& shard) {
+  if (request.has_rows()) {
+    return HandlePullRows(request, connection.context, shard);
+  }
+  const int first_part = request.parts().first_part();
+  const int num_parts = request.parts().num_parts();
+  LOCKSTEP_ASSIGN_OR_RETURN(Shard::Values values,
+                            shard.Pull(first_part, num_parts, request.step()));
   moved_(BytesOf(values.parts));
   v1::PullHeader header;
   header.set_step(values.step);
-  if (message.shared()) {
+  if (request.shared()) {
     // A worker that has opened the memory of an earlier process must not use
     // offsets of this one's.
-    LOCKSTEP_RETURN_IF_ERROR(
-        shard->shared_gradients()
-            .Find(sender.task.index, sender.incarnation, 0, 0)
-            .status());
+    LOCKSTEP_RETURN_IF_ERROR(shard.shared_gradients()
+                                 .Find(request.identity().task_index(),
+                                       request.identity().incarnation(), 0, 0)
+                                 .status());
     for (const LentBytes& value : values.parts) {
       *header.add_values() = ToProto(value.place);
     }
     values.parts.clear();
   }
-  response = EncodeValues(
+  return EncodeValues(
       header, std::move(values.parts),
-      replies_.Lend(message.parts().first_part(), message.parts().num_parts(),
-                    connection.break_off));
-  return absl::OkStatus();
+      replies_.Lend(first_part, num_parts, connection.break_off));
 }
 
-absl::Status ParameterService::HandlePullRows(
+absl::StatusOr<grpc::ByteBuffer> ParameterService::HandlePullRows(
     const v1::PullRequest& request, const grpc::CallbackServerContext* context,
-    Shard& shard, grpc::ByteBuffer& response) {
+    Shard& shard) {
   const int part = request.parts().first_part();
   LOCKSTEP_RETURN_IF_ERROR(
       shard.SizeOf(part, request.parts().num_parts()).status());
@@ -214,8 +246,7 @@ absl::Status ParameterService::HandlePullRows(
       int64_t step,
       shard.PullRows(part, rows, request.step(), {filled.memory, size}));
   header.set_step(step);
-  response = EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
-  return absl::OkStatus();
+  return EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
 }
 
 grpc::ServerUnaryReactor* ParameterService::OpenSharedMemory(

@@ -72,12 +72,17 @@ class ParameterService final
  private:
   absl::Status HandlePush(const Caller& caller, const v1::PushHeader& header,
                           const TensorPayload& payload, uint64_t ticket);
-  absl::Status HandlePull(const Caller& caller, const grpc::ByteBuffer& request,
-                          const Connection& connection,
-                          grpc::ByteBuffer& response);
-  absl::Status HandlePullRows(const v1::PullRequest& request,
-                              const grpc::CallbackServerContext* context,
-                              Shard& shard, grpc::ByteBuffer& response);
+  // Answers the pull, or postpones that.
+  void AnswerPull(const Caller& caller, const v1::PullRequest& request,
+                  const Respond& respond, const Connection& connection);
+  absl::StatusOr<std::shared_ptr<Shard>> AdmitPull(
+      const Caller& caller, const v1::PullRequest& request) const;
+  absl::StatusOr<grpc::ByteBuffer> HandlePull(const v1::PullRequest& request,
+                                              const Connection& connection,
+                                              Shard& shard);
+  absl::StatusOr<grpc::ByteBuffer> HandlePullRows(
+      const v1::PullRequest& request,
+      const grpc::CallbackServerContext* context, Shard& shard);
   absl::StatusOr<v1::OpenSharedMemoryResponse> HandleOpen(
       const Caller& caller, const v1::OpenSharedMemoryRequest& request);
 

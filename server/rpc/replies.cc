@@ -14,6 +14,8 @@ namespace {
 
 constexpr absl::Duration kLongestTokenWait = absl::Seconds(3);
 constexpr absl::Duration kLongestTake = absl::Seconds(1);
+// Less than the deadline of a worker's call.
+constexpr absl::Duration kLongestCommitWait = absl::Seconds(3);
 
 grpc::ByteBuffer Encode(const Gate::Answer& answer) {
   v1::TakeTokenResponse response;
@@ -95,6 +97,7 @@ void Replies::Send(Shard& shard, ChiefCommands::Ready ready) {
   // Workers before the chief: they compute while it is told.
   SendPushes(std::move(ready.answers.pushes));
   SendTokens(ready.tokens);
+  postponed_.Resume(shard.engine());
   SendTakes(shard, ready.answers.takes, ready.committed_step);
 }
 
@@ -179,6 +182,7 @@ void Replies::TakeBack(absl::Time now) {
 void Replies::AnswerOld(absl::Time now) {
   AnswerOldTokenWaits(now);
   AnswerOldTakes(now);
+  postponed_.EndOld(now - kLongestCommitWait);
 }
 
 void Replies::AnswerOldTokenWaits(absl::Time now) {
@@ -208,6 +212,7 @@ void Replies::AnswerOldTakes(absl::Time now) {
 }
 
 void Replies::EndAll(const absl::Status& why) {
+  postponed_.EndAll(why);
   const absl::Time all = absl::InfiniteFuture();
   for (uint64_t ticket : pushes_.OlderThan(all)) FailPush(ticket, why);
   for (uint64_t ticket : token_waits_.OlderThan(all)) {

@@ -14,6 +14,7 @@
 #include "server/calls/lent_calls.h"
 #include "server/calls/pending_calls.h"
 #include "server/calls/respond.h"
+#include "server/rpc/postponed_calls.h"
 #include "server/rpc/push_metrics.h"
 #include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
@@ -21,9 +22,10 @@
 namespace lockstep::server {
 
 // Replies is the outbox of a server. It owns every call that waits for other
-// calls: pushes, waits for a token, and the chief's waits for a step. A service
-// files a call before it hands the request to the shard; whatever the shard
-// then makes ready, in that call or in a later one, is passed to Send().
+// calls: pushes, waits for a token, the chief's waits for a step, and calls
+// that wait for the chief's word on a commit. A service files a call before it
+// hands the request to the shard; whatever the shard then makes ready, in that
+// call or in a later one, is passed to Send().
 //
 //   service -> File...() -> shard -> engine -> ShardAnswers
 //                 |                               |
@@ -60,6 +62,11 @@ class Replies {
   uint64_t FilePush(PendingPush call);
   uint64_t FileTokenWait(Respond call);
   uint64_t FileTake(PendingTake call);
+
+  // As PostponedCalls::Add().
+  bool Postpone(Shard& shard, int64_t step, PostponedCalls::GoOn go_on) {
+    return postponed_.Add(shard.engine(), step, clock_.Now(), std::move(go_on));
+  }
 
   // Ends a call that the shard has refused. No effect on a call that has ended.
   void FailPush(uint64_t ticket, const absl::Status& why);
@@ -110,6 +117,7 @@ class Replies {
   PendingCalls<PendingPush> pushes_;
   PendingCalls<Respond> token_waits_;
   PendingCalls<PendingTake> takes_;
+  PostponedCalls postponed_;
   PushMetrics counts_;
   const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
 };

@@ -208,8 +208,6 @@ absl::Status Shard::OpenAt(int64_t global_step,
 absl::Status Shard::MoveTo(int64_t global_step) {
   // On ps task 0 a commit is more than this, and comes from the chief.
   if (gate_ == nullptr && engine_->step() + 1 == global_step) {
-    // The chief's word that the job has committed this step is as good as a
-    // worker's token.
     engine_->LearnCommitted(global_step);
     if (engine_->step() != global_step && CanCommitNext()) {
       return engine_->Commit(global_step, state_->record().attempt).status();
@@ -298,32 +296,24 @@ absl::StatusOr<int64_t> Shard::PullRows(int part,
                                         absl::Span<const int64_t> rows,
                                         int64_t step,
                                         absl::Span<std::byte> out) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step, Reader::kWorker));
+  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step));
   const bool grows =
       part >= 0 && part < state_->num_parts() && state_->parts()[part].grows;
   return grows ? state_->values().ReadKeys(part, rows, out)
                : state_->values().ReadRows(part, rows, out);
 }
 
-absl::Status Shard::CheckReadable(int64_t step, Reader reader) {
+absl::Status Shard::CheckReadable(int64_t step) const {
   if (!active()) {
     return absl::FailedPreconditionError(
         "the variables have no values yet; ask the chief for the plan first");
   }
-  if (job_.mode == SyncMode::kStrict && step > engine_->step()) {
-    if (reader == Reader::kWorker) engine_->LearnCommitted(step);
-    if (step > engine_->step()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("step ", step, " is not committed; this server is at ",
-                       engine_->step()));
-    }
-  }
-  return absl::OkStatus();
+  return engine_->CheckReached(step);
 }
 
 absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
-                                          int64_t step, Reader reader) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step, reader));
+                                          int64_t step) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step));
   LOCKSTEP_RETURN_IF_ERROR(SizeOf(first_part, num_parts).status());
   for (int part = first_part; part < first_part + num_parts; ++part) {
     LOCKSTEP_RETURN_IF_ERROR(

@@ -110,17 +110,13 @@ class Shard {
   // Whether any grant so far has included the step.
   bool WasGranted(int64_t step) const { return step <= most_granted_; }
 
-  // The caller of a read. If a worker of the job asks for the step after that
-  // of this server, the job has committed it: see Engine::LearnCommitted().
-  enum class Reader { kWorker, kOther };
-
   // Lends the values of parts, of the newest committed step, which is at least
   // `step`. In strict mode all parts are of the same step.
   //
   //   kInvalidArgument     unknown parts
   //   kFailedPrecondition  not open, or `step` is not committed yet
-  absl::StatusOr<Values> Pull(int first_part, int num_parts, int64_t step,
-                              Reader reader = Reader::kWorker);
+  //   kUnavailable         as Engine::CheckReached()
+  absl::StatusOr<Values> Pull(int first_part, int num_parts, int64_t step);
 
   // The bytes of one tensor of all of these parts.
   //
@@ -173,8 +169,7 @@ class Shard {
   Shard(const ShardState::Options& options, std::unique_ptr<ShardState> state);
 
   // Whether values of `step` can be read.
-  absl::Status CheckReadable(int64_t step, Reader reader)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckReadable(int64_t step) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the state and the engine stand at `global_step`.
   absl::Status OpenAt(int64_t global_step, const std::vector<float>& scalars);
   absl::Status MoveTo(int64_t global_step);

@@ -196,15 +196,26 @@ class Engine {
   virtual absl::StatusOr<ShardAnswers> Commit(int64_t step,
                                               int64_t attempt) = 0;
 
-  // Must be called when a worker asks for the values of `step`: its token
-  // proves that ps task 0 has committed that step. Commits it here if it is the
-  // prepared one. No effect on ps task 0, which commits by itself.
-  virtual void LearnCommitted(int64_t step) = 0;
+  // Must be called when a worker names `step`, the step of its token. Commits
+  // nothing but what the gate of ps task 0 has committed already.
+  //
+  //   kUnavailable         the step is prepared here, and the chief has not
+  //                        said yet that it is committed, as a token may have
+  //   kFailedPrecondition  another step that is ahead of this server
+  virtual absl::Status CheckReached(int64_t step) = 0;
+
+  // Whether a call that names `step` must wait for the chief's word.
+  bool AwaitsCommit(int64_t step) {
+    return absl::IsUnavailable(CheckReached(step));
+  }
 
   // Begins `attempt` of the step after `step`: drops the gradients that older
-  // attempts collected. Implies LearnCommitted(step). No effect if the attempt
-  // has begun before.
+  // attempts collected. No effect if the attempt has begun before. The chief
+  // says that the job is at `step`: it is committed here if it is the prepared
+  // one, except on ps task 0, which commits by itself.
   virtual ShardAnswers StartAttempt(int64_t step, int64_t attempt) = 0;
+  // The same for the attempt at hand.
+  void LearnCommitted(int64_t step) { StartAttempt(step, 0); }
 
   // Sets the number of gradients of a step, A. In strict mode the caller must
   // start a newer attempt afterwards; in compatible mode it must call this

@@ -195,6 +195,29 @@ renewed() {
   journalctl --no-pager -o cat -u "$1" | grep -q 'uses new certificates'
 }
 
+# The most bytes that the kernel lets the processes of a unit use, with version 2
+# or 1 of its groups; nothing if this container has no groups for memory.
+memory_in_force() {
+  local group
+  group=$(property "$1" ControlGroup)
+  cat "/sys/fs/cgroup$group/memory.max" \
+    "/sys/fs/cgroup/memory$group/memory.limit_in_bytes" 2>/dev/null | head -n 1
+}
+memory_is() { [ "$(memory_in_force "$1")" = "$2" ]; }
+# The kernel holds a unit to its MemoryMax=.
+check_memory() {
+  local unit=lockstep-worker@fashion.0 bytes
+  if [ -z "$(memory_in_force "$unit")" ]; then
+    echo "SKIPPED, NOTHING WAS PROVED: this container has no groups for memory," \
+      "so the kernel's limits of the units were not seen"
+    return
+  fi
+  bytes=$(property "$unit" MemoryMax)
+  systemctl set-property --runtime "$unit" MemoryMax=3G
+  until_true "a limit of 3 GiB" memory_is "$unit" $((3 << 30))
+  systemctl set-property --runtime "$unit" MemoryMax="$bytes"
+}
+
 # The limits of the units hold for the processes.
 check_limits() {
   local unit pid files
@@ -231,6 +254,7 @@ start_job() {
   until_true "step 50" has_step 50
   check_certificates
   check_limits
+  check_memory
   local worker=lockstep-worker@fashion.1
   kill -KILL "$(property "$worker" MainPID)"
   until_true "another worker" is "$worker" NRestarts 1

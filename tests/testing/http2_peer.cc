@@ -40,13 +40,20 @@ uint32_t Number(const std::string& bytes, size_t at, int count) {
   return value;
 }
 
+// HPACK: the length of a string that is not compressed.
+std::string Length(size_t size) {
+  if (size < 127) return {static_cast<char>(size)};
+  std::string out(1, 127);
+  for (size_t rest = size - 127;; rest >>= 7) {
+    out.push_back(static_cast<char>(rest < 128 ? rest : (rest & 127) | 128));
+    if (rest < 128) return out;
+  }
+}
+
 // HPACK: a literal that is not indexed, with its own name.
 std::string Literal(const std::string& name, const std::string& value) {
-  std::string out(1, 0);
-  out.push_back(static_cast<char>(name.size()));
-  out += name;
-  out.push_back(static_cast<char>(value.size()));
-  return out + value;
+  return std::string(1, 0) + Length(name.size()) + name + Length(value.size()) +
+         value;
 }
 
 std::string CallHeaders(const std::string& method) {
@@ -81,11 +88,13 @@ void Http2Peer::AnswerInBackground() {
   });
 }
 
-uint32_t Http2Peer::Open(const std::string& method) {
+uint32_t Http2Peer::Open(const std::string& method, const Headers& more) {
   const uint32_t stream = next_stream_;
   next_stream_ += 2;
   stream_window_ = initial_window_;
-  SendFrame(kHeaders, kEndHeaders, stream, CallHeaders(method));
+  std::string headers = CallHeaders(method);
+  for (const auto& [name, value] : more) headers += Literal(name, value);
+  SendFrame(kHeaders, kEndHeaders, stream, headers);
   return stream;
 }
 
@@ -142,14 +151,10 @@ bool Http2Peer::EndsWithin(uint32_t stream, int millis) {
 uint32_t Http2Peer::BeginHeader(size_t bytes) {
   const uint32_t stream = next_stream_;
   next_stream_ += 2;
-  // The length of the name, then that of the value, which is beyond `bytes`, in
-  // HPACK's encoding of large numbers.
-  std::string start = CallHeaders("/x/y") + std::string(1, 0) + "\x04long\x7f";
-  for (size_t rest = bytes;; rest >>= 7) {
-    start.push_back(static_cast<char>(rest < 128 ? rest : (rest & 127) | 128));
-    if (rest < 128) break;
-  }
-  SendFrame(kHeaders, 0, stream, start);
+  // The value is longer than what is sent of it.
+  SendFrame(kHeaders, 0, stream,
+            CallHeaders("/x/y") + std::string(1, 0) + Length(4) + "long" +
+                Length(bytes + 127));
   for (size_t sent = 0; sent < bytes; sent += kLargestFrame) {
     SendFrame(kContinuation, 0, stream,
               std::string(std::min(kLargestFrame, bytes - sent), 'h'));

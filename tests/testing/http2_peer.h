@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/testing/raw_socket.h"
 
@@ -31,8 +33,9 @@ class Http2Peer {
   Http2Peer& operator=(const Http2Peer&) = delete;
 
   // Opens a call, e.g. of "/lockstep.v1.CoordinatorService/Leave", and returns
-  // its stream.
-  uint32_t Open(const std::string& method);
+  // its stream. `more` follows the headers of a call; at most 16 KiB in all.
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+  uint32_t Open(const std::string& method, const Headers& more = {});
 
   // Sends the start of a message whose length field is `size` bytes.
   bool BeginMessage(uint32_t stream, uint32_t size);

@@ -65,7 +65,7 @@ class CompatibleEngine final : public Engine {
   absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Every value is the newest one: nothing depends on the commit.
-  void LearnCommitted(int64_t) override {}
+  absl::Status CheckReached(int64_t) override { return absl::OkStatus(); }
   ShardAnswers StartAttempt(int64_t, int64_t) override { return {}; }
   void SetReplicas(int replicas_to_aggregate) override {
     replicas_to_aggregate_ = replicas_to_aggregate;

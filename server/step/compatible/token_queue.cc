@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/wire/incarnation_bounds.h"
 #include "common/wire/status_detail.h"
 
 namespace lockstep::server {
@@ -170,6 +171,9 @@ absl::Status TokenQueue::CheckRequest(uint64_t id) {
 
 absl::Status TokenQueue::CheckTaker(const Taker& taker) const {
   const auto member = members_.find(taker.worker);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckDrawn(TaskId{TaskType::kWorker, taker.worker}, taker.incarnation,
+                 member == members_.end() ? 0 : member->second.incarnation));
   if (member == members_.end()) return absl::OkStatus();
   const auto& [incarnation, pass, lease] = member->second;
   if (taker.incarnation < incarnation) {

@@ -55,15 +55,21 @@ absl::Status CheckPush(const PartUpdater& updater, bool refuse_non_finite,
   return absl::OkStatus();
 }
 
+absl::Status CheckStep(int64_t named, int64_t step, bool prepared) {
+  if (named <= step) return absl::OkStatus();
+  if (prepared) {
+    return absl::UnavailableError(absl::StrCat(
+        "step ", named, " is prepared here, and the chief has not said yet ",
+        "that it is committed; retry"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "step ", named, " is not committed; this server is at ", step));
+}
+
 absl::StatusOr<std::optional<PushOutcome>> JudgePush(const Push& push,
                                                      int64_t step,
                                                      int64_t attempt) {
   if (push.pass.local_step < step) return PushOutcome::kStale;
-  if (push.pass.local_step > step) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("local_step ", push.pass.local_step,
-                     " is ahead of this server, which is at step ", step));
-  }
   if (push.attempt < attempt) return PushOutcome::kSuperseded;
   if (push.attempt > attempt) {
     return absl::UnavailableError(

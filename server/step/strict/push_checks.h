@@ -19,10 +19,16 @@ namespace lockstep::server {
 absl::Status CheckPush(const PartUpdater& updater, bool refuse_non_finite,
                        bool answered_early, Push& push);
 
+// Whether a server at `step` has reached the step that a worker names.
+// `prepared`: `named` waits for the chief's word. Errors as
+// Engine::CheckReached().
+absl::Status CheckStep(int64_t named, int64_t step, bool prepared);
+
 // The outcome of a push on a server at `attempt` of the step after `step`, if
-// it is of another one; nothing for a push that is to be collected.
+// it is of another one; nothing for a push that is to be collected. It must not
+// be ahead of the server.
 //
-//   kFailedPrecondition, kUnavailable  as Engine::AddPush()
+//   kUnavailable  as Engine::AddPush()
 absl::StatusOr<std::optional<PushOutcome>> JudgePush(const Push& push,
                                                      int64_t step,
                                                      int64_t attempt);

@@ -30,11 +30,11 @@ absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
       CheckPush(updater_, options_.refuse_non_finite, has_shares(), push));
   LOCKSTEP_RETURN_IF_ERROR(
       mirror_.CheckPush(push.first_part, push.gradients.size()));
+  LOCKSTEP_RETURN_IF_ERROR(CheckReached(push.pass.local_step));
   ShardAnswers answers;
   std::vector<PartWork> work;
   {
     MutexLock lock(mutex_);
-    LOCKSTEP_RETURN_IF_ERROR(Learn(push.pass.local_step));
     LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<PushOutcome> outcome,
                               JudgePush(push, step_, attempt_));
     if (outcome.has_value()) {
@@ -101,10 +101,7 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
     MakeWork(done.part, work);  // a newer attempt may have become complete
     return;
   }
-  if (!status.ok()) {
-    Fail(status, answers);
-    return;
-  }
+  if (!status.ok()) return Fail(status, answers);
   if (!done.refused.empty()) {
     pushes_.Refuse(part.collected, done.refused, step_, answers);
     MakeWork(done.part, work);
@@ -117,8 +114,7 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
   }
   if (done.kind == PartWork::Kind::kMeasure ||
       done.kind == PartWork::Kind::kKeep) {
-    OnMeanKept(done, work, answers);
-    return;
+    return OnMeanKept(done, work, answers);
   }
   part.updated = true;
   ++updated_parts_;
@@ -211,6 +207,16 @@ absl::Status StrictEngine::Learn(int64_t step) {
   return CommitLocked(step);
 }
 
+// The gate of ps task 0 gives tokens before the values are committed, so a call
+// with one may come first.
+absl::Status StrictEngine::CheckReached(int64_t step) {
+  MutexLock lock(mutex_);
+  if (step <= step_) return absl::OkStatus();
+  if (options_.gate != nullptr) LOCKSTEP_RETURN_IF_ERROR(Learn(step));
+  return CheckStep(step, step_,
+                   options_.gate == nullptr && step == step_ + 1 && prepared());
+}
+
 absl::Status StrictEngine::CommitLocked(int64_t step) {
   LOCKSTEP_RETURN_IF_ERROR(updater_.Commit(step));
   step_ = step;
@@ -250,11 +256,6 @@ ShardAnswers StrictEngine::StartAttempt(int64_t step, int64_t attempt) {
   Learn(step).IgnoreError();
   if (step == step_ && attempt > attempt_) Supersede(attempt, answers);
   return answers;
-}
-
-void StrictEngine::LearnCommitted(int64_t step) {
-  MutexLock lock(mutex_);
-  Learn(step).IgnoreError();  // as in StartAttempt()
 }
 
 int64_t StrictEngine::step() const {

@@ -65,8 +65,7 @@ class StrictEngine final : public Engine {
     int total_num_replicas = 1;     // N, > 0
     bool refuse_non_finite = true;
     // On ps task 0: its gate, borrowed, which alone commits steps of the job.
-    // Null on other servers, which learn of a commit from a worker that asks
-    // for the values of that step.
+    // Null on other servers, which learn of a commit from the chief.
     const Gate* gate = nullptr;
     // Limit the norm of the mean gradients over all servers: parts are updated
     // when that is known, and pushes answered before.
@@ -104,7 +103,7 @@ class StrictEngine final : public Engine {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void LearnCommitted(int64_t step) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckReached(int64_t step) override ABSL_LOCKS_EXCLUDED(mutex_);
   void SetReplicas(int replicas_to_aggregate) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   ShardAnswers PartReturned(int part) override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -174,9 +173,8 @@ class StrictEngine final : public Engine {
   bool prepared() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return failure_.ok() && updated_parts_ == static_cast<int>(parts_.size());
   }
-  // Commits `step` if it is the step prepared here. The caller has received
-  // proof that ps task 0 has committed it; on ps task 0 itself the gate
-  // decides, since the proof can arrive before the values are committed.
+  // Commits `step` if it is the step prepared here. The chief has said that ps
+  // task 0 has committed it; on ps task 0 itself the gate decides.
   absl::Status Learn(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckCommitLocked(int64_t step, int64_t attempt) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

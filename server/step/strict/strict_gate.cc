@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/plan/shares.h"
+#include "common/wire/incarnation_bounds.h"
 #include "common/wire/status_detail.h"
 
 namespace lockstep::server {
@@ -106,6 +107,9 @@ absl::Status StrictGate::Check(const Pass& pass) const {
                      ": the job has gone back; register with the chief again"));
   }
   auto newest = newest_.find(pass.worker);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckDrawn(TaskId{TaskType::kWorker, pass.worker}, pass.incarnation,
+                 newest == newest_.end() ? 0 : newest->second.incarnation));
   if (newest != newest_.end() &&
       pass.incarnation < newest->second.incarnation) {
     return WithNewestIncarnation(

@@ -227,6 +227,18 @@ void ChiefProcess::Do(const chief::Commit& commit) {
       });
 }
 
+void ChiefProcess::Do(const chief::TellCommit& tell) {
+  for (int server = 1; server < job_.num_servers(); ++server) {
+    job_.world.Call<int64_t>(
+        number_, job_.server_place(server),
+        [&job = job_, server, tell,
+         chief = calls_[server]->Self()](const World::Reply<int64_t>& reply) {
+          reply(job.servers[server]->Commit(chief, tell.step, tell.attempt));
+        },
+        [](const absl::StatusOr<int64_t>&) {});
+  }
+}
+
 void ChiefProcess::Do(const chief::Expire& expire) {
   Ask<chief::ShardCalls::Expired>(
       expire.server,

@@ -68,6 +68,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
 
   void Do(const chief::Take& take);
   void Do(const chief::Commit& commit);
+  void Do(const chief::TellCommit& tell);
   void Do(const chief::Expire& expire);
   void Do(const chief::Replace& replace);
   void Do(const chief::CloseTokens& close);

@@ -51,6 +51,7 @@ enum class PlantedBug {
   kOldMeanCounts,            // P3: a mirror takes a late mean for a newer one
   kCopyLacksSlots,           // P11: of a mirror's state the values are copied
   kCopiesAreGivenUp,         // P5: all go back, though one copy is left
+  kWorkersWordCommits,       // P1: a server commits what a worker asks for
 };
 
 // How a schedule may end besides with the last step.
@@ -84,6 +85,9 @@ struct Options {
   // Each worker has a mirror; as many servers as workers. `parts` are those
   // that each sums.
   bool mirrored = false;
+  // Workers also ask servers for the step that they have pushed to, before any
+  // token says that it is committed.
+  bool hasty = false;
 };
 
 class ChiefProcess;

@@ -67,6 +67,11 @@ Options Mirrored(Options options) {
   return options;
 }
 
+Options Hasty(Options options) {
+  options.hasty = true;
+  return options;
+}
+
 Options EndsWith(Ending ending, Options options = kAll) {
   options.ending = ending;
   return options;
@@ -119,6 +124,10 @@ INSTANTIATE_TEST_SUITE_P(
                 Mirrored(kAll)},
         Planted{"CopiesAreGivenUp", PlantedBug::kCopiesAreGivenUp, "P",
                 Mirrored(kAll)},
+        Planted{"WorkersWordCommits", PlantedBug::kWorkersWordCommits, "P1",
+                Hasty(kAll)},
+        Planted{"WorkersWordCommitsOnAMirror", PlantedBug::kWorkersWordCommits,
+                "P1", Hasty(Mirrored(kAll))},
         Planted{"AbsentIsZero", PlantedBug::kAbsentIsZero, "P", Sparse(kAll)},
         Planted{"FullTableIsNotTold", PlantedBug::kFullTableIsNotTold, "P",
                 EndsWith(Ending::kFullTable)}),

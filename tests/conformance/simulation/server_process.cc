@@ -207,6 +207,9 @@ void ServerProcess::AddPush(const server::Push& pushed,
 absl::StatusOr<PullReply> ServerProcess::Pull(const Pass& pass, int first_part,
                                               int num_parts, int64_t step) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto admitted, Admit(pass));
+  if (job_.Has(PlantedBug::kWorkersWordCommits)) {
+    admitted->engine().LearnCommitted(step);
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const server::Shard::Values values,
                             admitted->Pull(first_part, num_parts, step));
   PullReply reply{values.step, FloatsOf(values.parts)};

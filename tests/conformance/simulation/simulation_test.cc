@@ -36,6 +36,12 @@ Options Clipped(Options options) {
   return options;
 }
 
+// Workers ask for more than they may.
+Options Hasty(Options options) {
+  options.hasty = true;
+  return options;
+}
+
 // Each worker has a mirror.
 Options Mirrored(Options options) {
   options.mirrored = true;
@@ -45,8 +51,8 @@ Options Mirrored(Options options) {
 // A schedule's cluster follows from its seed, too.
 const std::vector<Options>& Clusters() {
   static const auto* clusters = new std::vector<Options>{
-      {2, 2, {2, 1}},  // every worker counts
-      {2, 3, {2, 1}},  // one backup
+      {2, 2, {2, 1}},         // every worker counts
+      Hasty({2, 3, {2, 1}}),  // one backup
       BackupsReplaceTheSlow({2, 4, {1, 0}}),
       BackupsReplaceTheSlow({2, 3, {1}}),
       {3, 2, {2, 1}},     // shares: two and one
@@ -60,7 +66,7 @@ const std::vector<Options>& Clusters() {
       Clipped(BackupsReplaceTheSlow({2, 3, {1, 2, 1}})),
       Clipped({3, 2, {1, 0}}),
       Clipped({2, 2, {2, 1}, 4, 2, /*elastic=*/true}),
-      Mirrored({2, 2, {2, 1}}),
+      Hasty(Mirrored({2, 2, {2, 1}})),
       Mirrored({3, 3, {1, 2, 0}}),
       Mirrored({1, 1, {2}}),
       Mirrored(Clipped({2, 2, {1, 1}})),

@@ -162,6 +162,7 @@ void WorkerClient::TakePush(int part, const std::shared_ptr<ActivePush>& push,
   --push->open;
   push->answered[part] = true;
   push->status.Update(answer.status());
+  if (job_.options.hasty) AskAhead(part, push->pass.step + 1);
   if (answer.ok()) {
     if (!answer->values.empty()) {
       values[part] = answer->values[0];
@@ -183,6 +184,17 @@ void WorkerClient::TakePush(int part, const std::shared_ptr<ActivePush>& push,
     }
   }
   waiting_.Wake();
+}
+
+void WorkerClient::AskAhead(int part, int64_t step) {
+  const PlannedPart& planned = job_.plan.parts[part];
+  job_.world.Call<PullReply>(
+      process_, job_.server_place(planned.server),
+      [&job = job_, pass = ToPass({}), index = planned.index,
+       server = planned.server, step](const World::Reply<PullReply>& reply) {
+        reply(job.servers[server]->Pull(pass, index, 1, step));
+      },
+      [](const absl::StatusOr<PullReply>&) {});
 }
 
 void WorkerClient::DropPush() {

@@ -76,6 +76,8 @@ class WorkerClient final : public worker::StepClient {
   Pass ToPass(const PassId& pass) const {
     return {worker_, incarnation_, pass.step, pass.number, pass.slot};
   }
+  // Asks for values of a step that may not be committed, and ignores them.
+  void AskAhead(int part, int64_t step);
   void SendPull(int part, int64_t step, const std::shared_ptr<PullState>& pull);
   void SendPush(int part, const std::shared_ptr<ActivePush>& push);
   void TakePush(int part, const std::shared_ptr<ActivePush>& push,

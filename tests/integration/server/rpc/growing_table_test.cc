@@ -99,6 +99,16 @@ class TestCluster {
     const auto* floats = reinterpret_cast<const float*>(value.data());
     return std::vector<float>(floats, floats + value.size() / sizeof(float));
   }
+  // Asks the first server for rows in the name of any worker.
+  absl::Status PullAs(int worker, const Keys& keys) {
+    v1::PullRequest request = ServedShard::PullRequest(0);
+    *request.mutable_identity() = ServedShard::Worker(worker);
+    request.mutable_parts()->set_num_parts(1);
+    request.mutable_rows()->mutable_ids()->Assign(keys.begin(), keys.end());
+    return Call(shards_[0]->parameters(), &v1::ParameterService::Stub::Pull,
+                request)
+        .status();
+  }
   // One whole step with these rows.
   void Step(int64_t step, const Keys& keys) {
     ASSERT_OK(Pull(step, keys));
@@ -215,6 +225,14 @@ TEST_F(GrowingTableTest, APullThatFindsNoRoomTellsTheWorkerWhatToDo) {
                              HasSubstr("has 3 of its 4 and needs 2 more"),
                              HasSubstr("raise model.row_limit"))));
   ASSERT_NO_FATAL_FAILURE(cluster->Step(1, {1, 9}));
+}
+
+TEST_F(GrowingTableTest, WorkerThatTheJobDoesNotHaveMakesNoRows) {
+  auto cluster = Open(1, 4);
+  EXPECT_THAT(cluster->PullAs(1000000, {11, 12, 13, 14}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("worker 1000000")));
+  EXPECT_OK(cluster->PullAs(0, {1, 2, 3, 4}));  // they have room
 }
 
 TEST_F(GrowingTableTest, ACheckpointWithMoreRowsThanTheLimitIsRefused) {

@@ -2,10 +2,15 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
 #include "gtest/gtest.h"
+#include "lockstep/v1/call_stream.grpc.pb.h"
 #include "server/rpc/shard_control_service.h"
 #include "tests/integration/server/rpc/shard_control_fixture.h"
 #include "tests/testing/status_matchers.h"
@@ -16,6 +21,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 using Stub = v1::ShardControlService::Stub;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
@@ -84,7 +90,7 @@ TEST_F(ShardControlStepsTest, NoWorkerCommitsAStepOfTheJob) {
               StatusIs(kPrecondition, HasSubstr("step 1 is not committed")));
   EXPECT_THAT(Call(shard_.parameters(), &v1::ParameterService::Stub::Push,
                    ServedShard::PushRequest(1, 1, 2)),
-              StatusIs(kPrecondition, HasSubstr("ahead of this server")));
+              StatusIs(kPrecondition, HasSubstr("step 1 is not committed")));
 
   EXPECT_THAT(shard_.Values(), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 2, 2));
   EXPECT_OK(Call(shard_.control(), &Stub::TakeAndApply, shard_.TakeRequest(0)));
@@ -147,22 +153,87 @@ TEST_F(ShardControlStepsTest, WorkerThatWasNotSelectedCannotFillAPlace) {
   EXPECT_THAT(shard_.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
 }
 
-TEST_F(ShardControlStepsTest, OnlyAWorkerOfTheJobTeachesAnotherServerACommit) {
+TEST_F(ShardControlStepsTest, NoWorkerCommitsAStepOfAnotherServer) {
   ServedShard other(/*task_index=*/1);
   other.Open();
   ASSERT_OK(Call(other.parameters(), &v1::ParameterService::Stub::Push,
                  ServedShard::PushRequest(0, 1, 2)));
-  v1::PullRequest request = ServedShard::PullRequest(1);
-  *request.mutable_identity() = ServedShard::Worker(1000000);
+  const auto until_told = [&other](auto call) {
+    auto answer = std::async(std::launch::async, call);
+    while (answer.wait_for(std::chrono::milliseconds(1)) !=
+           std::future_status::ready) {
+      other.AnswerWaits();
+    }
+    return answer.get();
+  };
+  const auto retry = StatusIs(absl::StatusCode::kUnavailable,
+                              HasSubstr("the chief has not said yet"));
 
-  EXPECT_THAT(
-      Call(other.parameters(), &v1::ParameterService::Stub::Pull, request),
-      StatusIs(kPrecondition, HasSubstr("step 1 is not committed")));
+  EXPECT_THAT(until_told([&other] {
+                return Call(other.parameters(),
+                            &v1::ParameterService::Stub::Pull,
+                            ServedShard::PullRequest(1))
+                    .status();
+              }),
+              retry);
+  EXPECT_THAT(until_told([&other] {
+                return Call(other.parameters(),
+                            &v1::ParameterService::Stub::Push,
+                            ServedShard::PushRequest(1, 1, 2))
+                    .status();
+              }),
+              retry);
+
   EXPECT_THAT(other.Values(), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 2, 2));
+}
 
-  EXPECT_OK(Call(other.parameters(), &v1::ParameterService::Stub::Pull,
-                 ServedShard::PullRequest(1)));
-  EXPECT_THAT(other.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
+TEST_F(ShardControlStepsTest, CallsOfACommittedStepGoOnAfterTheChiefsWord) {
+  ServedShard other(/*task_index=*/1);
+  other.Open();
+  ASSERT_OK(Call(other.parameters(), &v1::ParameterService::Stub::Push,
+                 ServedShard::PushRequest(0, 1, 2)));
+  const auto stub = v1::CallStreamService::NewStub(other.channel());
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+  const auto stream = stub->Calls(&context);
+  const auto send = [&stream](uint64_t id, const std::string& method,
+                              const std::string& request) {
+    v1::StreamedCalls calls;
+    v1::StreamedCall& call = *calls.add_calls();
+    call.set_id(id);
+    call.set_method("/lockstep.v1.ParameterService/" + method);
+    call.set_request(request);
+    return stream->Write(calls);
+  };
+  const auto read = [&stream] {
+    v1::StreamedAnswers answers;
+    EXPECT_TRUE(stream->Read(&answers));
+    std::vector<uint64_t> ids;
+    for (const auto& answer : answers.answers()) {
+      EXPECT_EQ(answer.code(), 0) << answer.message();
+      ids.push_back(answer.id());
+    }
+    return ids;
+  };
+  // A stream's calls are served in their order: when the third is answered, the
+  // others wait.
+  ASSERT_TRUE(send(1, "Pull", ServedShard::PullRequest(1).SerializeAsString()));
+  ASSERT_TRUE(
+      send(2, "Push", ServedShard::PushRequest(1, 1, 2).SerializeAsString()));
+  ASSERT_TRUE(
+      send(3, "Pull", ServedShard::PullRequest(-1).SerializeAsString()));
+  ASSERT_THAT(read(), ElementsAre(3));
+
+  ASSERT_OK(
+      Call(other.control(), &Stub::Commit, other.CommitRequest(1, 1)).status());
+
+  std::vector<uint64_t> ids = read();
+  while (ids.size() < 2) {
+    for (const uint64_t id : read()) ids.push_back(id);
+  }
+  EXPECT_THAT(ids, UnorderedElementsAre(1, 2));
+  stream->WritesDone();
+  stream->Finish();
 }
 
 TEST_F(ShardControlStepsTest, TakeIsOfTheStepAtHandAndCanBeRepeated) {

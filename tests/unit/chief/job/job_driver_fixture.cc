@@ -23,6 +23,9 @@ struct Words {
                             : "",
                         Attempt(take.attempt));
   }
+  std::string operator()(const TellCommit& tell) const {
+    return absl::StrCat("tell of commit ", tell.step, Attempt(tell.attempt));
+  }
   std::string operator()(const Commit& commit) const {
     return absl::StrCat("commit ", commit.step, Attempt(commit.attempt));
   }

@@ -1,5 +1,7 @@
 #include "chief/job/training.h"
 
+#include <variant>
+
 #include "gtest/gtest.h"
 
 namespace lockstep::chief {
@@ -77,6 +79,52 @@ TEST_F(TrainingTest, CopyIsFollowedByTheStep) {
   EXPECT_EQ(Count<Take>(), 1);
   training_.OnCopied();
   EXPECT_EQ(Count<Take>(), 1);
+}
+
+// Two servers.
+class TrainingOfServersTest : public TrainingTest {
+ protected:
+  TrainingOfServersTest() { pair_.Open(0, 1); }
+
+  // Returns what follows the commit.
+  Turn Step(int64_t step) {
+    TakeResult answer;
+    answer.prepared = true;
+    answer.attempt = 4;
+    for (const int server : {0, 1}) {
+      EXPECT_EQ(of_pair_.OnTake({1, server, step, {}, answer}), Turn::kGoesOn);
+    }
+    return of_pair_.OnCommit({1, step + 1, 4});
+  }
+
+  StepDriver pair_{job_, 2};
+  Training of_pair_{context_, pair_, checkpoints_, deaths_, 2};
+};
+
+TEST_F(TrainingOfServersTest, CommitThatNoTakeFollowsIsToldToTheOtherServers) {
+  EXPECT_EQ(of_pair_.NextStep(), Turn::kGoesOn);
+  EXPECT_EQ(Step(0), Turn::kGoesOn);
+  EXPECT_EQ(Step(1), Turn::kGoesOn);
+  EXPECT_EQ(Count<TellCommit>(), 0);  // takes did
+
+  EXPECT_EQ(Step(2), Turn::kEnded);  // the last one
+
+  ASSERT_EQ(Count<TellCommit>(), 1);
+  const auto& told = std::get<TellCommit>(context_.out.back());
+  EXPECT_EQ(told.step, 3);
+  EXPECT_EQ(told.attempt, 4);
+}
+
+TEST_F(TrainingOfServersTest, PausedJobHasItsLastCommitToldToAllServers) {
+  of_pair_.NextStep();
+  RunSettings paused = context_.settings.now();
+  paused.paused = true;
+  context_.settings.Want(paused);
+  context_.settings.Apply();
+
+  EXPECT_EQ(Step(0), Turn::kGoesOn);
+
+  EXPECT_EQ(Count<TellCommit>(), 1);
 }
 
 TEST_F(TrainingTest, NewerChiefIsToldApartFromAFailure) {

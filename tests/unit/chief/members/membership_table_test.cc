@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/plan/run_settings.h"
+#include "common/wire/incarnation_bounds.h"
 #include "common/wire/status_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -344,11 +345,10 @@ TEST_F(MembershipTableTest, OlderIncarnationLeavesWhereTheNewerOneLives) {
 }
 
 TEST_F(MembershipTableTest, IncarnationThatNoClockDrawsShutsNobodyOut) {
-  constexpr uint64_t kMost = MembershipTable::kMaxDrawn;
+  constexpr uint64_t kMost = kMaxDrawnIncarnation;
   const auto refused =
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("set the clock"));
-  EXPECT_THAT(Register(kWorker0, kMost + MembershipTable::kMaxAhead + 1),
-              refused);
+  EXPECT_THAT(Register(kWorker0, kMost + kMaxIncarnationLead + 1), refused);
   EXPECT_THAT(Register(kWorker0, ~uint64_t{0}), refused);
   EXPECT_THAT(TakeOver(kWorker0, ~uint64_t{0}), refused);
   EXPECT_EQ(StateOf(kWorker0), State::kMissing);

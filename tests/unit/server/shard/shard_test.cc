@@ -175,14 +175,18 @@ TEST_F(ShardTest, StrictStepGoesFromPushToPull) {
   EXPECT_THAT(PullFloats(*shard), Each(0));
 }
 
-TEST_F(ShardTest, PullOfThePreparedStepCommitsItWhereOthersDecide) {
+TEST_F(ShardTest, PullOfThePreparedStepWaitsForTheChiefWhereOthersDecide) {
   options_.task_index = 1;
   auto shard = CreateActive();
   PushBoth(*shard, 0, 1, 3);
 
-  EXPECT_THAT(PullFloats(*shard, 1), Each(0));
+  EXPECT_THAT(Pull(*shard, 1), StatusIs(absl::StatusCode::kUnavailable,
+                                        HasSubstr("step 1 is prepared")));
+  EXPECT_EQ(shard->engine().step(), 0);
+  EXPECT_THAT(PullFloats(*shard, 0), Each(1));
 
-  EXPECT_EQ(shard->engine().step(), 1);
+  ASSERT_OK(shard->engine().Commit(1, 1));
+  EXPECT_THAT(PullFloats(*shard, 1), Each(0));
   EXPECT_THAT(Pull(*shard, 0), IsOkAndHolds(1));
 }
 
@@ -195,18 +199,6 @@ TEST_F(ShardTest, PullOfThePreparedStepCommitsNothingOnTaskZero) {
 
   EXPECT_EQ(shard->engine().step(), 0);
   EXPECT_THAT(PullFloats(*shard), Each(1));
-}
-
-TEST_F(ShardTest, PullByAnotherThanAWorkerCommitsNothing) {
-  options_.task_index = 1;
-  auto shard = CreateActive();
-  PushBoth(*shard, 0, 1, 3);
-
-  EXPECT_THAT(shard->Pull(0, kParts, 1, Shard::Reader::kOther),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("step 1 is not committed")));
-
-  EXPECT_EQ(shard->engine().step(), 0);
 }
 
 TEST_F(ShardTest, PullOfAStepToComeIsRefused) {

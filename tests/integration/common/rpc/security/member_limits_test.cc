@@ -118,6 +118,25 @@ TEST_F(MemberLimitsTest, ConnectionWhoseHeaderDoesNotEndIsClosed) {
   EXPECT_OK(OtherIsServed());
 }
 
+// CVE-2023-1428: gRPC's server aborted at such a header, if one behind it got
+// the call beyond the limit of all its headers.
+TEST_F(MemberLimitsTest, OddHeadersBeyondTheLimitOfACallEndThatCallAlone) {
+  Start({});
+  const std::vector<Http2Peer::Headers> odd = {{{"te", "x"}},
+                                               {{":scheme", "x"}},
+                                               {{"grpclb_client_stats", "x"}},
+                                               {{"x-bin", "!"}},
+                                               {{"grpc-timeout", "x"}}};
+  for (Http2Peer::Headers headers : odd) {
+    Http2Peer peer(tunnel_->port());
+    headers.emplace_back("long", std::string(12 << 10, 'h'));
+    const uint32_t call = peer.Open(kHealth, headers);
+
+    EXPECT_TRUE(peer.EndsWithin(call, 10'000)) << headers[0].first;
+  }
+  EXPECT_OK(OtherIsServed());
+}
+
 TEST_F(MemberLimitsTest, SleepingConnectionsTakeNoMoreThanTheirShare) {
   GrpcServer::Options options;
   options.connections = {4, 4};

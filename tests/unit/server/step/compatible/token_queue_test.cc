@@ -57,6 +57,15 @@ class TokenQueueTest : public ::testing::Test {
   }
 };
 
+TEST_F(TokenQueueTest, IncarnationThatNoClockDrawsShutsNobodyOut) {
+  Enqueue({0});
+
+  EXPECT_THAT(queue_.TakeToken(1, {0, uint64_t{1} << 62, 0}, kNow),
+              StatusIs(kInvalid, HasSubstr("worker 0 has incarnation")));
+
+  EXPECT_THAT(Take(2, {0, 1, 0}), ElementsAre(Got(2, 0)));
+}
+
 TEST_F(TokenQueueTest, TokensLeaveInTheOrderInWhichTheyCame) {
   Enqueue({10, 20});
   EXPECT_OK(queue_.Enqueue(30));

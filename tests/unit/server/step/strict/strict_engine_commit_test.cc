@@ -1,4 +1,5 @@
-// On ps task 0 its gate alone says what has been committed.
+// On ps task 0 its gate alone says what has been committed, and elsewhere the
+// chief.
 
 #include <string>
 #include <vector>
@@ -54,13 +55,16 @@ class StrictEngineCommitTest : public ::testing::Test {
 TEST_F(StrictEngineCommitTest, PushOfTheNextStepIsRefusedAndCommitsNothing) {
   EXPECT_THAT(Push(1),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("local_step 1 is ahead of this server, which "
-                                 "is at step 0")));
+                       HasSubstr("step 1 is not committed; this server is at "
+                                 "0")));
 
   ExpectUntouched();
 }
 
 TEST_F(StrictEngineCommitTest, ReaderOfTheNextStepCommitsNothing) {
+  EXPECT_THAT(shard_.CheckReached(1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_FALSE(shard_.AwaitsCommit(1));
   shard_.LearnCommitted(1);
 
   ExpectUntouched();
@@ -109,6 +113,51 @@ TEST_F(StrictEngineCommitTest, OnlyTheStepsSetFillsAPlace) {
   ASSERT_OK(member);
   ASSERT_THAT(member->pushes, SizeIs(1));
   EXPECT_THAT(member->pushes[0].outcomes, Each(PushOutcome::kAccepted));
+}
+
+// The same on a server that is not ps task 0.
+class OtherServerCommitTest : public ::testing::Test {
+ protected:
+  OtherServerCommitTest() {
+    EXPECT_OK(Push(0));
+    EXPECT_TRUE(shard_.AwaitsCommit(1));
+  }
+
+  absl::StatusOr<ShardAnswers> Push(int64_t step) {
+    return shard_.AddPush(1, PushOf({0, 1, step, step + 1, 0}, 1, 0, 2, 1.0f));
+  }
+
+  FakePartUpdater updater_{2};
+  StrictEngine shard_{{.replicas_to_aggregate = 1, .total_num_replicas = 2},
+                      updater_};
+};
+
+TEST_F(OtherServerCommitTest, WorkersWordCommitsNothing) {
+  const auto retry = StatusIs(absl::StatusCode::kUnavailable,
+                              HasSubstr("the chief has not said yet"));
+  EXPECT_THAT(shard_.CheckReached(1), retry);
+  EXPECT_THAT(Push(1), retry);
+
+  EXPECT_EQ(shard_.step(), 0);
+  EXPECT_OK(shard_.CheckCommit(1, 1));
+  EXPECT_THAT(shard_.CheckReached(2),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(OtherServerCommitTest, WorkersAreServedAfterTheChiefsTake) {
+  ASSERT_OK(shard_.Take(9, 1));
+
+  EXPECT_FALSE(shard_.AwaitsCommit(1));
+  EXPECT_OK(shard_.CheckReached(1));
+  EXPECT_OK(Push(1));
+}
+
+TEST_F(OtherServerCommitTest, NothingIsAwaitedOfAnAttemptGivenUp) {
+  shard_.StartAttempt(0, 2);
+
+  EXPECT_FALSE(shard_.AwaitsCommit(1));
+  EXPECT_THAT(shard_.CheckReached(1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 }  // namespace

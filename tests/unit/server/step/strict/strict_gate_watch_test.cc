@@ -18,6 +18,7 @@ using ::lockstep::testing::RedoFor;
 using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TokenFor;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Decision = Gate::Decision;
 
@@ -48,6 +49,17 @@ TEST_F(StrictGateWatchTest, CommitEndsTheWatch) {
   Announce(1);
 
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(7, 1))));
+}
+
+TEST_F(StrictGateWatchTest, IncarnationThatNoClockDrawsShutsNobodyOut) {
+  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("worker 1 has incarnation"));
+  constexpr uint64_t kLargest = uint64_t{1} << 62;
+  EXPECT_THAT(gate_.Wait(8, PassOf(1, 0, kLargest), 0, kNow), refused);
+  EXPECT_THAT(gate_.Watch(8, PassOf(1, 0, kLargest), kNow), refused);
+  EXPECT_THAT(gate_.Announce(PassOf(1, 0, kLargest)), refused);
+
+  EXPECT_EQ(Announce(1), Decision::kSelected);
 }
 
 TEST_F(StrictGateWatchTest, WatchOfAStepThatIsOverIsAnsweredAtOnce) {
