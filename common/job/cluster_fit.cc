@@ -28,15 +28,17 @@ absl::StatusOr<JobConfig> FitToCluster(JobConfig job, int num_workers) {
   LOCKSTEP_RETURN_IF_ERROR(CheckStrategyWorkers(job, num_workers));
   if (job.total_num_replicas == 0) job.total_num_replicas = num_workers;
   if (job.replicas_to_aggregate == 0) {
-    job.replicas_to_aggregate = job.total_num_replicas;
+    job.replicas_to_aggregate =
+        job.shares_work() ? job.micro_batches_per_step : job.total_num_replicas;
   }
   if (job.total_num_replicas != num_workers) {
     return absl::InvalidArgumentError(absl::StrCat(
         "total_num_replicas is ", job.total_num_replicas, "; the cluster has ",
         Workers(num_workers), "; make them equal, or leave the field out"));
   }
-  if (job.elastic_workers &&
-      (job.replicas_to_aggregate > num_workers || num_workers > kMaxWorkers)) {
+  const bool one_each =
+      job.shares_work() || job.replicas_to_aggregate <= num_workers;
+  if (job.elastic_workers && (!one_each || num_workers > kMaxWorkers)) {
     return absl::InvalidArgumentError(
         absl::StrCat("elastic_workers: ", job.replicas_to_aggregate,
                      " gradients of ", Workers(num_workers),

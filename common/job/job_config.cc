@@ -15,6 +15,7 @@
 #include "common/job/field_checks.h"
 #include "common/job/strategy_checks.h"
 #include "common/job/training_checks.h"
+#include "common/job/work_checks.h"
 #include "common/text/utf8.h"
 
 namespace lockstep {
@@ -329,9 +330,10 @@ absl::Status CheckSizes(const JobConfig& job) {
       CheckInt("batch_size", job.batch_size, least, kMaxBatchSize));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("micro_batches", job.micro_batches, 1, kMaxMicroBatches));
-  if (job.batch_size % job.micro_batches != 0) {
+  if (job.pass_batch_size() % job.micro_batches != 0) {
     return Wrong("micro_batches", job.micro_batches,
-                 absl::StrCat("a divisor of batch_size, ", job.batch_size));
+                 absl::StrCat("a divisor of ", job.pass_batch_size(),
+                              ", the examples of a pass"));
   }
   return CheckInt("max_part_bytes", job.max_part_bytes, kMinPartBytes,
                   kMaxPartBytes);
@@ -405,6 +407,7 @@ absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSync(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckElastic(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckStrategy(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckWork(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckSizes(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(job.model));
   LOCKSTEP_RETURN_IF_ERROR(CheckData(job.model, job.data));

@@ -265,6 +265,12 @@ struct StrategyConfig {
   int replicas_per_worker = 1;
 };
 
+// How the gradients of a step are divided among workers.
+enum class Work {
+  kOwnBatches,  // each worker has batches of its own
+  kShared       // workers take numbered micro-batches one after the other
+};
+
 // JobConfig is the complete description of a job. The chief reads it; all other
 // processes receive it from the chief when they register.
 //
@@ -277,7 +283,8 @@ struct JobConfig {
   int total_num_replicas = 0;     // 0: as many as the cluster has workers
   int initial_tokens = -1;        // compatible mode; -1: TensorFlow's default
   int64_t train_steps = 0;        // > 0; training ends at this global step
-  // Examples per replica and pass: > 0; >= 0 for programs of the user.
+  // Examples per replica and pass, of shared steps per step: > 0; >= 0 for
+  // programs of the user.
   int64_t batch_size = 0;
   int64_t max_part_bytes = 1 << 20;
   bool refuse_non_finite = true;  // strict mode: NaN and infinities
@@ -285,6 +292,8 @@ struct JobConfig {
   bool elastic_workers = false;
   ElasticPolicy elastic_policy = ElasticPolicy::kFixedBackups;
   StrategyConfig strategy;
+  Work work = Work::kOwnBatches;
+  int micro_batches_per_step = 0;  // kShared: [1, 4096], else 0
   // Encoding of gradients on the wire; kVariable except in strict mode.
   GradientType gradient_wire_type = GradientType::kVariable;
 
@@ -312,6 +321,14 @@ struct JobConfig {
   // gradient for this long is replaced. Zero: 2 s, or the lease if that is
   // less.
   absl::Duration stall_timeout = absl::ZeroDuration();
+
+  bool shares_work() const { return work == Work::kShared; }
+  // Examples of a replica's pass.
+  int64_t pass_batch_size() const {
+    return shares_work() && micro_batches_per_step > 0
+               ? batch_size / micro_batches_per_step
+               : batch_size;
+  }
 };
 
 // All optimizers of a job; the job's own comes

@@ -246,6 +246,21 @@ absl::Status ReadElastic(const v1::JobConfig& proto, JobConfig& job) {
   }
 }
 
+absl::Status ReadWork(const v1::JobConfig& proto, JobConfig& job) {
+  job.micro_batches_per_step = proto.micro_batches_per_step();
+  switch (proto.work()) {
+    case v1::WORK_UNSPECIFIED:
+    case v1::OWN_BATCHES:
+      job.work = Work::kOwnBatches;
+      return absl::OkStatus();
+    case v1::SHARED:
+      job.work = Work::kShared;
+      return absl::OkStatus();
+    default:
+      return NoMeaning("work", proto.work());
+  }
+}
+
 void WriteStrategy(const StrategyConfig& strategy, v1::StrategyConfig& proto) {
   switch (strategy.kind) {
     case StrategyKind::kParameterServer:
@@ -318,6 +333,8 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
                                ? v1::FIXED_BACKUPS
                                : v1::FIXED_REPLICAS_TO_AGGREGATE);
   WriteStrategy(job.strategy, *proto.mutable_strategy());
+  proto.set_work(job.shares_work() ? v1::SHARED : v1::OWN_BATCHES);
+  proto.set_micro_batches_per_step(job.micro_batches_per_step);
 }
 
 }  // namespace
@@ -347,6 +364,7 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   ReadCounts(proto, job);
   LOCKSTEP_RETURN_IF_ERROR(ReadElastic(proto, job));
   LOCKSTEP_RETURN_IF_ERROR(ReadStrategy(proto.strategy(), job.strategy));
+  LOCKSTEP_RETURN_IF_ERROR(ReadWork(proto, job));
   LOCKSTEP_ASSIGN_OR_RETURN(job.compute_precision,
                             FromProto(proto.compute_precision()));
   LOCKSTEP_ASSIGN_OR_RETURN(job.mode, FromProto(proto.mode()));

@@ -333,5 +333,22 @@ TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {
                        HasSubstr("strategy.kind is the number 5")));
 }
 
+TEST(JobConfigCodecTest, SharedWorkIsReadAsItIsWritten) {
+  JobConfig job;
+  job.work = Work::kShared;
+  job.micro_batches_per_step = 12;
+
+  const absl::StatusOr<JobConfig> back = FromProto(ToProto(job));
+
+  ASSERT_OK(back);
+  EXPECT_EQ(back->work, Work::kShared);
+  EXPECT_EQ(back->micro_batches_per_step, 12);
+  v1::JobConfig proto;
+  EXPECT_EQ(FromProto(proto)->work, Work::kOwnBatches);
+  proto.set_work(static_cast<v1::Work>(7));
+  EXPECT_THAT(FromProto(proto), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("work is the number 7")));
+}
+
 }  // namespace
 }  // namespace lockstep
