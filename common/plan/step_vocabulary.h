@@ -13,11 +13,11 @@ namespace lockstep {
 // The words that chief, servers and workers share about a step.
 
 // A pass of a worker, as the worker names it: the gradient of share `slot` of
-// global step `step`.
+// global step `step`; of shared work `slot` is the number of a micro-batch.
 struct PassId {
   int64_t step = 0;
   int64_t number = 0;  // counts the incarnation's passes, from 1; 0: none yet
-  int slot = 0;        // 0 unless strict mode and N < A
+  int slot = 0;        // 0 unless strict mode and N < A, or shared work
 
   bool operator==(const PassId&) const = default;
 };
@@ -28,7 +28,7 @@ struct Pass {
   uint64_t incarnation = 0;
   int64_t local_step = 0;
   int64_t pass = 0;  // counts the incarnation's passes, from 1
-  int slot = 0;      // 0 unless strict mode and N < A
+  int slot = 0;      // 0 unless strict mode and N < A, or shared work
 };
 
 // The norm over all servers of the mean gradients of an attempt of a step.

@@ -76,7 +76,8 @@ struct TakeAnswer {
   int64_t attempt = 0;
   absl::Status status;  // not OK: an update failed
   // Strict mode, if prepared or with `squares`: the workers whose gradients
-  // were summed, ascending.
+  // were summed, ascending. Empty of shared work, whose steps always sum all
+  // numbers.
   std::vector<int> contributors = {};
   // Where the norm of the mean gradients is limited: the sum of their squares.
   // If not prepared, the update waits for the norm over all servers.
@@ -234,8 +235,10 @@ class Engine {
   // mode.
   struct Arrivals {
     int64_t attempt = 0;
-    int open_parts = 0;        // parts that lack gradients
-    std::map<int, int> parts;  // by worker: open parts with its gradient
+    int open_parts = 0;  // parts that lack gradients
+    // By worker: open parts with its gradient. Empty of shared work, whose
+    // gradients are no worker's.
+    std::map<int, int> parts;
   };
   virtual Arrivals arrivals() const { return {}; }
 

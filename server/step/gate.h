@@ -13,7 +13,8 @@ namespace lockstep::server {
 
 // Gate decides which passes count for a step and which workers may begin the
 // next one. It exists on ps task 0 only. StrictGate and CompatibleGate
-// implement it, one for each mode.
+// implement it, one for each mode, and SharedGate for strict mode with shared
+// work.
 //
 // Threads: safe to share; no call waits. A wait is filed under the caller's
 //          ticket, and the call that ends it returns its answer.
@@ -127,6 +128,8 @@ class Gate {
   // Ends the step at hand: `step` becomes the global step, and tokens of the
   // next one are given out. Committing the global step again changes nothing.
   //
+  // The caller must have found the step prepared on this server.
+  //
   //   kFailedPrecondition  `attempt` is not the one at hand, its set is not
   //                        full, or `step` is not the next one
   virtual absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
@@ -144,13 +147,14 @@ class Gate {
   virtual uint64_t NewestIncarnation(int worker) const = 0;
 
   // Workers of the step's set so far, ascending, each once per share; empty in
-  // compatible mode.
+  // compatible mode and of shared work, where a step has no set of workers.
   virtual std::vector<int> Members() const = 0;
   virtual std::vector<Waiting> WaitingWorkers() const = 0;
 
-  // Whether a gradient of the worker may count in the step after `step`. False
-  // in strict mode if that step is at hand and the worker is not in its set.
-  virtual bool Counts(int /*worker*/, int64_t /*step*/) const { return true; }
+  // Whether the gradient of a pass may count in the step after its local step.
+  // False in strict mode if that step is at hand and its set is without the
+  // worker, or, of shared work, the pass was not announced.
+  virtual bool Counts(const Pass& /*pass*/) const { return true; }
 };
 
 }  // namespace lockstep::server

@@ -12,7 +12,8 @@
 
 namespace lockstep::server {
 
-// The source of a gradient, worker and slot; the order is that of summation.
+// The source of a gradient, worker and slot, or of shared work its number and
+// 0; the order is that of summation.
 using Contributor = std::pair<int, int>;
 
 // The arithmetic that is due for a part with all its gradients, for the thread

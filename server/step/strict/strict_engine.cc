@@ -53,15 +53,17 @@ absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
   return answers;
 }
 
-bool StrictEngine::IsChosen(int worker) const {
-  return options_.gate == nullptr || options_.gate->Counts(worker, step_);
+bool StrictEngine::IsChosen(const Pass& pass) const {
+  return options_.gate == nullptr || options_.gate->Counts(pass);
 }
 
 void StrictEngine::Collect(const std::shared_ptr<PendingPush>& pending,
                            Push& push, std::vector<PartWork>& work,
                            ShardAnswers& answers) {
-  const Contributor who(push.pass.worker, push.pass.slot);
-  const bool chosen = IsChosen(push.pass.worker);
+  const Contributor who = options_.shared
+                              ? Contributor(push.pass.slot, 0)
+                              : Contributor(push.pass.worker, push.pass.slot);
+  const bool chosen = IsChosen(push.pass);
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     const int index = push.first_part + static_cast<int>(i);
     Part& part = parts_[index];
@@ -109,8 +111,9 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
   }
   pushes_.DecideAll(part.collected, PushOutcome::kAccepted, status, step_,
                     answers);
+  // Of shared work every server sums the same numbers.
   for (const Contributor& who : done.contributors) {
-    contributors_.insert(who.first);
+    if (!options_.shared) contributors_.insert(who.first);
   }
   if (done.kind == PartWork::Kind::kMeasure ||
       done.kind == PartWork::Kind::kKeep) {
@@ -270,7 +273,7 @@ Engine::Arrivals StrictEngine::arrivals() const {
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (HasAll(i) || mirror_.copied(i)) continue;
     ++arrivals.open_parts;
-    CountWorkers(parts_[i].collected, arrivals.parts);
+    if (!options_.shared) CountWorkers(parts_[i].collected, arrivals.parts);
   }
   return arrivals;
 }

@@ -35,7 +35,8 @@ namespace lockstep::server {
 // server to the pushes that workers have in flight. A worker that repeats a
 // push has given up the call before, so only the newest two calls per worker
 // and part are kept. Where N < A a push is answered at once, because the worker
-// needs the answer to begin its next share.
+// needs the answer to begin its next share; and of shared work, because it then
+// takes the next number.
 //
 // A newer attempt drops the gradients of older ones; the committed values stay
 // unchanged until Commit(). Only the chief begins attempts: a push for a later
@@ -63,6 +64,10 @@ class StrictEngine final : public Engine {
   struct Options {
     int replicas_to_aggregate = 1;  // A, > 0; SetReplicas() changes it
     int total_num_replicas = 1;     // N, > 0
+    // Work is shared: A gradients a step, each with a number, its slot. Sums
+    // are in the order of the numbers, and the first gradient of a number
+    // counts, whichever worker has computed it.
+    bool shared = false;
     bool refuse_non_finite = true;
     // On ps task 0: its gate, borrowed, which alone commits steps of the job.
     // Null on other servers, which learn of a commit from the chief.
@@ -120,9 +125,9 @@ class StrictEngine final : public Engine {
     bool updating = false;  // a thread is in PartUpdater::Update
     bool updated = false;
   };
-  // Whether a gradient of this worker counts in the attempt at hand, as far as
-  // this server knows.
-  bool IsChosen(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the gradient of a pass of the step at hand counts, as far as this
+  // server knows.
+  bool IsChosen(const Pass& pass) const;
   void Collect(const std::shared_ptr<PendingPush>& pending, Push& push,
                std::vector<PartWork>& work, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -154,10 +159,12 @@ class StrictEngine final : public Engine {
   void Reset() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerTake(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True if workers have several shares of a step. Shard refuses settings that
-  // would change this.
+  // True if workers may have several shares of a step, so that pushes are
+  // answered before their parts are updated. Shard refuses settings that would
+  // change this.
   bool has_shares() const {
-    return options_.total_num_replicas < options_.replicas_to_aggregate;
+    return options_.shared ||
+           options_.total_num_replicas < options_.replicas_to_aggregate;
   }
   bool limits_mean() const { return options_.limit_mean; }
   // Updates have two halves: the mean is kept before it is applied.

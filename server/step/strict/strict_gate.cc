@@ -5,8 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/plan/shares.h"
-#include "common/wire/incarnation_bounds.h"
-#include "common/wire/status_detail.h"
 
 namespace lockstep::server {
 namespace {
@@ -19,7 +17,8 @@ bool SamePass(const Pass& a, const Pass& b) {
 }  // namespace
 
 StrictGate::StrictGate(const Options& options)
-    : options_(options), replicas_(options.replicas_to_aggregate) {}
+    : replicas_(options.replicas_to_aggregate),
+      roll_(options.total_num_replicas) {}
 
 int StrictGate::QuotaLocked(int worker) const {
   return SharesOf(worker, replicas_, num_workers());
@@ -30,29 +29,22 @@ int StrictGate::Quota(int worker) const {
   return QuotaLocked(worker);
 }
 
-bool StrictGate::TakesPart(int worker) const {
-  if (workers_.empty()) {
-    return worker >= 0 && worker < options_.total_num_replicas;
-  }
-  return std::binary_search(workers_.begin(), workers_.end(), worker);
-}
-
 std::vector<Gate::Answer> StrictGate::SetReplicas(
     int replicas_to_aggregate, const std::vector<int>& workers) {
   MutexLock lock(mutex_);
   replicas_ = replicas_to_aggregate;
-  workers_ = workers;
+  roll_.SetWorkers(workers);
   // A worker that has left must not hold a place in the set.
   std::vector<Pass> kept;
   for (const Pass& pass : announced_) {
-    if (TakesPart(pass.worker)) kept.push_back(pass);
+    if (roll_.TakesPart(pass.worker)) kept.push_back(pass);
   }
   announced_ = std::move(kept);
   // Nor may Redo() make it a member because its last wait is still filed.
   std::vector<Answer> answers;
   std::vector<Waiter> left;
   for (const Waiter& waiter : waiters_) {
-    if (TakesPart(waiter.pass.worker)) {
+    if (roll_.TakesPart(waiter.pass.worker)) {
       left.push_back(waiter);
     } else {
       answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
@@ -80,11 +72,7 @@ std::vector<Gate::Answer> StrictGate::Redo(int64_t attempt) {
 }
 
 absl::Status StrictGate::Check(const Pass& pass) const {
-  if (!TakesPart(pass.worker)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("worker ", pass.worker, " is none of the ", num_workers(),
-                     " replicas of the job"));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(roll_.CheckTakesPart(pass));
   if (pass.slot < 0 || pass.slot >= QuotaLocked(pass.worker)) {
     return absl::InvalidArgumentError(
         absl::StrCat("slot ", pass.slot, " of worker ", pass.worker,
@@ -100,32 +88,8 @@ absl::Status StrictGate::Check(const Pass& pass) const {
                      "incarnation before ", pass.incarnation,
                      "; register with the chief first"));
   }
-  if (active_ && pass.local_step > global_step_) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("local_step ", pass.local_step,
-                     " has not begun; the global step is ", global_step_,
-                     ": the job has gone back; register with the chief again"));
-  }
-  auto newest = newest_.find(pass.worker);
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckDrawn(TaskId{TaskType::kWorker, pass.worker}, pass.incarnation,
-                 newest == newest_.end() ? 0 : newest->second.incarnation));
-  if (newest != newest_.end() &&
-      pass.incarnation < newest->second.incarnation) {
-    return WithNewestIncarnation(
-        absl::FailedPreconditionError(absl::StrCat(
-            "worker ", pass.worker, " has been replaced: incarnation ",
-            newest->second.incarnation, " is newer than ", pass.incarnation)),
-        newest->second.incarnation);
-  }
-  return absl::OkStatus();
-}
-
-bool StrictGate::NoteNewest(const Pass& pass, bool waits) {
-  const Newest now{pass.incarnation, pass.pass, waits};
-  Newest& newest = newest_[pass.worker];
-  newest = std::max(newest, now);
-  return newest == now;
+  if (active_) LOCKSTEP_RETURN_IF_ERROR(CheckBegun(pass, global_step_));
+  return roll_.CheckIncarnation(pass);
 }
 
 size_t StrictGate::NumMembers() const {
@@ -162,7 +126,7 @@ absl::StatusOr<StrictGate::Announced> StrictGate::Announce(const Pass& pass) {
   if (pass.local_step < global_step_ || finished_) {
     return Announced{Decision::kTooLate, 0, global_step_};
   }
-  const bool newest = NoteNewest(pass, /*waits=*/false);
+  const bool newest = roll_.Note(pass, /*waits=*/false);
   const bool known =
       std::any_of(announced_.begin(), announced_.end(),
                   [&](const Pass& p) { return SamePass(p, pass); });
@@ -260,7 +224,7 @@ absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::Watch(
 absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::File(
     const Waiter& waiter) {
   LOCKSTEP_RETURN_IF_ERROR(Check(waiter.pass));
-  if (!NoteNewest(waiter.pass, /*waits=*/!waiter.computing)) {
+  if (!roll_.Note(waiter.pass, /*waits=*/!waiter.computing)) {
     return std::vector<Answer>{{waiter.ticket, Outcome::kCancelled}};
   }
   std::vector<Answer> replaced;
@@ -307,18 +271,13 @@ StrictGate::Expired StrictGate::Expire(int worker, uint64_t incarnation) {
   Expired expired;
   expired.held_announcement = DropAnnouncements(worker, incarnation);
   if (expired.held_announcement) StartAttempt(attempt_ + 1);
-  Newest& newest = newest_[worker];
-  // Calls of the dead incarnation may still arrive; its successor's are newer.
-  newest = std::max(newest, Newest{incarnation + 1, 0, false});
-  for (const Waiter& waiter : waiters_) {
-    if (waiter.pass.worker == worker &&
-        waiter.pass.incarnation < newest.incarnation) {
-      expired.answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
-    }
-  }
+  const uint64_t admitted = roll_.Expire(worker, incarnation);
   std::erase_if(waiters_, [&](const Waiter& waiter) {
-    return waiter.pass.worker == worker &&
-           waiter.pass.incarnation < newest.incarnation;
+    if (waiter.pass.worker != worker || waiter.pass.incarnation >= admitted) {
+      return false;
+    }
+    expired.answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
+    return true;
   });
   for (const Answer& answer : AnswerWaiters()) {
     expired.answers.push_back(answer);
@@ -396,12 +355,7 @@ int64_t StrictGate::global_step() const {
 
 uint64_t StrictGate::NewestIncarnation(int worker) const {
   MutexLock lock(mutex_);
-  auto newest = newest_.find(worker);
-  if (newest == newest_.end()) return 0;
-  // Expire() notes the successor of the dead incarnation, of which no call has
-  // come yet: it is not the one to be taken for dead.
-  const bool is_expected = newest->second.pass == 0 && !newest->second.waits;
-  return newest->second.incarnation - (is_expected ? 1 : 0);
+  return roll_.NewestIncarnation(worker);
 }
 
 std::vector<int> StrictGate::Members() const {
@@ -414,11 +368,13 @@ std::vector<int> StrictGate::Members() const {
   return members;
 }
 
-bool StrictGate::Counts(int worker, int64_t step) const {
+bool StrictGate::Counts(const Pass& pass) const {
   MutexLock lock(mutex_);
-  if (step != global_step_ || num_workers() <= replicas_) return true;
+  if (pass.local_step != global_step_ || num_workers() <= replicas_) {
+    return true;
+  }
   return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
-                     [&](const Pass& p) { return p.worker == worker; });
+                     [&](const Pass& p) { return p.worker == pass.worker; });
 }
 
 std::vector<StrictGate::Waiting> StrictGate::WaitingWorkers() const {

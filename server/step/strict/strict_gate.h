@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 #include "server/step/gate.h"
+#include "server/step/strict/worker_roll.h"
 
 namespace lockstep::server {
 
@@ -76,8 +77,7 @@ class StrictGate final : public Gate {
   std::vector<int> Members() const override ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Waiting> WaitingWorkers() const override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  bool Counts(int worker, int64_t step) const override
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Counts(const Pass& pass) const override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Shares of a step that `worker` computes: 1 unless N < A.
   int Quota(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -90,20 +90,8 @@ class StrictGate final : public Gate {
     absl::Time since;
     bool computing;  // of Watch(): waits for the end of the step only
   };
-  // The newest pass known of a worker. Calls for older passes were delayed;
-  // their answers are not awaited any more.
-  struct Newest {
-    uint64_t incarnation = 0;
-    int64_t pass = 0;
-    bool waits = false;  // after having announced
-
-    auto operator<=>(const Newest&) const = default;
-  };
 
   absl::Status Check(const Pass& pass) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes the newest pass of the worker. False if a newer one is known.
-  bool NoteNewest(const Pass& pass, bool waits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The number of entries of announced_ that are the set so far.
   size_t NumMembers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -130,10 +118,8 @@ class StrictGate final : public Gate {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   int QuotaLocked(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool TakesPart(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int num_workers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return workers_.empty() ? options_.total_num_replicas
-                            : static_cast<int>(workers_.size());
+    return roll_.count();
   }
   bool everybody_counts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return num_workers() == replicas_;
@@ -143,12 +129,9 @@ class StrictGate final : public Gate {
     return num_workers() < replicas_;
   }
 
-  const Options options_;
-
   mutable Mutex mutex_;
   int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
-  // The workers that take part, ascending; empty: all workers of the job.
-  std::vector<int> workers_ ABSL_GUARDED_BY(mutex_);
+  WorkerRoll roll_ ABSL_GUARDED_BY(mutex_);
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t committed_attempt_ ABSL_GUARDED_BY(mutex_) = 0;  // of global_step_
@@ -163,7 +146,6 @@ class StrictGate final : public Gate {
   // In order of arrival; the first A are the members.
   std::vector<Pass> announced_ ABSL_GUARDED_BY(mutex_);
   std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
-  std::map<int, Newest> newest_ ABSL_GUARDED_BY(mutex_);
   // The step at which this gate began; it knows the sets of later steps.
   int64_t opened_step_ ABSL_GUARDED_BY(mutex_) = 0;
   // By worker: the newest committed step with the worker in its set.

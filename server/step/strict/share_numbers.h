@@ -1,0 +1,86 @@
+#ifndef LOCKSTEP_SERVER_STEP_STRICT_SHARE_NUMBERS_H_
+#define LOCKSTEP_SERVER_STEP_STRICT_SHARE_NUMBERS_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/plan/step_vocabulary.h"
+
+namespace lockstep::server {
+
+// ShareNumbers hands the numbers of a shared step out to workers.
+//
+//   free --Take--> out (1 to kMaxCopies passes compute it) --Finish--> done
+//    ^               |
+//    `----Release----'   its last pass is gone
+//
+// A worker computes one number at a time. When none is free, Take() gives a
+// number that is out to one more worker, a duplicate: the number with the
+// fewest passes, and of those the one that was handed out first. Any of its
+// passes may finish it.
+//
+// Threads: not guarded: SharedGate calls with its lock held.
+class ShareNumbers {
+ public:
+  // Passes that compute one number at the same time, at most: the first, and
+  // two more in case that the second hangs as well.
+  static constexpr size_t kMaxCopies = 3;
+
+  // `count` > 0.
+  explicit ShareNumbers(int count) : numbers_(static_cast<size_t>(count)) {}
+
+  int count() const { return static_cast<int>(numbers_.size()); }
+
+  // Gives the worker of `ended` a number for its next pass; nothing if all
+  // others are done, or have kMaxCopies passes. Asked again after the same
+  // pass, gives the same number. What the worker computed before is released.
+  std::optional<int> Take(const Pass& ended);
+
+  // The gradient of pass.slot is ready, or about to be. False if the number is
+  // done. A pass that was not handed out here, but by an earlier process of
+  // this task, is taken as if it were.
+  bool Claim(const Pass& pass);
+
+  // The gradient of pass.slot is on all servers. No effect unless Claim() came
+  // before, in this attempt.
+  void Finish(const Pass& pass);
+
+  // Whether Claim() has accepted the pass, or the number is done.
+  bool IsClaimed(const Pass& pass) const;
+  bool IsDone(int number) const { return numbers_[number].done; }
+
+  // Releases what incarnations of the worker up to `incarnation` compute.
+  // Returns whether there was anything.
+  bool Release(int worker, uint64_t incarnation);
+
+  // The servers begin the step anew: no number is done. Passes that have not
+  // been claimed go on.
+  void Restart();
+  // Another step begins: all numbers are free.
+  void Reset();
+
+ private:
+  // A pass that computes a number.
+  struct Copy {
+    Pass pass;
+    bool claimed = false;
+  };
+  struct Number {
+    bool done = false;
+    int64_t handed_out = 0;  // when it was free: counts Take()s
+    std::vector<Copy> copies;
+  };
+
+  Copy* Find(const Pass& pass);
+  const Copy* Find(const Pass& pass) const;
+  // The number that Take() hands out, if any.
+  std::optional<int> Choose() const;
+
+  std::vector<Number> numbers_;
+  int64_t taken_ = 0;
+};
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_STEP_STRICT_SHARE_NUMBERS_H_

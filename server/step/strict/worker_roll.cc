@@ -1,0 +1,74 @@
+#include "server/step/strict/worker_roll.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/wire/incarnation_bounds.h"
+#include "common/wire/status_detail.h"
+
+namespace lockstep::server {
+
+bool WorkerRoll::TakesPart(int worker) const {
+  if (workers_.empty()) return worker >= 0 && worker < total_;
+  return std::binary_search(workers_.begin(), workers_.end(), worker);
+}
+
+absl::Status WorkerRoll::CheckTakesPart(const Pass& pass) const {
+  if (TakesPart(pass.worker)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("worker ", pass.worker,
+                                                 " is none of the ", count(),
+                                                 " replicas of the job"));
+}
+
+absl::Status WorkerRoll::CheckIncarnation(const Pass& pass) const {
+  const auto known = newest_.find(pass.worker);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckDrawn(TaskId{TaskType::kWorker, pass.worker}, pass.incarnation,
+                 known == newest_.end() ? 0 : known->second.incarnation));
+  if (!IsReplaced(pass)) return absl::OkStatus();
+  const uint64_t newest = newest_.at(pass.worker).incarnation;
+  return WithNewestIncarnation(
+      absl::FailedPreconditionError(absl::StrCat(
+          "worker ", pass.worker, " has been replaced: incarnation ", newest,
+          " is newer than ", pass.incarnation)),
+      newest);
+}
+
+bool WorkerRoll::Note(const Pass& pass, bool waits) {
+  const Newest now{pass.incarnation, pass.pass, waits};
+  Newest& newest = newest_[pass.worker];
+  newest = std::max(newest, now);
+  return newest == now;
+}
+
+uint64_t WorkerRoll::Expire(int worker, uint64_t incarnation) {
+  Newest& newest = newest_[worker];
+  // Calls of the dead incarnation may still arrive; its successor's are newer.
+  newest = std::max(newest, Newest{incarnation + 1, 0, false});
+  return newest.incarnation;
+}
+
+bool WorkerRoll::IsReplaced(const Pass& pass) const {
+  const auto newest = newest_.find(pass.worker);
+  return newest != newest_.end() &&
+         pass.incarnation < newest->second.incarnation;
+}
+
+uint64_t WorkerRoll::NewestIncarnation(int worker) const {
+  const auto newest = newest_.find(worker);
+  if (newest == newest_.end()) return 0;
+  // Expire() notes the successor of the dead incarnation, of which no call has
+  // come yet: it is not the one to be taken for dead.
+  const bool is_expected = newest->second.pass == 0 && !newest->second.waits;
+  return newest->second.incarnation - (is_expected ? 1 : 0);
+}
+
+absl::Status CheckBegun(const Pass& pass, int64_t global_step) {
+  if (pass.local_step <= global_step) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "local_step ", pass.local_step, " has not begun; the global step is ",
+      global_step, ": the job has gone back; register with the chief again"));
+}
+
+}  // namespace lockstep::server
