@@ -158,6 +158,7 @@ void Pushes::Start(int server, size_t index, Active& push,
 
 void Pushes::BeginPass(StepClient::PassKind kind) {
   Drop();
+  token_early_ = kind != StepClient::PassKind::kShared;
   std::fill(absent_.begin(), absent_.end(), uint8_t{0});
   // Where every worker counts, the next pass begins early: see TrainingLoop.
   ready_.Reset(kind == StepClient::PassKind::kEverybodyCounts
@@ -226,7 +227,7 @@ void Pushes::SendRest(const PassId& pass, int64_t attempt) {
                      active_->attempt == attempt;
   if (begun && active_->rest_sent) return;
   ServerChannel::Together together(links_.channel(0));
-  if (attempt > 0) sync_.SendTakeToken(pass, attempt);
+  if (attempt > 0 && token_early_) sync_.SendTakeToken(pass, attempt);
   if (!begun) BeginPush(pass, attempt);
   active_->rest_sent = true;
   for (const ReadyChunks::Id& id : ready_.MarkRest()) {

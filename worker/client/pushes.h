@@ -81,6 +81,7 @@ class Pushes {
   // read those of variables that are ready while others are written.
   std::vector<uint8_t> absent_;
   ReadyChunks ready_;
+  bool token_early_ = true;  // it is asked for with the push, not after it
   std::unique_ptr<Active> active_;
 };
 

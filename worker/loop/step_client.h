@@ -63,6 +63,9 @@ class StepClient {
   enum class PassKind {
     kEverybodyCounts,  // the step's first attempt, whose members tokens select
     kSomeCount,        // any other
+    // Work is shared: TakeToken() after a push tells ps 0 that all servers have
+    // the gradient, so that it must not be asked before they have answered.
+    kShared,
   };
   // Strict mode: a pass begins, and no gradient is ready. If `watch` is set,
   // StepIsOver() turns true when the step is committed meanwhile, or when

@@ -3,6 +3,15 @@
 #include "common/base/status_macros.h"
 
 namespace lockstep::worker {
+namespace {
+
+StepClient::PassKind KindOf(const StrictPass::Options& options) {
+  if (options.shared) return StepClient::PassKind::kShared;
+  return options.selected_attempt == 1 ? StepClient::PassKind::kEverybodyCounts
+                                       : StepClient::PassKind::kSomeCount;
+}
+
+}  // namespace
 
 StrictPass::StrictPass(StepClient& client, const PassId& pass,
                        const Options& options)
@@ -13,11 +22,7 @@ StrictPass::StrictPass(StepClient& client, const PassId& pass,
       clipper_(options.clipper),
       attempt_(options.selected_attempt) {
   if (clipper_ != nullptr) clipper_->BeginPass();
-  client_.BeginPass(pass_,
-                    options.selected_attempt == 1
-                        ? StepClient::PassKind::kEverybodyCounts
-                        : StepClient::PassKind::kSomeCount,
-                    watch_);
+  client_.BeginPass(pass_, KindOf(options), watch_);
 }
 
 void StrictPass::GradientReady(size_t variable) {

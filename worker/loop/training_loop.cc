@@ -16,6 +16,12 @@ std::string Computes(int64_t step) {
   return absl::StrCat("computes step ", step + 1);
 }
 
+// The same of a pass of shared work.
+std::string ComputesNumber(const PassId& pass) {
+  return absl::StrCat("computes micro-batch ", pass.slot, " of step ",
+                      pass.step + 1);
+}
+
 // True if `token` is for `pass`, and its step came of pushes for `attempt`.
 bool Follows(const Token& token, const PassId& pass, int64_t attempt) {
   return token.kind == Token::Kind::kToken && token.step == pass.step &&
@@ -77,6 +83,7 @@ absl::Status TrainingLoop::Run() {
 }
 
 int TrainingLoop::Shares() const {
+  if (options_.numbers > 0) return options_.numbers;
   return SharesOf(options_.worker, options_.replicas_to_aggregate,
                   options_.total_num_replicas);
 }
@@ -95,18 +102,22 @@ absl::Status TrainingLoop::CheckToken(const Token& token) const {
       (std::numeric_limits<int64_t>::max() - std::numeric_limits<int>::max()) /
           shares -
       2;
-  if (token.step >= 0 && token.step <= limit && token.slot >= 0) {
+  const int largest = options_.numbers > 0 ? options_.numbers - 1
+                                           : std::numeric_limits<int>::max();
+  if (token.step >= 0 && token.step <= limit && token.slot >= 0 &&
+      token.slot <= largest) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "ps 0 sent a token for step ", token.step, ", share ", token.slot,
-      "; the step must be in [0, ", limit,
-      "] and the share 0 or more: start a ps_server of this program's "
-      "version"));
+      "; the step must be in [0, ", limit, "] and the share in [0, ", largest,
+      "]: start a ps_server of this program's version"));
 }
 
 absl::Status TrainingLoop::Compute(int64_t index, GradientPass& pass) {
-  meter_.Begin(Computes(pass_.step), false);
+  meter_.Begin(
+      options_.numbers > 0 ? ComputesNumber(pass_) : Computes(pass_.step),
+      false);
   LOCKSTEP_RETURN_IF_ERROR(source_.Begin(index, pass));
   return Finish(pass);
 }
@@ -193,10 +204,12 @@ absl::Status TrainingLoop::Enter(const Token& token,
   // A token selects workers only where every worker's gradient counts.
   const bool watch =
       token.selected_attempt == 0 &&
-      options_.total_num_replicas >= options_.replicas_to_aggregate;
+      (options_.numbers > 0 ||
+       options_.total_num_replicas >= options_.replicas_to_aggregate);
   pass.emplace(client_, pass_,
                StrictPass::Options{.selected_attempt = token.selected_attempt,
                                    .watch = watch,
+                                   .shared = options_.numbers > 0,
                                    .clipper = options_.clipper});
   return absl::OkStatus();
 }

@@ -55,6 +55,9 @@ class TrainingLoop {
     // Strict mode: set when the worker is to leave after the pass at hand.
     const std::atomic<bool>* leaving = nullptr;
     GradientClipper* clipper = nullptr;  // of all gradients; null: none
+    // Of shared work the micro-batches of a step, whose numbers are the shares
+    // of tokens; 0: work is not shared.
+    int numbers = 0;
   };
 
   TrainingLoop(const Options& options, StepClient& client,
@@ -91,7 +94,8 @@ class TrainingLoop {
   absl::Status Compute(int64_t index, GradientPass& pass);
   // The second half of the pass at hand.
   absl::Status Finish(GradientPass& pass);
-  // Strict: how many passes of a step are this worker's.
+  // Strict: how many passes of a step are this worker's, or of shared work
+  // anyone's.
   int Shares() const;
   // Strict: the batch of a share of a step.
   int64_t BatchOf(const PassId& pass) const;

@@ -72,6 +72,16 @@ TEST_F(StrictPassTest, RowsOfAStepThatIsOverDropThePass) {
   EXPECT_TRUE(pass.dropped());
 }
 
+TEST_F(StrictPassTest, PassOfSharedWorkIsBegunAsOne) {
+  client_.announcement = Announcement{Decision::kSelected, 2};
+  StrictPass pass(client_, kPass, {.watch = true, .shared = true});
+  pass.GradientReady(0);
+
+  EXPECT_THAT(client_.kinds, ElementsAre(StepClient::PassKind::kShared));
+  EXPECT_THAT(client_.calls, ElementsAre("watch 4.5", "announce 4.5",
+                                         "push 4.5 for 2", "ready 0"));
+}
+
 TEST_F(StrictPassTest, OnlyTheFirstAttemptIsOneOfWhichTokensSayWhoCounts) {
   const StrictPass first(client_, kPass, {.selected_attempt = 1});
   const StrictPass redone(client_, kPass, {.selected_attempt = 3});

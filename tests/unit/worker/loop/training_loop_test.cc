@@ -234,6 +234,34 @@ TEST_F(TrainingLoopTest, SharesOfAStepUseDifferentBatches) {
   EXPECT_THAT(source_.batches, ElementsAre(6, 7));
 }
 
+TEST_F(TrainingLoopTest, NumbersOfASharedStepAreBatchesOfNoWorker) {
+  client_.tokens.answers = {TokenFor(3, 5), TokenFor(3, 0), kFinished};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1},
+                                   Announcement{Decision::kNotNeeded, 0}};
+  client_.pushes.answers = {PushCounts{1}};
+  TrainingLoop::Options options = {SyncMode::kStrict, 8, 2, 1, 0};
+  options.numbers = 8;
+
+  EXPECT_THAT(Run(options), IsOk());
+
+  EXPECT_THAT(source_.batches, ElementsAre(29, 24));
+  // It learns when another worker has finished the number.
+  EXPECT_THAT(
+      client_.calls,
+      ElementsAre("token after -1 attempt 0", "pull 3", "watch", "announce 3.5",
+                  "push 3 attempt 1", "token after 3 attempt 1", "pull 3",
+                  "watch", "announce 3.0", "token after 3 attempt 0"));
+}
+
+TEST_F(TrainingLoopTest, NumberThatASharedStepDoesNotHaveIsRefused) {
+  TrainingLoop::Options options = {SyncMode::kStrict, 8, 2, 1, 0};
+  options.numbers = 8;
+  client_.tokens.answers = {TokenFor(3, 8)};
+
+  EXPECT_THAT(Run(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("the share in [0, 7]")));
+}
+
 TEST_F(TrainingLoopTest, CompatiblePassIsFreeAndTakesItsTokenAfterwards) {
   client_.tokens.answers = {TokenFor(7), TokenFor(8), kFinished};
   client_.pushes.answers = {PushCounts{2, 0, 0, 0}, PushCounts{0, 2, 0, 0},
