@@ -95,10 +95,10 @@ absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
     }
     LOCKSTEP_ASSIGN_OR_RETURN(
         BatchSchedule schedule,
-        BatchSchedule::Create({num_examples(), job_.batch_size,
-                               int64_t{membership.num_workers} * replicas(),
-                               int64_t{membership.data_shard} * replicas() + r,
-                               job_.seed, job_.data.epochs}));
+        BatchSchedule::Create(
+            ScheduleOf(job_, num_examples(),
+                       int64_t{membership.data_shard} * replicas() + r,
+                       int64_t{membership.num_workers} * replicas())));
     schedules_.push_back(std::move(schedule));
   }
   variables_ = tables_ == nullptr ? KeptVariables(*models_[0], job_.model)
@@ -135,7 +135,7 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::MakeSource(
   memory_ = std::move(memory);
   if (tables_ != nullptr) {
     Fingerprint draws;
-    draws.Add(job_.seed).Add(static_cast<uint64_t>(worker_));
+    draws.Add(job_.seed).Add(static_cast<uint64_t>(drawing_worker()));
     return std::make_unique<TableGradientSource>(*tables_, schedules_[0],
                                                  draws.value(), *memory_);
   }
@@ -154,7 +154,8 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::MakeSource(
 std::unique_ptr<GradientSource> ModelWorkload::SourceOf(
     size_t replica, const ParameterMemory& memory) {
   const uint64_t key = PassKey(
-      job_.seed, static_cast<uint64_t>(worker_) * models_.size() + replica);
+      job_.seed,
+      static_cast<uint64_t>(drawing_worker()) * models_.size() + replica);
   return std::make_unique<ModelGradientSource>(
       *models_[replica], InputOf(*data_), *backends_[replica],
       MakeBatchSource(schedules_[replica], *data_), memory,

@@ -54,6 +54,10 @@ class ModelWorkload final : public Workload {
     return tables_ != nullptr ? tables_->num_examples() : data_->count;
   }
 
+  // The worker for which random numbers are drawn: of shared work they are the
+  // same on all.
+  int drawing_worker() const { return job_.shares_work() ? 0 : worker_; }
+
   const int worker_;
   const int threads_;
   std::vector<std::unique_ptr<ComputeBackend>> backends_;  // by replica

@@ -16,6 +16,11 @@ int JobSettings::num_workers() const {
                               : static_cast<int>(now_.workers.size());
 }
 
+int JobSettings::workers_needed() const {
+  if (job_.shares_work()) return 1;
+  return std::min(now_.replicas_to_aggregate, num_workers());
+}
+
 RunSettings JobSettings::Apply() { return std::exchange(now_, wanted_); }
 
 void JobSettings::Adopt(absl::Span<const ServerReport> reports) {
@@ -37,7 +42,7 @@ std::optional<std::string> JobSettings::Restore(
   restored.paused = value("paused", 0) != 0;
   const double replicas =
       value("replicas_to_aggregate", now_.replicas_to_aggregate);
-  const bool possible = replicas >= 1 &&
+  const bool possible = replicas >= 1 && !job_.shares_work() &&
                         job_.total_num_replicas >= job_.replicas_to_aggregate &&
                         (replicas <= job_.total_num_replicas ||
                          job_.mode == SyncMode::kCompatible);

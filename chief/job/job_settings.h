@@ -24,6 +24,8 @@ class JobSettings {
   const RunSettings& wanted() const { return wanted_; }
   bool ToChange() const { return !(wanted_ == now_); }
   int num_workers() const;
+  // Workers that must be left for another step.
+  int workers_needed() const;
 
   void Want(const RunSettings& settings) { wanted_ = settings; }
   // The settings in effect are wanted: there is no change to apply.

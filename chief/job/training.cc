@@ -154,7 +154,7 @@ void Training::StandStill() {
 void Training::ReplaceStalled() {
   const JobSettings& settings = context_.settings;
   const bool backups =
-      context_.job.mode == SyncMode::kStrict &&
+      context_.job.mode == SyncMode::kStrict && !context_.job.shares_work() &&
       settings.num_workers() > settings.now().replicas_to_aggregate;
   if (!backups || steps_.between_steps() ||
       !replacement_.MayBegin(context_.now)) {

@@ -6,11 +6,6 @@
 
 namespace lockstep::chief {
 
-int WorkersLeft::Needed() const {
-  return std::min(settings_.now().replicas_to_aggregate,
-                  settings_.num_workers());
-}
-
 bool WorkersLeft::InputEnded(const MembershipTable& members) const {
   const auto gone =
       std::count_if(ended_.begin(), ended_.end(), [&](int worker) {
@@ -18,7 +13,7 @@ bool WorkersLeft::InputEnded(const MembershipTable& members) const {
                MembershipTable::State::kAlive;
       });
   const int left = settings_.num_workers() - static_cast<int>(gone);
-  return left < std::max(Needed(), 1);
+  return left < std::max(settings_.workers_needed(), 1);
 }
 
 absl::Status WorkersLeft::CheckEnough(
@@ -34,11 +29,11 @@ absl::Status WorkersLeft::CheckEnough(
                     });
   const int left = settings_.num_workers() - static_cast<int>(ended_.size()) -
                    static_cast<int>(failed);
-  if (left >= Needed()) return absl::OkStatus();
-  return absl::AbortedError(
-      absl::StrCat(dead.task.ToString(), " ", dead.reason, "; ",
-                   std::max(left, 0), " of ", settings_.num_workers(),
-                   " workers are left, and a step needs ", Needed()));
+  if (left >= settings_.workers_needed()) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      dead.task.ToString(), " ", dead.reason, "; ", std::max(left, 0), " of ",
+      settings_.num_workers(), " workers are left, and a step needs ",
+      settings_.workers_needed()));
 }
 
 }  // namespace lockstep::chief

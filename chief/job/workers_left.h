@@ -35,8 +35,6 @@ class WorkersLeft {
       const std::vector<MembershipTable::Member>& members) const;
 
  private:
-  int Needed() const;
-
   const JobSettings& settings_;
   std::set<int> ended_;
 };

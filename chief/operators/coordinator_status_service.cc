@@ -37,7 +37,8 @@ double ExamplesPerPass(const v1::GetStatusResponse& status,
     examples += static_cast<double>(member.progress().examples());
     passes += static_cast<double>(member.progress().computed());
   }
-  return passes > 0 ? examples / passes : static_cast<double>(job.batch_size);
+  return passes > 0 ? examples / passes
+                    : static_cast<double>(job.pass_batch_size());
 }
 
 std::string ExampleUnit(const ModelConfig& model) {

@@ -111,6 +111,12 @@ absl::Status SettingsTable::CheckReplicas(int replicas) const {
         "takes the gradients of all ", job_.total_num_replicas,
         " workers where strategy.kind is MULTI_WORKER_MIRRORED"));
   }
+  if (job_.shares_work()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "replicas_to_aggregate cannot be changed: work is SHARED, and each "
+        "step takes the gradients of all its ",
+        job_.micro_batches_per_step, " micro-batches"));
+  }
   if (job_.total_num_replicas < job_.replicas_to_aggregate) {
     return absl::FailedPreconditionError(absl::StrCat(
         "replicas_to_aggregate cannot be changed: the ",
@@ -195,12 +201,13 @@ void SettingsTable::CheckpointBegun() {
 
 void SettingsTable::SetWorkers(std::vector<int> workers) {
   wanted_.workers = std::move(workers);
+  ++wanted_.revision;
+  if (job_.shares_work()) return;  // a step has as many micro-batches as ever
   const int n = static_cast<int>(wanted_.workers.size());
   wanted_.replicas_to_aggregate =
       job_.elastic_policy == ElasticPolicy::kFixedBackups
           ? std::max(1, n - fixed_)
           : std::min(n, fixed_);
-  ++wanted_.revision;
 }
 
 absl::Status SettingsTable::Join(int worker, bool again) {

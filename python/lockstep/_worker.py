@@ -79,7 +79,9 @@ class Step(_base.BaseStep):
 
     Attributes:
       number: committed steps; the pass computes the next one.
-      share: 0, unless there are fewer workers than gradients in a step.
+      share: 0, unless there are fewer workers than gradients in a step; with
+        ``work: SHARED`` the number of the micro-batch, which any worker may
+        compute.
       seed: for random numbers; the same if the pass is computed again.
       values: dict from name to array, read-only, of this step; tables are not
         in it. The arrays are overwritten when the next step begins.

@@ -29,7 +29,9 @@ class Step(_base.BaseStep):
 
     Attributes:
       number: committed steps; the pass computes the next one.
-      share: 0, unless there are fewer workers than gradients in a step.
+      share: 0, unless there are fewer workers than gradients in a step; with
+        ``work: SHARED`` the number of the micro-batch, which any worker may
+        compute.
       seed: for torch.manual_seed; the same if the pass is computed again.
     """
 

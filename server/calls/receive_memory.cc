@@ -34,9 +34,20 @@ size_t ReceiveMemory(const JobConfig& job, const std::vector<PartSpec>& parts) {
   const size_t workers = job.elastic_workers
                              ? RunSettings::kMaxWorkers
                              : static_cast<size_t>(job.total_num_replicas);
+  // Where a worker may push several gradients of a step, the server keeps those
+  // of each part until the last one is there.
+  size_t kept = 0;
+  if (job.shares_work() || job.total_num_replicas < job.replicas_to_aggregate) {
+    for (const PartSpec& part : parts) kept += LargestPush(part);
+    if (__builtin_mul_overflow(
+            kept, static_cast<size_t>(job.replicas_to_aggregate), &kept)) {
+      return SIZE_MAX;
+    }
+  }
   size_t bytes = 0;
   if (__builtin_mul_overflow(workers * kWindow * 2, largest, &bytes) ||
-      __builtin_add_overflow(bytes, kBase, &bytes)) {
+      __builtin_add_overflow(bytes, kBase, &bytes) ||
+      __builtin_add_overflow(bytes, kept, &bytes)) {
     return SIZE_MAX;
   }
   return bytes;

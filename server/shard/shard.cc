@@ -8,6 +8,7 @@
 #include "common/plan/shares.h"
 #include "server/step/compatible/compatible_engine.h"
 #include "server/step/compatible/compatible_gate.h"
+#include "server/step/strict/shared_gate.h"
 #include "server/step/strict/strict_engine.h"
 #include "server/step/strict/strict_gate.h"
 
@@ -38,6 +39,7 @@ std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
     StrictEngine::Options strict;
     strict.replicas_to_aggregate = job.replicas_to_aggregate;
     strict.total_num_replicas = job.total_num_replicas;
+    strict.shared = job.shares_work();
     strict.refuse_non_finite = job.refuse_non_finite;
     strict.gate = gate;
     strict.limit_mean = job.clipping.limits_mean();
@@ -63,6 +65,10 @@ std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
 }
 
 std::unique_ptr<Gate> MakeGate(const JobConfig& job) {
+  if (job.shares_work()) {
+    return std::make_unique<SharedGate>(SharedGate::Options{
+        job.micro_batches_per_step, job.total_num_replicas});
+  }
   if (job.mode == SyncMode::kStrict) {
     return std::make_unique<StrictGate>(
         StrictGate::Options{job.replicas_to_aggregate, job.total_num_replicas});
@@ -126,15 +132,18 @@ RunSettings Shard::settings() const {
 
 bool Shard::everybody_counts() const {
   const RunSettings now = settings();
-  return job_.mode == SyncMode::kStrict && ReplicasOf(now) == WorkersOf(now);
+  return job_.mode == SyncMode::kStrict && !job_.shares_work() &&
+         ReplicasOf(now) == WorkersOf(now);
 }
 
 absl::Status Shard::CheckSettings(const RunSettings& settings) const {
+  if (job_.mode == SyncMode::kCompatible) return absl::OkStatus();
   const bool shares = job_.total_num_replicas < job_.replicas_to_aggregate;
-  if (job_.mode == SyncMode::kCompatible ||
-      shares == (WorkersOf(settings) < ReplicasOf(settings))) {
-    return absl::OkStatus();
-  }
+  const bool as_before =
+      job_.shares_work()
+          ? ReplicasOf(settings) == job_.replicas_to_aggregate
+          : shares == (WorkersOf(settings) < ReplicasOf(settings));
+  if (as_before) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "settings: ", ReplicasOf(settings), " gradients of ", WorkersOf(settings),
       " workers; how many shares of a step a worker has is the job file's"));
@@ -166,10 +175,12 @@ absl::Status Shard::CheckWorker(const TaskId& task, int slot) const {
         absl::StrCat(task.ToString(), " is none of the ", WorkersOf(now),
                      " workers of the job"));
   }
-  const int shares =
-      job_.mode == SyncMode::kCompatible
-          ? 1
-          : SharesOf(task.index, ReplicasOf(now), WorkersOf(now));
+  int shares = 1;
+  if (job_.shares_work()) {
+    shares = job_.micro_batches_per_step;
+  } else if (job_.mode == SyncMode::kStrict) {
+    shares = SharesOf(task.index, ReplicasOf(now), WorkersOf(now));
+  }
   if (slot >= 0 && slot < shares) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("slot is ", slot, "; ", task.ToString(), " has ", shares,

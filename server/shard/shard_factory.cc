@@ -52,7 +52,9 @@ absl::Status CheckSameShard(const Shard& shard,
   const bool elastic = job.elastic_workers && wanted.job.elastic_workers;
   const bool same =
       shard.parts() == wanted.parts && variables == wanted.variables &&
-      job.mode == wanted.job.mode && SameTensors(job, wanted.job) &&
+      job.mode == wanted.job.mode && job.work == wanted.job.work &&
+      job.micro_batches_per_step == wanted.job.micro_batches_per_step &&
+      SameTensors(job, wanted.job) &&
       (elastic ||
        (job.replicas_to_aggregate == wanted.job.replicas_to_aggregate &&
         job.total_num_replicas == wanted.job.total_num_replicas));

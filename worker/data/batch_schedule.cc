@@ -85,4 +85,14 @@ void BatchSchedule::EnterEpoch(int64_t epoch) {
   epoch_ = epoch;
 }
 
+BatchSchedule::Options ScheduleOf(const JobConfig& job, int64_t num_examples,
+                                  int64_t worker, int64_t num_workers) {
+  return {.num_examples = num_examples,
+          .batch_size = job.pass_batch_size(),
+          .num_workers = job.shares_work() ? 1 : num_workers,
+          .worker = job.shares_work() ? 0 : worker,
+          .seed = job.seed,
+          .epochs = job.data.epochs};
+}
+
 }  // namespace lockstep::worker

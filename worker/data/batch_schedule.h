@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/job/job_config.h"
 
 namespace lockstep::worker {
 
@@ -50,6 +51,11 @@ class BatchSchedule {
   int64_t epoch_ = -1;          // that `shard_` is of
   std::vector<int64_t> shard_;  // this worker's examples, all its batches
 };
+
+// The schedule of `worker` of `num_workers` in a job; of shared work the one of
+// all workers, whose batch index counts the micro-batches of all steps.
+BatchSchedule::Options ScheduleOf(const JobConfig& job, int64_t num_examples,
+                                  int64_t worker, int64_t num_workers);
 
 }  // namespace lockstep::worker
 

@@ -96,9 +96,9 @@ absl::StatusOr<std::vector<int64_t>> ProgramWorkload::Examples(
   if (!schedule_.has_value() || scheduled_examples_ != num_examples) {
     const JobConfig& job = membership_.job;
     LOCKSTEP_ASSIGN_OR_RETURN(
-        schedule_, BatchSchedule::Create(
-                       {num_examples, job.batch_size, membership_.num_workers,
-                        membership_.data_shard, job.seed, job.data.epochs}));
+        schedule_, BatchSchedule::Create(ScheduleOf(job, num_examples,
+                                                    membership_.data_shard,
+                                                    membership_.num_workers)));
     scheduled_examples_ = num_examples;
   }
   return schedule_->Batch(batch);

@@ -191,9 +191,12 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   if (memory != parts.memory) ++parts.membership;
   parts.memory = memory;
   const Handover::Offer offer = parts.workload.handover().offer();
+  const JobConfig job = parts.workload.membership().job;
+  // Of shared work any worker may compute the pass, with the same result.
+  const int drawing_worker = job.shares_work() ? 0 : parts.worker;
   Fingerprint seed;
-  seed.Add(parts.workload.membership().job.seed)
-      .Add(static_cast<uint64_t>(parts.worker))
+  seed.Add(job.seed)
+      .Add(static_cast<uint64_t>(drawing_worker))
       .Add(static_cast<uint64_t>(offer.pass.step))
       .Add(static_cast<uint64_t>(offer.pass.slot));
   step = {offer.pass.step, offer.pass.slot, offer.batch, seed.value(),
@@ -215,7 +218,7 @@ SessionJob Session::job() const {
   const ChiefClient::Registration membership = parts_->workload.membership();
   return {membership.job.name,
           membership.job.seed,
-          membership.job.batch_size,
+          membership.job.pass_batch_size(),
           membership.job.train_steps,
           parts_->worker,
           membership.num_workers};

@@ -30,10 +30,13 @@ struct SessionVariable {
 // One pass: the gradient of share `share` of global step `number`.
 struct SessionStep {
   int64_t number = 0;  // committed steps; the pass computes the next one
-  int share = 0;       // 0 unless there are fewer workers than gradients
-  int64_t batch = 0;   // as Examples() takes it
+  // 0 unless there are fewer workers than gradients; with `work: SHARED` the
+  // number of the micro-batch of the step.
+  int share = 0;
+  int64_t batch = 0;  // as Examples() takes it
   // For random numbers of the pass: the same if the pass is computed again, and
-  // another for each worker, step and share.
+  // another for each worker, step and share; with `work: SHARED` the same on
+  // all workers.
   uint64_t seed = 0;
   // Changes when values and gradients have moved to other memory, because this
   // worker has joined again.
@@ -172,7 +175,8 @@ class Session {
   absl::Status Finish(double loss, int64_t examples);
 
   // Returns this worker's examples of a batch, indices below `num_examples`:
-  // the same whenever it is asked, also after a restart.
+  // the same whenever it is asked, also after a restart; with `work: SHARED`
+  // the same on all workers.
   //
   //   kInvalidArgument  too few examples for one batch per worker
   //   kOutOfRange       the job's epochs are over

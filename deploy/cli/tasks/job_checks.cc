@@ -171,10 +171,9 @@ absl::Status CheckBatch(const JobConfig& job, int num_workers) {
   // The worker explains an empty data set.
   if (examples.value_or(0) < 1) return absl::OkStatus();
   return worker::BatchSchedule::Create(
-             {.num_examples = *examples,
-              .batch_size = job.batch_size,
-              .num_workers = int64_t{job.strategy.replicas_per_worker} *
-                             (job.elastic_workers ? 1 : num_workers)})
+             worker::ScheduleOf(job, *examples, /*worker=*/0,
+                                int64_t{job.strategy.replicas_per_worker} *
+                                    (job.elastic_workers ? 1 : num_workers)))
       .status();
 }
 

@@ -5,9 +5,10 @@
 namespace lockstep::cli {
 
 // In strict mode each worker contributes one gradient to a step, or, if there
-// are fewer replicas than gradients, its share of them.
+// are fewer replicas than gradients, its share of them. Of shared work, one
+// worker can make whole steps.
 int NeededWorkers(const JobConfig& job, int num_workers) {
-  if (job.mode == SyncMode::kCompatible) return 1;
+  if (job.mode == SyncMode::kCompatible || job.shares_work()) return 1;
   const int gradients =
       job.replicas_to_aggregate > 0 ? job.replicas_to_aggregate : num_workers;
   const int replicas =

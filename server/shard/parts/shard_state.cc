@@ -1,10 +1,13 @@
 #include "server/shard/parts/shard_state.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/shard/parts/share_memory.h"
 #include "server/update/projection.h"
 
 namespace lockstep::server {
@@ -55,6 +58,11 @@ absl::StatusOr<std::vector<VariableSettings>> CheckedSettings(
   return settings;
 }
 
+size_t HostMemory() {
+  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
 absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
     const ShardState::Options& options, const VariableStore* store) {
   if (!options.shared_memory) {
@@ -69,7 +77,8 @@ absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
   if (store->in_place()) {
     return absl::UnavailableError("compatible mode updates in place");
   }
-  if (options.job.total_num_replicas < options.job.replicas_to_aggregate) {
+  if (options.job.shares_work() ||
+      options.job.total_num_replicas < options.job.replicas_to_aggregate) {
     return absl::UnavailableError(
         "a worker's next share of a step would overwrite the gradients of the "
         "one before, which a server still reads");
@@ -80,6 +89,8 @@ absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
 }  // namespace
 
 absl::Status ShardState::CheckOptions(const Options& options) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckSharesFit(options.job, options.parts, HostMemory()));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
                             CheckedSettings(options));
   return options.parts.empty()

@@ -91,6 +91,20 @@ TEST_F(SettingsTableTest, SharesOfAStepCannotBeChanged) {
               StatusIs(kImpossible, HasSubstr("know their shares")));
 }
 
+TEST_F(SettingsTableTest, SharedStepKeepsItsNumbersWhateverWorkersJoin) {
+  JobConfig job = Elastic(8, 2);
+  job.work = Work::kShared;
+  job.micro_batches_per_step = 8;
+  SettingsTable& settings_table = Open(job);
+
+  EXPECT_THAT(settings_table.Change({.replicas_to_aggregate = 2}),
+              StatusIs(kImpossible, HasSubstr("work is SHARED")));
+  EXPECT_THAT(settings_table.Join(5, /*again=*/false), StatusIs(kUnavailable));
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 5));
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 8);
+  EXPECT_EQ(settings_table.wanted().revision, 1);
+}
+
 TEST_F(SettingsTableTest, ValuesThatNoJobCanHaveAreInvalid) {
   SettingsTable& settings_table = Open(Job(2, 3));
 

@@ -52,6 +52,18 @@ TEST(ReceiveMemoryTest, AnyWorkerMayJoinAnElasticJob) {
   EXPECT_EQ(ReceiveMemory(job, {}), (256 + 1024 * 8) * kMebibyte);
 }
 
+TEST(ReceiveMemoryTest, GradientsThatWaitForTheirStepHaveRoom) {
+  JobConfig job = JobOf(2);
+  job.replicas_to_aggregate = 8;
+  const std::vector<PartSpec> parts = {Part(1 << 18), Part(1 << 18)};
+  const size_t calls = (256 + 2 * 4 * 2) * kMebibyte;
+
+  EXPECT_EQ(ReceiveMemory(job, parts), calls + 8 * 2 * kMebibyte);
+  job.work = Work::kShared;
+  job.micro_batches_per_step = job.replicas_to_aggregate = 2;
+  EXPECT_EQ(ReceiveMemory(job, parts), calls + 2 * 2 * kMebibyte);
+}
+
 TEST(ReceiveMemoryTest, HugePartIsNoOverflow) {
   EXPECT_EQ(ReceiveMemory(JobOf(1 << 20), {Part(int64_t{1} << 56)}), SIZE_MAX);
 }

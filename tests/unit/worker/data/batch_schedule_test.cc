@@ -181,5 +181,26 @@ TEST(BatchScheduleTest, OptionsOutsideTheirRangeAreNamed) {
   }
 }
 
+TEST(BatchScheduleTest, SharedWorkHasOneScheduleOfMicroBatches) {
+  JobConfig job;
+  job.batch_size = 12;
+  job.seed = 3;
+  const BatchSchedule::Options own = ScheduleOf(job, 100, 1, 2);
+  EXPECT_EQ(own.batch_size, 12);
+  EXPECT_EQ(own.num_workers, 2);
+  EXPECT_EQ(own.worker, 1);
+  job.work = Work::kShared;
+  job.micro_batches_per_step = 4;
+
+  for (const int worker : {0, 1}) {
+    const BatchSchedule::Options shared = ScheduleOf(job, 100, worker, 2);
+    EXPECT_EQ(shared.batch_size, 3);
+    EXPECT_EQ(shared.num_workers, 1);
+    EXPECT_EQ(shared.worker, 0);
+    EXPECT_EQ(shared.seed, 3u);
+    EXPECT_EQ(shared.num_examples, 100);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::worker

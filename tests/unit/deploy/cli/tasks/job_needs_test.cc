@@ -16,6 +16,13 @@ TEST(NeededWorkersTest, WithoutBackupsAllAreNeeded) {
   EXPECT_EQ(NeededWorkers({}, 3), 3);
 }
 
+TEST(NeededWorkersTest, OneWorkerMakesSharedSteps) {
+  JobConfig job;
+  job.work = Work::kShared;
+  job.micro_batches_per_step = 8;
+  EXPECT_EQ(NeededWorkers(job, 3), 1);
+}
+
 TEST(NeededWorkersTest, BackupsAreNotNeeded) {
   EXPECT_EQ(NeededWorkers(Job(2, 3), 3), 2);
 }

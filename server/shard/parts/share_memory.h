@@ -1,0 +1,24 @@
+#ifndef LOCKSTEP_SERVER_SHARD_PARTS_SHARE_MEMORY_H_
+#define LOCKSTEP_SERVER_SHARD_PARTS_SHARE_MEMORY_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/job/job_config.h"
+#include "server/state/file/state_layout.h"
+
+namespace lockstep::server {
+
+// Checks that a server with `memory` bytes can hold the gradients of a shared
+// step: those of a part may all be there but the one with the lowest number.
+// Gradients of tables count as none, since they have the rows of a micro-batch
+// only. OK where work is not shared.
+//
+//   kInvalidArgument  names micro_batches_per_step, the bytes and the fix
+absl::Status CheckSharesFit(const JobConfig& job,
+                            const std::vector<PartSpec>& parts, size_t memory);
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_SHARD_PARTS_SHARE_MEMORY_H_
