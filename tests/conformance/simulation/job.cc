@@ -1,12 +1,14 @@
 #include "tests/conformance/simulation/job.h"
 
+#include "common/plan/shares.h"
+
 namespace lockstep::simulation {
 
 Job::Job(const Options& of, World& in)
     : options(of),
       world(in),
       promises(of.parts, of.limits_mean, of.sparse,
-               of.mirrored ? of.total_num_replicas : 0),
+               of.mirrored ? of.total_num_replicas : 0, of.shared),
       servers(of.parts.size()) {
   if (options.limits_mean) {
     config.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, Promises::kLimit};
@@ -18,6 +20,11 @@ Job::Job(const Options& of, World& in)
   config.total_num_replicas = options.total_num_replicas;
   config.train_steps = options.steps;
   config.batch_size = 1;
+  if (options.shared) {
+    config.work = Work::kShared;
+    config.micro_batches_per_step = options.replicas_to_aggregate;
+    config.batch_size = options.replicas_to_aggregate;
+  }
   config.optimizer.kind = OptimizerConfig::Kind::kMomentum;
   config.optimizer.momentum = 0.5;
   config.learning_rate.base = 1;
@@ -39,6 +46,13 @@ Job::Job(const Options& of, World& in)
     }
   }
   plan.mirrored = options.mirrored;
+}
+
+int Job::SharesOf(int worker) const {
+  return options.shared
+             ? options.replicas_to_aggregate
+             : lockstep::SharesOf(worker, options.replicas_to_aggregate,
+                                  options.total_num_replicas);
 }
 
 TaskId Job::TaskAt(int place) const {

@@ -52,6 +52,10 @@ enum class PlantedBug {
   kCopyLacksSlots,           // P11: of a mirror's state the values are copied
   kCopiesAreGivenUp,         // P5: all go back, though one copy is left
   kWorkersWordCommits,       // P1: a server commits what a worker asks for
+  kDataFollowsWorker,        // P12: each worker computes numbers of its own
+  kGradientOfAnotherNumber,  // P12: a repeated number is taken for the next
+  kDoneBeforePushed,         // P6: a number, while its push is under way
+  kOldAttemptIsDone,         // P6: a number counts as done, but is not there
 };
 
 // How a schedule may end besides with the last step.
@@ -88,6 +92,8 @@ struct Options {
   // Workers also ask servers for the step that they have pushed to, before any
   // token says that it is committed.
   bool hasty = false;
+  // Work is shared: replicas_to_aggregate micro-batches a step.
+  bool shared = false;
 };
 
 class ChiefProcess;
@@ -111,6 +117,8 @@ struct Job {
     return options.total_num_replicas + (options.elastic ? 1 : 0);
   }
   TaskId TaskAt(int place) const;
+  // How many passes of a step are a worker's, or of shared work anyone's.
+  int SharesOf(int worker) const;
   bool Has(PlantedBug bug) const { return options.bug == bug; }
   void Trace(const std::function<std::string()>& line) const {
     if (world.tracing) world.Trace(line());

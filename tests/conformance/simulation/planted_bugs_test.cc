@@ -72,6 +72,12 @@ Options Hasty(Options options) {
   return options;
 }
 
+Options Shared(Options options) {
+  options.replicas_to_aggregate = 3;
+  options.shared = true;
+  return options;
+}
+
 Options EndsWith(Ending ending, Options options = kAll) {
   options.ending = ending;
   return options;
@@ -128,6 +134,14 @@ INSTANTIATE_TEST_SUITE_P(
                 Hasty(kAll)},
         Planted{"WorkersWordCommitsOnAMirror", PlantedBug::kWorkersWordCommits,
                 "P1", Hasty(Mirrored(kAll))},
+        Planted{"DataFollowsWorker", PlantedBug::kDataFollowsWorker, "P12",
+                Shared(kAll)},
+        Planted{"GradientOfAnotherNumber", PlantedBug::kGradientOfAnotherNumber,
+                "P", Shared(kAll)},
+        Planted{"DoneBeforePushed", PlantedBug::kDoneBeforePushed, "P6",
+                Shared(kAll)},
+        Planted{"OldAttemptIsDone", PlantedBug::kOldAttemptIsDone, "P6",
+                Shared(kAll)},
         Planted{"AbsentIsZero", PlantedBug::kAbsentIsZero, "P", Sparse(kAll)},
         Planted{"FullTableIsNotTold", PlantedBug::kFullTableIsNotTold, "P",
                 EndsWith(Ending::kFullTable)}),

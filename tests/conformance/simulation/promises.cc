@@ -24,11 +24,12 @@ float ReadFloat(server::Shard& shard, int part, int tensor) {
 }  // namespace
 
 Promises::Promises(std::vector<int> parts_of_server, bool limits_mean,
-                   bool sparse, int mirrors)
+                   bool sparse, int mirrors, bool shared)
     : parts_of_server_(std::move(parts_of_server)),
       limits_mean_(limits_mean),
       sparse_(sparse),
       mirrors_(mirrors),
+      shared_(shared),
       servers_(parts_of_server_.size()) {
   for (int parts : parts_of_server_) {
     first_part_.push_back(num_parts_);
@@ -198,10 +199,11 @@ void Promises::CheckValues(int server, server::Shard& shard) {
     const PartState has{ReadFloat(shard, part, 0), ReadFloat(shard, part, 1)};
     const PartState& must = found->second[first + part];
     if (has == must) continue;
-    Break(absl::StrCat("P3, P11: step ", step, " on ps ", server, ", part ",
-                       part, " is ", has.value, " (", has.momentum,
-                       "), must be ", must.value, " (", must.momentum,
-                       "); its set is ", absl::StrJoin(sets_[step], ",")));
+    Break(absl::StrCat("P3, ", shared_ ? "P12" : "P11", ": step ", step,
+                       " on ps ", server, ", part ", part, " is ", has.value,
+                       " (", has.momentum, "), must be ", must.value, " (",
+                       must.momentum, "); its set is ",
+                       absl::StrJoin(sets_[step], ",")));
   }
 }
 
@@ -297,7 +299,8 @@ void Promises::OnCompute(int history, int64_t step,
 }
 
 void Promises::OnClaim(int history, int64_t step, int worker) {
-  if (history != history_ || going_back_ || step <= opened_) return;
+  // A shared step has no set of workers.
+  if (shared_ || history != history_ || going_back_ || step <= opened_) return;
   const auto set = sets_.find(step);
   if (set == sets_.end()) return;
   if (std::count(set->second.begin(), set->second.end(), worker) > 0) return;

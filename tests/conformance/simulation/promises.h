@@ -21,18 +21,20 @@ struct PartState {
 };
 
 // Promises watches a simulated job from outside and notes violations of the
-// promises P1 to P7 and P11 of the design. It computes every step with a model
-// of its own, and compares the values that servers have committed with it, bit
-// by bit. All arithmetic of the model is exact, but for clipping, which rounds
-// as the servers do.
+// promises P1 to P7, P11 and P12 of the design. It computes every step with a
+// model of its own, and compares the values that servers have committed with
+// it, bit by bit. All arithmetic of the model is exact, but for clipping, which
+// rounds as the servers do.
 //
 // Units: parts are numbered over all servers, server after server.
 class Promises {
  public:
   // As Options has them. `mirrors`: every server has all parts, and all of so
-  // many workers count; 0: servers share the parts.
+  // many workers count; 0: servers share the parts. `shared`: a step takes all
+  // its numbers, whichever workers compute them; its members are as many times
+  // worker 0.
   Promises(std::vector<int> parts_of_server, bool limits_mean, bool sparse,
-           int mirrors);
+           int mirrors, bool shared);
 
   // The largest norm of the mean gradients of all parts, if it is limited.
   static constexpr double kLimit = 2;
@@ -110,6 +112,7 @@ class Promises {
   const bool limits_mean_;
   const bool sparse_;
   const int mirrors_;
+  const bool shared_;
   std::vector<int> first_part_;
   int num_parts_ = 0;
   std::vector<Server> servers_;

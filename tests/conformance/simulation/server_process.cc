@@ -75,7 +75,10 @@ void ServerProcess::BeforeEvent() {
   was_active_ = open != nullptr && open->active();
   step_before_ = was_active_ ? open->engine().step() : -1;
   members_before_.clear();
-  if (was_active_ && open->gate() != nullptr) {
+  if (job_.options.shared) {
+    // All numbers, whichever workers compute them: P12.
+    members_before_.assign(job_.options.replicas_to_aggregate, 0);
+  } else if (was_active_ && open->gate() != nullptr) {
     members_before_ = open->gate()->Members();
   }
 }
@@ -152,6 +155,9 @@ void ServerProcess::TakeToken(const Pass& pass, int64_t attempt, bool computing,
   if (!admitted.ok()) return reply(admitted.status());
   const uint64_t ticket = ++tickets_;
   waits_[ticket] = reply;
+  if (job_.Has(PlantedBug::kOldAttemptIsDone) && attempt > 0) {
+    attempt = (*admitted)->engine().arrivals().attempt;
+  }
   server::Gate& gate = *(*admitted)->gate();
   const auto answers = computing
                            ? gate.Watch(ticket, pass, job_.world.Now())
@@ -184,6 +190,9 @@ void ServerProcess::PlantInPush(server::Shard& shard, server::Push& push,
   }
   if (job_.Has(PlantedBug::kRepeatedPushCounts) && ticket % 2 == 0) {
     push.pass.worker = (push.pass.worker + 1) % job_.options.total_num_replicas;
+  }
+  if (job_.Has(PlantedBug::kGradientOfAnotherNumber) && ticket % 8 == 0) {
+    push.pass.slot = (push.pass.slot + 1) % job_.options.replicas_to_aggregate;
   }
 }
 

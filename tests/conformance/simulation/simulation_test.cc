@@ -48,6 +48,12 @@ Options Mirrored(Options options) {
   return options;
 }
 
+// Workers take numbers, which are summed in their order whatever happens.
+Options Shared(Options options) {
+  options.shared = true;
+  return options;
+}
+
 // A schedule's cluster follows from its seed, too.
 const std::vector<Options>& Clusters() {
   static const auto* clusters = new std::vector<Options>{
@@ -70,6 +76,12 @@ const std::vector<Options>& Clusters() {
       Mirrored({3, 3, {1, 2, 0}}),
       Mirrored({1, 1, {2}}),
       Mirrored(Clipped({2, 2, {1, 1}})),
+      Shared({4, 2, {2, 1}}),
+      Shared({3, 3, {1}}),
+      Shared({2, 4, {1, 1}}),  // more workers than numbers
+      Shared({3, 1, {1, 1}}),
+      Shared(Clipped({3, 2, {1, 2}})),
+      Shared({4, 2, {2, 1}, 4, 2, /*elastic=*/true}),
   };
   return *clusters;
 }

@@ -81,9 +81,10 @@ absl::StatusOr<int64_t> WorkerClient::Pull(int64_t step) {
   }
 }
 
-void WorkerClient::BeginPass(const PassId& pass, PassKind /*kind*/,
-                             bool watch) {
+void WorkerClient::BeginPass(const PassId& pass, PassKind kind, bool watch) {
   DropPush();
+  token_early_ =
+      kind != PassKind::kShared || job_.Has(PlantedBug::kDoneBeforePushed);
   std::fill(ready_.begin(), ready_.end(), false);
   std::fill(absent_.begin(), absent_.end(), false);
   if (watch_) watch_->ended = true;
@@ -206,7 +207,7 @@ void WorkerClient::DropPush() {
 void WorkerClient::SendRest(const PassId& pass, int64_t attempt) {
   const bool begun = push_ && push_->pass == pass && push_->attempt == attempt;
   if (begun && push_->rest_sent) return;
-  SendTakeToken(pass, attempt);
+  if (token_early_) SendTakeToken(pass, attempt);
   if (!begun) BeginPush(pass, attempt);
   push_->rest_sent = true;
   for (size_t part = 0; part < values.size(); ++part) {

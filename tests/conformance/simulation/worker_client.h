@@ -98,6 +98,7 @@ class WorkerClient final : public worker::StepClient {
   std::vector<Held> held_;
   std::vector<bool> ready_;
   std::vector<bool> absent_;
+  bool token_early_ = true;
   std::shared_ptr<ActivePush> push_;
   std::shared_ptr<Watch> watch_;
   std::optional<EarlyWait> early_wait_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/base/status_macros.h"
-#include "common/plan/shares.h"
 #include "common/wire/status_detail.h"
 #include "tests/conformance/simulation/chief_process.h"
 #include "worker/loop/gradient_source.h"
@@ -40,9 +39,7 @@ class Source final : public worker::GradientSource {
   }
 
   absl::Status Begin(int64_t index, worker::GradientPass& pass) override {
-    // Only a job with fewer workers than gradients has more than one.
-    const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
-                                job_.options.total_num_replicas);
+    const int shares = job_.SharesOf(worker_);
     if (job_.full_at_step >= 0 && index / shares >= job_.full_at_step) {
       return absl::ResourceExhaustedError("no room for more rows");
     }
@@ -64,8 +61,7 @@ class Source final : public worker::GradientSource {
 
   absl::StatusOr<worker::GradientResult> Finish(
       worker::GradientPass& pass) override {
-    const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
-                                job_.options.total_num_replicas);
+    const int shares = job_.SharesOf(worker_);
     NoteClaim();
     step_ = index_ / shares;
     const int slot = static_cast<int>(index_ % shares);
@@ -81,9 +77,13 @@ class Source final : public worker::GradientSource {
       if (absl::Status wanted = pass.CheckWanted(); !wanted.ok()) {
         return wanted;
       }
+      // Whose data it is: of shared work they follow from the number alone.
+      const bool anyones =
+          job_.options.shared && !job_.Has(PlantedBug::kDataFollowsWorker);
+      const int owner = anyones ? 0 : worker_;
       client_.gradients[part] =
-          Promises::Gradient(batch, worker_, slot, part, client_.values[part]);
-      if (!job_.promises.IsAbsent(batch, worker_, slot, part)) {
+          Promises::Gradient(batch, owner, slot, part, client_.values[part]);
+      if (!job_.promises.IsAbsent(batch, owner, slot, part)) {
         pass.GradientReady(part);
         continue;
       }
@@ -230,6 +230,7 @@ absl::Status WorkerProcess::Train() {
           : static_cast<int>(
                 std::lower_bound(workers.begin(), workers.end(), worker_) -
                 workers.begin());
+  options.numbers = job_.config.micro_batches_per_step;
   const absl::Status status =
       worker::TrainingLoop(options, client, source, meter).Run();
   if (status.ok()) source.NoteClaim();
