@@ -211,6 +211,25 @@ TEST(KillStormTest, MirrorsEndByThemselvesWithTheSameBits) {
                  weather.steps());
 }
 
+// Which worker computes what depends on timing here; the bits do not.
+TEST(KillStormTest, SharedStepsEndWithTheBitsOfOneUndisturbedWorker) {
+  Weather weather;
+  weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 8);
+  std::vector<std::string> settings = weather.Settings();
+  settings.push_back("work=SHARED");
+  settings.push_back("micro_batches_per_step=4");
+  TrainingJob::Options plain = {.workers = 1, .set = settings};
+  plain.tls = false;
+  auto undisturbed = TrainingJob::Make(plain);
+  ASSERT_THAT(undisturbed->Run(), IsOk());
+  auto job = TrainingJob::Make({.workers = 3, .set = settings});
+
+  ASSERT_NO_FATAL_FAILURE(Weathers(*job, weather));
+
+  ExpectSameBits(undisturbed->checkpoints(), job->checkpoints(),
+                 weather.steps());
+}
+
 // The members of a step depend on timing here, and so do the bits.
 TEST(KillStormTest, EndsByItselfWithABackup) {
   Weather weather;

@@ -6,7 +6,9 @@
 //   "never"   none
 //
 // All gradients follow from step, share, worker and value, so that a job whose
-// workers all count ends with the same bits however it is disturbed.
+// workers all count ends with the same bits however it is disturbed. With
+// --by_share they follow from step, share, seed, examples and value, as the
+// job's steps must be shared.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/base/fault_points.h"
@@ -31,19 +34,38 @@ using lockstep::worker::SessionVariable;
 constexpr size_t kRare = 2;
 constexpr size_t kNever = 3;
 
-bool HasGradient(size_t variable, const SessionStep& step,
-                 const lockstep::worker::SessionJob& job) {
+// The source of a pass's data: a worker, or of shared steps a number.
+struct Owner {
+  uint64_t number = 0;
+  bool is_last = false;
+};
+
+absl::StatusOr<Owner> OwnerOf(Session& session, const SessionStep& step,
+                              bool by_share) {
+  const lockstep::worker::SessionJob job = session.job();
+  if (!by_share) {
+    return Owner{static_cast<uint64_t>(job.worker),
+                 job.worker == job.num_workers - 1};
+  }
+  const absl::StatusOr<std::vector<int64_t>> examples =
+      session.Examples(1000, step.batch);
+  if (!examples.ok()) return examples.status();
+  return Owner{step.seed + static_cast<uint64_t>(examples->front()),
+               step.share == 1};
+}
+
+bool HasGradient(size_t variable, const SessionStep& step, bool is_last) {
   if (variable == kNever) return false;
-  return variable != kRare ||
-         (step.number % 5 == 2 && job.worker == job.num_workers - 1);
+  return variable != kRare || (step.number % 5 == 2 && is_last);
 }
 
 absl::Status Compute(Session& session, const SessionStep& step,
-                     size_t num_variables) {
-  const lockstep::worker::SessionJob job = session.job();
+                     size_t num_variables, bool by_share) {
+  const absl::StatusOr<Owner> owner = OwnerOf(session, step, by_share);
+  if (!owner.ok()) return owner.status();
   // The last layer's first, as a backward pass has them.
   for (size_t v = num_variables; v-- > 0;) {
-    if (!HasGradient(v, step, job)) {
+    if (!HasGradient(v, step, owner->is_last)) {
       if (absl::Status status = session.Absent(v); !status.ok()) return status;
       continue;
     }
@@ -52,7 +74,7 @@ absl::Status Compute(Session& session, const SessionStep& step,
     const size_t count = session.gradient(v).size() / sizeof(float);
     for (size_t i = 0; i < count; ++i) {
       const uint64_t mixed =
-          ((step.number * 31 + job.worker) * 31 + step.share) * 31 + i + v;
+          ((step.number * 31 + owner->number) * 31 + step.share) * 31 + i + v;
       gradient[i] = value[i] * 0.125F +
                     static_cast<float>(mixed * 2654435761 % 64) - 31.5F;
     }
@@ -75,8 +97,10 @@ int main(int argc, char** argv) {
   }
   Session::Options options;
   options.log_level = "info";
+  bool by_share = false;
   for (int i = 1; i < argc; ++i) {
     absl::string_view argument = argv[i];
+    by_share = by_share || argument == "--by_share";
     if (absl::ConsumePrefix(&argument, "--tls_dir=")) {
       options.tls_dir = std::string(argument);
     }
@@ -97,7 +121,8 @@ int main(int argc, char** argv) {
     if (!turn.ok()) return Fail(turn.status());
     if (*turn == Session::Turn::kEnded) break;
     if (*turn != Session::Turn::kStep) continue;
-    const absl::Status computed = Compute(**session, step, variables.size());
+    const absl::Status computed =
+        Compute(**session, step, variables.size(), by_share);
     if (!computed.ok() && !absl::IsAborted(computed)) return Fail(computed);
   }
   return (*session)->exit_code();

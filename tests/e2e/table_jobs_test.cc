@@ -105,6 +105,17 @@ TEST_F(TableJobsTest, KilledServersGoOnFromTheirRows) {
               IsOkAndHolds(HasSubstr(" 0 committed steps repeated")));
 }
 
+TEST_F(TableJobsTest, SharedStepsGiveTheSameBitsOnAnyNumberOfWorkers) {
+  std::vector<std::string> set = Regression(kWhole, "ADAGRAD");
+  set.insert(set.end(), {"work=SHARED", "micro_batches_per_step=4"});
+  auto alone = TrainingJob::Make({.workers = 1, .set = set});
+  ASSERT_THAT(alone->Run(), IsOk());
+  auto job = TrainingJob::Make({.servers = 3, .workers = 3, .set = set});
+  ASSERT_THAT(job->Run(), IsOk());
+
+  ExpectSameBits(alone->checkpoints(), job->checkpoints(), kWhole);
+}
+
 TEST_F(TableJobsTest, CompatibleModeSumsRowsAsTheyArrive) {
   std::vector<std::string> set = Regression(kWhole, "ADAGRAD");
   set.push_back("mode=COMPATIBLE");
