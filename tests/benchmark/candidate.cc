@@ -53,7 +53,23 @@ int Aggregate(const Candidate& candidate) {
 }
 
 bool HasBackups(const Candidate& candidate) {
-  return Aggregate(candidate) < candidate.workers;
+  return candidate.numbers == 0 && Aggregate(candidate) < candidate.workers;
+}
+
+// Steps do not need every worker: all compute the same gradients.
+bool SomeAreIdle(const Candidate& candidate) {
+  return HasBackups(candidate) || candidate.numbers > 0;
+}
+
+// The fields that say how a step is divided among workers.
+std::string DivisionText(const Candidate& candidate) {
+  if (candidate.numbers > 0) {
+    return absl::StrCat(
+        "work: SHARED\nmicro_batches_per_step: ", candidate.numbers,
+        "\nbatch_size: ", candidate.numbers, "\n");
+  }
+  return absl::StrCat("replicas_to_aggregate: ", Aggregate(candidate),
+                      "\nbatch_size: 1\n");
 }
 
 std::string DurationText(int64_t milliseconds) {
@@ -65,13 +81,11 @@ std::string JobText(const Candidate& candidate) {
   return absl::StrCat(
       "name: \"benchmark\"\n",
       "mode: ", candidate.compatible ? "COMPATIBLE" : "STRICT", "\n",
-      "replicas_to_aggregate: ", Aggregate(candidate), "\n",
-      "total_num_replicas: ", candidate.workers, "\n",
+      DivisionText(candidate), "total_num_replicas: ", candidate.workers, "\n",
       candidate.initial_tokens < 0
           ? ""
           : absl::StrCat("initial_tokens: ", candidate.initial_tokens, "\n"),
       "train_steps: ", candidate.warmup + candidate.steps + kMoreSteps, "\n",
-      "batch_size: 1\n",
       "data { train_images: \"none\" train_labels: \"none\" }\n",
       "optimizer { kind: MOMENTUM momentum: ", kMomentum, " }\n",
       "learning_rate: ", kLearningRate, "\n", "heartbeat_interval ",
@@ -128,14 +142,20 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
     const Candidate& candidate, const Places& places) {
   ProcessCluster::Program worker =
       OwnProgram("worker", candidate, places.record);
-  if (HasBackups(candidate)) worker.args.push_back("--backups");
+  if (SomeAreIdle(candidate)) worker.args.push_back("--backups");
   if (candidate.shares_with_mirror_alone) {
     worker.args.push_back("--mirror_alone");
   }
   for (const std::string& arg :
        {std::string("--compute_ms"), absl::StrCat(candidate.compute_ms),
-        std::string("--slow_worker"), absl::StrCat(candidate.workers - 1),
-        std::string("--slow_factor"), absl::StrCat(candidate.slow_factor)}) {
+        std::string("--slow_worker"),
+        absl::StrCat(candidate.workers - candidate.slow_workers),
+        std::string("--slow_factor"), absl::StrCat(candidate.slow_factor),
+        std::string("--sigma"), absl::StrCat(candidate.sigma),
+        std::string("--hang_worker"), absl::StrCat(candidate.workers - 1),
+        std::string("--hang_ms"), absl::StrCat(candidate.hang_ms),
+        std::string("--hang_every_ms"),
+        absl::StrCat(candidate.hang_every_ms)}) {
     worker.args.push_back(arg);
   }
   std::map<std::string, ProcessCluster::Job> jobs = {
@@ -226,6 +246,9 @@ std::string Describe(const Candidate& candidate) {
   if (HasBackups(candidate)) {
     absl::StrAppend(&text, " for ", Aggregate(candidate));
   }
+  if (candidate.numbers > 0) {
+    absl::StrAppend(&text, " for ", candidate.numbers, " numbers");
+  }
   if (candidate.servers > 1) {
     absl::StrAppend(&text, ", ", candidate.servers, " servers");
   }
@@ -266,7 +289,7 @@ absl::StatusOr<RunRecord> RunOnce(const Candidate& candidate) {
                             ProcessCluster::Create(std::move(options)));
   LOCKSTEP_RETURN_IF_ERROR(StartTasks(candidate, *cluster));
   LOCKSTEP_RETURN_IF_ERROR(cluster->WaitAllSucceed(kLongestRun));
-  if (HasBackups(candidate)) return LongestRecord(candidate, places);
+  if (SomeAreIdle(candidate)) return LongestRecord(candidate, places);
   return ReadRecord(places.record);
 }
 

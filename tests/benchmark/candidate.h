@@ -36,10 +36,16 @@ struct Candidate {
   // A loaded machine must not lose a process to its lease.
   int64_t heartbeat_ms = 1000;
   int64_t lease_ms = 60000;
-  int pollers = 0;           // of servers, as in PollerLimit
-  int64_t compute_ms = 0;    // time to compute a gradient
-  double slow_factor = 1;    // the last worker takes longer by this factor
+  int pollers = 0;         // of servers, as in PollerLimit
+  int64_t compute_ms = 0;  // time to compute a gradient
+  double slow_factor = 1;  // the last workers take longer by this factor
+  int slow_workers = 1;    // so many of them
+  double sigma = 0;  // passes take a lognormal time with this shape, same mean
+  // The last worker stands still for hang_ms after each hang_every_ms.
+  int64_t hang_ms = 0;
+  int64_t hang_every_ms = 0;
   bool last_absent = false;  // the last worker is never started
+  int numbers = 0;  // work is shared: micro-batches of a step; 0: it is not
 
   bool operator==(const Candidate&) const = default;
 };

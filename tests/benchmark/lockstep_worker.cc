@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/membership/chief_client.h"
 #include "tests/benchmark/benchmark_model.h"
+#include "tests/benchmark/pass_times.h"
 #include "tests/benchmark/step_samples.h"
 #include "tests/benchmark/timed_step_client.h"
 #include "worker/client/parameter_client.h"
@@ -34,8 +35,8 @@ class IdleGradientSource final : public worker::GradientSource {
                      const worker::ParameterMemory& memory)
       : num_variables_(plan.variables.size()),
         checked_(membership.job.mode == SyncMode::kStrict),
-        pause_(absl::Milliseconds(options.compute_ms) *
-               (worker == options.slow_worker ? options.slow_factor : 1)),
+        numbers_(std::max(1, membership.job.micro_batches_per_step)),
+        pass_times_(options, worker),
         memory_(memory),
         oracle_(membership.num_workers, options.backups) {
     for (size_t i = 0; i < num_variables_; ++i) {
@@ -47,13 +48,15 @@ class IdleGradientSource final : public worker::GradientSource {
   }
 
   absl::Status Begin(int64_t index, worker::GradientPass& /*pass*/) override {
-    return checked_ ? CheckAll(index) : absl::OkStatus();
+    return checked_ ? CheckAll(index / numbers_) : absl::OkStatus();
   }
 
   absl::StatusOr<worker::GradientResult> Finish(
       worker::GradientPass& pass) override {
-    const absl::Time end = absl::Now() + pause_;
-    for (absl::Duration left = pause_; left > absl::ZeroDuration();
+    absl::SleepFor(pass_times_.Hang(absl::Now()));
+    const absl::Duration pause = pass_times_.Next();
+    const absl::Time end = absl::Now() + pause;
+    for (absl::Duration left = pause; left > absl::ZeroDuration();
          left = end - absl::Now()) {
       LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
       absl::SleepFor(std::min(left, kLayer));
@@ -82,7 +85,8 @@ class IdleGradientSource final : public worker::GradientSource {
 
   const size_t num_variables_;
   const bool checked_;
-  const absl::Duration pause_;
+  const int64_t numbers_;  // passes of a step, if work is shared
+  PassTimes pass_times_;
   const worker::ParameterMemory& memory_;
   MomentumOracle oracle_;
 };
@@ -147,7 +151,9 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   chief.set_on_end([&client] { client.Cancel(); });
   absl::Status status =
       worker::TrainingLoop({job.mode, job.replicas_to_aggregate,
-                            job.total_num_replicas, worker, step},
+                            job.total_num_replicas, worker, step,
+                            /*leaving=*/nullptr, /*clipper=*/nullptr,
+                            job.micro_batches_per_step},
                            timed, source, meter)
           .Run();
   chief.set_on_end(nullptr);

@@ -28,8 +28,12 @@ struct RoleOptions {
   bool mirror_alone = false;  // shares memory with no other server
   bool backups = false;
   int64_t compute_ms = 0;  // time to compute a gradient
-  int slow_worker = -1;    // index of a slower worker; -1: none
-  double slow_factor = 1;  // its factor of time
+  int slow_worker = -1;    // index of the first slower worker; -1: none
+  double slow_factor = 1;  // factor of time of it and those behind it
+  double sigma = 0;        // shape of a lognormal time of passes; 0: constant
+  int hang_worker = -1;    // stands still for hang_ms every hang_every_ms
+  int64_t hang_ms = 0;     // 0: never
+  int64_t hang_every_ms = 0;
 };
 
 // Every program makes some more steps than it records, so that all its

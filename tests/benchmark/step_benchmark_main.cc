@@ -102,6 +102,10 @@ void AddRoleFlags(CLI::App& app, RoleOptions& role) {
   app.add_option("--compute_ms", role.compute_ms)->group("");
   app.add_option("--slow_worker", role.slow_worker)->group("");
   app.add_option("--slow_factor", role.slow_factor)->group("");
+  app.add_option("--sigma", role.sigma)->group("");
+  app.add_option("--hang_worker", role.hang_worker)->group("");
+  app.add_option("--hang_ms", role.hang_ms)->group("");
+  app.add_option("--hang_every_ms", role.hang_every_ms)->group("");
 }
 
 // As the built-in worker, with its certificate.

@@ -20,8 +20,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   StragglerOptions& options = flags.options;
   app.add_option("--mode", flags.mode,
                  "strict: four workers are chosen for each step. compatible: "
-                 "as TensorFlow's SyncReplicasOptimizer.")
-      ->check(CLI::IsMember({"strict", "compatible"}))
+                 "as TensorFlow's SyncReplicasOptimizer. shared: workers take "
+                 "numbered micro-batches, eight shares a step.")
+      ->check(CLI::IsMember({"strict", "compatible", "shared"}))
       ->capture_default_str();
   app.add_option("--initial_tokens", options.initial_tokens,
                  "Compatible mode: tokens that are there at the start; -1: as "
@@ -51,6 +52,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
 
 absl::Status Measure(Flags& flags) {
   flags.options.compatible = flags.mode == "compatible";
+  flags.options.shared = flags.mode == "shared";
   const std::vector<StragglerCase> cases = StragglerCases(flags.options);
   std::vector<Measured> all;
   for (const StragglerCase& straggler : cases) {
@@ -87,7 +89,8 @@ int main(int argc, char** argv) {
       "straggler_benchmark",
       "Times global steps of a cluster of real processes whose workers sleep "
       "in place of computing, where one of them is slow or missing. Needs 4 "
-      "gradients for a step. Prints one line of JSON per case, and on standard "
+      "gradients for a step, or shares eight. Prints one line of JSON per "
+      "case, and on standard "
       "error a table next to what TensorFlow needs (without initial tokens, "
       "and with its default).");
   lockstep::benchmark::AddFlags(parser.app(), flags);

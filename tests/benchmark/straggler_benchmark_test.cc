@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -6,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/benchmark/benchmark_outcome.h"
+#include "tests/benchmark/pass_times.h"
 #include "tests/benchmark/straggler_cases.h"
 
 namespace lockstep::benchmark {
@@ -40,6 +42,69 @@ TEST(StragglerBenchmarkTest, CompatibleModeFinishesEveryCase) {
                     "1", "--compute_ms", "5", "--steps", "5", "--warmup", "2"});
 
   ExpectFiveCases(outcome, "compatible");
+}
+
+TEST(StragglerCasesTest, SharedWorkIsMeasuredAgainstTheSumOfSpeeds) {
+  StragglerOptions options;
+  options.shared = true;
+  const std::vector<StragglerCase> cases = StragglerCases(options);
+  std::vector<Measured> measured;
+  for (const StragglerCase& straggler : cases) {
+    EXPECT_EQ(straggler.candidate.numbers, 16) << straggler.what;
+    EXPECT_EQ(straggler.candidate.compute_ms, 25) << straggler.what;
+    RunRecord record;
+    record.samples.push_back({110 * 1000000, 0, 0, 0, 0, 1});
+    measured.push_back({straggler.candidate, 4, 1, {record}});
+  }
+
+  const std::string table = StragglerTable(cases, measured);
+
+  EXPECT_THAT(table, HasSubstr("ideal ratio"));
+  EXPECT_THAT(table, ContainsRegex("4 equal .* 1\\.10 .*<= 1\\.05 +NO"));
+  EXPECT_THAT(table, ContainsRegex("4x slower .* 1\\.10 .*<= 1\\.35 +yes"));
+  EXPECT_EQ(cases[2].candidate.slow_workers, 4);
+}
+
+TEST(PassTimesTest, LognormalTimesHaveTheMeanAndTheShape) {
+  RoleOptions role;
+  role.compute_ms = 20;
+  role.sigma = 0.5;
+  PassTimes times(role, 3);
+  PassTimes again(role, 3);
+  constexpr int kPasses = 20000;
+  double sum = 0;
+  double logs = 0;
+  double squares = 0;
+  for (int i = 0; i < kPasses; ++i) {
+    const double ms = absl::ToDoubleMilliseconds(times.Next());
+    EXPECT_EQ(ms, absl::ToDoubleMilliseconds(again.Next()));
+    sum += ms;
+    logs += std::log(ms);
+    squares += std::log(ms) * std::log(ms);
+  }
+  const double mean = logs / kPasses;
+  EXPECT_NEAR(sum / kPasses, 20, 0.4);
+  EXPECT_NEAR(std::sqrt(squares / kPasses - mean * mean), 0.5, 0.02);
+}
+
+TEST(PassTimesTest, WorkersFromTheFirstSlowOneAreSlowAndOneHangs) {
+  RoleOptions role;
+  role.compute_ms = 10;
+  role.slow_worker = 2;
+  role.slow_factor = 3;
+  role.hang_worker = 3;
+  role.hang_ms = 100;
+  role.hang_every_ms = 1000;
+  EXPECT_EQ(PassTimes(role, 1).Next(), absl::Milliseconds(10));
+  EXPECT_EQ(PassTimes(role, 2).Next(), absl::Milliseconds(30));
+  const absl::Time start = absl::FromUnixSeconds(9);
+  EXPECT_EQ(PassTimes(role, 2).Hang(start), absl::ZeroDuration());
+  PassTimes hangs(role, 3);
+  EXPECT_EQ(hangs.Next(), absl::Milliseconds(30));
+  EXPECT_EQ(hangs.Hang(start), absl::ZeroDuration());
+  EXPECT_EQ(hangs.Hang(start + absl::Milliseconds(999)), absl::ZeroDuration());
+  EXPECT_EQ(hangs.Hang(start + absl::Seconds(1)), absl::Milliseconds(100));
+  EXPECT_EQ(hangs.Hang(start + absl::Seconds(2)), absl::ZeroDuration());
 }
 
 TEST(StragglerBenchmarkTest, UnknownModeIsRefused) {

@@ -39,14 +39,57 @@ double Goal(const StragglerOptions& options, double goal) {
   return options.compatible || options.compute_ms != 50 ? 0 : goal;
 }
 
-// The ratio to the first case, round by round.
-double Ratio(const std::vector<Measured>& measured, size_t i) {
+// The ratio to the first case, round by round, or to the case's unit.
+double Ratio(const std::vector<StragglerCase>& cases,
+             const std::vector<Measured>& measured, size_t i) {
+  if (cases[i].unit_ms > 0) {
+    return MedianRound(measured[i], Metric::kMeanStepMs) / cases[i].unit_ms;
+  }
   return Median(RoundRatios(measured[i], measured[0], Metric::kMeanStepMs));
+}
+
+constexpr int kShares = 8;    // of a shared step
+constexpr int kNumbers = 16;  // the micro-batches that they are made of
+
+Candidate SharedBase(const StragglerOptions& options, int workers) {
+  Candidate base = Base(options, workers);
+  base.aggregate = 0;
+  base.numbers = kNumbers;
+  base.compute_ms = options.compute_ms * kShares / kNumbers;
+  return base;
+}
+
+std::vector<StragglerCase> SharedCases(const StragglerOptions& options) {
+  // Four workers that compute without a break.
+  const double unit = static_cast<double>(options.compute_ms * kShares) / 4;
+  const Candidate four = SharedBase(options, 4);
+  Candidate slow = four;
+  slow.slow_factor = 4;
+  Candidate two_kinds = SharedBase(options, 6);
+  two_kinds.slow_workers = 4;
+  two_kinds.slow_factor = 2;
+  Candidate hangs = four;
+  hangs.hang_ms = 10000;
+  hangs.hang_every_ms = 30000;
+  hangs.steps = 4 * options.steps;
+  Candidate lognormal = four;
+  lognormal.sigma = 0.5;
+  return {
+      {"4 equal workers", four, "1.00", Goal(options, 1.05), unit},
+      {"4 workers, one 4x slower", slow, "1.23", Goal(options, 1.35), unit},
+      {"6 workers, 4 of them of half speed", two_kinds, "1.00",
+       Goal(options, 1.12), unit},
+      {"4 workers, one hangs 10 s of 40", hangs, "1.07", Goal(options, 1.15),
+       unit},
+      {"4 workers, times lognormal, 0.5", lognormal, "1.00",
+       Goal(options, 1.10), unit},
+  };
 }
 
 std::string GoalText(const StragglerCase& straggler, bool first) {
   if (straggler.goal == 0) return "-";
-  return absl::StrCat("<= ", straggler.goal, first ? " ms" : "");
+  const bool in_ms = first && straggler.unit_ms == 0;
+  return absl::StrCat("<= ", straggler.goal, in_ms ? " ms" : "");
 }
 
 std::string Verdict(const StragglerCase& straggler, double value) {
@@ -57,6 +100,7 @@ std::string Verdict(const StragglerCase& straggler, double value) {
 }  // namespace
 
 std::vector<StragglerCase> StragglerCases(const StragglerOptions& options) {
+  if (options.shared) return SharedCases(options);
   const Candidate five = Base(options, kNeeded + 1);
   return {
       {"4 equal workers", Base(options, kNeeded), "58.6 ms, 110-170 ms",
@@ -73,19 +117,21 @@ std::vector<StragglerCase> StragglerCases(const StragglerOptions& options) {
 std::string StragglerTable(const std::vector<StragglerCase>& cases,
                            const std::vector<Measured>& measured) {
   constexpr char kFormat[] = "%-35s  %9s  %7s  %6s  %-9s  %-4s  %s\n";
-  std::string text = absl::StrFormat(kFormat, "case", "median ms", "mean ms",
-                                     "ratio", "goal", "met", "TensorFlow");
+  std::string text = absl::StrFormat(
+      kFormat, "case", "median ms", "mean ms", "ratio", "goal", "met",
+      cases[0].unit_ms > 0 ? "ideal ratio" : "TensorFlow");
   for (size_t i = 0; i < cases.size(); ++i) {
     const double median = MedianRound(measured[i], Metric::kStepMs);
     const double mean = MedianRound(measured[i], Metric::kMeanStepMs);
-    const double ratio = Ratio(measured, i);
+    const double ratio = Ratio(cases, measured, i);
     absl::StrAppend(
-        &text, absl::StrFormat(
-                   kFormat, cases[i].what, absl::StrFormat("%.1f", median),
-                   absl::StrFormat("%.1f", mean),
-                   absl::StrFormat("%.2f", ratio), GoalText(cases[i], i == 0),
-                   Verdict(cases[i], i == 0 ? mean : ratio),
-                   cases[i].tensorflow.empty() ? "-" : cases[i].tensorflow));
+        &text,
+        absl::StrFormat(
+            kFormat, cases[i].what, absl::StrFormat("%.1f", median),
+            absl::StrFormat("%.1f", mean), absl::StrFormat("%.2f", ratio),
+            GoalText(cases[i], i == 0),
+            Verdict(cases[i], i == 0 && cases[i].unit_ms == 0 ? mean : ratio),
+            cases[i].reference.empty() ? "-" : cases[i].reference));
   }
   return text;
 }
@@ -97,14 +143,17 @@ std::string StragglerLines(const std::vector<StragglerCase>& cases,
     const Candidate& candidate = cases[i].candidate;
     nlohmann::ordered_json line;
     line["case"] = cases[i].what;
-    line["mode"] = candidate.compatible ? "compatible" : "strict";
+    line["mode"] = candidate.compatible    ? "compatible"
+                   : candidate.numbers > 0 ? "shared"
+                                           : "strict";
     if (candidate.initial_tokens >= 0) {
       line["initial_tokens"] = candidate.initial_tokens;
     }
     line["median_ms"] = MedianRound(measured[i], Metric::kStepMs);
     line["mean_ms"] = MedianRound(measured[i], Metric::kMeanStepMs);
     line["round_mean_ms"] = RoundValues(measured[i], Metric::kMeanStepMs);
-    line["ratio_to_equal"] = Ratio(measured, i);
+    line[cases[i].unit_ms > 0 ? "ratio_to_ideal_of_equal" : "ratio_to_equal"] =
+        Ratio(cases, measured, i);
     absl::StrAppend(&text, line.dump(), "\n");
   }
   return text;

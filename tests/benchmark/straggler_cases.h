@@ -10,17 +10,19 @@
 
 namespace lockstep::benchmark {
 
-// One case of slow or missing workers, and the result of TensorFlow's
-// SyncReplicasOptimizer.
+// One case of slow or missing workers, and a figure to compare it with.
 struct StragglerCase {
   std::string what;
   Candidate candidate;
-  // Without initial tokens, and with TensorFlow's default number. Empty: not
-  // measured.
-  std::string tensorflow;
+  // The result of TensorFlow's SyncReplicasOptimizer, without initial tokens,
+  // and with its default number. Of shared work, the least time that the sum of
+  // the workers' speeds allows, as a ratio to `unit_ms`. Empty: none.
+  std::string reference;
   // Upper bound: milliseconds for the first case, else the ratio to it; 0:
   // none.
   double goal = 0;
+  // Not 0: ratios, and the goal of every case, are to so many milliseconds.
+  double unit_ms = 0;
 };
 
 struct StragglerOptions {
@@ -29,10 +31,13 @@ struct StragglerOptions {
   int64_t warmup = 10;
   int64_t bytes = 400 << 10;
   bool compatible = false;
+  bool shared = false;
   int initial_tokens = -1;  // -1: the default
 };
 
-// Cases with four workers, then with five of which four are needed.
+// Cases with four workers, then with five of which four are needed. Of shared
+// work: eight shares a step, each of two micro-batches, on four workers or
+// more.
 std::vector<StragglerCase> StragglerCases(const StragglerOptions& options);
 
 // Lines of text. `measured` has one element for each case.
