@@ -15,8 +15,8 @@ struct StragglerCase {
   std::string what;
   Candidate candidate;
   // The result of TensorFlow's SyncReplicasOptimizer, without initial tokens,
-  // and with its default number. Of shared work, the least time that the sum of
-  // the workers' speeds allows, as a ratio to `unit_ms`. Empty: none.
+  // and with its default number. Where work is shared, the least time that the
+  // sum of the workers' speeds allows, as a ratio to `unit_ms`. Empty: none.
   std::string reference;
   // Upper bound: milliseconds for the first case, else the ratio to it; 0:
   // none.
@@ -35,9 +35,9 @@ struct StragglerOptions {
   int initial_tokens = -1;  // -1: the default
 };
 
-// Cases with four workers, then with five of which four are needed. Of shared
-// work: eight shares a step, each of two micro-batches, on four workers or
-// more.
+// Cases with four workers, then with five of which four are needed. Where
+// work is shared: eight shares a step, each of two micro-batches, on four
+// workers or more.
 std::vector<StragglerCase> StragglerCases(const StragglerOptions& options);
 
 // Lines of text. `measured` has one element for each case.

@@ -27,7 +27,7 @@ class StrictPass final : public GradientPass {
   struct Options {
     // The attempt for which the token made the worker a member; 0: announce.
     int64_t selected_attempt = 0;
-    bool watch = false;  // the step may be over before the pass is
+    bool watch = false;   // the step may be over before the pass is
     bool shared = false;  // work is
     GradientClipper* clipper = nullptr;  // of gradients before they are sent
   };

@@ -55,8 +55,8 @@ class TrainingLoop {
     // Strict mode: set when the worker is to leave after the pass at hand.
     const std::atomic<bool>* leaving = nullptr;
     GradientClipper* clipper = nullptr;  // of all gradients; null: none
-    // Of shared work the micro-batches of a step, whose numbers are the shares
-    // of tokens; 0: work is not shared.
+    // The micro-batches of a shared step, whose numbers are the shares of
+    // tokens; 0: work is not shared.
     int numbers = 0;
   };
 

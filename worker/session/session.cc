@@ -192,7 +192,7 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   parts.memory = memory;
   const Handover::Offer offer = parts.workload.handover().offer();
   const JobConfig job = parts.workload.membership().job;
-  // Of shared work any worker may compute the pass, with the same result.
+  // Any worker may compute a pass of shared work, with the same result.
   const int drawing_worker = job.shares_work() ? 0 : parts.worker;
   Fingerprint seed;
   seed.Add(job.seed)

@@ -10,6 +10,19 @@
 #include "server/step/strict/push_checks.h"
 
 namespace lockstep::server {
+namespace {
+
+Contributor ContributorOf(const Pass& pass, bool shared) {
+  return shared ? Contributor(pass.slot, 0)
+                : Contributor(pass.worker, pass.slot);
+}
+
+void AddWorkers(const std::vector<Contributor>& from, std::set<int>& to) {
+  for (const Contributor& who : from) to.insert(who.first);
+}
+
+}  // namespace
+
 StrictEngine::StrictEngine(const Options& options, PartUpdater& updater)
     : options_(options),
       mirror_(options.copied),
@@ -60,9 +73,7 @@ bool StrictEngine::IsChosen(const Pass& pass) const {
 void StrictEngine::Collect(const std::shared_ptr<PendingPush>& pending,
                            Push& push, std::vector<PartWork>& work,
                            ShardAnswers& answers) {
-  const Contributor who = options_.shared
-                              ? Contributor(push.pass.slot, 0)
-                              : Contributor(push.pass.worker, push.pass.slot);
+  const Contributor who = ContributorOf(push.pass, options_.shared);
   const bool chosen = IsChosen(push.pass);
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     const int index = push.first_part + static_cast<int>(i);
@@ -111,10 +122,8 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
   }
   pushes_.DecideAll(part.collected, PushOutcome::kAccepted, status, step_,
                     answers);
-  // Of shared work every server sums the same numbers.
-  for (const Contributor& who : done.contributors) {
-    if (!options_.shared) contributors_.insert(who.first);
-  }
+  // Every server sums the same numbers of a shared step.
+  if (!options_.shared) AddWorkers(done.contributors, contributors_);
   if (done.kind == PartWork::Kind::kMeasure ||
       done.kind == PartWork::Kind::kKeep) {
     return OnMeanKept(done, work, answers);

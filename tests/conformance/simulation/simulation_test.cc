@@ -48,7 +48,7 @@ Options Mirrored(Options options) {
   return options;
 }
 
-// Workers take numbers, which are summed in their order whatever happens.
+// Workers take numbers, which are summed in their order.
 Options Shared(Options options) {
   options.shared = true;
   return options;

@@ -160,49 +160,6 @@ TEST_F(StrictEngineTest, SharesOfAWorkerAreAnsweredAtOnceAndSummedOnce) {
   EXPECT_THAT(updater.updates()[0].gradients, ElementsAre(0, 1, 10));
 }
 
-TEST_F(StrictEngineTest, SharedNumbersAreSummedInTheirOrderByAnyWorkers) {
-  for (const auto& workers : {std::vector{0, 0, 0}, {2, 1, 0}, {1, 2, 1}}) {
-    FakePartUpdater updater(1);
-    StrictEngine shard(
-        {.replicas_to_aggregate = 3, .total_num_replicas = 3, .shared = true},
-        updater);
-    int64_t pass = 0;
-    for (const int number : {2, 0, 1}) {
-      EXPECT_THAT(updater.updates(), IsEmpty());
-      EXPECT_THAT(
-          shard
-              .AddPush(7, PushOf({workers[number], 1, 0, ++pass, number}, 1, 0,
-                                 1, 10 + number))
-              ->pushes,
-          ElementsAre(PushIs(7, All(1, kAccepted))));
-    }
-
-    ASSERT_THAT(updater.updates(), SizeIs(1));
-    EXPECT_THAT(updater.updates()[0].gradients, ElementsAre(10, 11, 12));
-    // No worker is to be compared with a set.
-    EXPECT_THAT(shard.Take(1, 0)->takes.at(0).contributors, IsEmpty());
-    EXPECT_THAT(shard.arrivals().parts, IsEmpty());
-  }
-}
-
-TEST_F(StrictEngineTest, FirstGradientOfASharedNumberCounts) {
-  FakePartUpdater updater(1);
-  StrictEngine shard(
-      {.replicas_to_aggregate = 2, .total_num_replicas = 2, .shared = true},
-      updater);
-  const auto push = [](int worker, int number, float value) {
-    return PushOf({worker, 1, 0, 1, number}, 1, 0, 1, value);
-  };
-  ASSERT_OK(shard.AddPush(1, push(0, 1, 5)));
-
-  EXPECT_THAT(shard.AddPush(2, push(1, 1, 6))->pushes,
-              ElementsAre(PushIs(2, All(1, kDuplicate))));
-
-  ASSERT_OK(shard.AddPush(3, push(1, 0, 4)));
-  ASSERT_THAT(updater.updates(), SizeIs(1));
-  EXPECT_THAT(updater.updates()[0].gradients, ElementsAre(4, 5));
-}
-
 TEST_F(StrictEngineTest, StalePushLearnsTheStepAndChangesNothing) {
   shard_.Activate(5);
 

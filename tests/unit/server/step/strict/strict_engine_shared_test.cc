@@ -1,0 +1,67 @@
+// Shared work: gradients have numbers, and belong to no worker.
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/step/strict/strict_engine.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/step/fake_part_updater.h"
+
+namespace lockstep::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+MATCHER_P2(PushIs, ticket, outcome, "is the answer to the push of a part") {
+  return arg.ticket == static_cast<uint64_t>(ticket) && arg.status.ok() &&
+         arg.outcomes == std::vector{outcome};
+}
+
+TEST(StrictEngineSharedTest, SharedNumbersAreSummedInTheirOrderByAnyWorkers) {
+  for (const auto& workers : {std::vector{0, 0, 0}, {2, 1, 0}, {1, 2, 1}}) {
+    FakePartUpdater updater(1);
+    StrictEngine shard(
+        {.replicas_to_aggregate = 3, .total_num_replicas = 3, .shared = true},
+        updater);
+    int64_t pass = 0;
+    for (const int number : {2, 0, 1}) {
+      EXPECT_THAT(updater.updates(), IsEmpty());
+      EXPECT_THAT(
+          shard
+              .AddPush(7, PushOf({workers[number], 1, 0, ++pass, number}, 1, 0,
+                                 1, 10 + number))
+              ->pushes,
+          ElementsAre(PushIs(7, PushOutcome::kAccepted)));
+    }
+
+    ASSERT_THAT(updater.updates(), SizeIs(1));
+    EXPECT_THAT(updater.updates()[0].gradients, ElementsAre(10, 11, 12));
+    // No worker is to be compared with a set.
+    EXPECT_THAT(shard.Take(1, 0)->takes.at(0).contributors, IsEmpty());
+    EXPECT_THAT(shard.arrivals().parts, IsEmpty());
+  }
+}
+
+TEST(StrictEngineSharedTest, FirstGradientOfASharedNumberCounts) {
+  FakePartUpdater updater(1);
+  StrictEngine shard(
+      {.replicas_to_aggregate = 2, .total_num_replicas = 2, .shared = true},
+      updater);
+  const auto push = [](int worker, int number, float value) {
+    return PushOf({worker, 1, 0, 1, number}, 1, 0, 1, value);
+  };
+  ASSERT_OK(shard.AddPush(1, push(0, 1, 5)));
+
+  EXPECT_THAT(shard.AddPush(2, push(1, 1, 6))->pushes,
+              ElementsAre(PushIs(2, PushOutcome::kDuplicate)));
+
+  ASSERT_OK(shard.AddPush(3, push(1, 0, 4)));
+  ASSERT_THAT(updater.updates(), SizeIs(1));
+  EXPECT_THAT(updater.updates()[0].gradients, ElementsAre(4, 5));
+}
+
+}  // namespace
+}  // namespace lockstep::server
