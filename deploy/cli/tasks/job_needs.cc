@@ -5,8 +5,8 @@
 namespace lockstep::cli {
 
 // In strict mode each worker contributes one gradient to a step, or, if there
-// are fewer replicas than gradients, its share of them. One worker can make whole
-// steps of shared work.
+// are fewer replicas than gradients, its share of them. One worker can make
+// whole steps of shared work.
 int NeededWorkers(const JobConfig& job, int num_workers) {
   if (job.mode == SyncMode::kCompatible || job.shares_work()) return 1;
   const int gradients =
