@@ -55,7 +55,6 @@ enum class PlantedBug {
   kDataFollowsWorker,        // P12: each worker computes numbers of its own
   kGradientOfAnotherNumber,  // P12: a repeated number is taken for the next
   kDoneBeforePushed,         // P6: a number, while its push is under way
-  kOldAttemptIsDone,         // P6: a number counts as done, but is not there
 };
 
 // How a schedule may end besides with the last step.

@@ -140,8 +140,6 @@ INSTANTIATE_TEST_SUITE_P(
                 "P", Shared(kAll)},
         Planted{"DoneBeforePushed", PlantedBug::kDoneBeforePushed, "P6",
                 Shared(kAll)},
-        Planted{"OldAttemptIsDone", PlantedBug::kOldAttemptIsDone, "P6",
-                Shared(kAll)},
         Planted{"AbsentIsZero", PlantedBug::kAbsentIsZero, "P", Sparse(kAll)},
         Planted{"FullTableIsNotTold", PlantedBug::kFullTableIsNotTold, "P",
                 EndsWith(Ending::kFullTable)}),

@@ -155,9 +155,6 @@ void ServerProcess::TakeToken(const Pass& pass, int64_t attempt, bool computing,
   if (!admitted.ok()) return reply(admitted.status());
   const uint64_t ticket = ++tickets_;
   waits_[ticket] = reply;
-  if (job_.Has(PlantedBug::kOldAttemptIsDone) && attempt > 0) {
-    attempt = (*admitted)->engine().arrivals().attempt;
-  }
   server::Gate& gate = *(*admitted)->gate();
   const auto answers = computing
                            ? gate.Watch(ticket, pass, job_.world.Now())
