@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "chief/plan/placement.h"
+#include "chief/traces/chief_spans.h"
 #include "common/base/fingerprint.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -96,6 +97,9 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
                kMissedHeartbeats * job_.heartbeat_interval),
       settings_table_(job_),
       given_values_(job_.checkpoint.directory),
+      traces_({.job_id = self_.job_id,
+               .heartbeat_interval = job_.heartbeat_interval},
+              members_, spans_, clock_),
       servers_(servers, self),
       checkpoints_(job_.checkpoint,
                    [this](const std::string& text) { Notify(text); }),
@@ -105,12 +109,15 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
                .has_evaluator = has_evaluator_},
               members_, clock.Now()) {
   service_ = std::make_unique<CoordinatorService>(
-      CoordinatorService::Options{self_.job_id, job_, cluster.num_workers(),
-                                  cluster.has_evaluator(),
-                                  [this](const std::string& reason, bool hold) {
-                                    RequestStop(reason, hold);
-                                  },
-                                  &given_values_},
+      CoordinatorService::Options{
+          self_.job_id, job_, cluster.num_workers(), cluster.has_evaluator(),
+          [this](const std::string& reason, bool hold) {
+            RequestStop(reason, hold);
+          },
+          &given_values_,
+          [this](const TaskId& member, v1::HeartbeatResponse& response) {
+            traces_.FillHeartbeat(member, response);
+          }},
       members_, status_table_, settings_table_, clock_);
   status_table_.SetSettings(driver_.settings());
 }
@@ -202,7 +209,9 @@ void Chief::Do(const Take& take) {
   servers_.server(take.server)
       .TakeAndApply(
           take.step, take.commit_until, take.attempt, take.norm,
-          [this, take](absl::Status status, const TakeResult& answer) {
+          [this, take, began = spans_.Now()](absl::Status status,
+                                             const TakeResult& answer) {
+            RecordTake(spans_, began, take.server, take.step, answer.attempt);
             events_.Push(TakeAnswered{take.round, take.server, take.step,
                                       std::move(status), answer});
           });
@@ -211,8 +220,9 @@ void Chief::Do(const Take& take) {
 void Chief::Do(const Commit& commit) {
   servers_.server(0).Commit(
       commit.step, commit.attempt, commit.contributors,
-      [this, round = commit.round, step = commit.step,
-       attempt = commit.attempt](absl::Status status, int64_t redone_attempt) {
+      [this, round = commit.round, step = commit.step, attempt = commit.attempt,
+       began = spans_.Now()](absl::Status status, int64_t redone_attempt) {
+        RecordCommit(spans_, began, step - 1, attempt);
         events_.Push(CommitAnswered{round, step, attempt, std::move(status),
                                     redone_attempt});
       });
@@ -263,10 +273,15 @@ void Chief::Do(const BeginSnapshot& begin) {
 }
 
 void Chief::WriteCheckpoint(const BeginSnapshot& begin, Manifest manifest) {
+  SpanTimer copy(&spans_,
+                 {.kind = SpanKind::kCheckpointCopy, .step = begin.step});
   const absl::StatusOr<JobSnapshot> snapshot =
       servers_.BeginSnapshot(begin.step, begin.attempt);
+  copy.End();
   events_.Push(SnapshotBegun{begin.step, snapshot.status()});
   if (!snapshot.ok()) return;
+  const SpanTimer write(
+      &spans_, {.kind = SpanKind::kCheckpointWrite, .step = begin.step});
   const absl::Status status =
       checkpoints_.Save(manifest, map_, *snapshot, servers_.Access());
   servers_.EndSnapshot();
@@ -336,6 +351,9 @@ void Chief::Do(const JobReport& report) {
                  CountText(std::ssize(map_.plan.parts), "part"),
                  CountText(servers_.size(), "server"), servers_.epoch());
     SetLogStep(begun->step);
+  }
+  if (const auto* died = std::get_if<ProcessDied>(&report)) {
+    RecordDeath(spans_, died->death.task, driver_.step());
   }
   Write(report, status_table_, clock_.Now());
   if (begun != nullptr) status_table_.PublishPlan(map_.plan);

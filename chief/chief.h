@@ -23,6 +23,7 @@
 #include "chief/recovery/recovery_round.h"
 #include "chief/shard_group_client.h"
 #include "chief/summary/summary_thread.h"
+#include "chief/traces/trace_service.h"
 #include "common/base/clock.h"
 #include "common/base/event_queue.h"
 #include "common/base/mutex.h"
@@ -30,6 +31,7 @@
 #include "common/job/beginning.h"
 #include "common/job/job_config.h"
 #include "common/job/learning_rate.h"
+#include "common/trace/span_recorder.h"
 
 namespace lockstep::chief {
 
@@ -43,7 +45,7 @@ namespace lockstep::chief {
 // servers do not block that thread, but for those of a recovery round, while
 // which the job stands still.
 //
-// Threads: service(), Metrics() and RequestStop() may be used from any thread.
+// Threads: services(), Metrics() and RequestStop() may be used from any thread.
 class Chief final : private RecoverySource {
  public:
   // Checks that the job fits the cluster, and fills in the replicas.
@@ -59,8 +61,8 @@ class Chief final : private RecoverySource {
                                                      Beginning beginning = {});
   ~Chief() override;
 
-  // To be served while Run() runs.
-  CoordinatorService& service() { return *service_; }
+  // To be served while Run() runs, by one server.
+  std::vector<grpc::Service*> services() { return {service_.get(), &traces_}; }
 
   // As ChiefMetrics() has them, of now.
   std::vector<Metric> Metrics() const {
@@ -158,6 +160,8 @@ class Chief final : private RecoverySource {
   StatusTable status_table_;
   SettingsTable settings_table_;
   GivenValues given_values_;
+  SpanRecorder& spans_ = SpanRecorder::Of(SpanRecorder::Role::kChief);
+  TraceService traces_;
   std::unique_ptr<CoordinatorService> service_;
   EventQueue<JobEvent> events_;
   ShardGroupClient servers_;  // its calls report to events_ until it ends

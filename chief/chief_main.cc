@@ -23,7 +23,7 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
   absl::StatusOr<std::string> address = cluster->Address(cluster->self());
   if (!address.ok()) return Refuse(address.status());
   absl::StatusOr<std::unique_ptr<GrpcServer>> server = StartListening(
-      [&] { return GrpcServer::Start(*address, {&(*chief)->service()}); });
+      [&] { return GrpcServer::Start(*address, (*chief)->services()); });
   if (!server.ok()) return Refuse(server.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags, *address, [&] { return (*chief)->Metrics(); });

@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
   chief.expected_job = options.expected_job;
   chief.chief_wait = options.chief_wait;
   chief.clock = &clock;
+  chief.spans = &SpanRecorder::Of(SpanRecorder::Role::kServer);
   const std::string address = chief.own_address;
   auto ps = std::unique_ptr<PsServer>(new PsServer(
       options, cluster, DrawIncarnation(), std::move(chief), clock));

@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<HostedChief>> HostedChief::Start(
 
 absl::Status HostedChief::Serve(const std::string& address) {
   LOCKSTEP_ASSIGN_OR_RETURN(server_,
-                            GrpcServer::Start(address, {&chief_->service()}));
+                            GrpcServer::Start(address, chief_->services()));
   return absl::OkStatus();
 }
 

@@ -34,7 +34,7 @@ class HostedChief {
 
   // For a server that another part of this process starts, in place of Serve().
   // It must end before this object.
-  grpc::Service& service() { return chief_->service(); }
+  std::vector<grpc::Service*> services() { return chief_->services(); }
   // Stops the job if it still runs.
   ~HostedChief();
 

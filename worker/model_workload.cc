@@ -163,7 +163,8 @@ std::unique_ptr<GradientSource> ModelWorkload::SourceOf(
           .micro_batches = job_.micro_batches,
           .refuse_non_finite =
               job_.refuse_non_finite && job_.mode == SyncMode::kStrict,
-          .key = key});
+          .key = key,
+          .spans = &SpanRecorder::Of(SpanRecorder::Role::kWorker)});
 }
 
 }  // namespace lockstep::worker

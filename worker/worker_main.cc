@@ -97,7 +97,7 @@ absl::StatusOr<Hosted> Host(const Cluster& cluster, const Flags& flags) {
   if (cluster.hosts_mirrors()) {
     server::PsServer::Options options = flags.mirror;
     if (hosted.chief != nullptr) {
-      options.more_services = {&hosted.chief->service()};
+      options.more_services = hosted.chief->services();
     }
     LOCKSTEP_ASSIGN_OR_RETURN(hosted.mirror, StartListening([&] {
                                 return HostedMirror::Start(cluster, options,

@@ -296,6 +296,7 @@ absl::Status CoordinatorService::HandleHeartbeat(
   response.set_leave(sender.task.type == TaskType::kWorker &&
                      settings_table_.IsToLeave(sender.task.index));
   if (sender.task.type == TaskType::kPs) ExchangeHistory(request, response);
+  if (options_.on_heartbeat) options_.on_heartbeat(sender.task, response);
   return absl::OkStatus();
 }
 

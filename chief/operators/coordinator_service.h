@@ -38,6 +38,9 @@ class CoordinatorService final
     std::function<void(const std::string& reason, bool hold)> on_stop;
     // Where workers put initial values; null: none are wanted. Borrowed.
     GivenValues* given_values = nullptr;
+    // Adds to the answers to heartbeats; may be empty.
+    std::function<void(const TaskId& member, v1::HeartbeatResponse&)>
+        on_heartbeat{};
   };
 
   CoordinatorService(Options options, MembershipTable& members,

@@ -1,5 +1,6 @@
 #include "common/membership/chief_client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,9 +8,11 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
+#include "common/membership/chief_requests.h"
 #include "common/membership/coordinator_answers.h"
 #include "common/membership/coordinator_calls.h"
 #include "common/membership/initial_values.h"
+#include "common/membership/trace_reporter.h"
 #include "common/process/process.h"
 #include "common/wire/status_detail.h"
 #include "common/wire/wire_codec.h"
@@ -30,6 +33,19 @@ std::string Since(absl::Time began, absl::Time now) {
 }  // namespace
 
 struct ChiefClient::Kept {
+  // The history that the chief wants, as old as it is.
+  void FillHistory(v1::HeartbeatRequest& request, absl::Time now) const {
+    if (!history_wanted || !history.has_value()) return;
+    *request.mutable_history() = Aged(*history, now - history_at);
+  }
+
+  void TakeHistory(v1::HeartbeatResponse& response, absl::Time now) {
+    history_wanted = response.history_wanted();
+    if (!response.has_history()) return;
+    history = std::move(*response.mutable_history());
+    history_at = now;
+  }
+
   v1::DescribeModelRequest description;  // for a chief that is started again
   // The same of a ps: the job's past, and when it was received.
   std::optional<v1::JobHistory> history;
@@ -40,6 +56,9 @@ struct ChiefClient::Kept {
 ChiefClient::ChiefClient(Options options)
     : options_(std::move(options)),
       calls_(std::make_unique<CoordinatorCalls>(options_.address)),
+      traces_(std::make_unique<TraceReporter>(
+          TraceReporter::Options{options_.task, options_.spans, options_.clock},
+          *calls_)),
       membership_({options_.address, options_.chief_wait}),
       kept_(std::make_unique<Kept>()) {}
 
@@ -52,16 +71,13 @@ v1::Identity ChiefClient::Identity() const {
 }
 
 absl::Status ChiefClient::TryRegister(v1::RegisterResponse& response) {
-  v1::RegisterRequest request;
-  *request.mutable_identity() = Identity();
-  request.set_protocol_version(kProtocolVersion);
-  request.set_program_version("0.1.0");
-  request.set_address(options_.own_address);
-  request.set_expected_job(options_.expected_job);
+  bool again = false;
   {
     MutexLock lock(mutex_);
-    request.set_again(membership_.was_member());
+    again = membership_.was_member();
   }
+  v1::RegisterRequest request = RegisterRequestOf(options_, again);
+  *request.mutable_identity() = Identity();
   PassFaultPoint(FaultPoint::kMemberRegisterSend);
   const absl::Status status = calls_->Call(&Stub::Register, request, response,
                                            CoordinatorCalls::kRegisterDeadline);
@@ -163,12 +179,8 @@ absl::Status ChiefClient::CallUntilAnswered(
 absl::Status ChiefClient::DescribeModel(
     const std::vector<VariableSpec>& variables,
     const std::optional<ExampleShape>& examples) {
-  v1::DescribeModelRequest request;
+  v1::DescribeModelRequest request = DescribeRequestOf(variables, examples);
   *request.mutable_identity() = Identity();
-  for (const VariableSpec& variable : variables) {
-    *request.add_variables() = ToProto(variable);
-  }
-  if (examples.has_value()) *request.mutable_examples() = ToProto(*examples);
   return CallUntilAnswered([&] {
     v1::DescribeModelResponse response;
     PassFaultPoint(FaultPoint::kWorkerDescribeSend);
@@ -186,10 +198,7 @@ absl::Status ChiefClient::DescribeModel(
 
 void ChiefClient::KnowModel(const std::vector<VariableSpec>& variables) {
   MutexLock lock(mutex_);
-  kept_->description.clear_variables();
-  for (const VariableSpec& variable : variables) {
-    *kept_->description.add_variables() = ToProto(variable);
-  }
+  kept_->description = DescribeRequestOf(variables, std::nullopt);
 }
 
 absl::StatusOr<Plan> ChiefClient::PlanOf(const v1::GetPlanResponse& response,
@@ -258,14 +267,8 @@ absl::StatusOr<std::optional<ExampleShape>> ChiefClient::WaitForExamples() {
 }
 
 absl::Status ChiefClient::ReportEvaluation(int64_t step, const Score& score) {
-  v1::ReportEvaluationRequest request;
+  v1::ReportEvaluationRequest request = ReportRequestOf(step, score);
   *request.mutable_identity() = Identity();
-  request.set_global_step(step);
-  request.set_loss(score.loss);
-  request.set_accuracy(score.accuracy);
-  request.set_examples(score.examples);
-  if (score.auc.has_value()) request.set_auc(*score.auc);
-  *request.mutable_figures() = ToProto(score.figures);
   return CallUntilAnswered([&] {
     v1::ReportEvaluationResponse response;
     return calls_->Call(&Stub::ReportEvaluation, request, response);
@@ -273,11 +276,9 @@ absl::Status ChiefClient::ReportEvaluation(int64_t step, const Score& score) {
 }
 
 void ChiefClient::AskToStop(const std::string& reason) {
-  v1::StopRequest request;
-  request.set_reason(absl::StrCat(options_.task.ToString(), ": ", reason));
   v1::StopResponse response;
-  const absl::Status status =
-      calls_->CallIfThere(&Stub::Stop, request, response);
+  const absl::Status status = calls_->CallIfThere(
+      &Stub::Stop, StopRequestOf(options_.task, reason), response);
   if (!status.ok()) {
     spdlog::warn("could not ask the chief to stop: {}",
                  std::string(status.message()));
@@ -285,13 +286,8 @@ void ChiefClient::AskToStop(const std::string& reason) {
 }
 
 void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
-  v1::LeaveRequest request;
+  v1::LeaveRequest request = LeaveRequestOf(options_, cause, reason);
   *request.mutable_identity() = Identity();
-  request.set_cause(ToProto(cause));
-  request.set_reason(reason);
-  if (options_.progress) {
-    *request.mutable_progress() = ToProto(options_.progress());
-  }
   v1::LeaveResponse response;
   PassFaultPoint(FaultPoint::kMemberLeaveSend);
   absl::Status status = calls_->CallIfThere(&Stub::Leave, request, response);
@@ -424,19 +420,14 @@ void ChiefClient::FillHeartbeat(v1::HeartbeatRequest& request) {
     *request.mutable_progress() = ToProto(options_.progress());
   }
   MutexLock lock(mutex_);
-  if (!kept_->history_wanted || !kept_->history.has_value()) return;
-  *request.mutable_history() = Aged(*kept_->history, Now() - kept_->history_at);
+  kept_->FillHistory(request, Now());
 }
 
 void ChiefClient::OnAnswer(v1::HeartbeatResponse& response) {
   if (response.model_wanted()) DescribeAgain();
   if (response.leave() && options_.on_leave) options_.on_leave();
   MutexLock lock(mutex_);
-  kept_->history_wanted = response.history_wanted();
-  if (response.has_history()) {
-    kept_->history = std::move(*response.mutable_history());
-    kept_->history_at = Now();
-  }
+  kept_->TakeHistory(response, Now());
   membership_.OnHeartbeat(AnswerOf(response), Now());
 }
 
@@ -456,9 +447,11 @@ bool ChiefClient::Beat() {
   FillHeartbeat(request);
   v1::HeartbeatResponse response;
   PassFaultPoint(FaultPoint::kMemberHeartbeatSend);
+  const absl::Time sent = Now();
   const absl::Status status = calls_->Call(&Stub::Heartbeat, request, response);
   PassFaultPoint(FaultPoint::kMemberHeartbeatAnswered);
   if (status.ok()) {
+    traces_->OnHeartbeat(response, sent, Now());
     OnAnswer(response);
   } else {
     OnFailure(status);
@@ -480,11 +473,18 @@ void ChiefClient::Heartbeats(absl::Duration interval) {
       if (heartbeats_stop_) return;
     }
     if (Beat()) return;
-    MutexLock lock(mutex_);
-    WaitUntil([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-                  mutex_) { return heartbeats_stop_; },
-              interval);
+    const absl::Time next = Now() + interval;
+    Rest(std::min(traces_->due(), next) - Now());
+    if (traces_->due() < next) traces_->Report(Identity());
+    Rest(next - Now());
   }
+}
+
+void ChiefClient::Rest(absl::Duration duration) {
+  MutexLock lock(mutex_);
+  WaitUntil([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                mutex_) { return heartbeats_stop_; },
+            duration);
 }
 
 void ChiefClient::JoinHeartbeats() {

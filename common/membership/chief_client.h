@@ -24,6 +24,7 @@
 #include "common/plan/leave_cause.h"
 #include "common/plan/plan.h"
 #include "common/plan/progress.h"
+#include "common/trace/span_recorder.h"
 
 namespace lockstep {
 
@@ -36,6 +37,7 @@ class RegisterResponse;
 }  // namespace v1
 
 class CoordinatorCalls;
+class TraceReporter;
 
 // ChiefClient is a process's membership in a job: it registers, keeps the
 // lease alive from a thread of its own, and says how the job ended. It makes
@@ -63,6 +65,9 @@ class ChiefClient {
     // worker to leave; may be empty.
     std::function<void()> on_leave{};
     const Clock* clock = &Clock::Real();  // of waits and ages
+    // The spans to hand in where an operator wants a trace, by the same clock;
+    // null: none.
+    SpanRecorder* spans = nullptr;
   };
 
   // The chief's answer to a registration.
@@ -199,6 +204,8 @@ class ChiefClient {
   absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
                               int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeats(absl::Duration interval);
+  // Waits in the heartbeats' thread, unless that is to end.
+  void Rest(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
   // One heartbeat; returns true when the membership has ended.
   bool Beat() ABSL_LOCKS_EXCLUDED(mutex_);
   void FillHeartbeat(v1::HeartbeatRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -221,6 +228,7 @@ class ChiefClient {
 
   const Options options_;
   const std::unique_ptr<CoordinatorCalls> calls_;
+  const std::unique_ptr<TraceReporter> traces_;  // of the heartbeats' thread
   std::thread heartbeats_;
 
   mutable Mutex mutex_;

@@ -11,7 +11,8 @@ namespace lockstep {
 CoordinatorCalls::CoordinatorCalls(const std::string& address)
     : address_(address),
       channel_(MakeChannel(address)),
-      stub_(v1::CoordinatorService::NewStub(channel_)) {}
+      stub_(v1::CoordinatorService::NewStub(channel_)),
+      traces_(v1::TraceService::NewStub(channel_)) {}
 
 void CoordinatorCalls::Prepare(absl::Duration deadline,
                                bool wait_for_connection,
@@ -24,6 +25,14 @@ void CoordinatorCalls::Prepare(absl::Duration deadline,
 
 absl::Status CoordinatorCalls::ToStatus(const grpc::Status& status) {
   return FromGrpcStatus(status);
+}
+
+absl::Status CoordinatorCalls::ReportTrace(
+    const v1::ReportTraceRequest& request) {
+  grpc::ClientContext context;
+  Prepare(kDeadline, /*wait_for_connection=*/false, context);
+  v1::ReportTraceResponse response;
+  return ToStatus(traces_->ReportTrace(&context, request, &response));
 }
 
 std::string CoordinatorCalls::Trouble(const absl::Status& status) {

@@ -9,6 +9,7 @@
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
+#include "lockstep/v1/trace.grpc.pb.h"
 
 namespace lockstep {
 
@@ -51,6 +52,9 @@ class CoordinatorCalls {
     return ToStatus(((*stub_).*method)(&context, request, &response));
   }
 
+  // Hands a trace in. Fails at once if there is no connection.
+  absl::Status ReportTrace(const v1::ReportTraceRequest& request);
+
   // Describes to a person why a call failed with `status`.
   std::string Trouble(const absl::Status& status);
 
@@ -62,6 +66,7 @@ class CoordinatorCalls {
   const std::string address_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Stub> stub_;
+  const std::unique_ptr<v1::TraceService::Stub> traces_;
 };
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -89,6 +90,12 @@ absl::Status ExitWithParent() {
         "--exit_with_parent: the parent process is gone");
   }
   return absl::OkStatus();
+}
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
 }
 
 int EndWithin(absl::Duration grace, int code) {

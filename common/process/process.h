@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "absl/status/status.h"
@@ -52,6 +53,9 @@ absl::Status ExitWithParent();
 // called when the process's work is done: gRPC releases its servers and
 // channels without any limit of time, and the exit must not wait for that.
 int EndWithin(absl::Duration grace, int code);
+
+// Returns this host's name, cut to 255 bytes; "" where the system has none.
+std::string HostName();
 
 // Returns a number larger than `above` and than all that this process has
 // drawn: wall time in microseconds if that is larger, otherwise a random number

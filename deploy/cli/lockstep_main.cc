@@ -22,6 +22,7 @@
 #include "deploy/cli/status/operator_command.h"
 #include "deploy/cli/status/steer_command.h"
 #include "deploy/cli/text/terminal.h"
+#include "deploy/cli/trace/trace_command.h"
 
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);  // a run goes on if its output pipe is closed
@@ -34,6 +35,8 @@ int main(int argc, char** argv) {
   const lockstep::cli::SteerCommands steer(flags.app());
   const lockstep::cli::TaskCommand task(flags.app());
   const lockstep::cli::ExplainCommand explain(flags.app());
+  const lockstep::cli::ExplainJobCommand explain_job(explain.app());
+  const lockstep::cli::TraceCommand trace(flags.app());
   const lockstep::cli::ExportCommand exporting(flags.app());
   const lockstep::cli::EvaluateCommand evaluate(flags.app());
   const lockstep::cli::NearestCommand nearest(flags.app());
@@ -61,6 +64,8 @@ int main(int argc, char** argv) {
   if (run.chosen()) return run.Run(terminal, std::cerr);
   if (status.chosen()) return status.Run(terminal, std::cerr);
   if (steer.chosen()) return steer.Run(terminal, std::cerr);
+  if (trace.chosen()) return trace.Run(terminal, std::cerr);
+  if (explain_job.chosen()) return explain_job.Run(terminal, std::cerr);
   if (explain.chosen()) return explain.Run(terminal, std::cerr);
   if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
   if (evaluate.chosen()) return evaluate.Run(terminal, std::cerr, command);

@@ -1,5 +1,7 @@
 """What workers of all frameworks share: the loop, waits, tables, properties."""
 
+import contextlib
+
 import numpy as np
 
 from . import _native, _session
@@ -149,6 +151,22 @@ class BaseStep:
         """
         for name, value in figures.items():
             self._worker._loop.native.report(name, float(value))
+
+    @contextlib.contextmanager
+    def reading(self):
+        """Marks the time in which the pass waits for its data.
+
+        ``lockstep explain`` and ``lockstep trace`` then tell it from computing:
+
+            with step.reading():
+                batch = next(loader)
+        """
+        native = self._worker._loop.native
+        native.begin_reading()
+        try:
+            yield
+        finally:
+            native.end_reading()
 
 
 class BaseWorker:

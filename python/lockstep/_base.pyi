@@ -1,5 +1,5 @@
 from types import TracebackType
-from typing import Generic, Iterator, Optional, Type, TypeVar
+from typing import ContextManager, Generic, Iterator, Optional, Type, TypeVar
 
 _Step = TypeVar("_Step", bound=BaseStep)
 _Self = TypeVar("_Self")
@@ -9,6 +9,7 @@ class BaseStep:
     share: int
     seed: int
     def report(self, **figures: float) -> None: ...
+    def reading(self) -> ContextManager[None]: ...
 
 class BaseWorker(Generic[_Step]):
     @property

@@ -227,6 +227,9 @@ class PySession {
     Check(session().Ready(variable));
   }
 
+  void BeginReading() { session().BeginReading(); }
+  void EndReading() { session().EndReading(); }
+
   void CheckWanted() {
     py::gil_scoped_release release;
     Check(session().CheckWanted());
@@ -364,6 +367,8 @@ PYBIND11_MODULE(_native, module) {
       .def("report", &PySession::Report)
       .def("pull", &PySession::Pull)
       .def("ready", &PySession::Ready)
+      .def("begin_reading", &PySession::BeginReading)
+      .def("end_reading", &PySession::EndReading)
       .def("check_wanted", &PySession::CheckWanted)
       .def("finish", &PySession::Finish)
       .def("examples", &PySession::Examples)

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
+#include "common/trace/span_recorder.h"
 #include "common/wire/shared_memory_codec.h"
 #include "common/wire/tensor_message.h"
 #include "common/wire/wire_codec.h"
@@ -46,6 +47,25 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> OpenOffered(
       "user, or not what it was said to be; the server's log says which");
 }
 
+SpanRecorder& Spans() { return SpanRecorder::Of(SpanRecorder::Role::kServer); }
+
+// Records that a push has come, from the time `received` until now.
+void RecordReceipt(const Push& push, bool shared, int64_t received) {
+  uint8_t flags = shared ? Span::kShared : 0;
+  if (!push.gradients.empty() &&
+      push.gradients.front().type == GradientType::kBFloat16) {
+    flags |= Span::kBFloat16;
+  }
+  Spans().Add({.kind = SpanKind::kReceive,
+               .flags = flags,
+               .attempt = SpanAttempt(push.attempt),
+               .part = push.first_part,
+               .peer = push.pass.worker,
+               .step = push.pass.local_step,
+               .begin = received,
+               .end = Spans().Now()});
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* ParameterService::Push(
@@ -63,6 +83,7 @@ void ParameterService::ServePush(const Caller& caller,
                                  const grpc::ByteBuffer& request,
                                  Respond respond, BreakOff break_off) {
   PassFaultPoint(FaultPoint::kPsPushReceived);
+  const int64_t received = Spans().Now();
   v1::PushHeader header;
   TensorPayload payload;
   absl::Status status = DecodeTensorMessage(request, header, payload);
@@ -70,14 +91,14 @@ void ParameterService::ServePush(const Caller& caller,
   const uint64_t ticket = replies_.FilePush(
       {std::move(respond), header.shared(), header.parts().first_part(),
        header.parts().num_parts(), std::move(break_off)});
-  status = HandlePush(caller, header, payload, ticket);
+  status = HandlePush(caller, header, payload, ticket, received);
   if (!status.ok()) replies_.FailPush(ticket, status);
 }
 
 absl::Status ParameterService::HandlePush(const Caller& caller,
                                           const v1::PushHeader& header,
                                           const TensorPayload& payload,
-                                          uint64_t ticket) {
+                                          uint64_t ticket, int64_t received) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(header.identity()));
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -101,6 +122,7 @@ absl::Status ParameterService::HandlePush(const Caller& caller,
   LOCKSTEP_ASSIGN_OR_RETURN(lockstep::server::Push push,
                             ToPush(header, payload, *shard));
   moved_(BytesOf(push.gradients));
+  RecordReceipt(push, header.shared(), received);
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
                             shard->engine().AddPush(ticket, std::move(push)));
   replies_.Send(*shard, commands_.Settle(*shard, std::move(answers)));

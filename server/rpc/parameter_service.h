@@ -71,7 +71,8 @@ class ParameterService final
 
  private:
   absl::Status HandlePush(const Caller& caller, const v1::PushHeader& header,
-                          const TensorPayload& payload, uint64_t ticket);
+                          const TensorPayload& payload, uint64_t ticket,
+                          int64_t received);
   // Answers the pull, or postpones that.
   void AnswerPull(const Caller& caller, const v1::PullRequest& request,
                   const Respond& respond, const Connection& connection);

@@ -56,8 +56,7 @@ class LocalChief {
       : chief_(chief::Chief::Make(job.ClusterOf("chief", 0), job.job(), 1,
                                   Clock::Real())) {
     if (!chief_.ok()) return;
-    server_ =
-        GrpcServer::Start(job.Address("chief", 0), {&(*chief_)->service()});
+    server_ = GrpcServer::Start(job.Address("chief", 0), (*chief_)->services());
     thread_ = std::thread([this] { end_ = (*chief_)->Run(); });
   }
   ~LocalChief() { Wait().IgnoreError(); }

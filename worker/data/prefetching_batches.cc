@@ -14,9 +14,11 @@ constexpr int64_t kMaxIndex = int64_t{1} << 62;
 
 }  // namespace
 
-PrefetchingBatches::PrefetchingBatches(BatchSource source, int depth)
+PrefetchingBatches::PrefetchingBatches(BatchSource source, int depth,
+                                       SpanRecorder* spans)
     : source_(std::move(source)),
       depth_(static_cast<size_t>(std::max(depth, 1))),
+      spans_(spans),
       thread_([this] { Run(); }) {}
 
 PrefetchingBatches::~PrefetchingBatches() {
@@ -39,7 +41,10 @@ absl::StatusOr<Batch> PrefetchingBatches::Get(int64_t index) {
 absl::StatusOr<Batch> PrefetchingBatches::Take(int64_t index) {
   MutexLock lock(mutex_);
   if (index != next_get_) StartFrom(index);
-  while (ready_.empty()) changed_.Wait(mutex_);
+  if (ready_.empty()) {
+    const SpanTimer wait(spans_, {.kind = SpanKind::kReadData});
+    while (ready_.empty()) changed_.Wait(mutex_);
+  }
   absl::StatusOr<Batch> batch = std::move(ready_.front());
   ready_.pop_front();
   next_get_ = batch.ok() ? index + 1 : -1;

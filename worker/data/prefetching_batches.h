@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
+#include "common/trace/span_recorder.h"
 #include "worker/data/batch.h"
 
 namespace lockstep::worker {
@@ -19,10 +20,12 @@ namespace lockstep::worker {
 // Threads: Get() from one thread at a time; the source is called from the
 //          prefetching thread alone.
 // Owns:    its thread. The destructor waits for at most one batch to be made.
+// Borrows: the recorder of the waits for batches; null: none are recorded.
 class PrefetchingBatches {
  public:
   // At most `depth` batches wait at a time; values below 1 count as 1.
-  explicit PrefetchingBatches(BatchSource source, int depth = 2);
+  explicit PrefetchingBatches(BatchSource source, int depth = 2,
+                              SpanRecorder* spans = nullptr);
   ~PrefetchingBatches();
   PrefetchingBatches(const PrefetchingBatches&) = delete;
   PrefetchingBatches& operator=(const PrefetchingBatches&) = delete;
@@ -43,6 +46,7 @@ class PrefetchingBatches {
 
   const BatchSource source_;
   const size_t depth_;
+  SpanRecorder* const spans_;
 
   Mutex mutex_;
   CondVar changed_;

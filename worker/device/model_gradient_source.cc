@@ -46,7 +46,7 @@ ModelGradientSource::ModelGradientSource(Model& model, const ModelInput& input,
                                          const Options& options)
     : model_(model),
       backend_(backend),
-      batches_(std::move(batches)),
+      batches_(std::move(batches), /*depth=*/2, options.spans),
       options_(options),
       device_(model.variables(), memory, backend),
       stage_(backend, input),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/trace/span_recorder.h"
 #include "worker/compute/backend/compute_backend.h"
 #include "worker/compute/backend/scratch.h"
 #include "worker/compute/replay/recorder.h"
@@ -37,8 +38,9 @@ class ModelGradientSource final : public GradientSource {
     // elements are counted either way; here the count arrives before the
     // gradient.
     bool refuse_non_finite = false;
-    uint64_t key = 0;    // of random numbers; each batch has its own
-    bool replay = true;  // if not, every pass is launched
+    uint64_t key = 0;               // of random numbers; each batch has its own
+    bool replay = true;             // if not, every pass is launched
+    SpanRecorder* spans = nullptr;  // of waits for batches; borrowed
   };
 
   // A model is small if all its variables have at most this many bytes: they

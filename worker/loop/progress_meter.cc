@@ -4,22 +4,74 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::worker {
 
-ProgressMeter::ProgressMeter(const Clock& clock)
-    : clock_(clock), since_(clock.Now()) {
+namespace {
+
+bool IsWaiting(SpanKind phase) {
+  return phase != SpanKind::kForward && phase != SpanKind::kBackward &&
+         phase != SpanKind::kAnnounce;
+}
+
+std::string TextOf(const Span& phase, int64_t micro_batch) {
+  if (micro_batch >= 0 && phase.kind == SpanKind::kForward) {
+    return absl::StrCat("computes micro-batch ", micro_batch, " of step ",
+                        phase.step + 1);
+  }
+  switch (phase.kind) {
+    case SpanKind::kToken:
+      return absl::StrCat("waits for a token after step ", phase.step + 1);
+    case SpanKind::kPull:
+      return phase.step < 0 ? "pulls" : absl::StrCat("pulls step ", phase.step);
+    case SpanKind::kAnnounce:
+      return absl::StrCat("announces step ", phase.step + 1);
+    case SpanKind::kPush:
+      return absl::StrCat("pushes step ", phase.step + 1);
+    case SpanKind::kAwaitValues:
+      return absl::StrCat("waits for values of step ", phase.step);
+    default:
+      return absl::StrCat("computes step ", phase.step + 1);
+  }
+}
+
+}  // namespace
+
+ProgressMeter::ProgressMeter(const Clock& clock, SpanRecorder* spans)
+    : clock_(clock), spans_(spans), since_(clock.Now()) {
   progress_.activity = "starts";
+}
+
+void ProgressMeter::End(absl::Time now) {
+  if (waiting_) progress_.waiting += now - since_;
+  since_ = now;
+  if (spans_ == nullptr || !phase_.has_value()) return;
+  phase_->end = absl::ToUnixNanos(now);
+  spans_->Add(*phase_);
 }
 
 void ProgressMeter::Begin(const std::string& activity, bool waiting) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  if (waiting_) progress_.waiting += now - since_;
+  End(now);
+  phase_.reset();
   progress_.activity = activity;
   waiting_ = waiting;
-  since_ = now;
+}
+
+void ProgressMeter::Begin(SpanKind phase, int64_t step, int64_t attempt,
+                          int64_t micro_batch) {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  End(now);
+  phase_ = Span{.kind = phase,
+                .attempt = SpanAttempt(attempt),
+                .step = step,
+                .begin = absl::ToUnixNanos(now)};
+  waiting_ = IsWaiting(phase);
+  micro_batch_ = micro_batch;
 }
 
 void ProgressMeter::Computed(int64_t local_step, double loss,
@@ -78,6 +130,7 @@ Progress ProgressMeter::Get() const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   Progress progress = progress_;
+  if (phase_.has_value()) progress.activity = TextOf(*phase_, micro_batch_);
   progress.activity_age = now - since_;
   if (waiting_) progress.waiting += progress.activity_age;
   return progress;

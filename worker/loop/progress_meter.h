@@ -2,6 +2,7 @@
 #define LOCKSTEP_WORKER_LOOP_PROGRESS_METER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -9,20 +10,32 @@
 #include "common/base/mutex.h"
 #include "common/plan/figure.h"
 #include "common/plan/progress.h"
+#include "common/trace/span.h"
+#include "common/trace/span_recorder.h"
 
 namespace lockstep::worker {
 
 // ProgressMeter counts a worker's passes and measures how long it waits, for
-// its reports to the chief.
+// its reports to the chief, and records the phases of its passes as spans.
 //
 // Threads: safe to share: the loop writes, the heartbeats read.
+// Borrows: the clock, and the recorder, whose clock must be the same; null: no
+//          spans are recorded.
 class ProgressMeter {
  public:
-  explicit ProgressMeter(const Clock& clock);
+  explicit ProgressMeter(const Clock& clock, SpanRecorder* spans = nullptr);
 
   // The worker begins `activity`, a text for people. Time in a waiting activity
   // counts as waiting.
   void Begin(const std::string& activity, bool waiting)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The worker begins a phase of the pass that follows `step`; -1: of the
+  // newest values there are. `attempt` is as Span has it; `micro_batch` is the
+  // number of a shared step that the pass computes, or -1. What is no computing
+  // counts as waiting.
+  void Begin(SpanKind phase, int64_t step, int64_t attempt = 0,
+             int64_t micro_batch = -1)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Computed(int64_t local_step, double loss, int64_t examples)
@@ -43,12 +56,20 @@ class ProgressMeter {
   Progress Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Ends the activity at hand at `now`, and records it if it was a phase.
+  void End(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const Clock& clock_;
+  SpanRecorder* const spans_;
 
   mutable Mutex mutex_;
   Progress progress_ ABSL_GUARDED_BY(mutex_);
   bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time since_ ABSL_GUARDED_BY(mutex_);
+  // The phase at hand, if the activity is one; its text is made when it is
+  // asked for, as there are many phases between two reports.
+  std::optional<Span> phase_ ABSL_GUARDED_BY(mutex_);
+  int64_t micro_batch_ ABSL_GUARDED_BY(mutex_) = -1;  // of that phase
 };
 
 }  // namespace lockstep::worker

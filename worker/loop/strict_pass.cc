@@ -20,6 +20,7 @@ StrictPass::StrictPass(StepClient& client, const PassId& pass,
       everybody_counts_(options.selected_attempt > 0),
       watch_(options.watch),
       clipper_(options.clipper),
+      meter_(options.meter),
       attempt_(options.selected_attempt) {
   if (clipper_ != nullptr) clipper_->BeginPass();
   client_.BeginPass(pass_, KindOf(options), watch_);
@@ -67,7 +68,9 @@ void StrictPass::Decide() {
   if (decided_) return;
   decided_ = true;
   if (attempt_ == 0) {
+    if (meter_ != nullptr) meter_->Begin(SpanKind::kAnnounce, pass_.step);
     const absl::StatusOr<Announcement> answer = client_.Announce(pass_);
+    if (meter_ != nullptr) meter_->Begin(SpanKind::kBackward, pass_.step);
     status_ = answer.status();
     if (answer.ok() && answer->decision == Announcement::Decision::kSelected) {
       attempt_ = answer->attempt;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "worker/loop/gradient_clipper.h"
 #include "worker/loop/gradient_pass.h"
+#include "worker/loop/progress_meter.h"
 #include "worker/loop/step_client.h"
 
 namespace lockstep::worker {
@@ -21,7 +22,7 @@ namespace lockstep::worker {
 //   a backup             drops the pass at the next layer once the step is over
 //
 // Threads: one thread.
-// Borrows: the client and the clipper.
+// Borrows: the client, the clipper and the meter.
 class StrictPass final : public GradientPass {
  public:
   struct Options {
@@ -30,6 +31,7 @@ class StrictPass final : public GradientPass {
     bool watch = false;   // the step may be over before the pass is
     bool shared = false;  // work is
     GradientClipper* clipper = nullptr;  // of gradients before they are sent
+    ProgressMeter* meter = nullptr;      // of announcements; null: none
   };
 
   // Begins the pass at the client.
@@ -67,6 +69,7 @@ class StrictPass final : public GradientPass {
   const bool everybody_counts_;
   const bool watch_;
   GradientClipper* const clipper_;
+  ProgressMeter* const meter_;
   int64_t attempt_ = 0;
   bool decided_ = false;
   bool dropped_ = false;

@@ -12,16 +12,6 @@
 namespace lockstep::worker {
 namespace {
 
-std::string Computes(int64_t step) {
-  return absl::StrCat("computes step ", step + 1);
-}
-
-// The same of a pass of shared work.
-std::string ComputesNumber(const PassId& pass) {
-  return absl::StrCat("computes micro-batch ", pass.slot, " of step ",
-                      pass.step + 1);
-}
-
 // True if `token` is for `pass`, and its step came of pushes for `attempt`.
 bool Follows(const Token& token, const PassId& pass, int64_t attempt) {
   return token.kind == Token::Kind::kToken && token.step == pass.step &&
@@ -37,9 +27,9 @@ class EarlyPass final : public GradientPass {
   bool HasAllValues() const override { return false; }
 
   absl::Status NeedValues(size_t first, size_t count) override {
-    meter_.Begin(absl::StrCat("waits for values of step ", step_), true);
+    meter_.Begin(SpanKind::kAwaitValues, step_);
     const absl::Status status = client_.AwaitValues(first, count);
-    meter_.Begin(Computes(step_), false);
+    meter_.Begin(SpanKind::kForward, step_);
     return status;
   }
 
@@ -115,14 +105,14 @@ absl::Status TrainingLoop::CheckToken(const Token& token) const {
 }
 
 absl::Status TrainingLoop::Compute(int64_t index, GradientPass& pass) {
-  meter_.Begin(
-      options_.numbers > 0 ? ComputesNumber(pass_) : Computes(pass_.step),
-      false);
+  meter_.Begin(SpanKind::kForward, pass_.step, 0,
+               options_.numbers > 0 ? pass_.slot : -1);
   LOCKSTEP_RETURN_IF_ERROR(source_.Begin(index, pass));
   return Finish(pass);
 }
 
 absl::Status TrainingLoop::Finish(GradientPass& pass) {
+  meter_.Begin(SpanKind::kBackward, pass_.step);
   LOCKSTEP_ASSIGN_OR_RETURN(const GradientResult result, source_.Finish(pass));
   meter_.Computed(pass_.step, result.loss, result.examples);
   meter_.NonFinite(result.non_finite);
@@ -130,15 +120,14 @@ absl::Status TrainingLoop::Finish(GradientPass& pass) {
 }
 
 absl::StatusOr<PushCounts> TrainingLoop::Push(int64_t attempt) {
-  meter_.Begin(absl::StrCat("pushes step ", pass_.step + 1), true);
+  meter_.Begin(SpanKind::kPush, pass_.step, attempt);
   LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, client_.Push(pass_, attempt));
   meter_.Duplicates(counts.duplicate);
   return counts;
 }
 
 absl::StatusOr<Token> TrainingLoop::NextToken(int64_t attempt) {
-  meter_.Begin(absl::StrCat("waits for a token after step ", pass_.step + 1),
-               true);
+  meter_.Begin(SpanKind::kToken, pass_.step);
   LOCKSTEP_ASSIGN_OR_RETURN(Token token, client_.TakeToken(pass_, attempt));
   LOCKSTEP_RETURN_IF_ERROR(CheckToken(token));
   return token;
@@ -181,14 +170,13 @@ absl::StatusOr<Token> TrainingLoop::RunPasses(Token token) {
     }
     LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
     if (!pass.has_value()) return token;
-    meter_.Begin(Computes(pass_.step), false);
     computed = Finish(*pass);
   }
 }
 
 absl::Status TrainingLoop::BeginEarly(const PassId& next, int64_t attempt) {
   client_.SendRest(pass_, attempt);
-  meter_.Begin(Computes(next.step), false);
+  meter_.Begin(SpanKind::kForward, next.step);
   EarlyPass early(client_, meter_, next.step);
   return source_.Begin(BatchOf(next), early);
 }
@@ -196,7 +184,7 @@ absl::Status TrainingLoop::BeginEarly(const PassId& next, int64_t attempt) {
 absl::Status TrainingLoop::Enter(const Token& token,
                                  std::optional<StrictPass>& pass) {
   pass.reset();
-  meter_.Begin(absl::StrCat("pulls step ", token.step), true);
+  meter_.Begin(SpanKind::kPull, token.step);
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t pulled, client_.Pull(token.step));
   if (pulled != token.step) return absl::OkStatus();
   pass_.step = token.step;
@@ -210,7 +198,8 @@ absl::Status TrainingLoop::Enter(const Token& token,
                StrictPass::Options{.selected_attempt = token.selected_attempt,
                                    .watch = watch,
                                    .shared = options_.numbers > 0,
-                                   .clipper = options_.clipper});
+                                   .clipper = options_.clipper,
+                                   .meter = &meter_});
   return absl::OkStatus();
 }
 
@@ -255,7 +244,7 @@ absl::Status TrainingLoop::RunCompatible() {
   pass_.step = options_.first_step;
   for (int64_t index = options_.first_step;; ++index) {
     LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(pass_, index));
-    meter_.Begin("pulls", true);
+    meter_.Begin(SpanKind::kPull, -1);
     LOCKSTEP_RETURN_IF_ERROR(client_.Pull(-1).status());
     CompatiblePass pass(client_, options_.clipper);
     LOCKSTEP_RETURN_IF_ERROR(Compute(index, pass));

@@ -15,6 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
 #include "common/program/main_support.h"
+#include "common/trace/span_recorder.h"
 #include "worker/session/program_workload.h"
 #include "worker/session/training_member.h"
 
@@ -100,6 +101,7 @@ struct Session::Parts {
   std::vector<bool> ready;
   std::vector<bool> absent;  // of those that are ready
   size_t unsent = 0;         // variables from this one on are under way
+  std::optional<SpanTimer> reading;
 };
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Join(
@@ -317,6 +319,13 @@ absl::Status Session::CheckWanted() {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   return parts_->workload.handover().CheckWanted();
 }
+
+void Session::BeginReading() {
+  parts_->reading.emplace(&SpanRecorder::Of(SpanRecorder::Role::kWorker),
+                          Span{.kind = SpanKind::kReadData});
+}
+
+void Session::EndReading() { parts_->reading.reset(); }
 
 absl::Status Session::Finish(double loss, int64_t examples) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());

@@ -170,6 +170,10 @@ class Session {
   // Should be called now and then in a long computation: a backup's pass may be
   // in vain.
   absl::Status CheckWanted();
+  // The program begins, or ends, to wait for the data of the pass: time that a
+  // trace shows as reading. Calls in pairs.
+  void BeginReading();
+  void EndReading();
   // Hands the pass in. Variables without Ready() are absent. `loss` is the mean
   // over `examples`.
   absl::Status Finish(double loss, int64_t examples);

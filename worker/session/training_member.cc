@@ -101,9 +101,10 @@ TrainingMember::TrainingMember(const Cluster& cluster,
       connections_(options.connections),
       workload_(workload),
       clock_(clock),
-      meter_(clock),
+      meter_(clock, &SpanRecorder::Of(SpanRecorder::Role::kWorker)),
       chief_([&] {
         chief.progress = [this] { return meter_.Get(); };
+        chief.spans = &SpanRecorder::Of(SpanRecorder::Role::kWorker);
         chief.on_leave = [this] {
           Leave(StoppedStatus("an operator takes this worker out of the job",
                               /*hold=*/true));

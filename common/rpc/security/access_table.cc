@@ -57,6 +57,9 @@ constexpr AccessRow kTable[] = {
     {"/lockstep.v1.ShardControlService/WriteParts", kChief},
     {"/lockstep.v1.SyncService/Announce", kWorker},
     {"/lockstep.v1.SyncService/TakeToken", kWorker},
+    {"/lockstep.v1.TraceService/BeginTrace", kOperators},
+    {"/lockstep.v1.TraceService/GetTrace", kOperators},
+    {"/lockstep.v1.TraceService/ReportTrace", kMembers},
 };
 
 std::string NamesOf(RoleSet roles) {

@@ -11,10 +11,13 @@ ExplainCommand::ExplainCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "explain",
           "Explains a field of the job file: its meaning, its default, and how "
-          "to set it.")) {
-  app_.add_option("field", field_,
-                  "Such as model.hidden_units; without it, all fields of the "
-                  "file are listed.");
+          "to set it. With --log_dir, --chief or --cluster it explains a "
+          "running job instead: why its steps take as long as they do, and "
+          "what would help most.")) {
+  app_.add_option(
+      "field", field_,
+      "Such as model.hidden_units; without it and without a job, all "
+      "fields of the file are listed.");
   app_.add_flag("--manual_page", manual_page_,
                 "Print the manual page lockstep-job(5) instead, for man.");
 }

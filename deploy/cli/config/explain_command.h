@@ -9,12 +9,14 @@
 
 namespace lockstep::cli {
 
-// ExplainCommand is `lockstep explain`: it explains the fields of a job file.
+// ExplainCommand is `lockstep explain` for the fields of a job file.
+// ExplainJobCommand adds flags to it, for running jobs.
 class ExplainCommand {
  public:
   explicit ExplainCommand(CLI::App& parent);
 
   bool chosen() const { return app_.parsed(); }
+  CLI::App& app() const { return app_; }
 
   // Returns 0, or 2 for an unknown field.
   int Run(Terminal& terminal, std::ostream& err) const;

@@ -20,8 +20,10 @@ void Prepare(grpc::ClientContext& context, absl::Duration timeout) {
   context.set_wait_for_ready(true);
 }
 
-absl::Status Explain(const grpc::Status& status, const std::string& address,
-                     absl::Duration timeout) {
+}  // namespace
+
+absl::Status ExplainCall(const grpc::Status& status, const std::string& address,
+                         absl::Duration timeout) {
   const absl::Status plain = FromGrpcStatus(status);
   if (plain.code() == absl::StatusCode::kDeadlineExceeded) {
     const std::shared_ptr<TransportSecurity> security = OwnSecurity();
@@ -39,8 +41,6 @@ absl::Status Explain(const grpc::Status& status, const std::string& address,
                                                  plain.message()));
 }
 
-}  // namespace
-
 struct CoordinatorClient::Stub {
   const std::unique_ptr<v1::CoordinatorService::Stub> service;
 };
@@ -57,7 +57,7 @@ absl::StatusOr<JobStatus> CoordinatorClient::GetStatus(absl::Duration timeout) {
   v1::GetStatusResponse response;
   const grpc::Status status =
       stub_->service->GetStatus(&context, v1::GetStatusRequest(), &response);
-  if (!status.ok()) return Explain(status, address_, timeout);
+  if (!status.ok()) return ExplainCall(status, address_, timeout);
   return DecodeStatus(response);
 }
 
@@ -71,7 +71,8 @@ absl::Status CoordinatorClient::Stop(const std::string& reason,
   v1::StopResponse response;
   const grpc::Status status =
       stub_->service->Stop(&context, request, &response);
-  return status.ok() ? absl::OkStatus() : Explain(status, address_, timeout);
+  return status.ok() ? absl::OkStatus()
+                     : ExplainCall(status, address_, timeout);
 }
 
 absl::StatusOr<int64_t> CoordinatorClient::Checkpoint(absl::Duration timeout) {
@@ -80,7 +81,7 @@ absl::StatusOr<int64_t> CoordinatorClient::Checkpoint(absl::Duration timeout) {
   v1::CheckpointResponse response;
   const grpc::Status status =
       stub_->service->Checkpoint(&context, v1::CheckpointRequest(), &response);
-  if (!status.ok()) return Explain(status, address_, timeout);
+  if (!status.ok()) return ExplainCall(status, address_, timeout);
   return response.global_step();
 }
 
@@ -102,7 +103,7 @@ absl::StatusOr<int64_t> CoordinatorClient::ChangeSettings(
   v1::ChangeSettingsResponse response;
   const grpc::Status status =
       stub_->service->ChangeSettings(&context, request, &response);
-  if (!status.ok()) return Explain(status, address_, timeout);
+  if (!status.ok()) return ExplainCall(status, address_, timeout);
   return response.revision();
 }
 

@@ -11,7 +11,16 @@
 #include "absl/time/time.h"
 #include "common/status/job_status.h"
 
+namespace grpc {
+class Status;
+}  // namespace grpc
+
 namespace lockstep::cli {
+
+// Returns the error of a call to the chief at `address` for an operator: it
+// starts with the address, and says what to check where no chief answered.
+absl::Status ExplainCall(const grpc::Status& status, const std::string& address,
+                         absl::Duration timeout);
 
 // CoordinatorClient calls one chief, which need not be up yet.
 //

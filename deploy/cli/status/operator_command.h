@@ -25,6 +25,11 @@ class ChiefFlags {
   // This object must not move until the flags have been parsed.
   void AddTo(CLI::App& app);
 
+  // True if one of the flags that name a chief is there.
+  bool given() const {
+    return !chief_.empty() || !cluster_file_.empty() || !log_dir_.empty();
+  }
+
   // Reads the certificate of --tls_dir too, which all later connections use.
   //
   //   kInvalidArgument     none or more than one flag; an invalid address or

@@ -67,9 +67,11 @@ std::vector<GradientSlices> SlicesOf(absl::Span<const PartGradient> gradients) {
 
 }  // namespace
 
-PartUpdates::PartUpdates(LockedParts& parts, PartValues& values)
+PartUpdates::PartUpdates(LockedParts& parts, PartValues& values,
+                         SpanRecorder& spans)
     : parts_(parts),
       values_(values),
+      spans_(spans),
       optimizers_(MakeAll<Optimizer>(parts.optimizers)),
       sparse_optimizers_(MakeAll<SparseOptimizer>(parts.optimizers)),
       rates_(LearningRatesOf(parts.job)),
@@ -167,6 +169,7 @@ absl::Status PartUpdates::UpdateDense(int part, int64_t step,
 
 absl::StatusOr<bool> PartUpdates::Update(
     int part, int64_t step, absl::Span<const PartGradient> gradients) {
+  const SpanTimer timer(&spans_, UpdateOf(part, step));
   const std::vector<PartGradient> present = Present(gradients);
   if (present.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(KeepPart(part));
@@ -247,6 +250,7 @@ absl::StatusOr<double> PartUpdates::KeepMean(int part, PartGradient mean) {
 }
 
 absl::Status PartUpdates::ApplyMean(int part, int64_t step, double norm) {
+  const SpanTimer timer(&spans_, UpdateOf(part, step));
   const PartSpec& spec = parts_.parts[part];
   const bool limited = parts_.job.clipping.limits_mean() &&
                        !parts_.variables[spec.variable].buffer;
@@ -338,6 +342,7 @@ void PartUpdates::CountUpdate(int part) {
 
 absl::Status PartUpdates::UpdateSparse(int part, int64_t step,
                                        const SparseGradient& mean) {
+  const SpanTimer timer(&spans_, UpdateOf(part, step));
   return UpdateTable(part, step, mean);
 }
 
@@ -390,6 +395,12 @@ absl::Status PartUpdates::CheckFinite(int part,
 }
 
 absl::Status PartUpdates::MarkPrepared(int64_t step, int64_t attempt) {
+  const int64_t now = spans_.Now();
+  spans_.Add({.kind = SpanKind::kPrepare,
+              .attempt = SpanAttempt(attempt),
+              .step = step - 1,
+              .begin = now,
+              .end = now});
   MutexLock lock(parts_.record_mutex);
   if (parts_.store == nullptr || parts_.store->in_place())
     return absl::OkStatus();
@@ -404,6 +415,7 @@ void PartUpdates::DropPrepared() {
 
 // Commit() copies rows of tables: no call may read them meanwhile.
 absl::Status PartUpdates::Commit(int64_t step) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  const SpanTimer timer(&spans_, {.kind = SpanKind::kCommit, .step = step - 1});
   std::vector<std::unique_ptr<MutexLock>> tables;
   for (int part = 0; part < num_parts(); ++part) {
     if (!parts_.parts[part].is_table()) continue;

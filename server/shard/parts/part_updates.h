@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/job/learning_rate.h"
+#include "common/trace/span_recorder.h"
 #include "server/shard/parts/locked_parts.h"
 #include "server/shard/parts/part_values.h"
 #include "server/step/engine.h"
@@ -22,10 +23,10 @@ namespace lockstep::server {
 // arithmetic behind the engine.
 //
 // Threads: safe to share.
-// Borrows: the parts and their values.
+// Borrows: the parts and their values, and the recorder of updates and commits.
 class PartUpdates final : public PartUpdater {
  public:
-  PartUpdates(LockedParts& parts, PartValues& values);
+  PartUpdates(LockedParts& parts, PartValues& values, SpanRecorder& spans);
 
   int num_parts() const override { return parts_.num_parts(); }
   size_t part_size(int part) const override { return parts_.size(part); }
@@ -72,6 +73,10 @@ class PartUpdates final : public PartUpdater {
     SparseGradient rows;  // of a table
   };
 
+  // The span of an update of a part after `step`.
+  static Span UpdateOf(int part, int64_t step) {
+    return {.kind = SpanKind::kUpdate, .part = part, .step = step};
+  }
   absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   // The update of a part without a gradient: nothing but its average moves.
   absl::Status KeepPart(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
@@ -90,6 +95,7 @@ class PartUpdates final : public PartUpdater {
 
   LockedParts& parts_;
   PartValues& values_;
+  SpanRecorder& spans_;
   const std::vector<Optimizer> optimizers_;               // of the job
   const std::vector<SparseOptimizer> sparse_optimizers_;  // likewise
   const std::vector<LearningRateConfig> rates_;           // likewise

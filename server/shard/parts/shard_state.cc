@@ -142,7 +142,8 @@ ShardState::ShardState(const Options& options,
              std::move(store)),
       values_(parts_, options.returned_parts,
               MakeCounters(options, parts_.store.get())),
-      updates_(parts_, values_) {}
+      updates_(parts_, values_, SpanRecorder::Of(SpanRecorder::Role::kServer)) {
+}
 
 std::vector<std::vector<std::string>> ShardState::SlotNames() const {
   std::vector<std::vector<std::string>> names;

@@ -33,7 +33,7 @@ class HostedMirrorTest : public ::testing::Test {
     server::PsServer::Options options;
     options.state_dir = job_.state_directory();
     if (chief_ != nullptr && worker == 0) {
-      options.more_services = {&chief_->service()};
+      options.more_services = chief_->services();
     }
     return HostedMirror::Start(ClusterOf(worker), options, Clock::Real());
   }

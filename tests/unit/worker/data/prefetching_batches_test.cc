@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "common/trace/span_recorder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -228,6 +230,28 @@ TEST(PrefetchingBatchesTest, DestructionWaitsForTheBatchInTheMaking) {
   for (size_t i = 0; i < asked.size(); ++i) {
     EXPECT_EQ(asked[i], static_cast<int64_t>(i));
   }
+}
+
+TEST(PrefetchingBatchesTest, OnlyAWaitForABatchIsRecorded) {
+  SpanRecorder spans(16, Clock::Real());
+  FakeSource source;
+  source.Close();
+  PrefetchingBatches batches(source.Source(), 2, &spans);
+  std::thread opener([&source] { source.Open(); });
+  ASSERT_OK(batches.Get(0));
+  opener.join();
+  // The first batch is never there in time.
+  ASSERT_FALSE(spans.Newest(16).empty());
+  EXPECT_EQ(spans.Newest(16)[0].kind, SpanKind::kReadData);
+  const size_t recorded = spans.Newest(16).size();
+  for (int64_t index = 1; index < 4; ++index) {
+    // The batch is there when the next one is being made.
+    while (source.asked().size() < static_cast<size_t>(index) + 2) {
+      std::this_thread::yield();
+    }
+    ASSERT_OK(batches.Get(index));
+  }
+  EXPECT_EQ(spans.Newest(16).size(), recorded);
 }
 
 }  // namespace

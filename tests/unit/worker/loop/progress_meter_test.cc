@@ -61,5 +61,42 @@ TEST(ProgressMeterTest, AFigureReplacesAnEarlierOneOfItsName) {
       ::testing::ElementsAre(NamedFigure{"norm", 3}, NamedFigure{"rate", 2}));
 }
 
+TEST(ProgressMeterTest, PhasesAreSpansAndTextsForPeople) {
+  testing::ManualClock clock;
+  SpanRecorder spans(16, clock);
+  ProgressMeter meter(clock, &spans);
+  const int64_t began = spans.Now();
+
+  meter.Begin(SpanKind::kPull, 7);
+  EXPECT_EQ(meter.Get().activity, "pulls step 7");
+  clock.Advance(absl::Microseconds(2));
+  meter.Begin(SpanKind::kForward, 7);
+  EXPECT_EQ(meter.Get().activity, "computes step 8");
+  clock.Advance(absl::Microseconds(3));
+  meter.Begin(SpanKind::kPush, 7, 2);
+  EXPECT_EQ(meter.Get().activity, "pushes step 8");
+  clock.Advance(absl::Microseconds(4));
+  meter.Begin("leaves", false);
+  clock.Advance(absl::Microseconds(5));
+  meter.Begin(SpanKind::kToken, 7);
+  EXPECT_EQ(meter.Get().activity, "waits for a token after step 8");
+
+  EXPECT_EQ(meter.Get().waiting, absl::Microseconds(6));
+  EXPECT_THAT(spans.Newest(16),
+              ::testing::ElementsAre(Span{.kind = SpanKind::kPull,
+                                          .step = 7,
+                                          .begin = began,
+                                          .end = began + 2000},
+                                     Span{.kind = SpanKind::kForward,
+                                          .step = 7,
+                                          .begin = began + 2000,
+                                          .end = began + 5000},
+                                     Span{.kind = SpanKind::kPush,
+                                          .attempt = 2,
+                                          .step = 7,
+                                          .begin = began + 5000,
+                                          .end = began + 9000}));
+}
+
 }  // namespace
 }  // namespace lockstep::worker

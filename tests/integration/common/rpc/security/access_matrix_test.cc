@@ -23,6 +23,7 @@
 #include "lockstep/v1/parameter.grpc.pb.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
 #include "lockstep/v1/sync.grpc.pb.h"
+#include "lockstep/v1/trace.grpc.pb.h"
 #include "tests/integration/call.h"
 #include "tests/integration/common/rpc/security/raw_credentials.h"
 #include "tests/testing/status_matchers.h"
@@ -57,7 +58,7 @@ class AccessMatrixTest : public ::testing::Test {
     options.security = TransportSecurity::Load({directory_.path(), ""}).value();
     server_ = GrpcServer::Start("127.0.0.1:0",
                                 {&coordinator_, &parameter_, &mirror_, &sync_,
-                                 &control_, &stream_},
+                                 &control_, &stream_, &trace_},
                                 options)
                   .value();
     address_ = absl::StrCat("127.0.0.1:", server_->port());
@@ -122,6 +123,7 @@ class AccessMatrixTest : public ::testing::Test {
   v1::SyncService::Service sync_;
   v1::ShardControlService::Service control_;
   v1::CallStreamService::Service stream_;
+  v1::TraceService::Service trace_;
   std::unique_ptr<GrpcServer> server_;
   std::string address_;
 };

@@ -1,0 +1,117 @@
+#include "chief/traces/trace_service.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/process/process.h"
+#include "common/rpc/security/transport/transport_security.h"
+#include "common/rpc/status.h"
+#include "common/trace/codec/trace_codec.h"
+#include "common/wire/wire_codec.h"
+
+namespace lockstep::chief {
+namespace {
+
+// Also where a worker hosts the chief: the worker is another task.
+constexpr char kChiefTask[] = "chief 0";
+
+grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                 const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
+}  // namespace
+
+TraceService::TraceService(Options options, MembershipTable& members,
+                           SpanRecorder& spans, const Clock& clock)
+    : options_(std::move(options)),
+      members_(members),
+      spans_(spans),
+      clock_(clock) {}
+
+void TraceService::FillHeartbeat(const TaskId& member,
+                                 v1::HeartbeatResponse& response) {
+  const absl::Time now = clock_.Now();
+  ReportOwn(now);
+  const auto wanted = table_.WantedFrom(member.ToString(), now);
+  if (wanted.has_value()) {
+    v1::TraceWanted& trace = *response.mutable_trace();
+    trace.set_id(wanted->id);
+    trace.set_at(absl::ToUnixNanos(wanted->at));
+    trace.set_max_spans(wanted->max_spans);
+  }
+  response.set_chief_time(absl::ToUnixNanos(clock_.Now()));
+}
+
+grpc::ServerUnaryReactor* TraceService::BeginTrace(
+    grpc::CallbackServerContext* context, const v1::BeginTraceRequest*,
+    v1::BeginTraceResponse* response) {
+  std::vector<std::string> tasks = {kChiefTask};
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.state != MembershipTable::State::kAlive ||
+        member.task.type == TaskType::kEvaluator) {
+      continue;
+    }
+    tasks.push_back(member.task.ToString());
+  }
+  // By then every member that lives has sent a heartbeat and has its answer.
+  const absl::Duration wait = 2 * options_.heartbeat_interval;
+  response->set_id(table_.Begin(tasks, clock_.Now() + wait));
+  response->set_wait(absl::ToInt64Nanoseconds(wait));
+  for (std::string& task : tasks) *response->add_tasks() = std::move(task);
+  return Answer(context, absl::OkStatus());
+}
+
+void TraceService::ReportOwn(absl::Time now) {
+  const auto wanted = table_.WantedFrom(kChiefTask, now);
+  if (!wanted.has_value() || now < wanted->at) return;
+  TaskTrace own{.task = kChiefTask, .host = HostName()};
+  own.spans = spans_.Newest(wanted->max_spans);
+  // A trace that was begun anew meanwhile asks again.
+  table_.Report(wanted->id, std::move(own), now).IgnoreError();
+}
+
+absl::Status TraceService::HandleReportTrace(
+    const Caller& caller, const v1::ReportTraceRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Sender sender,
+                            lockstep::FromProto(request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
+  if (sender.job_id != options_.job_id) {
+    return absl::FailedPreconditionError(
+        "identity.job_id is that of another job; this chief takes traces of "
+        "its own");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(TaskTrace trace,
+                            lockstep::FromProto(request.trace()));
+  trace.task = sender.task.ToString();
+  return table_.Report(request.id(), std::move(trace), clock_.Now());
+}
+
+grpc::ServerUnaryReactor* TraceService::ReportTrace(
+    grpc::CallbackServerContext* context, const v1::ReportTraceRequest* request,
+    v1::ReportTraceResponse*) {
+  return Answer(context, HandleReportTrace(CallerOf(*context), *request));
+}
+
+absl::Status TraceService::HandleGetTrace(const v1::GetTraceRequest& request,
+                                          v1::GetTraceResponse& response) {
+  const absl::Time now = clock_.Now();
+  ReportOwn(now);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<TaskTrace> trace,
+                            table_.Get(request.id(), request.task(), now));
+  if (trace.has_value()) *response.mutable_trace() = ToProto(*trace);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* TraceService::GetTrace(
+    grpc::CallbackServerContext* context, const v1::GetTraceRequest* request,
+    v1::GetTraceResponse* response) {
+  return Answer(context, HandleGetTrace(*request, *response));
+}
+
+}  // namespace lockstep::chief

@@ -1,0 +1,68 @@
+#ifndef LOCKSTEP_CHIEF_TRACES_TRACE_SERVICE_H_
+#define LOCKSTEP_CHIEF_TRACES_TRACE_SERVICE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "chief/members/membership_table.h"
+#include "chief/traces/trace_table.h"
+#include "common/base/clock.h"
+#include "common/cluster/task_id.h"
+#include "common/rpc/security/caller.h"
+#include "common/trace/span_recorder.h"
+#include "lockstep/v1/coordinator.pb.h"
+#include "lockstep/v1/trace.grpc.pb.h"
+
+namespace lockstep::chief {
+
+// TraceService collects traces for operators. The chief's own spans are those
+// of `spans`.
+//
+// Threads: safe to share; gRPC calls it from its own threads.
+// Borrows: the table of members, the recorder and the clock, which is also the
+//          recorder's; all must outlive the gRPC server.
+class TraceService final : public v1::TraceService::CallbackService {
+ public:
+  struct Options {
+    std::string job_id;
+    absl::Duration heartbeat_interval;
+  };
+
+  TraceService(Options options, MembershipTable& members, SpanRecorder& spans,
+               const Clock& clock);
+
+  // Adds to the answer to a heartbeat: the chief's time, and what the member is
+  // asked for.
+  void FillHeartbeat(const TaskId& member, v1::HeartbeatResponse& response);
+
+  grpc::ServerUnaryReactor* BeginTrace(
+      grpc::CallbackServerContext* context,
+      const v1::BeginTraceRequest* request,
+      v1::BeginTraceResponse* response) override;
+  grpc::ServerUnaryReactor* ReportTrace(
+      grpc::CallbackServerContext* context,
+      const v1::ReportTraceRequest* request,
+      v1::ReportTraceResponse* response) override;
+  grpc::ServerUnaryReactor* GetTrace(grpc::CallbackServerContext* context,
+                                     const v1::GetTraceRequest* request,
+                                     v1::GetTraceResponse* response) override;
+
+ private:
+  absl::Status HandleReportTrace(const Caller& caller,
+                                 const v1::ReportTraceRequest& request);
+  absl::Status HandleGetTrace(const v1::GetTraceRequest& request,
+                              v1::GetTraceResponse& response);
+  // Hands the chief's own spans in, once the moment has come.
+  void ReportOwn(absl::Time now);
+
+  const Options options_;
+  MembershipTable& members_;
+  SpanRecorder& spans_;
+  const Clock& clock_;
+  TraceTable table_;
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_TRACES_TRACE_SERVICE_H_

@@ -1,0 +1,85 @@
+#ifndef LOCKSTEP_CHIEF_TRACES_TRACE_TABLE_H_
+#define LOCKSTEP_CHIEF_TRACES_TRACE_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/trace/task_trace.h"
+
+namespace lockstep::chief {
+
+// TraceTable collects one trace of a job at a time: which tasks are asked, at
+// which moment they copy their spans, and the spans that they have handed in.
+//
+//   Begin -> Wanted, by each task -> Report -> Get, until it is Kept no more
+//
+// Memory: at most kMaxBytes for spans, shared out among the tasks.
+// Threads: safe to share.
+class TraceTable {
+ public:
+  static constexpr size_t kMaxBytes = size_t{64} << 20;
+  static constexpr uint32_t kMostSpans = 32768;  // of one task
+  static constexpr uint32_t kFewestSpans = 512;
+  // After the moment that the trace shows.
+  static constexpr absl::Duration kKept = absl::Seconds(60);
+
+  // The demand on a task.
+  struct Wanted {
+    uint64_t id = 0;
+    absl::Time at;
+    uint32_t max_spans = 0;
+  };
+
+  // Asks `tasks`, each named once, for their spans of the moment `at`. The
+  // trace before is dropped. Returns the trace's id, which is above 0.
+  uint64_t Begin(const std::vector<std::string>& tasks, absl::Time at)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Returns the demand on `task`; nothing once it has reported, or when the
+  // trace is too old.
+  std::optional<Wanted> WantedFrom(const std::string& task, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // A task hands its spans in. A repeated report changes nothing.
+  //
+  //   kFailedPrecondition  there is no such trace any more, or the task is not
+  //                        asked
+  //   kInvalidArgument     more spans than it was asked for
+  absl::Status Report(uint64_t id, TaskTrace trace, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Returns the spans of a task, or nothing while it has not reported.
+  //
+  //   kFailedPrecondition  there is no such trace any more
+  //   kNotFound            the task is not asked
+  absl::StatusOr<std::optional<TaskTrace>> Get(uint64_t id,
+                                               const std::string& task,
+                                               absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // Drops a trace that is too old.
+  void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckId(uint64_t id, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Mutex mutex_;
+  uint64_t id_ ABSL_GUARDED_BY(mutex_) = 0;  // of the newest trace
+  bool open_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time at_ ABSL_GUARDED_BY(mutex_);
+  uint32_t max_spans_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By task that is asked.
+  std::map<std::string, std::optional<TaskTrace>> traces_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_TRACES_TRACE_TABLE_H_

@@ -1,0 +1,44 @@
+#include "common/membership/trace_reporter.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "common/base/log.h"
+#include "common/process/process.h"
+#include "common/trace/codec/trace_codec.h"
+
+namespace lockstep {
+
+void TraceReporter::OnHeartbeat(const v1::HeartbeatResponse& answer,
+                                absl::Time sent, absl::Time received) {
+  // A chief of an older version does not tell its time.
+  if (answer.chief_time() > 0) {
+    clock_offset_.Note(absl::ToUnixNanos(sent), absl::ToUnixNanos(received),
+                       answer.chief_time());
+  }
+  due_ = absl::InfiniteFuture();
+  if (!answer.has_trace() || options_.spans == nullptr) return;
+  wanted_ = answer.trace();
+  due_ = absl::FromUnixNanos(wanted_.at()) -
+         absl::Nanoseconds(clock_offset_.Get().offset);
+}
+
+void TraceReporter::Report(const v1::Identity& identity) {
+  due_ = absl::InfiniteFuture();
+  if (options_.spans == nullptr) return;
+  TaskTrace trace{.task = options_.task.ToString(), .host = HostName()};
+  trace.clock = clock_offset_.Get();
+  trace.spans = options_.spans->Newest(wanted_.max_spans());
+  v1::ReportTraceRequest request;
+  *request.mutable_identity() = identity;
+  request.set_id(wanted_.id());
+  *request.mutable_trace() = ToProto(trace);
+  const absl::Status status = calls_.ReportTrace(request);
+  if (!status.ok()) {
+    spdlog::info("could not hand a trace in: {}",
+                 std::string(status.message()));
+  }
+}
+
+}  // namespace lockstep

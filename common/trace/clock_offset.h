@@ -1,0 +1,41 @@
+#ifndef LOCKSTEP_COMMON_TRACE_CLOCK_OFFSET_H_
+#define LOCKSTEP_COMMON_TRACE_CLOCK_OFFSET_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace lockstep {
+
+// ClockOffset estimates how far another process's clock is ahead of this one's
+// from the round trips of calls: the other process has read its clock at some
+// moment between the call and its answer. It takes the shortest of the last
+// round trips, whose half is the largest possible error. (Cristian, 1989)
+//
+// Threads: not thread-safe.
+class ClockOffset {
+ public:
+  // Round trips that count; with one each half second, clocks drift apart by
+  // less than a microsecond meanwhile.
+  static constexpr size_t kRoundTrips = 16;
+
+  struct Estimate {
+    int64_t offset = 0;  // ns to be added to this process's time
+    int64_t error = 0;   // at most, ns; -1: nothing is known
+  };
+
+  // A call left at `sent` and its answer came at `received`, by this clock; the
+  // other one was at `other` between them. All in ns. Ignores a round trip of
+  // negative length.
+  void Note(int64_t sent, int64_t received, int64_t other);
+
+  Estimate Get() const;
+
+ private:
+  std::array<Estimate, kRoundTrips> last_;
+  size_t count_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_TRACE_CLOCK_OFFSET_H_

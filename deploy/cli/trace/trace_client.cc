@@ -1,0 +1,76 @@
+#include "deploy/cli/trace/trace_client.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/status.h"
+#include "common/trace/codec/trace_codec.h"
+#include "deploy/cli/status/coordinator_client.h"
+#include "grpcpp/client_context.h"
+#include "lockstep/v1/trace.grpc.pb.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr absl::Duration kPollEvery = absl::Milliseconds(50);
+
+using Stub = v1::TraceService::Stub;
+
+template <typename Request, typename Response>
+absl::Status Call(Stub& stub, const std::string& address,
+                  grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                               const Request&, Response*),
+                  const Request& request, Response& response,
+                  absl::Duration timeout) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  context.set_wait_for_ready(true);
+  return ExplainCall((stub.*method)(&context, request, &response), address,
+                     timeout);
+}
+
+}  // namespace
+
+absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
+                                      absl::Duration patience) {
+  const std::unique_ptr<Stub> stub =
+      v1::TraceService::NewStub(MakeChannel(address));
+  v1::BeginTraceResponse begun;
+  LOCKSTEP_RETURN_IF_ERROR(Call(*stub, address, &Stub::BeginTrace,
+                                v1::BeginTraceRequest(), begun, patience));
+  const absl::Duration wait = std::clamp(absl::Nanoseconds(begun.wait()),
+                                         absl::ZeroDuration(), patience);
+  absl::SleepFor(wait);
+  const absl::Time deadline = absl::Now() + patience;
+  JobTrace trace;
+  for (const std::string& task : begun.tasks()) {
+    v1::GetTraceRequest request;
+    request.set_id(begun.id());
+    request.set_task(task);
+    v1::GetTraceResponse response;
+    while (true) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          Call(*stub, address, &Stub::GetTrace, request, response, patience));
+      if (response.has_trace() || absl::Now() > deadline) break;
+      absl::SleepFor(kPollEvery);
+    }
+    if (!response.has_trace()) {
+      trace.silent.push_back(task);
+      continue;
+    }
+    absl::StatusOr<TaskTrace> one = lockstep::FromProto(response.trace());
+    if (!one.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the chief at ", address, ": ", one.status().message()));
+    }
+    trace.tasks.push_back(*std::move(one));
+  }
+  return trace;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# explain_network_test.sh PROGRAMS: a job on five hosts, each a network namespace,
+# of which one sends slowly, and hears the others as fast as ever. `lockstep
+# explain` alone names that worker's network.
+# Needs root, ip and tc: exits with 77, which is "skipped", without them.
+set -euo pipefail
+programs=$1
+here=$(dirname "$0")
+# shellcheck source=namespaces.sh
+. "$here/namespaces.sh"
+
+hosts_or_skip
+data=/usr/share/datasets/fashion-mnist
+[ -d "$data" ] || hosts_skip "dataset-fashion-mnist is not installed"
+
+work=$(mktemp -d /tmp/lockstep-explain-network-XXXXXX)
+trap 'hosts_end 2>/dev/null; rm -rf "$work"' EXIT
+tasks=(chief-0 ps-0 worker-0 worker-1 worker-2)
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  tail -n 15 "$work"/*.log >&2
+  exit 1
+}
+
+config() {
+  "$programs/lockstep" config make --ps 1 --workers 3 \
+    --host_pattern '{task}-{index}' "$@"
+}
+
+cat >"$work/job.textproto" <<JOB
+name: "slow_way"
+train_steps: 1000000
+batch_size: 32
+learning_rate: 0.01
+model { kind: "softmax" }
+data { train_images: "$data/train-images-idx3-ubyte.gz"
+       train_labels: "$data/train-labels-idx1-ubyte.gz" }
+JOB
+
+hosts_make "${tasks[@]}"
+host_slow worker-1 4mbit
+for name in "${tasks[@]}"; do
+  case $name in
+    chief-*) program="chief --insecure --job $work/job.textproto" ;;
+    ps-*) program="ps_server --insecure --shared_memory=off --state_dir $work/$name" ;;
+    worker-*) program="worker --insecure --shared_memory=off --compute_threads 1" ;;
+  esac
+  # shellcheck disable=SC2086
+  (on_host "$name" env TF_CONFIG="$(config --task "${name/-/:}")" \
+    "$programs"/$program) >"$work/$name.log" 2>&1 &
+done
+address=$(config --task chief:0 |
+  sed -n 's/.*"chief": *\[ *"\([^"]*\)".*/\1/p')
+[ -n "$address" ] || address=$(config --task chief:0 | tr -d ' \n' |
+  sed 's/.*"chief":\["\([^"]*\)".*/\1/')
+
+explain() {
+  (on_host chief-0 "$programs/lockstep" explain --chief "$address" --timeout 20 "$@")
+}
+
+deadline=$((SECONDS + 90))
+until explain --json --steps 30 >"$work/explanation" 2>/dev/null &&
+  python3 -c 'import json, sys; sys.exit(json.load(open(sys.argv[1]))["last_step"] < 40)' "$work/explanation"; do
+  [ "$SECONDS" -lt "$deadline" ] || fail "no 40 steps within 90 seconds"
+  sleep 0.5
+done
+explain --steps 30
+python3 - "$work/explanation" <<'PY' || fail "other advice"
+import json, sys
+it = json.load(open(sys.argv[1]))
+best = it["advice"][0]
+parts = it["median"]["parts"]
+if (best["remedy"], best.get("worker")) != ("worker_network", 1) or \
+        parts["sending"] < 0.5 * it["median"]["seconds"]:
+    print(json.dumps(it, indent=1), file=sys.stderr)
+    sys.exit(1)
+PY

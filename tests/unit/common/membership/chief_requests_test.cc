@@ -1,0 +1,66 @@
+#include "common/membership/chief_requests.h"
+
+#include "common/wire/wire_codec.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+TEST(ChiefRequestsTest, ARegistrationNamesVersionJobAndAddress) {
+  ChiefClient::Options options;
+  options.own_address = "here:1";
+  options.expected_job = "job";
+  const v1::RegisterRequest request = RegisterRequestOf(options, true);
+  EXPECT_EQ(request.protocol_version(), kProtocolVersion);
+  EXPECT_EQ(request.address(), "here:1");
+  EXPECT_EQ(request.expected_job(), "job");
+  EXPECT_TRUE(request.again());
+}
+
+TEST(ChiefRequestsTest, AModelIsItsVariablesAndExamples) {
+  VariableSpec variable;
+  variable.name = "w";
+  const v1::DescribeModelRequest without =
+      DescribeRequestOf({variable, variable}, std::nullopt);
+  EXPECT_EQ(without.variables_size(), 2);
+  EXPECT_EQ(without.variables(1).name(), "w");
+  EXPECT_FALSE(without.has_examples());
+  EXPECT_TRUE(DescribeRequestOf({}, ExampleShape()).has_examples());
+}
+
+TEST(ChiefRequestsTest, AnAucIsThereIfItWasScored) {
+  ChiefClient::Score score;
+  score.loss = 2;
+  score.accuracy = 0.5;
+  score.examples = 7;
+  v1::ReportEvaluationRequest request = ReportRequestOf(9, score);
+  EXPECT_EQ(request.global_step(), 9);
+  EXPECT_EQ(request.loss(), 2);
+  EXPECT_EQ(request.accuracy(), 0.5);
+  EXPECT_EQ(request.examples(), 7);
+  EXPECT_FALSE(request.has_auc());
+  score.auc = 0.25;
+  score.figures = {{"f", 1}};
+  request = ReportRequestOf(9, score);
+  EXPECT_EQ(request.auc(), 0.25);
+  EXPECT_EQ(request.figures_size(), 1);
+}
+
+TEST(ChiefRequestsTest, ALeaveHasItsCauseAndTheProgress) {
+  ChiefClient::Options options;
+  v1::LeaveRequest request =
+      LeaveRequestOf(options, LeaveCause::kEndOfInput, "end");
+  EXPECT_EQ(request.cause(), v1::LEAVE_END_OF_INPUT);
+  EXPECT_EQ(request.reason(), "end");
+  EXPECT_FALSE(request.has_progress());
+  options.progress = [] { return Progress{}; };
+  request = LeaveRequestOf(options, LeaveCause::kDone, "");
+  EXPECT_TRUE(request.has_progress());
+}
+
+TEST(ChiefRequestsTest, AStopNamesTheTask) {
+  EXPECT_EQ(StopRequestOf({TaskType::kPs, 1}, "why").reason(), "ps 1: why");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,177 @@
+// Each bottleneck, made on purpose, is named as what would help most to mend.
+
+#include "deploy/cli/spans/advice.h"
+
+#include "deploy/cli/spans/explanation.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/deploy/cli/spans/made_job.h"
+
+namespace lockstep::cli {
+namespace {
+
+using ::testing::SizeIs;
+
+Explanation ExplanationOf(const MadeJob& job) {
+  absl::StatusOr<Explanation> explanation = Explain(job.Trace(), 50);
+  EXPECT_OK(explanation);
+  return explanation.ok() ? *explanation : Explanation();
+}
+
+Advice BestOf(const MadeJob& job) {
+  const Explanation explanation = ExplanationOf(job);
+  return explanation.advice.empty() ? Advice() : explanation.advice.front();
+}
+
+TEST(AdviceTest, ASlowWorkerNeedsABackup) {
+  MadeJob job(3);
+  job.workers[1].backward = 2000;
+  job.Run(20);
+  const Advice best = BestOf(job);
+  EXPECT_EQ(best.remedy, Remedy::kBackup);
+  EXPECT_EQ(best.worker, 1);
+  EXPECT_NEAR(best.share, 1900 / 2190.0, 0.05);
+}
+
+TEST(AdviceTest, WorkersThatAreLateInTurnNeedABackup) {
+  MadeJob job(3);
+  for (int step = 0; step < 21; ++step) {
+    for (int worker = 0; worker < 3; ++worker) {
+      job.workers[worker].forward = step % 3 == worker ? 1500 : 100;
+    }
+    job.Run();
+  }
+  const Advice best = BestOf(job);
+  EXPECT_EQ(best.remedy, Remedy::kBackup);
+  EXPECT_EQ(best.worker, -1);
+}
+
+TEST(AdviceTest, PassesThatWaitForBatchesNeedAFasterReader) {
+  MadeJob job(2);
+  for (auto& worker : job.workers) worker.read = 3000;
+  job.Run(20);
+  const Advice best = BestOf(job);
+  EXPECT_EQ(best.remedy, Remedy::kFasterReader);
+  EXPECT_EQ(best.worker, -1);
+}
+
+TEST(AdviceTest, ASlowDiskOfOneWorkerIsNamed) {
+  MadeJob job(3);
+  job.workers[2].read = 3000;
+  job.Run(20);
+  const Advice best = BestOf(job);
+  EXPECT_EQ(best.remedy, Remedy::kFasterReader);
+  EXPECT_EQ(best.worker, 2);
+}
+
+TEST(AdviceTest, ASlowWayOfOneWorkerIsItsNetwork) {
+  MadeJob job(3);
+  job.flags = 0;
+  job.workers[0].send = 4000;
+  job.Run(20);
+  const Advice best = BestOf(job);
+  EXPECT_EQ(best.remedy, Remedy::kWorkerNetwork);
+  EXPECT_EQ(best.worker, 0);
+}
+
+// Makes all workers send for long, from another host than the server's.
+MadeJob SlowNetwork() {
+  MadeJob job(2);
+  job.flags = 0;
+  for (auto& worker : job.workers) worker.send = 4000;
+  job.Run(20);
+  return job;
+}
+
+Remedy BestFrom(JobTrace trace, const std::string& server_host) {
+  for (TaskTrace& task : trace.tasks) {
+    if (task.task == "ps 0") task.host = server_host;
+  }
+  const absl::StatusOr<Explanation> explanation = Explain(trace, 50);
+  EXPECT_OK(explanation);
+  return explanation.ok() ? explanation->advice.front().remedy
+                          : Remedy::kMoreCompute;
+}
+
+TEST(AdviceTest, OneHostWithoutSharedMemoryShouldUseIt) {
+  EXPECT_EQ(BestFrom(SlowNetwork().Trace(), "host"), Remedy::kSharedMemory);
+}
+
+TEST(AdviceTest, LargeGradientsBetweenHostsShouldBeBFloat16) {
+  EXPECT_EQ(BestFrom(SlowNetwork().Trace(), "other"), Remedy::kBFloat16);
+}
+
+TEST(AdviceTest, BFloat16BetweenHostsNeedsMoreServers) {
+  MadeJob job(2);
+  job.flags = Span::kBFloat16;
+  for (auto& worker : job.workers) worker.send = 4000;
+  job.Run(20);
+  EXPECT_EQ(BestFrom(job.Trace(), "other"), Remedy::kMoreServers);
+}
+
+TEST(AdviceTest, ABusyServerNeedsAnother) {
+  MadeJob job(2);
+  job.servers[0].updates.assign(20, 200);
+  job.Run(20);
+  const Advice best = BestOf(job);
+  EXPECT_EQ(best.remedy, Remedy::kMoreServers);
+  EXPECT_EQ(best.server, 0);
+}
+
+TEST(AdviceTest, OneLargePartShouldBeCut) {
+  MadeJob job(2, 2);
+  job.servers[1].updates = {4000};
+  job.Run(20);
+  const Advice best = BestOf(job);
+  EXPECT_EQ(best.remedy, Remedy::kMoreParts);
+  EXPECT_EQ(best.server, 1);
+}
+
+TEST(AdviceTest, AWorkerThatDiesAgainAndAgainIsToBeMended) {
+  MadeJob job(2);
+  for (int round = 0; round < 6; ++round) {
+    job.Run(3);
+    job.Died(1);
+    job.workers[1].recorded = false;
+    job.workers[1].token = 20000;
+    job.Run();
+    job.workers[1] = {};
+  }
+  const Explanation explanation = ExplanationOf(job);
+  ASSERT_FALSE(explanation.advice.empty());
+  EXPECT_EQ(explanation.advice.front().remedy, Remedy::kMendWorker);
+  EXPECT_EQ(explanation.advice.front().worker, 1);
+  EXPECT_EQ(explanation.deaths.at(1), 6);
+}
+
+TEST(AdviceTest, WhereAllComputeThereIsNothingElseToDo) {
+  MadeJob job(2);
+  for (auto& worker : job.workers) worker.backward = 50000;
+  job.Run(20);
+  const Explanation explanation = ExplanationOf(job);
+  ASSERT_THAT(explanation.advice, SizeIs(1));
+  EXPECT_EQ(explanation.advice[0].remedy, Remedy::kMoreCompute);
+  EXPECT_GT(explanation.advice[0].share, 0.9);
+}
+
+TEST(AdviceTest, EachRemedyIsNamedOnceAndAtMostThreeAre) {
+  MadeJob job(3);
+  job.flags = 0;
+  job.workers[0].read = 400;
+  job.workers[1].send = 300;
+  job.workers[2].backward = 700;
+  job.servers[0].updates.assign(9, 60);
+  job.Run(20);
+  const Explanation explanation = ExplanationOf(job);
+  EXPECT_LE(explanation.advice.size(), 3u);
+  for (size_t i = 0; i < explanation.advice.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      EXPECT_NE(explanation.advice[i].remedy, explanation.advice[j].remedy);
+      EXPECT_GE(explanation.advice[j].share, explanation.advice[i].share);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::cli
