@@ -17,6 +17,7 @@
 #include "deploy/cli/inspect/nearest_command.h"
 #include "deploy/cli/inspect/predict_command.h"
 #include "deploy/cli/inspect/sample_command.h"
+#include "deploy/cli/logs/logs_command.h"
 #include "deploy/cli/run/run_command.h"
 #include "deploy/cli/run/task_command.h"
 #include "deploy/cli/status/operator_command.h"
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
   const lockstep::cli::ExplainCommand explain(flags.app());
   const lockstep::cli::ExplainJobCommand explain_job(explain.app());
   const lockstep::cli::TraceCommand trace(flags.app());
+  const lockstep::cli::LogsCommand logs(flags.app());
   const lockstep::cli::ExportCommand exporting(flags.app());
   const lockstep::cli::EvaluateCommand evaluate(flags.app());
   const lockstep::cli::NearestCommand nearest(flags.app());
@@ -64,6 +66,7 @@ int main(int argc, char** argv) {
   if (run.chosen()) return run.Run(terminal, std::cerr);
   if (status.chosen()) return status.Run(terminal, std::cerr);
   if (steer.chosen()) return steer.Run(terminal, std::cerr);
+  if (logs.chosen()) return logs.Run(terminal, std::cerr);
   if (trace.chosen()) return trace.Run(terminal, std::cerr);
   if (explain_job.chosen()) return explain_job.Run(terminal, std::cerr);
   if (explain.chosen()) return explain.Run(terminal, std::cerr);

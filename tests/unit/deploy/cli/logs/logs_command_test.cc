@@ -1,0 +1,83 @@
+#include "deploy/cli/logs/logs_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LogsCommandTest : public ::testing::Test {
+ protected:
+  std::string Path(const std::string& name) const {
+    return dir_.path() + "/" + name;
+  }
+  void Append(const std::string& name, const std::string& text) {
+    std::ofstream(Path(name), std::ios::app) << text;
+  }
+  std::string Line(const std::string& text) const {
+    return "2026-11-23T11:37:20.123 info    worker 1: " + text + "\n";
+  }
+
+  testing::TempDir dir_;
+};
+
+// Runs `lockstep logs` with these words and returns its output.
+std::string Shown(std::vector<std::string> words, int code) {
+  CLI::App app;
+  const LogsCommand command(app);
+  words.insert(words.begin(), "logs");
+  std::reverse(words.begin(), words.end());
+  app.parse(words);
+  int fds[2];
+  EXPECT_EQ(pipe(fds), 0);
+  std::ostringstream err;
+  Terminal terminal(fds[1], nullptr, nullptr);
+  EXPECT_EQ(command.Run(terminal, err), code);
+  close(fds[1]);
+  std::string out = err.str();
+  char buffer[4096];
+  for (ssize_t n = 0; (n = read(fds[0], buffer, sizeof(buffer))) > 0;) {
+    out.append(buffer, static_cast<size_t>(n));
+  }
+  close(fds[0]);
+  return out;
+}
+
+TEST_F(LogsCommandTest, ShowsARunThatIsOver) {
+  Append("worker-1.log", Line("one"));
+  Append("ps-0.log", "2026-11-23T11:37:19.000 warning ps 0: zero\n");
+  Append("result.json", "{}");
+  EXPECT_EQ(Shown({"--log_dir", dir_.path(), "--follow"}, 0),
+            "11:37:19.000 ps 0  warning zero\n"
+            "11:37:20.123 worker 1  one\n");
+  EXPECT_EQ(Shown({"--log_dir", dir_.path(), "--task", "worker:1"}, 0),
+            "11:37:20.123 worker 1  one\n");
+  EXPECT_EQ(Shown({"--log_dir", dir_.path(), "--level", "warning"}, 0),
+            "11:37:19.000 ps 0  warning zero\n");
+}
+
+TEST_F(LogsCommandTest, RefusesWhatItCannotShow) {
+  EXPECT_THAT(Shown({"--log_dir", dir_.path()}, 1),
+              HasSubstr("has no logs of tasks"));
+  EXPECT_THAT(Shown({}, 2), HasSubstr("neither --log_dir nor --journal"));
+  EXPECT_THAT(Shown({"--log_dir", "x", "--journal"}, 2), HasSubstr("both"));
+  EXPECT_THAT(Shown({"--log_dir", "x", "--level", "loud"}, 2),
+              HasSubstr("--level is \"loud\""));
+  EXPECT_THAT(Shown({"--log_dir", "x", "--task", "x"}, 2), HasSubstr("--task"));
+  EXPECT_THAT(Shown({"--log_dir", "x", "--since", "x"}, 2),
+              HasSubstr("--since"));
+}
+
+}  // namespace
+}  // namespace lockstep::cli
