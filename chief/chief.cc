@@ -16,6 +16,7 @@
 #include "common/job/strategy_checks.h"
 #include "common/job/variable_settings.h"
 #include "common/text/count_text.h"
+#include "common/text/progress_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -479,8 +480,14 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
   driver_.OnRestore(checkpoint->manifest().settings, actions);
   Carry(actions);
   Restored restored{checkpoint->manifest().global_step, {}};
-  absl::StatusOr<std::vector<float>> scalars =
-      servers_.Restore(*checkpoint, map);
+  absl::StatusOr<std::vector<float>> scalars = servers_.Restore(
+      *checkpoint, map,
+      [&, began = clock_.Now()](int64_t done_bytes, int64_t bytes) {
+        return OnWorking(absl::StrCat(
+            "the checkpoint of step ", restored.step, " to be restored",
+            ProgressText(done_bytes, bytes,
+                         absl::ToDoubleSeconds(clock_.Now() - began))));
+      });
   if (absl::IsDataLoss(scalars.status())) {
     // The round begins anew, and passes over it.
     checkpoints_.FoundDamaged(restored.step, scalars.status());

@@ -94,6 +94,15 @@ absl::Status ForEachPortion(const StateMap& map, Visit visit) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<int64_t> BytesOf(const StateMap& map) {
+  int64_t bytes = 0;
+  LOCKSTEP_RETURN_IF_ERROR(ForEachPortion(map, [&](const Portion& portion) {
+    bytes += static_cast<int64_t>(portion.size());
+    return absl::OkStatus();
+  }));
+  return bytes;
+}
+
 absl::Status ReadPortion(const Portion& portion,
                          const std::vector<ShardAccess*>& servers,
                          std::vector<char>& bytes) {
@@ -170,19 +179,28 @@ using VisitPortion = std::function<absl::Status(const Portion& portion,
                                                 std::vector<char>& bytes)>;
 
 // All portions, several at once. Stops at the first error.
-absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit) {
+absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit,
+                           const OnTransferred& on_transferred = {}) {
   std::vector<Portion> portions;
   LOCKSTEP_RETURN_IF_ERROR(ForEachPortion(map, [&](Portion portion) {
     portions.push_back(std::move(portion));
     return absl::OkStatus();
   }));
+  int64_t total = 0;
+  for (const Portion& portion : portions) {
+    total += static_cast<int64_t>(portion.size());
+  }
   std::atomic<size_t> next{0};
+  std::atomic<int64_t> done{0};
   Mutex mutex;
   absl::Status status;
-  RunInThreads(kBlocksAtOnce, [&] {
+  RunInThreads(kBlocksAtOnce, [&, caller = std::this_thread::get_id()] {
+    const bool reports = on_transferred && std::this_thread::get_id() == caller;
     std::vector<char> bytes;
     for (size_t i = next++; i < portions.size(); i = next++) {
-      const absl::Status visited = visit(portions[i], bytes);
+      absl::Status visited = visit(portions[i], bytes);
+      done += static_cast<int64_t>(portions[i].size());
+      if (reports) visited.Update(on_transferred(done, total));
       if (visited.ok()) continue;
       next = portions.size();
       MutexLock lock(mutex);
@@ -193,11 +211,15 @@ absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit) {
 }
 
 absl::Status RestorePortions(const FileOf& file_of, const StateMap& map,
-                             const std::vector<ShardAccess*>& servers) {
-  return VisitPortions(map, [&](const Portion& portion,
-                                std::vector<char>& bytes) {
-    return RestorePortion(file_of, portion, map.plan.mirrored, servers, bytes);
-  });
+                             const std::vector<ShardAccess*>& servers,
+                             const OnTransferred& on_transferred = {}) {
+  return VisitPortions(
+      map,
+      [&](const Portion& portion, std::vector<char>& bytes) {
+        return RestorePortion(file_of, portion, map.plan.mirrored, servers,
+                              bytes);
+      },
+      on_transferred);
 }
 
 absl::Status CheckTensor(const CheckpointReader& checkpoint,
@@ -257,7 +279,8 @@ absl::Status CheckTensors(const CheckpointReader& checkpoint,
 
 absl::StatusOr<std::string> SaveCheckpoint(
     const CheckpointStore& store, const Manifest& manifest, const StateMap& map,
-    const JobSnapshot& snapshot, const std::vector<ShardAccess*>& servers) {
+    const JobSnapshot& snapshot, const std::vector<ShardAccess*>& servers,
+    const OnTransferred& on_transferred) {
   const std::vector<float>& scalars = snapshot.scalars;
   if (scalars.size() != map.scalars.size()) {
     return absl::InvalidArgumentError(
@@ -270,9 +293,15 @@ absl::StatusOr<std::string> SaveCheckpoint(
                             store.Begin(manifest.global_step, tensors));
   std::vector<char> bytes;
   std::optional<Portion> any;
+  int64_t done = 0;
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t total, BytesOf(map));
   LOCKSTEP_RETURN_IF_ERROR(
       ForEachPortion(map, [&](const Portion& portion) -> absl::Status {
         any.emplace(portion);
+        if (on_transferred) {
+          LOCKSTEP_RETURN_IF_ERROR(on_transferred(done, total));
+        }
+        done += static_cast<int64_t>(portion.size());
         LOCKSTEP_RETURN_IF_ERROR(ReadPortion(portion, servers, bytes));
         SafetensorsWriter& file =
             portion.tensor == 0 ? writer->model() : writer->optimizer();
@@ -303,7 +332,8 @@ absl::StatusOr<std::string> SaveCheckpoint(
 
 absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     const CheckpointReader& checkpoint, const StateMap& map,
-    const std::vector<ShardAccess*>& servers) {
+    const std::vector<ShardAccess*>& servers,
+    const OnTransferred& on_transferred) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors(checkpoint, map));
   std::vector<float> scalars(map.scalars.size());
   for (size_t i = 0; i < scalars.size(); ++i) {
@@ -314,7 +344,7 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
       [&checkpoint](const std::string& tensor) {
         return checkpoint.FileOf(tensor);
       },
-      map, servers));
+      map, servers, on_transferred));
   for (size_t i = 0; i < map.plan.variables.size(); ++i) {
     if (!map.plan.variables[i].grows()) continue;
     LOCKSTEP_RETURN_IF_ERROR(RestoreGrowingTable(checkpoint, map, i, servers));

@@ -1,6 +1,9 @@
 #ifndef LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_TRANSFER_H_
 #define LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_TRANSFER_H_
 
+#include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +16,11 @@
 
 namespace lockstep::chief {
 
+// Called in the caller's thread while bytes of variables are transferred, but
+// for growing tables: how many of how many. An error ends the transfer, which
+// returns it.
+using OnTransferred = std::function<absl::Status(int64_t done, int64_t total)>;
+
 // Writes the servers' snapshots, all of one step, as one checkpoint: whole
 // variables, independent of the parts they were cut into. growing_tables.h
 // says how growing tables are written. Returns CheckpointWriter::files().
@@ -21,7 +29,8 @@ namespace lockstep::chief {
 //   and those of CheckpointStore and of ShardAccess. The store is as before.
 absl::StatusOr<std::string> SaveCheckpoint(
     const CheckpointStore& store, const Manifest& manifest, const StateMap& map,
-    const JobSnapshot& snapshot, const std::vector<ShardAccess*>& servers);
+    const JobSnapshot& snapshot, const std::vector<ShardAccess*>& servers,
+    const OnTransferred& on_transferred = {});
 
 // Checks that the checkpoint holds all tensors of the map, then writes it to
 // the servers, several blocks of a few MB at once. Returns the optimizer's
@@ -35,7 +44,8 @@ absl::StatusOr<std::string> SaveCheckpoint(
 //   and those of CheckpointReader and of ShardAccess
 absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     const CheckpointReader& checkpoint, const StateMap& map,
-    const std::vector<ShardAccess*>& servers);
+    const std::vector<ShardAccess*>& servers,
+    const OnTransferred& on_transferred = {});
 
 // Copies what the snapshot of a mirror holds to other mirrors, which are not
 // open, but for the optimizer's scalars.

@@ -5,9 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/checkpoint/checkpoint_transfer.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/step_directory.h"
+#include "common/text/progress_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -17,6 +19,8 @@ constexpr char kSetAside[] = "set-aside-";
 constexpr char kDamaged[] = "damaged-";
 // How long processes of a run that was killed may need to be gone.
 constexpr absl::Duration kOwnerPatience = absl::Seconds(3);
+// Lines about one checkpoint that takes long are this far apart.
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace
 
@@ -108,8 +112,19 @@ void JobCheckpoints::RemoveUnfinished() {
 absl::Status JobCheckpoints::Save(const Manifest& manifest, const StateMap& map,
                                   const JobSnapshot& snapshot,
                                   const std::vector<ShardAccess*>& servers) {
+  const absl::Time began = Clock::Real().Now();
+  absl::Time reported = began;
+  const auto report = [&](int64_t done, int64_t total) {
+    const absl::Time now = Clock::Real().Now();
+    if (now - reported < kReportEvery) return absl::OkStatus();
+    reported = now;
+    spdlog::info("writes the checkpoint of step {}{}", manifest.global_step,
+                 ProgressText(done, total, absl::ToDoubleSeconds(now - began)));
+    return absl::OkStatus();
+  };
   LOCKSTEP_ASSIGN_OR_RETURN(
-      written_, SaveCheckpoint(store_, manifest, map, snapshot, servers));
+      written_,
+      SaveCheckpoint(store_, manifest, map, snapshot, servers, report));
   return absl::OkStatus();
 }
 

@@ -7,19 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/text/progress_text.h"
 
 namespace lockstep::chief {
-namespace {
-
-// ", 40 %"; nothing where it is not known.
-std::string Percent(int64_t done, int64_t total) {
-  if (total <= 0 || done < 0) return "";
-  const double share =
-      static_cast<double>(std::min(done, total)) / static_cast<double>(total);
-  return absl::StrCat(", ", static_cast<int>(100 * share), " %");
-}
-
-}  // namespace
 
 absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
     const Plan& plan, std::optional<int64_t> step) {
@@ -65,18 +55,23 @@ absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
   struct Seen {
     ShardCalls::Working working{.done_bytes = -1};
     absl::Time moved;
+    absl::Time began;
   };
   std::map<int, Seen> seen;  // by server
   return servers_.Create(
       job_, plan, state,
       [&](int server, const ShardCalls::Working& working) -> absl::Status {
-        Seen& now = seen[server];
+        const auto [entry, first] = seen.try_emplace(server);
+        Seen& now = entry->second;
+        if (first) now.began = clock_.Now();
         if (working.done_bytes > now.working.done_bytes) {
-          now = {working, clock_.Now()};
+          now.working = working;
+          now.moved = clock_.Now();
         }
-        const std::string what =
-            absl::StrCat("ps ", server, " to create its variables",
-                         Percent(working.done_bytes, working.total_bytes));
+        const std::string what = absl::StrCat(
+            "ps ", server, " to create its variables",
+            ProgressText(working.done_bytes, working.total_bytes,
+                         absl::ToDoubleSeconds(clock_.Now() - now.began)));
         if (clock_.Now() - now.moved > ShardCalls::kLongestStandstill) {
           return absl::DeadlineExceededError(absl::StrCat(
               "everybody waits for ", what, ", which does not come further"));

@@ -138,8 +138,9 @@ absl::StatusOr<int> ShardGroup::WriteInitialValues(
 }
 
 absl::StatusOr<std::vector<float>> ShardGroup::Restore(
-    const CheckpointReader& checkpoint, const StateMap& map) {
-  return RestoreCheckpoint(checkpoint, map, Access());
+    const CheckpointReader& checkpoint, const StateMap& map,
+    const OnTransferred& on_transferred) {
+  return RestoreCheckpoint(checkpoint, map, Access(), on_transferred);
 }
 
 absl::Status ShardGroup::Activate(const ShardCalls::Opening& opening) {

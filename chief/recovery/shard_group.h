@@ -66,8 +66,10 @@ class ShardGroup {
                                ShardCalls::State state,
                                const OnWorking& on_working);
 
-  absl::StatusOr<std::vector<float>> Restore(const CheckpointReader& checkpoint,
-                                             const StateMap& map);
+  // As RestoreCheckpoint().
+  absl::StatusOr<std::vector<float>> Restore(
+      const CheckpointReader& checkpoint, const StateMap& map,
+      const OnTransferred& on_transferred = {});
 
   // Where servers are mirrors: opens `donor`, and gives its state, with the
   // step and the scalars in `opening`, to the servers `to`, whose own is

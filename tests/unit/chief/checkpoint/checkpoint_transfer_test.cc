@@ -265,6 +265,47 @@ TEST_F(CheckpointTransferTest, ServersAreWrittenToAtOnce) {
   EXPECT_EQ(Unload(cluster), SampleState());
 }
 
+TEST_F(CheckpointTransferTest, SaysHowMuchHasBeenTransferred) {
+  struct Report {
+    int64_t done = 0;
+    int64_t total = 0;
+  };
+  std::vector<Report> reports;
+  const auto report = [&](int64_t done, int64_t total) {
+    reports.push_back({done, total});
+    return absl::OkStatus();
+  };
+  const CheckpointReader checkpoint = Sample();
+  Cluster cluster = MakeCluster(2);
+
+  // Other threads may have transferred all before this one reports.
+  EXPECT_OK(
+      RestoreCheckpoint(checkpoint, cluster.map, cluster.Access(), report));
+
+  for (size_t i = 0; i < reports.size(); ++i) {
+    EXPECT_GT(reports[i].done, i == 0 ? 0 : reports[i - 1].done);
+    EXPECT_LE(reports[i].done, reports[i].total);
+  }
+
+  reports.clear();
+  EXPECT_OK(SaveCheckpoint(store_, MakeManifest(9), cluster.map,
+                           {{0.25f, 0.5f}}, cluster.Access(), report));
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(reports.front().done, 0);
+  EXPECT_GT(reports.front().total, 0);
+}
+
+TEST_F(CheckpointTransferTest, AnErrorOfTheReportEndsTheSave) {
+  Cluster cluster = MakeCluster(2);
+  Load(cluster, SampleState());
+  EXPECT_THAT(SaveCheckpoint(
+                  store_, MakeManifest(9), cluster.map, {{0.25f, 0.5f}},
+                  cluster.Access(),
+                  [](int64_t, int64_t) { return absl::CancelledError("stop"); })
+                  .status(),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
 TEST_F(CheckpointTransferTest, FailedWriteEndsTheRestore) {
   const CheckpointReader checkpoint = Sample();
   for (int server : {0, 1}) {
