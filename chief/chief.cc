@@ -327,6 +327,7 @@ void Chief::Do(const CloseSettings& close) {
 }
 
 void Chief::Do(const TakeOut& out) { settings_table_.Leave(out.worker); }
+void Chief::Do(const Tuned& tuned) { settings_table_.Tune(tuned.replicas); }
 
 void Chief::Do(const Say& say) {
   const auto level = say.level == Say::Level::kInfo      ? spdlog::level::info

@@ -105,6 +105,7 @@ class Chief final : private RecoverySource {
   void Do(const OpenSettings& action);
   void Do(const CloseSettings& action);
   void Do(const TakeOut& action);
+  void Do(const Tuned& action);
   void Do(const Say& action);
   void Do(const SumUp& action);
   void Do(const JobReport& action);

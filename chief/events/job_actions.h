@@ -93,6 +93,11 @@ struct CloseSettings {
 struct TakeOut {  // of an elastic job
   int worker = 0;
 };
+// The chief has changed the gradients of a step by itself: operators' later
+// changes must begin from that number.
+struct Tuned {
+  int replicas = 0;
+};
 
 // A line for the log.
 struct Say {
@@ -113,7 +118,7 @@ struct Finish {
 using JobAction =
     std::variant<Take, Commit, TellCommit, Expire, Replace, CloseTokens,
                  BeginSnapshot, CheckSaved, LookForEnd, Recover, OpenSettings,
-                 CloseSettings, TakeOut, Say, SumUp, JobReport, Finish>;
+                 CloseSettings, TakeOut, Tuned, Say, SumUp, JobReport, Finish>;
 // In the order in which they must be carried out.
 using JobActions = std::vector<JobAction>;
 

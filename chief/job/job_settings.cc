@@ -21,6 +21,14 @@ int JobSettings::workers_needed() const {
   return std::min(now_.replicas_to_aggregate, num_workers());
 }
 
+std::vector<int> JobSettings::Workers() const {
+  std::vector<int> workers = now_.workers;
+  for (int i = 0; now_.workers.empty() && i < job_.total_num_replicas; ++i) {
+    workers.push_back(i);
+  }
+  return workers;
+}
+
 RunSettings JobSettings::Apply() { return std::exchange(now_, wanted_); }
 
 void JobSettings::Adopt(absl::Span<const ServerReport> reports) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "chief/servers/server_report.h"
@@ -26,6 +27,10 @@ class JobSettings {
   int num_workers() const;
   // Workers that must be left for another step.
   int workers_needed() const;
+  // The workers that take part, ascending.
+  std::vector<int> Workers() const;
+  // The chief changes the gradients of a step as workers come and go.
+  bool tuned() const { return job_.tune_backups; }
 
   void Want(const RunSettings& settings) { wanted_ = settings; }
   // The settings in effect are wanted: there is no change to apply.

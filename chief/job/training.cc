@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "chief/backups/member_news.h"
+#include "common/text/count_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -19,6 +21,7 @@ constexpr absl::Duration kReportEvery = absl::Seconds(10);
 void Training::Interrupt() {
   awaits_copy_ = false;
   replacement_.Forget();
+  tuner_.StoodStill();
 }
 
 Training::Turn Training::OnTake(const TakeAnswered& event) {
@@ -47,6 +50,7 @@ Training::Turn Training::Heard(const absl::StatusOr<StepDriver::Heard>& heard) {
 
 Training::Turn Training::NextStep() {
   const bool over = steps_.step() >= context_.job.train_steps;
+  if (!over) TuneNextStep();
   return context_.settings.ToChange() && !over ? Turn::kNewSettings
                                                : BeginStep();
 }
@@ -119,6 +123,7 @@ Training::Turn Training::OnTick() {
     if (steps_.between_steps()) StandStill();
   } else {
     ReplaceStalled();
+    TuneStepAtHand();
     ReportWaits();
     if (age >= context_.job.max_wait) {
       return End(absl::DeadlineExceededError(absl::StrCat(
@@ -167,6 +172,38 @@ void Training::ReplaceStalled() {
       absl::StrCat("no gradient of it came for ",
                    absl::FormatDuration(context_.job.stall_timeout)),
       steps_.round(), context_.now, context_.out);
+}
+
+void Training::TuneNextStep() {
+  if (!context_.settings.tuned() || context_.settings.ToChange()) return;
+  const auto change = tuner_.AtBoundary(
+      steps_.step(), context_.settings.now().replicas_to_aggregate,
+      context_.settings.Workers(), context_.now);
+  if (change.has_value()) Want(*change);
+}
+
+void Training::TuneStepAtHand() {
+  if (!context_.settings.tuned()) return;
+  HearMembers(context_.members.Members(), context_.now, tuner_);
+  if (steps_.between_steps() || context_.settings.ToChange()) return;
+  const auto change = tuner_.WhileWaiting(
+      steps_.step(), context_.settings.now().replicas_to_aggregate,
+      steps_.num_announced(), context_.now);
+  if (change.has_value()) Want(*change);
+}
+
+void Training::Want(const BackupTuner::Change& change) {
+  RunSettings wanted = context_.settings.now();
+  const int workers = context_.settings.num_workers();
+  Notify(context_.out,
+         absl::StrCat("AUTO: after step ", steps_.step(), ", ",
+                      CountText(workers - change.replicas, "backup"),
+                      " instead of ", workers - wanted.replicas_to_aggregate,
+                      ": ", change.why));
+  wanted.replicas_to_aggregate = change.replicas;
+  ++wanted.revision;
+  context_.settings.Want(wanted);
+  context_.out.push_back(Tuned{change.replicas});
 }
 
 void Training::ReportWaits() {

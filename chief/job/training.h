@@ -4,6 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "chief/backups/backup_tuner.h"
 #include "chief/events/job_events.h"
 #include "chief/job/checkpoint_driver.h"
 #include "chief/job/job_context.h"
@@ -36,6 +37,7 @@ class Training {
         checkpoints_(checkpoints),
         deaths_(deaths),
         replacement_(num_servers),
+        tuner_(context.job.stall_timeout),
         last_tick_(context.now) {}
 
   // The servers are open for the first time.
@@ -70,6 +72,11 @@ class Training {
   void TellCommit();
   void StandStill();
   void ReplaceStalled();
+  // Where the job says AUTO, want another number of gradients: for the next
+  // step, or for the one at hand, which begins anew.
+  void TuneNextStep();
+  void TuneStepAtHand();
+  void Want(const BackupTuner::Change& change);
   void ReportWaits();
 
   JobContext& context_;
@@ -77,6 +84,7 @@ class Training {
   CheckpointDriver& checkpoints_;
   MemberDeaths& deaths_;
   StallReplacement replacement_;
+  BackupTuner tuner_;  // of a job whose file says AUTO
   absl::Time last_tick_;
   absl::Time opened_ = absl::InfiniteFuture();
   absl::Time last_report_ = absl::InfinitePast();

@@ -29,11 +29,12 @@ absl::Status WorkersLeft::CheckEnough(
                     });
   const int left = settings_.num_workers() - static_cast<int>(ended_.size()) -
                    static_cast<int>(failed);
-  if (left >= settings_.workers_needed()) return absl::OkStatus();
+  // With AUTO the chief takes fewer gradients where workers are missing.
+  const int needed = settings_.tuned() ? 1 : settings_.workers_needed();
+  if (left >= needed) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(
       dead.task.ToString(), " ", dead.reason, "; ", std::max(left, 0), " of ",
-      settings_.num_workers(), " workers are left, and a step needs ",
-      settings_.workers_needed()));
+      settings_.num_workers(), " workers are left, and a step needs ", needed));
 }
 
 }  // namespace lockstep::chief

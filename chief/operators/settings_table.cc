@@ -103,6 +103,12 @@ absl::Status SettingsTable::CheckReplicas(int replicas) const {
         absl::StrCat("replicas_to_aggregate is ", replicas,
                      ", but must be in [1, ", kMaxReplicas, "]"));
   }
+  if (job_.tune_backups) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "replicas_to_aggregate cannot be changed to ", replicas,
+        ": it is AUTO, so the chief chooses it; stop the job and set a number "
+        "in its file"));
+  }
   if (job_.mode == SyncMode::kCompatible) return absl::OkStatus();
   if (job_.strategy.kind == StrategyKind::kMultiWorkerMirrored &&
       replicas != job_.total_num_replicas) {
@@ -175,6 +181,14 @@ absl::StatusOr<int64_t> SettingsTable::Change(const SettingsChange& change) {
   if (!(next == wanted_)) ++next.revision;
   wanted_ = next;
   return wanted_.revision + (change.remove_worker.has_value() ? 1 : 0);
+}
+
+void SettingsTable::Tune(int replicas) {
+  MutexLock lock(mutex_);
+  if (!open_) return;
+  wanted_.replicas_to_aggregate = replicas;
+  fixed_ = FixedOf(replicas, num_workers());
+  ++wanted_.revision;
 }
 
 absl::Status SettingsTable::RequestCheckpoint() {

@@ -57,6 +57,10 @@ class SettingsTable {
   absl::StatusOr<int64_t> Change(const SettingsChange& change)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The chief has changed the gradients of a step, of a job whose file says
+  // AUTO.
+  void Tune(int replicas) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Records that a checkpoint is wanted at the next step boundary.
   //
   //   kFailedPrecondition  the job writes none, or it is not training

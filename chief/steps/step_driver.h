@@ -78,6 +78,8 @@ class StepDriver {
   // ps task 0 has said that `attempt` of the step after `step` has begun.
   void OnAttempt(int64_t step, int64_t attempt, absl::Time now,
                  JobActions& out);
+  // The workers that ps task 0 has announced for the step at hand.
+  int num_announced() const { return static_cast<int>(announced_.size()); }
   int64_t attempt() const { return stalls_.attempt(); }  // 0: not known
   // The worker that has held up the step for so long, if there is one.
   std::optional<int> Stalled(absl::Time now) const {

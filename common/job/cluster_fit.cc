@@ -27,7 +27,14 @@ std::string Workers(int count) { return CountText(count, "worker"); }
 absl::StatusOr<JobConfig> FitToCluster(JobConfig job, int num_workers) {
   LOCKSTEP_RETURN_IF_ERROR(CheckStrategyWorkers(job, num_workers));
   if (job.total_num_replicas == 0) job.total_num_replicas = num_workers;
-  if (job.replicas_to_aggregate == 0) {
+  if (job.tune_backups && num_workers == 1 && !job.elastic_workers) {
+    return absl::InvalidArgumentError(
+        "replicas_to_aggregate is AUTO, but the cluster has 1 worker, which "
+        "can have no backup; leave the field out, or add workers");
+  }
+  if (job.tune_backups) {
+    job.replicas_to_aggregate = job.total_num_replicas;
+  } else if (job.replicas_to_aggregate == 0) {
     job.replicas_to_aggregate =
         job.shares_work() ? job.micro_batches_per_step : job.total_num_replicas;
   }

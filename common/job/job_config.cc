@@ -297,6 +297,11 @@ absl::Status CheckSync(const JobConfig& job) {
   if (job.mode != SyncMode::kStrict && job.mode != SyncMode::kCompatible) {
     return Wrong("mode", static_cast<int>(job.mode), "STRICT or COMPATIBLE");
   }
+  if (job.tune_backups && job.mode == SyncMode::kCompatible) {
+    return Wrong("replicas_to_aggregate", "AUTO",
+                 "a number where mode is COMPATIBLE, which takes whichever "
+                 "gradients come first; or set mode to STRICT");
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckInt(
       "replicas_to_aggregate", job.replicas_to_aggregate, 0, kMaxReplicas));
   LOCKSTEP_RETURN_IF_ERROR(

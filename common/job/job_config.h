@@ -280,9 +280,12 @@ struct JobConfig {
   uint64_t seed = 1;
   SyncMode mode = SyncMode::kStrict;
   int replicas_to_aggregate = 0;  // 0: as many as the cluster has workers
-  int total_num_replicas = 0;     // 0: as many as the cluster has workers
-  int initial_tokens = -1;        // compatible mode; -1: TensorFlow's default
-  int64_t train_steps = 0;        // > 0; training ends at this global step
+  // The chief sets the number while the job runs. The number that a step begins
+  // with, above, is then total_num_replicas.
+  bool tune_backups = false;
+  int total_num_replicas = 0;  // 0: as many as the cluster has workers
+  int initial_tokens = -1;     // compatible mode; -1: TensorFlow's default
+  int64_t train_steps = 0;     // > 0; training ends at this global step
   // Examples per replica and pass, of shared steps per step: > 0; >= 0 for
   // programs of the user.
   int64_t batch_size = 0;

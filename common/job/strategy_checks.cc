@@ -25,6 +25,10 @@ absl::Status CheckOneWorker(const JobConfig& job) {
     return Contradicts("mode", "COMPATIBLE", job,
                        "whose one worker waits for no other");
   }
+  if (job.tune_backups) {
+    return Contradicts("replicas_to_aggregate", "AUTO", job,
+                       "whose one worker can have no backup");
+  }
   for (const auto& [field, count] :
        {std::pair{"replicas_to_aggregate", job.replicas_to_aggregate},
         {"total_num_replicas", job.total_num_replicas}}) {
@@ -54,6 +58,11 @@ absl::Status CheckMirrors(const JobConfig& job) {
   if (job.mode == SyncMode::kCompatible) {
     return Contradicts("mode", "COMPATIBLE", job,
                        "whose workers wait for one another");
+  }
+  if (job.tune_backups) {
+    return Contradicts("replicas_to_aggregate", "AUTO", job,
+                       "whose steps take the gradients of all workers; backups "
+                       "need servers");
   }
   const int aggregated = job.replicas_to_aggregate;
   const int total = job.total_num_replicas;

@@ -31,6 +31,10 @@ absl::Status CheckOthers(const JobConfig& job) {
                        "whose numbers are computed one at a time; leave the "
                        "field out and start more workers");
   }
+  if (job.tune_backups) {
+    return Contradicts("replicas_to_aggregate", "AUTO",
+                       "which has no backups; leave replicas_to_aggregate out");
+  }
   // The chief fills in the number of micro-batches itself.
   if (job.replicas_to_aggregate != 0 &&
       job.replicas_to_aggregate != job.micro_batches_per_step) {

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_COMMON_PLAN_PROGRESS_H_
 #define LOCKSTEP_COMMON_PLAN_PROGRESS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,11 +11,22 @@
 
 namespace lockstep {
 
+// The time that a worker computed a pass, without its waits for other
+// processes.
+struct PassTime {
+  absl::Duration computed;
+  bool dropped = false;  // half-way: the whole pass would have taken longer
+
+  bool operator==(const PassTime&) const = default;
+};
+
 // Progress is a worker's report in each heartbeat, counted since its
 // incarnation began. It counts passes, not parts: a pass whose gradient was not
 // needed is stale, even if its bytes were sent, and so is a pass that was
 // dropped before it had a gradient.
 struct Progress {
+  static constexpr size_t kPassTimes = 32;  // at most, of `pass_times`
+
   int64_t local_step = 0;
   int64_t passes = 0;      // gradients computed
   int64_t accepted = 0;    // passes that counted
@@ -33,6 +45,9 @@ struct Progress {
   // Evaluator: it can never score; `trouble` says why.
   bool cannot_score = false;
   std::vector<NamedFigure> figures = {};  // of the user's program, last pass
+  // The newest of `passes`, oldest first.
+  std::vector<PassTime> pass_times = {};
+  absl::Duration pass_age;  // computed so far of the pass at hand
 };
 
 }  // namespace lockstep

@@ -317,6 +317,23 @@ std::vector<NamedFigure> FromProto(
   return figures;
 }
 
+namespace {
+
+// Passes of a year or more are a year long.
+constexpr int64_t kLongestPass = int64_t{365} * 24 * 3600 * 1'000'000;
+
+uint64_t Micros(absl::Duration duration) {
+  return static_cast<uint64_t>(std::clamp<int64_t>(
+      absl::ToInt64Microseconds(duration), 0, kLongestPass));
+}
+
+absl::Duration FromMicros(uint64_t micros) {
+  return absl::Microseconds(
+      static_cast<int64_t>(std::min<uint64_t>(micros, kLongestPass)));
+}
+
+}  // namespace
+
 v1::WorkerProgress ToProto(const Progress& progress) {
   v1::WorkerProgress proto;
   proto.set_local_step(progress.local_step);
@@ -333,6 +350,10 @@ v1::WorkerProgress ToProto(const Progress& progress) {
   proto.set_trouble(progress.trouble);
   proto.set_cannot_score(progress.cannot_score);
   *proto.mutable_figures() = ToProto(progress.figures);
+  for (const PassTime& pass : progress.pass_times) {
+    proto.add_pass_times(2 * Micros(pass.computed) + (pass.dropped ? 1 : 0));
+  }
+  proto.set_pass_age(Micros(progress.pass_age));
   return proto;
 }
 
@@ -351,6 +372,11 @@ Progress FromProto(const v1::WorkerProgress& progress) {
   decoded.computed = progress.computed();
   decoded.trouble = CutText(progress.trouble());
   decoded.cannot_score = progress.cannot_score();
+  for (const uint64_t pass : progress.pass_times()) {
+    if (decoded.pass_times.size() == Progress::kPassTimes) break;
+    decoded.pass_times.push_back({FromMicros(pass / 2), pass % 2 == 1});
+  }
+  decoded.pass_age = FromMicros(progress.pass_age());
   decoded.figures = FromProto(progress.figures());
   // Figures are for people, and no reason to refuse a heartbeat.
   if (!CheckFigures(decoded.figures).ok()) decoded.figures.clear();

@@ -20,6 +20,7 @@
 #include "deploy/cli/logs/logs_command.h"
 #include "deploy/cli/run/run_command.h"
 #include "deploy/cli/run/task_command.h"
+#include "deploy/cli/simulate/simulate_command.h"
 #include "deploy/cli/status/operator_command.h"
 #include "deploy/cli/status/steer_command.h"
 #include "deploy/cli/text/terminal.h"
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
   const lockstep::cli::NearestCommand nearest(flags.app());
   const lockstep::cli::PredictCommand predict(flags.app());
   const lockstep::cli::SampleCommand sample(flags.app());
+  const lockstep::cli::SimulateCommand simulate(flags.app());
   const lockstep::cli::CertsCommands certs(flags.app());
   CLI::App& config = *flags.app().add_subcommand(
       "config", "Checks or writes a TF_CONFIG, the addresses of all tasks.");
@@ -75,6 +77,7 @@ int main(int argc, char** argv) {
   if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
   if (predict.chosen()) return predict.Run(terminal, std::cerr, command);
   if (sample.chosen()) return sample.Run(terminal, std::cerr);
+  if (simulate.chosen()) return simulate.Run(terminal, std::cerr);
   if (certs.chosen()) return certs.Run(terminal, std::cerr);
   if (task.chosen()) return task.Run(command, terminal, std::cerr);
   if (config_check.chosen()) return config_check.Run(terminal, std::cerr);

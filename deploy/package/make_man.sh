@@ -43,7 +43,7 @@ page() {
 
 page lockstep 1 lockstep
 for command in run status stop checkpoint pause resume set remove task export \
-  nearest evaluate predict sample explain trace logs config 'config check' 'config make' \
+  nearest simulate evaluate predict sample explain trace logs config 'config check' 'config make' \
   certs 'certs make' 'certs renew' 'certs show' 'certs check'; do
   # shellcheck disable=SC2086  # words on purpose
   page "lockstep-${command// /-}" 1 lockstep $command

@@ -40,12 +40,26 @@ std::string TextOf(const Span& phase, int64_t micro_batch) {
 }  // namespace
 
 ProgressMeter::ProgressMeter(const Clock& clock, SpanRecorder* spans)
-    : clock_(clock), spans_(spans), since_(clock.Now()) {
+    : clock_(clock), spans_(spans), since_(clock.Now()), counted_(since_) {
   progress_.activity = "starts";
 }
 
+void ProgressMeter::Settle(absl::Time now) {
+  if (waiting_) progress_.waiting += now - counted_;
+  if (computing_) progress_.pass_age += now - counted_;
+  counted_ = now;
+}
+
+void ProgressMeter::EndPass(bool dropped) {
+  Settle(clock_.Now());
+  progress_.pass_times.push_back({progress_.pass_age, dropped});
+  progress_.pass_age = absl::ZeroDuration();
+  if (progress_.pass_times.size() <= Progress::kPassTimes) return;
+  progress_.pass_times.erase(progress_.pass_times.begin());
+}
+
 void ProgressMeter::End(absl::Time now) {
-  if (waiting_) progress_.waiting += now - since_;
+  Settle(now);
   since_ = now;
   if (spans_ == nullptr || !phase_.has_value()) return;
   phase_->end = absl::ToUnixNanos(now);
@@ -59,6 +73,7 @@ void ProgressMeter::Begin(const std::string& activity, bool waiting) {
   phase_.reset();
   progress_.activity = activity;
   waiting_ = waiting;
+  computing_ = !waiting;
 }
 
 void ProgressMeter::Begin(SpanKind phase, int64_t step, int64_t attempt,
@@ -71,12 +86,14 @@ void ProgressMeter::Begin(SpanKind phase, int64_t step, int64_t attempt,
                 .step = step,
                 .begin = absl::ToUnixNanos(now)};
   waiting_ = IsWaiting(phase);
+  computing_ = !waiting_;
   micro_batch_ = micro_batch;
 }
 
 void ProgressMeter::Computed(int64_t local_step, double loss,
                              int64_t examples) {
   MutexLock lock(mutex_);
+  EndPass(/*dropped=*/false);
   ++progress_.passes;
   progress_.local_step = local_step;
   progress_.loss = loss;
@@ -107,6 +124,7 @@ absl::Status ProgressMeter::Report(const NamedFigure& figure) {
 
 void ProgressMeter::Dropped() {
   MutexLock lock(mutex_);
+  EndPass(/*dropped=*/true);
   ++progress_.passes;
   ++progress_.stale;
 }
@@ -132,7 +150,8 @@ Progress ProgressMeter::Get() const {
   Progress progress = progress_;
   if (phase_.has_value()) progress.activity = TextOf(*phase_, micro_batch_);
   progress.activity_age = now - since_;
-  if (waiting_) progress.waiting += progress.activity_age;
+  if (waiting_) progress.waiting += now - counted_;
+  if (computing_) progress.pass_age += now - counted_;
   return progress;
 }
 

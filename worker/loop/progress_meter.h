@@ -56,6 +56,9 @@ class ProgressMeter {
   Progress Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Counts the time up to `now` as waiting or computing.
+  void Settle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndPass(bool dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the activity at hand at `now`, and records it if it was a phase.
   void End(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -65,7 +68,9 @@ class ProgressMeter {
   mutable Mutex mutex_;
   Progress progress_ ABSL_GUARDED_BY(mutex_);
   bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time since_ ABSL_GUARDED_BY(mutex_);
+  bool computing_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time since_ ABSL_GUARDED_BY(mutex_);    // of the activity
+  absl::Time counted_ ABSL_GUARDED_BY(mutex_);  // up to here, as Settle() does
   // The phase at hand, if the activity is one; its text is made when it is
   // asked for, as there are many phases between two reports.
   std::optional<Span> phase_ ABSL_GUARDED_BY(mutex_);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/job/codec/auto_number_codec.h"
 #include "common/job/codec/duration_codec.h"
 #include "common/job/codec/job_override_codec.h"
 #include "common/job/codec/job_text_codec.h"
@@ -217,6 +218,8 @@ void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
   if (proto.has_seed()) job.seed = proto.seed();
   job.replicas_to_aggregate = proto.replicas_to_aggregate();
   job.total_num_replicas = proto.total_num_replicas();
+  job.tune_backups = proto.replicas_to_aggregate() == kAutoNumber;
+  if (job.tune_backups) job.replicas_to_aggregate = job.total_num_replicas;
   if (proto.has_initial_tokens()) job.initial_tokens = proto.initial_tokens();
   job.train_steps = proto.train_steps();
   job.batch_size = proto.batch_size();
@@ -317,7 +320,8 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   proto.set_name(job.name);
   proto.set_seed(job.seed);
   proto.set_mode(ToProto(job.mode));
-  proto.set_replicas_to_aggregate(job.replicas_to_aggregate);
+  proto.set_replicas_to_aggregate(job.tune_backups ? kAutoNumber
+                                                   : job.replicas_to_aggregate);
   proto.set_total_num_replicas(job.total_num_replicas);
   if (job.initial_tokens != -1) proto.set_initial_tokens(job.initial_tokens);
   proto.set_train_steps(job.train_steps);

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/job/codec/auto_number_codec.h"
 #include "common/job/codec/field_names_codec.h"
 #include "common/text/excerpt.h"
 #include "common/wire/wire_codec.h"
@@ -50,7 +51,8 @@ bool IsScalar(const FieldDescriptor& field) {
 std::string TypeName(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
-      return "a whole number of 32 bits";
+      return absl::StrCat("a whole number of 32 bits",
+                          MayBeAuto(field.name()) ? ", or AUTO" : "");
     case FieldDescriptor::CPPTYPE_INT64:
       return "a whole number of 64 bits";
     case FieldDescriptor::CPPTYPE_UINT32:
@@ -127,6 +129,9 @@ class FieldWriter {
   template <typename T>
   bool WriteInt(absl::string_view text, Method<T> set, Method<T> add) {
     T value = 0;
+    if (text == kAutoText && MayBeAuto(field_.name())) {
+      return Put<T>(static_cast<T>(kAutoNumber), set, add);
+    }
     return absl::SimpleAtoi(text, &value) && Put<T>(value, set, add);
   }
 

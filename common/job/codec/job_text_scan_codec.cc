@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/job/codec/auto_number_codec.h"
 #include "common/text/excerpt.h"
 #include "common/wire/wire_codec.h"
 #include "google/protobuf/duration.pb.h"
@@ -118,6 +119,13 @@ absl::StatusOr<JobTextScan> ScanJobText(absl::string_view text,
       const size_t begin = cursor.At(token.line, token.column);
       absl::StrAppend(&scan.text, text.substr(copied, begin - copied),
                       *spelled);
+      copied = cursor.At(token.line, token.end_column);
+    }
+    if (token.type == Tokenizer::TYPE_IDENTIFIER && token.text == kAutoText &&
+        MayBeAuto(name)) {
+      const size_t begin = cursor.At(token.line, token.column);
+      absl::StrAppend(&scan.text, text.substr(copied, begin - copied),
+                      kAutoNumber);
       copied = cursor.At(token.line, token.end_column);
     }
     if (token.text == "{") open.push_back(token.line + 1);

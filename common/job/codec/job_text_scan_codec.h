@@ -11,7 +11,9 @@ namespace lockstep {
 
 // The result of scanning a job file's tokens before it is parsed.
 struct JobTextScan {
-  std::string text;   // with "60s" of a duration as { seconds: 60 nanos: 0 }
+  // With "60s" of a duration as { seconds: 60 nanos: 0 }, and AUTO as its
+  // number.
+  std::string text;
   int open_line = 0;  // of the last '{' that is not closed; 0: all are
 };
 

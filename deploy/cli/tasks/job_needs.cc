@@ -8,7 +8,11 @@ namespace lockstep::cli {
 // are fewer replicas than gradients, its share of them. One worker can make
 // whole steps of shared work.
 int NeededWorkers(const JobConfig& job, int num_workers) {
-  if (job.mode == SyncMode::kCompatible || job.shares_work()) return 1;
+  // With AUTO the chief takes fewer gradients where workers are missing.
+  if (job.mode == SyncMode::kCompatible || job.shares_work() ||
+      job.tune_backups) {
+    return 1;
+  }
   const int gradients =
       job.replicas_to_aggregate > 0 ? job.replicas_to_aggregate : num_workers;
   const int replicas =

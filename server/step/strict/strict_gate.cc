@@ -168,7 +168,8 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   // A worker that still computes is told of the end of the step only.
   if (waiter.computing) return false;
   if (redone_step_ == global_step_) Recall(pass);
-  if (IsMember(pass) && waiter.attempt < attempt_) {
+  // The cheaper question first: thousands of workers may wait.
+  if (waiter.attempt < attempt_ && IsMember(pass)) {
     answer.outcome = Outcome::kRedo;
     answer.attempt = attempt_;
     return true;
@@ -233,11 +234,16 @@ absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::File(
     replaced.push_back(Answer{older.ticket, Outcome::kCancelled});
     return true;
   });
-  waiters_.push_back(waiter);
   const bool of_this_attempt =
       waiter.pass.local_step == global_step_ && waiter.attempt == attempt_;
   if (of_this_attempt) pushed_.emplace(waiter.pass.worker, waiter.pass.slot);
-  std::vector<Answer> answers = AnswerWaiters();
+  // A wait changes nothing for other workers, so that only this one may be
+  // answered now.
+  std::vector<Answer> answers(1);
+  if (!TryAnswer(waiter, answers[0])) {
+    waiters_.push_back(waiter);
+    answers.clear();
+  }
   answers.insert(answers.end(), replaced.begin(), replaced.end());
   return answers;
 }

@@ -83,6 +83,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
     settings_table_.Close(close.reason);
   }
   void Do(const chief::TakeOut& out);
+  void Do(const chief::Tuned& tuned) { settings_table_.Tune(tuned.replicas); }
   void Do(const chief::Say& say);
   void Do(const chief::SumUp& /*sum_up*/) {}
   void Do(const chief::JobReport& report);

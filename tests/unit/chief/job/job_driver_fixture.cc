@@ -56,6 +56,9 @@ struct Words {
   std::string operator()(const TakeOut& out) const {
     return absl::StrCat("take out ", out.worker);
   }
+  std::string operator()(const Tuned& tuned) const {
+    return absl::StrCat("tuned to ", tuned.replicas);
+  }
   std::string operator()(const Say&) const { return ""; }
   std::string operator()(const SumUp&) const { return "sum up"; }
   std::string operator()(const Finish& finish) const {

@@ -299,5 +299,41 @@ TEST_F(SettingsTableTest, WithMirrorsAllWorkersCount) {
   EXPECT_OK(Open(job).Change({.replicas_to_aggregate = 3}));
 }
 
+JobConfig AutoJob() {
+  JobConfig job = Job(4, 4);
+  job.tune_backups = true;
+  return job;
+}
+
+TEST_F(SettingsTableTest, ChiefsOwnNumberStaysUnderLaterChanges) {
+  SettingsTable& settings_table = Open(AutoJob());
+  settings_table.Tune(3);
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 3);
+  EXPECT_EQ(settings_table.wanted().revision, 1);
+  EXPECT_THAT(settings_table.Change({.learning_rate = 0.125}), IsOkAndHolds(2));
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 3);
+}
+
+TEST_F(SettingsTableTest, OperatorsCannotSetWhatTheChiefChooses) {
+  EXPECT_THAT(Open(AutoJob()).Change({.replicas_to_aggregate = 3}),
+              StatusIs(kImpossible, HasSubstr("AUTO")));
+}
+
+TEST_F(SettingsTableTest, TunedBackupsStayWhenAWorkerJoins) {
+  JobConfig job = AutoJob();
+  job.elastic_workers = true;
+  SettingsTable& settings_table = Open(job);
+  settings_table.Tune(3);
+  settings_table.Join(4, /*again=*/false).IgnoreError();
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 4);
+}
+
+TEST_F(SettingsTableTest, ClosedTableIsNotTuned) {
+  SettingsTable& settings_table = Open(AutoJob());
+  settings_table.Close("over");
+  settings_table.Tune(3);
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 4);
+}
+
 }  // namespace
 }  // namespace lockstep::chief

@@ -66,5 +66,38 @@ TEST(FitToClusterTest, AnElasticJobTakesOneGradientOfEachWorkerAtMost) {
   EXPECT_THAT(FitToCluster(job, 3), IsOk());
 }
 
+TEST(FitToClusterTest, AutoBeginsWithTheGradientsOfAllWorkers) {
+  JobConfig job;
+  job.train_steps = 1;
+  job.model.kind = kExternalModel;
+  job.tune_backups = true;
+  const auto fitted = FitToCluster(job, 4);
+  ASSERT_OK(fitted);
+  EXPECT_EQ(fitted->replicas_to_aggregate, 4);
+  EXPECT_TRUE(fitted->tune_backups);
+}
+
+TEST(FitToClusterTest, AutoIsRefusedWhereThereCanBeNoBackup) {
+  JobConfig job;
+  job.train_steps = 1;
+  job.model.kind = kExternalModel;
+  job.tune_backups = true;
+  EXPECT_THAT(FitToCluster(job, 1), StatusIs(kInvalid, HasSubstr("1 worker")));
+  // Workers may join.
+  job.elastic_workers = true;
+  EXPECT_OK(FitToCluster(job, 1));
+  job.elastic_workers = false;
+  job.mode = SyncMode::kCompatible;
+  EXPECT_THAT(FitToCluster(job, 4),
+              StatusIs(kInvalid, HasSubstr("replicas_to_aggregate is AUTO")));
+  job.mode = SyncMode::kStrict;
+  for (const StrategyKind kind :
+       {StrategyKind::kMirrored, StrategyKind::kMultiWorkerMirrored}) {
+    job.strategy.kind = kind;
+    EXPECT_THAT(ValidateJobConfig(job),
+                StatusIs(kInvalid, HasSubstr("replicas_to_aggregate is AUTO")));
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -48,6 +48,49 @@ TEST(ProgressMeterTest, CountsPassesAndWhatBecameOfThem) {
   EXPECT_EQ(progress.duplicate, 2);
 }
 
+TEST(ProgressMeterTest, PassTimesLeaveWaitsOut) {
+  ManualClock clock;
+  ProgressMeter meter(clock);
+  const auto spend = [&](const std::string& activity, bool waiting, int ms) {
+    meter.Begin(activity, waiting);
+    clock.Advance(absl::Milliseconds(ms));
+  };
+
+  clock.Advance(absl::Seconds(9));  // it starts
+  spend("pulls", true, 7);
+  spend("computes", false, 20);
+  spend("waits for values", true, 5);
+  spend("computes", false, 30);
+  meter.Computed(3, 0.5, 100);
+  spend("pushes", true, 6);
+  spend("computes", false, 40);
+  meter.Dropped();
+  spend("computes", false, 8);
+
+  const Progress progress = meter.Get();
+  EXPECT_THAT(progress.pass_times,
+              ::testing::ElementsAre(PassTime{absl::Milliseconds(50), false},
+                                     PassTime{absl::Milliseconds(40), true}));
+  EXPECT_EQ(progress.pass_age, absl::Milliseconds(8));
+  EXPECT_EQ(progress.waiting, absl::Milliseconds(18));
+}
+
+TEST(ProgressMeterTest, OnlyTheNewestPassTimesAreKept) {
+  ManualClock clock;
+  ProgressMeter meter(clock);
+
+  for (int pass = 1; pass <= 40; ++pass) {
+    meter.Begin("computes", false);
+    clock.Advance(absl::Milliseconds(pass));
+    meter.Computed(pass, 0, 1);
+  }
+
+  const Progress progress = meter.Get();
+  ASSERT_EQ(progress.pass_times.size(), Progress::kPassTimes);
+  EXPECT_EQ(progress.pass_times.front().computed, absl::Milliseconds(9));
+  EXPECT_EQ(progress.pass_times.back().computed, absl::Milliseconds(40));
+}
+
 TEST(ProgressMeterTest, AFigureReplacesAnEarlierOneOfItsName) {
   ProgressMeter meter(Clock::Real());
 

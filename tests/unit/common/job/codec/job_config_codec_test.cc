@@ -350,5 +350,24 @@ TEST(JobConfigCodecTest, SharedWorkIsReadAsItIsWritten) {
                                          HasSubstr("work is the number 7")));
 }
 
+TEST(JobConfigCodecTest, AutoIsReadAndWrittenAgain) {
+  const auto parsed = ParseJobText(
+      "train_steps: 1 replicas_to_aggregate: AUTO # AUTO\n"
+      "total_num_replicas: 4 model { kind: \"external\" } name: \"AUTO\"",
+      "job");
+  ASSERT_OK(parsed);
+  EXPECT_TRUE(parsed->tune_backups);
+  EXPECT_EQ(parsed->replicas_to_aggregate, 4);
+  EXPECT_EQ(parsed->name, "AUTO");
+  const auto again = FromProto(ToProto(*parsed));
+  ASSERT_OK(again);
+  EXPECT_TRUE(again->tune_backups);
+  EXPECT_EQ(again->replicas_to_aggregate, 4);
+}
+
+TEST(JobConfigCodecTest, AutoElsewhereIsNoNumber) {
+  EXPECT_FALSE(ParseJobText("train_steps: AUTO", "job").ok());
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/job/codec/auto_number_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "lockstep/v1/job.pb.h"
@@ -39,6 +40,15 @@ TEST(JobOverrideCodecTest, EnumerationsGoByNameInAnyCase) {
   EXPECT_EQ(With("mode=strict").mode(), v1::STRICT);
   EXPECT_EQ(With("optimizer.kind=Adam").optimizer().kind(),
             v1::OptimizerConfig::ADAM);
+}
+
+TEST(JobOverrideCodecTest, OnlyTheGradientsOfAStepMayBeAuto) {
+  EXPECT_EQ(With("replicas_to_aggregate=AUTO").replicas_to_aggregate(),
+            kAutoNumber);
+  v1::JobConfig proto;
+  EXPECT_THAT(SetField("total_num_replicas=AUTO", proto),
+              StatusIs(kInvalid, StartsWith("total_num_replicas is \"AUTO\"")));
+  EXPECT_FALSE(SetField("replicas_to_aggregate=auto", proto).ok());
 }
 
 TEST(JobOverrideCodecTest, DurationsHaveAUnit) {

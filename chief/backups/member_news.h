@@ -1,0 +1,18 @@
+#ifndef LOCKSTEP_CHIEF_BACKUPS_MEMBER_NEWS_H_
+#define LOCKSTEP_CHIEF_BACKUPS_MEMBER_NEWS_H_
+
+#include <vector>
+
+#include "absl/time/time.h"
+#include "chief/backups/backup_tuner.h"
+#include "chief/members/membership_table.h"
+
+namespace lockstep::chief {
+
+// Tells the tuner the newest reports of all workers.
+void HearMembers(const std::vector<MembershipTable::Member>& members,
+                 absl::Time now, BackupTuner& tuner);
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_BACKUPS_MEMBER_NEWS_H_

@@ -1,0 +1,66 @@
+#ifndef LOCKSTEP_CHIEF_BACKUPS_PASS_TIMES_H_
+#define LOCKSTEP_CHIEF_BACKUPS_PASS_TIMES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "chief/backups/pass_distribution.h"
+#include "common/plan/progress.h"
+
+namespace lockstep::chief {
+
+// PassTimes learns how long a worker's passes take. Older passes count less:
+// half as much after each `half_life` passes. A pass that was dropped says only
+// that it would have taken longer. The estimate of a distribution from both is
+// Kaplan's and Meier's (1958): of the passes that have lasted up to a bin, the
+// fraction that ends in it.
+//
+// Dropped passes leave the slow end of the distribution as it was when passes
+// were last seen to their end, however long ago that is. Beyond that it is
+// hopeful: a pass that lasted longer than any seen to its end would have ended
+// with the longest one, or next.
+//
+// It counts in bins of a quarter of those of a PassDistribution, because a step
+// often drops a pass just after others of the same worker have ended.
+//
+// Memory: at most one entry for each of its bins.
+// Threads: not thread-safe.
+class PassTimes {
+ public:
+  explicit PassTimes(double half_life);
+
+  void Add(const PassTime& pass);
+
+  // Which passes count that were seen to their end: all, or those of which one
+  // in the bin is not older than three half-lives.
+  enum class Memory { kAll, kFresh };
+
+  // The passes so far count, and one at hand that has lasted `at_hand`. The sum
+  // is 1, unless there was no pass.
+  PassDistribution Distribution(
+      Memory memory = Memory::kAll,
+      std::optional<absl::Duration> at_hand = std::nullopt) const;
+
+  int64_t count() const { return count_; }
+
+ private:
+  static constexpr int kParts = 4;  // of a bin
+
+  struct Bin {
+    double ended = 0;
+    double dropped = 0;
+  };
+
+  void Rescale();
+
+  const double growth_;  // of the weight, from one pass to the next
+  double weight_ = 1;    // of the newest pass
+  int64_t count_ = 0;
+  std::map<int, Bin> bins_;
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_BACKUPS_PASS_TIMES_H_

@@ -1,0 +1,87 @@
+#ifndef LOCKSTEP_CHIEF_BACKUPS_TUNED_WORKERS_H_
+#define LOCKSTEP_CHIEF_BACKUPS_TUNED_WORKERS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "chief/backups/pass_distribution.h"
+#include "chief/backups/pass_times.h"
+#include "common/plan/progress.h"
+
+namespace lockstep::chief {
+
+// What a worker has reported, and how the chief sees it.
+struct WorkerNews {
+  int worker = 0;
+  uint64_t incarnation = 0;
+  bool alive = true;   // a member whose lease runs
+  int64_t passes = 0;  // ended ones of this incarnation
+  // The newest of them, oldest first.
+  absl::Span<const PassTime> newest = {};
+  // The time of the pass at hand so far; zero: there is none.
+  absl::Duration at_hand;
+};
+
+// TunedWorkers knows the workers of a job: the distribution of each one's pass
+// times, and whether it takes part at present. What is known of a worker stays
+// when another process takes its place: the machine is likely the same.
+//
+// Threads: not thread-safe.
+class TunedWorkers {
+ public:
+  // The weight of a pass halves after so many later ones.
+  static constexpr double kHalfLife = 100;
+  // A worker is known after so many passes.
+  static constexpr int64_t kFewPasses = 12;
+
+  // `patience`: see IsAway().
+  explicit TunedWorkers(absl::Duration patience) : patience_(patience) {}
+
+  // Returns whether the worker has ended passes since the last news of it.
+  bool Hear(const WorkerNews& news);
+
+  // The workers that take part, ascending; of others nothing is remembered.
+  void Keep(const std::vector<int>& workers);
+
+  // How often a worker has become away, or another process has taken its place.
+  int64_t losses() const { return losses_; }
+
+  // Whether the worker is dead, or hangs: its pass has lasted `patience` and
+  // four times as long as its passes do.
+  bool IsAway(int worker) const;
+  // Whether each worker that is not away is known.
+  bool AreKnown(const std::vector<int>& workers) const;
+
+  // Those that are not away.
+  std::vector<int> Present(const std::vector<int>& workers) const;
+  std::vector<PassDistribution> Distributions(const std::vector<int>& workers,
+                                              PassTimes::Memory memory) const;
+  // The slowest of these, with its mean time, for messages: "worker 3 takes
+  // 201 ms"; and the mean of all.
+  std::string Describe(const std::vector<int>& workers) const;
+
+ private:
+  struct Known {
+    PassTimes times{kHalfLife};
+    uint64_t incarnation = 0;
+    int64_t passes = 0;
+    bool alive = false;
+    bool lost = false;  // and not back
+    absl::Duration at_hand;
+  };
+
+  double MeanOf(const Known& known) const;
+  void CountLoss(Known& known, bool replaced, bool away);
+
+  const absl::Duration patience_;
+  int64_t losses_ = 0;
+  std::map<int, Known> workers_;
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_BACKUPS_TUNED_WORKERS_H_

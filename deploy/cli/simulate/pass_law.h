@@ -1,0 +1,68 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_SIMULATE_PASS_LAW_H_
+#define LOCKSTEP_DEPLOY_CLI_SIMULATE_PASS_LAW_H_
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace lockstep::cli {
+
+// PassLaw is the law of a worker's pass times, in seconds. A pass takes at
+// least a microsecond.
+//
+//   constant(50ms)         every pass
+//   normal(50ms, 5ms)      mean and standard deviation
+//   lognormal(50ms, 0.3)   median, and standard deviation of the logarithm
+//   exponential(50ms)      mean
+//   pareto(50ms, 3)        shortest time, and index: a larger one, fewer long
+//                          passes
+//   empirical              one of the times of a trace, each equally likely
+class PassLaw {
+ public:
+  // Parses all but empirical.
+  //
+  //   kInvalidArgument  an unknown law, or a number out of its range; names it
+  static absl::StatusOr<PassLaw> Parse(absl::string_view text);
+  // `seconds` must not be empty.
+  static PassLaw Empirical(std::vector<double> seconds);
+
+  double Draw(std::mt19937_64& random) const;
+  // The mean of many draws, of a fixed seed. The law need not have a mean.
+  double MeanOfDraws() const;
+
+ private:
+  enum class Kind {
+    kConstant,
+    kNormal,
+    kLognormal,
+    kExponential,
+    kPareto,
+    kEmpirical
+  };
+
+  Kind kind_ = Kind::kConstant;
+  double seconds_ = 0;  // > 0
+  double second_ = 0;   // the other number
+  std::vector<double> trace_;
+};
+
+// Workers that are slower than the others, as in "3x4": three, four times.
+struct SlowWorkers {
+  int count = 0;
+  double factor = 1;
+};
+//   kInvalidArgument  another form, a count below 0, or a factor that is not
+//                     above 0
+absl::StatusOr<SlowWorkers> ParseSlowWorkers(absl::string_view text);
+
+// Events of one worker, as in "1/h" or "2/30s"; per second, >= 0.
+//
+//   kInvalidArgument  another form, or a time that is not above 0
+absl::StatusOr<double> ParseRate(absl::string_view text);
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_DEPLOY_CLI_SIMULATE_PASS_LAW_H_

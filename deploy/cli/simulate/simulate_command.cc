@@ -1,0 +1,224 @@
+#include "deploy/cli/simulate/simulate_command.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/base/status_macros.h"
+#include "common/flags/flag_parser.h"
+#include "common/job/cluster_fit.h"
+#include "deploy/cli/simulate/pass_trace.h"
+#include "deploy/cli/simulate/virtual_cluster.h"
+#include "deploy/cli/tasks/job_file.h"
+#include "deploy/cli/tasks/log_files.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr int kMostWorkers = 100'000;
+
+absl::Status ReadTime(absl::string_view flag, const std::string& text,
+                      absl::Duration& duration) {
+  if (absl::ParseDuration(text, &duration) &&
+      duration >= absl::ZeroDuration() && duration <= absl::Hours(24 * 365)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " is ", text,
+                   ", but must be a duration such as 10ms, of 0 or more"));
+}
+
+// Which of the job's steps take the gradients of all workers but some.
+absl::StatusOr<JobConfig> WithBackups(JobConfig job, int workers,
+                                      std::optional<int> backups) {
+  job.elastic_workers = false;
+  job.total_num_replicas = workers;
+  job.tune_backups = !backups.has_value();
+  job.replicas_to_aggregate = workers - backups.value_or(0);
+  job.initial_tokens = -1;
+  return FitToCluster(std::move(job), workers);
+}
+
+absl::Status CheckJob(const JobConfig& job) {
+  if (job.mode == SyncMode::kCompatible) {
+    return absl::InvalidArgumentError(
+        "mode is COMPATIBLE, but lockstep simulate simulates strict mode; "
+        "give --set mode=STRICT");
+  }
+  if (job.strategy.kind == StrategyKind::kParameterServer) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "strategy.kind is not PARAMETER_SERVER, so the job has no backups to "
+      "simulate; give --set strategy.kind=PARAMETER_SERVER");
+}
+
+}  // namespace
+
+SimulateCommand::SimulateCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "simulate",
+          "Simulates the steps of a job with 0 to 8 backups and with AUTO, and "
+          "compares their times. What decides in a real job decides here, "
+          "under a virtual clock.")) {
+  app_.add_option("--job", job_file_,
+                  "Job file: its workers, lease, stall_timeout, "
+                  "heartbeat_interval and max_wait are used. Without it, the "
+                  "defaults.")
+      ->check(CLI::ExistingFile);
+  app_.add_option("--set", settings_, "A field of the job: key=value.");
+  app_.add_option("--workers", workers_,
+                  "How many workers; default: those of the trace, or of the "
+                  "job file.")
+      ->check(CLI::Range(2, kMostWorkers));
+  CLI::Option& pass_time = *app_.add_option(
+      "--pass_time", pass_time_,
+      "The law of the time of a pass: constant(50ms), normal(50ms, 5ms), "
+      "lognormal(50ms, 0.3) with its median, exponential(50ms), or "
+      "pareto(50ms, 3) with its shortest time.");
+  app_.add_option("--trace", trace_,
+                  "A JSON file with measured times instead: "
+                  "{\"pass_seconds\": [[0.05, 0.052], ...]}, one array for "
+                  "each worker, used in turn where there are more workers.")
+      ->check(CLI::ExistingFile)
+      ->excludes(&pass_time);
+  app_.add_option("--slow", slow_,
+                  "Slower workers: 3x4 makes three workers four times slower. "
+                  "May be given again.");
+  app_.add_option("--die", die_,
+                  "How often a worker dies: 1/h is once an hour, of each.")
+      ->capture_default_str();
+  app_.add_option("--restart", restart_, "From a death to the next process.")
+      ->capture_default_str();
+  app_.add_option("--overhead", overhead_,
+                  "From the last gradient of a step to the next step: "
+                  "transfer, update, commit.")
+      ->capture_default_str();
+  app_.add_option("--change", change_,
+                  "How long a change of the gradients of a step keeps the "
+                  "servers.")
+      ->capture_default_str();
+  app_.add_option("--steps", steps_, "Measured steps.")
+      ->check(CLI::Range(int64_t{1}, int64_t{10'000'000}))
+      ->capture_default_str();
+  app_.add_option("--warmup", warmup_, "Steps before the measured ones.")
+      ->check(CLI::Range(int64_t{0}, int64_t{10'000'000}))
+      ->capture_default_str();
+  app_.add_option("--most_backups", most_backups_,
+                  "Numbers of backups from 0 to this one are simulated.")
+      ->check(CLI::Range(0, kMostWorkers))
+      ->capture_default_str();
+  app_.add_option("--seed", seed_,
+                  "Equal seeds give equal passes, for each number of backups.")
+      ->capture_default_str();
+  app_.add_flag("--json", json_, "Print one line of JSON.");
+}
+
+absl::StatusOr<std::vector<VirtualWorker>> SimulateCommand::MakeWorkers(
+    int in_job_file) const {
+  std::vector<PassLaw> laws;
+  if (!trace_.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(trace_));
+    LOCKSTEP_ASSIGN_OR_RETURN(PassTrace trace, ParsePassTrace(text, trace_));
+    for (std::vector<double>& worker : trace) {
+      laws.push_back(PassLaw::Empirical(std::move(worker)));
+    }
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(PassLaw law, PassLaw::Parse(pass_time_));
+    laws.push_back(std::move(law));
+  }
+  const int traced = trace_.empty() ? 0 : static_cast<int>(laws.size());
+  const int count = workers_ > 0 ? workers_ : std::max(traced, in_job_file);
+  if (count < 2 || count > kMostWorkers) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there are ", count, " workers, but a simulation needs 2 to ",
+        kMostWorkers, "; give --workers, or total_num_replicas in the job"));
+  }
+  std::vector<VirtualWorker> workers;
+  for (int i = 0; i < count; ++i) {
+    workers.push_back({laws[static_cast<size_t>(i) % laws.size()], 1});
+  }
+  size_t fast = workers.size();
+  for (const std::string& text : slow_) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const SlowWorkers slow, ParseSlowWorkers(text));
+    if (static_cast<size_t>(slow.count) > fast) {
+      return absl::InvalidArgumentError(absl::StrCat("--slow ", text, ": only ",
+                                                     fast, " of ", count,
+                                                     " workers are left"));
+    }
+    for (int i = 0; i < slow.count; ++i) workers[--fast].factor = slow.factor;
+  }
+  return workers;
+}
+
+absl::StatusOr<VirtualJob> SimulateCommand::MakeJob() const {
+  if (pass_time_.empty() && trace_.empty()) {
+    return absl::InvalidArgumentError(
+        "neither --pass_time nor --trace is given; give one, such as "
+        "--pass_time 'lognormal(50ms, 0.3)'");
+  }
+  VirtualJob job;
+  // Enough for a job without a file.
+  std::string text = "train_steps: 1 model { kind: \"external\" }";
+  if (!job_file_.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(text, ReadTextFile(job_file_));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      job.job,
+      DecodeJobFile(text, job_file_.empty() ? "--set" : job_file_, settings_));
+  LOCKSTEP_RETURN_IF_ERROR(CheckJob(job.job));
+  LOCKSTEP_ASSIGN_OR_RETURN(job.workers,
+                            MakeWorkers(job.job.total_num_replicas));
+  LOCKSTEP_ASSIGN_OR_RETURN(job.deaths_per_second, ParseRate(die_));
+  LOCKSTEP_RETURN_IF_ERROR(ReadTime("--restart", restart_, job.restart));
+  LOCKSTEP_RETURN_IF_ERROR(ReadTime("--overhead", overhead_, job.overhead));
+  LOCKSTEP_RETURN_IF_ERROR(ReadTime("--change", change_, job.change));
+  job.steps = steps_;
+  job.warmup = warmup_;
+  job.seed = seed_;
+  return job;
+}
+
+absl::StatusOr<Simulation> SimulateCommand::Simulate(
+    const VirtualJob& base) const {
+  Simulation simulation;
+  simulation.workers = static_cast<int>(base.workers.size());
+  for (const VirtualWorker& worker : base.workers) {
+    simulation.best_rate += 1 / (worker.factor * worker.law.MeanOfDraws());
+  }
+  const int most = std::min(most_backups_, simulation.workers - 1);
+  for (int backups = 0; backups <= most + 1; ++backups) {
+    const bool tuned = backups > most;
+    VirtualJob job = base;
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        job.job, WithBackups(base.job, simulation.workers,
+                             tuned ? std::nullopt : std::optional(backups)));
+    VirtualCluster cluster(job);
+    LOCKSTEP_ASSIGN_OR_RETURN(const SimulatedRun run, cluster.Run());
+    simulation.runs.push_back({tuned ? "AUTO" : absl::StrCat(backups), run});
+    simulation.changes = cluster.changes();
+  }
+  return simulation;
+}
+
+int SimulateCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const absl::StatusOr<VirtualJob> job = MakeJob();
+  if (!job.ok()) {
+    err << "lockstep simulate: " << job.status().message() << "\n";
+    return kUsageExitCode;
+  }
+  const absl::StatusOr<Simulation> simulation = Simulate(*job);
+  if (!simulation.ok()) {
+    err << "lockstep simulate: " << simulation.status().message() << "\n";
+    return 1;
+  }
+  terminal.Print(json_ ? SimulationJson(*simulation)
+                       : SimulationText(*simulation, terminal.Columns()));
+  return 0;
+}
+
+}  // namespace lockstep::cli

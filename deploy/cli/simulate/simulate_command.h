@@ -1,0 +1,54 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_SIMULATE_SIMULATE_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_SIMULATE_SIMULATE_COMMAND_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "deploy/cli/simulate/simulation_report.h"
+#include "deploy/cli/simulate/virtual_job.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep::cli {
+
+// SimulateCommand is `lockstep simulate`: it simulates a job's steps with 0 to
+// 8 backups and with AUTO, under a virtual clock, and compares them.
+class SimulateCommand {
+ public:
+  explicit SimulateCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0; 1 if a simulation or the job fails; 2 for wrong flags.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  // The job, without backups.
+  absl::StatusOr<VirtualJob> MakeJob() const;
+  absl::StatusOr<std::vector<VirtualWorker>> MakeWorkers(int in_job_file) const;
+  absl::StatusOr<Simulation> Simulate(const VirtualJob& job) const;
+
+  CLI::App& app_;
+  std::string job_file_;
+  std::vector<std::string> settings_;
+  int workers_ = 0;
+  std::string pass_time_;
+  std::string trace_;
+  std::vector<std::string> slow_;
+  std::string die_ = "0/h";
+  std::string restart_ = "5s";
+  std::string overhead_ = "1ms";
+  std::string change_ = "10ms";
+  int64_t steps_ = 500;
+  int64_t warmup_ = 100;
+  int most_backups_ = 8;
+  uint64_t seed_ = 1;
+  bool json_ = false;
+};
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_DEPLOY_CLI_SIMULATE_SIMULATE_COMMAND_H_

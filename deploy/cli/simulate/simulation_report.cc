@@ -1,0 +1,110 @@
+#include "deploy/cli/simulate/simulation_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "deploy/cli/text/text_format.h"
+#include "deploy/cli/text/text_table.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr size_t kWidestPlot = 100;
+
+// "50.3 ms", with three digits that count.
+std::string Milliseconds(double seconds) {
+  const double ms = seconds * 1e3;
+  return absl::StrFormat(ms < 10    ? "%.3f ms"
+                         : ms < 100 ? "%.2f ms"
+                                    : "%.1f ms",
+                         ms);
+}
+
+std::string Percent(double fraction) {
+  return absl::StrFormat("%.1f %%", 100 * fraction);
+}
+
+std::string Table(const Simulation& simulation, size_t width) {
+  using Align = TextTable::Align;
+  TextTable table({{"backups", Align::kLeft},
+                   {"step", Align::kRight},
+                   {"gradient", Align::kRight},
+                   {"change", Align::kRight},
+                   {"efficiency", Align::kRight},
+                   {"wasted", Align::kRight}});
+  const double first = simulation.runs[0].run.GradientSeconds();
+  for (const PolicyRun& one : simulation.runs) {
+    const double gradient = one.run.GradientSeconds();
+    table.AddRow({one.policy, Milliseconds(one.run.StepSeconds()),
+                  Milliseconds(gradient),
+                  absl::StrFormat("%+.1f %%", 100 * (gradient / first - 1)),
+                  Percent(simulation.Efficiency(one.run)),
+                  Percent(one.run.WastedFraction())});
+  }
+  return table.Format(width);
+}
+
+std::string Plot(const Simulation& simulation, size_t width) {
+  double longest = 0;
+  for (const PolicyRun& one : simulation.runs) {
+    longest = std::max(longest, one.run.GradientSeconds());
+  }
+  const size_t room =
+      std::min(width, kWidestPlot) - std::min<size_t>(width, 22);
+  std::string plot = "time per gradient\n";
+  for (size_t i = 0; i < simulation.runs.size(); ++i) {
+    const double seconds = simulation.runs[i].run.GradientSeconds();
+    const auto bar = static_cast<size_t>(
+        std::lround(seconds / longest * static_cast<double>(room)));
+    absl::StrAppend(
+        &plot,
+        Clip(absl::StrFormat("%4s |%s %s%s", simulation.runs[i].policy,
+                             std::string(bar, '#'), Milliseconds(seconds),
+                             i == simulation.Best() ? " best" : ""),
+             width),
+        "\n");
+  }
+  return plot;
+}
+
+}  // namespace
+
+size_t Simulation::Best() const {
+  const auto best = std::min_element(
+      runs.begin(), runs.end(), [](const PolicyRun& a, const PolicyRun& b) {
+        return a.run.GradientSeconds() < b.run.GradientSeconds();
+      });
+  return static_cast<size_t>(best - runs.begin());
+}
+
+std::string SimulationText(const Simulation& simulation, size_t width) {
+  std::string text =
+      absl::StrCat(Table(simulation, width), "\n", Plot(simulation, width));
+  for (const std::string& change : simulation.changes) {
+    absl::StrAppend(&text, Clip(absl::StrCat("AUTO at ", change), width), "\n");
+  }
+  return text;
+}
+
+std::string SimulationJson(const Simulation& simulation) {
+  nlohmann::ordered_json json;
+  json["workers"] = simulation.workers;
+  json["best_gradients_per_second"] = simulation.best_rate;
+  for (const PolicyRun& one : simulation.runs) {
+    json["policies"].push_back({{"backups", one.policy},
+                                {"step_seconds", one.run.StepSeconds()},
+                                {"gradient_seconds", one.run.GradientSeconds()},
+                                {"efficiency", simulation.Efficiency(one.run)},
+                                {"wasted", one.run.WastedFraction()},
+                                {"deaths", one.run.deaths},
+                                {"changes", one.run.changes},
+                                {"replicas_to_aggregate", one.run.replicas}});
+  }
+  json["auto_changes"] = simulation.changes;
+  return json.dump() + "\n";
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,89 @@
+#include "deploy/cli/simulate/simulate_command.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/unit/deploy/cli/config/command_fixture.h"
+
+namespace lockstep::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class SimulateCommandTest : public testing::CommandTest {
+ protected:
+  int Simulate(std::vector<std::string> args) {
+    return Run<SimulateCommand>("simulate", std::move(args));
+  }
+};
+
+TEST_F(SimulateCommandTest, ComparesNumbersOfBackupsAndAuto) {
+  EXPECT_EQ(Simulate({"--workers", "4", "--pass_time", "constant(50ms)",
+                      "--slow", "1x4", "--steps", "50"}),
+            0);
+  EXPECT_THAT(Out(), AllOf(HasSubstr("backups"), HasSubstr("201.0 ms"),
+                           HasSubstr("51.00 ms"), HasSubstr("AUTO at ")));
+}
+
+TEST_F(SimulateCommandTest, JsonIsOneLine) {
+  EXPECT_EQ(Simulate({"--workers", "3", "--pass_time", "constant(50ms)",
+                      "--steps", "10", "--most_backups", "1", "--json"}),
+            0);
+  const nlohmann::json json = nlohmann::json::parse(Out());
+  EXPECT_EQ(json["workers"], 3);
+  EXPECT_EQ(json["policies"].size(), 3u);
+}
+
+TEST_F(SimulateCommandTest, TraceGivesWorkersAndTimes) {
+  const std::string trace = Write("trace", R"({"pass_seconds": [[1], [2]]})");
+  EXPECT_EQ(Simulate({"--trace", trace, "--steps", "10", "--overhead", "0",
+                      "--json"}),
+            0);
+  const nlohmann::json json = nlohmann::json::parse(Out());
+  EXPECT_EQ(json["workers"], 2);
+  EXPECT_NEAR(json["policies"][0]["step_seconds"], 2, 1e-9);
+  EXPECT_NEAR(json["policies"][1]["step_seconds"], 1, 1e-9);
+}
+
+TEST_F(SimulateCommandTest, JobFileGivesWorkers) {
+  const std::string job =
+      Write("job",
+            "train_steps: 5 total_num_replicas: 3 replicas_to_aggregate: AUTO "
+            "model { kind: \"external\" }");
+  EXPECT_EQ(Simulate({"--job", job, "--pass_time", "constant(1s)", "--steps",
+                      "5", "--json"}),
+            0);
+  EXPECT_EQ(nlohmann::json::parse(Out())["workers"], 3);
+}
+
+TEST_F(SimulateCommandTest, WrongFlagsAreRefusedWithTheFix) {
+  const auto error = [this](std::vector<std::string> args) {
+    EXPECT_EQ(Simulate(std::move(args)), 2);
+    return Err();
+  };
+  EXPECT_THAT(error({"--workers", "4"}), HasSubstr("--pass_time"));
+  EXPECT_THAT(error({"--pass_time", "constant(1s)"}), HasSubstr("--workers"));
+  EXPECT_THAT(
+      error({"--workers", "4", "--pass_time", "constant(1s)", "--slow", "5x2"}),
+      HasSubstr("--slow 5x2"));
+  EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)",
+                     "--overhead", "soon"}),
+              HasSubstr("--overhead is soon"));
+  EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)", "--set",
+                     "mode=COMPATIBLE"}),
+              HasSubstr("mode is COMPATIBLE"));
+  EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)", "--set",
+                     "strategy.kind=MULTI_WORKER_MIRRORED"}),
+              HasSubstr("strategy.kind"));
+}
+
+TEST_F(SimulateCommandTest, WorkersThatDieTooOftenAreAnError) {
+  EXPECT_EQ(Simulate({"--workers", "3", "--pass_time", "constant(50s)", "--die",
+                      "60/m"}),
+            1);
+  EXPECT_THAT(Err(), HasSubstr("max_wait"));
+}
+
+}  // namespace
+}  // namespace lockstep::cli
