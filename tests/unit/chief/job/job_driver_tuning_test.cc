@@ -34,12 +34,11 @@ class JobDriverTuningTest : public JobDriverTest {
       progress.pass_times = {
           {absl::Milliseconds(50) * (slow ? slow_factor : 1), false}};
       const bool worker = member.task.type == TaskType::kWorker;
-      EXPECT_EQ(members->Heartbeat(member.task, member.incarnation,
-                                   worker ? &progress : nullptr, now),
-                member.state == MembershipTable::State::kAlive
-                    ? absl::OkStatus()
-                    : members->Heartbeat(member.task, member.incarnation,
-                                         nullptr, now));
+      ASSERT_EQ(members
+                    ->Heartbeat(member.task, member.incarnation,
+                                worker ? &progress : nullptr, now)
+                    .ok(),
+                member.state == MembershipTable::State::kAlive);
     }
   }
   // Makes steps until one ends with something else than the next step.
