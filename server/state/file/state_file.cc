@@ -58,6 +58,8 @@ absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
   for (int tries = 0; tries < kTries; ++tries) {
     LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory));
     file = MappedFile::Create(path, size, progress);
+    // Another process of the host may remove the directory when its last file
+    // goes.
     if (!absl::IsNotFound(file.status())) break;
   }
   return file;
@@ -99,6 +101,7 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Create(
   std::unique_ptr<StateFile> state(new StateFile(path, std::move(mapped)));
   EncodeStateHeader(header, state->bytes());
   state->WriteRecord(record);
+  // Last: a file that can be found by its name is whole.
   LOCKSTEP_RETURN_IF_ERROR(file.Publish());
   return state;
 }
@@ -106,29 +109,22 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Create(
 absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Open(
     const std::string& directory, const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
-  LOCKSTEP_RETURN_IF_ERROR(CheckNamed(directory));
-  const std::string path = Path(directory, header);
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
-                            MappedFile::Open(path, kTensorsOffset));
-  std::unique_ptr<StateFile> state(new StateFile(path, std::move(mapped)));
-  absl::StatusOr<StateHeader> found = DecodeStateHeader(state->bytes());
-  if (!found.ok()) return Annotate(found.status(), path);
-  absl::Status same = CheckStateHeader(*found, header);
-  if (!same.ok()) return Annotate(same, path);
-  if (state->bytes().size() != header.file_size) {
-    return absl::DataLossError(
-        absl::StrCat(path, " has ", state->bytes().size(), " of ",
-                     header.file_size, " bytes; remove it"));
-  }
-  absl::StatusOr<StepRecord> record = state->slots_.Read();
-  if (!record.ok()) return Annotate(record.status(), path);
-  state->record_ = *record;
-  return state;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<StateFile> state,
+                            OpenAs(directory, header, Layout::kOfTheHeader));
+  if (state->bytes().size() == header.file_size) return state;
+  return absl::DataLossError(
+      absl::StrCat(state->path_, " has ", state->bytes().size(), " of ",
+                   header.file_size, " bytes; remove it"));
 }
 
 absl::StatusOr<std::unique_ptr<StateFile>> StateFile::OpenAny(
     const std::string& directory, const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
+  return OpenAs(directory, header, Layout::kAny);
+}
+
+absl::StatusOr<std::unique_ptr<StateFile>> StateFile::OpenAs(
+    const std::string& directory, const StateHeader& header, Layout layout) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNamed(directory));
   const std::string path = Path(directory, header);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
@@ -136,7 +132,7 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::OpenAny(
   std::unique_ptr<StateFile> state(new StateFile(path, std::move(mapped)));
   absl::StatusOr<StateHeader> found = DecodeStateHeader(state->bytes());
   if (!found.ok()) return Annotate(found.status(), path);
-  StateHeader expected = *found;
+  StateHeader expected = layout == Layout::kAny ? *found : header;
   expected.job_id = header.job_id;
   expected.task_index = header.task_index;
   absl::Status same = CheckStateHeader(*found, expected);
@@ -181,6 +177,7 @@ absl::Status StateFile::CheckDirectory(const std::string& directory) {
 }
 
 void StateFile::RemoveIfEmpty(const std::string& directory) {
+  // Fails if it is not empty: then it stays.
   rmdir(directory.c_str());
 }
 

@@ -106,6 +106,9 @@ class StateFile {
   // The file of the job and task of `header`, in any layout.
   static absl::StatusOr<std::unique_ptr<StateFile>> OpenAny(
       const std::string& directory, const StateHeader& header);
+  enum class Layout { kOfTheHeader, kAny };
+  static absl::StatusOr<std::unique_ptr<StateFile>> OpenAs(
+      const std::string& directory, const StateHeader& header, Layout layout);
 
   const std::string path_;
   const std::unique_ptr<MappedFile> file_;
