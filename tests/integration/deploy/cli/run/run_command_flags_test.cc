@@ -1,0 +1,53 @@
+// The flags of `lockstep run`, in this process.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "CLI/App.hpp"
+#include "deploy/cli/run/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RunCommandFlagsTest : public ::testing::Test {
+ protected:
+  ~RunCommandFlagsTest() override { close(null_); }
+
+  // The words in reverse, as CLI11 takes them.
+  void Parse(std::vector<std::string> reversed) {
+    app_.parse(std::move(reversed));
+  }
+  int Run() {
+    Terminal terminal(null_, nullptr, nullptr);
+    return command_.Run(terminal, err_);
+  }
+
+  const int null_ = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  CLI::App app_;
+  RunCommand command_{app_};
+  std::ostringstream err_;
+};
+
+TEST_F(RunCommandFlagsTest, IsChosenByItsName) {
+  Parse({});
+  EXPECT_FALSE(command_.chosen());
+  Parse({"job", "--job", "run"});
+  EXPECT_TRUE(command_.chosen());
+}
+
+TEST_F(RunCommandFlagsTest, JobThatIsNotThereIsAUsageError) {
+  Parse({"/no/such/job", "--job", "1", "--workers", "1", "--ps", "run"});
+  EXPECT_EQ(Run(), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("/no/such/job"));
+}
+
+}  // namespace
+}  // namespace lockstep::cli

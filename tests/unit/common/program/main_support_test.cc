@@ -1,0 +1,101 @@
+#include "common/program/main_support.h"
+
+#include <fstream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/base/stop_status.h"
+#include "common/process/process.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class LoadJobTest : public ::testing::Test {
+ protected:
+  LoadJobTest() {
+    flags_.file = directory_.Join("job.textproto");
+    std::ofstream(flags_.file)
+        << "name: 'small' train_steps: 5 batch_size: 2\n"
+           "data { train_images: 'x' train_labels: 'y' }\n";
+  }
+
+  const testing::TempDir directory_;
+  JobFlags flags_;
+};
+
+TEST_F(LoadJobTest, LaterOverridesWin) {
+  flags_.overrides = {"train_steps=7", "batch_size=3", "train_steps=9"};
+
+  const auto job = LoadJob(flags_);
+
+  ASSERT_OK(job);
+  EXPECT_EQ(job->name, "small");
+  EXPECT_EQ(job->train_steps, 9);
+  EXPECT_EQ(job->batch_size, 3);
+}
+
+TEST_F(LoadJobTest, OverrideIsCheckedAsTheFileIs) {
+  flags_.overrides = {"batch_size=0"};
+  EXPECT_THAT(LoadJob(flags_), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        HasSubstr("batch_size")));
+}
+
+TEST_F(LoadJobTest, MissingFileIsNamed) {
+  flags_.file = directory_.Join("other");
+  EXPECT_THAT(LoadJob(flags_),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("other")));
+  EXPECT_THAT(LoadJob(JobFlags()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("--job")));
+}
+
+TEST(CheckExposureTest, OtherHostsNeedCertificatesOrAnExplicitYes) {
+  CommonFlags flags;
+  EXPECT_THAT(CheckExposure(flags, "127.0.0.1:1"), IsOk());
+  EXPECT_THAT(CheckExposure(flags, "0.0.0.0:1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("0.0.0.0:1"), HasSubstr("--tls_dir"),
+                             HasSubstr("--insecure"))));
+  flags.insecure = true;
+  EXPECT_THAT(CheckExposure(flags, "0.0.0.0:1"), IsOk());
+  flags.insecure = false;
+  flags.tls_dir = "/certificates";
+  EXPECT_THAT(CheckExposure(flags, "0.0.0.0:1"), IsOk());
+}
+
+TEST(ServeMetricsTest, AddressOfOtherHostsIsRefusedByTheNameOfItsFlag) {
+  CommonFlags flags;
+  flags.metrics_address = "0.0.0.0:0";
+  EXPECT_THAT(ServeMetrics(flags, "", [] { return std::vector<Metric>(); }),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--metrics_address")));
+  flags.metrics_address = "";
+  EXPECT_THAT(ServeMetrics(flags, "", nullptr), IsOk());
+}
+
+// Supervisors start a process again whose code says that it may help.
+TEST(ExitCodesTest, PassingTroubleAsksForARestart) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), kExitDone);
+  EXPECT_EQ(ExitCodeOf(absl::UnavailableError("the chief is away")), kExitLost);
+  EXPECT_EQ(ExitCodeOf(absl::InternalError("broken")), kExitFailed);
+  EXPECT_EQ(ExitCodeOf(StoppedStatus("an operator", /*hold=*/true)), kExitHeld);
+  EXPECT_EQ(ExitCodeOf(StoppedStatus("SIGTERM", /*hold=*/false)), kExitStopped);
+}
+
+TEST(ExitCodesTest, OnlyAPortOrATaskInUseIsWorthAnotherStart) {
+  EXPECT_EQ(Refuse(absl::UnavailableError("port 1 is in use")), kExitLost);
+  EXPECT_EQ(Refuse(absl::AbortedError("another process runs it")), kExitLost);
+  EXPECT_EQ(Refuse(absl::InvalidArgumentError("--job: no")), kExitUsage);
+  EXPECT_EQ(Refuse(absl::NotFoundError("no file")), kExitUsage);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,160 @@
+#include "common/wire/wire_codec.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Sender Worker3() { return {"job", {TaskType::kWorker, 3}, 17}; }
+
+TEST(WireCodecTest, SenderIsTheSameOnTheOtherSide) {
+  const auto came = FromProto(ToProto(Worker3()));
+
+  ASSERT_OK(came);
+  EXPECT_EQ(came->job_id, "job");
+  EXPECT_EQ(came->task.ToString(), Worker3().task.ToString());
+  EXPECT_EQ(came->incarnation, 17U);
+}
+
+TEST(WireCodecTest, SenderThatNamesNoProcessIsRefused) {
+  v1::Identity identity = ToProto(Worker3());
+  identity.set_task_index(-1);
+  EXPECT_THAT(FromProto(identity),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+
+  identity = ToProto(Worker3());
+  identity.set_incarnation(0);
+  EXPECT_THAT(FromProto(identity), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("incarnation")));
+  identity.set_incarnation(std::numeric_limits<uint64_t>::max());
+  EXPECT_THAT(FromProto(identity),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// A process that comes later needs a larger one still.
+TEST(WireCodecTest, LargestIncarnationLeavesRoomForTheNext) {
+  EXPECT_THAT(CheckIncarnation("x", kLargestIncarnation), IsOk());
+  EXPECT_THAT(
+      CheckIncarnation("the_field", kLargestIncarnation + 1),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the_field")));
+}
+
+TEST(WireCodecTest, VariableIsTheSameOnTheOtherSide) {
+  const VariableSpec sent{
+      "layer/w", {3, 4}, DType::kFloat64, {Initializer::Kind::kConstant, 2, 0}};
+
+  const auto came = FromProto(ToProto(sent));
+
+  ASSERT_OK(came);
+  EXPECT_EQ(came->name, sent.name);
+  EXPECT_EQ(came->shape, sent.shape);
+  EXPECT_EQ(came->dtype, sent.dtype);
+  EXPECT_EQ(came->initializer.kind, sent.initializer.kind);
+}
+
+TEST(WireCodecTest, VariableThatCannotBeIsRefused) {
+  const VariableSpec good{
+      "w", {3}, DType::kFloat32, {Initializer::Kind::kConstant, 1, 0}};
+  v1::VariableDescription nameless = ToProto(good);
+  nameless.clear_name();
+  EXPECT_THAT(FromProto(nameless),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  v1::VariableDescription negative = ToProto(good);
+  negative.set_shape(0, -3);
+  EXPECT_THAT(FromProto(negative),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+v1::GetPlanResponse OnePartOf10(const PlannedPart& part) {
+  v1::GetPlanResponse response;
+  *response.add_variables() = ToProto(VariableSpec{
+      "w", {10}, DType::kFloat32, {Initializer::Kind::kConstant, 1, 0}});
+  *response.add_parts() = ToProto(part);
+  return response;
+}
+
+TEST(WireCodecTest, PlanIsUsedOnlyIfItsPartsAreWhereItSays) {
+  const auto plan = PlanFromProto(OnePartOf10({0, 0, 10, 1, 0}), 2);
+  ASSERT_OK(plan);
+  EXPECT_THAT(plan->parts, ElementsAre(PlannedPart{0, 0, 10, 1, 0}));
+
+  EXPECT_THAT(PlanFromProto(OnePartOf10({0, 5, 6, 1, 0}), 2),
+              StatusIs(absl::StatusCode::kInvalidArgument));  // beyond its end
+  EXPECT_THAT(PlanFromProto(OnePartOf10({1, 0, 10, 1, 0}), 2),
+              StatusIs(absl::StatusCode::kInvalidArgument));  // no variable 1
+  EXPECT_THAT(PlanFromProto(OnePartOf10({0, 0, 10, 2, 0}), 2),
+              StatusIs(absl::StatusCode::kInvalidArgument));  // no ps 2
+}
+
+TEST(WireCodecTest, DurationsBeyondTheWiresRangeAreClamped) {
+  EXPECT_EQ(FromProto(ToProto(absl::Milliseconds(-1500))),
+            absl::Milliseconds(-1500));
+  const absl::Duration longest = FromProto(ToProto(absl::InfiniteDuration()));
+  EXPECT_GT(longest, absl::Hours(24 * 365 * 9000));
+  EXPECT_LT(longest, absl::InfiniteDuration());
+}
+
+TEST(WireCodecTest, SettingsAreCheckedAndTheSameOnTheOtherSide) {
+  RunSettings sent;
+  sent.revision = 4;
+  sent.replicas_to_aggregate = 2;
+  sent.learning_rate_scale = 0.5;
+  sent.paused = true;
+  sent.workers = {0, 2};
+  const auto came = FromProto(ToProto(sent));
+  ASSERT_OK(came);
+  EXPECT_EQ(*came, sent);
+
+  sent.workers = {2, 0};
+  EXPECT_THAT(FromProto(ToProto(sent)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  sent.workers = {RunSettings::kMaxWorkers};
+  EXPECT_THAT(FromProto(ToProto(sent)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  sent.workers = {};
+  sent.learning_rate_scale = -1;
+  EXPECT_THAT(FromProto(ToProto(sent)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(WireCodecTest, CauseThatThisProgramDoesNotKnowIsThatOfAStop) {
+  for (const LeaveCause cause :
+       {LeaveCause::kDone, LeaveCause::kEndOfInput, LeaveCause::kCannotTakePart,
+        LeaveCause::kNoRoom, LeaveCause::kStopped}) {
+    EXPECT_EQ(FromProto(ToProto(cause)), cause);
+  }
+  EXPECT_EQ(FromProto(static_cast<v1::LeaveCause>(99)), LeaveCause::kStopped);
+}
+
+TEST(WireCodecTest, ProgressIsTheSameOnTheOtherSide) {
+  Progress sent;
+  sent.local_step = 5;
+  sent.passes = 9;
+  sent.accepted = 6;
+  sent.stale = 3;
+  sent.waiting = absl::Milliseconds(1250);
+  sent.loss = 0.25;
+  sent.activity = "pulls";
+  const Progress came = FromProto(ToProto(sent));
+  EXPECT_EQ(came.local_step, 5);
+  EXPECT_EQ(came.passes, 9);
+  EXPECT_EQ(came.accepted, 6);
+  EXPECT_EQ(came.stale, 3);
+  EXPECT_EQ(came.waiting, absl::Milliseconds(1250));
+  EXPECT_EQ(came.loss, 0.25);
+  EXPECT_EQ(came.activity, "pulls");
+}
+
+}  // namespace
+}  // namespace lockstep
