@@ -202,6 +202,8 @@ absl::Time JobDriver::OnStartFrom(const RecoveryPlan& plan, bool first,
   if (plan.action != RecoveryPlan::Action::kGoBack) return absl::InfinitePast();
   SayGoingBack(plan, latest, out);
   if (!first) return absl::InfinitePast();
+  // Shut out are the workers of the chief before of which this one has heard:
+  // it waits until each has had the time for a heartbeat.
   return started_ + kTakeOver + context_.job.heartbeat_interval;
 }
 

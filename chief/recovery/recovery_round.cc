@@ -32,6 +32,8 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
                                           job_.mode == SyncMode::kCompatible,
                                           checkpoint_step, step.value_or(-1));
   };
+  // By names alone: reading a large checkpoint takes minutes, which a job that
+  // goes on from its servers' state need not wait for.
   decide(source_.LatestStep().value_or(-1));
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {
     // Reads all of a checkpoint. What a damaged one has led to changes here.
@@ -171,6 +173,7 @@ void RecoveryRound::Complete(ShardCalls::Opening& opening) {
     if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
       continue;
     }
+    // The process that lives is welcome, those before it are not.
     const bool alive = member.state == MembershipTable::State::kAlive;
     const uint64_t last = member.incarnation - (alive ? 1 : 0);
     if (last > 0) opening.expired.emplace_back(member.task.index, last);

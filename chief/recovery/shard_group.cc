@@ -45,6 +45,8 @@ absl::Status ShardGroup::Named(int server, const absl::Status& status) {
 
 absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
   absl::StatusOr<uint64_t> epoch = DrawEpoch();
+  // Only before the first epoch: later, a newer incarnation is a chief that has
+  // taken over.
   for (int tries = 0; tries < kMaxTries && epoch_ == 0; ++tries) {
     const uint64_t newest = NewestIncarnationOf(epoch.status());
     if (newest == 0 || newest >= kMaxIncarnation) break;
@@ -61,6 +63,8 @@ absl::StatusOr<uint64_t> ShardGroup::DrawEpoch() {
     LOCKSTEP_ASSIGN_OR_RETURN(epochs[i], servers_[i]->TakeEpoch(newer_than));
     return absl::OkStatus();
   };
+  // ps 0 last: its epoch is the one of all, so that it must be above those of
+  // the others.
   LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) { return draw(i, epoch_); }));
   const uint64_t newest = *std::max_element(epochs.begin(), epochs.end());
   LOCKSTEP_RETURN_IF_ERROR(Named(0, draw(0, newest)));
@@ -102,6 +106,8 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
                                    int donor, const std::vector<int>& to,
                                    ShardCalls::Opening& opening) {
   ShardCalls& from = *servers_[donor];
+  // It may have prepared the step and not committed it: it is told first, so
+  // that its copy is of that step.
   LOCKSTEP_RETURN_IF_ERROR(Named(donor, from.Activate(opening)));
   absl::StatusOr<ShardSnapshot> snapshot = from.BeginSnapshot();
   if (!snapshot.ok()) return Named(donor, snapshot.status());
@@ -145,6 +151,8 @@ absl::StatusOr<std::vector<float>> ShardGroup::Restore(
 
 absl::Status ShardGroup::Activate(const ShardCalls::Opening& opening) {
   LOCKSTEP_RETURN_IF_ERROR(
+      // ps 0 last: it hands out the first tokens, and workers then ask the
+      // others for values.
       AskFrom(1, [&](int i) { return servers_[i]->Activate(opening); }));
   return Named(0, servers_[0]->Activate(opening));
 }
@@ -153,6 +161,8 @@ absl::StatusOr<JobSnapshot> ShardGroup::BeginSnapshot(int64_t step,
                                                       int64_t attempt) {
   std::vector<ShardSnapshot> snapshots(servers_.size());
   LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
+    // The others hear of a commit from workers, and these may not have asked
+    // yet.
     LOCKSTEP_RETURN_IF_ERROR(servers_[i]->CommitAndWait(step, attempt));
     LOCKSTEP_ASSIGN_OR_RETURN(snapshots[i], servers_[i]->BeginSnapshot());
     if (snapshots[i].global_step == step) return absl::OkStatus();
@@ -176,6 +186,8 @@ void ShardGroup::EndSnapshot() {
 absl::StatusOr<ShardCalls::Expired> ShardGroup::ExpireWorker(
     int worker, uint64_t incarnation, const std::string& reason) {
   absl::StatusOr<ShardCalls::Expired> expired =
+      // ps 0 first: it says which attempt follows, which the others need to
+      // begin it.
       servers_[0]->ExpireWorker(worker, incarnation, reason, 0, 0);
   if (!expired.ok()) return Named(0, expired.status());
   LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) {

@@ -19,6 +19,8 @@ std::optional<ShardCalls::Replaced> StallReplacement::OnAnswer(
   std::optional<ShardCalls::Replaced> decided;
   open_->failure.Update(OfServer(event.server, event.answer.status()));
   --open_->unanswered;
+  // ps 0 alone knows the workers that wait in line, so it decides; the others
+  // are told.
   if (event.server == 0 && event.answer.ok()) {
     decided = open_->replaced = *event.answer;
     // Otherwise no worker waits yet, and nothing has changed.

@@ -22,8 +22,12 @@ void StallWatch::Begin() {
 void StallWatch::OnSet(int64_t attempt, std::vector<int> members,
                        absl::Time now) {
   if (attempt < attempt_) return;  // an answer that was on its way
+  // What is known of an older attempt says nothing about this one: its
+  // gradients were dropped.
   if (attempt > attempt_) Begin();
   attempt_ = attempt;
+  // Patience begins when the set is full: before, members wait for one another
+  // and none of them holds up the others.
   if (!members_.empty() || static_cast<int>(members.size()) < set_size_) return;
   for (int worker : members) members_[worker] = {ProgressOf(worker), now};
 }
@@ -34,6 +38,7 @@ void StallWatch::OnArrivals(int server, int64_t attempt, Arrivals arrivals,
   servers_[server] = std::move(arrivals);
   for (auto& [worker, member] : members_) {
     const int64_t progress = ProgressOf(worker);
+    // A member that sends, however slowly, is not stalled.
     if (progress != member.progress) member = {progress, now};
   }
 }
@@ -59,6 +64,7 @@ int64_t StallWatch::ProgressOf(int worker) const {
 std::optional<int> StallWatch::Find(absl::Time now,
                                     absl::Duration patience) const {
   const std::pair<const int, Member>* last = nullptr;
+  // One at a time, and the one furthest behind: others may only wait for it.
   for (const auto& entry : members_) {
     if (!IsMissed(entry.first)) continue;
     const auto behind = [](const Member& m) {

@@ -18,10 +18,13 @@ StepDriver::StepDriver(const JobConfig& job, int num_servers)
       stalls_(num_servers, job.replicas_to_aggregate) {}
 
 void StepDriver::Open(int64_t step, int replicas_to_aggregate) {
+  // Answers to calls of the round before are dropped by this number.
   ++round_;
   retries_ = Backoff(num_servers_);
   commit_again_.reset();
   granted_until_ = told_until_ = step;
+  // 0 lets a snapshot be of any attempt: this chief has not seen which one was
+  // committed.
   committed_attempt_ = 0;
   stalls_.SetSize(replicas_to_aggregate);
   loop_.emplace(num_servers_, step);
@@ -31,6 +34,8 @@ void StepDriver::GoBack(int64_t step) { loop_.emplace(num_servers_, step); }
 
 void StepDriver::Begin(bool pauses, int64_t next_due, absl::Time now,
                        JobActions& out) {
+  // One server can commit by itself: with several, only the chief knows that
+  // all are prepared.
   const bool alone = num_servers_ == 1;
   if (alone && job_.mode == SyncMode::kStrict && !waits_for_norm_ &&
       !(pauses && !MayStandStill())) {
@@ -67,6 +72,8 @@ void StepDriver::Ask(const SyncLoop::Actions& actions, JobActions& out) {
 void StepDriver::AskAgain(absl::Time now, JobActions& out) {
   for (const int server : retries_.TakeDue(now)) {
     SyncLoop::Actions actions = loop_->OnTakeAgain(server, step());
+    // The answer to the commit was lost. The take is asked as well: if the
+    // commit was done, the server is at the next step and says so.
     if (server == 0) actions.commit = std::exchange(commit_again_, {});
     Ask(actions, out);
   }
@@ -92,6 +99,7 @@ void StepDriver::Hear(const TakeAnswered& event, absl::Time now) {
 absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
                                                      absl::Time now,
                                                      JobActions& out) {
+  // A late answer, to a call before the round or of a step that is over.
   if (event.round != round_ || event.step != step()) return Heard::kNothing;
   if (IsPassing(event.status)) {
     server_waits_[event.server] =
@@ -102,6 +110,7 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
   if (!event.status.ok()) return OfServer(event.server, event.status);
   retries_.Answered(event.server);
   Hear(event, now);
+  // It was granted that, and has gone on.
   if (event.answer.committed_step > event.step) {
     loop_->OnCommittedByServer(event.answer.committed_step);
     pace_.Stepped(step(), now);
@@ -113,6 +122,8 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
                           event.answer.squares),
         out);
   } else if (event.answer.squares.has_value()) {
+    // Such servers need the chief in each step, so that nothing is granted to
+    // them.
     waits_for_norm_ = true;
     contributors_[event.server] = event.answer.contributors;
     Ask(loop_->OnMeasured(event.server, event.step, event.answer.attempt,
@@ -134,6 +145,8 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnCommit(
     retries_.Failed(0, now);
     return Heard::kNothing;
   }
+  // The attempt was given up since ps 0 was prepared, for example because a
+  // member died.
   if (absl::IsFailedPrecondition(event.status)) {
     retries_.Answered(0);
     Warn(out, absl::StrCat("step ", event.step, ": ", event.status.message(),
@@ -143,6 +156,8 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnCommit(
   }
   if (!event.status.ok()) return OfServer(0, event.status);
   retries_.Answered(0);
+  // The servers have summed different sets; ps 0 has begun an attempt of which
+  // only it knows so far. The next takes carry it to the others.
   if (event.redone_attempt > 0) {
     SayWhoDiffers(out);
     contributors_.assign(num_servers_, {});

@@ -290,6 +290,7 @@ void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
   *request.mutable_identity() = Identity();
   v1::LeaveResponse response;
   PassFaultPoint(FaultPoint::kMemberLeaveSend);
+  // A chief that is away would hold up a process that wants to end.
   absl::Status status = calls_->CallIfThere(&Stub::Leave, request, response);
   while (MustLeaveAgain(status, cause) && !stopped()) {
     Pause();

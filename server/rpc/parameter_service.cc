@@ -88,6 +88,8 @@ void ParameterService::ServePush(const Caller& caller,
   TensorPayload payload;
   absl::Status status = DecodeTensorMessage(request, header, payload);
   if (!status.ok()) return respond(status, {});
+  // Filed first: another thread may answer the push before AddPush() has
+  // returned in this one.
   const uint64_t ticket = replies_.FilePush(
       {std::move(respond), header.shared(), header.parts().first_part(),
        header.parts().num_parts(), std::move(break_off)});
@@ -217,6 +219,8 @@ absl::StatusOr<grpc::ByteBuffer> ParameterService::HandlePull(
     for (const LentBytes& value : values.parts) {
       *header.add_values() = ToProto(value.place);
     }
+    // The worker copies by itself, and counters tell it whether it was too
+    // slow: no loan holds up an update.
     values.parts.clear();
   }
   return EncodeValues(

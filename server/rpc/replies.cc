@@ -110,6 +110,8 @@ void Replies::SendPushes(std::vector<PushAnswer> answers) {
     if (status.ok()) {
       counts_.Count(answer);
       std::shared_ptr<const void> lent;
+      // Over the wire the values are sent from where they lie, which takes
+      // until the caller has read them.
       if (!answer.values.empty() && !call->shared) {
         lent = Lend(call->first_part, call->num_parts, call->break_off);
       }
@@ -146,6 +148,7 @@ void Replies::SendTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
         call->response->set_waits_for(shard.engine().WaitsFor());
       }
     }
+    // The set of a step goes with its commit.
     if (shard.gate() != nullptr && committed_step == 0) {
       AddMembers(shard.gate()->Members(), *call->response);
     }
@@ -169,6 +172,7 @@ void Replies::TakeBack(absl::Time now) {
   const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
   if (!shard.ok()) return;
   const std::vector<int> blocked = (*shard)->engine().BlockedParts();
+  // A caller may be as slow as it likes while no update waits for it.
   if (blocked.empty()) return;
   const absl::Duration lease = (*shard)->job().lease;
   const int calls = lent_->TakeBack(blocked, now - lease);

@@ -18,6 +18,7 @@ void Append(std::vector<Gate::Answer>& to,
 // several times. All ascend.
 bool AreAll(const std::vector<std::vector<int>>& sets,
             std::vector<int> members) {
+  // Servers report each worker once, however many shares it has.
   members.erase(std::unique(members.begin(), members.end()), members.end());
   return std::all_of(
       sets.begin(), sets.end(),
@@ -69,6 +70,8 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(
   {
     MutexLock lock(epoch_mutex_);
     LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(chief));
+    // Under the lock: a grant of an older chief must not come after the epoch
+    // of a newer one.
     shard->Grant(order.commit_until);
   }
   ShardAnswers updated;
@@ -82,6 +85,8 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(
   begun.answers.prepared.reset();
   while (true) {
     const int64_t at = shard->engine().step();
+    // A push has committed the step since the chief asked, as it was granted:
+    // that is the answer.
     if (shard->gate() != nullptr && at > step && shard->WasGranted(at)) {
       begun.answers.takes.push_back({ticket, true, 0, absl::OkStatus()});
       begun.committed_step = at;
@@ -128,6 +133,9 @@ absl::StatusOr<ChiefCommands::Committed> ChiefCommands::Commit(
   if (shard->gate() != nullptr && shard->gate()->global_step() + 1 == step &&
       !AreAll(contributors, committed.members)) {
     LOCKSTEP_RETURN_IF_ERROR(shard->engine().CheckCommit(step, attempt));
+    // Another server has summed other gradients than ps task 0 has members: one
+    // of them has died or was replaced between its pushes. The step is made
+    // again, of one set.
     committed.redone_attempt = attempt + 1;
     committed.ready.answers =
         shard->engine().StartAttempt(step - 1, committed.redone_attempt);
@@ -149,6 +157,7 @@ absl::StatusOr<ChiefCommands::Expired> ChiefCommands::ExpireWorker(
     host_.KeepStandings({{.worker = worker, .input_ended = true}});
   }
   if (incarnation == 0 && shard->gate() != nullptr) {
+    // A chief that has just started knows the worker's task, not its process.
     incarnation = shard->gate()->NewestIncarnation(worker);
   }
   host_.ExpireWorker(worker, incarnation);
@@ -181,6 +190,7 @@ absl::StatusOr<ChiefCommands::Replaced> ChiefCommands::ReplaceMember(
   if (shard->gate() != nullptr) {
     const Gate::Replaced by = shard->gate()->Replace(worker, step, attempt);
     static_cast<ReplacedMember&>(replaced) = by;
+    // No backup is ready, or the step has gone on: nothing has changed.
     if (!by.by.has_value()) return replaced;
     tokens = by.answers;
   }

@@ -10,6 +10,7 @@ namespace lockstep::server {
 
 absl::StatusOr<uint64_t> EpochFence::Draw(uint64_t newer_than, uint64_t chief,
                                           absl::string_view state) const {
+  // The answer to its first call was lost.
   if (chief != 0 && chief == chief_ && newer_than < epoch_) return epoch_;
   if (chief != 0 && chief < chief_) {
     return WithNewestIncarnation(
@@ -25,6 +26,8 @@ absl::StatusOr<uint64_t> EpochFence::Draw(uint64_t newer_than, uint64_t chief,
         "remove ",
         state));
   }
+  // One epoch for all servers: `newer_than` is the largest that another one has
+  // drawn.
   return std::max(epoch_, newer_than) + 1;
 }
 
@@ -44,6 +47,7 @@ absl::Status EpochFence::CheckMayFollow(uint64_t epoch, uint64_t chief) const {
 }
 
 absl::Status EpochFence::CheckFollowed(uint64_t epoch, uint64_t chief) const {
+  // 0 is the epoch of a server that no chief has taken.
   if (epoch < epoch_ || epoch == 0) {
     return absl::AbortedError(absl::StrCat(
         "epoch ", epoch, " is over; a newer chief has epoch ", epoch_));
@@ -78,6 +82,8 @@ bool EpochFence::IsStateNew(bool active) const {
 }
 
 bool EpochFence::BeginShutOut() {
+  // A chief that repeats its call knows workers by now that have joined since,
+  // and must not shut them out.
   if (shut_out_epoch_ == epoch_) return false;
   shut_out_epoch_ = epoch_;
   return true;

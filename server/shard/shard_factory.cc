@@ -34,6 +34,9 @@ absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
       made.shard = *std::move(found);
       return made;
     }
+    // State that cannot be read is as good as none, and the chief goes back to
+    // a checkpoint. Other errors pass, such as a file that an older process
+    // still holds: state must not be given up for them.
     if (!absl::IsNotFound(found.status()) &&
         !absl::IsDataLoss(found.status())) {
       return found.status();

@@ -16,6 +16,7 @@ void ShardHost::SetJobId(const std::string& job_id) {
   if (shard_ != nullptr) return;
   const absl::StatusOr<StepRecord> left =
       StateFile::Peek(options_.state_dir, FileHeader());
+  // Else a chief older than the state would be followed until it is opened.
   if (left.ok()) fence_.Find(left->epoch);
 }
 
@@ -58,6 +59,7 @@ absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
       const uint64_t epoch,
       fence_.Draw(newer_than, chief,
                   StateFile::Path(options_.state_dir, FileHeader())));
+  // A call that was repeated.
   if (epoch == fence_.epoch()) return epoch;
   LOCKSTEP_RETURN_IF_ERROR(SetEpoch(epoch, chief));
   if (shard_ != nullptr) shard_->Grant(0);  // it was the old chief's word
@@ -99,6 +101,8 @@ absl::Status ShardHost::KeepEpoch(uint64_t epoch) {
 }
 
 absl::Status ShardHost::SetEpoch(uint64_t epoch, uint64_t chief) {
+  // On disk first: after a restart the server must know each epoch that it has
+  // ever answered with.
   LOCKSTEP_RETURN_IF_ERROR(KeepEpoch(epoch));
   fence_.Follow(epoch, chief);
   return absl::OkStatus();
@@ -123,6 +127,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
     const std::string& job_id, const TaskId& task, uint64_t incarnation) const {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
+  // Readers of values, such as evaluators, change nothing and are never dead.
   const bool worker = task.type == TaskType::kWorker;
   if (worker && fences_.IsShutOut(task.index, incarnation)) {
     return absl::FailedPreconditionError(
@@ -199,6 +204,8 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
                               FindShard(options, keep, discarded));
     if (found != nullptr) return found;
     options.progress = progress_ = std::make_shared<FillProgress>();
+    // The process is about to end, and filling the memory of a large shard
+    // takes minutes.
     if (stop_creating_) progress_->Stop();
     creating_ = true;
   }
@@ -216,6 +223,8 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Install(
     std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables) {
+  // The state was of a newer chief than the one that had it opened: that one is
+  // not obeyed.
   const uint64_t found = shard->state().record().epoch;
   if (found > fence_.epoch()) {
     fence_.Find(found);
@@ -285,6 +294,7 @@ std::vector<WorkerStanding> ShardHost::Standings() const {
 absl::Status ShardHost::RemoveState() {
   {
     MutexLock lock(mutex_);
+    // The state that is being made is to be removed anyway.
     if (creating_) progress_->Stop();
   }
   MutexLock create_lock(create_mutex_);

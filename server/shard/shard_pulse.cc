@@ -53,6 +53,7 @@ void ShardPulse::Look() {
     silent = now - touched_;
   }
   const bool lives = silent <= options_.longest;
+  // One line for each change, not one for each look.
   if (lives == lives_) return;
   lives_ = lives;
   if (lives) {

@@ -36,8 +36,11 @@ absl::StatusOr<bool> MappedServers::Open() {
   bool cut = false;
   if (memory_.shared_gradients() == nullptr) return cut;
   for (int server = 0; server < links_.num_servers(); ++server) {
+    // A server that was started again: its memory is another one, and its
+    // chunks are cut already.
     const bool anew = HasMapped(server) && !Maps(server);
     if (!IsToBeMapped(server) || (opened_ && !anew)) continue;
+    // Before the question: the old mapping keeps the memory of a dead process.
     servers_[server].reset();
     absl::StatusOr<MappedValues> values = OpenServer(server);
     if (links_.cancelled()) return absl::CancelledError("the job ended");
@@ -98,6 +101,8 @@ absl::Status MappedServers::Copy(const Places& places, int server,
 }
 
 absl::Status MappedServers::Reconsider(const absl::Status& status, int server) {
+  // The server that answers so has no mapping of this worker's memory: it was
+  // started again.
   if (!absl::IsNotFound(status) || servers_[server] == nullptr) return status;
   if (servers_[server]->open.exchange(false)) {
     spdlog::info("shares no memory with ps {} any more: {}", server,

@@ -84,6 +84,8 @@ absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
                 std::move(report));
         });
     LOCKSTEP_RETURN_IF_ERROR(links_.Finish(transfer));
+    // Servers may have answered with different steps, if one was committed
+    // between the answers.
     const int64_t newest = chunks_.Newest(step);
     if (!one_step || newest == step) return newest;
     // Training went on while this worker pulled: ask for the newer step.

@@ -193,6 +193,8 @@ void Pushes::BeginPush(const PassId& pass, int64_t attempt) {
   header.set_pass(pass.number);
   header.set_slot(pass.slot);
   header.set_attempt(attempt);
+  // Attempt 0 is a push of compatible mode, whose values are pulled: other
+  // gradients may count as well.
   header.set_return_values(attempt > 0);
   header.set_gradient_type(ToProto(type_));
   {
@@ -226,6 +228,7 @@ void Pushes::SendRest(const PassId& pass, int64_t attempt) {
   const bool begun = active_ != nullptr && active_->pass == pass &&
                      active_->attempt == attempt;
   if (begun && active_->rest_sent) return;
+  // A small pass then costs one packet for the push and the wait for its token.
   ServerChannel::Together together(links_.channel(0));
   if (attempt > 0 && token_early_) sync_.SendTakeToken(pass, attempt);
   if (!begun) BeginPush(pass, attempt);
@@ -270,6 +273,8 @@ absl::Status Pushes::AwaitValues(size_t first, size_t count) {
   };
   if (!known()) {
     active_->transfer->RunUntil(known);
+    // The thread that waited was the one that served the connections; it is
+    // about to compute.
     links_.poller().ServeAlone();
   }
   if (known() && chunks.empty()) return absl::OkStatus();

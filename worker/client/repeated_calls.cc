@@ -52,6 +52,8 @@ absl::Status RepeatedCalls::CallUntilAnswered(
     }
     channel_.poller().RunUntil([&] { return cancelled_.load(); },
                                Clock::Real().Now() + pause);
+    // Short, since all workers wait while a server is away for a second; it
+    // backs off for one that is away for long.
     pause = std::min(2 * pause, kLongestPause);
   }
   return absl::CancelledError("the job ended");

@@ -50,6 +50,7 @@ ChunkTransfer::Options ServerLinks::TransferOptions(const std::string& what) {
 
 absl::Status ServerLinks::Finish(ChunkTransfer& transfer) {
   const absl::Status status = transfer.Run();
+  // Whatever the calls say: they fail in many ways once they are cancelled.
   if (cancelled_) return absl::CancelledError("the job ended");
   return status;
 }

@@ -68,6 +68,8 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
       early_wait_->attempt == attempt) {
     call = std::move(early_wait_->call);
   }
+  // An early wait for another pass is of no use: the server answers it, and the
+  // answer is dropped.
   early_wait_.reset();
   const absl::Time began = Clock::Real().Now();
   absl::Time reported = began;

@@ -7,6 +7,8 @@ namespace lockstep::worker {
 void GradientClipper::Ready(size_t variable, Send send) {
   switch (config_.kind) {
     case ClippingConfig::Kind::kGlobalNorm:
+      // The norm is over all gradients, so that the first one can leave no
+      // sooner than the last one is there.
       kept_.push_back(variable);
       return;
     case ClippingConfig::Kind::kNorm:

@@ -117,6 +117,8 @@ absl::Status ProgressMeter::Report(const NamedFigure& figure) {
   } else {
     *same = figure;
   }
+  // A copy is checked, so that figures that are refused leave the others as
+  // they are.
   LOCKSTEP_RETURN_IF_ERROR(CheckFigures(figures));
   progress_.figures = std::move(figures);
   return absl::OkStatus();
@@ -150,6 +152,8 @@ Progress ProgressMeter::Get() const {
   Progress progress = progress_;
   if (phase_.has_value()) progress.activity = TextOf(*phase_, micro_batch_);
   progress.activity_age = now - since_;
+  // A wait that goes on counts as it grows: a worker that hangs in one is to be
+  // seen.
   if (waiting_) progress.waiting += now - counted_;
   if (computing_) progress.pass_age += now - counted_;
   return progress;

@@ -27,6 +27,8 @@ StrictPass::StrictPass(StepClient& client, const PassId& pass,
 }
 
 void StrictPass::GradientReady(size_t variable) {
+  // Without clipping a gradient leaves while the rest of the pass computes; a
+  // global norm holds all back to the end.
   if (clipper_ == nullptr) return Send(variable);
   clipper_->Ready(variable, [this](size_t clipped) { Send(clipped); });
 }
@@ -65,6 +67,8 @@ absl::Status StrictPass::Finish() {
 }
 
 void StrictPass::Decide() {
+  // Once per pass, with its first gradient: the later a worker announces, the
+  // more likely a backup was for nothing.
   if (decided_) return;
   decided_ = true;
   if (attempt_ == 0) {

@@ -186,6 +186,7 @@ absl::Status TrainingLoop::Enter(const Token& token,
   pass.reset();
   meter_.Begin(SpanKind::kPull, token.step);
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t pulled, client_.Pull(token.step));
+  // The step went on while this worker pulled; a pass for it would be stale.
   if (pulled != token.step) return absl::OkStatus();
   pass_.step = token.step;
   ++pass_.number;
@@ -225,6 +226,8 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
   while (true) {
     if (attempt > 0) {
       LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, Push(attempt));
+      // Duplicates count: an earlier call of the same push was the one that was
+      // added.
       counted = counts.superseded == 0 && counts.stale == 0;
     }
     LOCKSTEP_ASSIGN_OR_RETURN(token, NextToken(attempt));

@@ -80,6 +80,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
   LOCKSTEP_RETURN_IF_ERROR(file->CheckOwnership());
   LOCKSTEP_RETURN_IF_ERROR(file->Lock());
   LOCKSTEP_RETURN_IF_ERROR(file->CheckStillTemporary());
+  // Publish() would find that out as well, but after minutes of filling memory.
   if (faccessat(file->directory_fd(), name.c_str(), F_OK, 0) == 0) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
@@ -130,6 +131,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
         path, " has ", size, " bytes, less than ", min_size, "; remove it"));
   }
   LOCKSTEP_RETURN_IF_ERROR(file->Map(size));
+  // Here, not at the first step: page faults would slow that down.
   Populate(file->bytes_);
   return file;
 }
@@ -153,6 +155,7 @@ MappedFile::~MappedFile() {
 
 absl::Status MappedFile::Publish() {
   if (path_.empty()) return absl::OkStatus();
+  // A link, not a rename, since that would replace a file of another process.
   if (linkat(directory_fd(), TemporaryName().c_str(), directory_fd(),
              name_.c_str(), 0) != 0) {
     return PosixError(errno, "make", path_);
@@ -169,6 +172,7 @@ SharedFile MappedFile::Share(size_t proof_size) const {
 }
 
 absl::Status MappedFile::Lock() {
+  // The kernel drops the lock with the process, however it ends.
   if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   if (errno != EWOULDBLOCK) return PosixError(errno, "lock", path_);
   return absl::UnavailableError(absl::StrCat(
@@ -209,6 +213,8 @@ absl::Status MappedFile::Allocate(uint64_t size, FillProgress* progress) {
     Populate(bytes_.subspan(first, count));
     int error = EINTR;
     while (error == EINTR) {
+      // Without this, a file system that is full would kill the process with
+      // SIGBUS at some later write.
       error = posix_fallocate(fd_, static_cast<off_t>(first),
                               static_cast<off_t>(count));
     }
@@ -225,6 +231,8 @@ absl::Status MappedFile::Resize(uint64_t size) {
   struct statvfs room;
   if (fstatvfs(fd_, &room) != 0) return PosixError(errno, "inspect", path_);
   const uint64_t free_bytes = uint64_t{room.f_bavail} * room.f_frsize;
+  // Some file systems, such as hugetlbfs without a limit, do not know their
+  // size.
   if (room.f_blocks != 0 && free_bytes < size) {
     return NoRoom(path_, size, absl::StrCat(free_bytes, " are free"));
   }

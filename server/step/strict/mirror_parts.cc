@@ -38,6 +38,7 @@ absl::Status CommitRefused(const StepAttempt& asked, const StepAttempt& now,
 
 absl::StatusOr<bool> IsAtHand(const StepAttempt& asked,
                               const StepAttempt& now) {
+  // Attempts count within a step, so that the step decides first.
   if (asked.step != now.step ? asked.step < now.step
                              : asked.attempt < now.attempt) {
     return false;

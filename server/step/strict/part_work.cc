@@ -39,6 +39,9 @@ absl::StatusOr<bool> Compute(PartUpdater& updater, PartWork& work) {
 absl::Status Perform(PartUpdater& updater, bool refuse_non_finite,
                      PartWork& work) {
   LOCKSTEP_ASSIGN_OR_RETURN(const bool finite, Compute(updater, work));
+  // A finite mean has finite gradients but for sums that cancel, and the
+  // gradients are looked at one by one only where it is not: it costs as much
+  // as the sum.
   if (finite || !refuse_non_finite) return absl::OkStatus();
   for (size_t i = 0; i < work.gradients.size(); ++i) {
     if (work.gradients[i].absent) continue;
@@ -52,6 +55,8 @@ absl::Status Perform(PartUpdater& updater, bool refuse_non_finite,
 void ForEachShare(const PartUpdater& updater, std::vector<PartWork> work,
                   absl::FunctionRef<void(std::vector<PartWork>)> run) {
   std::vector<size_t> starts;  // elements before each, if all were float32
+  // Parts differ in size by orders of magnitude: shares of equal bytes end at
+  // about the same time, shares of equal numbers of parts do not.
   size_t total = 0;
   for (const PartWork& item : work) {
     starts.push_back(total / sizeof(float));

@@ -26,6 +26,7 @@ std::shared_ptr<PendingPush> MakePending(uint64_t ticket, const Push& push,
       push.return_values && may_return &&
       std::none_of(push.gradients.begin(), push.gradients.end(),
                    [](const PartGradient& g) { return g.rows.has_value(); });
+  // A part that keeps this outcome had counted before the call.
   pending->outcomes.resize(push.gradients.size(), PushOutcome::kDuplicate);
   return pending;
 }
@@ -75,6 +76,8 @@ void PendingPushes::Answer(PendingPush& pending, int64_t step,
   PushAnswer answer{pending.ticket, pending.outcomes, step, pending.status, {}};
   const bool counted =
       std::all_of(pending.outcomes.begin(), pending.outcomes.end(), Counted);
+  // A push that counted in part has no values: those of the other parts may
+  // become others in a newer attempt.
   if (pending.return_values && counted && pending.status.ok()) {
     for (size_t i = 0; i < pending.outcomes.size(); ++i) {
       answer.values.push_back(

@@ -57,11 +57,17 @@ absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
       return answers;
     }
     if (!failure_.ok()) return failure_;
+    // Values come with the answer only if the answer waits for the update: a
+    // worker with several shares is answered before, and so are all where means
+    // are kept.
     const std::shared_ptr<PendingPush> pending =
         MakePending(ticket, push, !has_shares() && !keeps_means());
     Collect(pending, push, work, answers);
+    // No part of it waits for an update, so that no later call would answer it.
     if (pending->undecided == 0) pushes_.Answer(*pending, step_, answers);
   }
+  // With the lock free: an update takes as long as its part is large, and other
+  // parts are pushed meanwhile.
   answers.Append(Run(std::move(work)));
   return answers;
 }
@@ -74,6 +80,8 @@ void StrictEngine::Collect(const std::shared_ptr<PendingPush>& pending,
                            Push& push, std::vector<PartWork>& work,
                            ShardAnswers& answers) {
   const Contributor who = ContributorOf(push.pass, options_.shared);
+  // ps task 0 knows the set of the step. The other servers take each gradient
+  // of the attempt, and the chief compares the sets before it commits.
   const bool chosen = IsChosen(push.pass);
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     const int index = push.first_part + static_cast<int>(i);
@@ -110,11 +118,15 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
                               ShardAnswers& answers) {
   Part& part = parts_[done.part];
   part.updating = false;
+  // The attempt may have been given up while the update ran without the lock.
+  // What it wrote is the part's next value, which the newer attempt writes
+  // again.
   if (done.step != step_ || done.attempt != attempt_) {
     MakeWork(done.part, work);  // a newer attempt may have become complete
     return;
   }
   if (!status.ok()) return Fail(status, answers);
+  // The part lacks these gradients again.
   if (!done.refused.empty()) {
     pushes_.Refuse(part.collected, done.refused, step_, answers);
     MakeWork(done.part, work);
@@ -131,6 +143,8 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
   part.updated = true;
   ++updated_parts_;
   if (!prepared()) return;
+  // Before any answer: a chief that has heard of the prepared step may count on
+  // it even if this process is killed right after.
   const absl::Status marked = updater_.MarkPrepared(step_ + 1, attempt_);
   if (marked.ok()) {
     answers.prepared = {step_, attempt_};
@@ -191,6 +205,7 @@ absl::StatusOr<ShardAnswers> StrictEngine::Take(uint64_t ticket, int64_t step) {
   }
   ShardAnswers answers;
   if (take_.has_value()) {
+    // A chief has one wait at a time; it has given up the older one.
     answers.takes.push_back({*take_, false, 0, absl::OkStatus()});
   }
   take_ = ticket;
@@ -234,12 +249,14 @@ absl::Status StrictEngine::CommitLocked(int64_t step) {
   step_ = step;
   attempt_ = 1;
   Reset();
+  // Other mirrors may have means of the next step already.
   if (options_.on_commit) options_.on_commit();
   return absl::OkStatus();
 }
 
 absl::Status StrictEngine::CheckCommitLocked(int64_t step,
                                              int64_t attempt) const {
+  // The chief repeats a commit whose answer was lost.
   if (step == step_) return absl::OkStatus();
   if (step == step_ + 1 && prepared() && attempt == attempt_) {
     return absl::OkStatus();
@@ -298,6 +315,7 @@ std::string StrictEngine::WaitsFor() const {
     if (!mirror_.copied(i))
       fewest = std::min(fewest, parts_[i].collected.size());
   }
+  // The part that lacks the most is the one that people look for.
   waits.lacking = replicas_ - static_cast<int64_t>(fewest);
   waits.blocked = std::ssize(blocked_);
   waits.norm = limits_mean() && squares_.waits();

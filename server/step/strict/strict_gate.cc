@@ -78,6 +78,8 @@ absl::Status StrictGate::Check(const Pass& pass) const {
         absl::StrCat("slot ", pass.slot, " of worker ", pass.worker,
                      " is not below ", QuotaLocked(pass.worker)));
   }
+  // The process before holds a place in the set until the chief expires it, and
+  // the chief does that when this one registers.
   const bool predecessor =
       std::any_of(announced_.begin(), announced_.end(), [&](const Pass& p) {
         return p.worker == pass.worker && p.incarnation < pass.incarnation;
@@ -139,6 +141,8 @@ absl::StatusOr<StrictGate::Announced> StrictGate::Announce(const Pass& pass) {
 }
 
 void StrictGate::Select(const Pass& ended) {
+  // Where every worker counts, the set is known before the step begins: the
+  // token saves the announcement, which is a round trip for each pass.
   const Pass next{ended.worker, ended.incarnation, global_step_, ended.pass + 1,
                   0};
   const bool known =
@@ -149,6 +153,7 @@ void StrictGate::Select(const Pass& ended) {
 
 bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer = Answer{waiter.ticket};
+  // The worker counts its passes, and the answer to its push may be lost.
   answer.not_needed = PassedOver(waiter.pass);
   if (finished_) {
     answer.outcome = Outcome::kFinished;
@@ -159,6 +164,7 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   if (pass.local_step < global_step_) {
     answer.step = global_step_;
     answer.attempt = committed_attempt_;
+    // A worker that still computes would not push for this attempt.
     if (everybody_counts() && !waiter.computing) {
       Select(pass);
       answer.selected_attempt = attempt_;
@@ -167,6 +173,8 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   }
   // A worker that still computes is told of the end of the step only.
   if (waiter.computing) return false;
+  // A server that was restarted has lost the announcement, and the worker,
+  // which waits with its gradient in hand, does not announce it again.
   if (redone_step_ == global_step_) Recall(pass);
   // The cheaper question first: thousands of workers may wait.
   if (waiter.attempt < attempt_ && IsMember(pass)) {
@@ -228,6 +236,8 @@ absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::File(
   if (!roll_.Note(waiter.pass, /*waits=*/!waiter.computing)) {
     return std::vector<Answer>{{waiter.ticket, Outcome::kCancelled}};
   }
+  // A worker waits for one thing at a time. The older wait is of a call that it
+  // has given up, or of its watch while it computed.
   std::vector<Answer> replaced;
   std::erase_if(waiters_, [&](const Waiter& older) {
     if (older.pass.worker != waiter.pass.worker) return false;
@@ -236,6 +246,7 @@ absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::File(
   });
   const bool of_this_attempt =
       waiter.pass.local_step == global_step_ && waiter.attempt == attempt_;
+  // The wait travels with the push, so that the share is done or on its way.
   if (of_this_attempt) pushed_.emplace(waiter.pass.worker, waiter.pass.slot);
   // A wait changes nothing for other workers, so that only this one may be
   // answered now.
@@ -244,6 +255,7 @@ absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::File(
     waiters_.push_back(waiter);
     answers.clear();
   }
+  // Last: the answers that end steps are the urgent ones.
   answers.insert(answers.end(), replaced.begin(), replaced.end());
   return answers;
 }
@@ -276,6 +288,8 @@ StrictGate::Expired StrictGate::Expire(int worker, uint64_t incarnation) {
   MutexLock lock(mutex_);
   Expired expired;
   expired.held_announcement = DropAnnouncements(worker, incarnation);
+  // Its gradient may be on some servers and not on others. A new attempt begins
+  // everywhere from nothing; with no place in the set nothing is lost.
   if (expired.held_announcement) StartAttempt(attempt_ + 1);
   const uint64_t admitted = roll_.Expire(worker, incarnation);
   std::erase_if(waiters_, [&](const Waiter& waiter) {
@@ -299,12 +313,16 @@ StrictGate::Replaced StrictGate::Replace(int worker, int64_t step,
   Replaced replaced;
   replaced.step = global_step_;
   replaced.attempt = attempt_;
+  // The chief decided on an older attempt: the member may have pushed since, or
+  // has been replaced already.
   if (step != global_step_ || attempt != attempt_) return replaced;
   const auto members_end = announced_.begin() + NumMembers();
   const auto member =
       std::find_if(announced_.begin(), members_end,
                    [&](const Pass& p) { return p.worker == worker; });
   auto substitute = members_end;
+  // One that waits has its gradient in hand; another one might be as slow as
+  // the member.
   while (substitute != announced_.end() && !IsReady(*substitute)) ++substitute;
   if (member == members_end || substitute == announced_.end()) return replaced;
   replaced.by = substitute->worker;
@@ -333,10 +351,12 @@ absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::Commit(
         attempt_, " has ", announced_.size(), " of ", replicas_, " gradients"));
   }
   for (size_t i = 0; i < NumMembers(); ++i) {
+    // See PassedOver(): the answer to the push may be lost.
     counted_[announced_[i].worker] = global_step_;
   }
   global_step_ = step;
   committed_attempt_ = attempt;
+  // Attempts count within a step.
   attempt_ = 1;
   announced_.clear();
   pushed_.clear();
@@ -376,6 +396,7 @@ std::vector<int> StrictGate::Members() const {
 
 bool StrictGate::Counts(const Pass& pass) const {
   MutexLock lock(mutex_);
+  // There is no choice, or it is not known here.
   if (pass.local_step != global_step_ || num_workers() <= replicas_) {
     return true;
   }

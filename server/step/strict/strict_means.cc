@@ -20,6 +20,7 @@ absl::StatusOr<std::optional<std::vector<PartGradient>>> StrictEngine::Means(
   if (!*at_hand) return absl::AbortedError("that attempt is over here");
   std::vector<PartGradient> means;
   for (int part = first_part; part < first_part + num_parts; ++part) {
+    // All or none: a mirror asks for a range that it can take at once.
     if (!squares_.has(part)) return std::nullopt;
     means.push_back(updater_.LendMean(part));
   }
@@ -40,6 +41,7 @@ absl::StatusOr<ShardAnswers> StrictEngine::AddMeans(
     if (!failure_.ok()) return failure_;
     for (size_t i = 0; i < means.size(); ++i) {
       const int part = first_part + static_cast<int>(i);
+      // It came before, in answer to a call that was repeated.
       if (HasAll(part)) continue;
       work.push_back(BeginWork(PartWork::Kind::kKeep, part));
       work.back().gradients.push_back(std::move(means[i]));

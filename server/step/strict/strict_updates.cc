@@ -76,6 +76,8 @@ ShardAnswers StrictEngine::Run(std::vector<PartWork> work) {
         Perform(updater_, options_.refuse_non_finite, item);
     MutexLock lock(mutex_);
     FinishPart(item, done, work, answers);
+    // A server that has all parts needs no word of the chief: the norm of its
+    // own means is that of the job.
     if (limits_mean() && options_.has_all_parts && squares_.waits() &&
         failure_.ok()) {
       updates = MakeUpdates(std::sqrt(squares_.Sum()));
@@ -95,6 +97,7 @@ bool StrictEngine::MayRun(PartWork& item, std::vector<PartWork>& work) {
     MakeWork(part, work);
     return false;
   }
+  // A mean is kept beside the values, so that their readers are not concerned.
   if (item.kind == PartWork::Kind::kMeasure ||
       item.kind == PartWork::Kind::kKeep || updater_.ClaimNext(part)) {
     return true;

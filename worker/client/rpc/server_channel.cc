@@ -46,6 +46,8 @@ void ServerChannel::Call(Size size, const std::string& method,
                          const grpc::ByteBuffer& request,
                          absl::Duration deadline, Callback callback) {
   const std::shared_ptr<CallStreamClient> stream =
+      // A small call on an open stream saves the setup of an RPC; a large one
+      // would hold up the small ones behind it.
       size == Size::kSmall ? Stream() : nullptr;
   if (stream != nullptr &&
       stream->Call(method, request, Clock::Real().Now() + deadline, callback)) {
@@ -67,6 +69,8 @@ void ServerChannel::CallAlone(const std::string& method,
     MutexLock lock(mutex_);
     in_flight_.emplace(call, std::move(owned));
     stub = stubs_[next_stub_++ % stubs_.size()].get();
+    // The call still goes its way through gRPC, which reports the cancellation
+    // to the poller like any end.
     if (cancelled_) call->context.TryCancel();
   }
   call->reader =
@@ -103,6 +107,7 @@ std::shared_ptr<CallStreamClient> ServerChannel::Stream() {
 void ServerChannel::StreamEnded(CallStreamClient* stream,
                                 const absl::Status& status) {
   MutexLock lock(mutex_);
+  // The server has no streams: each call is an RPC of its own then.
   if (absl::IsUnimplemented(status)) has_streams_ = false;
   if (streams_.back().get() == stream) stream_open_ = false;
   std::erase_if(streams_,

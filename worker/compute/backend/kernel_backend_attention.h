@@ -74,6 +74,10 @@ struct AttentionShape {
 template <typename Device>
 class KernelAttention : public KernelRows<Device> {
  public:
+  // qkv [sequences, length, 3 width], out [sequences, length, width],
+  // probabilities [sequences, heads, length, length]. Queries, keys and values
+  // lie side by side in qkv, those of a head in a row of width / heads; nothing
+  // is copied apart: S = Q K^T scale, P = softmax(S), O = P V.
   absl::Status CausalAttention(const ConstTensor& qkv, int64_t heads,
                                const Tensor& out,
                                const Tensor& probabilities) override {
@@ -113,6 +117,9 @@ class KernelAttention : public KernelRows<Device> {
         });
   }
 
+  // As CausalAttention(); out_gradient as `out`, qkv_gradient as `qkv`. The
+  // gradient of the scores needs memory of the shape of `probabilities`, which
+  // stays as it is for a second call.
   absl::Status CausalAttentionGradient(const ConstTensor& qkv, int64_t heads,
                                        const ConstTensor& probabilities,
                                        const ConstTensor& out_gradient,

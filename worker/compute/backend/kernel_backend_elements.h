@@ -18,6 +18,8 @@ namespace lockstep::worker {
 template <typename Device>
 class KernelElements : public KernelMemory<Device> {
  public:
+  // out [m, n] from a [m, k] and b [k, n], or their transposes as they are
+  // stored. One Gemm; rows of all three are dense.
   absl::Status MatMul(const ConstTensor& a, const ConstTensor& b,
                       const MatMulOptions& options,
                       const Tensor& out) override {
@@ -36,6 +38,8 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // values [..., n] as a matrix of rows, bias [n]: an element at a time, in
+  // place.
   absl::Status AddBias(const ConstTensor& bias, const Tensor& values) override {
     if (absl::Status s =
             CheckBias("AddBias", {"values", values}, {"bias", bias});
@@ -50,6 +54,7 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // bias_gradient [n] from out_gradient [..., n]: the sums of its columns.
   absl::Status BiasGradient(const ConstTensor& out_gradient,
                             const Tensor& bias_gradient) override {
     if (absl::Status s =
@@ -67,6 +72,7 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // in and out of any one shape; out may be in.
   absl::Status Relu(const ConstTensor& in, const Tensor& out) override {
     if (absl::Status s = CheckSame("Relu", {"in", in}, {{"out", out}});
         !s.ok()) {
@@ -78,6 +84,7 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // All of one shape. From `out`, so that `in` need not be kept.
   absl::Status ReluGradient(const ConstTensor& out,
                             const ConstTensor& out_gradient,
                             const Tensor& in_gradient) override {
@@ -95,6 +102,7 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // in and out of any one shape; out may be in.
   absl::Status Activate(Activation kind, const ConstTensor& in,
                         const Tensor& out) override {
     if (absl::Status s = CheckSame("Activate", {"in", in}, {{"out", out}});
@@ -111,6 +119,8 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // All of one shape. From `in`, since not each of these functions can be
+  // inverted.
   absl::Status ActivateGradient(Activation kind, const ConstTensor& in,
                                 const ConstTensor& out_gradient,
                                 const Tensor& in_gradient) override {
@@ -130,6 +140,7 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // in and out of any one shape.
   absl::Status Combine(const ConstTensor& in, double a, double b,
                        const Tensor& out) override {
     if (absl::Status s = CheckSame("Combine", {"in", in}, {{"out", out}});
@@ -144,6 +155,8 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // in and out of any one shape. The gradient is the same operation with the
+  // same key.
   absl::Status Dropout(const ConstTensor& in, const DropoutOptions& options,
                        const Tensor& out) override {
     if (absl::Status s = CheckDropout(options); !s.ok()) return s;
@@ -162,6 +175,7 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // out [count, n] from table [rows, n] and ids [count].
   absl::Status Embed(const ConstTensor& table, const ConstTensor& ids,
                      const Tensor& out) override {
     if (absl::Status s =
@@ -178,6 +192,8 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
+  // table_gradient [rows, n] from out_gradient [count, n] and ids [count]; rows
+  // that no id names become 0.
   absl::Status EmbedGradient(const ConstTensor& ids,
                              const ConstTensor& out_gradient,
                              const Tensor& table_gradient) override {

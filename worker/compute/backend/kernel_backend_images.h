@@ -17,6 +17,10 @@ namespace lockstep::worker {
 template <typename Device>
 class KernelImages : public KernelElements<Device> {
  public:
+  // images [images, height, width, channels], filters [kernel_height,
+  // kernel_width, channels, filters], out [images, out_height, out_width,
+  // filters]. A product of matrices: patches [out_pixels, patch] times filters
+  // [patch, filters].
   absl::Status Conv2D(const ConstTensor& images, const ConstTensor& filters,
                       const Tensor& out,
                       const Conv2DOptions& options) override {
@@ -59,6 +63,8 @@ class KernelImages : public KernelElements<Device> {
     });
   }
 
+  // Shapes as in Conv2D(). Patches of the gradient are out_gradient times
+  // filters transposed, and are then added up pixel by pixel.
   absl::Status Conv2DInputGradient(const ConstTensor& filters,
                                    const ConstTensor& out_gradient,
                                    const Tensor& images_gradient,
@@ -104,6 +110,8 @@ class KernelImages : public KernelElements<Device> {
     });
   }
 
+  // Shapes as in Conv2D(). Patches transposed, [patch, out_pixels], times
+  // out_gradient [out_pixels, filters], added over groups of images.
   absl::Status Conv2DFilterGradient(const ConstTensor& images,
                                     const ConstTensor& out_gradient,
                                     const Tensor& filters_gradient,
@@ -155,6 +163,8 @@ class KernelImages : public KernelElements<Device> {
     });
   }
 
+  // in [images, height, width, channels], out and argmax (bytes) with height
+  // and width halved, rounded up.
   absl::Status MaxPool2x2(const ConstTensor& in, const Tensor& out,
                           const Tensor& argmax) override {
     if (absl::Status s = CheckMaxPool2x2("MaxPool2x2", {"in", in}, {"out", out},
@@ -177,6 +187,7 @@ class KernelImages : public KernelElements<Device> {
     });
   }
 
+  // Shapes as in MaxPool2x2().
   absl::Status MaxPool2x2Gradient(const ConstTensor& argmax,
                                   const ConstTensor& out_gradient,
                                   const Tensor& in_gradient) override {
@@ -203,6 +214,8 @@ class KernelImages : public KernelElements<Device> {
     });
   }
 
+  // in [images, height, width, channels], out with height and width divided by
+  // `window`, rounded up.
   absl::Status AveragePool(const ConstTensor& in, int64_t window,
                            const Tensor& out) override {
     if (absl::Status s =
@@ -218,6 +231,7 @@ class KernelImages : public KernelElements<Device> {
     });
   }
 
+  // Shapes as in AveragePool().
   absl::Status AveragePoolGradient(const ConstTensor& out_gradient,
                                    int64_t window,
                                    const Tensor& in_gradient) override {

@@ -28,6 +28,8 @@ class KernelMemory : public ComputeBackend {
     return device_.Pin(memory);
   }
 
+  // From memory of the process to the device, of one type and shape; complete
+  // on return.
   absl::Status Upload(const ConstTensor& host, const Tensor& out) override {
     if (absl::Status s = CheckCopy("Upload", {"host", host}, {"out", out});
         !s.ok()) {
@@ -36,6 +38,7 @@ class KernelMemory : public ComputeBackend {
     return device_.Copy("Upload", host.raw(), out.raw(), host.bytes());
   }
 
+  // The other way; complete on return.
   absl::Status Download(const ConstTensor& values,
                         const Tensor& host) override {
     if (absl::Status s =
@@ -46,6 +49,8 @@ class KernelMemory : public ComputeBackend {
     return device_.Copy("Download", values.raw(), host.raw(), host.bytes());
   }
 
+  // As Upload() and Download(), complete only after FinishCopy(), or once
+  // CopyIsDone(): `host` must stay as it is until then.
   absl::StatusOr<CopyId> StartUpload(const ConstTensor& host,
                                      const Tensor& out) override {
     if (absl::Status s = CheckCopy("StartUpload", {"host", host}, {"out", out});

@@ -17,6 +17,8 @@ namespace lockstep::worker {
 template <typename Device>
 class KernelRows : public KernelImages<Device> {
  public:
+  // in and out [rows, n], scale and shift [n], statistics [rows, 2]. One group
+  // for each row: it needs the mean before the variance before the result.
   absl::Status LayerNorm(const ConstTensor& in, const ConstTensor& scale,
                          const ConstTensor& shift, double epsilon,
                          const Tensor& out, const Tensor& statistics) override {
@@ -43,6 +45,9 @@ class KernelRows : public KernelImages<Device> {
     });
   }
 
+  // in, out_gradient and in_gradient [rows, n], statistics [rows, 2], the
+  // others [n]. The gradients of scale and shift are sums of columns, that of
+  // the input is computed row by row.
   absl::Status LayerNormGradient(const ConstTensor& in,
                                  const ConstTensor& scale,
                                  const ConstTensor& statistics,
@@ -92,6 +97,8 @@ class KernelRows : public KernelImages<Device> {
         });
   }
 
+  // statistics [2, n] of in [rows, n]: means, then variances around them, in
+  // two passes over the input. A batch without rows has zeros.
   absl::Status BatchStatistics(const ConstTensor& in,
                                const Tensor& statistics) override {
     const char* operation = "BatchStatistics";
@@ -119,6 +126,7 @@ class KernelRows : public KernelImages<Device> {
         });
   }
 
+  // in and out [rows, n], statistics [2, n], scale and shift [n].
   absl::Status BatchNorm(const ConstTensor& in, const ConstTensor& statistics,
                          const ConstTensor& scale, const ConstTensor& shift,
                          double epsilon, const Tensor& out) override {
@@ -148,6 +156,9 @@ class KernelRows : public KernelImages<Device> {
     });
   }
 
+  // in, out_gradient and in_gradient [rows, n], statistics [2, n], the others
+  // [n]. The sums of scale and shift come first: the gradient of the input
+  // contains them.
   absl::Status BatchNormGradient(const ConstTensor& in,
                                  const ConstTensor& statistics,
                                  const ConstTensor& scale, double epsilon,
@@ -204,6 +215,8 @@ class KernelRows : public KernelImages<Device> {
         });
   }
 
+  // count [1] in float64, of values of any shape. Counted in rows of kRow
+  // elements, so that groups work side by side, and then added.
   absl::Status CountNonFinite(const ConstTensor& values,
                               const Tensor& count) override {
     constexpr int64_t kRow = 1 << 14;
@@ -235,6 +248,9 @@ class KernelRows : public KernelImages<Device> {
     return Total(operation, *counts, 1, count);
   }
 
+  // logits and logits_gradient [rows, classes], labels [rows], loss [1] in
+  // float64, which is the mean over rows. Losses are added in float64 also
+  // where logits are float.
   absl::Status SoftmaxCrossEntropy(const ConstTensor& logits,
                                    const ConstTensor& labels,
                                    const Tensor& loss,
@@ -272,6 +288,7 @@ class KernelRows : public KernelImages<Device> {
     return Total(operation, *losses, any, loss);
   }
 
+  // logits [rows, classes], labels [rows], count [1] in float64.
   absl::Status CountCorrect(const ConstTensor& logits,
                             const ConstTensor& labels,
                             const Tensor& count) override {

@@ -28,6 +28,7 @@ inline int64_t RowsOf(const ConstTensor& tensor) {
   return n == 0 ? 0 : tensor.size() / n;
 }
 
+// The sizes of a pooling over `in` [images, height, width, channels].
 inline PoolShape PoolShapeOf(const ConstTensor& in, int64_t window) {
   return {in.dim(0), in.dim(1), in.dim(2), in.dim(3), window};
 }
