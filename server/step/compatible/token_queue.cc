@@ -63,6 +63,14 @@ absl::StatusOr<TokenQueue::Completions> TokenQueue::TakeToken(
     return completed;
   }
   if (waiting != waiting_.end()) CancelWaiting(waiting, completed);
+  // The chief may not have expired the process before yet, and would not find
+  // its lease any more.
+  const auto before = members_.find(taker.worker);
+  if (before != members_.end() &&
+      before->second.incarnation < taker.incarnation &&
+      before->second.lease.has_value() && !before->second.lease->settled) {
+    tokens_.push_front(before->second.lease->token);
+  }
   members_[taker.worker] = {taker.incarnation, taker.pass, std::nullopt};
   waiting_.push_back({id, taker, now});
   Serve(completed);

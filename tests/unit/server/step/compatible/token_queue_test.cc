@@ -247,10 +247,28 @@ TEST_F(TokenQueueTest, SettleOfSomethingElseSettlesNothing) {
   EXPECT_FALSE(queue_.GetState().leases.at(0).settled);
 }
 
-TEST_F(TokenQueueTest, NothingOfANewerIncarnationIsReturned) {
+// Its chief finds that out only later, and then finds a newer process.
+TEST_F(TokenQueueTest, TokenOfTheProcessBeforeIsNotLost) {
   Enqueue({1, 2});
   Take(1, {0, 10, 1});
-  Take(2, {0, 11, 1});
+
+  EXPECT_THAT(Take(2, {0, 11, 1}), ElementsAre(Got(2, 1)));
+
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 10), IsEmpty());
+  EXPECT_THAT(queue_.GetState().tokens, ElementsAre(2));
+}
+
+TEST_F(TokenQueueTest, SettledTokenOfTheProcessBeforeIsNotGivenTwice) {
+  Enqueue({1, 2});
+  Take(1, {0, 10, 1});
+  queue_.Settle({0, 10, 1});
+
+  EXPECT_THAT(Take(2, {0, 11, 1}), ElementsAre(Got(2, 2)));
+}
+
+TEST_F(TokenQueueTest, NothingOfANewerIncarnationIsReturned) {
+  Enqueue({1});
+  Take(1, {0, 11, 1});
 
   EXPECT_THAT(queue_.ReturnTokensOf(0, 10), IsEmpty());
   EXPECT_THAT(queue_.ReturnTokensOf(7, 1), IsEmpty());
