@@ -1,5 +1,9 @@
 #include "worker/client/mapped_values.h"
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <utility>
 
@@ -22,8 +26,30 @@ void CopyBytes(std::byte* to, const std::byte* from, size_t size) {
 
 }  // namespace
 
+class MappedValues::Holder {
+ public:
+  explicit Holder(int64_t pid)
+      : fd_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
+  ~Holder() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  // False also where the system has no such descriptors.
+  bool HasEnded() const {
+    pollfd ended = {fd_, POLLIN, 0};
+    return fd_ >= 0 && poll(&ended, 1, 0) > 0;
+  }
+
+ private:
+  const int fd_;
+};
+
 absl::StatusOr<MappedValues> MappedValues::Open(const SharedFile& values,
                                                 const SharedFile& counters) {
+  // Before the files: a process that ends in between must count as ended.
+  auto holder = std::make_shared<const Holder>(counters.pid);
   // The counters' proof is random: if that is right, so is the process.
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<const PeerMemory> opened_counters,
@@ -35,12 +61,16 @@ absl::StatusOr<MappedValues> MappedValues::Open(const SharedFile& values,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<const PeerMemory> opened_values,
       PeerMemory::Open(values, PeerMemory::Require::kAnyFile));
-  return MappedValues(std::move(opened_values), std::move(opened_counters));
+  return MappedValues(std::move(opened_values), std::move(opened_counters),
+                      std::move(holder));
 }
 
 MappedValues::MappedValues(std::shared_ptr<const PeerMemory> values,
-                           std::shared_ptr<const PeerMemory> counters)
-    : values_(std::move(values)), counters_(std::move(counters)) {}
+                           std::shared_ptr<const PeerMemory> counters,
+                           std::shared_ptr<const Holder> holder)
+    : values_(std::move(values)),
+      counters_(std::move(counters)),
+      holder_(std::move(holder)) {}
 
 absl::Status MappedValues::Copy(const SharedPlace& place,
                                 absl::Span<std::byte> out) const {
@@ -51,10 +81,13 @@ absl::Status MappedValues::Copy(const SharedPlace& place,
         place.counter, " is not in the server's memory"));
   }
   CopyBytes(out.data(), values_->bytes().data() + place.offset, out.size());
-  if (!WrittenSince(*counters_, place.counter, place.writes)) {
-    return absl::OkStatus();
+  if (WrittenSince(*counters_, place.counter, place.writes)) {
+    return absl::AbortedError("the server wrote there meanwhile");
   }
-  return absl::AbortedError("the server wrote there meanwhile");
+  // The next process of the server goes on in the same file of values, with
+  // counters of its own.
+  if (holder_->HasEnded()) return absl::AbortedError("the server has ended");
+  return absl::OkStatus();
 }
 
 }  // namespace lockstep::worker

@@ -24,15 +24,21 @@ class MappedValues {
   // Copies a value of out.size() bytes.
   //
   //   kInvalidArgument  the place is not within the files
-  //   kAborted          it was written to meanwhile: `out` is undefined
+  //   kAborted          it was written to meanwhile, or the server has ended:
+  //                     `out` is undefined
   absl::Status Copy(const SharedPlace& place, absl::Span<std::byte> out) const;
 
  private:
+  // A descriptor of the server's process.
+  class Holder;
+
   MappedValues(std::shared_ptr<const PeerMemory> values,
-               std::shared_ptr<const PeerMemory> counters);
+               std::shared_ptr<const PeerMemory> counters,
+               std::shared_ptr<const Holder> holder);
 
   std::shared_ptr<const PeerMemory> values_;
   std::shared_ptr<const PeerMemory> counters_;
+  std::shared_ptr<const Holder> holder_;
 };
 
 }  // namespace lockstep::worker
