@@ -25,6 +25,12 @@ using ::testing::HasSubstr;
 
 constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
 
+// A message without bytes, which is not the same as none.
+grpc::ByteBuffer Empty() {
+  const grpc::Slice slice("", 0);
+  return {&slice, 1};
+}
+
 // Keeps each call until the test ends it.
 class KeepingService final
     : public v1::ParameterService::WithRawCallbackMethod_Pull<
@@ -93,13 +99,13 @@ class RespondTest : public ::testing::Test {
 };
 
 TEST_F(RespondTest, AnswerReachesTheCallerAndBreakingOffLaterDoesNothing) {
-  service_.respond()(absl::OkStatus(), grpc::ByteBuffer());
+  service_.respond()(absl::OkStatus(), Empty());
   EXPECT_THAT(Answer(), IsOk());
   service_.break_off()(absl::UnavailableError("too late"));
 }
 
 TEST_F(RespondTest, ErrorIsTheOneOfTheAnswer) {
-  service_.respond()(absl::AbortedError("another one"), grpc::ByteBuffer());
+  service_.respond()(absl::AbortedError("another one"), Empty());
   EXPECT_THAT(Answer(),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("another one")));
 }
@@ -108,7 +114,7 @@ TEST_F(RespondTest, CallThatIsBrokenOffEndsBeforeItsAnswer) {
   service_.break_off()(absl::UnavailableError("the memory is wanted"));
   EXPECT_THAT(Answer(), StatusIs(absl::StatusCode::kUnavailable));
   service_.break_off()(absl::UnavailableError("once more"));
-  service_.respond()(absl::OkStatus(), grpc::ByteBuffer());
+  service_.respond()(absl::OkStatus(), Empty());
 }
 
 }  // namespace

@@ -18,11 +18,12 @@ using ::testing::Not;
 TEST(OperatorSecurityTest, CertificateIsInUseUntilItIsDropped) {
   const testing::TempDir directory;
   const testing::TestAuthority authority;
-  testing::WriteTlsFiles(directory.path(), authority.Files("job/operator"));
+  testing::WriteTlsFiles(directory.path(),
+                         authority.Files("lockstep://fashion/operator/steer"));
 
   ASSERT_OK(UseOperatorCertificate(directory.path()));
   ASSERT_NE(OwnSecurity(), nullptr);
-  EXPECT_EQ(OwnSecurity()->job(), "job");
+  EXPECT_EQ(OwnSecurity()->job(), "fashion");
 
   DropOperatorCertificate();
   EXPECT_EQ(OwnSecurity(), nullptr);
