@@ -51,7 +51,11 @@ class ChiefCalls final : public chief::ShardCalls {
           return ps.CreateShard(chief, discard);
         });
     if (!report.ok()) return report.status();
-    return Created{std::nullopt, {{"Momentum"}}, {}, *report};
+    return Created{std::nullopt,
+                   std::vector<std::vector<std::string>>(job_.variables.size(),
+                                                         {"Momentum"}),
+                   {},
+                   *report};
   }
   absl::Status Activate(const Opening& opening) override {
     return CallUntilUp<bool>([chief = Self(), opening](ServerProcess& ps) {

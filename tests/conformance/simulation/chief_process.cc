@@ -327,6 +327,9 @@ bool ChiefProcess::CopyServers(int64_t step) {
     return false;
   }
   job_.promises.OnCheckpoint(step, checkpoint.servers);
+  if (job_.is_compatible()) {
+    job_.compatible.OnCheckpoint(step, checkpoint.servers);
+  }
   job_.checkpoints[step] = std::move(checkpoint);
   return true;
 }
@@ -345,8 +348,12 @@ void ChiefProcess::Do(const chief::Say& say) {
 }
 
 void ChiefProcess::Do(const chief::JobReport& report) {
-  if (std::holds_alternative<chief::TrainingBegun>(report)) {
+  if (const auto* stepped = std::get_if<chief::StepReached>(&report)) {
+    global_step_ = stepped->step;
+  }
+  if (const auto* begun = std::get_if<chief::TrainingBegun>(&report)) {
     has_plan_ = true;
+    global_step_ = begun->step;
     state_ = chief::JobState::kTraining;
   }
   if (const auto* settings = std::get_if<chief::SettingsInEffect>(&report)) {

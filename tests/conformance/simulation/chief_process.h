@@ -42,6 +42,8 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   absl::Status Leave(const TaskId& task, uint64_t incarnation,
                      LeaveCause cause);
   bool HasPlan() const { return has_plan_; }
+  // That members are told with the plan.
+  int64_t global_step() const { return global_step_; }
 
   // For operators.
   chief::SettingsTable& settings_table() { return settings_table_; }
@@ -139,6 +141,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   bool has_model_ = false;
   bool told_model_ = false;
   bool has_plan_ = false;
+  int64_t global_step_ = 0;
   std::string why_ended_;  // as members are told, once the job is over
   bool finished_ = false;
   std::deque<chief::JobEvent> events_;

@@ -18,7 +18,7 @@ void DiscardState(const Job& job, int server) {
   server::StateHeader header;
   header.job_id = job.id;
   header.task_index = server;
-  server::StateFile::Discard("/", header).IgnoreError();
+  server::StateFile::Discard(job.state_dir(), header).IgnoreError();
 }
 
 }  // namespace

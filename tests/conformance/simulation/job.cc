@@ -7,8 +7,10 @@ namespace lockstep::simulation {
 Job::Job(const Options& of, World& in)
     : options(of),
       world(in),
-      promises(of.parts, of.limits_mean, of.sparse,
-               of.mirrored ? of.total_num_replicas : 0, of.shared),
+      promises(of.parts, {of.limits_mean, of.sparse,
+                          of.mirrored ? of.total_num_replicas : 0,
+                          of.mode == SyncMode::kCompatible, of.shared}),
+      compatible(of.parts, of.replicas_to_aggregate, promises),
       servers(of.parts.size()) {
   if (options.limits_mean) {
     config.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, Promises::kLimit};
@@ -16,6 +18,8 @@ Job::Job(const Options& of, World& in)
   if (options.mirrored) {
     config.strategy.kind = StrategyKind::kMultiWorkerMirrored;
   }
+  config.mode = options.mode;
+  config.initial_tokens = options.initial_tokens;
   config.replicas_to_aggregate = options.replicas_to_aggregate;
   config.total_num_replicas = options.total_num_replicas;
   config.train_steps = options.steps;
@@ -33,22 +37,25 @@ Job::Job(const Options& of, World& in)
   config.elastic_workers = options.elastic;
   config.max_wait = absl::Minutes(1);
   config.checkpoint.every_steps = options.checkpoint_every;
-  variables = {{"w",
-                {promises.num_parts()},
-                DType::kFloat32,
-                {Initializer::Kind::kConstant, 1, 0}}};
+  for (int part = 0; part < promises.num_parts(); ++part) {
+    variables.push_back({absl::StrCat("w", part),
+                         {1},
+                         DType::kFloat32,
+                         {Initializer::Kind::kConstant, 1, 0}});
+  }
   plan.variables = variables;
   for (int server = 0; server < num_servers(); ++server) {
     for (int i = 0; i < options.parts[server]; ++i) {
       const int first = promises.FirstPart(server);
       plan.parts.push_back(
-          {0, first + i, 1, server, options.mirrored ? first + i : i});
+          {first + i, 0, 1, server, options.mirrored ? first + i : i});
     }
   }
   plan.mirrored = options.mirrored;
 }
 
 int Job::SharesOf(int worker) const {
+  if (is_compatible()) return 1;
   return options.shared
              ? options.replicas_to_aggregate
              : lockstep::SharesOf(worker, options.replicas_to_aggregate,

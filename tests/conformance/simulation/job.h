@@ -15,6 +15,7 @@
 #include "common/job/job_config.h"
 #include "common/plan/plan.h"
 #include "common/plan/variable_spec.h"
+#include "tests/conformance/simulation/compatible_promises.h"
 #include "tests/conformance/simulation/promises.h"
 #include "tests/conformance/simulation/world.h"
 
@@ -55,6 +56,9 @@ enum class PlantedBug {
   kDataFollowsWorker,        // P12: each worker computes numbers of its own
   kGradientOfAnotherNumber,  // P12: a repeated number is taken for the next
   kDoneBeforePushed,         // P6: a number, while its push is under way
+  kReadersAreNotCounted,     // P4: values are written to while they are read
+  kOldCopyCounts,            // P4: workers do not look whether it was too late
+  kHalfAStepIsKept,          // P5: compatible mode: of a killed server
 };
 
 // How a schedule may end besides with the last step.
@@ -93,6 +97,13 @@ struct Options {
   bool hasty = false;
   // Work is shared: replicas_to_aggregate micro-batches a step.
   bool shared = false;
+  SyncMode mode = SyncMode::kStrict;
+  int initial_tokens = 0;  // of compatible mode
+  // By worker: how long a pass takes. Empty: next to no time, in strict mode
+  // now and then some milliseconds.
+  std::vector<absl::Duration> pass_times = {};
+  // Workers copy values from the servers' memory.
+  bool shared_memory = false;
 };
 
 class ChiefProcess;
@@ -115,10 +126,15 @@ struct Job {
   int num_worker_places() const {
     return options.total_num_replicas + (options.elastic ? 1 : 0);
   }
+  // Where servers have their state: see memory_mapped_file.cc.
+  std::string state_dir() const {
+    return options.shared_memory ? "/shared" : "/";
+  }
   TaskId TaskAt(int place) const;
   // How many passes of a step are a worker's, or of shared work anyone's.
   int SharesOf(int worker) const;
   bool Has(PlantedBug bug) const { return options.bug == bug; }
+  bool is_compatible() const { return options.mode == SyncMode::kCompatible; }
   void Trace(const std::function<std::string()>& line) const {
     if (world.tracing) world.Trace(line());
   }
@@ -126,6 +142,7 @@ struct Job {
   const Options options;
   World& world;
   Promises promises;
+  CompatiblePromises compatible;
   JobConfig config;
   std::vector<VariableSpec> variables;
   Plan plan;
@@ -136,6 +153,10 @@ struct Job {
   // often a member of a step was replaced on a server.
   int64_t redone = 0;
   int64_t replaced = 0;
+  // How often an update had to wait for readers.
+  int64_t held_up = 0;
+  // How often a worker found a value overwritten before it had copied it.
+  int64_t late_copies = 0;
   // How often checkpoints in the making have been removed.
   int64_t unfinished_removed = 0;
 

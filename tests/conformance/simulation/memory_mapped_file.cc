@@ -3,13 +3,16 @@
 // All above, headers and step records too, is the product's.
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/memory/shared_memory.h"
 #include "server/state/file/mapped_file.h"
 
 namespace lockstep {
@@ -20,19 +23,31 @@ class File {
  public:
   // Zeros that cost nothing until they are used: most of a state file is what
   // lies between its regions.
-  explicit File(uint64_t of_size) : size(of_size) {
-    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // `shared`: MappedValues can map it too, which takes several times as long.
+  File(uint64_t of_size, bool shared)
+      : size(of_size),
+        fd(shared ? memfd_create("simulated", MFD_CLOEXEC) : -1) {
+    if (shared && (fd < 0 || ftruncate(fd, static_cast<off_t>(size)) != 0)) {
+      std::abort();
+    }
+    void* memory =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE,
+             shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+             fd, 0);
     if (memory == MAP_FAILED) std::abort();
     (void)madvise(memory, size, MADV_NOHUGEPAGE);
     bytes = static_cast<std::byte*>(memory);
   }
-  ~File() { munmap(bytes, size); }
+  ~File() {
+    munmap(bytes, size);
+    if (fd >= 0) close(fd);
+  }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
   std::byte* bytes = nullptr;
   const uint64_t size;
+  const int fd;  // -1: of this process alone
   bool in_use = false;
 };
 std::map<std::string, std::shared_ptr<File>>& Files() {
@@ -60,7 +75,7 @@ absl::StatusOr<std::unique_ptr<server::MappedFile>> server::MappedFile::Create(
   if (Files().count(path) > 0) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
-  auto file = std::make_shared<File>(size);
+  auto file = std::make_shared<File>(size, absl::StartsWith(path, "/shared"));
   std::unique_ptr<server::MappedFile> mapped(
       new server::MappedFile(path, "", MapAgain(file), std::nullopt));
   mapped->bytes_ = BytesOf(*file);
@@ -105,6 +120,8 @@ absl::Status server::MappedFile::Remove(const std::string& path) {
   return absl::OkStatus();
 }
 
-SharedFile server::MappedFile::Share(size_t) const { return {}; }
+SharedFile server::MappedFile::Share(size_t proof_size) const {
+  return OwnSharedFile(Mapped().at(fd_)->fd, bytes_, proof_size);
+}
 
 }  // namespace lockstep

@@ -78,6 +78,17 @@ Options Shared(Options options) {
   return options;
 }
 
+Options Compatible(Options options) {
+  options.mode = SyncMode::kCompatible;
+  options.initial_tokens = options.replicas_to_aggregate;
+  return options;
+}
+
+Options OnOneHost(Options options) {
+  options.shared_memory = true;
+  return options;
+}
+
 Options EndsWith(Ending ending, Options options = kAll) {
   options.ending = ending;
   return options;
@@ -140,6 +151,18 @@ INSTANTIATE_TEST_SUITE_P(
                 "P", Shared(kAll)},
         Planted{"DoneBeforePushed", PlantedBug::kDoneBeforePushed, "P6",
                 Shared(kAll)},
+        Planted{"ReadersAreNotCounted", PlantedBug::kReadersAreNotCounted, "P4",
+                kAll},
+        Planted{"OldCopyCounts", PlantedBug::kOldCopyCounts, "P",
+                OnOneHost(kBackup)},
+        Planted{"HalfAStepIsKept", PlantedBug::kHalfAStepIsKept, "P5",
+                Compatible(kAll)},
+        Planted{"TokenBeforeCommitInCompatibleMode",
+                PlantedBug::kTokenBeforeCommit, "P1", Compatible(kAll)},
+        Planted{"StaleGradientCountsInCompatibleMode",
+                PlantedBug::kStaleGradientCounts, "P2", Compatible(kBackup)},
+        Planted{"RepeatedPushCountsInCompatibleMode",
+                PlantedBug::kRepeatedPushCounts, "P", Compatible(kAll)},
         Planted{"AbsentIsZero", PlantedBug::kAbsentIsZero, "P", Sparse(kAll)},
         Planted{"FullTableIsNotTold", PlantedBug::kFullTableIsNotTold, "P",
                 EndsWith(Ending::kFullTable)}),

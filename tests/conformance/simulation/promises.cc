@@ -11,8 +11,6 @@
 namespace lockstep::simulation {
 namespace {
 
-constexpr float kMomentum = 0.5F;  // as the job has it; its base rate is 1
-
 float ReadFloat(server::Shard& shard, int part, int tensor) {
   float value = 0;
   absl::Span<std::byte> bytes(reinterpret_cast<std::byte*>(&value),
@@ -23,19 +21,19 @@ float ReadFloat(server::Shard& shard, int part, int tensor) {
 
 }  // namespace
 
-Promises::Promises(std::vector<int> parts_of_server, bool limits_mean,
-                   bool sparse, int mirrors, bool shared)
+Promises::Promises(std::vector<int> parts_of_server, const Kind& kind)
     : parts_of_server_(std::move(parts_of_server)),
-      limits_mean_(limits_mean),
-      sparse_(sparse),
-      mirrors_(mirrors),
-      shared_(shared),
+      kind_(kind),
       servers_(parts_of_server_.size()) {
   for (int parts : parts_of_server_) {
     first_part_.push_back(num_parts_);
     num_parts_ += parts;
   }
   model_[0].resize(num_parts_);
+}
+
+PartState Promises::StateOf(server::Shard& shard, int part) {
+  return {ReadFloat(shard, part, 0), ReadFloat(shard, part, 1)};
 }
 
 void Promises::Break(const std::string& what) { broken_.push_back(what); }
@@ -48,7 +46,7 @@ float Promises::Gradient(int64_t step, int worker, int slot, int part,
 }
 
 bool Promises::IsAbsent(int64_t step, int worker, int slot, int part) const {
-  if (!sparse_) return false;
+  if (!kind_.sparse) return false;
   const uint64_t mixed = static_cast<uint64_t>(
       (((step * 37 + worker) * 37 + slot) * 37 + part) * 2654435761);
   return (mixed >> 9) % 5 < 3;
@@ -73,7 +71,7 @@ std::vector<std::optional<float>> Promises::MeanOf(
 }
 
 float Promises::ScaleOf(const std::vector<std::optional<float>>& mean) const {
-  if (!limits_mean_) return 1;
+  if (!kind_.limits_mean) return 1;
   double squares = 0;
   for (size_t server = 0; server < parts_of_server_.size(); ++server) {
     double of_server = 0;
@@ -111,12 +109,14 @@ void Promises::OnCommit(int64_t step, const std::vector<int>& members) {
   if (settings_.paused) {
     Break(absl::StrCat("P11: step ", step, " is committed in a paused job"));
   }
-  if (size > 0 && static_cast<int>(members.size()) != size) {
+  if (!kind_.in_place && size > 0 && static_cast<int>(members.size()) != size) {
     Break(absl::StrCat("P11: step ", step, " has ", members.size(),
                        " gradients, must have ", size));
   }
-  model_[step] = After(committed_, members);
-  sets_[step] = members;
+  if (!kind_.in_place) {
+    model_[step] = After(committed_, members);
+    sets_[step] = members;
+  }
   committed_ = step;
 }
 
@@ -130,7 +130,7 @@ void Promises::OnCommitOfTheLost(int64_t step) {
     Break(absl::StrCat("P1: step ", step, " counts, which ps ", k,
                        " has not prepared"));
   }
-  std::vector<int> all(mirrors_);
+  std::vector<int> all(kind_.mirrors);
   std::iota(all.begin(), all.end(), 0);
   OnCommit(step, all);
 }
@@ -141,7 +141,7 @@ void Promises::OnOpen(int64_t step) {
         return server.committed >= 0 &&
                std::max(server.committed, server.prepared) >= committed_;
       });
-  if (mirrors_ > 0 && !going_back_ && copied) {
+  if (kind_.mirrors > 0 && !going_back_ && copied) {
     servers_[0].lost = false;
     if (step == committed_ + 1 && committed_ >= 0) OnCommitOfTheLost(step);
   }
@@ -152,7 +152,7 @@ void Promises::OnOpen(int64_t step) {
   } else if (step < committed_) {
     Break(absl::StrCat("P5: ps 0 is back at step ", step, " of ", committed_));
   }
-  if (model_.count(step) == 0) {
+  if (!kind_.in_place && model_.count(step) == 0) {
     Break(absl::StrCat("P5: ps 0 opens at step ", step, ", which never was"));
     return;
   }
@@ -168,10 +168,15 @@ void Promises::OnServer(int server, server::Shard* shard) {
   Server& known = servers_[server];
   if (record.committed_step != known.committed) known.checked = false;
   // A mirror that has lost its state is whole again.
-  if (mirrors_ > 0 && server > 0 && shard->active()) known.lost = false;
+  if (kind_.mirrors > 0 && server > 0 && shard->active()) known.lost = false;
   known.committed = record.committed_step;
   known.prepared = record.prepared_step;
   if (!shard->active()) known.checked = false;
+  if (kind_.in_place) {
+    // There is no record of a step that is prepared.
+    if (shard->active()) known.prepared = shard->GetReport().prepared_step;
+    return;
+  }
   if (known.checked || !shard->active() || parts_of_server_[server] == 0) {
     return;
   }
@@ -181,8 +186,8 @@ void Promises::OnServer(int server, server::Shard* shard) {
 
 void Promises::CheckValues(int server, server::Shard& shard) {
   const int64_t step = servers_[server].committed;
-  if (mirrors_ > 0 && !going_back_ && servers_[0].lost && committed_ >= 0 &&
-      step == committed_ + 1) {
+  if (kind_.mirrors > 0 && !going_back_ && servers_[0].lost &&
+      committed_ >= 0 && step == committed_ + 1) {
     OnCommitOfTheLost(step);
   }
   const auto found = model_.find(step);
@@ -193,13 +198,13 @@ void Promises::CheckValues(int server, server::Shard& shard) {
                        ", ps 0 is at ", committed_));
     return;
   }
-  const int first = mirrors_ > 0 ? 0 : first_part_[server];
-  const int parts = mirrors_ > 0 ? num_parts_ : parts_of_server_[server];
+  const int first = kind_.mirrors > 0 ? 0 : first_part_[server];
+  const int parts = kind_.mirrors > 0 ? num_parts_ : parts_of_server_[server];
   for (int part = 0; part < parts; ++part) {
-    const PartState has{ReadFloat(shard, part, 0), ReadFloat(shard, part, 1)};
+    const PartState has = StateOf(shard, part);
     const PartState& must = found->second[first + part];
     if (has == must) continue;
-    Break(absl::StrCat("P3, ", shared_ ? "P12" : "P11", ": step ", step,
+    Break(absl::StrCat("P3, ", kind_.shared ? "P12" : "P11", ": step ", step,
                        " on ps ", server, ", part ", part, " is ", has.value,
                        " (", has.momentum, "), must be ", must.value, " (",
                        must.momentum, "); its set is ",
@@ -231,7 +236,7 @@ void Promises::OnMirrorDiscard(int server) {
 }
 
 void Promises::OnDiscard(int server) {
-  if (mirrors_ > 0) return OnMirrorDiscard(server);
+  if (kind_.mirrors > 0) return OnMirrorDiscard(server);
   // A history that another chief has begun, and in which nothing was committed
   // since, costs no step.
   bool missing = going_back_ || (history_ > 0 && committed_ == opened_);
@@ -290,6 +295,7 @@ void Promises::OnAdmitted(int server, bool active) {
 void Promises::OnCompute(int history, int64_t step,
                          const std::vector<float>& values) {
   const auto found = model_.find(step);
+  if (kind_.in_place) return;  // parts may be of several steps
   if (history != history_ || going_back_ || found == model_.end()) return;
   for (int part = 0; part < num_parts_; ++part) {
     if (values[part] == found->second[part].value) continue;
@@ -300,7 +306,7 @@ void Promises::OnCompute(int history, int64_t step,
 
 void Promises::OnClaim(int history, int64_t step, int worker) {
   // A shared step has no set of workers.
-  if (shared_ || history != history_ || going_back_ || step <= opened_) return;
+  if (kind_.shared || history != history_ || going_back_ || step <= opened_) return;
   const auto set = sets_.find(step);
   if (set == sets_.end()) return;
   if (std::count(set->second.begin(), set->second.end(), worker) > 0) return;
@@ -312,7 +318,7 @@ void Promises::OnClaim(int history, int64_t step, int worker) {
 void Promises::OnCheckpoint(
     int64_t step, const std::vector<std::vector<PartState>>& servers) {
   const auto found = model_.find(step);
-  if (found == model_.end()) return;  // of a history that was left
+  if (kind_.in_place || found == model_.end()) return;  // of a lost history
   for (size_t k = 0; k < servers.size(); ++k) {
     for (size_t i = 0; i < servers[k].size(); ++i) {
       if (servers[k][i] == found->second[first_part_[k] + i]) continue;

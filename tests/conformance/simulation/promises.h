@@ -29,15 +29,26 @@ struct PartState {
 // Units: parts are numbered over all servers, server after server.
 class Promises {
  public:
-  // As Options has them. `mirrors`: every server has all parts, and all of so
-  // many workers count; 0: servers share the parts. `shared`: a step takes all
-  // its numbers, whichever workers compute them; its members are as many times
-  // worker 0.
-  Promises(std::vector<int> parts_of_server, bool limits_mean, bool sparse,
-           int mirrors, bool shared);
+  struct Kind {
+    bool limits_mean = false;  // as Options has it
+    bool sparse = false;       // likewise
+    // Every server has all parts, and all of so many workers count; 0: servers
+    // share the parts.
+    int mirrors = 0;
+    // Values are updated in place, in compatible mode: a process that ends may
+    // leave half a step, and CompatiblePromises watches the values.
+    bool in_place = false;
+    // A step takes all its numbers, whichever workers compute them; its members
+    // are as many times worker 0.
+    bool shared = false;
+  };
+  Promises(std::vector<int> parts_of_server, const Kind& kind);
 
   // The largest norm of the mean gradients of all parts, if it is limited.
   static constexpr double kLimit = 2;
+  static constexpr float kMomentum = 0.5F;  // of the job, whose base rate is 1
+  // What a server has of one of its parts.
+  static PartState StateOf(server::Shard& shard, int part);
 
   const std::vector<std::string>& broken() const { return broken_; }
   void Break(const std::string& what);
@@ -57,6 +68,8 @@ class Promises {
   void OnServer(int server, server::Shard* shard);
   // The server's state is gone for good; the chief has it discarded.
   void OnStateLost(int server);
+  // A process of the server comes up, with or without the state of another.
+  void OnStart(int server) { servers_[server].lost |= kind_.in_place; }
   void OnDiscard(int server);
   // A process comes up that has no state file, and so knows no epoch.
   void OnStartWithoutState(int server) { servers_[server].epoch = 0; }
@@ -109,10 +122,7 @@ class Promises {
   void OnCommitOfTheLost(int64_t step);
 
   const std::vector<int> parts_of_server_;
-  const bool limits_mean_;
-  const bool sparse_;
-  const int mirrors_;
-  const bool shared_;
+  const Kind kind_;
   std::vector<int> first_part_;
   int num_parts_ = 0;
   std::vector<Server> servers_;

@@ -14,26 +14,14 @@ namespace {
 // As the services have them.
 constexpr absl::Duration kLongestWait = absl::Seconds(3);
 
-float FloatOf(const server::LentBytes& lent) {
-  float value = 0;
-  std::memcpy(&value, lent.bytes.data(), sizeof(value));
-  return value;
-}
-
-std::vector<float> FloatsOf(const std::vector<server::LentBytes>& lent) {
-  std::vector<float> values;
-  for (const server::LentBytes& part : lent) values.push_back(FloatOf(part));
-  return values;
-}
-
 }  // namespace
 
 ServerProcess::ServerProcess(Job& job, int server)
     : job_(job),
       server_(server),
       host_incarnation_(++job.last_incarnation),
-      host_({server, host_incarnation_, "/", /*shared_memory=*/false,
-             TaskId{TaskType::kChief, 0}}),
+      host_({server, host_incarnation_, job.state_dir(),
+             job.options.shared_memory, TaskId{TaskType::kChief, 0}}),
       control_(host_),
       member_(
           job,
@@ -50,10 +38,12 @@ ServerProcess::ServerProcess(Job& job, int server)
             Exit(AfterwardsOf(end));
           }) {
   job_.servers[server_] = this;
+  job_.promises.OnStart(server_);
+  job_.compatible.OnStart(server_);
   server::StateHeader header;
   header.job_id = job_.id;
   header.task_index = server_;
-  if (!server::StateFile::Peek("/", header).ok()) {
+  if (!server::StateFile::Peek(job_.state_dir(), header).ok()) {
     job_.promises.OnStartWithoutState(server_);
   }
   job_.world.AfterFor(number_, absl::ZeroDuration(),
@@ -86,6 +76,7 @@ void ServerProcess::BeforeEvent() {
 void ServerProcess::UpdateReturnedParts() {
   auto& returned = host_.returned_parts();
   while (const auto part = returned.PopFor(absl::ZeroDuration())) {
+    ++job_.held_up;
     job_.world.AfterFor(number_, absl::ZeroDuration(), [this, part = *part] {
       if (server::Shard* open = shard()) {
         Send(control_.Settle(*open, open->engine().PartReturned(part)));
@@ -96,6 +87,7 @@ void ServerProcess::UpdateReturnedParts() {
 
 void ServerProcess::AfterEvent() {
   UpdateReturnedParts();
+  views_.Check();
   if (job_.options.mirrored) {
     AnswerMeans();
     LookForMeans();
@@ -112,6 +104,9 @@ void ServerProcess::AfterEvent() {
     step_before_ = step;
   }
   job_.promises.OnServer(server_, open);
+  if (job_.is_compatible() && open != nullptr) {
+    job_.compatible.OnServer(server_, *open);
+  }
 }
 
 server::ChiefCommands::Chief ServerProcess::ChiefOf(
@@ -207,21 +202,44 @@ void ServerProcess::AddPush(const server::Push& pushed,
     pushes_.erase(ticket);
     return reply(answers.status());
   }
+  if (job_.is_compatible()) NoteOutcome(pushed, *answers);
   Send(control_.Settle(**admitted, *std::move(answers)));
 }
 
+std::vector<LentValue> ServerProcess::Read(
+    const std::vector<server::LentBytes>& lent, bool share) {
+  std::vector<LentValue> values;
+  const auto open = host_.shard();
+  if (!open.ok()) return values;
+  for (const server::LentBytes& part : lent) {
+    values.push_back(views_.Read(number_, *open, part, share));
+  }
+  return values;
+}
+
+// In compatible mode the call itself decides about the gradient.
+void ServerProcess::NoteOutcome(const server::Push& push,
+                                const server::ShardAnswers& answers) {
+  float gradient = 0;
+  std::memcpy(&gradient, push.gradients[0].slices[0].data, sizeof(gradient));
+  job_.compatible.OnPush(server_, push.pass, push.first_part, gradient,
+                         answers.pushes.at(0).outcomes.at(0));
+}
+
 absl::StatusOr<PullReply> ServerProcess::Pull(const Pass& pass, int first_part,
-                                              int num_parts, int64_t step) {
+                                              int num_parts, int64_t step,
+                                              bool share) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto admitted, Admit(pass));
   if (job_.Has(PlantedBug::kWorkersWordCommits)) {
     admitted->engine().LearnCommitted(step);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const server::Shard::Values values,
                             admitted->Pull(first_part, num_parts, step));
-  PullReply reply{values.step, FloatsOf(values.parts)};
+  PullReply reply{values.step, Read(values.parts, share)};
   if (job_.Has(PlantedBug::kPullOfHalfAnUpdate) &&
       admitted->state().record().prepared_step > values.step) {
-    reply.values[0] = FloatOf(admitted->state().values().LendNext(first_part));
+    reply.values =
+        Read({admitted->state().values().LendNext(first_part)}, false);
   }
   return reply;
 }
@@ -234,6 +252,7 @@ void ServerProcess::SendTokens(
     if (call.empty()) continue;
     if (answer.outcome == server::Gate::Outcome::kToken) {
       job_.promises.OnToken(answer.step);
+      job_.compatible.OnToken(answer.step);
     }
     if (answer.outcome == server::Gate::Outcome::kRedo) ++job_.redone;
     call.mapped()(answer);
@@ -248,7 +267,7 @@ void ServerProcess::Send(server::ChiefCommands::Ready ready) {
       call.mapped()(answer.status);
       continue;
     }
-    call.mapped()(PushReply{answer.outcomes, FloatsOf(answer.values)});
+    call.mapped()(PushReply{answer.outcomes, Read(answer.values, true)});
   }
   SendTokens(ready.tokens);
   for (const server::TakeAnswer& answer : ready.answers.takes) {
@@ -272,12 +291,11 @@ void ServerProcess::Send(server::ChiefCommands::Ready ready) {
       open->gate() == nullptr) {
     return;
   }
-  const server::StepRecord record = open->state().record();
-  if (record.prepared_step < 0) return;
+  const int64_t prepared = open->GetReport().prepared_step;
+  if (prepared < 0) return;
   std::vector<server::Gate::Answer> early;
   for (const auto& [ticket, reply] : waits_) {
-    early.push_back(
-        {ticket, server::Gate::Outcome::kToken, record.prepared_step});
+    early.push_back({ticket, server::Gate::Outcome::kToken, prepared});
   }
   SendTokens(early);
 }

@@ -15,6 +15,7 @@
 #include "server/shard/chief_commands.h"
 #include "server/step/strict/mirror_parts.h"
 #include "tests/conformance/simulation/job.h"
+#include "tests/conformance/simulation/lent_views.h"
 #include "tests/conformance/simulation/member.h"
 #include "tests/conformance/simulation/process.h"
 #include "tests/conformance/simulation/world.h"
@@ -24,12 +25,12 @@ namespace lockstep::simulation {
 // The answer to a push: outcomes, and the values of the parts.
 struct PushReply {
   std::vector<server::PushOutcome> outcomes;
-  std::vector<float> values;
+  std::vector<LentValue> values;
 };
 
 struct PullReply {
   int64_t step = 0;
-  std::vector<float> values;
+  std::vector<LentValue> values;
 };
 
 // ServerProcess is a ps: the product's ShardHost, ChiefCommands and Shard,
@@ -45,8 +46,9 @@ class ServerProcess final : public Process {
                  const World::Reply<server::Gate::Answer>& reply);
   absl::StatusOr<server::Gate::Announced> Announce(const Pass& pass);
   void AddPush(const server::Push& push, const World::Reply<PushReply>& reply);
+  // `share`: as LentViews::Read() has it.
   absl::StatusOr<PullReply> Pull(const Pass& pass, int first_part,
-                                 int num_parts, int64_t step);
+                                 int num_parts, int64_t step, bool share);
 
   // For the other mirrors: the mean of one part. Waits until it is there.
   struct Mean {
@@ -91,6 +93,10 @@ class ServerProcess final : public Process {
   bool IsOpen() const { return shard() != nullptr && shard()->active(); }
   // Whether the worker is in the set of the step at hand; for ps task 0.
   bool HasMember(int worker) const;
+  // That wait for a token; for ps task 0.
+  std::vector<server::Gate::Waiting> WaitingWorkers() const {
+    return shard()->gate()->WaitingWorkers();
+  }
   // What its step lacks, for a report.
   std::string WaitsFor() const;
 
@@ -102,6 +108,10 @@ class ServerProcess final : public Process {
   absl::Status Obeyed(const server::ChiefCommands::Chief& chief,
                       const absl::Status& status);
   absl::StatusOr<std::shared_ptr<server::Shard>> Admit(const Pass& pass);
+  void NoteOutcome(const server::Push& push,
+                   const server::ShardAnswers& answers);
+  std::vector<LentValue> Read(const std::vector<server::LentBytes>& lent,
+                              bool share);
   void BeforeEvent();
   void AfterEvent();
   void UpdateReturnedParts();
@@ -124,6 +134,7 @@ class ServerProcess final : public Process {
   server::ShardHost host_;
   server::ChiefCommands control_;
   Member member_;
+  LentViews views_{job_, server_};
   uint64_t tickets_ = 0;
   // For planted bugs.
   std::optional<double> last_norm_;

@@ -55,6 +55,8 @@ absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
     LOCKSTEP_RETURN_IF_ERROR(made->state().Activate(report.committed_step, {}));
     report = made->GetReport();
   }
+  report.active |= job_.Has(PlantedBug::kHalfAStepIsKept) && reopened &&
+                   report.committed_step >= 0;
   return chief::ServerReport{!parts.empty(),        report.active,
                              report.committed_step, report.prepared_step,
                              made->settings(),      report.attempt,
@@ -93,6 +95,7 @@ absl::StatusOr<bool> ServerProcess::Activate(
   absl::StatusOr<server::ChiefCommands::Ready> ready =
       control_.Activate(ChiefOf(chief), changed);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, ready.status()));
+  job_.compatible.OnSettings(server_, opening.settings);
   if (server_ == 0) job_.promises.OnSettings(opening.settings);
   Send(*std::move(ready));
   return true;

@@ -214,6 +214,8 @@ Simulation::Result Simulation::Run() {
   result_.went_back = job_.promises.history();
   result_.redone = job_.redone;
   result_.replaced = job_.replaced;
+  result_.held_up = job_.held_up;
+  result_.late_copies = job_.late_copies;
   Clear();
   return result_;
 }

@@ -27,6 +27,8 @@ class Simulation final : private Cluster {
     int went_back = 0;
     int64_t redone = 0;    // as in Job
     int64_t replaced = 0;  // as in Job
+    int64_t held_up = 0;   // likewise
+    int64_t late_copies = 0;
   };
 
   Simulation(const Options& options, uint64_t seed, bool tracing = false);

@@ -54,6 +54,19 @@ Options Shared(Options options) {
   return options;
 }
 
+// Gradients of any step may count, as in TensorFlow.
+Options Compatible(Options options) {
+  options.mode = SyncMode::kCompatible;
+  options.initial_tokens = options.replicas_to_aggregate;
+  return options;
+}
+
+// Workers copy values out of the servers' memory.
+Options OnOneHost(Options options) {
+  options.shared_memory = true;
+  return options;
+}
+
 // A schedule's cluster follows from its seed, too.
 const std::vector<Options>& Clusters() {
   static const auto* clusters = new std::vector<Options>{
@@ -82,6 +95,12 @@ const std::vector<Options>& Clusters() {
       Shared({3, 1, {1, 1}}),
       Shared(Clipped({3, 2, {1, 2}})),
       Shared({4, 2, {2, 1}, 4, 2, /*elastic=*/true}),
+      Compatible({2, 2, {2, 1}}),
+      Compatible({2, 3, {1, 0, 1}}),
+      Compatible({4, 2, {1, 1}}),
+      Compatible({1, 1, {1}}),
+      OnOneHost({2, 2, {2, 1}}),
+      OnOneHost({2, 3, {2, 1}}),
   };
   return *clusters;
 }
@@ -112,6 +131,8 @@ struct Sum {
   int64_t went_back = 0;
   int64_t redone = 0;
   int64_t replaced = 0;
+  int64_t held_up = 0;
+  int64_t late_copies = 0;
 };
 
 Sum RunMany(uint64_t first, uint64_t last, uint64_t stride) {
@@ -124,6 +145,8 @@ Sum RunMany(uint64_t first, uint64_t last, uint64_t stride) {
     sum.went_back += result.went_back;
     sum.redone += result.redone;
     sum.replaced += result.replaced;
+    sum.held_up += result.held_up;
+    sum.late_copies += result.late_copies;
     if (result.broken.empty()) continue;
     ++sum.broken;
     if (sum.failed == 0) sum.failed = seed;
@@ -162,19 +185,24 @@ TEST(SimulationTest, PromisesHoldWhateverHappens) {
     all.went_back += sum.went_back;
     all.redone += sum.redone;
     all.replaced += sum.replaced;
+    all.held_up += sum.held_up;
+    all.late_copies += sum.late_copies;
     all.broken += sum.broken;
   }
   std::cout << schedules << " schedules, " << all.events << " events, "
             << all.kills << " kills, " << all.losses << " states lost, "
             << all.went_back << " times back to a checkpoint, " << all.redone
-            << " redone, " << all.replaced << " replaced, " << all.broken
-            << " broken\n";
+            << " redone, " << all.replaced << " replaced, " << all.held_up
+            << " updates held up, " << all.late_copies << " late copies, "
+            << all.broken << " broken\n";
   // The schedules were no walk in the park.
   EXPECT_GT(all.kills, static_cast<int64_t>(schedules / 2));
   EXPECT_GT(all.went_back, static_cast<int64_t>(schedules / 100));
   EXPECT_GT(all.redone, static_cast<int64_t>(schedules / 100));
   // About 3 of 2000; a run under sanitizers is too short to need one.
   EXPECT_GE(all.replaced, static_cast<int64_t>(schedules / 2000));
+  EXPECT_GE(all.held_up, static_cast<int64_t>(schedules / 200));
+  EXPECT_GE(all.late_copies, static_cast<int64_t>(schedules / 2000));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::simulation {
@@ -25,58 +26,85 @@ server::PartGradient GradientOf(float value) {
 
 WorkerClient::WorkerClient(Job& job, Waiting& waiting, int process, int worker,
                            uint64_t incarnation)
-    : values(job.promises.num_parts()),
-      gradients(values.size()),
-      job_(job),
+    : job_(job),
       waiting_(waiting),
       process_(process),
       worker_(worker),
       incarnation_(incarnation),
-      held_(values.size()),
-      ready_(values.size()),
-      absent_(values.size()) {}
+      memory_(worker::ParameterMemory::Make(
+                  job.variables, worker::ParameterMemory::Gradients::kPrivate)
+                  .value()),
+      chunks_(job.plan, memory_, job.num_servers(), sizeof(float)),
+      ready_(chunks_.chunks()),
+      absent_(job.variables.size()) {}
 
-void WorkerClient::SendPull(int part, int64_t step,
-                            const std::shared_ptr<PullState>& pull) {
-  const PlannedPart& planned = job_.plan.parts[part];
-  const int holder = job_.plan.mirrored ? worker_ : planned.server;
+bool WorkerClient::Take(const Chunk& chunk, const LentValue& lent) {
+  const int part = PartOf(chunk);
+  if (lent.memory == nullptr) {
+    value(part) = lent.value;
+    return true;
+  }
+  absl::Status copied = lent.memory->Copy(lent.place, memory_.value(part));
+  // All servers are one process here, so that MappedValues sees none end.
+  if (copied.ok() && !job_.world.IsAlive(lent.process)) {
+    copied = absl::AbortedError("the server has ended");
+  }
+  if (!copied.ok() && !absl::IsAborted(copied)) {
+    job_.promises.Break(
+        absl::StrCat("a value cannot be copied: ", copied.ToString()));
+  }
+  if (!copied.ok()) ++job_.late_copies;
+  return copied.ok() || job_.Has(PlantedBug::kOldCopyCounts);
+}
+
+void WorkerClient::SendPull(const Chunk& chunk, int64_t step,
+                            const std::shared_ptr<PullState>& pull,
+                            bool share) {
+  const int index = chunks_.chunk(chunk.server, chunk.chunk).first_part;
+  const int holder = job_.plan.mirrored ? worker_ : chunk.server;
   job_.world.Call<PullReply>(
       process_, job_.server_place(holder),
-      [&job = job_, pass = ToPass({}), index = planned.index, holder,
-       step](const World::Reply<PullReply>& reply) {
-        reply(job.servers[holder]->Pull(pass, index, 1, step));
+      [&job = job_, pass = ToPass({}), index, holder, step,
+       share](const World::Reply<PullReply>& reply) {
+        reply(job.servers[holder]->Pull(pass, index, 1, step, share));
       },
-      [this, part, step, pull](const absl::StatusOr<PullReply>& answer) {
+      [this, chunk, step, pull,
+       share](const absl::StatusOr<PullReply>& answer) {
         if (Transient(answer.status()) && !cancelled_) {
-          job_.world.AfterFor(process_, kRetryPause, [this, part, step, pull] {
-            SendPull(part, step, pull);
+          job_.world.AfterFor(process_, kRetryPause, [=, this] {
+            SendPull(chunk, step, pull, share);
           });
           return;
+        }
+        if (answer.ok() && !Take(chunk, answer->values[0])) {
+          return SendPull(chunk, step, pull, /*share=*/false);
         }
         --pull->open;
         pull->status.Update(answer.status());
         if (answer.ok()) {
-          values[part] = answer->values[0];
-          held_[part] = {answer->step, 0};
+          chunks_.Hold(chunk.server, chunk.chunk, {answer->step, 0});
         }
         waiting_.Wake();
       });
 }
 
 absl::StatusOr<int64_t> WorkerClient::Pull(int64_t step) {
+  const bool one_step = step >= 0;
   while (true) {
     auto pull = std::make_shared<PullState>();
-    for (size_t part = 0; part < values.size(); ++part) {
-      if (held_[part].step == step && held_[part].attempt == 0) continue;
-      ++pull->open;
-      SendPull(static_cast<int>(part), step, pull);
+    const worker::HeldChunks::Lists missing =
+        chunks_.Missing(one_step ? std::optional(step) : std::nullopt);
+    for (size_t server = 0; server < missing.size(); ++server) {
+      for (const size_t chunk : missing[server]) {
+        ++pull->open;
+        SendPull({static_cast<int>(server), chunk}, step, pull);
+      }
     }
     waiting_.Until([this, &pull] { return pull->open == 0 || cancelled_; });
     if (cancelled_) return absl::CancelledError("the membership is over");
     LOCKSTEP_RETURN_IF_ERROR(pull->status);
-    int64_t newest = step;
-    for (const Held& held : held_) newest = std::max(newest, held.step);
-    if (newest == step) return newest;
+    const int64_t newest = chunks_.Newest(step);
+    if (!one_step || newest == step) return newest;
     step = newest;
   }
 }
@@ -85,7 +113,9 @@ void WorkerClient::BeginPass(const PassId& pass, PassKind kind, bool watch) {
   DropPush();
   token_early_ =
       kind != PassKind::kShared || job_.Has(PlantedBug::kDoneBeforePushed);
-  std::fill(ready_.begin(), ready_.end(), false);
+  ready_.Reset(kind == PassKind::kEverybodyCounts
+                   ? worker::ReadyChunks::Order::kThirdsLast
+                   : worker::ReadyChunks::Order::kAsReady);
   std::fill(absent_.begin(), absent_.end(), false);
   if (watch_) watch_->ended = true;
   watch_.reset();
@@ -113,9 +143,10 @@ void WorkerClient::AskAboutStep(const PassId& pass,
       });
 }
 
-void WorkerClient::GradientReady(size_t part) {
-  ready_[part] = true;
-  if (push_ && !push_->sent[part]) SendPush(static_cast<int>(part), push_);
+void WorkerClient::GradientReady(size_t variable) {
+  for (const Chunk& chunk : ready_.MarkReady(variable)) {
+    if (push_) StartPush(chunk);
+  }
 }
 
 void WorkerClient::BeginPush(const PassId& pass, int64_t attempt) {
@@ -123,51 +154,54 @@ void WorkerClient::BeginPush(const PassId& pass, int64_t attempt) {
   push_ = std::make_shared<ActivePush>();
   push_->pass = pass;
   push_->attempt = attempt;
-  push_->sent.resize(values.size());
-  push_->answered.resize(values.size());
-  for (size_t part = 0; part < values.size(); ++part) {
-    if (ready_[part]) SendPush(static_cast<int>(part), push_);
+  push_->through.resize(job_.num_servers());
+  if (attempt > 1) ready_.KeepNothingBack();
+  for (int server = 0; server < job_.num_servers(); ++server) {
+    for (const size_t chunk : ready_.order()[server]) {
+      StartPush({server, chunk});
+    }
   }
 }
 
-void WorkerClient::SendPush(int part, const std::shared_ptr<ActivePush>& push) {
-  if (!push->sent[part]) ++push->open;
-  push->sent[part] = true;
-  const PlannedPart& planned = job_.plan.parts[part];
-  lockstep::server::Push request{ToPass(push->pass),
-                                 push->attempt,
-                                 planned.index,
-                                 {},
-                                 /*return_values=*/true};
+void WorkerClient::SendPush(const Chunk& chunk,
+                            const std::shared_ptr<ActivePush>& push) {
+  const int part = PartOf(chunk);
+  lockstep::server::Push request{
+      ToPass(push->pass),
+      push->attempt,
+      chunks_.chunk(chunk.server, chunk.chunk).first_part,
+      {},
+      /*return_values=*/push->attempt > 0};
   request.gradients.push_back(absent_[part] ? server::PartGradient()
-                                            : GradientOf(gradients[part]));
+                                            : GradientOf(gradient(part)));
   request.gradients.back().absent = absent_[part];
   job_.world.Call<PushReply>(
-      process_, job_.server_place(planned.server),
+      process_, job_.server_place(chunk.server),
       [&job = job_, request = std::move(request),
-       server = planned.server](const World::Reply<PushReply>& reply) {
+       server = chunk.server](const World::Reply<PushReply>& reply) {
         job.servers[server]->AddPush(request, reply);
       },
-      [this, part, push](const absl::StatusOr<PushReply>& answer) {
-        TakePush(part, push, answer);
+      [this, chunk, push](const absl::StatusOr<PushReply>& answer) {
+        TakePush(chunk, push, answer);
       });
 }
 
-void WorkerClient::TakePush(int part, const std::shared_ptr<ActivePush>& push,
+void WorkerClient::TakePush(const Chunk& chunk,
+                            const std::shared_ptr<ActivePush>& push,
                             const absl::StatusOr<PushReply>& answer) {
   if (Transient(answer.status()) && !cancelled_) {
     job_.world.AfterFor(process_, kRetryPause,
-                        [this, part, push] { SendPush(part, push); });
+                        [this, chunk, push] { SendPush(chunk, push); });
     return;
   }
   --push->open;
-  push->answered[part] = true;
+  push->through[chunk.server].insert(chunk.chunk);
   push->status.Update(answer.status());
-  if (job_.options.hasty) AskAhead(part, push->pass.step + 1);
+  if (job_.options.hasty) AskAhead(chunk, push->pass.step + 1);
   if (answer.ok()) {
-    if (!answer->values.empty()) {
-      values[part] = answer->values[0];
-      held_[part] = {push->pass.step + 1, push->attempt};
+    if (!answer->values.empty() && Take(chunk, answer->values[0])) {
+      chunks_.Hold(chunk.server, chunk.chunk,
+                   {push->pass.step + 1, push->attempt});
     }
     switch (answer->outcomes[0]) {
       case server::PushOutcome::kAccepted:
@@ -187,13 +221,14 @@ void WorkerClient::TakePush(int part, const std::shared_ptr<ActivePush>& push,
   waiting_.Wake();
 }
 
-void WorkerClient::AskAhead(int part, int64_t step) {
-  const PlannedPart& planned = job_.plan.parts[part];
+void WorkerClient::AskAhead(const Chunk& chunk, int64_t step) {
+  const PlannedPart& planned = job_.plan.parts[PartOf(chunk)];
   job_.world.Call<PullReply>(
       process_, job_.server_place(planned.server),
       [&job = job_, pass = ToPass({}), index = planned.index,
        server = planned.server, step](const World::Reply<PullReply>& reply) {
-        reply(job.servers[server]->Pull(pass, index, 1, step));
+        reply(job.servers[server]->Pull(pass, index, 1, step,
+                                        /*share=*/false));
       },
       [](const absl::StatusOr<PullReply>&) {});
 }
@@ -207,24 +242,25 @@ void WorkerClient::DropPush() {
 void WorkerClient::SendRest(const PassId& pass, int64_t attempt) {
   const bool begun = push_ && push_->pass == pass && push_->attempt == attempt;
   if (begun && push_->rest_sent) return;
-  if (token_early_) SendTakeToken(pass, attempt);
+  if (attempt > 0 && token_early_) SendTakeToken(pass, attempt);
   if (!begun) BeginPush(pass, attempt);
   push_->rest_sent = true;
-  for (size_t part = 0; part < values.size(); ++part) {
-    if (!push_->sent[part]) GradientReady(part);
-  }
+  for (const Chunk& chunk : ready_.MarkRest()) StartPush(chunk);
 }
 
 absl::Status WorkerClient::AwaitValues(size_t first, size_t count) {
   if (job_.Has(PlantedBug::kValuesAreNotAwaited)) return absl::OkStatus();
-  for (size_t part = first; part < first + count; ++part) {
-    waiting_.Until([this, part] {
-      return !push_ || push_->answered[part] || !push_->status.ok() ||
-             cancelled_;
-    });
-    if (!push_ || held_[part].step != push_->pass.step + 1 ||
-        held_[part].attempt != push_->attempt) {
-      return absl::AbortedError("the push brings no such values");
+  for (size_t variable = first; variable < first + count; ++variable) {
+    for (const Chunk& chunk : ready_.ChunksOf(variable)) {
+      waiting_.Until([this, &chunk] {
+        return !push_ || push_->through[chunk.server].contains(chunk.chunk) ||
+               !push_->status.ok() || cancelled_;
+      });
+      const auto& held = chunks_.held(chunk.server, chunk.chunk);
+      if (!push_ || held.step != push_->pass.step + 1 ||
+          held.attempt != push_->attempt) {
+        return absl::AbortedError("the push brings no such values");
+      }
     }
   }
   return absl::OkStatus();
@@ -238,6 +274,10 @@ absl::StatusOr<worker::PushCounts> WorkerClient::Push(const PassId& pass,
   if (cancelled_) return absl::CancelledError("the membership is over");
   const std::shared_ptr<ActivePush> push = std::move(push_);
   LOCKSTEP_RETURN_IF_ERROR(push->status);
+  if (job_.is_compatible() &&
+      push->counts.accepted + push->counts.duplicate > 0) {
+    job_.compatible.OnClaim(ToPass(pass));
+  }
   return push->counts;
 }
 
@@ -304,7 +344,7 @@ absl::StatusOr<worker::Token> WorkerClient::TakeToken(const PassId& pass,
     }
     switch (answer->outcome) {
       case server::Gate::Outcome::kToken:
-        SettleHeld(answer->step, answer->attempt);
+        chunks_.Settle(answer->step, answer->attempt);
         return worker::Token{worker::Token::Kind::kToken,
                              answer->step,
                              answer->slot,
@@ -319,14 +359,6 @@ absl::StatusOr<worker::Token> WorkerClient::TakeToken(const PassId& pass,
       case server::Gate::Outcome::kCancelled:
         break;
     }
-  }
-}
-
-void WorkerClient::SettleHeld(int64_t step, int64_t attempt) {
-  for (Held& held : held_) {
-    if (held.attempt == 0) continue;
-    const bool committed = held.step == step && held.attempt == attempt;
-    held = committed ? Held{step, 0} : Held();
   }
 }
 

@@ -4,20 +4,25 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "server/step/gate.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/server_process.h"
 #include "tests/conformance/simulation/waiting.h"
+#include "worker/client/chunks/held_chunks.h"
+#include "worker/client/chunks/ready_chunks.h"
 #include "worker/loop/step_client.h"
+#include "worker/memory/parameter_memory.h"
 
 namespace lockstep::simulation {
 
-// WorkerClient takes the place of ParameterClient, with a call for each part:
-// it repeats calls that fail for a passing reason, sends gradients as they
-// become ready, and keeps the values that pushes bring until the token says
-// whether they count.
+// WorkerClient takes the place of ParameterClient, with a variable and a chunk
+// for each part. The product's HeldChunks says which values the worker lacks
+// and whether those that pushes bring count, ReadyChunks which gradients are
+// sent when; the calls, which it repeats when they fail for a passing reason,
+// are those of the simulation.
 class WorkerClient final : public worker::StepClient {
  public:
   WorkerClient(Job& job, Waiting& waiting, int process, int worker,
@@ -40,15 +45,12 @@ class WorkerClient final : public worker::StepClient {
   // The membership is over: calls end with kCancelled.
   void Cancel() { cancelled_ = true; }
 
-  // By part: the values from which the worker computes, and its gradients.
-  std::vector<float> values;
-  std::vector<float> gradients;
+  // The value from which the worker computes a part, and its gradient.
+  float& value(int part) { return FloatOf(memory_.value(part)); }
+  float& gradient(int part) { return FloatOf(memory_.gradient(part)); }
 
  private:
-  struct Held {
-    int64_t step = -1;
-    int64_t attempt = 0;
-  };
+  using Chunk = worker::ReadyChunks::Id;
   struct ActivePush {
     PassId pass;
     int64_t attempt = 0;
@@ -56,8 +58,7 @@ class WorkerClient final : public worker::StepClient {
     bool rest_sent = false;
     worker::PushCounts counts;
     absl::Status status;
-    std::vector<bool> sent;
-    std::vector<bool> answered;
+    std::vector<std::set<size_t>> through;  // by server
   };
   struct Watch {
     bool over = false;
@@ -76,18 +77,30 @@ class WorkerClient final : public worker::StepClient {
   Pass ToPass(const PassId& pass) const {
     return {worker_, incarnation_, pass.step, pass.number, pass.slot};
   }
+  static float& FloatOf(absl::Span<std::byte> bytes) {
+    return *reinterpret_cast<float*>(bytes.data());
+  }
+  int PartOf(const Chunk& chunk) const {
+    return chunks_.chunk(chunk.server, chunk.chunk).ranges[0].variable;
+  }
   // Asks for values of a step that may not be committed, and ignores them.
-  void AskAhead(int part, int64_t step);
-  void SendPull(int part, int64_t step, const std::shared_ptr<PullState>& pull);
-  void SendPush(int part, const std::shared_ptr<ActivePush>& push);
-  void TakePush(int part, const std::shared_ptr<ActivePush>& push,
+  void AskAhead(const Chunk& chunk, int64_t step);
+  void SendPull(const Chunk& chunk, int64_t step,
+                const std::shared_ptr<PullState>& pull, bool share = true);
+  // Takes the value of an answer. False: it was gone before it was copied.
+  bool Take(const Chunk& chunk, const LentValue& lent);
+  void StartPush(const Chunk& chunk) {
+    ++push_->open;
+    SendPush(chunk, push_);
+  }
+  void SendPush(const Chunk& chunk, const std::shared_ptr<ActivePush>& push);
+  void TakePush(const Chunk& chunk, const std::shared_ptr<ActivePush>& push,
                 const absl::StatusOr<PushReply>& answer);
   void SendTakeToken(const PassId& pass, int64_t attempt);
   absl::StatusOr<server::Gate::Answer> WaitForToken(const PassId& pass,
                                                     int64_t attempt);
   void AskAboutStep(const PassId& pass, const std::shared_ptr<Watch>& watch);
   void DropPush();
-  void SettleHeld(int64_t step, int64_t attempt);
 
   Job& job_;
   Waiting& waiting_;
@@ -95,8 +108,9 @@ class WorkerClient final : public worker::StepClient {
   const int worker_;
   const uint64_t incarnation_;
   bool cancelled_ = false;
-  std::vector<Held> held_;
-  std::vector<bool> ready_;
+  worker::ParameterMemory memory_;
+  worker::HeldChunks chunks_;
+  worker::ReadyChunks ready_;
   std::vector<bool> absent_;
   bool token_early_ = true;
   std::shared_ptr<ActivePush> push_;

@@ -39,6 +39,7 @@ class Source final : public worker::GradientSource {
   }
 
   absl::Status Begin(int64_t index, worker::GradientPass& pass) override {
+    // Only a job with fewer workers than gradients has more than one.
     const int shares = job_.SharesOf(worker_);
     if (job_.full_at_step >= 0 && index / shares >= job_.full_at_step) {
       return absl::ResourceExhaustedError("no room for more rows");
@@ -48,10 +49,10 @@ class Source final : public worker::GradientSource {
       return absl::OutOfRangeError("end of input");
     }
     index_ = index;
-    used_.resize(client_.values.size());
+    used_.resize(job_.promises.num_parts());
     for (int part = 0; part < job_.promises.num_parts(); ++part) {
       LOCKSTEP_RETURN_IF_ERROR(pass.NeedValues(part, 1));
-      used_[part] = client_.values[part];
+      used_[part] = client_.value(part);
       if (job_.world.Chance(100)) {
         waiting_.Sleep(job_.world.RandomDuration(absl::Milliseconds(2)));
       }
@@ -63,6 +64,9 @@ class Source final : public worker::GradientSource {
       worker::GradientPass& pass) override {
     const int shares = job_.SharesOf(worker_);
     NoteClaim();
+    if (!job_.options.pass_times.empty()) {
+      waiting_.Sleep(job_.options.pass_times[worker_]);
+    }
     step_ = index_ / shares;
     const int slot = static_cast<int>(index_ % shares);
     job_.promises.OnCompute(history_, step_, used_);
@@ -81,13 +85,13 @@ class Source final : public worker::GradientSource {
       const bool anyones =
           job_.options.shared && !job_.Has(PlantedBug::kDataFollowsWorker);
       const int owner = anyones ? 0 : worker_;
-      client_.gradients[part] =
-          Promises::Gradient(batch, owner, slot, part, client_.values[part]);
+      client_.gradient(part) =
+          Promises::Gradient(batch, owner, slot, part, client_.value(part));
       if (!job_.promises.IsAbsent(batch, owner, slot, part)) {
         pass.GradientReady(part);
         continue;
       }
-      client_.gradients[part] = 0;
+      client_.gradient(part) = 0;
       if (job_.Has(PlantedBug::kAbsentIsZero)) {
         pass.GradientReady(part);
       } else {
@@ -97,8 +101,10 @@ class Source final : public worker::GradientSource {
     return worker::GradientResult{0, 1};
   }
 
-  // The pass before has counted, as far as the worker knows.
+  // The pass before has counted, as far as the worker knows. In compatible mode
+  // the client knows.
   void NoteClaim() {
+    if (job_.is_compatible()) return;
     const int64_t accepted = meter_.Get().accepted;
     if (accepted > accepted_) {
       job_.promises.OnClaim(history_, step_ + 1, worker_);
@@ -200,12 +206,17 @@ Member::End WorkerProcess::RunOnce() {
 }
 
 absl::Status WorkerProcess::Train() {
+  std::optional<int64_t> plan;  // the step that it came with
   while (!end_.has_value() && !stopped_) {
-    const auto plan = waiting_.Call<bool>(
-        job_.chief_place(), [&job = job_](const World::Reply<bool>& reply) {
-          reply(job.ServingChief().HasPlan());
+    const auto answer = waiting_.Call<std::optional<int64_t>>(
+        job_.chief_place(),
+        [&job = job_](const World::Reply<std::optional<int64_t>>& reply) {
+          ChiefProcess& chief = job.ServingChief();
+          reply(chief.HasPlan() ? std::optional(chief.global_step())
+                                : std::nullopt);
         });
-    if (plan.ok() && *plan) break;
+    plan = answer.value_or(std::nullopt);
+    if (plan.has_value()) break;
     waiting_.Sleep(absl::Milliseconds(100));
   }
   if (end_.has_value() || stopped_) {
@@ -218,6 +229,8 @@ absl::Status WorkerProcess::Train() {
   Source source(job_, waiting_, client, meter, worker_, job_.promises.history(),
                 passes_, computed_step_);
   worker::TrainingLoop::Options options;
+  options.mode = job_.options.mode;
+  options.first_step = *plan;
   // As the chief answers a registration.
   const std::vector<int>& workers = settings_.workers;
   options.replicas_to_aggregate = settings_.replicas_to_aggregate;

@@ -1,61 +1,17 @@
-// What workers and readers see of a shard, against a model.
+// The values that readers in threads of their own see of a shard.
 
 #include <atomic>
 #include <cstdint>
-#include <cstring>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/shard/shard.h"
-#include "tests/conformance/protocol/view_simulation.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 
 namespace lockstep {
 namespace {
-
-using ::testing::IsEmpty;
-
-constexpr uint32_t kSchedules = 250;  // of each kind of job
-
-class ViewTest : public ::testing::TestWithParam<ViewSimulation::Options> {};
-
-TEST_P(ViewTest, EverybodySeesWholeStepsThatNobodyWritesTo) {
-  int64_t blocked = 0;
-  int64_t redone = 0;
-  int64_t overtaken = 0;
-  for (uint32_t seed = 1; seed <= kSchedules; ++seed) {
-    ViewSimulation simulation(GetParam(), seed);
-
-    simulation.Run();
-
-    ASSERT_THAT(simulation.broken(), IsEmpty()) << "seed " << seed;
-    blocked += simulation.blocked_updates();
-    redone += simulation.redone_attempts();
-    overtaken += simulation.overtaken_copies();
-  }
-  // Readers held up updates, or copied too late, and steps were made twice.
-  EXPECT_GT(blocked, kSchedules);
-  EXPECT_GT(overtaken, kSchedules / 10);
-  if (GetParam().total_num_replicas > 1) {
-    EXPECT_GT(redone, kSchedules / 4);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Jobs, ViewTest,
-                         ::testing::Values(ViewSimulation::Options{1, 1},
-                                           ViewSimulation::Options{2, 2},
-                                           ViewSimulation::Options{2, 3},
-                                           ViewSimulation::Options{2, 5}),
-                         [](const auto& info) {
-                           return absl::StrCat(info.param.replicas_to_aggregate,
-                                               "of",
-                                               info.param.total_num_replicas);
-                         });
 
 // Readers in threads of their own, while steps are made: every element of a
 // value tells its step.
