@@ -239,6 +239,9 @@ def files_read(pod):
 def check_files(pods, objects):
     """The files that programs read, and those that the job names, are mounted."""
     jobs = set()
+    roles = {pod.role for pod in pods}
+    # Without servers the chief computes, too.
+    computing = {"worker", "evaluator"} | (set() if "ps" in roles else {"chief"})
     for pod in pods:
         args = [str(arg) for arg in pod.spec["containers"][0].get("args", [])]
         for kind, path in files_read(pod).items():
@@ -250,6 +253,8 @@ def check_files(pods, objects):
         state = argument(args, "--state_dir")
         if state and mount_of(pod, state) is None:
             yield f"{pod.where}: no volume for --state_dir {state}"
+        if "ps" not in roles and pod.role in ("chief", "worker") and not state:
+            yield f"{pod.where}: no --state_dir for its copy of the variables"
         if pod.role == "chief" and "job" not in files_read(pod):
             yield f"{pod.where}: is given no job"
     for text in jobs:
@@ -259,7 +264,7 @@ def check_files(pods, objects):
             for path in data:
                 wanted = (pod.role in ("chief", "evaluator")
                           if path in directory else
-                          pod.role in ("worker", "evaluator"))
+                          pod.role in computing)
                 if wanted and mount_of(pod, path) is None:
                     yield f"{pod.where}: no volume has {path} of the job"
 

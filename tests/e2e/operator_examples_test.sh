@@ -48,8 +48,9 @@ for example in "$examples"/tls/*.yaml; do
     grep -qF "command: [$image]" "$example" || fail "$example: no $image"
   done
 done
-[ "$count" -eq 3 ] || fail "$count examples, not 3: plant mistakes in each"
+[ "$count" -eq 4 ] || fail "$count examples, not 4: plant mistakes in each"
 
+planted tfjob_mirrors 's/ Worker:/ Workers:/' "'Workers' was unexpected"
 planted tfjob 's/tfReplicaSpecs/replicaSpecs/' "'tfReplicaSpecs' is a required"
 planted tfjob 's/replicas: 1/replicas: one/' spec.tfReplicaSpecs.Chief.replicas
 planted tfjob 's/restartPolicy: ExitCode/restartPolicy: ExitCodes/' \
