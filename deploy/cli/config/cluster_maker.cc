@@ -76,7 +76,7 @@ class AddressBook {
 }  // namespace
 
 absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange("--ps", request.ps, 1, kMaxTasks));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange("--ps", request.ps, 0, kMaxTasks));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRange("--workers", request.workers, 1, kMaxTasks));
   LOCKSTEP_RETURN_IF_ERROR(CheckRange("--port", request.port, 0, kMaxPort));

@@ -10,7 +10,7 @@ namespace lockstep::cli {
 
 // The arguments of `lockstep config make`.
 struct ClusterRequest {
-  int ps = 1;
+  int ps = 1;  // 0: each task that computes has a mirror
   int workers = 1;
   bool chief = true;  // false: worker 0 hosts it
   bool evaluator = false;
@@ -21,9 +21,10 @@ struct ClusterRequest {
 // Returns the cluster with all addresses. Tasks that share a host get ports
 // from `port` upwards; a task alone on its host gets `port`.
 //
-//   kInvalidArgument  ps or workers below 1 or above 10000; a pattern that
-//                     makes no host name, or has braces around other words; a
-//                     port outside 0 to 65535; more tasks on a host than ports
+//   kInvalidArgument  ps below 0, workers below 1, either above 10000; a
+//                     pattern that makes no host name, or has braces around
+//                     other words; a port outside 0 to 65535; more tasks on a
+//                     host than ports
 absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request);
 
 // Formats the well-formed `json` over several lines, with each list or object

@@ -13,6 +13,9 @@ namespace {
 
 using Reachable = std::map<TaskId, std::string>;
 
+constexpr char kMirrors[] =
+    "no ps: chief and workers compute, each with a copy of the variables";
+
 constexpr TaskType kTypes[] = {TaskType::kChief, TaskType::kWorker,
                                TaskType::kPs, TaskType::kEvaluator};
 
@@ -62,12 +65,19 @@ std::string CountsLine(const Cluster& cluster) {
   return line;
 }
 
+// Without a ps each task that computes is a worker with a mirror.
+std::string ProgramOf(const Cluster& cluster, TaskId task) {
+  const bool mirrors =
+      cluster.HasMirrors() && task.type != TaskType::kEvaluator;
+  return ProgramCommand(mirrors ? TaskType::kWorker : task.type);
+}
+
 std::vector<std::string> Row(const Cluster& cluster, TaskId task,
                              const Reachable& reachable) {
   const auto id = cluster.IdInCluster(task);
   std::vector<std::string> row = {
       task.ToString(), id.ok() ? absl::StrCat(*id) : "-",
-      cluster.Address(task).value_or("-"), ProgramCommand(task.type)};
+      cluster.Address(task).value_or("-"), ProgramOf(cluster, task)};
   if (!reachable.empty()) {
     const auto found = reachable.find(task);
     row.push_back(found == reachable.end() ? "" : found->second);
@@ -115,7 +125,8 @@ std::vector<std::string> FindMistakes(const Cluster& cluster) {
     if (!status.ok()) mistakes.emplace_back(status.message());
   };
   if (cluster.IsLocal() || cluster.self().type != TaskType::kEvaluator) {
-    add(cluster.ValidateForParameterServers());
+    add(cluster.HasMirrors() ? cluster.ValidateForAllReduce()
+                             : cluster.ValidateForParameterServers());
   }
   if (cluster.IsLocal()) return mistakes;
   add(cluster.Address(cluster.chief()).status());
@@ -129,8 +140,11 @@ std::string FormatClusterReport(const Cluster& cluster,
   std::string text = absl::StrCat(Clip(Headline(cluster), width), "\n");
   if (!cluster.IsLocal()) {
     absl::StrAppend(&text, Clip(ChiefLine(cluster), width), "\n",
-                    Clip(CountsLine(cluster), width), "\n",
-                    Table(cluster, reachable, width));
+                    Clip(CountsLine(cluster), width), "\n");
+    if (cluster.HasMirrors()) {
+      absl::StrAppend(&text, Clip(kMirrors, width), "\n");
+    }
+    absl::StrAppend(&text, Table(cluster, reachable, width));
   }
   Append("warning", cluster.warnings(), width, text);
   Append("mistake", mistakes, width, text);

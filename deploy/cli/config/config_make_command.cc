@@ -51,7 +51,10 @@ ConfigMakeCommand::ConfigMakeCommand(CLI::App& parent)
           "make",
           "Writes a cluster as JSON, for `lockstep run` and `lockstep task`, "
           "or with --task the TF_CONFIG of one task.")) {
-  app_.add_option("--ps", request_.ps, "Parameter servers.")
+  app_.add_option("--ps", request_.ps,
+                  "Parameter servers. 0: each task that computes has a "
+                  "copy of the variables (strategy.kind "
+                  "MULTI_WORKER_MIRRORED).")
       ->capture_default_str();
   app_.add_option("--workers", request_.workers, "Workers.")
       ->capture_default_str();

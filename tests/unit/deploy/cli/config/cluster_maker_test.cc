@@ -46,9 +46,15 @@ TEST(ClusterMakerTest, PortZeroIsLeftToTheLauncher) {
                   {{"ps", {"localhost:0"}}, {"worker", {"localhost:0"}}})));
 }
 
+TEST(ClusterMakerTest, WithoutPsTheOthersAreLeft) {
+  EXPECT_THAT(MakeCluster({.ps = 0, .port = 0}),
+              IsOkAndHolds(ClusterSpec::FromLists(
+                  {{"chief", {"localhost:0"}}, {"worker", {"localhost:0"}}})));
+}
+
 TEST(ClusterMakerTest, NonsenseIsRefusedByItsFlag) {
-  EXPECT_THAT(MakeCluster({.ps = 0}),
-              StatusIs(kInvalid, "--ps is 0, but must be from 1 to 10000"));
+  EXPECT_THAT(MakeCluster({.ps = -1}),
+              StatusIs(kInvalid, "--ps is -1, but must be from 0 to 10000"));
   EXPECT_THAT(MakeCluster({.workers = 10'001}),
               StatusIs(kInvalid, HasSubstr("--workers is 10001")));
   EXPECT_THAT(MakeCluster({.port = 65'536}),

@@ -88,14 +88,34 @@ TEST(ClusterReportTest, NoLineIsWiderThanAsked) {
   }
 }
 
+TEST(ClusterReportTest, WithoutPsAllThatComputeAreWorkersWithMirrors) {
+  const Cluster cluster = Make(
+      R"({"cluster":{"chief":["c:1"],"worker":["w:1"],"evaluator":["e:1"]},
+          "task":{"type":"chief","index":0}})");
+
+  EXPECT_THAT(FindMistakes(cluster), IsEmpty());
+  EXPECT_EQ(
+      FormatClusterReport(cluster, {}, {}, 80),
+      "TF_CONFIG: as chief 0 sees it\n"
+      "chief: chief 0, at c:1\n"
+      "counts: 1 chief, 1 worker, 0 ps, 1 evaluator\n"
+      "no ps: chief and workers compute, each with a copy of the variables\n"
+      "task         id  address  program\n"
+      "chief 0       0  c:1      worker             this one\n"
+      "worker 0      1  w:1      worker\n"
+      "evaluator 0   0  e:1      worker --evaluate\n"
+      "no mistakes\n");
+}
+
 TEST(ClusterReportTest, AClusterThatCannotTrainHasMistakes) {
   EXPECT_THAT(FindMistakes(Make(kFull)), IsEmpty());
   EXPECT_THAT(FindMistakes(Make("{}")),
               ElementsAre(HasSubstr("there is no cluster")));
   EXPECT_THAT(FindMistakes(Make(
-                  R"({"cluster":{"worker":["w:1"]},
-                      "task":{"type":"worker","index":0}})")),
-              ElementsAre(HasSubstr("ps")));
+                  R"({"cluster":{"worker":{"1":"w:1"}},
+                      "task":{"type":"worker","index":1}})")),
+              ElementsAre(HasSubstr("cluster.worker lacks tasks below 1"),
+                          HasSubstr("add cluster.chief")));
   EXPECT_THAT(FindMistakes(Make(
                   R"({"cluster":{"worker":{"1":"w:1"},"ps":["p:1"]},
                       "task":{"type":"worker","index":1}})")),

@@ -50,12 +50,12 @@ TEST_F(ConfigMakeCommandTest, AnEnvironmentLineIsReadBack) {
 }
 
 TEST_F(ConfigMakeCommandTest, BadFlagsAreNamed) {
-  EXPECT_EQ(Make({"--ps", "0"}), 2);
+  EXPECT_EQ(Make({"--ps", "-1"}), 2);
   EXPECT_EQ(Make({"--task", "worker"}), 2);
   EXPECT_EQ(Make({"--task", "worker:9"}), 2);
   EXPECT_EQ(Make({"--environment"}), 2);
   EXPECT_EQ(Out(), "");
-  EXPECT_THAT(Err(), HasSubstr("lockstep config make: --ps is 0"));
+  EXPECT_THAT(Err(), HasSubstr("lockstep config make: --ps is -1"));
   EXPECT_THAT(Err(), HasSubstr("--task is \"worker\", but must be such as"));
   EXPECT_THAT(Err(), HasSubstr("--task is \"worker:9\", which the cluster"));
   EXPECT_THAT(Err(), HasSubstr("--environment needs a task"));
