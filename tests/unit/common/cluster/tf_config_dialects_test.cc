@@ -71,6 +71,24 @@ std::string NameOf(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }
 
+// Without a ps each task that computes is a worker with a mirror, by its id.
+void ExpectMirrors(const Cluster& cluster) {
+  const absl::StatusOr<Cluster> mirrored = cluster.WithMirrors();
+  ASSERT_OK(mirrored);
+  const size_t computing = cluster.Tasks(TaskType::kChief).size() +
+                           cluster.Tasks(TaskType::kWorker).size();
+  EXPECT_EQ(mirrored->Tasks(TaskType::kWorker).size(), computing);
+  EXPECT_EQ(mirrored->Tasks(TaskType::kPs).size(), computing);
+  EXPECT_EQ(mirrored->chief(), (TaskId{TaskType::kWorker, 0}));
+  EXPECT_EQ(mirrored->Address(mirrored->chief()),
+            cluster.Address(cluster.chief()));
+  if (cluster.self().type == TaskType::kEvaluator) return;
+  EXPECT_EQ(mirrored->self().index,
+            cluster.IdInCluster(cluster.self()).value());
+  EXPECT_EQ(mirrored->Address(mirrored->self()),
+            cluster.Address(cluster.self()));
+}
+
 class DialectTest : public ::testing::TestWithParam<Dialect> {};
 
 TEST_P(DialectTest, IsSeenAs) {
@@ -79,6 +97,7 @@ TEST_P(DialectTest, IsSeenAs) {
   ASSERT_OK(cluster);
   EXPECT_EQ(View(*cluster), GetParam().view);
   EXPECT_THAT(cluster->warnings(), ElementsAreArray(GetParam().warnings));
+  if (cluster->HasMirrors()) ExpectMirrors(*cluster);
 }
 
 INSTANTIATE_TEST_SUITE_P(
