@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/files/posix_file.h"
@@ -61,7 +63,7 @@ ExportCommand::ExportCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "export",
           "Writes variables of a checkpoint into one safetensors file, without "
-          "the optimizer's slots.")) {
+          "the optimizer's slots unless --slots names them.")) {
   app_.add_option("--checkpoints", checkpoints_,
                   "checkpoint.directory of the job.")
       ->required();
@@ -81,6 +83,11 @@ ExportCommand::ExportCommand(CLI::App& parent)
       "--variables", patterns_,
       "Shell patterns of names, such as 'hidden*/weights'; '*' also "
       "matches '/'. Each must match a variable. Default: all.");
+  app_.add_option(
+      "--slots", slots_,
+      "Shell patterns of slots, such as 'Momentum' or 'Adam*', which are "
+      "written as VARIABLE/SLOT for each variable that has them. Each must "
+      "match a slot; '*' matches all. Default: none.");
 }
 
 int ExportCommand::Run(Terminal& terminal, std::ostream& err) const {
@@ -97,16 +104,19 @@ absl::Status ExportCommand::Export(Terminal& terminal) const {
         "--out is ", out_, ", which exists: remove it or name another"));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint, Open());
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Chosen> chosen,
-                            Choose(checkpoint));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Chosen> chosen, Choose(checkpoint));
+  const size_t variables = chosen.size();
+  LOCKSTEP_RETURN_IF_ERROR(AddSlots(checkpoint, chosen));
   LOCKSTEP_RETURN_IF_ERROR(Write(checkpoint, chosen));
   const auto averages = std::count_if(
       chosen.begin(), chosen.end(),
       [](const Chosen& one) { return one.source != one.target.name; });
   terminal.Print(absl::StrCat(
-      out_, ": ", chosen.size(), " variables of step ",
+      out_, ": ", variables, " variables of step ",
       checkpoint.manifest().global_step,
       averaged_ ? absl::StrCat(", ", averages, " of them averages") : "",
+      slots_.empty() ? ""
+                     : absl::StrCat(", ", chosen.size() - variables, " slots"),
       "\n"));
   return absl::OkStatus();
 }
@@ -153,6 +163,40 @@ absl::StatusOr<std::vector<ExportCommand::Chosen>> ExportCommand::Choose(
                      "or train with moving_average"));
   }
   return chosen;
+}
+
+absl::Status ExportCommand::AddSlots(const CheckpointReader& checkpoint,
+                                     std::vector<Chosen>& chosen) const {
+  std::set<absl::string_view> variables;
+  for (const Chosen& one : chosen) variables.insert(one.target.name);
+  std::vector<Chosen> found;
+  std::set<std::string> names;
+  std::vector<bool> matched(slots_.size());
+  for (const StoredTensor& tensor : checkpoint.optimizer().header().tensors) {
+    const size_t slash = tensor.name.rfind('/');
+    if (slash == std::string::npos) continue;
+    const auto variable = absl::string_view(tensor.name).substr(0, slash);
+    if (!variables.contains(variable)) continue;
+    const std::string slot = tensor.name.substr(slash + 1);
+    names.insert(slot);
+    bool wanted = false;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (!MatchesVariable(slots_[i], slot)) continue;
+      wanted = matched[i] = true;
+    }
+    if (wanted) found.push_back({tensor.name, tensor});
+  }
+  const auto unmatched = std::find(matched.begin(), matched.end(), false);
+  if (unmatched != matched.end()) {
+    return absl::NotFoundError(absl::StrCat(
+        "--slots is \"", slots_[unmatched - matched.begin()],
+        "\", which matches no slot of these variables; ",
+        names.empty() ? "they have none: leave it out"
+                      : absl::StrCat("they have ", absl::StrJoin(names, ", "),
+                                     ": change the pattern")));
+  }
+  chosen.insert(chosen.end(), found.begin(), found.end());
+  return absl::OkStatus();
 }
 
 absl::Status ExportCommand::Write(const CheckpointReader& checkpoint,

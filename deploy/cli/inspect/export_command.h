@@ -14,7 +14,8 @@
 namespace lockstep::cli {
 
 // ExportCommand is `lockstep export`: it copies variables of one checkpoint, or
-// their moving averages, into one safetensors file, without slots and counters.
+// their moving averages, into one safetensors file, with the slots that are
+// asked for and without counters.
 // The file appears complete or not at all.
 class ExportCommand {
  public:
@@ -23,9 +24,9 @@ class ExportCommand {
   bool chosen() const { return app_.parsed(); }
 
   // Returns 0, or 1 if there is no such checkpoint, or it is damaged; if a
-  // pattern matches no variable; if averages are requested and there are none;
-  // if the file exists, or cannot be written. `err` then names flag, value and
-  // fix.
+  // pattern matches no variable or slot; if averages are requested and there
+  // are none; if the file exists, or cannot be written. `err` then names flag,
+  // value and fix.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:
@@ -39,6 +40,9 @@ class ExportCommand {
   absl::StatusOr<CheckpointReader> Open() const;
   absl::StatusOr<std::vector<Chosen>> Choose(
       const CheckpointReader& checkpoint) const;
+  // Adds the slots of the chosen variables whose own names match --slots.
+  absl::Status AddSlots(const CheckpointReader& checkpoint,
+                        std::vector<Chosen>& chosen) const;
   absl::Status Write(const CheckpointReader& checkpoint,
                      const std::vector<Chosen>& chosen) const;
 
@@ -48,6 +52,7 @@ class ExportCommand {
   std::string out_;
   bool averaged_ = false;
   std::vector<std::string> patterns_;
+  std::vector<std::string> slots_;
 };
 
 }  // namespace lockstep::cli

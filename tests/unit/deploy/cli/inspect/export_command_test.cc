@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 absl::Span<const char> Bytes(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()),
@@ -138,6 +139,29 @@ TEST_F(ExportCommandTest, AveragesComeUnderTheNamesOfTheirVariables) {
   EXPECT_THAT(Names(), ElementsAre("deep/w", "wide/w"));
   EXPECT_THAT(Values("deep/w"), ElementsAre(5, 6));
   EXPECT_THAT(Values("wide/w"), ElementsAre(2));
+}
+
+TEST_F(ExportCommandTest, SlotsOfTheChosenVariablesComeByTheirNames) {
+  Save(3);
+  ASSERT_EQ(Run({"--slots=Adagrad"}), 0) << err_;
+  EXPECT_THAT(Names(),
+              UnorderedElementsAre("deep/w", "deep/w/Adagrad", "wide/w"));
+  EXPECT_THAT(Values("deep/w/Adagrad"), ElementsAre(8, 9));
+
+  name_ = "all";
+  ASSERT_EQ(Run({"--slots=*"}), 0) << err_;
+  EXPECT_THAT(Names(), UnorderedElementsAre("deep/w", "deep/w/Adagrad",
+                                            "deep/w/ExponentialMovingAverage",
+                                            "wide/w"));
+
+  name_ = "none";
+  EXPECT_EQ(Run({"--slots=Momentum"}), 1);
+  EXPECT_THAT(err_, HasSubstr("--slots is \"Momentum\", which matches no slot "
+                              "of these variables; they have Adagrad, "
+                              "ExponentialMovingAverage: change the pattern"));
+  EXPECT_EQ(Run({"--variables=wide*", "--slots=*"}), 1);
+  EXPECT_THAT(err_, HasSubstr("they have none: leave it out"));
+  EXPECT_FALSE(std::filesystem::exists(out()));
 }
 
 TEST_F(ExportCommandTest, WhatCannotBeIsRefusedAndLeavesNoFile) {
