@@ -6,6 +6,7 @@
 #include "common/base/fingerprint.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/job/variable_settings.h"
 #include "worker/compute/registry.h"
 #include "worker/data/data_root.h"
 #include "worker/device/model_gradient_source.h"
@@ -140,6 +141,10 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::MakeSource(
                                                  draws.value(), *memory_);
   }
   if (replicas() == 1) return SourceOf(0, *memory_);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
+                            SettingsOf(job_, variables_));
+  std::vector<bool> trained;
+  for (const VariableSettings& each : settings) trained.push_back(each.trained);
   std::vector<ReplicatedGradientSource::Replica> made;
   for (size_t r = 0; r < models_.size(); ++r) {
     LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory own, memory_->WithOwnGradients());
@@ -148,7 +153,7 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::MakeSource(
     replica.source = SourceOf(r, *replica.memory);
   }
   return std::make_unique<ReplicatedGradientSource>(
-      std::move(made), job_.clipping, *memory_, variables_.size());
+      std::move(made), job_.clipping, *memory_, trained);
 }
 
 std::unique_ptr<GradientSource> ModelWorkload::SourceOf(

@@ -102,6 +102,9 @@ struct OptimizerConfig {
     kSgd = 8,
     kAdamTorch = 9,  // epsilon after the bias correction
     kAdamW = 10,     // decoupled weight decay
+    kAdagradDa = 11,
+    kProximalAdagrad = 12,
+    kProximalGradientDescent = 13,
   };
   Kind kind = Kind::kGradientDescent;
   double momentum = 0.9;      // Momentum; RMSProp, SGD (default 0): in [0, 1)
@@ -112,13 +115,13 @@ struct OptimizerConfig {
   double decay = 0.9;         // RMSProp, in [0, 1)
   bool centered = false;      // RMSProp
   double rho = 0.95;          // Adadelta, in [0, 1)
-  double initial_accumulator_value = 0.1;  // Adagrad: > 0; Ftrl: >= 0
+  double initial_accumulator_value = 0.1;  // Adagrads: > 0; Ftrl: >= 0
   double learning_rate_power = -0.5;       // Ftrl, <= 0
-  double l1 = 0;                           // Ftrl, >= 0
-  double l2 = 0;                           // Ftrl, >= 0
-  double l2_shrinkage = 0;                 // Ftrl, >= 0
-  double beta = 0;                         // Ftrl, >= 0
-  double dampening = 0;                    // SGD, in [0, 1)
+  double l1 = 0;            // Ftrl, AdagradDa, proximal rules: >= 0
+  double l2 = 0;            // the same
+  double l2_shrinkage = 0;  // Ftrl, >= 0
+  double beta = 0;          // Ftrl, >= 0
+  double dampening = 0;     // SGD, in [0, 1)
   double weight_decay = 0;  // SGD, AdamTorch, AdamW (default 0.01): >= 0
   // Patterns of variables without weight decay.
   std::vector<std::string> weight_decay_exempt = {};
@@ -311,6 +314,8 @@ struct JobConfig {
                                                        // kMaxOptimizers
   MovingAverageConfig moving_average;
   std::vector<VariableConstraint> constraints;
+  // Patterns of variables that keep their values.
+  std::vector<std::string> untrained;
   ClippingConfig clipping;
   PlacementConfig placement;
   PartitionerConfig partitioner;

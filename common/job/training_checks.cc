@@ -15,12 +15,18 @@ namespace {
 constexpr absl::string_view kBoundaries = "learning_rate_schedule.boundaries";
 constexpr absl::string_view kValues = "learning_rate_schedule.values";
 
+// An accumulator that these divide by.
+bool StartsAboveZero(OptimizerConfig::Kind kind) {
+  return kind == OptimizerConfig::Kind::kAdagrad ||
+         kind == OptimizerConfig::Kind::kAdagradDa ||
+         kind == OptimizerConfig::Kind::kProximalAdagrad;
+}
+
 absl::Status CheckAccumulator(const OptimizerConfig& optimizer) {
   constexpr absl::string_view kField = "optimizer.initial_accumulator_value";
   const double value = optimizer.initial_accumulator_value;
-  return optimizer.kind == OptimizerConfig::Kind::kAdagrad
-             ? CheckPositive(kField, value)
-             : CheckAtLeastZero(kField, value);
+  return StartsAboveZero(optimizer.kind) ? CheckPositive(kField, value)
+                                         : CheckAtLeastZero(kField, value);
 }
 
 absl::Status CheckFtrl(const OptimizerConfig& optimizer) {
@@ -82,10 +88,13 @@ absl::Status CheckSgd(const OptimizerConfig& optimizer) {
 
 absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
   const int kind = static_cast<int>(optimizer.kind);
-  if (kind < 0 || kind > static_cast<int>(OptimizerConfig::Kind::kAdamW)) {
-    return Wrong("optimizer.kind", kind,
-                 "GRADIENT_DESCENT, MOMENTUM, ADAM, ADAGRAD, RMSPROP, "
-                 "ADADELTA, FTRL, LAZY_ADAM, SGD, ADAM_TORCH or ADAMW");
+  if (kind < 0 || kind > static_cast<int>(
+                             OptimizerConfig::Kind::kProximalGradientDescent)) {
+    return Wrong(
+        "optimizer.kind", kind,
+        "GRADIENT_DESCENT, MOMENTUM, ADAM, ADAGRAD, RMSPROP, "
+        "ADADELTA, FTRL, LAZY_ADAM, SGD, ADAM_TORCH, ADAMW, ADAGRAD_DA, "
+        "PROXIMAL_ADAGRAD or PROXIMAL_GRADIENT_DESCENT");
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckBelowOne("optimizer.momentum", optimizer.momentum));
@@ -294,6 +303,14 @@ absl::Status CheckConstraint(const VariableConstraint& constraint) {
                "NON_NEGATIVE or MAX_NORM");
 }
 
+absl::Status CheckUntrained(const JobConfig& job) {
+  for (size_t i = 0; i < job.untrained.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckPattern(Element("untrained", i), job.untrained[i]));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckConstraints(const JobConfig& job) {
   for (size_t i = 0; i < job.constraints.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(
@@ -311,6 +328,7 @@ absl::Status CheckTraining(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckEpsilonOfHalves(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckMovingAverage(job.moving_average));
   LOCKSTEP_RETURN_IF_ERROR(CheckConstraints(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckUntrained(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckClipping(job.clipping, job.mode));
   LOCKSTEP_RETURN_IF_ERROR(CheckPlacement(job.placement));
   LOCKSTEP_RETURN_IF_ERROR(CheckPartitioner(job.partitioner));

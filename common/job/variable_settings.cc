@@ -2,6 +2,8 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -9,18 +11,28 @@
 namespace lockstep {
 namespace {
 
-// Returns the variables that match a pattern.
+bool IsUntrained(const JobConfig& job, const VariableSpec& variable) {
+  return std::any_of(job.untrained.begin(), job.untrained.end(),
+                     [&](const std::string& pattern) {
+                       return !variable.buffer &&
+                              MatchesVariable(pattern, variable.name);
+                     });
+}
+
+// Returns the variables that match a pattern, of those that are trained.
 absl::StatusOr<std::vector<size_t>> Find(
     absl::string_view field, const std::string& pattern,
-    const std::vector<VariableSpec>& variables) {
+    const std::vector<VariableSpec>& variables,
+    const std::vector<VariableSettings>& settings) {
   std::vector<size_t> found;
   for (size_t i = 0; i < variables.size(); ++i) {
-    if (variables[i].buffer) continue;
+    if (variables[i].buffer || !settings[i].trained) continue;
     if (MatchesVariable(pattern, variables[i].name)) found.push_back(i);
   }
   if (!found.empty()) return found;
   return absl::InvalidArgumentError(absl::StrCat(
-      field, " is \"", pattern, "\", which matches no variable; the first of ",
+      field, " is \"", pattern,
+      "\", which matches no variable that is trained; the first of ",
       variables.size(), " is \"",
       variables.empty() ? "" : variables.front().name, "\""));
 }
@@ -39,7 +51,7 @@ absl::Status ChooseOptimizers(const JobConfig& job,
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::vector<size_t> found,
         Find(absl::StrCat("variable_optimizers[", i, "].variables"),
-             job.variable_optimizers[i].variables, variables));
+             job.variable_optimizers[i].variables, variables, settings));
     for (const size_t variable : found) {
       int& chosen = settings[variable].optimizer;
       if (chosen != 0) {
@@ -65,7 +77,7 @@ absl::Status ChooseDecays(const JobConfig& job,
          optimizers[optimizer].weight_decay_exempt) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           const std::vector<size_t> found,
-          Find(field + ".weight_decay_exempt", pattern, variables));
+          Find(field + ".weight_decay_exempt", pattern, variables, settings));
       bool any = false;
       for (const size_t variable : found) {
         if (settings[variable].optimizer != static_cast<int>(optimizer)) {
@@ -117,14 +129,14 @@ absl::Status ChooseAverages(const JobConfig& job,
   if (average.decay == 0) return absl::OkStatus();
   if (average.variables.empty()) {
     for (size_t i = 0; i < settings.size(); ++i) {
-      settings[i].averaged = !variables[i].buffer;
+      settings[i].averaged = !variables[i].buffer && settings[i].trained;
     }
   }
   for (size_t i = 0; i < average.variables.size(); ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::vector<size_t> found,
         Find(absl::StrCat("moving_average.variables[", i, "]"),
-             average.variables[i], variables));
+             average.variables[i], variables, settings));
     for (const size_t variable : found) settings[variable].averaged = true;
   }
   return absl::OkStatus();
@@ -138,7 +150,7 @@ absl::Status ChooseConstraints(const JobConfig& job,
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::vector<size_t> found,
         Find(absl::StrCat("constraints[", i, "].variables"),
-             job.constraints[i].variables, variables));
+             job.constraints[i].variables, variables, settings));
     for (const size_t variable : found) {
       if (chosen[variable] < i) {
         return Overlap("constraints", variables[variable].name,
@@ -186,17 +198,37 @@ absl::Status CheckGrowing(const JobConfig& job,
   return absl::OkStatus();
 }
 
-absl::Status ChooseForBuffers(const JobConfig& job,
-                              const std::vector<VariableSpec>& variables,
-                              std::vector<VariableSettings>& settings) {
+absl::Status ChooseUntrained(const JobConfig& job,
+                             const std::vector<VariableSpec>& variables,
+                             std::vector<VariableSettings>& settings) {
+  for (size_t i = 0; i < job.untrained.size(); ++i) {
+    const std::vector<VariableSettings> all(variables.size());
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<size_t> found,
+                              Find(absl::StrCat("untrained[", i, "]"),
+                                   job.untrained[i], variables, all));
+    for (const size_t variable : found) settings[variable].trained = false;
+  }
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (settings[i].trained && !variables[i].buffer) return absl::OkStatus();
+  }
+  if (job.untrained.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("untrained matches all ", variables.size(),
+                   " variables; leave one to train"));
+}
+
+absl::Status ChooseWithoutOptimizer(const JobConfig& job,
+                                    const std::vector<VariableSpec>& variables,
+                                    std::vector<VariableSettings>& settings) {
   const size_t optimizer = OptimizersOf(job).size();
   for (size_t i = 0; i < variables.size(); ++i) {
-    if (!variables[i].buffer) continue;
+    if (!variables[i].buffer && settings[i].trained) continue;
     if (optimizer >= kMaxOptimizers) {
       return absl::InvalidArgumentError(absl::StrCat(
           "variable_optimizers has ", job.variable_optimizers.size(),
-          " entries; with buffers, such as \"", variables[i].name,
-          "\", there can be ", kMaxOptimizers - 2, " at most"));
+          " entries; with buffers or untrained variables, such as \"",
+          variables[i].name, "\", there can be ", kMaxOptimizers - 2,
+          " at most"));
     }
     settings[i].optimizer = static_cast<int>(optimizer);
     settings[i].decays = false;
@@ -210,7 +242,7 @@ std::vector<OptimizerConfig> OptimizersOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables) {
   std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
   for (const VariableSpec& variable : variables) {
-    if (!variable.buffer) continue;
+    if (!variable.buffer && !IsUntrained(job, variable)) continue;
     optimizers.emplace_back();
     break;
   }
@@ -224,7 +256,8 @@ bool MatchesVariable(const std::string& pattern, const std::string& name) {
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables) {
   std::vector<VariableSettings> settings(variables.size());
-  LOCKSTEP_RETURN_IF_ERROR(ChooseForBuffers(job, variables, settings));
+  LOCKSTEP_RETURN_IF_ERROR(ChooseUntrained(job, variables, settings));
+  LOCKSTEP_RETURN_IF_ERROR(ChooseWithoutOptimizer(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseOptimizers(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseDecays(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(CheckTables(job, variables, settings));

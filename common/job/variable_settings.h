@@ -17,23 +17,25 @@ struct VariableSettings {
   bool averaged = false;          // it has a moving average
   VariableConstraint constraint;  // kUnspecified: none
   bool decays = true;             // it has its optimizer's weight decay
+  bool trained = true;            // false: it keeps its value
 };
 
 // Returns the settings by variable. Names are matched with shell patterns: '*'
 // matches any characters including '/', '?' one character, and [ab] one of
-// those. Buffers match no pattern.
+// those. Buffers match no pattern, and untrained variables only those of
+// JobConfig::untrained.
 //
 //   kInvalidArgument  a pattern that matches no variable, or two of a kind that
-//                     match the same one; a growing table in compatible mode,
-//                     or with a rule that moves rows without a gradient; a
-//                     table with weight decay or dampening. Names the field,
-//                     pattern and variable
+//                     match the same one; no variable that is trained; a
+//                     growing table in compatible mode, or with a rule that
+//                     moves rows without a gradient; a table with weight decay
+//                     or dampening. Names the field, pattern and variable
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 
 // Returns the optimizers that VariableSettings::optimizer counts: the job's,
-// and behind them that of buffers, if there are any: gradient descent at
-// rate 1.
+// and behind them that of buffers and untrained variables, if there are any:
+// gradient descent, for buffers at rate 1.
 std::vector<OptimizerConfig> OptimizersOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 

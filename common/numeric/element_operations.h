@@ -28,6 +28,21 @@ LOCKSTEP_INLINE Float16 FromFloat<Float16>(float value) {
   return ToFloat16(value);
 }
 
+// From and to float64, where TensorFlow computes in it.
+template <typename T>
+LOCKSTEP_INLINE double ToFloat64(T x) {
+  return static_cast<double>(x);
+}
+LOCKSTEP_INLINE double ToFloat64(Float16 x) { return ToFloat(x); }
+template <typename T>
+LOCKSTEP_INLINE T FromFloat64(double x) {
+  return static_cast<T>(x);
+}
+template <>
+LOCKSTEP_INLINE Float16 FromFloat64<Float16>(double x) {
+  return ToFloat16(static_cast<float>(x));
+}
+
 template <typename T>
 LOCKSTEP_INLINE T Root(T x) {
   return std::sqrt(x);
@@ -52,6 +67,28 @@ LOCKSTEP_INLINE T ReciprocalRoot(T x, bool /*in_group*/) {
 LOCKSTEP_INLINE Float16 ReciprocalRoot(Float16 x, bool in_group) {
   if (in_group) return ToFloat16(1.0f / std::sqrt(ToFloat(x)));
   return FromFloat<Float16>(1) / Root(x);
+}
+
+// sign(x) max(|x| - threshold, 0)
+template <typename T>
+LOCKSTEP_INLINE T Shrunk(T x, T threshold) {
+  const T zero = FromFloat<T>(0);
+  const T rest = (x < zero ? -x : x) - threshold;
+  const T size = rest > zero ? rest : zero;
+  return x < zero ? -size : size;
+}
+
+// w - rate g, or with l1 its shrunk form: the numerator of a proximal step.
+template <typename T>
+LOCKSTEP_INLINE T ProximalValue(T w, T g, T rate, T l1) {
+  const T v = w - g * rate;
+  return l1 > FromFloat<T>(0) ? Shrunk(v, rate * l1) : v;
+}
+
+// That over 1 + l2 rate.
+template <typename T>
+LOCKSTEP_INLINE T ProximalStep(T w, T g, T rate, T l1, T l2) {
+  return ProximalValue(w, g, rate, l1) / (FromFloat<T>(1) + l2 * rate);
 }
 
 template <typename T>

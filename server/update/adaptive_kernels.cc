@@ -148,6 +148,54 @@ LOCKSTEP_INLINE void Ftrl(const UpdateBlock<T>& block,
   }
 }
 
+template <typename T>
+LOCKSTEP_INLINE void AdagradDa(const UpdateBlock<T>& block,
+                               const ProximalHyperparameters& hyper) {
+  const T rate = FromFloat<T>(hyper.learning_rate);
+  const T step = FromFloat<T>(static_cast<float>(hyper.step));
+  const T l1 = FromFloat<T>(hyper.l1);
+  const T threshold = step * l1;
+  const T decay = FromFloat<T>(hyper.l2) * (step * rate);
+  const bool shrinks = l1 > FromFloat<T>(0);
+  for (size_t i = 0; i < block.count; ++i) {
+    const T g = LoadElement<T>(block.gradient, i);
+    const T sum = block.old_slots[0][i] + g;
+    const T squares = block.old_slots[1][i] + g * g;
+    const T steered = shrinks ? Shrunk(sum, threshold) : sum;
+    block.new_slots[0][i] = sum;
+    block.new_slots[1][i] = squares;
+    block.new_value[i] = -(rate * steered) / (decay + Root(squares));
+  }
+}
+
+template <typename T>
+LOCKSTEP_INLINE void ProximalAdagrad(const UpdateBlock<T>& block,
+                                     const ProximalHyperparameters& hyper) {
+  const T rate = FromFloat<T>(hyper.learning_rate);
+  const T l1 = FromFloat<T>(hyper.l1);
+  const T l2 = FromFloat<T>(hyper.l2);
+  const size_t grouped = GroupedElements(block.count);
+  for (size_t i = 0; i < block.count; ++i) {
+    const T g = LoadElement<T>(block.gradient, i);
+    const T s = block.old_slots[0][i] + g * g;
+    const T own_rate = rate * ReciprocalRoot(s, i < grouped);
+    block.new_slots[0][i] = s;
+    block.new_value[i] = ProximalStep(block.old_value[i], g, own_rate, l1, l2);
+  }
+}
+
+template <typename T>
+LOCKSTEP_INLINE void ProximalGradientDescent(
+    const UpdateBlock<T>& block, const ProximalHyperparameters& hyper) {
+  const T rate = FromFloat<T>(hyper.learning_rate);
+  const T l1 = FromFloat<T>(hyper.l1);
+  const T l2 = FromFloat<T>(hyper.l2);
+  for (size_t i = 0; i < block.count; ++i) {
+    block.new_value[i] = ProximalStep(
+        block.old_value[i], LoadElement<T>(block.gradient, i), rate, l1, l2);
+  }
+}
+
 }  // namespace
 
 float EffectiveL2(float l2, float beta, float learning_rate) {
@@ -155,26 +203,38 @@ float EffectiveL2(float l2, float beta, float learning_rate) {
 }
 
 // Every exported kernel, for one element type.
-#define LOCKSTEP_DEFINE_KERNELS(T)                                            \
-  LOCKSTEP_CLONES void AdagradKernel(const UpdateBlock<T>& block,             \
-                                     float rate) {                            \
-    Adagrad<T>(block, FromFloat<T>(rate));                                    \
-  }                                                                           \
-  LOCKSTEP_CLONES void RmsPropKernel(const UpdateBlock<T>& block,             \
-                                     const RmsPropHyperparameters& hyper) {   \
-    if (hyper.centered) return CenteredRmsProp(block, hyper);                 \
-    RmsProp(block, hyper);                                                    \
-  }                                                                           \
-  LOCKSTEP_CLONES void AdadeltaKernel(const UpdateBlock<T>& block,            \
-                                      const AdadeltaHyperparameters& hyper) { \
-    Adadelta(block, hyper);                                                   \
-  }                                                                           \
-  LOCKSTEP_CLONES void FtrlKernel(const UpdateBlock<T>& block,                \
-                                  const FtrlHyperparameters& hyper) {         \
-    if (FromFloat<T>(hyper.power) == FromFloat<T>(-0.5f)) {                   \
-      return Ftrl<T, true>(block, hyper);                                     \
-    }                                                                         \
-    Ftrl<T, false>(block, hyper);                                             \
+#define LOCKSTEP_DEFINE_KERNELS(T)                                             \
+  LOCKSTEP_CLONES void AdagradKernel(const UpdateBlock<T>& block,              \
+                                     float rate) {                             \
+    Adagrad<T>(block, FromFloat<T>(rate));                                     \
+  }                                                                            \
+  LOCKSTEP_CLONES void RmsPropKernel(const UpdateBlock<T>& block,              \
+                                     const RmsPropHyperparameters& hyper) {    \
+    if (hyper.centered) return CenteredRmsProp(block, hyper);                  \
+    RmsProp(block, hyper);                                                     \
+  }                                                                            \
+  LOCKSTEP_CLONES void AdadeltaKernel(const UpdateBlock<T>& block,             \
+                                      const AdadeltaHyperparameters& hyper) {  \
+    Adadelta(block, hyper);                                                    \
+  }                                                                            \
+  LOCKSTEP_CLONES void FtrlKernel(const UpdateBlock<T>& block,                 \
+                                  const FtrlHyperparameters& hyper) {          \
+    if (FromFloat<T>(hyper.power) == FromFloat<T>(-0.5f)) {                    \
+      return Ftrl<T, true>(block, hyper);                                      \
+    }                                                                          \
+    Ftrl<T, false>(block, hyper);                                              \
+  }                                                                            \
+  LOCKSTEP_CLONES void AdagradDaKernel(const UpdateBlock<T>& block,            \
+                                       const ProximalHyperparameters& hyper) { \
+    AdagradDa(block, hyper);                                                   \
+  }                                                                            \
+  LOCKSTEP_CLONES void ProximalAdagradKernel(                                  \
+      const UpdateBlock<T>& block, const ProximalHyperparameters& hyper) {     \
+    ProximalAdagrad(block, hyper);                                             \
+  }                                                                            \
+  LOCKSTEP_CLONES void ProximalGradientDescentKernel(                          \
+      const UpdateBlock<T>& block, const ProximalHyperparameters& hyper) {     \
+    ProximalGradientDescent(block, hyper);                                     \
   }
 
 LOCKSTEP_DEFINE_KERNELS(float)

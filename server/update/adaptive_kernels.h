@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_SERVER_UPDATE_ADAPTIVE_KERNELS_H_
 #define LOCKSTEP_SERVER_UPDATE_ADAPTIVE_KERNELS_H_
 
+#include <cstdint>
+
 #include "common/numeric/float16.h"
 #include "server/update/update_kernels.h"
 
@@ -35,6 +37,14 @@ struct FtrlHyperparameters {
   float shrinkage = 0;
 };
 
+// AdagradDA and the proximal rules. Where l1 is 0, nothing is shrunk.
+struct ProximalHyperparameters {
+  float learning_rate = 0;
+  float l1 = 0;
+  float l2 = 0;
+  int64_t step = 1;  // AdagradDA: the global step that the update makes
+};
+
 // l2 + beta / (2 max(learning_rate, 1e-36)): Ftrl's beta acts through l2.
 float EffectiveL2(float l2, float beta, float learning_rate);
 
@@ -66,6 +76,29 @@ void FtrlKernel(const UpdateBlock<double>& block,
                 const FtrlHyperparameters& hyper);
 void FtrlKernel(const UpdateBlock<Float16>& block,
                 const FtrlHyperparameters& hyper);
+
+// Slots are gradient_accumulator, then gradient_squared_accumulator.
+void AdagradDaKernel(const UpdateBlock<float>& block,
+                     const ProximalHyperparameters& hyper);
+void AdagradDaKernel(const UpdateBlock<double>& block,
+                     const ProximalHyperparameters& hyper);
+void AdagradDaKernel(const UpdateBlock<Float16>& block,
+                     const ProximalHyperparameters& hyper);
+
+// Slot 0 is the accumulator.
+void ProximalAdagradKernel(const UpdateBlock<float>& block,
+                           const ProximalHyperparameters& hyper);
+void ProximalAdagradKernel(const UpdateBlock<double>& block,
+                           const ProximalHyperparameters& hyper);
+void ProximalAdagradKernel(const UpdateBlock<Float16>& block,
+                           const ProximalHyperparameters& hyper);
+
+void ProximalGradientDescentKernel(const UpdateBlock<float>& block,
+                                   const ProximalHyperparameters& hyper);
+void ProximalGradientDescentKernel(const UpdateBlock<double>& block,
+                                   const ProximalHyperparameters& hyper);
+void ProximalGradientDescentKernel(const UpdateBlock<Float16>& block,
+                                   const ProximalHyperparameters& hyper);
 
 }  // namespace lockstep::server
 

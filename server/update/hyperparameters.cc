@@ -47,6 +47,8 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
   hyper.ftrl = {rate, Single(config.learning_rate_power), Single(config.l1),
                 EffectiveL2(Single(config.l2), Single(config.beta), rate),
                 Single(config.l2_shrinkage)};
+  hyper.proximal = {rate, Single(config.l1), Single(config.l2),
+                    variable.step + 1};
   if (config.kind == OptimizerConfig::Kind::kSgd) {
     hyper.torch_sgd =
         MakeTorchSgd(config, learning_rate, variable.updates, variable.decays);
@@ -59,7 +61,9 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
 
 absl::Status CheckHyperparameters(const OptimizerConfig& config) {
   if (config.kind == OptimizerConfig::Kind::kFtrl) return CheckFtrl(config);
-  if (config.kind != OptimizerConfig::Kind::kAdagrad ||
+  if ((config.kind != OptimizerConfig::Kind::kAdagrad &&
+       config.kind != OptimizerConfig::Kind::kAdagradDa &&
+       config.kind != OptimizerConfig::Kind::kProximalAdagrad) ||
       config.initial_accumulator_value > 0) {
     return absl::OkStatus();
   }

@@ -20,14 +20,16 @@ struct Hyperparameters {
   RmsPropHyperparameters rms_prop;
   AdadeltaHyperparameters adadelta;
   FtrlHyperparameters ftrl;
-  TorchSgd torch_sgd;    // Sgd alone
-  TorchAdam torch_adam;  // AdamTorch and AdamW alone
+  ProximalHyperparameters proximal;  // AdagradDA and the proximal rules
+  TorchSgd torch_sgd;                // Sgd alone
+  TorchAdam torch_adam;              // AdamTorch and AdamW alone
 };
 
 // The state of a variable besides its optimizer's configuration.
 struct VariableState {
   int64_t updates = 0;  // before this one
   bool decays = true;   // it has weight decay
+  int64_t step = 0;     // committed before this update
 };
 
 // Compute it where subnormal numbers are flushed, as the kernels themselves.
@@ -39,7 +41,8 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
 // Refuses the values that TensorFlow's constructors refuse. These accept much
 // that makes no sense; ValidateJobConfig() is stricter.
 //
-//   kInvalidArgument  Adagrad's initial accumulator is not above 0; Ftrl's is
+//   kInvalidArgument  an Adagrad's initial accumulator is not above 0; Ftrl's
+//   is
 //                     below 0, its learning rate power above 0, or one of its
 //                     regularisation strengths below 0
 absl::Status CheckHyperparameters(const OptimizerConfig& config);

@@ -99,6 +99,12 @@ void ApplyBlock(const OptimizerConfig& config, const Hyperparameters& hyper,
       return AdamKernel(block, adam);
     case OptimizerConfig::Kind::kAdagrad:
       return AdagradKernel(block, hyper.learning_rate);
+    case OptimizerConfig::Kind::kAdagradDa:
+      return AdagradDaKernel(block, hyper.proximal);
+    case OptimizerConfig::Kind::kProximalAdagrad:
+      return ProximalAdagradKernel(block, hyper.proximal);
+    case OptimizerConfig::Kind::kProximalGradientDescent:
+      return ProximalGradientDescentKernel(block, hyper.proximal);
     case OptimizerConfig::Kind::kRmsProp:
       return RmsPropKernel(block, hyper.rms_prop);
     case OptimizerConfig::Kind::kAdadelta:
@@ -269,7 +275,7 @@ bool Optimizer::ApplyBlocks(const ApplyInput& input) const {
   ScopedFlushDenormals flush;
   const Hyperparameters hyper =
       MakeHyperparameters(config_, input.learning_rate, input.powers,
-                          {input.updates, input.decays});
+                          {input.updates, input.decays, input.step});
   const auto adam = MakeAdamCoefficients<T>(hyper.adam);
   MeanReader<T> mean(input.gradients, FromCount<T>(input.divisor));
   ScaledBlock<T> scaled(input.scale);
@@ -288,7 +294,7 @@ bool Optimizer::ApplyBFloat16(const ApplyInput& input) const {
   ScopedFlushDenormals flush;
   const Hyperparameters hyper =
       MakeHyperparameters(config_, input.learning_rate, input.powers,
-                          {input.updates, input.decays});
+                          {input.updates, input.decays, input.step});
   const auto adam = MakeAdamCoefficients<float>(hyper.adam);
   std::vector<GradientSlices> gradients(input.gradients.begin(),
                                         input.gradients.end());

@@ -30,6 +30,7 @@ struct ApplyInput {
   // Used by PyTorch's rules alone.
   int64_t updates = 0;  // of the variable before this one
   bool decays = true;   // the variable has weight decay
+  int64_t step = 0;     // committed before this update; AdagradDA alone
 
   // Summed in this order, then divided by `divisor` (1: no division). One
   // gradient and divisor 1 is the plain update.

@@ -49,6 +49,15 @@ std::vector<SlotSpec> Slots(const OptimizerConfig& config) {
       return {{"m", "Adam", 0}, {"v", "Adam_1", 0}};
     case OptimizerConfig::Kind::kLazyAdam:
       return {{"m", "LazyAdam", 0}, {"v", "LazyAdam_1", 0}};
+    case OptimizerConfig::Kind::kProximalGradientDescent:
+      return {};
+    case OptimizerConfig::Kind::kAdagradDa:
+      return {{"gradient_accumulator", "AdagradDA", 0},
+              {"gradient_squared_accumulator", "AdagradDA_1",
+               config.initial_accumulator_value}};
+    case OptimizerConfig::Kind::kProximalAdagrad:
+      return {
+          {"accumulator", "ProximalAdagrad", config.initial_accumulator_value}};
     case OptimizerConfig::Kind::kAdagrad:
       return {{"accumulator", "Adagrad", config.initial_accumulator_value}};
     case OptimizerConfig::Kind::kRmsProp:

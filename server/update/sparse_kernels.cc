@@ -32,6 +32,38 @@ LOCKSTEP_INLINE void Sweep(size_t count, const AdamCoefficients<T>& c,
   }
 }
 
+// The proximal step of an element. Of a column TensorFlow divides in float64.
+template <typename T>
+LOCKSTEP_INLINE T ProximalOfRow(const SparseRow<T>& row, size_t i, T rate, T l1,
+                                T l2) {
+  const T w = row.value[i];
+  const T g = row.gradient[i];
+  if (!IsColumn(row)) return ProximalStep(w, g, rate, l1, l2);
+  return FromFloat64<T>(ToFloat64(ProximalValue(w, g, rate, l1)) /
+                        (1.0 + ToFloat64(l2 * rate)));
+}
+
+// The sum of the gradients alone is in the type of the variable.
+template <typename T>
+LOCKSTEP_INLINE void AdagradDaColumn(const SparseRow<T>& row,
+                                     const ProximalHyperparameters& hyper) {
+  const T rate = FromFloat<T>(hyper.learning_rate);
+  const auto step = static_cast<double>(hyper.step);
+  const double l1 = ToFloat64(FromFloat<T>(hyper.l1));
+  const double l2 = ToFloat64(FromFloat<T>(hyper.l2));
+  const T step_rate = FromFloat<T>(static_cast<float>(hyper.step)) * rate;
+  const T g = row.gradient[0];
+  T& sum = row.slots[0][0];
+  T& squares = row.slots[1][0];
+  sum = sum + g;
+  squares = FromFloat64<T>(ToFloat64(squares) + ToFloat64(g) * ToFloat64(g));
+  const double whole = ToFloat64(sum);
+  const double steered = l1 > 0 ? Shrunk(whole, step * l1) : whole;
+  row.value[0] =
+      FromFloat64<T>(-(ToFloat64(rate) * steered) /
+                     (l2 * ToFloat64(step_rate) + ToFloat64(Root(squares))));
+}
+
 }  // namespace
 
 template <typename T>
@@ -153,6 +185,54 @@ void FtrlRow(const SparseRow<T>& row, const FtrlHyperparameters& hyper) {
 }
 
 template <typename T>
+void ProximalGradientDescentRow(const SparseRow<T>& row,
+                                const ProximalHyperparameters& hyper) {
+  const T rate = FromFloat<T>(hyper.learning_rate);
+  const T l1 = FromFloat<T>(hyper.l1);
+  const T l2 = FromFloat<T>(hyper.l2);
+  for (size_t i = 0; i < row.count; ++i) {
+    row.value[i] = ProximalOfRow(row, i, rate, l1, l2);
+  }
+}
+
+template <typename T>
+void ProximalAdagradRow(const SparseRow<T>& row,
+                        const ProximalHyperparameters& hyper) {
+  const T eta = FromFloat<T>(hyper.learning_rate);
+  const T l1 = FromFloat<T>(hyper.l1);
+  const T l2 = FromFloat<T>(hyper.l2);
+  const size_t grouped = GroupedElements(row);
+  for (size_t i = 0; i < row.count; ++i) {
+    const T g = row.gradient[i];
+    T& s = row.slots[0][i];
+    s = s + g * g;
+    const T rate =
+        IsColumn(row) ? eta / Root(s) : eta * ReciprocalRoot(s, i < grouped);
+    row.value[i] = ProximalOfRow(row, i, rate, l1, l2);
+  }
+}
+
+template <typename T>
+void AdagradDaRow(const SparseRow<T>& row,
+                  const ProximalHyperparameters& hyper) {
+  if (IsColumn(row)) return AdagradDaColumn(row, hyper);
+  const T step = FromFloat<T>(static_cast<float>(hyper.step));
+  const T step_rate = step * FromFloat<T>(hyper.learning_rate);
+  const T l1 = FromFloat<T>(hyper.l1);
+  const T l2 = FromFloat<T>(hyper.l2);
+  for (size_t i = 0; i < row.count; ++i) {
+    const T g = row.gradient[i];
+    T& sum = row.slots[0][i];
+    T& squares = row.slots[1][i];
+    sum = sum + g;
+    squares = squares + g * g;
+    const T mean = sum / step;
+    const T steered = l1 > FromFloat<T>(0) ? Shrunk(mean, l1) : mean;
+    row.value[i] = -steered / (l2 + Root(squares) / step_rate);
+  }
+}
+
+template <typename T>
 void AdamSlotsRow(const SparseRow<T>& row, const AdamCoefficients<T>& c) {
   for (size_t i = 0; i < row.count; ++i) {
     const T g = row.gradient[i];
@@ -175,30 +255,36 @@ void LazyAdamRow(const SparseRow<T>& row, const AdamHyperparameters& hyper) {
 }
 
 // Every kernel, for one element type.
-#define LOCKSTEP_DEFINE_KERNELS(T)                                           \
-  template void AddRow<T>(size_t, const std::byte*, T*);                     \
-  template void GradientDescentRow<T>(const SparseRow<T>&, float);           \
-  template void MomentumRow<T>(const SparseRow<T>&, float, float);           \
-  template void NesterovRow<T>(const SparseRow<T>&, float, float);           \
-  template void AdagradRow<T>(const SparseRow<T>&, float);                   \
-  template void RmsPropRow<T>(const SparseRow<T>&,                           \
-                              const RmsPropHyperparameters&);                \
-  template void AdadeltaRow<T>(const SparseRow<T>&,                          \
-                               const AdadeltaHyperparameters&);              \
-  template void FtrlRow<T>(const SparseRow<T>&, const FtrlHyperparameters&); \
-  template void AdamSlotsRow<T>(const SparseRow<T>&,                         \
-                                const AdamCoefficients<T>&);                 \
-  template void LazyAdamRow<T>(const SparseRow<T>&,                          \
-                               const AdamHyperparameters&);                  \
-  LOCKSTEP_CLONES void AdamDecayKernel(size_t count, float beta, T* slot) {  \
-    const T factor = FromFloat<T>(beta);                                     \
-    LOCKSTEP_INDEPENDENT                                                     \
-    for (size_t i = 0; i < count; ++i) slot[i] = slot[i] * factor;           \
-  }                                                                          \
-  LOCKSTEP_CLONES void AdamSweepKernel(size_t count,                         \
-                                       const AdamCoefficients<T>& c,         \
-                                       const T* m, const T* v, T* value) {   \
-    Sweep(count, c, m, v, value);                                            \
+#define LOCKSTEP_DEFINE_KERNELS(T)                                             \
+  template void AddRow<T>(size_t, const std::byte*, T*);                       \
+  template void GradientDescentRow<T>(const SparseRow<T>&, float);             \
+  template void MomentumRow<T>(const SparseRow<T>&, float, float);             \
+  template void NesterovRow<T>(const SparseRow<T>&, float, float);             \
+  template void AdagradRow<T>(const SparseRow<T>&, float);                     \
+  template void RmsPropRow<T>(const SparseRow<T>&,                             \
+                              const RmsPropHyperparameters&);                  \
+  template void AdadeltaRow<T>(const SparseRow<T>&,                            \
+                               const AdadeltaHyperparameters&);                \
+  template void ProximalGradientDescentRow<T>(const SparseRow<T>&,             \
+                                              const ProximalHyperparameters&); \
+  template void ProximalAdagradRow<T>(const SparseRow<T>&,                     \
+                                      const ProximalHyperparameters&);         \
+  template void AdagradDaRow<T>(const SparseRow<T>&,                           \
+                                const ProximalHyperparameters&);               \
+  template void FtrlRow<T>(const SparseRow<T>&, const FtrlHyperparameters&);   \
+  template void AdamSlotsRow<T>(const SparseRow<T>&,                           \
+                                const AdamCoefficients<T>&);                   \
+  template void LazyAdamRow<T>(const SparseRow<T>&,                            \
+                               const AdamHyperparameters&);                    \
+  LOCKSTEP_CLONES void AdamDecayKernel(size_t count, float beta, T* slot) {    \
+    const T factor = FromFloat<T>(beta);                                       \
+    LOCKSTEP_INDEPENDENT                                                       \
+    for (size_t i = 0; i < count; ++i) slot[i] = slot[i] * factor;             \
+  }                                                                            \
+  LOCKSTEP_CLONES void AdamSweepKernel(size_t count,                           \
+                                       const AdamCoefficients<T>& c,           \
+                                       const T* m, const T* v, T* value) {     \
+    Sweep(count, c, m, v, value);                                              \
   }
 
 LOCKSTEP_DEFINE_KERNELS(float)

@@ -39,6 +39,15 @@ void RmsPropRow(const SparseRow<T>& row, const RmsPropHyperparameters& hyper);
 template <typename T>
 void AdadeltaRow(const SparseRow<T>& row, const AdadeltaHyperparameters& hyper);
 template <typename T>
+void AdagradDaRow(const SparseRow<T>& row,
+                  const ProximalHyperparameters& hyper);
+template <typename T>
+void ProximalGradientDescentRow(const SparseRow<T>& row,
+                                const ProximalHyperparameters& hyper);
+template <typename T>
+void ProximalAdagradRow(const SparseRow<T>& row,
+                        const ProximalHyperparameters& hyper);
+template <typename T>
 void FtrlRow(const SparseRow<T>& row, const FtrlHyperparameters& hyper);
 
 // Adam: adds the gradient to m and v, which have been decayed. The value

@@ -158,6 +158,12 @@ void ApplyRow(const OptimizerConfig& config, const Hyperparameters& hyper,
       return LazyAdamRow(row, hyper.adam);
     case Kind::kAdagrad:
       return AdagradRow(row, hyper.learning_rate);
+    case Kind::kAdagradDa:
+      return AdagradDaRow(row, hyper.proximal);
+    case Kind::kProximalAdagrad:
+      return ProximalAdagradRow(row, hyper.proximal);
+    case Kind::kProximalGradientDescent:
+      return ProximalGradientDescentRow(row, hyper.proximal);
     case Kind::kRmsProp:
       return RmsPropRow(row, hyper.rms_prop);
     case Kind::kAdadelta:
@@ -264,7 +270,7 @@ void SparseOptimizer::ApplyRows(const SparseApplyInput& input) const {
                                  : SumRows<T>(input, width);
   const Hyperparameters hyper =
       MakeHyperparameters(config_, input.learning_rate, input.powers,
-                          {input.updates, input.decays});
+                          {input.updates, input.decays, input.step});
   const auto adam = MakeAdamCoefficients<T>(hyper.adam);
   const size_t num_slots = NumSlots(config_);
   if (config_.kind == Kind::kAdam && !input.decayed) {
@@ -305,7 +311,7 @@ void SparseOptimizer::ApplyBFloat16(const SparseApplyInput& input) const {
                                      : SumRows<float>(gradient, width);
   const Hyperparameters hyper =
       MakeHyperparameters(config_, input.learning_rate, input.powers,
-                          {input.updates, input.decays});
+                          {input.updates, input.decays, input.step});
   const auto adam = MakeAdamCoefficients<float>(hyper.adam);
   if (config_.kind == Kind::kAdam && !input.decayed) {
     DecayBFloat16(hyper.adam.beta1, input.slots[0]);
@@ -328,7 +334,7 @@ absl::Status SparseOptimizer::Apply(const SparseApplyInput& input) const {
   if (config_.kind == Kind::kFtrl) {
     const Hyperparameters hyper =
         MakeHyperparameters(config_, input.learning_rate, input.powers,
-                            {input.updates, input.decays});
+                            {input.updates, input.decays, input.step});
     LOCKSTEP_RETURN_IF_ERROR(CheckFtrl(input.dtype, hyper.ftrl));
   }
   switch (input.dtype) {

@@ -25,6 +25,7 @@ struct SparseApplyInput {
   AdamPowers powers;     // of this step; used by Adam and LazyAdam alone
   int64_t updates = 0;   // as in ApplyInput
   bool decays = true;    // likewise
+  int64_t step = 0;      // likewise
   bool decayed = false;  // Adam: Decay() has been called for this step
 
   absl::Span<const int64_t> indices;       // of rows; may repeat

@@ -44,15 +44,37 @@ void ReadAdadelta(const Json& hyper, OptimizerConfig& config) {
   config.epsilon = Argument(hyper, "epsilon");
 }
 
+void ReadL1AndL2(const Json& hyper, OptimizerConfig& config) {
+  config.l1 = Argument(hyper, "l1_regularization_strength");
+  config.l2 = Argument(hyper, "l2_regularization_strength");
+}
+
 void ReadFtrl(const Json& hyper, OptimizerConfig& config) {
   config.kind = Kind::kFtrl;
   config.learning_rate_power = Argument(hyper, "learning_rate_power");
   config.initial_accumulator_value =
       Argument(hyper, "initial_accumulator_value");
-  config.l1 = Argument(hyper, "l1_regularization_strength");
-  config.l2 = Argument(hyper, "l2_regularization_strength");
+  ReadL1AndL2(hyper, config);
   config.l2_shrinkage = Argument(hyper, "l2_shrinkage_regularization_strength");
   config.beta = Argument(hyper, "beta");
+}
+
+void ReadAdagradDa(const Json& hyper, OptimizerConfig& config) {
+  config.kind = Kind::kAdagradDa;
+  config.initial_accumulator_value =
+      Argument(hyper, "initial_gradient_squared_accumulator_value");
+  ReadL1AndL2(hyper, config);
+}
+
+void ReadProximalAdagrad(const Json& hyper, OptimizerConfig& config) {
+  ReadAdagrad(hyper, config);
+  config.kind = Kind::kProximalAdagrad;
+  ReadL1AndL2(hyper, config);
+}
+
+void ReadProximalGradientDescent(const Json& hyper, OptimizerConfig& config) {
+  config.kind = Kind::kProximalGradientDescent;
+  ReadL1AndL2(hyper, config);
 }
 
 struct Reader {
@@ -67,6 +89,9 @@ constexpr Reader kReaders[] = {
     {"RMSProp", ReadRmsProp},
     {"Adadelta", ReadAdadelta},
     {"Ftrl", ReadFtrl},
+    {"AdagradDA", ReadAdagradDa},
+    {"ProximalAdagrad", ReadProximalAdagrad},
+    {"ProximalGradientDescent", ReadProximalGradientDescent},
 };
 
 }  // namespace

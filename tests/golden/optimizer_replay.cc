@@ -99,6 +99,7 @@ class OptimizerReplay {
       throw BadTrace("a step has not one gradient per variable");
     }
     settings_.powers = before.powers;
+    settings_.step = before.global_step;
     State after = before;
     const absl::Status status = Apply(gradients, after);
     const bool same =

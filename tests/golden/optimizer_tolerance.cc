@@ -8,7 +8,8 @@ using Kind = OptimizerConfig::Kind;
 Distance ReciprocalRootDistance(Kind kind, DType dtype) {
   const bool single = dtype == DType::kFloat32;
   if (dtype == DType::kFloat64) return {};
-  if (kind == Kind::kAdagrad) return {single ? 4.0 : 2.0, 0};
+  if (kind == Kind::kAdagrad || kind == Kind::kProximalAdagrad)
+    return {single ? 4.0 : 2.0, 0};
   if (kind == Kind::kRmsProp) return {single ? 4.0 : 2.0, single ? 4.0 : 2.0};
   return {single ? 4.0 : 3.0, 6};
 }
@@ -27,6 +28,7 @@ Distance MeasuredDistance(const OptimizerConfig& config, DType dtype,
   if (form == GradientForm::kColumn) return {};
   switch (config.kind) {
     case Kind::kAdagrad:
+    case Kind::kProximalAdagrad:
     case Kind::kAdadelta:
       return ReciprocalRootDistance(config.kind, dtype);
     case Kind::kRmsProp:

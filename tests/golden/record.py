@@ -26,6 +26,7 @@ import numpy as np
 import tensorflow as tf
 
 v1 = tf.compat.v1
+PROXIMAL = ["AdagradDA", "ProximalAdagrad", "ProximalGradientDescent"]
 DTYPES = ["float32", "float32", "float64", "float16"]
 
 
@@ -211,6 +212,14 @@ def hyper_of(rng, name):
             l2_regularization_strength=rng.choice([0.0, 0.5]),
             l2_shrinkage_regularization_strength=rng.choice([0.0, 0.05]),
             beta=rng.choice([0.0, 0.5]))
+    elif name == "AdagradDA":
+        hyper.update(
+            initial_gradient_squared_accumulator_value=rng.choice([0.1, 1.0]))
+    elif name == "ProximalAdagrad":
+        hyper.update(initial_accumulator_value=rng.choice([0.1, 1.0]))
+    if name in PROXIMAL:
+        hyper.update(l1_regularization_strength=rng.choice([0.0, 0.05]),
+                     l2_regularization_strength=rng.choice([0.0, 0.5]))
     return hyper
 
 
@@ -230,8 +239,11 @@ def random_gradient(rng, shape, dtype):
 
 
 def record_optimizer(rng, kind, dtype):
-    name = rng.choice(["GradientDescent", "Momentum", "Adagrad", "Adam",
-                       "RMSProp", "Adadelta", "Ftrl"])
+    names = ["GradientDescent", "Momentum", "Adagrad", "Adam", "RMSProp",
+             "Adadelta", "Ftrl"]
+    # TensorFlow's Python classes of these take no other types.
+    name = rng.choice(names + {"float32": PROXIMAL, "float64": PROXIMAL[:1],
+                               "float16": []}[dtype])
     hyper = hyper_of(rng, name)
     shapes = [rng.choice([[rng.randint(1, 20)],
                           [rng.randint(1, 5), rng.randint(1, 18)]])
@@ -243,7 +255,8 @@ def record_optimizer(rng, kind, dtype):
                                      use_resource=True)
                      for i, value in enumerate(initial)]
         step = v1.train.get_or_create_global_step()
-        optimizer = getattr(v1.train, name + "Optimizer")(**hyper)
+        more = {"global_step": step} if name == "AdagradDA" else {}
+        optimizer = getattr(v1.train, name + "Optimizer")(**hyper, **more)
         trains, gradients = [], []
         for _ in range(rng.randint(2, 5)):
             pairs = [random_gradient(rng, shape, dtype) for shape in shapes]

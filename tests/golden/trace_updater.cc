@@ -26,19 +26,21 @@ absl::StatusOr<size_t> TraceUpdater::GradientSize(int part,
 }
 
 absl::StatusOr<bool> TraceUpdater::Update(
-    int part, int64_t, absl::Span<const server::PartGradient> gradients) {
+    int part, int64_t step, absl::Span<const server::PartGradient> gradients) {
   VariableState& state = StateOf(part);
   Tensor gradient{state.value.shape, {}};
   for (const server::ByteSlice& slice : gradients[0].slices) {
     gradient.values.insert(gradient.values.end(), slice.data,
                            slice.data + slice.size);
   }
+  settings_.step = step;
   LOCKSTEP_RETURN_IF_ERROR(ApplyDense(settings_, gradient, state));
   return true;
 }
 
-absl::Status TraceUpdater::UpdateSparse(int part, int64_t,
+absl::Status TraceUpdater::UpdateSparse(int part, int64_t step,
                                         const server::SparseGradient& mean) {
+  settings_.step = step;
   return ApplySparse(settings_, mean.indices, {mean.values_shape, mean.values},
                      /*decayed=*/true, StateOf(part));
 }

@@ -30,6 +30,7 @@ absl::Status ApplyDense(const StepSettings& settings, const Tensor& gradient,
   input.dtype = settings.dtype;
   input.learning_rate = settings.learning_rate;
   input.powers = settings.powers;
+  input.step = settings.step;
   input.gradients = {&slices, 1};
   input.old_value = state.value.values;
   input.new_value = absl::MakeSpan(state.value.values);
@@ -48,6 +49,7 @@ absl::Status ApplySparse(const StepSettings& settings,
   input.dtype = settings.dtype;
   input.learning_rate = settings.learning_rate;
   input.powers = settings.powers;
+  input.step = settings.step;
   input.decayed = decayed;
   input.indices = indices;
   input.values_shape = values.shape;

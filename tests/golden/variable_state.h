@@ -24,6 +24,7 @@ struct StepSettings {
   DType dtype = DType::kFloat32;
   double learning_rate = 0;
   server::AdamPowers powers;
+  int64_t step = 0;  // before the update
 };
 
 // Returns the variable with its initial slots.

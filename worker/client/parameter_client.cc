@@ -33,7 +33,8 @@ struct ParameterClient::Parts {
 
 ParameterClient::ParameterClient(const Options& options, const Plan& plan,
                                  ParameterMemory& memory)
-    : parts_(std::make_unique<Parts>(options, plan, memory)) {}
+    : untrained_(options.untrained),
+      parts_(std::make_unique<Parts>(options, plan, memory)) {}
 
 ParameterClient::~ParameterClient() { Cancel(); }
 
@@ -59,6 +60,9 @@ void ParameterClient::BeginPass(const PassId& pass, PassKind kind, bool watch) {
 bool ParameterClient::StepIsOver() const { return parts_->sync.StepIsOver(); }
 
 void ParameterClient::GradientReady(size_t variable) {
+  if (variable < untrained_.size() && untrained_[variable]) {
+    parts_->pushes.GradientAbsent(variable);
+  }
   parts_->pushes.GradientReady(variable);
 }
 

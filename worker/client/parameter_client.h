@@ -46,6 +46,8 @@ class ParameterClient final : public StepClient {
     // In a mirrored job: the server beside this worker, which has the values of
     // all parts. The others are pushed to alone.
     std::optional<int> mirror = std::nullopt;
+    // By variable: no gradient of it is sent. Empty: of all.
+    std::vector<bool> untrained = {};
     // Share memory with the mirror, and not with other servers of this host.
     bool shares_with_mirror_alone = false;
   };
@@ -73,6 +75,7 @@ class ParameterClient final : public StepClient {
  private:
   struct Parts;
 
+  const std::vector<bool> untrained_;
   const std::unique_ptr<Parts> parts_;
 };
 

@@ -50,19 +50,20 @@ class ReplicatedGradientSource::ReplicaPass final : public GradientPass {
 
 ReplicatedGradientSource::ReplicatedGradientSource(
     std::vector<Replica> replicas, const ClippingConfig& clipping,
-    const ParameterMemory& mean, size_t variables)
+    const ParameterMemory& mean, const std::vector<bool>& trained)
     : replicas_(std::move(replicas)),
       mean_(mean),
-      has_value_(variables),
-      ready_(variables),
+      has_value_(trained.size()),
+      ready_(trained.size()),
       crew_(replicas_.size()) {
   for (const Replica& replica : replicas_) {
     const ParameterMemory& memory = *replica.memory;
     clippers_.push_back(std::make_unique<GradientClipper>(
-        clipping, memory.dtype(0), [&memory, variables] {
+        clipping, memory.dtype(0), [&memory, trained] {
           GradientClipper::Gradients gradients;
-          for (size_t v = 0; v < variables; ++v) {
-            gradients.push_back(memory.gradient(v));
+          for (size_t v = 0; v < trained.size(); ++v) {
+            gradients.push_back(trained[v] ? memory.gradient(v)
+                                           : absl::Span<std::byte>());
           }
           return gradients;
         }));

@@ -36,9 +36,12 @@ class ReplicatedGradientSource final : public GradientSource {
   };
 
   // `replicas`, at least one, are of the same model, which has no tables.
+  // Gradients of variables that are not `trained` are not clipped and add
+  // nothing to a norm.
   ReplicatedGradientSource(std::vector<Replica> replicas,
                            const ClippingConfig& clipping,
-                           const ParameterMemory& mean, size_t variables);
+                           const ParameterMemory& mean,
+                           const std::vector<bool>& trained);
 
   bool MayBeginEarly() const override;
   absl::Status Prepare(const PassId& pass, int64_t index) override;

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
+#include "common/job/variable_settings.h"
 #include "common/wire/status_detail.h"
 #include "worker/loop/gradient_clipper.h"
 #include "worker/loop/training_loop.h"
@@ -197,7 +198,8 @@ absl::Status TrainingMember::RunOnce() {
 }
 
 ParameterClient::Options TrainingMember::ClientOptions(
-    const ChiefClient::Registration& membership, bool mirrored) const {
+    const ChiefClient::Registration& membership, bool mirrored,
+    const std::vector<VariableSettings>& settings) const {
   ParameterClient::Options options;
   options.servers = servers_;
   options.self = {membership.job_id, task_, membership.incarnation};
@@ -206,6 +208,11 @@ ParameterClient::Options TrainingMember::ClientOptions(
   options.pollers = pollers_;
   options.connections = connections_;
   if (mirrored) options.mirror = task_.index;
+  for (const VariableSettings& each : settings) {
+    // Accumulators of compatible mode need a gradient of each variable.
+    options.untrained.push_back(membership.job.mode == SyncMode::kStrict &&
+                                !each.trained);
+  }
   return options;
 }
 
@@ -229,15 +236,17 @@ absl::Status TrainingMember::Train(
                                 ? ParameterMemory::Gradients::kShared
                                 : ParameterMemory::Gradients::kPrivate));
   const auto memory = std::make_shared<ParameterMemory>(std::move(made));
-  ParameterClient client(ClientOptions(membership, plan.mirrored), plan,
-                         *memory);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
+                            SettingsOf(job, plan.variables));
+  ParameterClient client(ClientOptions(membership, plan.mirrored, settings),
+                         plan, *memory);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<GradientSource> source,
                             workload_.MakeSource(memory));
   const auto gradients = [&] {
     GradientClipper::Gradients spans;
     for (size_t v = 0; v < plan.variables.size(); ++v) {
       spans.push_back(memory->gradient(v));
-      if (plan.variables[v].buffer) spans.back() = {};
+      if (plan.variables[v].buffer || !settings[v].trained) spans.back() = {};
     }
     return spans;
   };

@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/cluster/cluster.h"
+#include "common/job/variable_settings.h"
 #include "common/membership/chief_client.h"
 #include "worker/client/parameter_client.h"
 #include "worker/loop/progress_meter.h"
@@ -74,7 +75,8 @@ class TrainingMember {
   // One membership, from registration to its end.
   absl::Status RunOnce();
   ParameterClient::Options ClientOptions(
-      const ChiefClient::Registration& membership, bool mirrored) const;
+      const ChiefClient::Registration& membership, bool mirrored,
+      const std::vector<VariableSettings>& settings) const;
   absl::Status Train(const ChiefClient::Registration& membership);
   void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
   // Leaves after the pass at hand, or at once; Run() will return `why`.

@@ -29,6 +29,10 @@ constexpr Named<Kind, v1::OptimizerConfig::Kind> kOptimizers[] = {
     {Kind::kSgd, v1::OptimizerConfig::SGD},
     {Kind::kAdamTorch, v1::OptimizerConfig::ADAM_TORCH},
     {Kind::kAdamW, v1::OptimizerConfig::ADAMW},
+    {Kind::kAdagradDa, v1::OptimizerConfig::ADAGRAD_DA},
+    {Kind::kProximalAdagrad, v1::OptimizerConfig::PROXIMAL_ADAGRAD},
+    {Kind::kProximalGradientDescent,
+     v1::OptimizerConfig::PROXIMAL_GRADIENT_DESCENT},
 };
 
 using Schedule = LearningRateConfig::Schedule;

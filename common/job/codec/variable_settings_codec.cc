@@ -71,6 +71,7 @@ void WriteVariableSettings(const JobConfig& job, v1::JobConfig& proto) {
     added.set_kind(static_cast<v1::VariableConstraint::Kind>(constraint.kind));
     added.set_max_norm(constraint.max_norm);
   }
+  proto.mutable_untrained()->Add(job.untrained.begin(), job.untrained.end());
 }
 
 absl::Status ReadVariableSettings(const v1::JobConfig& proto, JobConfig& job) {
@@ -88,6 +89,7 @@ absl::Status ReadVariableSettings(const v1::JobConfig& proto, JobConfig& job) {
     LOCKSTEP_ASSIGN_OR_RETURN(VariableConstraint read, FromProto(constraint));
     job.constraints.push_back(std::move(read));
   }
+  job.untrained.assign(proto.untrained().begin(), proto.untrained().end());
   return absl::OkStatus();
 }
 

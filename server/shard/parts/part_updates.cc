@@ -151,6 +151,7 @@ absl::Status PartUpdates::UpdateDense(int part, int64_t step,
     input.powers = stored.powers;
     input.updates = stored.updates;
     input.decays = stored.decays;
+    input.step = step;
     input.old_value = stored.old_value;
     input.new_value = stored.new_value;
     input.old_slots = stored.old_slots;
@@ -171,7 +172,7 @@ absl::StatusOr<bool> PartUpdates::Update(
     int part, int64_t step, absl::Span<const PartGradient> gradients) {
   const SpanTimer timer(&spans_, UpdateOf(part, step));
   const std::vector<PartGradient> present = Present(gradients);
-  if (present.empty()) {
+  if (present.empty() || !IsTrained(part)) {
     LOCKSTEP_RETURN_IF_ERROR(KeepPart(part));
     return true;
   }
@@ -197,7 +198,7 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
   const std::vector<PartGradient> present = Present(gradients);
   MutexLock part_lock(parts_.part_mutexes[part]);
   Mean& mean = means_[part];
-  mean.dense = {.absent = present.empty()};
+  mean.dense = {.absent = present.empty() || !IsTrained(part)};
   if (mean.dense.absent) return Measured();
   if (spec.is_table()) {
     mean.rows = MeanOfRows(spec, present);
@@ -285,6 +286,7 @@ SparseApplyInput PartUpdates::TableInput(int part, int64_t step, int64_t rows) {
   input.powers = parts_.store->committed_powers()[optimizer];
   input.updates = parts_.store->Updates(part);
   input.decays = parts_.settings[spec.variable].decays;
+  input.step = step;
   input.learning_rate = LearningRate(rates_[optimizer], step) *
                         parts_.store->record().learning_rate_scale;
   const size_t size = rows * spec.row_width * ElementSize(spec.dtype);
@@ -343,6 +345,7 @@ void PartUpdates::CountUpdate(int part) {
 absl::Status PartUpdates::UpdateSparse(int part, int64_t step,
                                        const SparseGradient& mean) {
   const SpanTimer timer(&spans_, UpdateOf(part, step));
+  if (!IsTrained(part)) return KeepPart(part);
   return UpdateTable(part, step, mean);
 }
 

@@ -78,7 +78,12 @@ class PartUpdates final : public PartUpdater {
     return {.kind = SpanKind::kUpdate, .part = part, .step = step};
   }
   absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
-  // The update of a part without a gradient: nothing but its average moves.
+  // Whether the part's variable is no untrained one.
+  bool IsTrained(int part) const {
+    return parts_.settings[parts_.parts[part].variable].trained;
+  }
+  // The update of a part without a gradient, or of an untrained variable:
+  // nothing but its average moves.
   absl::Status KeepPart(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   // The update of a part that is no table. `input` has gradients, divisor and
   // scale.

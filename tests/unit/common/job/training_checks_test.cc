@@ -163,6 +163,15 @@ INSTANTIATE_TEST_SUITE_P(
             [](JobConfig& job) {
               job.constraints = {{"w", Constraint::kNonNegative, 2}};
             }},
+        Bad{"untrained[1] must be a shell pattern",
+            [](JobConfig& job) {
+              job.untrained = {"a", ""};
+            }},
+        Bad{"optimizer.initial_accumulator_value is 0, but must be",
+            [](JobConfig& job) {
+              job.optimizer.kind = OptimizerConfig::Kind::kAdagradDa;
+              job.optimizer.initial_accumulator_value = 0;
+            }},
         Bad{"constraints[0].variables must be a shell pattern",
             [](JobConfig& job) {
               job.constraints = {{"", Constraint::kNonNegative, 0}};

@@ -96,6 +96,43 @@ TEST_F(VariableSettingsTest, BuffersFollowTheirOwnRuleAndMatchNoPattern) {
               StatusIs(kInvalid, HasSubstr("matches no variable")));
 }
 
+TEST_F(VariableSettingsTest, UntrainedVariablesHaveNoRuleAndMatchNoPattern) {
+  job_.untrained = {"deep/*"};
+  job_.moving_average.decay = 0.9;
+  job_.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  job_.optimizer.weight_decay = 0.01;
+  job_.constraints.push_back(
+      {.variables = "*", .kind = Constraint::kNonNegative});
+
+  const auto settings = Settings();
+
+  ASSERT_OK(settings);
+  EXPECT_TRUE((*settings)[0].trained);
+  EXPECT_TRUE((*settings)[0].averaged);
+  EXPECT_FALSE((*settings)[1].trained);
+  EXPECT_EQ((*settings)[1].optimizer, 1);
+  EXPECT_FALSE((*settings)[1].averaged);
+  EXPECT_FALSE((*settings)[1].decays);
+  EXPECT_EQ((*settings)[1].constraint.kind, Constraint::kUnspecified);
+  ASSERT_EQ(OptimizersOf(job_, variables_).size(), 2u);
+  EXPECT_EQ(OptimizersOf(job_, variables_)[1].kind,
+            OptimizerConfig::Kind::kGradientDescent);
+
+  job_.variable_optimizers = {{"deep/hidden1/weights", {}, {}, {}}};
+  EXPECT_THAT(
+      Settings(),
+      StatusIs(kInvalid, HasSubstr("matches no variable that is trained")));
+}
+
+TEST_F(VariableSettingsTest, OneVariableMustBeTrained) {
+  job_.untrained = {"*s", "b*"};
+  EXPECT_THAT(Settings(), StatusIs(kInvalid, HasSubstr("untrained matches all "
+                                                       "3 variables")));
+  job_.untrained = {"*s", "c*"};
+  EXPECT_THAT(Settings(),
+              StatusIs(kInvalid, HasSubstr("untrained[1] is \"c*\"")));
+}
+
 TEST_F(VariableSettingsTest, BuffersNeedOneOfTheOptimizersThatThereCanBe) {
   std::vector<VariableSpec> variables = {
       {.name = "mean", .shape = {2}, .buffer = true}};

@@ -76,9 +76,10 @@ class ReplicatedGradientSourceTest : public ::testing::Test {
           factor, *replica.memory,
           replicas.size() == factors.size() ? before : nullptr);
     }
-    return {std::move(replicas), clipping, memory_, 2};
+    return {std::move(replicas), clipping, memory_, trained_};
   }
 
+  std::vector<bool> trained_ = {true, true};
   ParameterMemory memory_ =
       *ParameterMemory::Make(kVariables, ParameterMemory::Gradients::kPrivate);
 };
@@ -124,6 +125,20 @@ TEST_F(ReplicatedGradientSourceTest, EachReplicaIsClippedByItself) {
                   {.on_gradient = [&](size_t v) { ready.push_back(v); }}),
       IsOk());
   EXPECT_THAT(ready, UnorderedElementsAre(0, 1));
+}
+
+TEST_F(ReplicatedGradientSourceTest, AnUntrainedVariableIsNoPartOfTheNorm) {
+  const ClippingConfig clipping = {ClippingConfig::Kind::kGlobalNorm, 4};
+  ReplicatedGradientSource both = Make({1}, clipping);
+  ASSERT_THAT(ComputePass(both, 0), IsOk());
+  const float with_both = Floats(memory_.gradient(1))[0];
+  trained_ = {false, true};
+  ReplicatedGradientSource source = Make({1}, clipping);
+
+  ASSERT_THAT(ComputePass(source, 0), IsOk());
+
+  EXPECT_LT(with_both, 4);
+  EXPECT_THAT(Floats(memory_.gradient(1)), ElementsAre(4));
 }
 
 TEST_F(ReplicatedGradientSourceTest, ValuesAreAskedForOnce) {

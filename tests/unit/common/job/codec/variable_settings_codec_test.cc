@@ -23,6 +23,7 @@ variable_optimizers { variables: "deep/*" optimizer { kind: ADAGRAD } }
 moving_average { decay: 0.75 count_steps: true variables: "*" evaluate: false }
 constraints { variables: "a" kind: NON_NEGATIVE }
 constraints { variables: "b" kind: MAX_NORM max_norm: 2 }
+untrained: "c/*" untrained: "d"
 )";
 
 void ExpectWhole(const JobConfig& job) {
@@ -43,6 +44,7 @@ void ExpectWhole(const JobConfig& job) {
   ASSERT_EQ(job.constraints.size(), 2u);
   EXPECT_EQ(job.constraints[0].kind, VariableConstraint::Kind::kNonNegative);
   EXPECT_EQ(job.constraints[1].max_norm, 2);
+  EXPECT_THAT(job.untrained, ElementsAre("c/*", "d"));
 }
 
 TEST(VariableSettingsCodecTest, FieldsAreReadAndGivenBack) {

@@ -306,6 +306,27 @@ TEST_F(PartUpdatesTest, PartWithoutAGradientKeepsValueSlotsAndCount) {
   EXPECT_THAT(state->Scalars(), ElementsAre(1, 4));
 }
 
+// In compatible mode workers push a gradient of each variable.
+TEST_F(PartUpdatesTest, UntrainedVariableKeepsItsValueWhateverIsPushed) {
+  options_.job.untrained = {"w"};
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kMomentum;
+  for (const SyncMode mode : {SyncMode::kStrict, SyncMode::kCompatible}) {
+    options_.job.mode = mode;
+    auto state = CreateActive();
+    for (const int64_t step : {0, 1}) {
+      UpdateAll(*state, step, 1, 3);
+      ASSERT_OK(state->updates().MarkPrepared(step + 1, 1));
+      ASSERT_OK(state->updates().Commit(step + 1));
+    }
+
+    EXPECT_THAT(Read<float>(*state, 0), Each(1));
+    // 0.9 is a float.
+    EXPECT_THAT(Read<double>(*state, 2),
+                Each(::testing::DoubleNear(2 - 0.5 * 2 - 0.5 * 3.8, 1e-6)));
+    ASSERT_OK(state->Remove());
+  }
+}
+
 TEST_F(PartUpdatesTest, RedoneStepMayHaveTheGradientThatTheFirstAttemptLacked) {
   auto state = CreateActive();
   const std::vector<PartGradient> none = {AbsentGradient(), AbsentGradient()};
@@ -393,6 +414,17 @@ TEST_F(PartUpdatesNormTest, AbsentPartsAddNothingAndStay) {
   EXPECT_THAT(Read<float>(*state, 1), Each(1));
   EXPECT_THAT(Read<float>(*state, 0),
               Each(1 - 2 * static_cast<float>(1 / (1 + 1e-6)) * 0.5f));
+}
+
+TEST_F(PartUpdatesNormTest, UntrainedVariableIsNoPartOfTheNorm) {
+  options_.job.untrained = {"w"};
+  auto state = CreateActive();
+
+  EXPECT_EQ(MeasureAll(*state, 1, 3), 2 * 2 * 2);
+  ApplyAll(*state, 0, 1);
+
+  EXPECT_THAT(Read<float>(*state, 0), Each(1));
+  EXPECT_THAT(Read<double>(*state, 2), Each(::testing::Lt(2)));
 }
 
 TEST_F(PartUpdatesNormTest, ApplyingTwiceIsApplyingOnce) {
