@@ -32,7 +32,7 @@ LOCKSTEP_INLINE void Sweep(size_t count, const AdamCoefficients<T>& c,
   }
 }
 
-// The proximal step of an element. Of a column TensorFlow divides in float64.
+// The proximal step of an element. TensorFlow divides a column in float64.
 template <typename T>
 LOCKSTEP_INLINE T ProximalOfRow(const SparseRow<T>& row, size_t i, T rate, T l1,
                                 T l2) {
