@@ -15,6 +15,7 @@
 #include "common/job/cluster_fit.h"
 #include "common/job/strategy_checks.h"
 #include "common/job/variable_settings.h"
+#include "common/status/status_codec.h"
 #include "common/text/count_text.h"
 #include "common/text/progress_text.h"
 
@@ -124,6 +125,13 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
 }
 
 Chief::~Chief() { JoinCheckpoint(); }
+
+std::vector<StatusPage> Chief::RecordForPage() {
+  recorder_ = std::make_unique<Recorder>(Recorder::Options{
+      job_.checkpoint.directory, self_.job_id, [this] { return Sample(); },
+      [this] { return DecodeStatus(service_->StatusForOperators()); }});
+  return recorder_->Pages();
+}
 
 void Chief::RequestStop(const std::string& reason, bool hold) {
   const absl::Status stop = StoppedStatus(reason, hold);
@@ -345,6 +353,7 @@ void Chief::Do(const SumUp&) {
 void Chief::Do(const JobReport& report) {
   if (const auto* reached = std::get_if<StepReached>(&report)) {
     SetLogStep(reached->step);
+    if (recorder_ != nullptr) recorder_->Reach(reached->step, clock_.Now());
   }
   const auto* begun = std::get_if<TrainingBegun>(&report);
   if (begun != nullptr) {
@@ -353,6 +362,7 @@ void Chief::Do(const JobReport& report) {
                  CountText(std::ssize(map_.plan.parts), "part"),
                  CountText(servers_.size(), "server"), servers_.epoch());
     SetLogStep(begun->step);
+    if (recorder_ != nullptr) recorder_->Begin(begun->step, clock_.Now());
   }
   if (const auto* died = std::get_if<ProcessDied>(&report)) {
     RecordDeath(spans_, died->death.task, driver_.step());
@@ -496,7 +506,9 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
   }
   LOCKSTEP_RETURN_IF_ERROR(scalars.status());
   restored.scalars = *std::move(scalars);
-  status_table_.Checkpointed(restored.step);
+  status_table_.Checkpointed(
+      restored.step,
+      absl::FromUnixMillis(checkpoint->manifest().saved_at_unix_ms));
   const std::string resumed =
       absl::StrCat("resumed from the checkpoint of step ", restored.step,
                    " in ", checkpoints_.directory());

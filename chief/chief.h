@@ -20,6 +20,7 @@
 #include "chief/operators/coordinator_service.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
+#include "chief/page/recorder.h"
 #include "chief/recovery/recovery_round.h"
 #include "chief/shard_group_client.h"
 #include "chief/summary/summary_thread.h"
@@ -31,6 +32,8 @@
 #include "common/job/beginning.h"
 #include "common/job/job_config.h"
 #include "common/job/learning_rate.h"
+#include "common/metrics/metric_families.h"
+#include "common/observe/status_server.h"
 #include "common/trace/span_recorder.h"
 
 namespace lockstep::chief {
@@ -65,10 +68,15 @@ class Chief final : private RecoverySource {
   std::vector<grpc::Service*> services() { return {service_.get(), &traces_}; }
 
   // As ChiefMetrics() has them, of now.
-  std::vector<Metric> Metrics() const {
+  MetricFamilies Metrics() const {
     const SummarySample now = Sample();
-    return ChiefMetrics(now.job, now.members, now.learning_rate);
+    return ChiefMetrics(
+        {now.now, now.job, now.members, now.learning_rate, job_.train_steps});
   }
+
+  // Begins to record the job for its page, and returns what a StatusServer
+  // serves of it, no longer than this object lives. At most once, before Run().
+  std::vector<StatusPage> RecordForPage();
 
   // Ends the job after the step at hand, with a checkpoint. With `hold` its
   // processes ask not to be started again.
@@ -183,6 +191,8 @@ class Chief final : private RecoverySource {
   bool went_back_ = false;  // the servers leave state that they had
   int64_t told_score_ = -1;
   std::optional<absl::Status> finished_;
+
+  std::unique_ptr<Recorder> recorder_;  // last: it samples the members above
 };
 
 }  // namespace lockstep::chief

@@ -25,9 +25,10 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
   absl::StatusOr<std::unique_ptr<GrpcServer>> server = StartListening(
       [&] { return GrpcServer::Start(*address, (*chief)->services()); });
   if (!server.ok()) return Refuse(server.status());
-  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
-      ServeMetrics(flags, *address, [&] { return (*chief)->Metrics(); });
-  if (!metrics.ok()) return Refuse(metrics.status());
+  absl::StatusOr<std::unique_ptr<StatusServer>> status_server = ServeStatus(
+      flags, *cluster, [&] { return (*chief)->Metrics(); },
+      [&] { return (*chief)->RecordForPage(); });
+  if (!status_server.ok()) return Refuse(status_server.status());
   const ServiceManagerClient service_manager(*address);
   signals.SetHandler(
       [&](const std::string& reason) { (*chief)->RequestStop(reason); });

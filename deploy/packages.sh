@@ -7,6 +7,7 @@ LOCKSTEP_BUILD_PACKAGES=(
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libabsl-dev libssl-dev zlib1g-dev libzip-dev libopenblas-dev
   libspdlog-dev nlohmann-json3-dev libcli11-dev libsystemd-dev libnuma-dev
+  prometheus-cpp-dev
   pkg-config python3-dev pybind11-dev  # pybind11: the Python package
   libgtest-dev libgmock-dev libbenchmark-dev  # CMake looks for them first
 )
@@ -16,7 +17,7 @@ LOCKSTEP_TEST_PACKAGES=(
   git ccache clang clang-format clang-tidy libclang-rt-dev llvm lld python3-venv
   "${LOCKSTEP_PACKAGE_PACKAGES[@]}" mmdebstrap systemd-container
   podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
-  python3-jsonschema python3-yaml lintian faketime
+  python3-jsonschema python3-yaml lintian faketime prometheus
   python3-grpcio python3-protobuf python3-numpy  # a worker in Python
   python3-torch mypy python3-pip python3-setuptools python3-wheel  # its package
 )

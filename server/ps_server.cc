@@ -162,8 +162,8 @@ absl::Status PsServer::Run() {
   return end;
 }
 
-std::vector<Metric> PsServer::Metrics() const {
-  std::vector<Metric> metrics = replies_.counts().Metrics();
+MetricFamilies PsServer::Metrics() const {
+  MetricFamilies metrics = replies_.counts().Metrics();
   absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
   if (!shard.ok()) return metrics;
   const int parts = (*shard)->state().num_parts();
@@ -171,13 +171,11 @@ std::vector<Metric> PsServer::Metrics() const {
   for (int part = 0; part < parts; ++part) {
     bytes += static_cast<double>((*shard)->PartSize(part));
   }
-  const auto gauge = [&](const char* name, const char* help, double value) {
-    metrics.push_back({name, help, Metric::Kind::kGauge, value});
-  };
-  gauge("lockstep_server_step", "Step that is committed here.",
-        static_cast<double>((*shard)->engine().step()));
-  gauge("lockstep_server_parts", "Parts of variables held.", parts);
-  gauge("lockstep_server_value_bytes", "Of those, without slots.", bytes);
+  metrics.Gauge("lockstep_server_step", "Step that is committed here.",
+                static_cast<double>((*shard)->engine().step()));
+  metrics.Gauge("lockstep_server_parts", "Parts of variables held.", parts);
+  metrics.Gauge("lockstep_server_value_bytes",
+                "Bytes of the values of those, without slots.", bytes);
   return metrics;
 }
 

@@ -13,7 +13,7 @@
 #include "common/base/clock.h"
 #include "common/cluster/cluster.h"
 #include "common/membership/chief_client.h"
-#include "common/observe/metrics.h"
+#include "common/metrics/metric_families.h"
 #include "common/rpc/server.h"
 #include "server/mirror/mean_fetcher.h"
 #include "server/mirror/mirror_service.h"
@@ -63,7 +63,7 @@ class PsServer {
   absl::Status Run();
 
   // The shard's step and size, and the outcomes of pushes.
-  std::vector<Metric> Metrics() const;
+  MetricFamilies Metrics() const;
 
   // Asks the chief to stop the job with a checkpoint, since this server must
   // end. Run() returns when that has happened, or after 15 seconds.

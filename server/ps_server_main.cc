@@ -28,10 +28,9 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
   absl::StatusOr<std::unique_ptr<PsServer>> ps = StartListening(
       [&] { return PsServer::Start(*cluster, options, Clock::Real()); });
   if (!ps.ok()) return Refuse(ps.status());
-  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
-      ServeMetrics(flags, cluster->Address(cluster->self()).value_or(""),
-                   [&] { return (*ps)->Metrics(); });
-  if (!metrics.ok()) return Refuse(metrics.status());
+  absl::StatusOr<std::unique_ptr<StatusServer>> status_server =
+      ServeStatus(flags, *cluster, [&] { return (*ps)->Metrics(); });
+  if (!status_server.ok()) return Refuse(status_server.status());
   const ServiceManagerClient service_manager(
       cluster->Address(cluster->self()).value_or(""));
   signals.SetHandler(

@@ -7,11 +7,12 @@ namespace lockstep::worker {
 
 absl::StatusOr<std::unique_ptr<HostedChief>> HostedChief::Start(
     const Cluster& cluster, const JobConfig& job, const Clock& clock,
-    Beginning beginning) {
+    Beginning beginning, bool recorded) {
   std::unique_ptr<HostedChief> hosted(new HostedChief());
   LOCKSTEP_ASSIGN_OR_RETURN(
       hosted->chief_,
       chief::Chief::Make(cluster, job, DrawIncarnation(), clock, beginning));
+  if (recorded) hosted->pages_ = hosted->chief_->RecordForPage();
   hosted->thread_ =
       std::thread([h = hosted.get()] { h->status_ = h->chief_->Run(); });
   return hosted;

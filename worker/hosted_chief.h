@@ -23,10 +23,10 @@ namespace lockstep::worker {
 // Threads: RequestStop() and Metrics() may be called from any thread.
 class HostedChief {
  public:
-  // Errors as Chief::Make().
+  // `recorded`: the job is recorded for its page. Errors as Chief::Make().
   static absl::StatusOr<std::unique_ptr<HostedChief>> Start(
       const Cluster& cluster, const JobConfig& job, const Clock& clock,
-      Beginning beginning);
+      Beginning beginning, bool recorded = false);
 
   // Listens on the worker's own address, which nothing else in this process
   // may do then. Errors as GrpcServer::Start().
@@ -40,7 +40,10 @@ class HostedChief {
 
   void RequestStop(const std::string& reason) { chief_->RequestStop(reason); }
 
-  std::vector<Metric> Metrics() const { return chief_->Metrics(); }
+  // As Chief::RecordForPage() returns them; empty without a record.
+  std::vector<StatusPage> Pages() const { return pages_; }
+
+  MetricFamilies Metrics() const { return chief_->Metrics(); }
 
   // Waits until the job has ended; returns how, as Chief::Run().
   absl::Status Wait();
@@ -49,6 +52,7 @@ class HostedChief {
   HostedChief() = default;
 
   std::unique_ptr<chief::Chief> chief_;
+  std::vector<StatusPage> pages_;
   std::unique_ptr<GrpcServer> server_;
   absl::Status status_;
   std::thread thread_;

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/cluster/cluster.h"
-#include "common/observe/metrics.h"
+#include "common/metrics/metric_families.h"
 #include "server/ps_server.h"
 
 namespace lockstep::worker {
@@ -39,7 +39,7 @@ class HostedMirror {
   // As PsServer::RequestStop().
   void RequestStop(const std::string& reason) { server_->RequestStop(reason); }
 
-  std::vector<Metric> Metrics() const { return server_->Metrics(); }
+  MetricFamilies Metrics() const { return server_->Metrics(); }
 
   // Waits until the job has ended; returns how, as PsServer::Run().
   absl::Status Wait();

@@ -36,14 +36,14 @@ struct Hosted {
   std::unique_ptr<HostedMirror> mirror;
   std::unique_ptr<GrpcServer> server;
 
-  std::vector<Metric> Metrics() const {
-    std::vector<Metric> metrics;
-    if (chief != nullptr) metrics = chief->Metrics();
-    if (mirror == nullptr) return metrics;
-    for (Metric& metric : mirror->Metrics()) {
-      metrics.push_back(std::move(metric));
-    }
+  MetricFamilies Metrics() const {
+    MetricFamilies metrics;
+    if (chief != nullptr) metrics.Add(chief->Metrics());
+    if (mirror != nullptr) metrics.Add(mirror->Metrics());
     return metrics;
+  }
+  std::vector<StatusPage> Pages() const {
+    return chief == nullptr ? std::vector<StatusPage>() : chief->Pages();
   }
   // Returns how the job ended for the hosted parts.
   absl::Status Wait() const {
@@ -68,10 +68,9 @@ int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
                 flags.worker.expected_job, flags.worker.chief_wait,
                 flags.worker.data_roots});
   if (!evaluator.ok()) return Refuse(evaluator.status());
-  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
-      ServeMetrics(flags.common, cluster.Address(cluster.self()).value_or(""),
-                   [] { return std::vector<Metric>(); });
-  if (!metrics.ok()) return Refuse(metrics.status());
+  absl::StatusOr<std::unique_ptr<StatusServer>> status_server =
+      ServeStatus(flags.common, cluster, [] { return MetricFamilies(); });
+  if (!status_server.ok()) return Refuse(status_server.status());
   const absl::StatusOr<std::unique_ptr<GrpcServer>> server =
       ServeHealth(cluster);
   if (!server.ok()) return Refuse(server.status());
@@ -92,7 +91,8 @@ absl::StatusOr<Hosted> Host(const Cluster& cluster, const Flags& flags) {
     LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, LoadJob(flags.job));
     LOCKSTEP_ASSIGN_OR_RETURN(
         hosted.chief,
-        HostedChief::Start(cluster, job, Clock::Real(), flags.job.beginning));
+        HostedChief::Start(cluster, job, Clock::Real(), flags.job.beginning,
+                           !flags.common.status_address.empty()));
   }
   if (cluster.hosts_mirrors()) {
     server::PsServer::Options options = flags.mirror;
@@ -123,16 +123,16 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   absl::StatusOr<std::unique_ptr<Worker>> worker =
       Worker::Make(cluster, flags.worker, Clock::Real());
   if (!worker.ok()) return Refuse(worker.status());
-  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics = ServeMetrics(
-      flags.common, cluster.Address(cluster.self()).value_or(""), [&] {
-        std::vector<Metric> metrics =
+  absl::StatusOr<std::unique_ptr<StatusServer>> status_server = ServeStatus(
+      flags.common, cluster,
+      [&] {
+        MetricFamilies metrics =
             ProgressMetrics(kOwnProgress, {{{}, (*worker)->progress()}});
-        for (Metric& metric : hosted->Metrics()) {
-          metrics.push_back(std::move(metric));
-        }
+        metrics.Add(hosted->Metrics());
         return metrics;
-      });
-  if (!metrics.ok()) return Refuse(metrics.status());
+      },
+      [&] { return hosted->Pages(); });
+  if (!status_server.ok()) return Refuse(status_server.status());
   const ServiceManagerClient service_manager(
       cluster.Address(cluster.self()).value_or(""));
   if (hosted->mirror != nullptr) {

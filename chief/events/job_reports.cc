@@ -35,7 +35,7 @@ struct Writer {
     status_table.Redone(report.what);
   }
   void operator()(const CheckpointSaved& report) const {
-    status_table.Checkpointed(report.step);
+    status_table.Checkpointed(report.step, now);
   }
   void operator()(const CheckpointTroubled& report) const {
     status_table.CheckpointFailed(report.why);

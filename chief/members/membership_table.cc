@@ -222,12 +222,14 @@ bool MembershipTable::HasTakenOver() const {
 absl::Status MembershipTable::Heartbeat(const TaskId& task,
                                         uint64_t incarnation,
                                         const Progress* progress,
-                                        absl::Time now) {
+                                        absl::Time now,
+                                        const ProcessLoad* load) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
   Member& member = entries_[task].member;
   member.last_heartbeat = now;
   if (progress != nullptr) member.progress = *progress;
+  if (load != nullptr) member.load = *load;
   return absl::OkStatus();
 }
 

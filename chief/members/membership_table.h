@@ -13,6 +13,7 @@
 #include "common/base/mutex.h"
 #include "common/cluster/task_id.h"
 #include "common/plan/leave_cause.h"
+#include "common/plan/process_load.h"
 #include "common/plan/progress.h"
 #include "common/plan/step_vocabulary.h"
 
@@ -61,6 +62,7 @@ class MembershipTable {
     std::string leave_reason;                 // of kLeft, for people
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
     Progress progress;
+    std::optional<ProcessLoad> load = {};  // as it reported it last
   };
 
   // An incarnation that ended without leaving, or was replaced.
@@ -101,7 +103,7 @@ class MembershipTable {
   absl::Status TakeOver(const TaskId& task, uint64_t incarnation,
                         absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Renews a lease. `progress` may be null.
+  // Renews a lease. `progress` and `load` may be null.
   //
   //   kNotFound            the cluster has no such task
   //   kAborted             its lease had ended; register with a new
@@ -110,7 +112,8 @@ class MembershipTable {
   //                        join yet
   //   kUnavailable         the task has no member yet: retry
   absl::Status Heartbeat(const TaskId& task, uint64_t incarnation,
-                         const Progress* progress, absl::Time now)
+                         const Progress* progress, absl::Time now,
+                         const ProcessLoad* load = nullptr)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends a membership in good order. Errors as Heartbeat, and

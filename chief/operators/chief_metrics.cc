@@ -1,76 +1,113 @@
 #include "chief/operators/chief_metrics.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/observe/progress_metrics.h"
 
 namespace lockstep::chief {
 namespace {
 
-using Labels = std::vector<std::pair<std::string, std::string>>;
-
-Labels LabelsOf(const TaskId& task) {
+MetricLabels LabelsOf(const TaskId& task) {
   return {{"task", std::string(TaskTypeName(task.type))},
           {"index", absl::StrCat(task.index)}};
 }
 
-void AddJob(const StatusTable::View& job, std::vector<Metric>& metrics) {
-  const auto gauge = [&](std::string name, std::string help, double value) {
-    metrics.push_back(
-        {std::move(name), std::move(help), Metric::Kind::kGauge, value, {}});
-  };
-  gauge("lockstep_job_state",
-        "1 starting, 2 training, 3 finishing, 4 done, 5 failed, 6 stopped.",
-        static_cast<double>(job.state));
-  gauge("lockstep_global_step", "Steps that are committed.",
-        static_cast<double>(job.global_step));
-  gauge("lockstep_steps_per_second", "Over the last seconds.",
-        job.steps_per_second);
-  gauge("lockstep_training_seconds", "Since training began.",
-        absl::ToDoubleSeconds(job.training_time));
-  gauge("lockstep_checkpoint_step", "Of the newest checkpoint; -1: none.",
-        static_cast<double>(job.last_checkpoint_step));
-  gauge("lockstep_waits", "Parties that have waited for others for a while.",
-        static_cast<double>(job.waits.size()));
-  if (!job.evaluation.has_value()) return;
+void AddScore(const StatusTable::View& job, MetricFamilies& metrics) {
   // Figures of a user's evaluator are in the status alone.
-  if (!job.evaluation->figures.empty()) return;
-  gauge("lockstep_evaluation_step", "Of the newest checkpoint with a score.",
-        static_cast<double>(job.evaluation->step));
-  gauge("lockstep_evaluation_accuracy", "Of that checkpoint, 0 to 1.",
-        job.evaluation->accuracy);
-  gauge("lockstep_evaluation_loss", "Of that checkpoint.",
-        job.evaluation->loss);
+  if (!job.evaluation.has_value() || !job.evaluation->figures.empty()) return;
+  metrics.Gauge("lockstep_evaluation_step",
+                "Step of the newest checkpoint that has a score.",
+                static_cast<double>(job.evaluation->step));
+  metrics.Gauge("lockstep_evaluation_accuracy", "Of that checkpoint, 0 to 1.",
+                job.evaluation->accuracy);
+  metrics.Gauge("lockstep_evaluation_loss", "Of that checkpoint.",
+                job.evaluation->loss);
+}
+
+void AddCheckpoint(const StatusTable::View& job, MetricFamilies& metrics) {
+  metrics.Gauge("lockstep_checkpoint_step",
+                "Of the newest checkpoint; -1: none.",
+                static_cast<double>(job.last_checkpoint_step));
+  if (job.last_checkpoint_step < 0) return;
+  metrics.Gauge(
+      "lockstep_checkpoint_timestamp_seconds",
+      "Unix time at which the newest checkpoint was written.",
+      absl::ToDoubleSeconds(job.last_checkpoint_at - absl::UnixEpoch()));
+}
+
+void AddDeaths(const StatusTable::View& job, MetricFamilies& metrics) {
+  metrics.Counter("lockstep_recoveries_total",
+                  "Times that a server was away, and the job went on.",
+                  static_cast<double>(job.losses.recoveries));
+  metrics.Counter("lockstep_steps_redone_total",
+                  "Steps that began anew before their commit.",
+                  static_cast<double>(job.losses.steps_redone));
+  metrics.Counter("lockstep_steps_repeated_total",
+                  "Committed steps that were lost and made again.",
+                  static_cast<double>(job.losses.steps_repeated));
+  metrics.Counter("lockstep_stood_still_seconds_total",
+                  "Time that the job waited for servers that were away.",
+                  absl::ToDoubleSeconds(job.losses.stood_still));
+  for (const auto& [task, count] : job.death_counts) {
+    const std::vector<std::string> words = absl::StrSplit(task, ' ');
+    metrics.Counter("lockstep_member_deaths_total",
+                    "Deaths of this task that this chief has seen.",
+                    static_cast<double>(count),
+                    {{"task", words.front()}, {"index", words.back()}});
+  }
+}
+
+void AddJob(const MeasuredJob& measured, MetricFamilies& metrics) {
+  const StatusTable::View& job = measured.job;
+  metrics.Gauge(
+      "lockstep_job_state",
+      "1 starting, 2 training, 3 finishing, 4 done, 5 failed, 6 stopped.",
+      static_cast<double>(job.state));
+  metrics.Gauge("lockstep_job_paused", "1 while an operator pauses training.",
+                job.settings.paused ? 1 : 0);
+  metrics.Gauge("lockstep_global_step", "Steps that are committed.",
+                static_cast<double>(job.global_step));
+  metrics.Gauge("lockstep_train_steps", "Steps after which the job is done.",
+                static_cast<double>(measured.train_steps));
+  metrics.Gauge("lockstep_steps_per_second", "Over the last seconds.",
+                job.steps_per_second);
+  metrics.Gauge("lockstep_training_seconds", "Since training began.",
+                absl::ToDoubleSeconds(job.training_time));
+  metrics.Gauge("lockstep_learning_rate",
+                "Of the next step, as the schedule and operators have it.",
+                measured.learning_rate);
+  metrics.Gauge("lockstep_waits",
+                "Parties that have waited for others for a while.",
+                static_cast<double>(job.waits.size()));
 }
 
 }  // namespace
 
-std::vector<Metric> ChiefMetrics(
-    const StatusTable::View& job,
-    const std::vector<MembershipTable::Member>& members, double learning_rate) {
-  std::vector<Metric> metrics;
-  AddJob(job, metrics);
-  metrics.push_back({"lockstep_learning_rate",
-                     "Of the next step, as the schedule and operators have it.",
-                     Metric::Kind::kGauge,
-                     learning_rate,
-                     {}});
+MetricFamilies ChiefMetrics(const MeasuredJob& measured) {
+  MetricFamilies metrics;
+  AddJob(measured, metrics);
+  AddCheckpoint(measured.job, metrics);
+  AddScore(measured.job, metrics);
+  AddDeaths(measured.job, metrics);
   std::vector<WorkerProgress> workers;
-  for (const MembershipTable::Member& member : members) {
-    const Labels labels = LabelsOf(member.task);
-    metrics.push_back({"lockstep_member_alive", "1 while it keeps its lease.",
-                       Metric::Kind::kGauge,
-                       member.state == MembershipTable::State::kAlive ? 1. : 0.,
-                       labels});
+  for (const MembershipTable::Member& member : measured.members) {
+    const MetricLabels labels = LabelsOf(member.task);
+    metrics.Gauge("lockstep_member_alive", "1 while it keeps its lease.",
+                  member.state == MembershipTable::State::kAlive ? 1. : 0.,
+                  labels);
+    if (member.incarnation != 0) {
+      metrics.Gauge("lockstep_member_heartbeat_age_seconds",
+                    "Time since its newest heartbeat.",
+                    absl::ToDoubleSeconds(measured.now - member.last_heartbeat),
+                    labels);
+    }
     if (member.task.type == TaskType::kWorker && member.incarnation != 0) {
       workers.push_back({labels, member.progress});
     }
   }
-  for (Metric& metric : ProgressMetrics(kReportedProgress, workers)) {
-    metrics.push_back(std::move(metric));
-  }
+  metrics.Add(ProgressMetrics(kReportedProgress, workers));
   return metrics;
 }
 

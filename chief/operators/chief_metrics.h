@@ -1,20 +1,29 @@
 #ifndef LOCKSTEP_CHIEF_OPERATORS_CHIEF_METRICS_H_
 #define LOCKSTEP_CHIEF_OPERATORS_CHIEF_METRICS_H_
 
+#include <cstdint>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "chief/members/membership_table.h"
 #include "chief/operators/status_table.h"
-#include "common/observe/metrics.h"
+#include "common/metrics/metric_families.h"
 
 namespace lockstep::chief {
+
+// A job at one instant.
+struct MeasuredJob {
+  absl::Time now = {};
+  StatusTable::View job = {};
+  std::vector<MembershipTable::Member> members = {};
+  double learning_rate = 0;  // of the next step
+  int64_t train_steps = 0;
+};
 
 // Returns the chief's metrics for Prometheus: the state of the job and, by
 // task, which members live and, as lockstep_member_*, the newest figures of
 // each worker. These count from the start of the worker's newest incarnation.
-std::vector<Metric> ChiefMetrics(
-    const StatusTable::View& job,
-    const std::vector<MembershipTable::Member>& members, double learning_rate);
+MetricFamilies ChiefMetrics(const MeasuredJob& measured);
 
 }  // namespace lockstep::chief
 

@@ -42,9 +42,6 @@ absl::Status OtherVersion(const Sender& sender, int protocol,
                    kProtocolVersion, "; install the same version everywhere"));
 }
 
-constexpr RoleSet kMemberRoles = Bit(Role::kChief) | Bit(Role::kPs) |
-                                 Bit(Role::kWorker) | Bit(Role::kEvaluator);
-
 absl::Status OtherJob(const Sender& sender, const std::string& job_id) {
   return absl::FailedPreconditionError(
       absl::StrCat("identity.job_id is \"", CutText(sender.job_id),
@@ -271,15 +268,17 @@ absl::Status CoordinatorService::HandleHeartbeat(
     v1::HeartbeatResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
   const Progress progress = FromProto(request.progress());
+  const ProcessLoad load = FromProto(request.load());
   if (request.protocol_version() == kProtocolVersion) {
     LOCKSTEP_RETURN_IF_ERROR(
         members_.TakeOver(sender.task, sender.incarnation, clock_.Now()));
   } else if (members_.Get(sender.task).incarnation == 0) {
     return OtherVersion(sender, request.protocol_version(), "");
   }
-  const absl::Status heard = members_.Heartbeat(
-      sender.task, sender.incarnation,
-      request.has_progress() ? &progress : nullptr, clock_.Now());
+  const absl::Status heard =
+      members_.Heartbeat(sender.task, sender.incarnation,
+                         request.has_progress() ? &progress : nullptr,
+                         clock_.Now(), request.has_load() ? &load : nullptr);
   if (absl::IsFailedPrecondition(heard)) return Twice(sender.task, heard);
   LOCKSTEP_RETURN_IF_ERROR(heard);
   const StatusTable::View view = status_table_.Get(clock_.Now());
@@ -427,20 +426,6 @@ grpc::ServerUnaryReactor* CoordinatorService::ReportEvaluation(
     grpc::CallbackServerContext* context,
     const v1::ReportEvaluationRequest* request, v1::ReportEvaluationResponse*) {
   return Answer(context, HandleReportEvaluation(CallerOf(*context), *request));
-}
-
-grpc::ServerUnaryReactor* CoordinatorService::GetStatus(
-    grpc::CallbackServerContext* context, const v1::GetStatusRequest*,
-    v1::GetStatusResponse* response) {
-  HandleGetStatus(*response);
-  // With certificates, only members learn what identities are made of.
-  if (!CallerOf(*context).HasOneOf(kMemberRoles)) {
-    response->clear_job_id();
-    for (v1::MemberStatus& member : *response->mutable_members()) {
-      member.clear_incarnation();
-    }
-  }
-  return Answer(context, absl::OkStatus());
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Stop(

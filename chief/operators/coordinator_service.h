@@ -47,6 +47,9 @@ class CoordinatorService final
                      StatusTable& status_table, SettingsTable& settings_table,
                      const Clock& clock);
 
+  // The answer to GetStatus, as operators get it.
+  v1::GetStatusResponse StatusForOperators() const;
+
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
                                      const v1::RegisterRequest* request,
                                      v1::RegisterResponse* response) override;

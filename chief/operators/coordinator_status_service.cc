@@ -13,6 +13,9 @@
 namespace lockstep::chief {
 namespace {
 
+constexpr RoleSet kMemberRoles = Bit(Role::kChief) | Bit(Role::kPs) |
+                                 Bit(Role::kWorker) | Bit(Role::kEvaluator);
+
 const char* StateName(MembershipTable::State state) {
   switch (state) {
     case MembershipTable::State::kMissing:
@@ -45,6 +48,43 @@ std::string ExampleUnit(const ModelConfig& model) {
   return model.kind == "skip_gram" ? "words" : "examples";
 }
 
+v1::EvaluationStatus ScoreToProto(const StatusTable::Evaluation& score) {
+  v1::EvaluationStatus proto;
+  proto.set_global_step(score.step);
+  proto.set_loss(score.loss);
+  proto.set_accuracy(score.accuracy);
+  if (score.auc.has_value()) proto.set_auc(*score.auc);
+  *proto.mutable_figures() = ToProto(score.figures);
+  return proto;
+}
+
+// Deaths, notices and waits.
+void FillEvents(const StatusTable::View& view, absl::Time now,
+                v1::GetStatusResponse& response) {
+  for (const StatusTable::Death& death : view.deaths) {
+    *response.add_deaths() = DeathToProto(death, now);
+  }
+  for (const StatusTable::Notice& notice : view.notices) {
+    v1::Notice& told = *response.add_notices();
+    told.set_number(notice.number);
+    told.set_text(notice.text);
+  }
+  for (const StatusTable::Wait& wait : view.waits) {
+    v1::WaitStatus& status = *response.add_waits();
+    status.set_owner(wait.owner);
+    status.set_waits_for(wait.waits_for);
+    *status.mutable_since() = ToProto(now - wait.since);
+  }
+}
+
+// With certificates, only members learn what identities are made of.
+void HideIdentities(v1::GetStatusResponse& response) {
+  response.clear_job_id();
+  for (v1::MemberStatus& member : *response.mutable_members()) {
+    member.clear_incarnation();
+  }
+}
+
 }  // namespace
 
 void CoordinatorService::FillMembers(absl::Time now,
@@ -68,6 +108,7 @@ void CoordinatorService::FillMembers(absl::Time now,
     if (member.incarnation != 0) {
       *status.mutable_since_heartbeat() = ToProto(now - member.last_heartbeat);
     }
+    if (member.load.has_value()) *status.mutable_load() = ToProto(*member.load);
     if (member.task.type == TaskType::kPs) continue;
     *status.mutable_progress() = ToProto(member.progress);
     if (member.task.type == TaskType::kEvaluator &&
@@ -95,6 +136,10 @@ void CoordinatorService::HandleGetStatus(
   response.set_global_step(view.global_step);
   response.set_train_steps(options_.job.train_steps);
   response.set_last_checkpoint_step(view.last_checkpoint_step);
+  if (view.last_checkpoint_step >= 0) {
+    *response.mutable_last_checkpoint_age() =
+        ToProto(now - view.last_checkpoint_at);
+  }
   *response.mutable_training_time() = ToProto(view.training_time);
   *response.mutable_settings() = ToProto(view.settings);
   response.set_learning_rate(options_.job.learning_rate.base *
@@ -102,33 +147,13 @@ void CoordinatorService::HandleGetStatus(
   response.set_learning_rate_now(LearningRateInEffect(
       options_.job, view.settings.learning_rate_scale, view.global_step));
   if (view.evaluation.has_value()) {
-    v1::EvaluationStatus& evaluation = *response.mutable_evaluation();
-    evaluation.set_global_step(view.evaluation->step);
-    evaluation.set_loss(view.evaluation->loss);
-    evaluation.set_accuracy(view.evaluation->accuracy);
-    if (view.evaluation->auc.has_value()) {
-      evaluation.set_auc(*view.evaluation->auc);
-    }
-    *evaluation.mutable_figures() = ToProto(view.evaluation->figures);
+    *response.mutable_evaluation() = ScoreToProto(*view.evaluation);
   }
   *response.mutable_losses() = LossesToProto(view.losses);
   response.set_checkpoint_trouble(view.checkpoint_trouble);
   response.set_checkpoint_directory(options_.job.checkpoint.directory);
   response.set_score_trouble(view.score_trouble);
-  for (const StatusTable::Death& death : view.deaths) {
-    *response.add_deaths() = DeathToProto(death, now);
-  }
-  for (const StatusTable::Notice& notice : view.notices) {
-    v1::Notice& told = *response.add_notices();
-    told.set_number(notice.number);
-    told.set_text(notice.text);
-  }
-  for (const StatusTable::Wait& wait : view.waits) {
-    v1::WaitStatus& status = *response.add_waits();
-    status.set_owner(wait.owner);
-    status.set_waits_for(wait.waits_for);
-    *status.mutable_since() = ToProto(now - wait.since);
-  }
+  FillEvents(view, now, response);
   if (const auto security = OwnSecurity(); security != nullptr) {
     for (const std::string& trouble : security->Troubles()) {
       response.add_security_troubles(trouble);
@@ -139,6 +164,23 @@ void CoordinatorService::HandleGetStatus(
                                    view.settings.replicas_to_aggregate *
                                    ExamplesPerPass(response, options_.job));
   response.set_example_unit(ExampleUnit(options_.job.model));
+}
+
+v1::GetStatusResponse CoordinatorService::StatusForOperators() const {
+  v1::GetStatusResponse response;
+  HandleGetStatus(response);
+  if (OwnSecurity() != nullptr) HideIdentities(response);
+  return response;
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetStatus(
+    grpc::CallbackServerContext* context, const v1::GetStatusRequest*,
+    v1::GetStatusResponse* response) {
+  HandleGetStatus(*response);
+  if (!CallerOf(*context).HasOneOf(kMemberRoles)) HideIdentities(*response);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
 }
 
 }  // namespace lockstep::chief

@@ -108,8 +108,9 @@ void StatusTable::Stepped(int64_t global_step, absl::Time now) {
   }
 }
 
-void StatusTable::Checkpointed(int64_t step) {
+void StatusTable::Checkpointed(int64_t step, absl::Time at) {
   MutexLock lock(mutex_);
+  view_.last_checkpoint_at = at;
   view_.last_checkpoint_step = step;
   view_.checkpoint_trouble.clear();
 }
@@ -136,6 +137,7 @@ void StatusTable::SetLosses(const Losses& losses) {
 
 void StatusTable::Died(Death death) {
   MutexLock lock(mutex_);
+  ++view_.death_counts[death.task];
   death.still_since = recent_.empty() ? death.at : recent_.back().first;
   if (view_.deaths.size() == kDeaths) view_.deaths.erase(view_.deaths.begin());
   view_.deaths.push_back(std::move(death));

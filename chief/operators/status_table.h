@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,13 +89,15 @@ class StatusTable {
     uint64_t epoch = 0;
     int64_t global_step = 0;
     int64_t last_checkpoint_step = -1;
+    absl::Time last_checkpoint_at = absl::InfinitePast();
     absl::Duration training_time;
     double steps_per_second = 0;  // over the last seconds
     std::optional<Evaluation> evaluation;
     std::vector<Wait> waits;
     Losses losses;
-    std::vector<Death> deaths;       // the last ones, oldest first
-    std::vector<Notice> notices;     // the last ones, oldest first
+    std::vector<Death> deaths;                    // the last ones, oldest first
+    std::map<std::string, int64_t> death_counts;  // by task, of this chief
+    std::vector<Notice> notices;                  // the last ones, oldest first
     std::string checkpoint_trouble;  // empty: the newest attempt went well
     std::string score_trouble;       // why the last checkpoint stays unscored
     RunSettings settings;            // in effect
@@ -122,8 +125,8 @@ class StatusTable {
   void StartTraining(int64_t global_step, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Stepped(int64_t global_step, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the trouble with checkpoints.
-  void Checkpointed(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the trouble with checkpoints. `at`: when it was written.
+  void Checkpointed(int64_t step, absl::Time at) ABSL_LOCKS_EXCLUDED(mutex_);
   // Why the newest attempt to write a checkpoint has failed.
   void CheckpointFailed(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // Why the job ends without the score of its last checkpoint.

@@ -73,6 +73,7 @@ ShardCalls::Working WorkingFrom(const v1::Working& working) {
 
 template <typename Request, typename Response>
 struct ShardControlClient::StepCall final : InFlight {
+  using InFlight::InFlight;
   Request request;
   Response response;
   std::function<void(absl::Status, const Response&)> callback;
@@ -107,6 +108,7 @@ Call* ShardControlClient::Keep(std::unique_ptr<Call> call) {
 // and gRPC crashes when a channel ends in the thread that runs callbacks.
 template <typename Call>
 void ShardControlClient::Done(Call* call, const grpc::Status& status) {
+  call->timer.Done();
   call->callback(FromGrpcStatus(status), call->response);
   call->callback = nullptr;
   MutexLock lock(mutex_);
@@ -250,7 +252,8 @@ void ShardControlClient::TakeAndApply(int64_t step, int64_t commit_until,
                                       const std::optional<MeanNorm>& norm,
                                       TakeCallback callback) {
   auto owned = std::make_unique<
-      StepCall<v1::TakeAndApplyRequest, v1::TakeAndApplyResponse>>();
+      StepCall<v1::TakeAndApplyRequest, v1::TakeAndApplyResponse>>(
+      "TakeAndApply");
   *owned->request.mutable_chief() = Chief();
   owned->request.set_step(step);
   owned->request.set_commit_until(commit_until);
@@ -278,7 +281,8 @@ void ShardControlClient::Commit(
     const std::vector<std::vector<int>>& contributors,
     CommitCallback callback) {
   auto owned =
-      std::make_unique<StepCall<v1::CommitRequest, v1::CommitResponse>>();
+      std::make_unique<StepCall<v1::CommitRequest, v1::CommitResponse>>(
+          "Commit");
   *owned->request.mutable_chief() = Chief();
   owned->request.set_step(step);
   owned->request.set_attempt(attempt);
@@ -346,7 +350,8 @@ void ShardControlClient::StartExpireWorker(int worker, uint64_t incarnation,
                                            int64_t attempt,
                                            ExpireCallback callback) {
   auto owned = std::make_unique<
-      StepCall<v1::ExpireWorkerRequest, v1::ExpireWorkerResponse>>();
+      StepCall<v1::ExpireWorkerRequest, v1::ExpireWorkerResponse>>(
+      "ExpireWorker");
   owned->request = ExpireRequest(worker, incarnation, reason, step, attempt);
   owned->request.set_input_ended(input_ended);
   owned->callback = [callback = std::move(callback)](
@@ -368,7 +373,8 @@ void ShardControlClient::StartReplaceMember(int worker, int64_t step,
                                             const std::string& reason,
                                             ReplaceCallback callback) {
   auto owned = std::make_unique<
-      StepCall<v1::ReplaceMemberRequest, v1::ReplaceMemberResponse>>();
+      StepCall<v1::ReplaceMemberRequest, v1::ReplaceMemberResponse>>(
+      "ReplaceMember");
   *owned->request.mutable_chief() = Chief();
   owned->request.set_worker(worker);
   owned->request.set_step(step);
@@ -392,7 +398,7 @@ void ShardControlClient::StartReplaceMember(int worker, int64_t step,
 
 void ShardControlClient::StartCloseTokens(CloseCallback callback) {
   auto owned = std::make_unique<
-      StepCall<v1::CloseTokensRequest, v1::CloseTokensResponse>>();
+      StepCall<v1::CloseTokensRequest, v1::CloseTokensResponse>>("CloseTokens");
   *owned->request.mutable_chief() = Chief();
   owned->callback = [callback = std::move(callback)](
                         const absl::Status& status,

@@ -12,11 +12,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "chief/servers/shard_calls.h"
 #include "chief/servers/take_result.h"
 #include "common/base/mutex.h"
 #include "common/job/job_config.h"
+#include "common/metrics/durations.h"
 #include "common/plan/plan.h"
 #include "common/plan/step_vocabulary.h"
 #include "common/wire/wire_codec.h"
@@ -103,8 +106,13 @@ class ShardControlClient final : public ShardCalls {
  private:
   // A call of a step in flight.
   struct InFlight {
+    // `method`: its name in ShardControlService.
+    explicit InFlight(absl::string_view method)
+        : timer(RpcSide::kClient,
+                absl::StrCat("/lockstep.v1.ShardControlService/", method)) {}
     virtual ~InFlight() = default;
     grpc::ClientContext context;
+    const RpcTimer timer;
   };
   template <typename Request, typename Response>
   struct StepCall;

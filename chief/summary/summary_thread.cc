@@ -10,37 +10,10 @@ namespace lockstep::chief {
 SummaryThread::SummaryThread(const JobConfig& job, absl::Time started,
                              std::function<SummarySample()> sample,
                              std::function<void(const std::string&)> trouble)
-    : every_(job.summary.every),
-      sample_(std::move(sample)),
+    : sample_(std::move(sample)),
       trouble_(std::move(trouble)),
       files_(job.summary.directory, started, job),
-      thread_([this] { Run(); }) {}
-
-SummaryThread::~SummaryThread() {
-  {
-    MutexLock lock(mutex_);
-    ended_ = true;
-    changed_.Signal();
-  }
-  thread_.join();
-}
-
-void SummaryThread::Run() {
-  while (Rest()) WriteSample();
-  WriteSample();
-}
-
-bool SummaryThread::Rest() {
-  const absl::Time until = absl::Now() + every_;
-  MutexLock lock(mutex_);
-  while (!ended_) {
-    const absl::Duration left = until - absl::Now();
-    // The wall clock may be set: no rest is longer than one period.
-    if (left <= absl::ZeroDuration() || left > every_) return true;
-    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
-  }
-  return false;
-}
+      thread_(job.summary.every, [this] { WriteSample(); }) {}
 
 void SummaryThread::WriteSample() {
   const SummarySample sample = sample_();

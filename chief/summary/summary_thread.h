@@ -3,17 +3,16 @@
 
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "chief/summary/event_files.h"
+#include "chief/summary/periodic_thread.h"
 #include "chief/summary/summary_curves.h"
-#include "common/base/mutex.h"
 #include "common/job/job_config.h"
 
 namespace lockstep::chief {
 
 // SummaryThread samples a job now and then and writes its curves, in a thread
-// of its own, so that a slow disk does not hold up the job.
+// of its own. Its end writes the last points.
 //
 // Threads: not guarded.
 class SummaryThread {
@@ -24,16 +23,10 @@ class SummaryThread {
   SummaryThread(const JobConfig& job, absl::Time started,
                 std::function<SummarySample()> sample,
                 std::function<void(const std::string&)> trouble);
-  // Writes the last points.
-  ~SummaryThread();
 
  private:
-  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Waits for the time of the next sample; false: this is the last one.
-  bool Rest() ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteSample();
 
-  const absl::Duration every_;
   const std::function<SummarySample()> sample_;
   const std::function<void(const std::string&)> trouble_;
 
@@ -42,10 +35,7 @@ class SummaryThread {
   EventFiles files_;
   bool troubled_ = false;
 
-  Mutex mutex_;
-  CondVar changed_;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  PeriodicThread thread_;  // last: it uses the members above
 };
 
 }  // namespace lockstep::chief

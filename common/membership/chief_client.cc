@@ -417,6 +417,7 @@ void ChiefClient::DescribeAgain() {
 void ChiefClient::FillHeartbeat(v1::HeartbeatRequest& request) {
   *request.mutable_identity() = Identity();
   request.set_protocol_version(kProtocolVersion);
+  *request.mutable_load() = ToProto(load_meter_.Measure(Now()));
   if (options_.progress) {
     *request.mutable_progress() = ToProto(options_.progress());
   }

@@ -18,6 +18,7 @@
 #include "common/base/mutex.h"
 #include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
+#include "common/membership/load_meter.h"
 #include "common/membership/membership.h"
 #include "common/plan/example_shape.h"
 #include "common/plan/figure.h"
@@ -230,6 +231,7 @@ class ChiefClient {
   const std::unique_ptr<CoordinatorCalls> calls_;
   const std::unique_ptr<TraceReporter> traces_;  // of the heartbeats' thread
   std::thread heartbeats_;
+  LoadMeter load_meter_;  // only the thread of heartbeats uses it
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -3,39 +3,92 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "common/process/process_usage.h"
 
 namespace lockstep {
 namespace {
 
-double Seconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) +
-         1e-6 * static_cast<double>(time.tv_usec);
+std::optional<std::string> ReadAll(const std::string& path) {
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open()) return std::nullopt;
+  return text;
+}
+
+void AddUsage(MetricFamilies& metrics) {
+  const ProcessUsage usage = ReadProcessUsage();
+  metrics.Counter("process_cpu_seconds_total",
+                  "Processor time, user and system.",
+                  absl::ToDoubleSeconds(usage.processor_time));
+  metrics.Gauge("process_virtual_memory_bytes", "Memory that is mapped.",
+                static_cast<double>(usage.virtual_bytes));
+  metrics.Gauge("process_resident_memory_bytes",
+                "Memory that is in use and not swapped out.",
+                static_cast<double>(usage.resident_bytes));
+  metrics.Gauge("lockstep_process_memory_limit_bytes",
+                "Least memory limit of the control groups above the process, "
+                "or the machine's memory.",
+                static_cast<double>(ReadMemoryLimit()));
+}
+
+void AddFiles(MetricFamilies& metrics) {
+  std::error_code error;
+  const std::filesystem::directory_iterator files("/proc/self/fd", error);
+  if (!error) {
+    // One is that of this look.
+    metrics.Gauge("process_open_fds", "Open files and connections.",
+                  static_cast<double>(std::distance(
+                      begin(files), std::filesystem::directory_iterator())) -
+                      1);
+  }
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    metrics.Gauge("process_max_fds", "Limit of open files.",
+                  static_cast<double>(limit.rlim_cur));
+  }
+}
+
+// Unix time at which the process started; the kernel counts from its boot.
+std::optional<double> StartTime() {
+  const std::optional<std::string> stat = ReadAll("/proc/self/stat");
+  std::ifstream system("/proc/stat");
+  double booted = 0;
+  for (std::string word; system >> word;) {
+    if (word == "btime") system >> booted;
+  }
+  if (!stat.has_value() || booted == 0) return std::nullopt;
+  // The second field is the name, in brackets, and may have any letters.
+  const std::vector<std::string> fields = absl::StrSplit(
+      stat->substr(stat->rfind(')') + 1), ' ', absl::SkipEmpty());
+  double ticks = 0;
+  if (fields.size() < 20 || !absl::SimpleAtod(fields[19], &ticks)) {
+    return std::nullopt;
+  }
+  return booted + ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace
 
-std::vector<Metric> ProcessMetrics() {
-  std::vector<Metric> metrics = {{"lockstep_build_info",
-                                  "1; the version is a label.",
-                                  Metric::Kind::kGauge,
-                                  1,
-                                  {{"version", LOCKSTEP_VERSION}}}};
-  rusage usage = {};
-  if (getrusage(RUSAGE_SELF, &usage) == 0) {
-    metrics.push_back({"process_cpu_seconds_total",
-                       "Processor time, user and system.",
-                       Metric::Kind::kCounter,
-                       Seconds(usage.ru_utime) + Seconds(usage.ru_stime)});
-  }
-  std::ifstream statm("/proc/self/statm");
-  double pages = 0;
-  double resident = 0;
-  if (statm >> pages >> resident) {
-    const double page_size = static_cast<double>(sysconf(_SC_PAGESIZE));
-    metrics.push_back({"process_resident_memory_bytes",
-                       "Memory that is in use and not swapped out.",
-                       Metric::Kind::kGauge, resident * page_size});
+MetricFamilies ProcessMetrics() {
+  MetricFamilies metrics;
+  metrics.Gauge("lockstep_build_info", "1; the labels say what was built.", 1,
+                {{"version", LOCKSTEP_VERSION}, {"compiler", __VERSION__}});
+  AddUsage(metrics);
+  AddFiles(metrics);
+  if (const std::optional<double> started = StartTime()) {
+    metrics.Gauge("process_start_time_seconds",
+                  "Unix time at which the process started.", *started);
   }
   return metrics;
 }

@@ -1,17 +1,17 @@
 #ifndef LOCKSTEP_COMMON_OBSERVE_PROCESS_METRICS_H_
 #define LOCKSTEP_COMMON_OBSERVE_PROCESS_METRICS_H_
 
-#include <vector>
-
-#include "common/observe/metrics.h"
+#include "common/metrics/metric_families.h"
 
 namespace lockstep {
 
-// Returns the resources that this process uses: processor time and resident
-// memory, under the names of Prometheus' client libraries, and
-// lockstep_build_info, whose label is the program's version. Figures that the
-// system does not provide are left out.
-std::vector<Metric> ProcessMetrics();
+// Returns the resources that this process uses, under the names of Prometheus'
+// client libraries: processor time, resident memory, open files and their
+// limit, and its start. Also lockstep_process_memory_limit_bytes, the least
+// limit of the control groups above the process or the machine's memory, and
+// lockstep_build_info, whose labels are the program's version and its compiler.
+// Figures that the system does not provide are left out.
+MetricFamilies ProcessMetrics();
 
 }  // namespace lockstep
 

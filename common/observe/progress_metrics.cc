@@ -1,5 +1,7 @@
 #include "common/observe/progress_metrics.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
@@ -9,12 +11,12 @@ namespace {
 struct Figure {
   const char* name;  // name without its prefix
   const char* help;
-  Metric::Kind kind;
+  bool counts;
   double (*of)(const Progress&);
 };
 
-constexpr Metric::Kind kGauge = Metric::Kind::kGauge;
-constexpr Metric::Kind kCounter = Metric::Kind::kCounter;
+constexpr bool kGauge = false;
+constexpr bool kCounter = true;
 
 constexpr Figure kFigures[] = {
     {"local_step", "Global step of the pass at hand.", kGauge,
@@ -40,14 +42,18 @@ constexpr Figure kFigures[] = {
 
 }  // namespace
 
-std::vector<Metric> ProgressMetrics(
-    absl::string_view prefix, const std::vector<WorkerProgress>& workers) {
-  std::vector<Metric> metrics;
+MetricFamilies ProgressMetrics(absl::string_view prefix,
+                               const std::vector<WorkerProgress>& workers) {
+  MetricFamilies metrics;
   for (const Figure& figure : kFigures) {
+    const std::string name = absl::StrCat(prefix, figure.name);
     for (const WorkerProgress& worker : workers) {
-      metrics.push_back({absl::StrCat(prefix, figure.name), figure.help,
-                         figure.kind, figure.of(worker.progress),
-                         worker.labels});
+      const double value = figure.of(worker.progress);
+      if (figure.counts) {
+        metrics.Counter(name, figure.help, value, worker.labels);
+      } else {
+        metrics.Gauge(name, figure.help, value, worker.labels);
+      }
     }
   }
   return metrics;

@@ -1,19 +1,17 @@
 #ifndef LOCKSTEP_COMMON_OBSERVE_PROGRESS_METRICS_H_
 #define LOCKSTEP_COMMON_OBSERVE_PROGRESS_METRICS_H_
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "common/observe/metrics.h"
+#include "common/metrics/metric_families.h"
 #include "common/plan/progress.h"
 
 namespace lockstep {
 
 // A worker, by its labels, and its progress since its incarnation began.
 struct WorkerProgress {
-  std::vector<std::pair<std::string, std::string>> labels;
+  MetricLabels labels;
   Progress progress;
 };
 
@@ -22,9 +20,9 @@ struct WorkerProgress {
 constexpr char kOwnProgress[] = "lockstep_worker_";
 constexpr char kReportedProgress[] = "lockstep_member_";
 
-// Returns the progress of workers as metrics, grouped by name.
-std::vector<Metric> ProgressMetrics(absl::string_view prefix,
-                                    const std::vector<WorkerProgress>& workers);
+// Returns the progress of workers as metrics.
+MetricFamilies ProgressMetrics(absl::string_view prefix,
+                               const std::vector<WorkerProgress>& workers);
 
 }  // namespace lockstep
 

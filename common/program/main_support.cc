@@ -1,5 +1,6 @@
 #include "common/program/main_support.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/fault_points.h"
@@ -20,6 +22,7 @@
 #include "common/job/codec/job_config_codec.h"
 #include "common/job/job_warnings.h"
 #include "common/memory/spare_memory.h"
+#include "common/metrics/durations.h"
 #include "common/observe/process_metrics.h"
 #include "common/process/listen_address.h"
 #include "common/process/process_limits.h"
@@ -38,7 +41,7 @@ constexpr absl::Duration kHealthTime = absl::Seconds(2);
 constexpr int kThreads = 16;
 
 // Labels of this process, for its metrics.
-std::vector<std::pair<std::string, std::string>> OwnLabels() {
+MetricLabels OwnLabels() {
   const LogSubject subject = CurrentLogSubject();
   const std::pair<std::string, std::string> task =
       absl::StrSplit(subject.task, absl::MaxSplits(' ', 1));
@@ -58,6 +61,25 @@ std::map<std::string, TaskId> PeersOf(const Cluster& cluster) {
   const absl::StatusOr<std::string> chief = cluster.Address(cluster.chief());
   if (chief.ok()) peers[*chief] = TaskId{TaskType::kChief, 0};
   return peers;
+}
+
+// The names by which others may ask this process for its status.
+std::vector<std::string> HostNames(const CommonFlags& flags,
+                                   const Cluster& cluster) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& address) {
+    const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
+    if (parsed.ok()) names.push_back(absl::AsciiStrToLower(parsed->host));
+  };
+  add(flags.status_address);
+  for (const auto& [job, tasks] : cluster.spec().jobs()) {
+    for (const auto& [index, address] : tasks) add(address);
+  }
+  char own[HOST_NAME_MAX + 1] = {};
+  if (gethostname(own, HOST_NAME_MAX) == 0) {
+    names.push_back(absl::AsciiStrToLower(own));
+  }
+  return names;
 }
 
 // Checks that the certificate of this process is that of `task`.
@@ -122,9 +144,10 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
                   "error.")
       ->capture_default_str();
   parser.app().add_option(
-      "--metrics_address", flags.metrics_address,
+      "--status_address", flags.status_address,
       "Serve metrics for Prometheus at http://HOST:PORT/metrics, given as "
-      "HOST:PORT; port 0 takes a free one, which the log names.");
+      "HOST:PORT, and the page of the job at http://HOST:PORT/ where the chief "
+      "runs; port 0 takes a free one, which the log names.");
   parser.app().add_option(
       "--tls_dir", flags.tls_dir,
       "Directory with tls.crt, tls.key and ca.crt: all connections use mutual "
@@ -273,38 +296,45 @@ absl::Status CheckExposure(const CommonFlags& flags,
       "with --insecure"));
 }
 
-absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
-    const CommonFlags& flags, const std::string& own_server,
-    MetricsServer::Source source) {
-  if (flags.metrics_address.empty()) return nullptr;
-  const absl::Status exposed = CheckExposure(flags, flags.metrics_address);
-  if (!exposed.ok() && ParseHostPort(flags.metrics_address).ok()) {
+absl::StatusOr<std::unique_ptr<StatusServer>> ServeStatus(
+    const CommonFlags& flags, const Cluster& cluster,
+    std::function<MetricFamilies()> source,
+    const std::function<std::vector<StatusPage>()>& pages) {
+  if (flags.status_address.empty()) return nullptr;
+  const absl::Status exposed = CheckExposure(flags, flags.status_address);
+  if (!exposed.ok() && ParseHostPort(flags.status_address).ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--metrics_address: ", exposed.message()));
+        absl::StrCat("--status_address: ", exposed.message()));
   }
-  auto all = [source = std::move(source)] {
-    std::vector<Metric> metrics = source();
-    for (Metric& metric : ProcessMetrics()) {
-      metrics.push_back(std::move(metric));
-    }
-    for (Metric& metric : SecurityMetrics()) {
-      metrics.push_back(std::move(metric));
-    }
-    AddLabels(OwnLabels(), metrics);
-    return metrics;
-  };
-  MetricsServer::Health health;
+  StatusServer::Options options;
+  if (pages != nullptr) options.pages = pages();
+  options.pages.push_back({.path = "/metrics",
+                           .type = "text/plain; version=0.0.4; charset=utf-8",
+                           .body = [source = std::move(source)] {
+                             MetricFamilies metrics = source();
+                             metrics.Add(DurationMetrics());
+                             metrics.Add(ProcessMetrics());
+                             metrics.Add(SecurityMetrics());
+                             metrics.AddLabels(OwnLabels());
+                             return metrics.ToText();
+                           }});
+  const std::string own_server =
+      cluster.Address(cluster.self()).value_or(std::string());
   if (!own_server.empty()) {
-    health = [own_server] { return CheckOwnServer(own_server, kHealthTime); };
+    options.health = [own_server] {
+      return CheckOwnServer(own_server, kHealthTime);
+    };
   }
-  absl::StatusOr<std::unique_ptr<MetricsServer>> server = StartListening(
-      [&] { return MetricsServer::Start(flags.metrics_address, all, health); });
+  options.host_names = HostNames(flags, cluster);
+  options.guard = !flags.tls_dir.empty();
+  absl::StatusOr<std::unique_ptr<StatusServer>> server = StartListening(
+      [&] { return StatusServer::Start(flags.status_address, options); });
   if (!server.ok()) {
     return absl::Status(
         server.status().code(),
-        absl::StrCat("--metrics_address: ", server.status().message()));
+        absl::StrCat("--status_address: ", server.status().message()));
   }
-  spdlog::info("metrics on port {}", (*server)->port());
+  spdlog::info("status on port {}", (*server)->port());
   return server;
 }
 

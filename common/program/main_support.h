@@ -16,7 +16,8 @@
 #include "common/flags/flag_parser.h"
 #include "common/job/beginning.h"
 #include "common/job/job_config.h"
-#include "common/observe/metrics_server.h"
+#include "common/metrics/metric_families.h"
+#include "common/observe/status_server.h"
 #include "common/process/numa_node.h"
 #include "common/process/process.h"
 #include "common/program/retry_start.h"
@@ -28,7 +29,7 @@ namespace lockstep {
 struct CommonFlags {
   std::string tf_config;  // file; empty: the environment variable TF_CONFIG
   std::string log_level = "info";
-  std::string metrics_address;  // host:port; empty: no metrics are served
+  std::string status_address;  // host:port; empty: no status is served
   std::string tls_dir;       // with {role} and {index}; empty: no certificates
   std::string identity_map;  // a file; empty: none
   bool insecure = false;     // may listen beyond loopback without certificates
@@ -79,13 +80,15 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
 absl::Status CheckExposure(const CommonFlags& flags,
                            const std::string& address);
 
-// Serves the metrics of `source` and of the process at --metrics_address, with
-// the labels job, task and index of the log's subject, and the health of the
-// own gRPC server at `own_server`, if the process has one; null without that
-// flag. Errors as MetricsServer::Start().
-absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
-    const CommonFlags& flags, const std::string& own_server,
-    MetricsServer::Source source);
+// Serves at --status_address the metrics of `source` and of the process, with
+// the labels job, task and index of the log's subject, the health of the
+// process's gRPC server, if `cluster` gives it an address, and what `pages`
+// returns; null without that flag. With certificates, private pages are
+// guarded. Errors as StatusServer::Start().
+absl::StatusOr<std::unique_ptr<StatusServer>> ServeStatus(
+    const CommonFlags& flags, const Cluster& cluster,
+    std::function<MetricFamilies()> source,
+    const std::function<std::vector<StatusPage>()>& pages = nullptr);
 
 void LogRetry(const std::string& why);
 

@@ -1,15 +1,13 @@
 #ifndef LOCKSTEP_COMMON_PROGRAM_SECURITY_METRICS_H_
 #define LOCKSTEP_COMMON_PROGRAM_SECURITY_METRICS_H_
 
-#include <vector>
-
-#include "common/observe/metrics.h"
+#include "common/metrics/metric_families.h"
 
 namespace lockstep {
 
 // Metrics of this process's certificate, of connections that failed because of
 // one, and of refused calls; none for a process without certificates.
-std::vector<Metric> SecurityMetrics();
+MetricFamilies SecurityMetrics();
 
 }  // namespace lockstep
 

@@ -42,12 +42,20 @@ struct WorkerCounts {
   std::vector<std::pair<std::string, double>> figures{};
 };
 
+// What a process takes of its machine.
+struct LoadStatus {
+  int64_t resident_bytes = 0;
+  int64_t memory_limit_bytes = 0;  // 0: not known
+  double processors = 0;           // kept busy
+};
+
 // One member as the chief sees it.
 struct MemberStatus {
   std::string task{};   // e.g. "worker 1"
   std::string state{};  // "missing", "alive", "dead" or "left"
   std::optional<absl::Duration> since_heartbeat{};
   std::optional<WorkerCounts> counts{};  // workers only
+  std::optional<LoadStatus> load{};      // where it is reported
 };
 
 // The newest score of a checkpoint.
@@ -121,9 +129,11 @@ struct JobStatus {
   std::vector<MemberStatus> members{};
   std::vector<WaitStatus> waits{};
   LossStatus losses{};
-  std::vector<DeathStatus> deaths{};   // the newest ones, oldest first
-  std::vector<Notice> notices{};       // the newest ones, oldest first
-  int64_t last_checkpoint_step = -1;   // -1: none yet
+  std::vector<DeathStatus> deaths{};  // the newest ones, oldest first
+  std::vector<Notice> notices{};      // the newest ones, oldest first
+  int64_t last_checkpoint_step = -1;  // -1: none yet
+  // Since that was written; absent where it is not reported.
+  std::optional<absl::Duration> last_checkpoint_age{};
   std::string checkpoint_directory{};  // empty: no checkpoints
   uint64_t epoch = 0;                  // of the chief
   std::string checkpoint_trouble{};    // empty: the newest attempt succeeded

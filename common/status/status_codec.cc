@@ -47,6 +47,11 @@ MemberStatus Decode(const v1::MemberStatus& member) {
   if (member.has_since_heartbeat()) {
     decoded.since_heartbeat = Decode(member.since_heartbeat());
   }
+  if (member.has_load()) {
+    decoded.load = {.resident_bytes = member.load().resident_bytes(),
+                    .memory_limit_bytes = member.load().memory_limit_bytes(),
+                    .processors = member.load().processors()};
+  }
   if (member.has_progress()) decoded.counts = Decode(member.progress());
   return decoded;
 }
@@ -94,6 +99,9 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
                             response.security_troubles().end()}};
   if (!response.example_unit().empty()) {
     status.example_unit = response.example_unit();
+  }
+  if (response.has_last_checkpoint_age()) {
+    status.last_checkpoint_age = Decode(response.last_checkpoint_age());
   }
   const v1::RunSettings& settings = response.settings();
   status.settings = {

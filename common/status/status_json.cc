@@ -49,12 +49,20 @@ Json ToJson(const WorkerCounts& counts) {
           {"figures", Figures(counts.figures)}};
 }
 
+Json ToJson(const LoadStatus& load) {
+  return {{"resident_bytes", load.resident_bytes},
+          {"memory_limit_bytes", load.memory_limit_bytes},
+          {"processors", Figure(load.processors)}};
+}
+
 Json ToJson(const MemberStatus& member) {
-  return {{"task", member.task},
-          {"state", member.state},
-          {"since_heartbeat_seconds", Seconds(member.since_heartbeat)},
-          {"progress",
-           member.counts.has_value() ? ToJson(*member.counts) : Json(nullptr)}};
+  return {
+      {"task", member.task},
+      {"state", member.state},
+      {"since_heartbeat_seconds", Seconds(member.since_heartbeat)},
+      {"progress",
+       member.counts.has_value() ? ToJson(*member.counts) : Json(nullptr)},
+      {"load", member.load.has_value() ? ToJson(*member.load) : Json(nullptr)}};
 }
 
 Json ToJson(const Evaluation& evaluation) {
@@ -132,22 +140,24 @@ JobState StateOf(const std::string& name) {
 std::string FormatStatusJson(const JobStatus& status, int indent,
                              const std::optional<RunResult>& result) {
   const bool stepped = status.step > 0;
-  Json json = {{"job_name", status.job_name},
-               {"job_id", status.job_id},
-               {"state", std::string(ShownState(status))},
-               {"reason", status.reason},
-               {"global_step", status.step},
-               {"train_steps", status.train_steps},
-               {"training_seconds", Seconds(status.training_time)},
-               {"loss", stepped ? Figure(status.loss) : Json(nullptr)},
-               {"examples_per_second", Figure(status.examples_per_second)},
-               {"example_unit", status.example_unit},
-               {"last_checkpoint_step", status.last_checkpoint_step >= 0
-                                            ? Json(status.last_checkpoint_step)
-                                            : Json(nullptr)},
-               {"checkpoint_trouble", status.checkpoint_trouble},
-               {"security_troubles", status.security_troubles},
-               {"chief_epoch", status.epoch}};
+  Json json = {
+      {"job_name", status.job_name},
+      {"job_id", status.job_id},
+      {"state", std::string(ShownState(status))},
+      {"reason", status.reason},
+      {"global_step", status.step},
+      {"train_steps", status.train_steps},
+      {"training_seconds", Seconds(status.training_time)},
+      {"loss", stepped ? Figure(status.loss) : Json(nullptr)},
+      {"examples_per_second", Figure(status.examples_per_second)},
+      {"example_unit", status.example_unit},
+      {"last_checkpoint_step", status.last_checkpoint_step >= 0
+                                   ? Json(status.last_checkpoint_step)
+                                   : Json(nullptr)},
+      {"last_checkpoint_age_seconds", Seconds(status.last_checkpoint_age)},
+      {"checkpoint_trouble", status.checkpoint_trouble},
+      {"security_troubles", status.security_troubles},
+      {"chief_epoch", status.epoch}};
   json["settings"] = ToJson(status.settings);
   json["evaluation"] = OrNull(status.evaluation);
   json["members"] = ToArray(status.members);

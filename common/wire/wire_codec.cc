@@ -383,6 +383,24 @@ Progress FromProto(const v1::WorkerProgress& progress) {
   return decoded;
 }
 
+v1::ProcessLoad ToProto(const ProcessLoad& load) {
+  v1::ProcessLoad proto;
+  proto.set_resident_bytes(load.resident_bytes);
+  proto.set_memory_limit_bytes(load.memory_limit_bytes);
+  proto.set_processors(load.processors);
+  return proto;
+}
+
+ProcessLoad FromProto(const v1::ProcessLoad& load) {
+  ProcessLoad decoded;
+  decoded.resident_bytes = std::max<int64_t>(load.resident_bytes(), 0);
+  decoded.memory_limit_bytes = std::max<int64_t>(load.memory_limit_bytes(), 0);
+  if (std::isfinite(load.processors()) && load.processors() > 0) {
+    decoded.processors = load.processors();
+  }
+  return decoded;
+}
+
 v1::LeaveCause ToProto(LeaveCause cause) {
   return static_cast<v1::LeaveCause>(cause);
 }

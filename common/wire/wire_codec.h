@@ -13,6 +13,7 @@
 #include "common/plan/figure.h"
 #include "common/plan/leave_cause.h"
 #include "common/plan/plan.h"
+#include "common/plan/process_load.h"
 #include "common/plan/progress.h"
 #include "common/plan/run_settings.h"
 #include "common/plan/variable_spec.h"
@@ -86,6 +87,10 @@ std::vector<NamedFigure> FromProto(
 
 v1::WorkerProgress ToProto(const Progress& progress);
 Progress FromProto(const v1::WorkerProgress& progress);
+
+v1::ProcessLoad ToProto(const ProcessLoad& load);
+// Negative and impossible figures become 0.
+ProcessLoad FromProto(const v1::ProcessLoad& load);
 
 // An unknown or absent cause becomes kStopped.
 v1::LeaveCause ToProto(LeaveCause cause);

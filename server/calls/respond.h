@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "common/base/mutex.h"
+#include "common/metrics/durations.h"
 #include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/status.h"
 #include "grpc/grpc.h"
@@ -28,6 +30,17 @@ inline grpc::ServerUnaryReactor* FinishUnary(
 // there is none.
 using Respond =
     std::function<void(const absl::Status& status, grpc::ByteBuffer response)>;
+
+// `respond`, which also measures its call from now on. `method` as RpcTimer has
+// it.
+inline Respond Timed(absl::string_view method, Respond respond) {
+  return [timer = RpcTimer(RpcSide::kServer, method),
+          respond = std::move(respond)](const absl::Status& status,
+                                        grpc::ByteBuffer response) {
+    timer.Done();
+    respond(status, std::move(response));
+  };
+}
 
 // Serves one method, however its calls travel: it ends each of them once, now
 // or later, and waits for nothing.

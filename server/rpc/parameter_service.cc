@@ -82,6 +82,7 @@ grpc::ServerUnaryReactor* ParameterService::Push(
 void ParameterService::ServePush(const Caller& caller,
                                  const grpc::ByteBuffer& request,
                                  Respond respond, BreakOff break_off) {
+  respond = Timed("/lockstep.v1.ParameterService/Push", std::move(respond));
   PassFaultPoint(FaultPoint::kPsPushReceived);
   const int64_t received = Spans().Now();
   v1::PushHeader header;
@@ -150,7 +151,8 @@ void ParameterService::ServePull(const Caller& caller,
   v1::PullRequest message;
   const absl::Status decoded = DecodeMessage(request, message);
   if (!decoded.ok()) return respond(decoded, {});
-  AnswerPull(caller, message, respond, connection);
+  AnswerPull(caller, message,
+             Timed("/lockstep.v1.ParameterService/Pull", respond), connection);
 }
 
 void ParameterService::AnswerPull(const Caller& caller,
@@ -287,12 +289,15 @@ grpc::ServerUnaryReactor* ParameterService::OpenSharedMemory(
 void ParameterService::ServeOpen(const Caller& caller,
                                  const grpc::ByteBuffer& request,
                                  const Respond& respond) {
+  const RpcTimer timer(RpcSide::kServer,
+                       "/lockstep.v1.ParameterService/OpenSharedMemory");
   PassFaultPoint(FaultPoint::kPsShareReceived);
   v1::OpenSharedMemoryRequest message;
   const absl::Status decoded = DecodeMessage(request, message);
   if (!decoded.ok()) return respond(decoded, {});
   const auto response = HandleOpen(caller, message);
   PassFaultPoint(FaultPoint::kPsShareAnswering);
+  timer.Done();
   respond(response.status(),
           response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
 }

@@ -21,14 +21,12 @@ void PushMetrics::Count(const PushAnswer& answer) {
   }
 }
 
-std::vector<Metric> PushMetrics::Metrics() const {
-  std::vector<Metric> metrics;
+MetricFamilies PushMetrics::Metrics() const {
+  MetricFamilies metrics;
   const auto add = [&](const char* outcome, int64_t count) {
-    metrics.push_back({"lockstep_server_gradients_total",
-                       "Gradients of parts that were pushed, by outcome.",
-                       Metric::Kind::kCounter,
-                       static_cast<double>(count),
-                       {{"outcome", outcome}}});
+    metrics.Counter("lockstep_server_gradients_total",
+                    "Gradients of parts that were pushed, by outcome.",
+                    static_cast<double>(count), {{"outcome", outcome}});
   };
   add("accepted", accepted_);
   add("stale", stale_);

@@ -3,9 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
-#include "common/observe/metrics.h"
+#include "common/metrics/metric_families.h"
 #include "server/step/engine.h"
 
 namespace lockstep::server {
@@ -19,7 +18,7 @@ class PushMetrics {
   void Count(const PushAnswer& answer);
 
   // One metric, by outcome.
-  std::vector<Metric> Metrics() const;
+  MetricFamilies Metrics() const;
 
  private:
   std::atomic<int64_t> accepted_ = 0;

@@ -62,6 +62,7 @@ grpc::ServerUnaryReactor* SyncService::Announce(
 void SyncService::ServeAnnounce(const Caller& caller,
                                 const grpc::ByteBuffer& request,
                                 const Respond& respond) {
+  const RpcTimer timer(RpcSide::kServer, "/lockstep.v1.SyncService/Announce");
   PassFaultPoint(FaultPoint::kPsAnnounceReceived);
   v1::AnnounceRequest message;
   const absl::Status decoded = DecodeMessage(request, message);
@@ -69,6 +70,7 @@ void SyncService::ServeAnnounce(const Caller& caller,
   const absl::StatusOr<v1::AnnounceResponse> response =
       HandleAnnounce(caller, message);
   PassFaultPoint(FaultPoint::kPsAnnounceAnswering);
+  timer.Done();
   respond(response.status(),
           response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
 }
@@ -86,6 +88,7 @@ grpc::ServerUnaryReactor* SyncService::TakeToken(
 void SyncService::ServeTakeToken(const Caller& caller,
                                  const grpc::ByteBuffer& request,
                                  Respond respond) {
+  respond = Timed("/lockstep.v1.SyncService/TakeToken", std::move(respond));
   PassFaultPoint(FaultPoint::kPsTokenReceived);
   v1::TakeTokenRequest message;
   absl::Status status = DecodeMessage(request, message);

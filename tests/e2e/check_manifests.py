@@ -180,6 +180,19 @@ def check_probes(pod):
                     yield f"{pod.where}: {probe}: there is no port {port}"
 
 
+def check_metrics(pod):
+    """A pod that asks to be scraped serves metrics at the port that it names."""
+    port = pod.annotations.get("prometheus.io/port")
+    if pod.annotations.get("prometheus.io/scrape") != "true":
+        return
+    if port is None or int(port) not in ports_of(pod):
+        yield f"{pod.where}: prometheus.io/port: there is no port {port}"
+    if not any(arg.startswith("--status_address=") and arg.endswith(f":{port}")
+               for container in pod.spec["containers"]
+               for arg in container.get("args", [])):
+        yield f"{pod.where}: no --status_address has the port {port}"
+
+
 def check_memory(pod):
     """Files of a volume in memory count as memory of the container."""
     volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
@@ -317,6 +330,7 @@ def mistakes(documents, given):
         found += check_volumes(pod, objects)
         found += check_environment(pod, objects)
         found += check_probes(pod)
+        found += check_metrics(pod)
         found += check_memory(pod)
     found += check_files(pods, objects)
     found += check_cluster(pods, objects)

@@ -19,6 +19,7 @@ class Pod:
     service: str = ""  # the Service of the manifests that gives it its name
     configured: bool = False  # an operator writes TF_CONFIG
     ports: tuple = ()  # that an operator adds
+    annotations: dict = dataclasses.field(default_factory=dict)
 
 
 def _labels(template):
@@ -36,7 +37,9 @@ def _job_pods(name, spec, labels, where, role):
                           "batch.kubernetes.io/job-name": name},
                   spec=template["spec"],
                   names=[f"{name}-{index}.{subdomain}"] if indexed else [],
-                  service=subdomain)
+                  service=subdomain,
+                  annotations=template.get("metadata", {}).get(
+                      "annotations", {}))
 
 
 def _job(document):

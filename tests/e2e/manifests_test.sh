@@ -127,6 +127,9 @@ planted chief.yaml 's/mountPath: .etc.lockstep.fashion/mountPath: \/etc\/lockste
   'nothing gives it the file /etc/lockstep/fashion/cluster.json'
 planted chief.yaml 's/grpc: {port: 2222}/grpc: {port: 2223}/' \
   'there is no port 2223'
+planted chief.yaml 's/containerPort: 9100/containerPort: 9101/' \
+  'prometheus.io/port: there is no port 9100'
+planted ps.yaml 's/::]:9100/::]:9101/' 'no --status_address has the port 9100'
 planted worker.yaml 's/mountPath: .usr.share.datasets/mountPath: \/data/' \
   'no volume has /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'
 planted worker.yaml '/limits:/d' 'worker has no limit of memory'

@@ -34,7 +34,7 @@ TEST(HealthTest, ProbeIsToldWhetherTheServerOfTheTaskServes) {
     options.tls = tls;
     const auto job = TrainingJob::Make(options);
     for (const auto& [task, index] : job->Tasks()) {
-      job->cluster().AddArgument(task, index, "--metrics_address=127.0.0.1:0");
+      job->cluster().AddArgument(task, index, "--status_address=127.0.0.1:0");
     }
     ASSERT_OK(job->StartAll());
     ASSERT_OK(job->WaitForStep(3));
@@ -42,9 +42,10 @@ TEST(HealthTest, ProbeIsToldWhetherTheServerOfTheTaskServes) {
       EXPECT_THAT(Get(*job, task, index, "/healthz"),
                   AllOf(HasSubstr("HTTP/1.1 200 OK"), HasSubstr("\r\n\r\nok")))
           << task << " " << index;
-      EXPECT_EQ(absl::StrContains(Scrape(*job, task, index),
-                                  "lockstep_certificate_expiry_seconds{"),
-                tls);
+      EXPECT_EQ(
+          absl::StrContains(Scrape(*job, task, index),
+                            "lockstep_certificate_expiry_timestamp_seconds{"),
+          tls);
     }
   }
 }
@@ -56,7 +57,7 @@ TEST_P(MetricsTest, EachFigureHasOneSourceAndSaysOfWhom) {
       TrainingJob::Make({.chief = GetParam(), .set = {"train_steps=1000000"}});
   ASSERT_NE(job, nullptr);
   for (const auto& [task, index] : job->Tasks()) {
-    job->cluster().AddArgument(task, index, "--metrics_address=127.0.0.1:0");
+    job->cluster().AddArgument(task, index, "--status_address=127.0.0.1:0");
   }
   ASSERT_OK(job->StartAll());
   ASSERT_OK(job->WaitForStep(3));

@@ -44,7 +44,7 @@ def pod(job, index, volumes, ports):
     args = [a for a in container["args"] if a != "--pod_index"]
     container["args"] = [f"fashion.{index}" if a == "fashion" else a for a in args]
     for i, arg in enumerate(container["args"]):
-        if arg.startswith("--metrics_address="):
+        if arg.startswith("--status_address="):
             container["args"][i] = arg.replace(":9100", f":{next(ports)}")
     spec["volumes"] = [
         v if "configMap" in v else volume(v["name"], f"{role}-{index}", volumes)

@@ -175,8 +175,8 @@ TEST_F(RefusalTest, AddressBeyondLoopbackWithoutCertificates) {
     ExpectRefusal("chief", JobArgs({}), as("chief"),
                   {"--insecure", "--tls_dir"});
   }
-  ExpectRefusal("ps_server", {"--metrics_address=0.0.0.0:0"}, TfConfig("ps"),
-                {"--metrics_address", "--insecure"});
+  ExpectRefusal("ps_server", {"--status_address=0.0.0.0:0"}, TfConfig("ps"),
+                {"--status_address", "--insecure"});
   ExpectRefusal("ps_server", {"--tls_dir=/no/such/{role}"}, TfConfig("ps"),
                 {"/no/such/ps/tls.crt"});
 }

@@ -12,18 +12,19 @@
 
 namespace lockstep::testing {
 
-// Returns what one task, which has --metrics_address=127.0.0.1:0, answers to a
+// Returns what one task, which has --status_address=127.0.0.1:0, answers to a
 // GET of `path`.
 inline std::string Get(TrainingJob& job, const std::string& task, int index,
                        const std::string& path) {
-  constexpr char kAnnounced[] = "metrics on port ";
+  constexpr char kAnnounced[] = "status on port ";
   EXPECT_OK(job.cluster().WaitForLog(task, index, kAnnounced, kPatience));
   const std::string log = job.cluster().ReadLog(task, index).value_or("");
   int port = 0;
   const size_t at = log.find(kAnnounced) + sizeof(kAnnounced) - 1;
   EXPECT_TRUE(absl::SimpleAtoi(log.substr(at, log.find('\n', at) - at), &port));
   const RawSocket socket(port);
-  EXPECT_TRUE(socket.Send("GET " + path + " HTTP/1.1\r\nHost: test\r\n\r\n"));
+  EXPECT_TRUE(
+      socket.Send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   std::string answer;
   for (std::string more = socket.Receive(); !more.empty();
        more = socket.Receive()) {

@@ -221,7 +221,7 @@ double FigureOf(const std::string& metrics, const std::string& name) {
 TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInStatusLogAndMetrics) {
   auto job = TrainingJob::Make(Small(1000));
   Secure(*job);
-  job->cluster().AddArgument("chief", 0, "--metrics_address=127.0.0.1:0");
+  job->cluster().AddArgument("chief", 0, "--status_address=127.0.0.1:0");
   const TestAuthority stranger("stranger");
   TlsFiles files = stranger.Files(absl::StrCat(kJob, "worker/1"));
   files.authorities += authority_.certificate();
@@ -251,7 +251,7 @@ TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInStatusLogAndMetrics) {
 TEST_F(SecureJobTest, FilesThatDoNotFitAreInMetricsSoon) {
   auto job = TrainingJob::Make(Small(1'000'000));
   Secure(*job);
-  job->cluster().AddArgument("chief", 0, "--metrics_address=127.0.0.1:0");
+  job->cluster().AddArgument("chief", 0, "--status_address=127.0.0.1:0");
   ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
   const std::string metric = "lockstep_security_troubles";
   EXPECT_EQ(FigureOf(Scrape(*job, "chief", 0), metric), 0);

@@ -11,9 +11,23 @@ namespace lockstep::worker {
 
 namespace {
 
-bool IsWaiting(SpanKind phase) {
-  return phase != SpanKind::kForward && phase != SpanKind::kBackward &&
-         phase != SpanKind::kAnnounce;
+bool IsWait(Phase phase) {
+  return phase != Phase::kCompute && phase != Phase::kOther;
+}
+
+Phase UseOf(SpanKind phase) {
+  switch (phase) {
+    case SpanKind::kForward:
+    case SpanKind::kBackward:
+    case SpanKind::kAnnounce:
+      return Phase::kCompute;
+    case SpanKind::kPull:
+      return Phase::kPull;
+    case SpanKind::kPush:
+      return Phase::kPush;
+    default:
+      return Phase::kWait;
+  }
 }
 
 std::string TextOf(const Span& phase, int64_t micro_batch) {
@@ -39,18 +53,53 @@ std::string TextOf(const Span& phase, int64_t micro_batch) {
 
 }  // namespace
 
-ProgressMeter::ProgressMeter(const Clock& clock, SpanRecorder* spans)
-    : clock_(clock), spans_(spans), since_(clock.Now()), counted_(since_) {
+absl::string_view PhaseName(Phase phase) {
+  switch (phase) {
+    case Phase::kWait:
+      return "wait";
+    case Phase::kPull:
+      return "pull";
+    case Phase::kCompute:
+      return "compute";
+    case Phase::kPush:
+      return "push";
+    case Phase::kOther:
+      return "other";
+  }
+  return "";
+}
+
+ProgressMeter::ProgressMeter(const Clock& clock, SpanRecorder* spans,
+                             std::function<void(const PhaseTimes&)> on_pass)
+    : clock_(clock),
+      spans_(spans),
+      on_pass_(std::move(on_pass)),
+      since_(clock.Now()),
+      counted_(since_) {
   progress_.activity = "starts";
 }
 
 void ProgressMeter::Settle(absl::Time now) {
-  if (waiting_) progress_.waiting += now - counted_;
-  if (computing_) progress_.pass_age += now - counted_;
+  const absl::Duration time = now - counted_;
+  if (IsWait(use_)) progress_.waiting += time;
+  if (use_ == Phase::kCompute) progress_.pass_age += time;
+  times_[static_cast<size_t>(use_)] += time;
   counted_ = now;
 }
 
-void ProgressMeter::EndPass(bool dropped) {
+void ProgressMeter::EndPass() {
+  if (on_pass_ == nullptr) return;
+  PhaseTimes times;
+  {
+    const absl::Time now = clock_.Now();
+    MutexLock lock(mutex_);
+    Settle(now);
+    times = std::exchange(times_, {});
+  }
+  on_pass_(times);
+}
+
+void ProgressMeter::EndComputing(bool dropped) {
   Settle(clock_.Now());
   progress_.pass_times.push_back({progress_.pass_age, dropped});
   progress_.pass_age = absl::ZeroDuration();
@@ -66,14 +115,13 @@ void ProgressMeter::End(absl::Time now) {
   spans_->Add(*phase_);
 }
 
-void ProgressMeter::Begin(const std::string& activity, bool waiting) {
+void ProgressMeter::Begin(const std::string& activity, Phase phase) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   End(now);
   phase_.reset();
   progress_.activity = activity;
-  waiting_ = waiting;
-  computing_ = !waiting;
+  use_ = phase;
 }
 
 void ProgressMeter::Begin(SpanKind phase, int64_t step, int64_t attempt,
@@ -85,15 +133,14 @@ void ProgressMeter::Begin(SpanKind phase, int64_t step, int64_t attempt,
                 .attempt = SpanAttempt(attempt),
                 .step = step,
                 .begin = absl::ToUnixNanos(now)};
-  waiting_ = IsWaiting(phase);
-  computing_ = !waiting_;
+  use_ = UseOf(phase);
   micro_batch_ = micro_batch;
 }
 
 void ProgressMeter::Computed(int64_t local_step, double loss,
                              int64_t examples) {
   MutexLock lock(mutex_);
-  EndPass(/*dropped=*/false);
+  EndComputing(/*dropped=*/false);
   ++progress_.passes;
   progress_.local_step = local_step;
   progress_.loss = loss;
@@ -125,20 +172,29 @@ absl::Status ProgressMeter::Report(const NamedFigure& figure) {
 }
 
 void ProgressMeter::Dropped() {
-  MutexLock lock(mutex_);
-  EndPass(/*dropped=*/true);
-  ++progress_.passes;
-  ++progress_.stale;
+  {
+    MutexLock lock(mutex_);
+    EndComputing(/*dropped=*/true);
+    ++progress_.passes;
+    ++progress_.stale;
+  }
+  EndPass();
 }
 
 void ProgressMeter::Accepted() {
-  MutexLock lock(mutex_);
-  ++progress_.accepted;
+  {
+    MutexLock lock(mutex_);
+    ++progress_.accepted;
+  }
+  EndPass();
 }
 
 void ProgressMeter::Stale() {
-  MutexLock lock(mutex_);
-  ++progress_.stale;
+  {
+    MutexLock lock(mutex_);
+    ++progress_.stale;
+  }
+  EndPass();
 }
 
 void ProgressMeter::Duplicates(int64_t parts) {
@@ -154,8 +210,8 @@ Progress ProgressMeter::Get() const {
   progress.activity_age = now - since_;
   // A wait that goes on counts as it grows: a worker that hangs in one is to be
   // seen.
-  if (waiting_) progress.waiting += now - counted_;
-  if (computing_) progress.pass_age += now - counted_;
+  if (IsWait(use_)) progress.waiting += now - counted_;
+  if (use_ == Phase::kCompute) progress.pass_age += now - counted_;
   return progress;
 }
 

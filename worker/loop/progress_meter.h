@@ -1,7 +1,9 @@
 #ifndef LOCKSTEP_WORKER_LOOP_PROGRESS_METER_H_
 #define LOCKSTEP_WORKER_LOOP_PROGRESS_METER_H_
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,6 +17,17 @@
 
 namespace lockstep::worker {
 
+// The use of a worker's time. All but kCompute and kOther are waits for other
+// processes or for data.
+enum class Phase { kWait, kPull, kCompute, kPush, kOther };
+inline constexpr int kPhases = 5;
+// "wait", "pull", ...
+absl::string_view PhaseName(Phase phase);
+
+// The time of one pass, by phase. A pass ends when its fate is known; computing
+// early for the next one counts for the pass before it.
+using PhaseTimes = std::array<absl::Duration, kPhases>;
+
 // ProgressMeter counts a worker's passes and measures how long it waits, for
 // its reports to the chief, and records the phases of its passes as spans.
 //
@@ -23,11 +36,14 @@ namespace lockstep::worker {
 //          spans are recorded.
 class ProgressMeter {
  public:
-  explicit ProgressMeter(const Clock& clock, SpanRecorder* spans = nullptr);
+  // Calls `on_pass`, if it is set, with the times of each pass that ends, in
+  // the thread of the loop.
+  explicit ProgressMeter(
+      const Clock& clock, SpanRecorder* spans = nullptr,
+      std::function<void(const PhaseTimes& times)> on_pass = nullptr);
 
-  // The worker begins `activity`, a text for people. Time in a waiting activity
-  // counts as waiting.
-  void Begin(const std::string& activity, bool waiting)
+  // The worker begins `activity`, a text for people.
+  void Begin(const std::string& activity, Phase phase)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The worker begins a phase of the pass that follows `step`; -1: of the
@@ -56,19 +72,23 @@ class ProgressMeter {
   Progress Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Counts the time up to `now` as waiting or computing.
+  // Adds the time up to `now` to the phase at hand.
   void Settle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndPass(bool dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The pass has been computed, or dropped: notes how long that took.
+  void EndComputing(bool dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Hands the times of the pass on, and begins those of the next.
+  void EndPass() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the activity at hand at `now`, and records it if it was a phase.
   void End(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   SpanRecorder* const spans_;
+  const std::function<void(const PhaseTimes&)> on_pass_;
 
   mutable Mutex mutex_;
   Progress progress_ ABSL_GUARDED_BY(mutex_);
-  bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
-  bool computing_ ABSL_GUARDED_BY(mutex_) = false;
+  Phase use_ ABSL_GUARDED_BY(mutex_) = Phase::kOther;
+  PhaseTimes times_ ABSL_GUARDED_BY(mutex_) = {};  // since the last pass ended
   absl::Time since_ ABSL_GUARDED_BY(mutex_);    // of the activity
   absl::Time counted_ ABSL_GUARDED_BY(mutex_);  // up to here, as Settle() does
   // The phase at hand, if the activity is one; its text is made when it is

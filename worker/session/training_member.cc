@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/job/variable_settings.h"
+#include "common/metrics/durations.h"
 #include "common/wire/status_detail.h"
 #include "worker/loop/gradient_clipper.h"
 #include "worker/loop/training_loop.h"
@@ -68,6 +69,14 @@ absl::StatusOr<DType> ClippedType(const ClippingConfig& clipping,
   return first == nullptr ? DType::kFloat32 : first->dtype;
 }
 
+void ObservePhases(const PhaseTimes& times) {
+  for (const Phase phase :
+       {Phase::kWait, Phase::kPull, Phase::kCompute, Phase::kPush}) {
+    WorkerPhaseSeconds(PhaseName(phase))
+        .Observe(absl::ToDoubleSeconds(times[static_cast<size_t>(phase)]));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingMember>> TrainingMember::Make(
@@ -102,7 +111,8 @@ TrainingMember::TrainingMember(const Cluster& cluster,
       connections_(options.connections),
       workload_(workload),
       clock_(clock),
-      meter_(clock, &SpanRecorder::Of(SpanRecorder::Role::kWorker)),
+      meter_(clock, &SpanRecorder::Of(SpanRecorder::Role::kWorker),
+             ObservePhases),
       chief_([&] {
         chief.progress = [this] { return meter_.Get(); };
         chief.spans = &SpanRecorder::Of(SpanRecorder::Role::kWorker);
@@ -191,7 +201,7 @@ absl::Status TrainingMember::RunOnce() {
   // A process whose device is lost does not leave: it ends, and takes its place
   // in the job again when it has been started anew.
   if (!chief_.lease_lost() && !refused_ && !absl::IsUnavailable(status)) {
-    meter_.Begin("leaves", false);
+    meter_.Begin("leaves", Phase::kOther);
     chief_.Leave(WhyItLeaves(status), ReasonToLeave(status));
   }
   return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
@@ -219,11 +229,11 @@ ParameterClient::Options TrainingMember::ClientOptions(
 absl::Status TrainingMember::Train(
     const ChiefClient::Registration& membership) {
   const JobConfig& job = membership.job;
-  meter_.Begin("reads its data", false);
+  meter_.Begin("reads its data", Phase::kOther);
   LOCKSTEP_RETURN_IF_ERROR(workload_.Begin(membership));
   LOCKSTEP_RETURN_IF_ERROR(
       chief_.DescribeModel(workload_.variables(), workload_.examples()));
-  meter_.Begin("waits for the variables", true);
+  meter_.Begin("waits for the variables", Phase::kWait);
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(
       Plan plan, chief_.WaitForPlan(
@@ -280,7 +290,7 @@ absl::Status TrainingMember::Train(
 
 absl::Status TrainingMember::JudgeNoRoom(const absl::Status& loop,
                                          absl::Duration heartbeat) {
-  meter_.Begin("waits for the end of the job", true);
+  meter_.Begin("waits for the end of the job", Phase::kWait);
   do {
     if (chief_.WaitForEnd(2 * heartbeat)) return chief_.end();
     MutexLock lock(mutex_);
@@ -306,7 +316,7 @@ absl::Status TrainingMember::Judge(const absl::Status& loop,
       absl::IsFailedPrecondition(loop)) {
     // Only the chief knows if that was the job's end. When training is over its
     // verdict comes with the last checkpoint and its score.
-    meter_.Begin("waits for the end of the job", true);
+    meter_.Begin("waits for the end of the job", Phase::kWait);
     const absl::Duration grace =
         absl::IsCancelled(loop) ? max_wait_ : std::min(2 * job.lease, kVerdict);
     do {

@@ -44,10 +44,13 @@ std::string Opening(const RunSetup& setup) {
   for (const std::string& warning : setup.cluster.warnings) {
     absl::StrAppend(&text, "warning: ", warning, "\n");
   }
-  return absl::StrCat(text, "job ", setup.job_name, ": ",
-                      CountTasks(setup.cluster), "\nlogs: ", setup.log_dir,
-                      "\nstatus: ", OwnCall(), " status --log_dir ",
-                      ShellWord(setup.log_dir), "\n");
+  return absl::StrCat(
+      text, "job ", setup.job_name, ": ", CountTasks(setup.cluster),
+      "\nlogs: ", setup.log_dir, "\nstatus: ", OwnCall(), " status --log_dir ",
+      ShellWord(setup.log_dir), "\n",
+      setup.status_address.empty()
+          ? ""
+          : absl::StrCat("page: http://", setup.status_address, "/\n"));
 }
 
 }  // namespace
@@ -143,6 +146,11 @@ void RunCommand::AddHow() {
                 "Use no certificates: every user and, beyond loopback, every "
                 "host that reaches a port can stop the job or read the model.")
       ->excludes(tls);
+  app_.add_option("--status_address", status_address_,
+                  "HOST:PORT of the job's page, which also serves the chief's "
+                  "metrics; port 0 is chosen. Empty: no page. With "
+                  "certificates only this user sees it, on this machine.")
+      ->capture_default_str();
   app_.add_option("--log_level", log_level_, "How much all tasks log.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
   app_.add_option("--program_dir", program_dir_)->group("");
@@ -163,6 +171,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_,
        .compute_threads = compute_threads_,
        .insecure = insecure_,
+       .status_address = status_address_,
        .gpus = gpus_,
        .beginning = std::move(beginning),
        .command = command_,

@@ -38,6 +38,7 @@ class RunCommand {
   std::string state_dir_;
   std::string log_level_ = "info";
   std::string program_dir_;
+  std::string status_address_ = "127.0.0.1:0";
   int compute_threads_ = 0;  // 0: divide the cores among workers
   int gpus_ = 0;
   int restarts_ = 3;  // per task

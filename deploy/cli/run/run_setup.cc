@@ -122,6 +122,34 @@ absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
   return absl::OkStatus();
 }
 
+// Reserves the port of the job's page, as those of tasks.
+absl::Status TakeStatusPort(const RunRequest& request, RunSetup& setup) {
+  if (request.status_address.empty()) return absl::OkStatus();
+  absl::StatusOr<HostPort> address = ParseHostPort(request.status_address);
+  if (!address.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--status_address: ", address.status().message()));
+  }
+  if (address->port == 0) {
+    LOCKSTEP_ASSIGN_OR_RETURN(PortReservation port, PortReservation::Create());
+    address->port = port.port();
+    setup.ports.push_back(std::move(port));
+  } else {
+    absl::StatusOr<std::vector<PortReservation>> taken =
+        PortReservation::Take(address->host, address->port);
+    if (!taken.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--status_address ", request.status_address, ": ",
+                       taken.status().message()));
+    }
+    for (PortReservation& port : *taken) {
+      setup.ports.push_back(std::move(port));
+    }
+  }
+  setup.status_address = address->ToString();
+  return absl::OkStatus();
+}
+
 absl::Status CheckJob(const RunRequest& request, const JobConfig& job,
                       const LocalCluster& cluster) {
   LOCKSTEP_RETURN_IF_ERROR(FitToCluster(job, cluster.num_workers).status());
@@ -336,12 +364,14 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
   LOCKSTEP_RETURN_IF_ERROR(ReadJob(request, setup));
   LOCKSTEP_RETURN_IF_ERROR(CheckGpus(request.gpus));
   LOCKSTEP_RETURN_IF_ERROR(TakePorts(request, setup));
+  LOCKSTEP_RETURN_IF_ERROR(TakeStatusPort(request, setup));
   LaunchOptions options = {
       .program_dir = request.program_dir,
       .job_file = request.job_file,
       .settings = setup.settings,
       .log_level = request.log_level,
       .insecure = request.insecure,
+      .status_address = setup.status_address,
       .compute_threads = ComputeThreads(request, setup.cluster.num_workers),
       .beginning = request.beginning};
   LOCKSTEP_RETURN_IF_ERROR(SetCommands(request, options));

@@ -29,6 +29,8 @@ struct RunRequest {
   int compute_threads = 0;  // 0: divide the cores among workers
   // Without certificates; else the run has some of its own.
   bool insecure = false;
+  // The job's page is there, "host:port"; port 0 is chosen. Empty: no page.
+  std::string status_address = "127.0.0.1:0";
   int gpus = 0;  // to divide among workers; 0: all that they find
   std::vector<std::string> beginning{};  // as in LaunchOptions
   UserCommand command{};            // runs each worker; empty: the built-in one
@@ -51,13 +53,15 @@ struct RunSetup {
   // Private, and removed at the end: for certificates, if `state` is kept.
   std::unique_ptr<StateDirectory> secrets;
   std::string operator_tls_dir;  // of this process; empty: none
+  std::string status_address;    // with its port; empty: no page
 };
 
 // Reads and checks the files, and the job's needs on this machine, as far as
 // that takes milliseconds; then creates the directories: the log directory gets
 // chief.address and cluster.json, and job.textproto if there is no job file.
 //
-//   kInvalidArgument     a file cannot be read or is invalid; the job does not
+//   kInvalidArgument     status_address is none of this machine; a file cannot
+//   be read or is invalid; the job does not
 //                        fit the cluster or this machine; an address is not on
 //                        this machine, or its port is taken; a program is
 //                        missing; a directory cannot be made; a command where

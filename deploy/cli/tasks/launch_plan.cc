@@ -20,6 +20,9 @@ std::string FileName(TaskId task) {
 
 void AddJobArgs(const LaunchOptions& options, Args& args) {
   args.insert(args.end(), {"--job", options.job_file});
+  if (!options.status_address.empty()) {
+    args.insert(args.end(), {"--status_address", options.status_address});
+  }
   for (const std::string& setting : options.settings) {
     args.insert(args.end(), {"--set", setting});
   }

@@ -23,7 +23,10 @@ struct LaunchOptions {
   std::string log_level = "info";
   // With {role} and {index} in it; empty: tasks have no certificates.
   std::string tls_dir{};
-  bool insecure = false;    // tasks have none, wherever they listen
+  bool insecure = false;  // tasks have none, wherever they listen
+  // Where the process that hosts the chief serves the job's page, "host:port";
+  // empty: nowhere.
+  std::string status_address{};
   int compute_threads = 1;  // per worker
   // Divided among tasks; empty: all that workers find.
   std::vector<std::string> gpus{};

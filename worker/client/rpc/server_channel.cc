@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/metrics/durations.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
@@ -45,15 +46,21 @@ ServerChannel::~ServerChannel() {
 void ServerChannel::Call(Size size, const std::string& method,
                          const grpc::ByteBuffer& request,
                          absl::Duration deadline, Callback callback) {
+  const Callback timed = [timer = RpcTimer(RpcSide::kClient, method),
+                          callback = std::move(callback)](
+                             absl::Status status, grpc::ByteBuffer response) {
+    timer.Done();
+    callback(std::move(status), std::move(response));
+  };
   const std::shared_ptr<CallStreamClient> stream =
       // A small call on an open stream saves the setup of an RPC; a large one
       // would hold up the small ones behind it.
       size == Size::kSmall ? Stream() : nullptr;
   if (stream != nullptr &&
-      stream->Call(method, request, Clock::Real().Now() + deadline, callback)) {
+      stream->Call(method, request, Clock::Real().Now() + deadline, timed)) {
     return;
   }
-  CallAlone(method, request, deadline, std::move(callback));
+  CallAlone(method, request, deadline, timed);
 }
 
 void ServerChannel::CallAlone(const std::string& method,

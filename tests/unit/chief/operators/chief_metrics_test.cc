@@ -27,7 +27,8 @@ TEST(ChiefMetricsTest, JobStandsInGauges) {
   job.state = JobState::kTraining;
   job.global_step = 42;
   job.last_checkpoint_step = 40;
-  const std::string text = FormatMetrics(ChiefMetrics(job, {}, 0.25));
+  const std::string text =
+      ChiefMetrics({.job = job, .learning_rate = 0.25}).ToText();
   EXPECT_THAT(text, HasSubstr("lockstep_job_state 2\n"));
   EXPECT_THAT(text, HasSubstr("lockstep_global_step 42\n"));
   EXPECT_THAT(text, HasSubstr("lockstep_checkpoint_step 40\n"));
@@ -36,20 +37,41 @@ TEST(ChiefMetricsTest, JobStandsInGauges) {
 
 TEST(ChiefMetricsTest, AccuracyIsThereOnceACheckpointHasAScore) {
   StatusTable::View job;
-  EXPECT_THAT(FormatMetrics(ChiefMetrics(job, {}, 0.25)),
+  EXPECT_THAT(ChiefMetrics({.job = job, .learning_rate = 0.25}).ToText(),
               Not(HasSubstr("accuracy")));
   job.evaluation =
       StatusTable::Evaluation{.step = 5, .loss = 1, .accuracy = 0.5};
-  EXPECT_THAT(FormatMetrics(ChiefMetrics(job, {}, 0.25)),
+  EXPECT_THAT(ChiefMetrics({.job = job, .learning_rate = 0.25}).ToText(),
               HasSubstr("lockstep_evaluation_accuracy 0.5\n"));
+}
+
+TEST(ChiefMetricsTest, AgesAndDeathsAreThereForAlerts) {
+  MembershipTable::Member worker = Member(TaskType::kWorker, 1, State::kAlive);
+  worker.last_heartbeat = absl::UnixEpoch() + absl::Seconds(98);
+  MeasuredJob measured{.now = absl::UnixEpoch() + absl::Seconds(100),
+                       .members = {worker},
+                       .train_steps = 50};
+  EXPECT_THAT(ChiefMetrics(measured).ToText(),
+              Not(HasSubstr("checkpoint_timestamp")));
+  measured.job.last_checkpoint_step = 4;
+  measured.job.last_checkpoint_at = absl::UnixEpoch() + absl::Seconds(7);
+  measured.job.death_counts["worker 1"] = 3;
+
+  const std::string text = ChiefMetrics(measured).ToText();
+
+  EXPECT_THAT(text, HasSubstr("lockstep_checkpoint_timestamp_seconds 7\n"));
+  EXPECT_THAT(text, HasSubstr("lockstep_train_steps 50\n"));
+  EXPECT_THAT(text, HasSubstr("lockstep_member_heartbeat_age_seconds{task="
+                              "\"worker\",index=\"1\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("lockstep_member_deaths_total{task=\"worker\","
+                              "index=\"1\"} 3\n"));
 }
 
 TEST(ChiefMetricsTest, MembersAreAliveOrNot) {
   const std::string text =
-      FormatMetrics(ChiefMetrics({},
-                                 {Member(TaskType::kPs, 0, State::kAlive),
-                                  Member(TaskType::kWorker, 1, State::kDead)},
-                                 0));
+      ChiefMetrics({.members = {Member(TaskType::kPs, 0, State::kAlive),
+                                Member(TaskType::kWorker, 1, State::kDead)}})
+          .ToText();
   EXPECT_THAT(text,
               HasSubstr("lockstep_member_alive{task=\"ps\",index=\"0\"} 1\n"));
   EXPECT_THAT(
@@ -60,11 +82,11 @@ TEST(ChiefMetricsTest, MembersAreAliveOrNot) {
 TEST(ChiefMetricsTest, OnlyWorkersThatHaveComeHaveProgress) {
   MembershipTable::Member worker = Member(TaskType::kWorker, 1, State::kAlive);
   worker.progress.accepted = 3;
-  const std::string text = FormatMetrics(
-      ChiefMetrics({},
-                   {Member(TaskType::kPs, 0, State::kAlive),
-                    Member(TaskType::kWorker, 0, State::kMissing), worker},
-                   0));
+  const std::string text =
+      ChiefMetrics(
+          {.members = {Member(TaskType::kPs, 0, State::kAlive),
+                       Member(TaskType::kWorker, 0, State::kMissing), worker}})
+          .ToText();
   EXPECT_THAT(text, HasSubstr("lockstep_member_accepted_total{task=\"worker\","
                               "index=\"1\"} 3\n"));
   EXPECT_THAT(text, Not(HasSubstr("lockstep_member_accepted_total{task="
@@ -75,11 +97,11 @@ TEST(ChiefMetricsTest, NoNameIsOneThatWorkersHave) {
   const MembershipTable::Member worker =
       Member(TaskType::kWorker, 1, State::kAlive);
   std::set<std::string> own;
-  for (const Metric& metric : ProgressMetrics(kOwnProgress, {{}})) {
+  for (const auto& metric : ProgressMetrics(kOwnProgress, {{}}).families()) {
     own.insert(metric.name);
   }
   ASSERT_FALSE(own.empty());
-  for (const Metric& metric : ChiefMetrics({}, {worker}, 0)) {
+  for (const auto& metric : ChiefMetrics({.members = {worker}}).families()) {
     EXPECT_FALSE(own.contains(metric.name)) << metric.name;
   }
 }

@@ -63,14 +63,14 @@ TEST(StatusTableTest, ModelWithoutVariablesIsRefused) {
 
 TEST(StatusTableTest, CheckpointTroubleLastsUntilOneIsWritten) {
   StatusTable status_table;
-  status_table.Checkpointed(10);
+  status_table.Checkpointed(10, absl::UnixEpoch());
 
   status_table.CheckpointFailed("step 20: the volume is full");
   EXPECT_EQ(status_table.Get(kStart).checkpoint_trouble,
             "step 20: the volume is full");
   EXPECT_EQ(status_table.Get(kStart).last_checkpoint_step, 10);
 
-  status_table.Checkpointed(30);
+  status_table.Checkpointed(30, absl::UnixEpoch());
   EXPECT_EQ(status_table.Get(kStart).checkpoint_trouble, "");
 }
 
@@ -198,7 +198,7 @@ TEST(StatusTableTest, ViewFollowsTheJob) {
   status_table.SetEpoch(4);
   status_table.StartTraining(10, kStart);
   status_table.Stepped(11, At(1));
-  status_table.Checkpointed(10);
+  status_table.Checkpointed(10, absl::UnixEpoch());
   status_table.SetWaits({{"step 12", "worker 1", At(1)}});
 
   const StatusTable::View view = status_table.Get(At(2));

@@ -1,10 +1,15 @@
 #include "common/observe/process_metrics.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -12,8 +17,12 @@ namespace lockstep {
 namespace {
 
 double ValueOf(const std::string& name) {
-  for (const Metric& metric : ProcessMetrics()) {
-    if (metric.name == name) return metric.value;
+  const MetricFamilies metrics = ProcessMetrics();
+  for (const auto& family : metrics.families()) {
+    if (family.name != name) continue;
+    return family.type == prometheus::MetricType::Counter
+               ? family.metric.front().counter.value
+               : family.metric.front().gauge.value;
   }
   ADD_FAILURE() << "no metric " << name;
   return 0;
@@ -35,11 +44,33 @@ TEST(ProcessMetricsTest, ProcessorTimeGrowsWithWork) {
   EXPECT_GT(ValueOf("process_cpu_seconds_total"), before);
 }
 
+TEST(ProcessMetricsTest, OpenFilesAreCounted) {
+  const double before = ValueOf("process_open_fds");
+  const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(ValueOf("process_open_fds"), before + 1);
+  close(file);
+  EXPECT_EQ(ValueOf("process_open_fds"), before);
+  EXPECT_LT(before, ValueOf("process_max_fds"));
+}
+
+TEST(ProcessMetricsTest, StartIsBeforeNowAndAfterTheBoot) {
+  const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  const double started = ValueOf("process_start_time_seconds");
+  EXPECT_LT(started, now + 2);  // the kernel's boot time has whole seconds
+  EXPECT_GT(started, now - 600);
+}
+
+TEST(ProcessMetricsTest, MemoryInUseIsBelowTheLimit) {
+  EXPECT_LT(ValueOf("process_resident_memory_bytes"),
+            ValueOf("lockstep_process_memory_limit_bytes"));
+}
+
 TEST(ProcessMetricsTest, TheBuildHasItsVersion) {
   EXPECT_EQ(ValueOf("lockstep_build_info"), 1);
-  EXPECT_THAT(FormatMetrics(ProcessMetrics()),
-              ::testing::ContainsRegex(
-                  "lockstep_build_info.version=\"[0-9]+\\.[0-9.]+\". 1"));
+  EXPECT_THAT(
+      ProcessMetrics().ToText(),
+      ::testing::ContainsRegex("lockstep_build_info.version=\"[0-9]+\\.[0-9.]+"
+                               "\",compiler=\"[^\"]+\". 1"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ Progress SomeProgress() {
 
 TEST(ProgressMetricsTest, EachFigureHasAMetric) {
   const std::string text =
-      FormatMetrics(ProgressMetrics(kOwnProgress, {{{}, SomeProgress()}}));
+      ProgressMetrics(kOwnProgress, {{{}, SomeProgress()}}).ToText();
   for (const char* line :
        {"lockstep_worker_local_step 7\n", "lockstep_worker_passes_total 9\n",
         "lockstep_worker_accepted_total 6\n", "lockstep_worker_stale_total 3\n",
@@ -32,14 +32,13 @@ TEST(ProgressMetricsTest, EachFigureHasAMetric) {
 }
 
 TEST(ProgressMetricsTest, WorkersOfOneNameStandTogether) {
-  const std::vector<Metric> metrics = ProgressMetrics(
+  const MetricFamilies metrics = ProgressMetrics(
       kOwnProgress,
       {{{{"index", "0"}}, SomeProgress()}, {{{"index", "1"}}, SomeProgress()}});
-  ASSERT_EQ(metrics.size() % 2, 0u);
-  for (size_t i = 0; i < metrics.size(); i += 2) {
-    EXPECT_EQ(metrics[i].name, metrics[i + 1].name);
-    EXPECT_EQ(metrics[i].labels.front().second, "0");
-    EXPECT_EQ(metrics[i + 1].labels.front().second, "1");
+  for (const auto& family : metrics.families()) {
+    ASSERT_EQ(family.metric.size(), 2u) << family.name;
+    EXPECT_EQ(family.metric[0].label.front().value, "0");
+    EXPECT_EQ(family.metric[1].label.front().value, "1");
   }
 }
 

@@ -32,12 +32,14 @@ TEST(StatusJsonTest, UnitsAreInTheNames) {
                    .counts =
                        WorkerCounts{.accepted = 3,
                                     .waiting = absl::Nanoseconds(2044984843),
-                                    .activity_age = absl::Seconds(1)}}},
+                                    .activity_age = absl::Seconds(1)},
+                   .load = LoadStatus{1000, 4000, 0.5}}},
       .waits = {{"step 13", "worker 0", absl::Seconds(2)}},
       .losses = {.recoveries = 1, .stood_still = absl::Seconds(3)},
       .deaths = {{.task = "worker 1",
                   .redone = "step 12",
                   .since = absl::Seconds(4)}},
+      .last_checkpoint_age = absl::Milliseconds(2500),
       .epoch = 2};
 
   const nlohmann::json json = Parse(status);
@@ -52,6 +54,10 @@ TEST(StatusJsonTest, UnitsAreInTheNames) {
   EXPECT_EQ(json["evaluation"]["auc"], 0.875);
   const nlohmann::json& worker = json["members"][0];
   EXPECT_EQ(worker["since_heartbeat_seconds"], 0.25);
+  EXPECT_EQ(worker["load"]["resident_bytes"], 1000);
+  EXPECT_EQ(worker["load"]["memory_limit_bytes"], 4000);
+  EXPECT_EQ(worker["load"]["processors"], 0.5);
+  EXPECT_EQ(json["last_checkpoint_age_seconds"], 2.5);
   EXPECT_EQ(worker["progress"]["accepted"], 3);
   EXPECT_EQ(worker["progress"]["waiting_seconds"], 2.044985);
   EXPECT_EQ(worker["progress"]["activity_age_seconds"], 1);
@@ -68,14 +74,15 @@ TEST(StatusJsonTest, AllFieldsAreAlwaysThere) {
       Parse({.members = {{.task = "ps 0", .state = "missing"}},
              .deaths = {{.task = "worker 1"}}});
 
-  for (const char* name :
-       {"evaluation", "loss", "last_checkpoint_step", "result"}) {
+  for (const char* name : {"evaluation", "loss", "last_checkpoint_step",
+                           "last_checkpoint_age_seconds", "result"}) {
     ASSERT_TRUE(json.contains(name)) << name;
     EXPECT_TRUE(json[name].is_null()) << name;
   }
   EXPECT_EQ(json["checkpoint_trouble"], "");
   EXPECT_TRUE(json["members"][0].at("since_heartbeat_seconds").is_null());
   EXPECT_TRUE(json["members"][0].at("progress").is_null());
+  EXPECT_TRUE(json["members"][0].at("load").is_null());
   EXPECT_TRUE(json["deaths"][0].at("stood_still_seconds").is_null());
   EXPECT_TRUE(json["waits"].is_array());
 }

@@ -1,5 +1,8 @@
 #include "worker/loop/progress_meter.h"
 
+#include <string>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/manual_clock.h"
@@ -14,16 +17,48 @@ TEST(ProgressMeterTest, OnlyWaitingActivitiesCountAsWaiting) {
   ManualClock clock;
   ProgressMeter meter(clock);
 
-  meter.Begin("pulls", true);
+  meter.Begin("pulls", Phase::kPull);
   clock.Advance(absl::Seconds(2));
-  meter.Begin("computes", false);
+  meter.Begin("computes", Phase::kCompute);
   clock.Advance(absl::Seconds(5));
-  meter.Begin("pushes", true);
+  meter.Begin("pushes", Phase::kPush);
   clock.Advance(absl::Seconds(1));
 
   EXPECT_EQ(meter.Get().waiting, absl::Seconds(3));
   EXPECT_EQ(meter.Get().activity, "pushes");
   EXPECT_EQ(meter.Get().activity_age, absl::Seconds(1));
+}
+
+TEST(ProgressMeterTest, EachPassHasItsTimesByPhase) {
+  ManualClock clock;
+  std::vector<PhaseTimes> passes;
+  ProgressMeter meter(
+      clock, nullptr, [&](const PhaseTimes& times) { passes.push_back(times); });
+  const auto spend = [&](Phase phase, int seconds) {
+    meter.Begin(std::string(PhaseName(phase)), phase);
+    clock.Advance(absl::Seconds(seconds));
+  };
+
+  spend(Phase::kPull, 1);
+  spend(Phase::kCompute, 2);
+  spend(Phase::kWait, 3);
+  spend(Phase::kCompute, 4);
+  spend(Phase::kPush, 5);
+  meter.Accepted();
+  spend(Phase::kOther, 6);
+  spend(Phase::kWait, 7);
+  meter.Stale();
+  meter.Dropped();
+
+  const auto times = [](int wait, int pull, int compute, int push, int other) {
+    return PhaseTimes{absl::Seconds(wait), absl::Seconds(pull),
+                      absl::Seconds(compute), absl::Seconds(push),
+                      absl::Seconds(other)};
+  };
+  EXPECT_THAT(passes,
+              ::testing::ElementsAre(times(3, 1, 6, 5, 0), times(7, 0, 0, 0, 6),
+                                     times(0, 0, 0, 0, 0)));
+  EXPECT_EQ(meter.Get().waiting, absl::Seconds(16));
 }
 
 TEST(ProgressMeterTest, CountsPassesAndWhatBecameOfThem) {

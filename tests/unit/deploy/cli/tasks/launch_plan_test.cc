@@ -77,6 +77,21 @@ TEST(LaunchPlanTest, TheChiefGetsTheJob) {
                           "--set", "seed=2", "--set", "batch_size=5"));
 }
 
+TEST(LaunchPlanTest, TheProcessThatHostsTheChiefServesThePage) {
+  LaunchOptions options = kOptions;
+  options.status_address = "127.0.0.1:8080";
+  LocalCluster cluster;
+  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1", "b:1"}}});
+  cluster.tasks = {kWorker, {TaskType::kWorker, 1}};
+  cluster.chief = kWorker;
+
+  const std::vector<TaskLaunch> launches = PlanLaunches(cluster, options);
+
+  EXPECT_THAT(launches[0].args,
+              IsSupersetOf({"--status_address", "127.0.0.1:8080"}));
+  EXPECT_THAT(launches[1].args, Not(Contains("--status_address")));
+}
+
 TEST(LaunchPlanTest, ProgramsOfTheUserTakeThePartOfWorkerAndEvaluator) {
   LocalCluster cluster;
   cluster.spec =

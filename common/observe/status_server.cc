@@ -1,4 +1,4 @@
-#include "common/observe/metrics_server.h"
+#include "common/observe/status_server.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,10 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/cluster/host_port.h"
+#include "common/observe/peer_user.h"
 
 namespace lockstep {
 namespace {
@@ -78,53 +77,79 @@ void Close(int socket) {
   close(socket);
 }
 
+// Nothing is loaded, from here or elsewhere, but what a page's policy allows.
+constexpr char kHeaders[] =
+    "Connection: close\r\n"
+    "Cache-Control: no-store\r\n"
+    "Content-Security-Policy: default-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
+constexpr char kMoreHeaders[] =
+    "\r\nCross-Origin-Resource-Policy: same-origin\r\n"
+    "Referrer-Policy: no-referrer\r\n"
+    "X-Content-Type-Options: nosniff\r\n";
+
 std::string Response(absl::string_view status, absl::string_view type,
-                     absl::string_view body) {
+                     absl::string_view body, absl::string_view policy = "") {
   return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", type,
-                      "\r\nContent-Length: ", body.size(),
-                      "\r\nConnection: close\r\n\r\n", body);
+                      "\r\nContent-Length: ", body.size(), "\r\n", kHeaders,
+                      policy, kMoreHeaders, "\r\n", body);
 }
 
-// True if the first line of a request is a GET of `path`, with or without a
-// query.
-bool Asks(absl::string_view line, absl::string_view path) {
-  return absl::ConsumePrefix(&line, "GET ") &&
-         absl::ConsumePrefix(&line, path) &&
-         (absl::StartsWith(line, " ") || absl::StartsWith(line, "?"));
+std::string Refusal(absl::string_view status, absl::string_view why) {
+  return Response(status, "text/plain", absl::StrCat(why, "\n"));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
-    const std::string& address, Source source, Health health) {
+// A page with the body that it had last.
+struct StatusServer::Served {
+  const StatusPage& page;
+
+  Mutex mutex;
+  std::string body ABSL_GUARDED_BY(mutex);
+  steady_clock::time_point until ABSL_GUARDED_BY(mutex) = {};
+
+  std::string Response() ABSL_LOCKS_EXCLUDED(mutex) {
+    MutexLock lock(mutex);
+    if (steady_clock::now() >= until) {
+      body = page.body();
+      until = steady_clock::now() + absl::ToChronoNanoseconds(page.lasts);
+    }
+    return lockstep::Response("200 OK", page.type, body, page.policy);
+  }
+};
+
+absl::StatusOr<std::unique_ptr<StatusServer>> StatusServer::Start(
+    const std::string& address, Options options) {
   if (!ParseHostPort(address).ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("metrics address \"", address,
+        absl::StrCat("status address \"", address,
                      "\": expected host:port with a port of 0 to 65535, as in "
                      "127.0.0.1:9100"));
   }
   auto listener = TcpListener::Listen(address, kConnections);
   if (!listener.ok()) {
     return absl::UnavailableError(
-        absl::StrCat("cannot listen for metrics on ", address,
+        absl::StrCat("cannot serve the status on ", address,
                      "; is the port taken, or the host another machine's?"));
   }
-  return std::unique_ptr<MetricsServer>(new MetricsServer(
-      *std::move(listener), std::move(source), std::move(health)));
+  return std::unique_ptr<StatusServer>(
+      new StatusServer(*std::move(listener), std::move(options)));
 }
 
-MetricsServer::MetricsServer(std::unique_ptr<TcpListener> listener,
-                             Source source, Health health)
-    : listener_(std::move(listener)),
-      health_(std::move(health)),
-      source_(std::move(source)) {
+StatusServer::StatusServer(std::unique_ptr<TcpListener> listener,
+                           Options options)
+    : listener_(std::move(listener)), options_(std::move(options)) {
+  for (const StatusPage& page : options_.pages) {
+    served_.emplace_back(new Served{.page = page});
+  }
   for (int i = 0; i < kThreads; ++i) {
     threads_.emplace_back([this] { ServeAll(); });
   }
   listener_->Start([this](int, int socket) { Enqueue(socket); });
 }
 
-MetricsServer::~MetricsServer() {
+StatusServer::~StatusServer() {
   // First, so that no further socket is queued.
   listener_->Stop();
   {
@@ -137,14 +162,14 @@ MetricsServer::~MetricsServer() {
   for (const int socket : waiting_) Close(socket);
 }
 
-void MetricsServer::Enqueue(int socket) {
+void StatusServer::Enqueue(int socket) {
   MutexLock lock(mutex_);
   if (waiting_.size() >= kLongestQueue) return Close(socket);
   waiting_.push_back(socket);
   changed_.Signal();
 }
 
-void MetricsServer::ServeAll() {
+void StatusServer::ServeAll() {
   while (true) {
     int socket = -1;
     {
@@ -155,31 +180,47 @@ void MetricsServer::ServeAll() {
       waiting_.pop_front();
     }
     const std::string request = ReadRequest(socket);
-    if (!request.empty()) Write(socket, Answer(request));
+    if (!request.empty()) Write(socket, Answer(request, socket));
     Close(socket);
   }
 }
 
-std::string MetricsServer::Answer(const std::string& request) {
-  const absl::string_view line =
-      absl::string_view(request).substr(0, request.find("\r\n"));
-  if (Asks(line, "/healthz")) {
+std::string StatusServer::Answer(const std::string& request, int socket) {
+  const absl::StatusOr<HttpRequest> parsed = ParseHttpRequest(request);
+  if (!parsed.ok()) {
+    return Refusal("400 Bad Request", parsed.status().message());
+  }
+  return AnswerTo(*parsed, socket);
+}
+
+std::string StatusServer::AnswerTo(const HttpRequest& request, int socket) {
+  if (request.method != "GET") {
+    return Refusal("405 Method Not Allowed", "only GET");
+  }
+  if (!IsOwnHost(request.host, options_.host_names)) {
+    return Refusal("421 Misdirected Request",
+                   "ask for this server by its address in numbers, as "
+                   "localhost, or by a name that TF_CONFIG has");
+  }
+  if (request.path == "/healthz") {
     const absl::Status health =
-        health_ == nullptr ? absl::OkStatus() : health_();
-    if (health.ok()) return Response("200 OK", "text/plain", "ok\n");
-    return Response("503 Service Unavailable", "text/plain",
-                    absl::StrCat(health.message(), "\n"));
+        options_.health == nullptr ? absl::OkStatus() : options_.health();
+    return health.ok() ? Response("200 OK", "text/plain", "ok\n")
+                       : Refusal("503 Service Unavailable", health.message());
   }
-  if (!Asks(line, "/metrics")) {
-    return absl::StartsWith(line, "GET ")
-               ? Response("404 Not Found", "text/plain", "see /metrics\n")
-               : Response("405 Method Not Allowed", "text/plain",
-                          "only GET /metrics\n");
+  for (const auto& served : served_) {
+    if (served->page.path != request.path) continue;
+    if (served->page.is_private && options_.guard && !IsPeerOfOwnUser(socket)) {
+      return Refusal("403 Forbidden",
+                     "the job has certificates: only its user sees this, on "
+                     "the machine of this process; use lockstep status, or "
+                     "ssh -L to that machine");
+    }
+    return served->Response();
   }
-  // `source_` need not be thread-safe.
-  MutexLock lock(source_mutex_);
-  return Response("200 OK", "text/plain; version=0.0.4",
-                  FormatMetrics(source_()));
+  return Refusal("404 Not Found",
+                 "there are /metrics and /healthz, and on the "
+                 "chief / and /status.json");
 }
 
 }  // namespace lockstep

@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_CHIEF_PAGE_PAGE_H_
+#define LOCKSTEP_CHIEF_PAGE_PAGE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "chief/page/job_record.h"
+#include "chief/page/worker_paces.h"
+#include "common/status/job_status.h"
+
+namespace lockstep::chief {
+
+// All that the page of a job shows.
+struct PageContents {
+  absl::Time now;
+  JobStatus status;
+  double steps_per_second = 0;
+  JobRecord record;
+  std::map<int, WorkerPace> paces;
+};
+
+// Lines for workers that the page has at most; the rest is summed in one.
+inline constexpr size_t kMostRows = 40;
+
+// Returns the page of a job, one HTML document, of which everything is there
+// without scripts; its script asks for it anew and puts changed parts in place.
+std::string RenderPage(const PageContents& contents);
+
+// Returns the StatusPage::policy under which the page's own script and style
+// work.
+std::string PagePolicy();
+
+// Returns the time until the last step at the present speed; nothing if the job
+// does not train or makes no steps.
+std::optional<absl::Duration> TimeLeft(const JobStatus& status,
+                                       double steps_per_second);
+
+// Returns sentences about what an operator should look at first, the worst one
+// first.
+std::vector<std::string> Troubles(const PageContents& contents);
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_PAGE_PAGE_H_

@@ -1,0 +1,153 @@
+#include "chief/page/recorder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/log.h"
+#include "common/checkpoint/files/posix_file.h"
+#include "common/metrics/durations.h"
+#include "common/status/status_json.h"
+
+namespace lockstep::chief {
+namespace {
+
+constexpr absl::Duration kEvery = absl::Seconds(1);
+constexpr absl::Duration kWriteEvery = absl::Seconds(10);
+constexpr absl::Duration kPageLasts = absl::Milliseconds(500);
+constexpr uint64_t kLargestFile = uint64_t{8} << 20;
+// A single server commits some steps by itself, and tells of all at once.
+constexpr int64_t kMostAtOnce = 1000;
+
+absl::Status Replace(const std::string& path, const std::string& text) {
+  const std::string next = absl::StrCat(path, ".new");
+  std::error_code error;
+  std::filesystem::remove(next, error);  // of a chief that was killed
+  if (const absl::Status written = WriteWholeFile(next, text); !written.ok()) {
+    return written;
+  }
+  std::filesystem::rename(next, path, error);
+  return error
+             ? absl::UnavailableError(absl::StrCat(path, ": ", error.message()))
+             : absl::OkStatus();
+}
+
+}  // namespace
+
+Recorder::Recorder(Options options)
+    : options_(std::move(options)),
+      thread_(kEvery, [this, first = true]() mutable {
+        if (std::exchange(first, false)) Read();
+        Sample();
+      }) {}
+
+void Recorder::Begin(int64_t step, absl::Time now) {
+  MutexLock lock(times_mutex_);
+  times_.Begin(step, now);
+}
+
+void Recorder::Reach(int64_t step, absl::Time now) {
+  MutexLock lock(times_mutex_);
+  const int64_t steps =
+      std::min(step - times_.step().value_or(step), kMostAtOnce);
+  const std::optional<absl::Duration> each = times_.Reach(step, now);
+  if (!each.has_value()) return;
+  for (int64_t i = 0; i < steps; ++i) {
+    StepSeconds().Observe(absl::ToDoubleSeconds(*each));
+  }
+}
+
+void Recorder::Read() {
+  if (options_.directory.empty()) return;
+  const std::string path =
+      (std::filesystem::path(options_.directory) / kFile).string();
+  const absl::StatusOr<std::string> text = ReadWholeFile(path, kLargestFile);
+  if (absl::IsNotFound(text.status())) return;
+  absl::StatusOr<JobRecord> record =
+      text.ok() ? JobRecord::FromJson(*text, options_.job_id) : text.status();
+  if (!record.ok()) {
+    spdlog::warn("{}: {}; the page begins without the past of the job", path,
+                 std::string(record.status().message()));
+    return;
+  }
+  MutexLock lock(mutex_);
+  record_ = *std::move(record);
+}
+
+void Recorder::Sample() {
+  const SummarySample sample = options_.sample();
+  std::optional<StepTimes::Quantiles> times;
+  {
+    MutexLock lock(times_mutex_);
+    times = times_.Take();
+  }
+  {
+    MutexLock lock(mutex_);
+    record_.Add(sample, times.has_value() ? &*times : nullptr);
+    paces_.Add(sample.now, sample.members);
+    steps_per_second_ = sample.job.steps_per_second;
+  }
+  const bool final = sample.job.state >= JobState::kDone;
+  if (sample.job.state == JobState::kStarting || options_.directory.empty() ||
+      (!final && sample.now - written_ < kWriteEvery)) {
+    return;
+  }
+  written_ = sample.now;
+  Write();
+}
+
+void Recorder::Write() {
+  std::string text;
+  {
+    MutexLock lock(mutex_);
+    text = record_.ToJson(options_.job_id);
+  }
+  const absl::Status written = Replace(
+      (std::filesystem::path(options_.directory) / kFile).string(), text);
+  // The directory is made by the first checkpoint.
+  if (!written.ok() && !absl::IsNotFound(written) && !troubled_) {
+    spdlog::warn("{}; after a restart the page lacks what is missing there",
+                 std::string(written.message()));
+  }
+  troubled_ = !written.ok();
+}
+
+PageContents Recorder::Contents() {
+  PageContents contents{.now = absl::Now(), .status = options_.status()};
+  MutexLock lock(mutex_);
+  contents.record = record_;
+  contents.paces = paces_.Get();
+  contents.steps_per_second = steps_per_second_;
+  return contents;
+}
+
+std::vector<StatusPage> Recorder::Pages() {
+  return {
+      {.path = "/",
+       .type = "text/html; charset=utf-8",
+       .policy = PagePolicy(),
+       .body = [this] { return RenderPage(Contents()); },
+       .is_private = true,
+       .lasts = kPageLasts},
+      {.path = "/status.json",
+       .type = "application/json",
+       .body = [this] { return FormatStatusJson(options_.status()) + "\n"; },
+       .is_private = true,
+       .lasts = kPageLasts},
+      {.path = "/curves.json",
+       .type = "application/json",
+       .body =
+           [this] {
+             MutexLock lock(mutex_);
+             return record_.ToJson(options_.job_id) + "\n";
+           },
+       .is_private = true,
+       .lasts = kPageLasts}};
+}
+
+}  // namespace lockstep::chief

@@ -1,0 +1,76 @@
+#ifndef LOCKSTEP_CHIEF_PAGE_STORY_H_
+#define LOCKSTEP_CHIEF_PAGE_STORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chief/members/membership_table.h"
+#include "chief/operators/status_table.h"
+#include "chief/summary/summary_curves.h"
+
+namespace lockstep::chief {
+
+// Something that an operator may want to know of a job's past.
+struct StoryEvent {
+  enum class Kind { kState, kDeath, kReturn, kNotice, kCheckpoint, kSettings };
+
+  double unix_seconds = 0;
+  Kind kind = Kind::kState;
+  std::string text;  // one line
+
+  bool operator==(const StoryEvent&) const = default;
+};
+
+// "state", "death", ... as the page's file has them.
+std::string StoryKindName(StoryEvent::Kind kind);
+std::optional<StoryEvent::Kind> ParseStoryKind(const std::string& name);
+
+// Story tells the past of a job in its newest kMostEvents events: changes of
+// its state and its settings, deaths and what they cost, processes that come
+// back, notices, checkpoints. It finds them by comparing each sample with the
+// one before.
+//
+// Threads: not guarded.
+class Story {
+ public:
+  static constexpr size_t kMostEvents = 200;  // of at most 1 KiB
+
+  Story() = default;
+  // Goes on after the events of an earlier chief, the oldest first.
+  explicit Story(std::vector<StoryEvent> events);
+
+  // Samples must come in the order of time.
+  void Add(const SummarySample& sample);
+
+  // The oldest first.
+  std::vector<StoryEvent> Events() const {
+    return {events_.begin(), events_.end()};
+  }
+
+ private:
+  void Tell(absl::Time at, StoryEvent::Kind kind, const std::string& text);
+  void TellState(const SummarySample& sample);
+  void TellSettings(const SummarySample& sample);
+  void TellDeaths(const SummarySample& sample);
+  void TellReturns(const SummarySample& sample);
+  void TellNotices(const SummarySample& sample);
+  void TellCheckpoint(const SummarySample& sample);
+
+  std::deque<StoryEvent> events_;
+  std::optional<JobState> state_;
+  bool paused_ = false;
+  std::optional<RunSettings> settings_;
+  int64_t notice_ = 0;
+  int64_t checkpoint_ = -1;
+  absl::Time told_death_ = absl::InfinitePast();
+  std::map<std::string, absl::Time> away_;  // tasks that have died
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_PAGE_STORY_H_

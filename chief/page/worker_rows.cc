@@ -1,0 +1,94 @@
+#include "chief/page/worker_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "common/text/figure_text.h"
+
+namespace lockstep::chief {
+namespace {
+
+// Each kind of trouble outweighs all of those that follow.
+constexpr double kGone = 1e9;
+constexpr double kSilent = 1e7;
+constexpr double kSlowWeight = 1e4;
+
+// Heartbeats come each second, if the job does not say otherwise.
+constexpr absl::Duration kSilence = absl::Seconds(5);
+// No pass of a healthy worker takes so much longer than another.
+constexpr double kStuck = 10;
+
+void Judge(bool training, WorkerRow& row) {
+  const MemberStatus& member = row.member;
+  if (member.state == "dead" || (member.state == "missing" && training)) {
+    row.weight = kGone;
+    row.trouble = member.state;
+    return;
+  }
+  if (member.state != "alive") return;
+  if (member.since_heartbeat.value_or(absl::ZeroDuration()) > kSilence) {
+    row.weight = kSilent + absl::ToDoubleSeconds(*member.since_heartbeat);
+    row.trouble =
+        absl::StrCat("silent for ", FormatAge(*member.since_heartbeat));
+    return;
+  }
+  if (!row.pace.has_value() || !member.counts.has_value()) return;
+  const WorkerCounts& counts = *member.counts;
+  const double age = absl::ToDoubleSeconds(counts.activity_age);
+  if (absl::StartsWith(counts.activity, "computes") && age > 1 &&
+      age > kStuck * row.pace->busy_seconds) {
+    row.weight = kSilent + age;
+    row.trouble =
+        absl::StrCat(counts.activity, " for ", FormatAge(counts.activity_age));
+    return;
+  }
+  if (row.pace->slowness >= kSlow) {
+    row.weight = kSlowWeight * row.pace->slowness;
+    row.trouble = absl::StrFormat("%.1f times slower", row.pace->slowness);
+  }
+}
+
+}  // namespace
+
+std::vector<WorkerRow> RankWorkers(const JobStatus& status,
+                                   const std::map<int, WorkerPace>& paces) {
+  std::vector<WorkerRow> rows;
+  for (MemberStatus& member : WorkersOf(status)) {
+    WorkerRow row{.member = std::move(member)};
+    absl::string_view number = row.member.task;
+    int index = -1;
+    if (absl::ConsumePrefix(&number, "worker ") &&
+        absl::SimpleAtoi(number, &index)) {
+      const auto pace = paces.find(index);
+      if (pace != paces.end()) row.pace = pace->second;
+    }
+    Judge(status.state == lockstep::JobState::kTraining, row);
+    rows.push_back(std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const WorkerRow& a, const WorkerRow& b) {
+                     return a.weight > b.weight;
+                   });
+  return rows;
+}
+
+WorkerSum SumRows(const std::vector<WorkerRow>& rows, size_t first) {
+  WorkerSum sum;
+  for (size_t i = first; i < rows.size(); ++i) {
+    ++sum.workers;
+    if (!rows[i].member.counts.has_value()) continue;
+    const WorkerCounts& counts = *rows[i].member.counts;
+    sum.passes += counts.passes;
+    sum.accepted += counts.accepted;
+    sum.stale += counts.stale;
+    sum.waiting += counts.waiting;
+  }
+  return sum;
+}
+
+}  // namespace lockstep::chief

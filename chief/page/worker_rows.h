@@ -1,0 +1,46 @@
+#ifndef LOCKSTEP_CHIEF_PAGE_WORKER_ROWS_H_
+#define LOCKSTEP_CHIEF_PAGE_WORKER_ROWS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "chief/page/worker_paces.h"
+#include "common/status/job_status.h"
+
+namespace lockstep::chief {
+
+// A worker from which the job suffers is slow from this factor on.
+inline constexpr double kSlow = 1.5;
+
+// One worker as the page shows it.
+struct WorkerRow {
+  MemberStatus member;
+  std::optional<WorkerPace> pace;
+  std::string trouble;  // "1.8 times slower"; empty: none
+  double weight = 0;    // of the trouble; what stands still weighs most
+};
+
+// Many workers in one line.
+struct WorkerSum {
+  int64_t workers = 0;
+  int64_t passes = 0;
+  int64_t accepted = 0;
+  int64_t stale = 0;
+  absl::Duration waiting;
+};
+
+// Returns the workers of a job by their trouble, and those without any in the
+// order of the chief.
+std::vector<WorkerRow> RankWorkers(const JobStatus& status,
+                                   const std::map<int, WorkerPace>& paces);
+
+// The rows from `first` on.
+WorkerSum SumRows(const std::vector<WorkerRow>& rows, size_t first);
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_PAGE_WORKER_ROWS_H_

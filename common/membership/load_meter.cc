@@ -1,0 +1,21 @@
+#include "common/membership/load_meter.h"
+
+#include "common/process/process_usage.h"
+
+namespace lockstep {
+
+ProcessLoad LoadMeter::Measure(absl::Time now) {
+  const ProcessUsage usage = ReadProcessUsage();
+  ProcessLoad load{.resident_bytes = usage.resident_bytes,
+                   .memory_limit_bytes = ReadMemoryLimit()};
+  const absl::Duration since = now - measured_;
+  if (since > absl::ZeroDuration() && since < absl::InfiniteDuration()) {
+    load.processors =
+        absl::FDivDuration(usage.processor_time - processor_time_, since);
+  }
+  measured_ = now;
+  processor_time_ = usage.processor_time;
+  return load;
+}
+
+}  // namespace lockstep

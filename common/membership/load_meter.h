@@ -1,0 +1,24 @@
+#ifndef LOCKSTEP_COMMON_MEMBERSHIP_LOAD_METER_H_
+#define LOCKSTEP_COMMON_MEMBERSHIP_LOAD_METER_H_
+
+#include "absl/time/time.h"
+#include "common/plan/process_load.h"
+
+namespace lockstep {
+
+// LoadMeter measures what this process takes of its machine.
+//
+// Threads: not guarded.
+class LoadMeter {
+ public:
+  // The processors are those since the call before; 0 at the first call.
+  ProcessLoad Measure(absl::Time now);
+
+ private:
+  absl::Time measured_ = absl::InfinitePast();  // at the call before
+  absl::Duration processor_time_;               // until then
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_MEMBERSHIP_LOAD_METER_H_

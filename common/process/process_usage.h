@@ -1,0 +1,24 @@
+#ifndef LOCKSTEP_COMMON_PROCESS_PROCESS_USAGE_H_
+#define LOCKSTEP_COMMON_PROCESS_PROCESS_USAGE_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace lockstep {
+
+// What this process uses now. Figures that the system does not provide are 0.
+struct ProcessUsage {
+  absl::Duration processor_time;  // user and system, since the start
+  int64_t virtual_bytes = 0;
+  int64_t resident_bytes = 0;
+};
+ProcessUsage ReadProcessUsage();
+
+// Returns the least memory limit, in bytes, of the control groups above this
+// process (version 2), or the memory of the machine.
+int64_t ReadMemoryLimit();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_PROCESS_PROCESS_USAGE_H_

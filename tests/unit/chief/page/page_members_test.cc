@@ -1,0 +1,53 @@
+#include "chief/page/page_members.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::chief {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(PageMembersTest, MembersWithoutReportsHaveALine) {
+  PageContents contents;
+  contents.status.members = {{.task = "ps 0", .state = "missing"},
+                             {.task = "worker 0", .state = "missing"}};
+  EXPECT_THAT(RenderServers(contents),
+              AllOf(HasSubstr("ps 0"), HasSubstr("not heard yet")));
+  EXPECT_THAT(RenderWorkers(contents, 10),
+              AllOf(HasSubstr("worker 0"), Not(HasSubstr("ps 0"))));
+}
+
+TEST(PageMembersTest, AJobWithoutMembersHasNoTables) {
+  EXPECT_EQ(RenderServers({}), "");
+  EXPECT_EQ(RenderWorkers({}, 10), "");
+}
+
+TEST(PageMembersTest, ABackupIsAWorkerWhosePassesCountSeldom) {
+  PageContents contents;
+  contents.status.settings.replicas_to_aggregate = 1;
+  contents.status.members = {{.task = "worker 0", .state = "alive"},
+                             {.task = "worker 1", .state = "alive"}};
+  contents.paces = {{0, {0.1, 1, 0.2, 0.9}}, {1, {0.1, 1, 0.2, 0.1}}};
+  const std::string html = RenderWorkers(contents, 10);
+  EXPECT_THAT(html, HasSubstr("worker 1<span class=\"tag\">backup now"));
+  EXPECT_THAT(html, Not(HasSubstr("worker 0<span")));
+  contents.status.settings.replicas_to_aggregate = 2;
+  EXPECT_THAT(RenderWorkers(contents, 10), Not(HasSubstr("backup now")));
+}
+
+TEST(PageMembersTest, SharesAreBars) {
+  PageContents contents;
+  contents.status.members = {
+      {.task = "ps 0",
+       .state = "alive",
+       .load = LoadStatus{950'000'000, 1'000'000'000, 0.75}}};
+  EXPECT_THAT(RenderServers(contents),
+              AllOf(HasSubstr("<rect class=\"first\" width=\"95.0\""),
+                    HasSubstr("<td class=\"wide warn\">"), HasSubstr("0.75")));
+}
+
+}  // namespace
+}  // namespace lockstep::chief

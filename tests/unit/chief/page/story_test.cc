@@ -1,0 +1,136 @@
+#include "chief/page/story.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::chief {
+namespace {
+
+using Kind = StoryEvent::Kind;
+using ::testing::ElementsAre;
+
+absl::Time At(double seconds) {
+  return absl::UnixEpoch() + absl::Seconds(seconds);
+}
+
+SummarySample SampleAt(double seconds, int64_t step) {
+  SummarySample sample;
+  sample.now = At(seconds);
+  sample.job.state = JobState::kTraining;
+  sample.job.global_step = step;
+  sample.job.settings.replicas_to_aggregate = 2;
+  return sample;
+}
+
+// The texts after the first event, which is that training goes on.
+std::vector<std::string> Texts(const Story& story) {
+  std::vector<std::string> texts;
+  for (const StoryEvent& event : story.Events()) texts.push_back(event.text);
+  texts.erase(texts.begin());
+  return texts;
+}
+
+TEST(StoryTest, ADeathIsToldOnceWithItsTimeAndThenTheReturn) {
+  Story story;
+  SummarySample sample = SampleAt(10, 5);
+  story.Add(sample);
+  sample.job.deaths = {{.task = "worker 1",
+                        .reason = "silent",
+                        .held = "a token",
+                        .redone = "step 6",
+                        .at = At(12)}};
+  sample.members = {{.task = {TaskType::kWorker, 1},
+                     .state = MembershipTable::State::kDead,
+                     .since = At(12)}};
+  story.Add(sample);
+  story.Add(sample);
+  sample.members[0].state = MembershipTable::State::kAlive;
+  sample.members[0].since = At(15);
+  story.Add(sample);
+  story.Add(sample);
+  EXPECT_THAT(Texts(story),
+              ElementsAre("worker 1 died (silent); it held a token; redone: "
+                          "step 6",
+                          "worker 1 is back, 3.0 s after its death was found"));
+  EXPECT_EQ(story.Events()[1].unix_seconds, 12);
+  EXPECT_EQ(story.Events()[1].kind, Kind::kDeath);
+}
+
+TEST(StoryTest, SettingsAndPausesAreToldAsTheyChange) {
+  Story story;
+  SummarySample sample = SampleAt(10, 5);
+  sample.learning_rate = 0.1;
+  story.Add(sample);
+  sample.job.settings.replicas_to_aggregate = 3;
+  sample.job.settings.learning_rate_scale = 0.5;
+  sample.learning_rate = 0.05;
+  story.Add(sample);
+  sample.job.settings.paused = true;
+  story.Add(sample);
+  sample.job.settings.paused = false;
+  story.Add(sample);
+  EXPECT_THAT(
+      Texts(story),
+      ElementsAre("an operator changes replicas_to_aggregate 2 to 3, the "
+                  "learning rate times 0.5, now 0.05 at step 5",
+                  "an operator pauses training at step 5",
+                  "training goes on after a pause at step 5"));
+}
+
+TEST(StoryTest, NoticesHaveTheirTimeAndOnlyTheNewestCheckpointStays) {
+  Story story;
+  SummarySample sample = SampleAt(10, 5);
+  story.Add(sample);
+  sample.job.notices = {{11'000'000, "the disk is full"}};
+  story.Add(sample);
+  for (const int step : {10, 20, 30}) {
+    sample.job.last_checkpoint_step = step;
+    sample.job.last_checkpoint_at = At(step);
+    story.Add(sample);
+  }
+  EXPECT_THAT(Texts(story),
+              ElementsAre("the disk is full", "checkpoint of step 30"));
+  EXPECT_EQ(story.Events()[1].unix_seconds, 11);
+}
+
+TEST(StoryTest, AChiefThatIsStartedAgainTellsNoDeathTwice) {
+  SummarySample sample = SampleAt(10, 5);
+  sample.job.deaths = {
+      {.task = "ps 0", .reason = "silent", .held = "its state", .at = At(8)}};
+  Story first;
+  first.Add(sample);
+  Story second(first.Events());
+  sample.job.deaths[0].at = At(8.5);  // by its age
+  second.Add(sample);
+  int deaths = 0;
+  for (const StoryEvent& event : second.Events()) {
+    if (event.kind == Kind::kDeath) ++deaths;
+  }
+  EXPECT_EQ(deaths, 1);
+}
+
+TEST(StoryTest, AWorkerThatDiesForeverTakesBoundedMemory) {
+  Story story;
+  for (int i = 0; i < 1000; ++i) {
+    SummarySample sample = SampleAt(10 * i, i);
+    sample.job.deaths = {{.task = "worker 1",
+                          .reason = std::string(5000, 'x'),
+                          .held = "nothing",
+                          .at = At(10 * i)}};
+    story.Add(sample);
+  }
+  EXPECT_EQ(story.Events().size(), Story::kMostEvents);
+  EXPECT_LT(story.Events().back().text.size(), 1100u);
+}
+
+TEST(StoryTest, KindsHaveNames) {
+  for (const Kind kind : {Kind::kState, Kind::kDeath, Kind::kReturn,
+                          Kind::kNotice, Kind::kCheckpoint, Kind::kSettings}) {
+    EXPECT_EQ(ParseStoryKind(StoryKindName(kind)), kind);
+  }
+  EXPECT_EQ(ParseStoryKind("miracle"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace lockstep::chief

@@ -1,0 +1,77 @@
+#include "chief/page/worker_rows.h"
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::chief {
+namespace {
+
+MemberStatus Worker(int index, const std::string& state = "alive") {
+  WorkerCounts counts;
+  counts.passes = 10;
+  counts.accepted = 7;
+  counts.stale = 3;
+  counts.waiting = absl::Seconds(2);
+  counts.activity = "computes step 5";
+  return {.task = absl::StrCat("worker ", index),
+          .state = state,
+          .since_heartbeat = absl::Seconds(1),
+          .counts = counts};
+}
+
+TEST(WorkerRowsTest, WhatStandsStillComesFirstThenWhatIsSlow) {
+  JobStatus status;
+  status.state = lockstep::JobState::kTraining;
+  status.members = {{.task = "ps 0", .state = "dead"},
+                    Worker(0),
+                    Worker(1),
+                    Worker(2),
+                    Worker(3, "dead"),
+                    Worker(4),
+                    Worker(5)};
+  status.members[5].since_heartbeat = absl::Seconds(9);        // worker 4
+  status.members[6].counts->activity_age = absl::Seconds(30);  // worker 5
+  const std::map<int, WorkerPace> paces = {{0, {0.1, 1, 0, 1}},
+                                           {1, {0.16, 1.6, 0, 1}},
+                                           {2, {0.3, 3, 0, 1}},
+                                           {4, {0.1, 1, 0, 1}},
+                                           {5, {0.1, 1, 0, 1}}};
+
+  const std::vector<WorkerRow> rows = RankWorkers(status, paces);
+
+  std::vector<std::string> told;
+  for (const WorkerRow& row : rows) {
+    told.push_back(absl::StrCat(row.member.task, ": ", row.trouble));
+  }
+  EXPECT_EQ(told,
+            (std::vector<std::string>{
+                "worker 3: dead", "worker 5: computes step 5 for 30 s",
+                "worker 4: silent for 9.0 s", "worker 2: 3.0 times slower",
+                "worker 1: 1.6 times slower", "worker 0: "}));
+}
+
+TEST(WorkerRowsTest, AWorkerThatIsNotThereYetOrHasLeftIsNoTrouble) {
+  JobStatus status;
+  status.state = lockstep::JobState::kStarting;
+  status.members = {Worker(0, "missing"), Worker(1, "left")};
+  for (const WorkerRow& row : RankWorkers(status, {})) {
+    EXPECT_EQ(row.trouble, "") << row.member.task;
+  }
+  status.state = lockstep::JobState::kTraining;
+  EXPECT_EQ(RankWorkers(status, {})[0].trouble, "missing");
+}
+
+TEST(WorkerRowsTest, RestIsSummed) {
+  JobStatus status;
+  for (int i = 0; i < 5; ++i) status.members.push_back(Worker(i));
+  const std::vector<WorkerRow> rows = RankWorkers(status, {});
+  const WorkerSum sum = SumRows(rows, 2);
+  EXPECT_EQ(sum.workers, 3);
+  EXPECT_EQ(sum.passes, 30);
+  EXPECT_EQ(sum.accepted, 21);
+  EXPECT_EQ(sum.stale, 9);
+  EXPECT_EQ(sum.waiting, absl::Seconds(6));
+}
+
+}  // namespace
+}  // namespace lockstep::chief
