@@ -56,7 +56,8 @@ std::string PaceCells(const WorkerRow& row) {
       Bar("waits", pace.waiting_share), PercentText(pace.waiting_share));
 }
 
-std::string WorkerLine(const WorkerRow& row, bool has_backups) {
+// `seldom`: a worker of which a smaller share of passes counts is a backup now.
+std::string WorkerLine(const WorkerRow& row, double seldom) {
   const MemberStatus& member = row.member;
   std::string tags;
   if (!row.trouble.empty()) {
@@ -66,7 +67,7 @@ std::string WorkerLine(const WorkerRow& row, bool has_backups) {
     absl::StrAppend(&tags, "<span class=\"tag\">", EscapeHtml(member.state),
                     "</span>");
   }
-  if (has_backups && row.pace.has_value() && row.pace->counted_share < 0.5) {
+  if (row.pace.has_value() && row.pace->counted_share < seldom) {
     absl::StrAppend(&tags, "<span class=\"tag\">backup now</span>");
   }
   const WorkerCounts counts = member.counts.value_or(WorkerCounts());
@@ -139,9 +140,13 @@ std::string RenderWorkers(const PageContents& contents, size_t most) {
       "</small></h2><div class=\"scroll\"><table><thead><tr><th>task</th>"
       "<th>passes</th><th>computes a pass in</th><th>waits</th><th>doing</th>"
       "</tr></thead><tbody>");
+  // Half of its part, if all counted alike.
+  const double seldom = has_backups ? 0.5 * static_cast<double>(counted) /
+                                          static_cast<double>(workers)
+                                    : 0;
   const size_t shown = std::min(rows.size(), most);
   for (size_t i = 0; i < shown; ++i) {
-    absl::StrAppend(&html, WorkerLine(rows[i], has_backups));
+    absl::StrAppend(&html, WorkerLine(rows[i], seldom));
   }
   if (shown < rows.size()) {
     absl::StrAppend(&html, SumLine(SumRows(rows, shown)));
