@@ -144,9 +144,11 @@ TEST(PageTest, TimeLeftIsThatOfAJobThatMakesSteps) {
 
 TEST(PageTest, PolicyAllowsItsOwnScriptAndStyleOnly) {
   const std::string policy = PagePolicy();
-  EXPECT_THAT(policy, ::testing::MatchesRegex(
-                          "; script-src 'sha256-[A-Za-z0-9+/]{43}='; style-src "
-                          "'sha256-[A-Za-z0-9+/]{43}='; connect-src 'self'; img-src data:"));
+  EXPECT_THAT(
+      policy,
+      ::testing::MatchesRegex(
+          "; script-src 'sha256-[A-Za-z0-9+/]{43}='; style-src "
+          "'sha256-[A-Za-z0-9+/]{43}='; connect-src 'self'; img-src data:"));
 }
 
 }  // namespace
