@@ -34,6 +34,7 @@ constexpr ErrorText kErrors[] = {
                    "version"),
     LOCKSTEP_ERROR(cudaErrorDevicesUnavailable,
                    "CUDA-capable device(s) is/are busy or unavailable"),
+    LOCKSTEP_ERROR(cudaErrorInvalidDeviceFunction, "invalid device function"),
     LOCKSTEP_ERROR(cudaErrorNoDevice, "no CUDA-capable device is detected"),
     LOCKSTEP_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
     LOCKSTEP_ERROR(cudaErrorECCUncorrectable,
@@ -126,6 +127,21 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::snprintf(properties->name, sizeof(properties->name),
                 "simulated on the CPU");
   properties->totalGlobalMem = call.runtime().settings().memory;
+  return call.End(cudaSuccess);
+}
+
+// Legal in a capture. 227 KiB is the limit of Hopper.
+cudaError_t cudaFuncSetAttribute(const void* kernel,
+                                 cudaFuncAttribute attribute, int value) {
+  constexpr int kMaxShared = 227 << 10;
+  Call call("cudaFuncSetAttribute");
+  if (call.refusal() != cudaSuccess) return call.End(cudaSuccess);
+  if (kernel == nullptr) return call.End(cudaErrorInvalidDeviceFunction);
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+      value > kMaxShared) {
+    return call.End(cudaErrorInvalidValue);
+  }
+  call.runtime().SetMaxShared(kernel, static_cast<size_t>(value));
   return call.End(cudaSuccess);
 }
 

@@ -89,14 +89,13 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
 namespace lockstep::cuda_on_cpu {
 namespace {
 
-// The limits of all devices that CUDA 13 knows.
-bool IsLaunchable(const LaunchShape& shape) {
+// The limits of all devices that CUDA 13 knows. `max_shared`: of the kernel.
+bool IsLaunchable(const GridShape& shape, size_t max_shared) {
   constexpr uint64_t kMaxThreads = 1024;
-  constexpr size_t kMaxShared = 48 << 10;
   return shape.grid.count() > 0 && shape.block.count() > 0 &&
          shape.grid.x <= 0x7fffffff && shape.grid.y <= 0xffff &&
          shape.grid.z <= 0xffff && shape.block.z <= 64 &&
-         shape.block.count() <= kMaxThreads && shape.shared_bytes <= kMaxShared;
+         shape.block.count() <= kMaxThreads && shape.shared_bytes <= max_shared;
 }
 
 }  // namespace
@@ -114,7 +113,7 @@ void QueueKernel(const LaunchShape& shape, bool reachable,
     call.End(cudaErrorInvalidResourceHandle);
     return;
   }
-  if (!IsLaunchable(shape)) {
+  if (!IsLaunchable(shape.grid, runtime.MaxShared(shape.kernel))) {
     call.End(cudaErrorInvalidConfiguration);
     return;
   }
@@ -124,11 +123,11 @@ void QueueKernel(const LaunchShape& shape, bool reachable,
     if (!reachable) {
       std::fprintf(stderr,
                    "cuda_on_cpu: kernel %s is given memory of the host\n",
-                   shape.name);
+                   shape.grid.name);
       state.lost = cudaErrorIllegalAddress;
       return;
     }
-    RunGrid(shape.name, shape.grid, shape.block, delays.Random(), body);
+    RunGrid(shape.grid, delays.Random(), body);
   }));
 }
 

@@ -48,11 +48,14 @@ class Block {
     return block;
   }
 
+  // Gives the blocks that run from now on so much shared memory.
+  void SetDynamicShared(size_t bytes);
   void Run(const char* name, const Position& first, uint64_t seed,
            const std::function<void()>& body);
   void WaitForBlock();
-  uint64_t Exchange(unsigned mask, uint64_t value, unsigned from);
+  const uint64_t* Exchange(unsigned mask, uint64_t value);
   void BeginShared(void* memory, size_t bytes);
+  void* DynamicShared();
 
   const Position& position() const { return position_; }
   unsigned lane() const { return current_ % kWarp; }
@@ -66,6 +69,9 @@ class Block {
     kOver
   };
 
+  struct alignas(64) Line {
+    unsigned char bytes[64];
+  };
   struct Thread {
     State state = State::kNotBegun;
     StackSwitch* stack = nullptr;
@@ -97,6 +103,8 @@ class Block {
   std::vector<std::unique_ptr<StackSwitch>> stacks_;
   std::vector<StackSwitch*> idle_;
   std::vector<void*> shared_;
+  std::unique_ptr<Line[]> dynamic_shared_;
+  size_t dynamic_bytes_ = 0;
   char barrier_ = 0;  // its address is the barrier's, for Release()
   char edge_ = 0;     // that of the beginning and end of a block
 };
@@ -159,7 +167,7 @@ void Block::WaitForBlock() {
   Acquire(&barrier_);
 }
 
-uint64_t Block::Exchange(unsigned mask, uint64_t value, unsigned from) {
+const uint64_t* Block::Exchange(unsigned mask, uint64_t value) {
   const unsigned number = current_ / kWarp;
   const unsigned lane = current_ % kWarp;
   Warp& warp = warps_[number];
@@ -193,7 +201,7 @@ uint64_t Block::Exchange(unsigned mask, uint64_t value, unsigned from) {
     Leave(State::kAtWarpBarrier);
   }
   Acquire(&warp);
-  return values[from % kWarp];
+  return values;
 }
 
 void Block::BeginShared(void* memory, size_t bytes) {
@@ -204,6 +212,19 @@ void Block::BeginShared(void* memory, size_t bytes) {
   // Not memset(), which the thread sanitizer would see.
   auto* out = static_cast<volatile unsigned char*>(memory);
   for (size_t i = 0; i < bytes; ++i) out[i] = 0xff;
+}
+
+// New for each launch, so that the address sanitizer sees its end.
+void Block::SetDynamicShared(size_t bytes) {
+  dynamic_bytes_ = bytes;
+  dynamic_shared_.reset(
+      bytes == 0 ? nullptr
+                 : new Line[(bytes + sizeof(Line) - 1) / sizeof(Line)]);
+}
+
+void* Block::DynamicShared() {
+  BeginShared(dynamic_shared_.get(), dynamic_bytes_);
+  return dynamic_shared_.get();
 }
 
 void Block::FailAsStuck() const {
@@ -265,22 +286,28 @@ void Block::Run(const char* name, const Position& first, uint64_t seed,
 
 const Position& CurrentPosition() { return Block::OfThread().position(); }
 
-void RunGrid(const char* name, const Size3& grid, const Size3& block,
-             uint64_t seed, const std::function<void()>& body) {
+void RunGrid(const GridShape& shape, uint64_t seed,
+             const std::function<void()>& body) {
   Block& runner = Block::OfThread();
-  Position position = {{}, {}, block, grid};
+  const Size3& grid = shape.grid;
+  Position position = {{}, {}, shape.block, grid};
+  runner.SetDynamicShared(shape.shared_bytes);
   for (uint64_t i = 0; i < grid.count(); ++i) {
     position.block = {static_cast<unsigned>(i % grid.x),
                       static_cast<unsigned>(i / grid.x % grid.y),
                       static_cast<unsigned>(i / grid.x / grid.y)};
-    runner.Run(name, position, seed >> (i % 64), body);
+    runner.Run(shape.name, position, seed >> (i % 64), body);
   }
 }
 
 void BlockBarrier() { Block::OfThread().WaitForBlock(); }
 
 uint64_t Exchange(unsigned mask, uint64_t value, unsigned from) {
-  return Block::OfThread().Exchange(mask, value, from);
+  return Block::OfThread().Exchange(mask, value)[from % kWarp];
+}
+
+const uint64_t* ExchangeAll(uint64_t value) {
+  return Block::OfThread().Exchange(~0u, value);
 }
 
 unsigned Lane() { return Block::OfThread().lane(); }
@@ -288,5 +315,7 @@ unsigned Lane() { return Block::OfThread().lane(); }
 void BeginShared(void* memory, size_t bytes) {
   Block::OfThread().BeginShared(memory, bytes);
 }
+
+void* DynamicShared() { return Block::OfThread().DynamicShared(); }
 
 }  // namespace lockstep::cuda_on_cpu

@@ -31,14 +31,22 @@ struct Position {
 
 const Position& CurrentPosition();
 
+// What a launch says of its threads.
+struct GridShape {
+  const char* name;  // of the kernel
+  Size3 grid;
+  Size3 block;
+  size_t shared_bytes;  // that DynamicShared() has
+};
+
 // Calls body() as each thread of each block, in an order that follows from
 // `seed`: blocks one after the other, and the threads of a block beside each
-// other, each until it waits for others. `name` is the kernel's. Ends the
-// process with words where threads wait for each other in vain.
+// other, each until it waits for others. Ends the process with words where
+// threads wait for each other in vain.
 //
 // Threads: several grids may run at a time, each in a thread of its own.
-void RunGrid(const char* name, const Size3& grid, const Size3& block,
-             uint64_t seed, const std::function<void()>& body);
+void RunGrid(const GridShape& shape, uint64_t seed,
+             const std::function<void()>& body);
 
 // What the thread of a kernel calls.
 
@@ -49,12 +57,20 @@ void BlockBarrier();
 // `mask` are here.
 uint64_t Exchange(unsigned mask, uint64_t value, unsigned from);
 
+// Gives `value` to the warp and returns those of its 32 lanes, once all are
+// here. They are good until this thread's next exchange but one.
+const uint64_t* ExchangeAll(uint64_t value);
+
 // The lane of this thread within its warp.
 unsigned Lane();
 
 // Shared memory that a block declares: full of NaN for the first thread that
 // comes by.
 void BeginShared(void* memory, size_t bytes);
+
+// The shared memory that the launch asked for, at a multiple of 64 bytes; NaN
+// as in BeginShared().
+void* DynamicShared();
 
 }  // namespace lockstep::cuda_on_cpu
 

@@ -13,6 +13,14 @@
 #define LOCKSTEP_CUDA_ON_CPU_LAUNCH(kernel, ...) \
   ::lockstep::cuda_on_cpu::Launcher(             \
       [](auto... arguments) { kernel(arguments...); }, #kernel, __VA_ARGS__)
+// A kernel by its address.
+#define LOCKSTEP_CUDA_ON_CPU_LAUNCH_ADDRESS(kernel, ...)                     \
+  ::lockstep::cuda_on_cpu::Launcher(                                         \
+      [](auto... arguments) { kernel(arguments...); }, #kernel, __VA_ARGS__) \
+      .Of(reinterpret_cast<const void*>(kernel))
+#define LOCKSTEP_CUDA_ON_CPU_DYNAMIC_SHARED(type, name) \
+  type* const name =                                    \
+      static_cast<type*>(::lockstep::cuda_on_cpu::DynamicShared())
 #define LOCKSTEP_CUDA_ON_CPU_SHARED(type, name, sizes) \
   static thread_local type name sizes;                 \
   ::lockstep::cuda_on_cpu::BeginShared(&name, sizeof(name))
@@ -25,11 +33,9 @@ struct dim3 : lockstep::cuda_on_cpu::Size3 {
 namespace lockstep::cuda_on_cpu {
 
 struct LaunchShape {
-  const char* name;
-  Size3 grid;
-  Size3 block;
-  size_t shared_bytes;
+  GridShape grid;
   cudaStream_t stream;
+  const void* kernel = nullptr;  // its address, where it is known
 };
 
 // Queues a kernel, as cudaLaunchKernel() does. `reachable`: its arguments
@@ -43,7 +49,12 @@ class Launcher {
   Launcher(Kernel kernel, const char* name, const dim3& grid,
            const dim3& block = {}, size_t shared_bytes = 0,
            cudaStream_t stream = nullptr)
-      : kernel_(kernel), shape_{name, grid, block, shared_bytes, stream} {}
+      : kernel_(kernel), shape_{{name, grid, block, shared_bytes}, stream} {}
+
+  Launcher& Of(const void* kernel) {
+    shape_.kernel = kernel;
+    return *this;
+  }
 
   template <typename... Arguments>
   void operator()(Arguments... arguments) const {
@@ -55,7 +66,7 @@ class Launcher {
 
  private:
   const Kernel kernel_;
-  const LaunchShape shape_;
+  LaunchShape shape_;
 };
 
 }  // namespace lockstep::cuda_on_cpu

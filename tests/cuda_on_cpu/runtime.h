@@ -90,6 +90,16 @@ class Runtime {
   }
   void Lose(cudaError_t error) { states_[device()]->lost = error; }
 
+  // Dynamic shared memory that a kernel may have: 48 KiB, unless the program
+  // allowed it more.
+  size_t MaxShared(const void* kernel) const {
+    const auto found = max_shared_.find(kernel);
+    return found == max_shared_.end() ? size_t{48} << 10 : found->second;
+  }
+  void SetMaxShared(const void* kernel, size_t bytes) {
+    max_shared_[kernel] = bytes;
+  }
+
   DeviceMemory& memory() { return memory_; }
   // Memory that is pinned, by its first byte.
   std::map<uintptr_t, size_t>& pinned() { return pinned_; }
@@ -138,6 +148,7 @@ class Runtime {
   std::vector<std::unique_ptr<Capture>> captures_;
   std::set<cudaGraph_t> graphs_;
   std::set<cudaGraphExec_t> executables_;
+  std::map<const void*, size_t> max_shared_;  // by kernel
 };
 
 // Call is one call of a function of CUDA: it holds the lock of the runtime, and

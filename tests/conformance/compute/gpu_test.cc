@@ -134,22 +134,72 @@ TEST_F(GpuTest, LayerNormsAgree) {
   }
 }
 
+// Lengths on both sides of a tile of 64, heads on both sides of the widths that
+// kernels have, the last of which is not fused.
 TEST_F(GpuTest, AttentionAgrees) {
-  for (const int64_t length : {1, 13, 67}) {
-    ExpectAgreement(
-        [length](Device& d) {
-          const worker::Tensor qkv = Random(d, {3, length, 30}, 1);
-          const worker::Tensor kept = d.Blank(kFloat, {3, 2, length, length});
-          const worker::Tensor out = d.Blank(kFloat, {3, length, 10});
-          const worker::Tensor gradient = d.Blank(kFloat, {3, length, 30});
-          EXPECT_TRUE(d.backend().CausalAttention(qkv, 2, out, kept).ok());
-          EXPECT_TRUE(d.backend()
-                          .CausalAttentionGradient(qkv, 2, kept, out, gradient)
-                          .ok());
-          return gradient;
-        },
-        1e-5);
+  struct Case {
+    int64_t length;
+    int64_t head;
+    worker::Precision precision;
+    double tolerance;
+  };
+  using enum worker::Precision;
+  for (const Case& test : std::vector<Case>{{1, 5, kFloat32, 1e-5},
+                                            {64, 20, kFloat32, 1e-5},
+                                            {67, 72, kFloat32, 1e-5},
+                                            {130, 5, kFloat32, 1e-5},
+                                            {3, 136, kFloat32, 1e-5},
+                                            {67, 20, kTf32, 3e-3}}) {
+    SCOPED_TRACE(test.length);
+    const worker::Shape all = {1, test.length, 6 * test.head};
+    const worker::Shape one = {1, test.length, 2 * test.head};
+    const auto attend = [&](Device& d, bool gradient) {
+      const worker::Tensor qkv = Random(d, all, 1);
+      const worker::Tensor kept =
+          d.Blank(kFloat, d.backend().KeptByAttention(qkv, 2));
+      const worker::Tensor out = d.Blank(kFloat, one);
+      EXPECT_TRUE(d.backend().CausalAttention(qkv, 2, out, kept).ok());
+      if (!gradient) return out;
+      const worker::Tensor qkv_gradient = d.Blank(kFloat, all);
+      EXPECT_TRUE(d.backend()
+                      .CausalAttentionGradient(qkv, 2, out, kept,
+                                               Random(d, one, 2), qkv_gradient)
+                      .ok());
+      return qkv_gradient;
+    };
+    for (const bool gradient : {false, true}) {
+      ExpectAgreement([&](Device& d) { return attend(d, gradient); },
+                      test.tolerance, test.precision);
+    }
   }
+}
+
+// As a flat softmax and one that is all but a single key would be.
+TEST_F(GpuTest, AttentionOfLargeScoresAgrees) {
+  for (const double scale : {0.0, 1e-3, 30.0}) {
+    ExpectAgreement(
+        [scale](Device& d) {
+          std::vector<double> values = RandomValues(2 * 70 * 48, 3);
+          for (double& x : values) x *= scale;
+          const worker::Tensor qkv = d.Put(kFloat, {2, 70, 48}, values);
+          const worker::Tensor out = d.Blank(kFloat, {2, 70, 16});
+          EXPECT_TRUE(
+              d.backend()
+                  .CausalAttention(
+                      qkv, 1, out,
+                      d.Blank(kFloat, d.backend().KeptByAttention(qkv, 1)))
+                  .ok());
+          return out;
+        },
+        1e-4);
+  }
+}
+
+TEST_F(GpuTest, AttentionKeepsNoScores) {
+  Device gpu("cuda");
+  const worker::Tensor qkv = gpu.Blank(kFloat, {2, 70, 48});
+
+  EXPECT_EQ(gpu.backend().KeptByAttention(qkv, 4), worker::Shape({2, 4, 70}));
 }
 
 TEST_F(GpuTest, LossesAgree) {

@@ -50,6 +50,7 @@ class TapeDevice {
 
   static constexpr bool kUsesOrdinaryMemory = false;
   static constexpr bool kHasOwnLoops = false;
+  static constexpr bool kHasFusedAttention = false;
 
   absl::StatusOr<worker::Buffer> Allocate(size_t bytes);
   absl::StatusOr<worker::Buffer> Pin(absl::Span<std::byte>) {

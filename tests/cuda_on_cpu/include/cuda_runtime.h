@@ -16,6 +16,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __align__(bytes) alignas(bytes)
 
 #define threadIdx (::lockstep::cuda_on_cpu::CurrentPosition().thread)
 #define blockIdx (::lockstep::cuda_on_cpu::CurrentPosition().block)
@@ -23,6 +24,8 @@
 #define gridDim (::lockstep::cuda_on_cpu::CurrentPosition().grid_size)
 
 inline void __syncthreads() { ::lockstep::cuda_on_cpu::BlockBarrier(); }
+
+inline void __syncwarp() { ::lockstep::cuda_on_cpu::ExchangeAll(0); }
 
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask) {

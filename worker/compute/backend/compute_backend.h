@@ -254,17 +254,24 @@ class ComputeBackend {
 
   // softmax(Q K^T / sqrt(e)) V for each sequence and head, where position i
   // sees the positions up to i. `qkv` [n,t,3d] holds queries, keys and values,
-  // each of `heads` vectors of e = d / heads; `out` is [n,t,d], and
-  // `probabilities` [n,heads,t,t] receives the softmax, for the gradient.
+  // each of `heads` vectors of e = d / heads; `out` is [n,t,d]. `kept`, of type
+  // and shape KeptByAttention(), receives what the gradient needs.
   virtual absl::Status CausalAttention(const ConstTensor& qkv, int64_t heads,
                                        const Tensor& out,
-                                       const Tensor& probabilities) = 0;
-  // Shapes as of CausalAttention(), gradients as their tensors.
+                                       const Tensor& kept) = 0;
+  // `qkv`, `out` and `kept` must be as CausalAttention() left them; gradients
+  // are shaped as their tensors.
   virtual absl::Status CausalAttentionGradient(const ConstTensor& qkv,
                                                int64_t heads,
-                                               const ConstTensor& probabilities,
+                                               const ConstTensor& out,
+                                               const ConstTensor& kept,
                                                const ConstTensor& out_gradient,
                                                const Tensor& qkv_gradient) = 0;
+  // The softmax, [n,heads,t,t], or, on a device that computes it again, the
+  // logarithm of the sum of each of its rows, [n,heads,t]. `qkv` and `heads`
+  // must be good for CausalAttention().
+  virtual Shape KeptByAttention(const ConstTensor& qkv,
+                                int64_t heads) const = 0;
 
   // The number of elements of `values`, of any shape, that are NaN or infinite,
   // into `count`, float64 [1].

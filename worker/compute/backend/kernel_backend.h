@@ -27,6 +27,9 @@ namespace lockstep::worker {
 //                                   MaxPool2x2Gradient() and EmbedGradient(),
 //                                   which take the kernels' place: see
 //                                   cpu/cpu_device.h
+//   kHasFusedAttention              true: the device also has FusesAttention(),
+//                                   Attention() and AttentionGradient(): see
+//                                   cuda/cuda_device.h
 //
 // Each returns a Status; `op` names the operation in it. `f` is one of the
 // functions in kernels/. Calls take effect in order. Empty ranges are legal.

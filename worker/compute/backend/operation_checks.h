@@ -76,10 +76,10 @@ absl::Status CheckDropout(const DropoutOptions& options);
 absl::Status CheckEmbed(const char* operation, const Argument& table,
                         const ConstTensor& ids, const Argument& out);
 
-// The tensors of an attention; `qkv` and `out` whichever is sought.
+// The queries, keys and values of an attention, and its result or the gradient
+// of that.
 absl::Status CheckAttention(const char* operation, const Argument& qkv,
-                            int64_t heads, const Argument& out,
-                            const Argument& probabilities);
+                            int64_t heads, const Argument& out);
 
 // The three tensors of a pooling, whichever of them is sought.
 absl::Status CheckMaxPool2x2(const char* operation, const Argument& in,

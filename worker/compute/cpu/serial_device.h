@@ -55,6 +55,7 @@ class SerialDevice {
  public:
   static constexpr bool kUsesOrdinaryMemory = true;
   static constexpr bool kHasOwnLoops = false;
+  static constexpr bool kHasFusedAttention = false;
 
   //   kResourceExhausted  not enough memory, or more than 1 TiB at once
   static absl::StatusOr<Buffer> Allocate(size_t bytes);

@@ -237,6 +237,37 @@ absl::Status CudaDevice::FinishCopy(CopyId copy) {
   return status;
 }
 
+// Lower precisions than TF32 are computed in TF32, too: the operands of an
+// attention come from shared memory, not from that of the device.
+AttentionProducts CudaDevice::ProductsOfAttention() const {
+  return precision_ == Precision::kFloat32 ? AttentionProducts::kFloat32
+                                           : AttentionProducts::kTf32;
+}
+
+absl::Status CudaDevice::Attention(const char* operation,
+                                   const kernel_backend::AttentionShape& shape,
+                                   const float* qkv, float* out,
+                                   float* log_sums) {
+  return Check(
+      LaunchAttention(compute(), ProductsOfAttention(),
+                      {shape.sequences, shape.length, shape.heads, shape.head(),
+                       static_cast<float>(shape.scale()), qkv},
+                      {out, log_sums}),
+      "launch", operation);
+}
+
+absl::Status CudaDevice::AttentionGradient(
+    const char* operation, const kernel_backend::AttentionShape& shape,
+    const float* qkv, const float* out, const float* log_sums,
+    const float* out_gradient, float* products, float* qkv_gradient) {
+  return Check(LaunchAttentionGradient(
+                   compute(), ProductsOfAttention(),
+                   {shape.sequences, shape.length, shape.heads, shape.head(),
+                    static_cast<float>(shape.scale()), qkv},
+                   {out, log_sums}, {out_gradient, products, qkv_gradient}),
+               "launch", operation);
+}
+
 absl::Status CudaDevice::BeginRecording() {
   return BeginCapture(compute(), *name_);
 }

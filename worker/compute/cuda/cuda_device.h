@@ -14,7 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "worker/compute/backend/attention_shape.h"
 #include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/cuda/attention.h"
 #include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/cuda/launch.h"
 #include "worker/compute/kernels/strided_gemm.h"
@@ -31,6 +33,7 @@ class CudaDevice {
  public:
   static constexpr bool kUsesOrdinaryMemory = false;
   static constexpr bool kHasOwnLoops = false;
+  static constexpr bool kHasFusedAttention = true;
 
   // The first device that this process may see (CUDA_VISIBLE_DEVICES).
   //
@@ -74,6 +77,21 @@ class CudaDevice {
                     const float* a, const float* b, float* out);
   absl::Status Gemm(const char* operation, const StridedGemm& gemm,
                     const double* a, const double* b, double* out);
+
+  // True for tensors that Attention() takes, with heads of so many elements.
+  bool FusesAttention(ElementType type, int64_t head) const {
+    return type == ElementType::kFloat32 && head <= kMaxFusedHead;
+  }
+  // As LaunchAttention() and LaunchAttentionGradient() have them.
+  absl::Status Attention(const char* operation,
+                         const kernel_backend::AttentionShape& shape,
+                         const float* qkv, float* out, float* log_sums);
+  absl::Status AttentionGradient(const char* operation,
+                                 const kernel_backend::AttentionShape& shape,
+                                 const float* qkv, const float* out,
+                                 const float* log_sums,
+                                 const float* out_gradient, float* products,
+                                 float* qkv_gradient);
 
   // As of RecordingDevice, on the compute stream.
   uint64_t generation() const { return generation_; }
@@ -119,6 +137,7 @@ class CudaDevice {
     return ToStatus(error, {call, operation, *name_});
   }
   cudaStream_t compute() const { return compute_.get(); }
+  AttentionProducts ProductsOfAttention() const;
   absl::Status Grow(Buffer& buffer, size_t bytes);
   absl::StatusOr<CopyId> NewEvent(const char* operation);
   template <typename T>

@@ -89,11 +89,13 @@ absl::StatusOr<Tensor> AttentionLayer::Forward(ComputeBackend& backend,
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out,
                             Out(backend, {in.dim(0), in.dim(1) / 3}));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      probabilities_,
-      probabilities_memory_.Reserve(backend, type_,
-                                    {in_.dim(0), heads_, length_, length_}));
-  LOCKSTEP_RETURN_IF_ERROR(backend.CausalAttention(
-      in_, heads_, out.Reshaped(Sequences(out)), probabilities_));
+      kept_, kept_memory_.Reserve(backend, type_,
+                                  backend.KeptByAttention(in_, heads_)));
+  const Tensor sequences = out.Reshaped(Sequences(out));
+  LOCKSTEP_RETURN_IF_ERROR(
+      backend.CausalAttention(in_, heads_, sequences, kept_));
+  // The next layer does not change it before its own Backward().
+  out_ = sequences;
   return out;
 }
 
@@ -102,8 +104,7 @@ absl::Status AttentionLayer::Backward(const BackwardPass& pass,
                                       const Tensor* in_gradient) {
   if (in_gradient == nullptr) return absl::OkStatus();
   return pass.backend.CausalAttentionGradient(
-      in_, heads_, probabilities_,
-      out_gradient.Reshaped(Sequences(out_gradient)),
+      in_, heads_, out_, kept_, out_gradient.Reshaped(Sequences(out_gradient)),
       in_gradient->Reshaped(in_.shape()));
 }
 

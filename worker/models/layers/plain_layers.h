@@ -100,8 +100,9 @@ class AttentionLayer final : public Layer {
   const int64_t heads_;
   int64_t length_ = 1;
   ConstTensor in_;
-  Tensor probabilities_;
-  Scratch probabilities_memory_;
+  ConstTensor out_;
+  Tensor kept_;  // as of ComputeBackend::KeptByAttention()
+  Scratch kept_memory_;
 };
 
 // ConvolutionLayer is a square convolution without a bias, with zeros around

@@ -1,0 +1,279 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_CUDA_ATTENTION_CUH_
+#define LOCKSTEP_WORKER_COMPUTE_CUDA_ATTENTION_CUH_
+
+#include <cmath>
+#include <cstdint>
+
+#include "worker/compute/cuda/attention_tiles.cuh"
+
+namespace lockstep::worker::cuda {
+
+// One head of one sequence within the tensors.
+struct AttentionHead {
+  int64_t stride;      // from a row of `qkv` to the next
+  int64_t out_stride;  // the same of `out`
+  int64_t first;       // element of `qkv`
+  int64_t first_out;
+  int64_t first_row;  // of `log_sums`
+
+  __device__ AttentionHead(const AttentionTensors& t, int64_t index) {
+    const int64_t sequence = index / t.heads;
+    const int64_t head = index % t.heads;
+    out_stride = t.heads * t.head;
+    stride = 3 * out_stride;
+    first = sequence * t.length * stride + head * t.head;
+    first_out = sequence * t.length * out_stride + head * t.head;
+    first_row = index * t.length;
+  }
+};
+
+// The row of a tile of scores that this thread shares with its neighbour, which
+// has the columns between its own.
+struct ScoreRow {
+  int row;
+  int first_column;
+  int64_t sees;  // so many columns of the tile, by causality; may be negative
+
+  __device__ ScoreRow(int64_t first_query, int64_t first_key) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    row = FirstRowOfWarp() + lane / 2;
+    first_column = lane % 2;
+    sees = first_query + row - first_key + 1;
+  }
+
+  // f(element, true if the query sees the key) for each of the thread's
+  // columns.
+  template <typename F>
+  __device__ void ForEach(float* tile, F f) const {
+    for (int column = first_column; column < kTile; column += 2) {
+      f(tile[row * kScoreStride + column], column < sees);
+    }
+  }
+};
+
+__device__ inline int64_t TilesOf(const AttentionTensors& t) {
+  return (t.length + kTile - 1) / kTile;
+}
+
+// log(sum(exp(score))) of this thread's row, from one tile of scores after the
+// other: the largest score so far is taken off, as in any softmax.
+struct RowLogSum {
+  float largest = -INFINITY;
+  float sum = 0;
+
+  __device__ void Add(const ScoreRow& row, float* scores, float scale) {
+    float now = largest;
+    row.ForEach(scores, [&](float score, bool seen) {
+      if (seen && now < score * scale) now = score * scale;
+    });
+    const float beside = __shfl_xor_sync(0xffffffffu, now, 1);
+    now = now < beside ? beside : now;
+    float added = 0;
+    row.ForEach(scores, [&](float score, bool seen) {
+      if (seen) added += std::exp(score * scale - now);
+    });
+    added += __shfl_xor_sync(0xffffffffu, added, 1);
+    sum = sum * std::exp(largest - now) + added;
+    largest = now;
+  }
+  __device__ float Result() const { return largest + std::log(sum); }
+};
+
+// Scores are computed twice: first for the sums of their rows, then with these.
+// A tile of results would have to be scaled anew with each tile of keys
+// otherwise, which fragments cannot do by row.
+template <AttentionProducts kProducts, int kWidth>
+__global__ void AttentionKernel(AttentionTensors t,
+                                AttentionResults<float> results) {
+  extern __shared__ __align__(32) float memory[];
+  float* const queries = memory;
+  float* const keys = queries + kTileSize<kWidth>;  // and values
+  float* const scores = keys + kTileSize<kWidth>;
+  const int64_t tiles = TilesOf(t);
+  const int64_t work = t.sequences * t.heads * tiles;
+  for (int64_t i = blockIdx.x; i < work; i += gridDim.x) {
+    const AttentionHead head(t, i / tiles);
+    const int64_t query = (tiles - 1 - i % tiles) * kTile;  // longest first
+    const auto load = [&](int64_t position, int64_t block, float* tile) {
+      LoadTile<kWidth>(
+          t.qkv + head.first + position * head.stride + block * head.out_stride,
+          head.stride, t.length - position, t.head, tile);
+    };
+    load(query, 0, queries);
+    RowLogSum row_sum;
+    for (int64_t key = 0; key <= query; key += kTile) {
+      load(key, 1, keys);
+      __syncthreads();
+      MultiplyRows<kProducts, kWidth>(queries, keys, scores);
+      row_sum.Add(ScoreRow(query, key), scores, t.scale);
+      __syncthreads();
+    }
+    const float log_sum = row_sum.Result();
+    RowSums<kWidth> out;
+    for (int64_t key = 0; key <= query; key += kTile) {
+      load(key, 1, keys);
+      __syncthreads();
+      MultiplyRows<kProducts, kWidth>(queries, keys, scores);
+      ScoreRow(query, key).ForEach(scores, [&](float& score, bool seen) {
+        score = seen ? std::exp(score * t.scale - log_sum) : 0.0f;
+      });
+      __syncthreads();
+      load(key, 2, keys);
+      __syncthreads();
+      out.template Add<kProducts, wmma::row_major>(scores, keys);
+      __syncthreads();
+    }
+    const ScoreRow row(query, query);
+    if (row.first_column == 0 && query + row.row < t.length) {
+      results.log_sums[head.first_row + query + row.row] = log_sum;
+    }
+    out.Store(queries, results.out + head.first_out + query * head.out_stride,
+              head.out_stride, t.length - query, t.head);
+  }
+}
+
+// products[row] = the sum of out * out_gradient over a head: a warp for each
+// row.
+inline constexpr int kProductRows = kTileThreads / kWarp;
+__global__ inline void AttentionRowProductsKernel(
+    AttentionTensors t, AttentionResults<const float> results,
+    AttentionGradients g) {
+  const int64_t rows = t.sequences * t.heads * t.length;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  for (int64_t i = int64_t{blockIdx.x} * kProductRows + warp; i < rows;
+       i += int64_t{gridDim.x} * kProductRows) {
+    const AttentionHead head(t, i / t.length);
+    const int64_t first = head.first_out + i % t.length * head.out_stride;
+    float sum = 0;
+    for (int64_t column = lane; column < t.head; column += kWarp) {
+      sum += results.out[first + column] * g.out_gradient[first + column];
+    }
+    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+      sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    }
+    if (lane == 0) g.products[i] = sum;
+  }
+}
+
+// The four tiles of a gradient and its two tiles of scores.
+template <int kWidth>
+struct GradientTiles {
+  float* queries;
+  float* out_gradients;
+  float* keys;
+  float* values;
+  float* weights;    // the softmax
+  float* gradients;  // of scores
+
+  __device__ explicit GradientTiles(float* memory)
+      : queries(memory),
+        out_gradients(queries + kTileSize<kWidth>),
+        keys(out_gradients + kTileSize<kWidth>),
+        values(keys + kTileSize<kWidth>),
+        weights(values + kTileSize<kWidth>),
+        gradients(weights + kScoreSize) {}
+
+  __device__ void LoadQueries(const AttentionTensors& t,
+                              const AttentionGradients& g,
+                              const AttentionHead& head, int64_t query) const {
+    LoadTile<kWidth>(t.qkv + head.first + query * head.stride, head.stride,
+                     t.length - query, t.head, queries);
+    LoadTile<kWidth>(g.out_gradient + head.first_out + query * head.out_stride,
+                     head.out_stride, t.length - query, t.head, out_gradients);
+  }
+  __device__ void LoadKeys(const AttentionTensors& t, const AttentionHead& head,
+                           int64_t key) const {
+    const float* from =
+        t.qkv + head.first + key * head.stride + head.out_stride;
+    LoadTile<kWidth>(from, head.stride, t.length - key, t.head, keys);
+    LoadTile<kWidth>(from + head.out_stride, head.stride, t.length - key,
+                     t.head, values);
+  }
+
+  // This warp's rows of `weights` and `gradients`, from the four tiles.
+  template <AttentionProducts kProducts>
+  __device__ void Scores(const AttentionTensors& t, const float* log_sums,
+                         const float* products, const AttentionHead& head,
+                         int64_t query, int64_t key) const {
+    MultiplyRows<kProducts, kWidth>(queries, keys, weights);
+    MultiplyRows<kProducts, kWidth>(out_gradients, values, gradients);
+    const ScoreRow row(query, key);
+    const bool exists = query + row.row < t.length;
+    const int64_t index = head.first_row + query + row.row;
+    const float log_sum = exists ? log_sums[index] : 0.0f;
+    const float product = exists ? products[index] : 0.0f;
+    row.ForEach(weights, [&](float& weight, bool seen) {
+      weight = exists && seen ? std::exp(weight * t.scale - log_sum) : 0.0f;
+    });
+    for (int column = row.first_column; column < kTile; column += 2) {
+      const int at = row.row * kScoreStride + column;
+      gradients[at] = weights[at] * (gradients[at] - product) * t.scale;
+    }
+    __syncwarp();
+  }
+};
+
+template <AttentionProducts kProducts, int kWidth>
+__global__ void AttentionQueryGradientKernel(
+    AttentionTensors t, AttentionResults<const float> results,
+    AttentionGradients g) {
+  extern __shared__ __align__(32) float memory[];
+  const GradientTiles<kWidth> tile(memory);
+  const int64_t tiles = TilesOf(t);
+  const int64_t work = t.sequences * t.heads * tiles;
+  for (int64_t i = blockIdx.x; i < work; i += gridDim.x) {
+    const AttentionHead head(t, i / tiles);
+    const int64_t query = (tiles - 1 - i % tiles) * kTile;  // longest first
+    tile.LoadQueries(t, g, head, query);
+    RowSums<kWidth> sums;
+    for (int64_t key = 0; key <= query; key += kTile) {
+      tile.LoadKeys(t, head, key);
+      __syncthreads();
+      tile.template Scores<kProducts>(t, results.log_sums, g.products, head,
+                                      query, key);
+      sums.template Add<kProducts, wmma::row_major>(tile.gradients, tile.keys);
+      __syncthreads();
+    }
+    sums.Store(tile.queries, g.qkv_gradient + head.first + query * head.stride,
+               head.stride, t.length - query, t.head);
+  }
+}
+
+template <AttentionProducts kProducts, int kWidth>
+__global__ void AttentionKeyGradientKernel(
+    AttentionTensors t, AttentionResults<const float> results,
+    AttentionGradients g) {
+  extern __shared__ __align__(32) float memory[];
+  const GradientTiles<kWidth> tile(memory);
+  const int64_t tiles = TilesOf(t);
+  const int64_t work = t.sequences * t.heads * tiles;
+  for (int64_t i = blockIdx.x; i < work; i += gridDim.x) {
+    const AttentionHead head(t, i / tiles);
+    const int64_t key = i % tiles * kTile;  // longest first
+    tile.LoadKeys(t, head, key);
+    RowSums<kWidth> of_keys;
+    RowSums<kWidth> of_values;
+    for (int64_t query = key; query < t.length; query += kTile) {
+      tile.LoadQueries(t, g, head, query);
+      __syncthreads();
+      tile.template Scores<kProducts>(t, results.log_sums, g.products, head,
+                                      query, key);
+      __syncthreads();  // the transposes are made of rows of all warps
+      of_values.template Add<kProducts, wmma::col_major>(tile.weights,
+                                                         tile.out_gradients);
+      of_keys.template Add<kProducts, wmma::col_major>(tile.gradients,
+                                                       tile.queries);
+      __syncthreads();
+    }
+    float* const to =
+        g.qkv_gradient + head.first + key * head.stride + head.out_stride;
+    of_keys.Store(tile.keys, to, head.stride, t.length - key, t.head);
+    of_values.Store(tile.values, to + head.out_stride, head.stride,
+                    t.length - key, t.head);
+  }
+}
+
+}  // namespace lockstep::worker::cuda
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_ATTENTION_CUH_
