@@ -207,8 +207,8 @@ TEST_F(ShardControlStepsTest, CallsOfACommittedStepGoOnAfterTheChiefsWord) {
   };
   const auto read = [&stream] {
     v1::StreamedAnswers answers;
-    EXPECT_TRUE(stream->Read(&answers));
     std::vector<uint64_t> ids;
+    if (!stream->Read(&answers)) ids.push_back(0);  // it has ended
     for (const auto& answer : answers.answers()) {
       EXPECT_EQ(answer.code(), 0) << answer.message();
       ids.push_back(answer.id());
@@ -228,9 +228,7 @@ TEST_F(ShardControlStepsTest, CallsOfACommittedStepGoOnAfterTheChiefsWord) {
       Call(other.control(), &Stub::Commit, other.CommitRequest(1, 1)).status());
 
   std::vector<uint64_t> ids = read();
-  while (ids.size() < 2) {
-    for (const uint64_t id : read()) ids.push_back(id);
-  }
+  if (ids.size() == 1) ids.push_back(read().at(0));
   EXPECT_THAT(ids, UnorderedElementsAre(1, 2));
   stream->WritesDone();
   stream->Finish();
