@@ -5,5 +5,5 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$1"
 
 lint_files '*.h' '*.cc' '*.cu' '*.cuh' |
-  { grep -E '^(chief|server|worker|common|deploy)/' || true; } |
+  { grep -E '^(chief|server|worker|common|deploy|strategy)/' || true; } |
   lint_awk namespaces.awk | lint_verdict

@@ -44,7 +44,7 @@ function judge_test(file,   stem) {
 
 END {
   for (file in path) {
-    if (file ~ /^(common|server|worker|chief|deploy)\/.*\.cc$/) {
+    if (file ~ /^(common|server|worker|chief|strategy|deploy)\/.*\.cc$/) {
       judge_source(file)
     } else if (file ~ /^tests\/unit\/.*\.cc$/) {
       judge_test(file)

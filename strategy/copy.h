@@ -1,0 +1,76 @@
+#ifndef LOCKSTEP_STRATEGY_COPY_H_
+#define LOCKSTEP_STRATEGY_COPY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strategy/engine.h"
+
+namespace lockstep::strategy {
+
+// Place is the context of a function that runs once for each device of a
+// placement: it reads and writes the copies of variables that lie there, and
+// knows no replicas.
+//
+// Threads: for the function's thread.
+class Place {
+ public:
+  Place(Engine& engine, const Placement& placement, size_t index)
+      : engine_(engine), placement_(placement), index_(index) {}
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  size_t index() const { return index_; }  // in the placement
+  const std::string& device() const { return placement_.devices[index_]; }
+
+  // The copy here of any variable of the strategy.
+  //
+  //   kInvalidArgument  the variable is another strategy's; a value of another
+  //                     type or shape
+  absl::StatusOr<Value> Read(const Variable& variable) const;
+  absl::Status Assign(const Variable& variable, const Value& value);
+  absl::Status AssignAdd(const Variable& variable, const Value& value);
+  absl::Status AssignSub(const Variable& variable, const Value& value);
+
+  // The bytes of the copy here, for update rules. The variable must be this
+  // strategy's.
+  absl::Span<std::byte> MutableBytes(const Variable& variable);
+
+ private:
+  size_t CopyOf(const Variable& variable) const;
+
+  Engine& engine_;
+  const Placement& placement_;
+  const size_t index_;
+};
+
+// Copy is the context of a function that updates one copy of a variable.
+class Copy : public Place {
+ public:
+  Copy(Engine& engine, const Variable& variable, size_t index)
+      : Place(engine, variable.placement(), index), variable_(variable) {}
+
+  const Variable& variable() const { return variable_; }
+
+  // The copy that is updated. Errors: as Place.
+  using Place::Assign;
+  using Place::AssignAdd;
+  using Place::AssignSub;
+  using Place::Read;
+  absl::StatusOr<Value> Read() const { return Read(variable_); }
+  absl::Status Assign(const Value& value) { return Assign(variable_, value); }
+  absl::Status AssignAdd(const Value& value) {
+    return AssignAdd(variable_, value);
+  }
+  absl::Status AssignSub(const Value& value) {
+    return AssignSub(variable_, value);
+  }
+
+ private:
+  const Variable& variable_;
+};
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_COPY_H_

@@ -1,0 +1,290 @@
+#include "strategy/cross.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using Form = Distributed::Form;
+
+// value / count, in the type of the value: the quotient of integers is computed
+// in float64 and rounded towards zero.
+Value ShareOf(const Value& value, int count) {
+  if (count == 1) return value;
+  const Value share = Mean(value, count);
+  if (!IsInteger(value.type())) return share;
+  const std::vector<double> quotients = share.Elements<double>();
+  if (value.type() == ElementType::kInt32) {
+    return Value::Of<int32_t>(
+        value.type(), value.shape(),
+        std::vector<int32_t>(quotients.begin(), quotients.end()));
+  }
+  return Value::Of<int64_t>(
+      value.type(), value.shape(),
+      std::vector<int64_t>(quotients.begin(), quotients.end()));
+}
+
+bool IsMirroredKind(Kind kind) {
+  return kind != Kind::kDefault && kind != Kind::kCentral;
+}
+
+}  // namespace
+
+absl::Status Cross::CheckOwner(const Variable& variable) const {
+  if (engine_.variables().Owns(variable)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable \"", variable.name(),
+                   "\" is another strategy's; create it with this one"));
+}
+
+absl::StatusOr<Placement> Cross::PlacementOf(const Target& target) const {
+  if (const auto* variable = std::get_if<Variable>(&target)) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckOwner(*variable));
+    return variable->placement();
+  }
+  const Placement& all = engine_.worker_devices();
+  const auto* placement = std::get_if<Placement>(&target);
+  if (placement == nullptr) return all;
+  const auto known = [&](const std::string& device) {
+    return std::count(all.devices.begin(), all.devices.end(), device) > 0;
+  };
+  const bool one =
+      placement->devices.size() == 1 && known(placement->devices[0]);
+  if (one || *placement == all ||
+      *placement == engine_.variables().parameter_devices()) {
+    return *placement;
+  }
+  return absl::InvalidArgumentError(
+      "a placement must be all devices of the strategy, one of them, or that "
+      "of a variable");
+}
+
+absl::StatusOr<AtVariable<Leaf>> Cross::ReduceLeafTo(
+    ReduceOp op, const Distributed& value, const Target& target,
+    const CommunicationOptions& options) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(Placement placement, PlacementOf(target));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<Leaf> reduced,
+      engine_.group().Reduce(op, Toward::kPlace, {&value, 1}, options));
+  return AtVariable<Leaf>(std::move(placement), std::move(reduced[0]));
+}
+
+absl::StatusOr<std::vector<AtVariable<Leaf>>> Cross::BatchReduceTo(
+    ReduceOp op, absl::Span<const ReducePair> pairs,
+    const CommunicationOptions& options) {
+  std::vector<Distributed> values;
+  std::vector<Placement> placements;
+  bool together = true;
+  for (const ReducePair& pair : pairs) {
+    values.push_back(ToDistributed(pair.value));
+    LOCKSTEP_ASSIGN_OR_RETURN(placements.emplace_back(),
+                              PlacementOf(pair.target));
+    together = together && placements.back() == engine_.worker_devices();
+  }
+  std::vector<Leaf> reduced;
+  if (together) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        reduced, engine_.group().Reduce(op, Toward::kAll, values, options));
+  } else {
+    for (const Distributed& value : values) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          const std::vector<Leaf> one,
+          engine_.group().Reduce(op, Toward::kAll, {&value, 1}));
+      reduced.push_back(one[0]);
+    }
+  }
+  std::vector<AtVariable<Leaf>> results;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    results.emplace_back(std::move(placements[i]), std::move(reduced[i]));
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<Leaf>> Cross::AllReduce(
+    ReduceOp op, absl::Span<const Distributed> values,
+    const CommunicationOptions& options) {
+  return engine_.group().Reduce(op, Toward::kAll, values, options);
+}
+
+absl::StatusOr<Value> Cross::ReduceAlong(ReduceOp op, const Distributed& value,
+                                         absl::Span<const int64_t> axes) const {
+  return engine_.group().ReduceAlong(op, value, axes);
+}
+
+absl::StatusOr<Leaf> Cross::GatherAlong(const Distributed& value,
+                                        int64_t axis) const {
+  return engine_.group().Gather(value, axis);
+}
+
+absl::StatusOr<Value> Cross::Reduce(ReduceOp op, const Variable& variable) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  const VariableStore& store = engine_.variables();
+  Distributed value;
+  for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
+    value.local.emplace_back(store.ReadCopy(variable, i));
+  }
+  if (store.IsOnRead(variable)) {
+    value.form = Form::kPerReplica;
+  } else {
+    const bool one =
+        store.IsPlain(variable) || engine_.kind() == Kind::kCentral;
+    value.form = one ? Form::kPlain : Form::kMirrored;
+    value.local.resize(1);
+  }
+  return ReduceAlong(op, value, {});
+}
+
+absl::StatusOr<AtVariable<Value>> Cross::BroadcastTo(const Value& value,
+                                                     const Target& target) {
+  if (engine_.kind() == Kind::kDefault) {
+    return absl::UnimplementedError(
+        "the default strategy has no devices to broadcast to");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(Placement placement, PlacementOf(target));
+  return AtVariable<Value>(std::move(placement), value);
+}
+
+absl::StatusOr<Value> Cross::Read(const Variable& variable) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  const VariableStore& store = engine_.variables();
+  if (!store.IsOnRead(variable) ||
+      variable.aggregation() == Aggregation::kOnlyFirstReplica) {
+    return store.ReadCopy(variable, 0);
+  }
+  if (variable.aggregation() == Aggregation::kNone) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable \"", variable.name(),
+                     "\" is kOnRead without an aggregation, so its copies have "
+                     "no common value; create it with one, or read it in a "
+                     "replica"));
+  }
+  return Reduce(variable.aggregation() == Aggregation::kSum ? ReduceOp::kSum
+                                                            : ReduceOp::kMean,
+                variable);
+}
+
+absl::Status Cross::WriteAll(Assignment how, const Variable& variable,
+                             const Distributed& value) {
+  VariableStore& store = engine_.variables();
+  const size_t copies = store.CountOfCopies(variable);
+  if (value.local.size() > 1 && value.local.size() < copies) {
+    return absl::InvalidArgumentError(
+        "a PerReplica must have a component for each copy");
+  }
+  for (const bool write : {false, true}) {  // a call that fails writes nothing
+    for (size_t i = 0; i < copies; ++i) {
+      const Leaf& leaf = value.local[value.local.size() == 1 ? 0 : i];
+      const Value* dense = std::get_if<Value>(&leaf);
+      if (dense == nullptr) {
+        return absl::InvalidArgumentError(
+            "a variable must be written with a dense value; use Scatter()");
+      }
+      LOCKSTEP_RETURN_IF_ERROR(write ? store.Write(variable, i, how, *dense)
+                                     : store.CheckWrite(variable, *dense));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cross::Write(Assignment how, const Variable& variable,
+                          const Distributed& value) {
+  if (!engine_.variables().IsOnRead(variable)) {
+    return WriteAll(how, variable, value);
+  }
+  if (value.form == Form::kPerReplica) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", variable.name(),
+        "\" is kOnRead; reduce the values of the replicas before writing it "
+        "across them, or write it in a replica"));
+  }
+  if (variable.aggregation() != Aggregation::kSum) {
+    return WriteAll(how, variable, value);
+  }
+  if (how != Assignment::kAssign) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", variable.name(),
+        "\" is the sum of its copies; add to it in one replica, or assign the "
+        "new sum"));
+  }
+  const Value* dense = std::get_if<Value>(&value.local[0]);
+  if (dense == nullptr) return WriteAll(how, variable, value);  // refuses
+  return WriteAll(how, variable, ToDistributed(ShareOf(*dense, replicas())));
+}
+
+absl::Status Cross::WriteAggregated(Assignment how, const Variable& variable,
+                                    const Distributed& value) {
+  switch (variable.aggregation()) {
+    case Aggregation::kNone:
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable \"", variable.name(),
+          "\" has no aggregation, so the values of several replicas cannot be "
+          "written to it; create it with one"));
+    case Aggregation::kOnlyFirstReplica:
+      return WriteAll(how, variable,
+                      {Distributed::Form::kPlain, {value.local[0]}});
+    case Aggregation::kSum:
+    case Aggregation::kMean: {
+      const ReduceOp op = variable.aggregation() == Aggregation::kSum
+                              ? ReduceOp::kSum
+                              : ReduceOp::kMean;
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          const std::vector<Leaf> reduced,
+          engine_.group().Reduce(op, Toward::kPlace, {&value, 1}));
+      return WriteAll(how, variable, {Distributed::Form::kPlain, {reduced[0]}});
+    }
+  }
+  return absl::InternalError("unknown aggregation");
+}
+
+absl::Status Cross::ScatterAll(ScatterOp op, const Variable& variable,
+                               const PerReplica<Slices>& rows) {
+  VariableStore& store = engine_.variables();
+  std::vector<Slices> turns = {rows.At(0)};
+  if (engine_.kind() == Kind::kCentral) {
+    turns.assign(rows.local().begin(), rows.local().end());
+  } else if (variable.aggregation() != Aggregation::kOnlyFirstReplica) {
+    const ReduceOp reduce = variable.aggregation() == Aggregation::kMean
+                                ? ReduceOp::kMean
+                                : ReduceOp::kSum;
+    const Distributed value = ToDistributed(rows);
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const std::vector<Leaf> joined,
+        engine_.group().Reduce(reduce, Toward::kPlace, {&value, 1}));
+    turns = {std::get<Slices>(joined[0])};
+  }
+  for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
+    for (const Slices& turn : turns) {
+      LOCKSTEP_RETURN_IF_ERROR(store.WriteRows(variable, i, op, turn));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Variable> Cross::Create(const VariableOptions& options) {
+  LOCKSTEP_RETURN_IF_ERROR(engine_.variables().Check(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Value initial, engine_.group().FromFirstWorker(options.initializer));
+  return engine_.variables().Make(options, std::move(initial));
+}
+
+absl::StatusOr<Placement> Cross::NonSlotPlacement(
+    absl::Span<const Variable> variables) const {
+  if (variables.empty()) {
+    return absl::InvalidArgumentError(
+        "the placement of state for no variables is unknown; name some");
+  }
+  for (const Variable& variable : variables) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  }
+  if (IsMirroredKind(engine_.kind())) return engine_.worker_devices();
+  return std::min_element(variables.begin(), variables.end(),
+                          [](const Variable& a, const Variable& b) {
+                            return a.name() < b.name();
+                          })
+      ->placement();
+}
+
+}  // namespace lockstep::strategy

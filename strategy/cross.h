@@ -1,0 +1,357 @@
+#ifndef LOCKSTEP_STRATEGY_CROSS_H_
+#define LOCKSTEP_STRATEGY_CROSS_H_
+
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "strategy/copy.h"
+#include "strategy/engine.h"
+#include "strategy/replica.h"
+#include "strategy/results.h"
+#include "strategy/values/distributed.h"
+
+namespace lockstep::strategy {
+
+// All devices that run replicas.
+struct EveryReplica {};
+
+// Where a reduced value goes. A variable is named for its devices alone, it
+// does not change. A placement is NonSlotPlacement(), a variable's, or one
+// device.
+using Target = std::variant<EveryReplica, Variable, Placement>;
+
+// One of several values that are reduced together.
+struct ReducePair {
+  PerReplica<Leaf> value;
+  Target target;
+};
+
+// Cross is the context of a function that runs once in each worker and acts
+// across all replicas. The functions of all workers must make the same calls in
+// the same order; those that reduce or gather wait for all workers.
+//
+// A value that may be reduced is a Value, Slices or Leaf, or a PerReplica,
+// Mirrored or AtVariable of one; ReplicaGroup says how each form counts.
+//
+// Threads: for the thread that runs the function.
+// Errors:  kInvalidArgument for a variable or devices of another strategy;
+//          those of Collective::Exchange() where workers wait for each other.
+class Cross {
+ public:
+  explicit Cross(Engine& engine) : engine_(engine) {}
+  Cross(const Cross&) = delete;
+  Cross& operator=(const Cross&) = delete;
+
+  int replicas() const { return engine_.group().replicas(); }
+  int first_replica() const { return engine_.group().first_replica(); }
+
+  // Calls fn(Replica&, component of each argument...) once for each replica of
+  // this worker, all at the same time, in different threads; an argument that
+  // is not wrapped goes to all. Returns a StatusOr<PerReplica<R>>, or a Status
+  // if `fn` returns none or a Status.
+  //
+  //   kInvalidArgument  a PerReplica that has no component for some replica
+  //   others            of `fn`: of the first replica that failed for a reason
+  //                     of its own
+  template <class F, class... A>
+  requires std::is_invocable_v < F&, Replica&, const Component<A>
+  &... > auto Run(F fn, const A&... args);
+
+  // Returns the sum or mean over all replicas, on the target's devices.
+  //
+  // Errors: as ReplicaGroup::Reduce().
+  template <class D>
+  requires Reducible<D> absl::StatusOr<AtVariable<Component<D>>> ReduceTo(
+      ReduceOp op, const D& value, const Target& target,
+      const CommunicationOptions& options = {});
+
+  // The same for several values, in their order; they travel together if all
+  // targets are the devices of the replicas.
+  absl::StatusOr<std::vector<AtVariable<Leaf>>> BatchReduceTo(
+      ReduceOp op, absl::Span<const ReducePair> pairs,
+      const CommunicationOptions& options = {});
+
+  // The same, to all replicas: the sum or mean is on each.
+  template <class D>
+  requires Reducible<D> absl::StatusOr<Mirrored<Component<D>>> AllReduce(
+      ReduceOp op, const D& value, const CommunicationOptions& options = {});
+  absl::StatusOr<std::vector<Leaf>> AllReduce(
+      ReduceOp op, absl::Span<const Distributed> values,
+      const CommunicationOptions& options = {});
+
+  // Returns the sum or mean over all replicas and, within each, over `axes`.
+  //
+  // Errors: as ReplicaGroup::ReduceAlong().
+  template <class D>
+  requires Reducible<D> absl::StatusOr<Value> Reduce(
+      ReduceOp op, const D& value, absl::Span<const int64_t> axes = {}) {
+    return ReduceAlong(op, ToDistributed(value), axes);
+  }
+  // A kOnWrite variable counts as a mirrored value, a kOnRead one as a value of
+  // each replica, and one with a single copy as a plain value.
+  absl::StatusOr<Value> Reduce(ReduceOp op, const Variable& variable);
+
+  // Returns the values of all replicas joined along an axis.
+  //
+  // Errors: as ReplicaGroup::Gather().
+  template <class D>
+  requires Reducible<D> absl::StatusOr<Leaf> Gather(const D& value,
+                                                    int64_t axis) {
+    return GatherAlong(ToDistributed(value), axis);
+  }
+
+  // Returns this worker's value on the target's devices. With several workers,
+  // each has its own.
+  //
+  //   kUnimplemented  the default strategy
+  absl::StatusOr<AtVariable<Value>> BroadcastTo(const Value& value,
+                                                const Target& target);
+
+  // Calls fn(Copy&, component of each argument...) for each copy of the
+  // variable in this worker, in their order: copy i gets component i. Returns a
+  // StatusOr<AtVariable<R>>, or a Status. If `fn` fails, copies before it have
+  // been updated.
+  //
+  //   kInvalidArgument  a wrapped argument with fewer components than copies
+  //   others            of `fn`
+  template <class F, class... A>
+  requires std::is_invocable_v < F&, Copy&, const Component<A>
+  &... > auto Update(const Variable& variable, F fn, const A&... args);
+
+  // The same for state that belongs to no single variable: fn(Place&, ...) on
+  // each device of the placement.
+  template <class F, class... A>
+  requires std::is_invocable_v < F&, Place&, const Component<A>
+  &... > auto UpdateNonSlot(const Placement& placement, F fn, const A&... args);
+
+  // Returns the value of a variable. A kOnWrite variable: its first copy here.
+  // kOnRead: the sum or mean of all copies of all workers, or, with
+  // kOnlyFirstReplica, the first copy here.
+  //
+  //   kInvalidArgument  also: a kOnRead variable without aggregation
+  absl::StatusOr<Value> Read(const Variable& variable);
+
+  // Write all copies in this worker. `value` is plain or wrapped; a PerReplica
+  // gives component i to copy i. The copies of a kOnRead variable with kSum get
+  // a share each, value / replicas() (integers: rounded towards zero).
+  //
+  //   kInvalidArgument  also: another type or shape; a PerReplica for a kOnRead
+  //                     variable; adding to or subtracting from one with kSum
+  template <class D>
+  requires Reducible<D> absl::Status Assign(const Variable& variable,
+                                            const D& value) {
+    return Write(Assignment::kAssign, variable, ToDistributed(value));
+  }
+  template <class D>
+  requires Reducible<D> absl::Status AssignAdd(const Variable& variable,
+                                               const D& value) {
+    return Write(Assignment::kAdd, variable, ToDistributed(value));
+  }
+  template <class D>
+  requires Reducible<D> absl::Status AssignSub(const Variable& variable,
+                                               const D& value) {
+    return Write(Assignment::kSubtract, variable, ToDistributed(value));
+  }
+
+  // Writes all copies with the aggregate of `value`, as Replica::Assign() does
+  // with the values of the replicas.
+  //
+  //   kInvalidArgument  also: no aggregation
+  template <class D>
+  requires Reducible<D> absl::Status AssignAggregated(Assignment how,
+                                                      const Variable& variable,
+                                                      const D& value) {
+    return WriteAggregated(how, variable, ToDistributed(value));
+  }
+
+  // Creates a variable with worker 0's initial value in all copies.
+  //
+  // Errors: as VariableStore::Make(); those of the initializer.
+  absl::StatusOr<Variable> Create(const VariableOptions& options);
+
+  // Where state lies that belongs to several variables. Mirrored kinds: on all
+  // devices; others: where the variable with the smallest name lies, which is
+  // the same in every worker.
+  //
+  //   kInvalidArgument  no variables
+  absl::StatusOr<Placement> NonSlotPlacement(
+      absl::Span<const Variable> variables) const;
+
+ private:
+  friend class Replica;
+
+  absl::StatusOr<Placement> PlacementOf(const Target& target) const;
+  absl::StatusOr<AtVariable<Leaf>> ReduceLeafTo(
+      ReduceOp op, const Distributed& value, const Target& target,
+      const CommunicationOptions& options) const;
+  absl::StatusOr<Value> ReduceAlong(ReduceOp op, const Distributed& value,
+                                    absl::Span<const int64_t> axes) const;
+  absl::StatusOr<Leaf> GatherAlong(const Distributed& value,
+                                   int64_t axis) const;
+  absl::Status CheckOwner(const Variable& variable) const;
+  absl::Status WriteAll(Assignment how, const Variable& variable,
+                        const Distributed& value);
+  absl::Status Write(Assignment how, const Variable& variable,
+                     const Distributed& value);
+  absl::Status WriteAggregated(Assignment how, const Variable& variable,
+                               const Distributed& value);
+  absl::Status ScatterAll(ScatterOp op, const Variable& variable,
+                          const PerReplica<Slices>& rows);
+
+  // OK if the value has a component for each of `count` places.
+  template <class T>
+  static absl::Status CheckComponents(const T& value, size_t count);
+  // Calls fn(place, component...) for each place.
+  template <class Context, class F, class... A>
+  auto OnEach(
+      const Placement& placement, F& fn,
+      absl::FunctionRef<void(size_t, absl::FunctionRef<void(Context&)>)> enter,
+      const A&... args);
+
+  Engine& engine_;
+};
+
+template <class T>
+absl::Status Cross::CheckComponents(const T& value, size_t count) {
+  size_t components = count;
+  if constexpr (requires { value.local(); }) components = value.local().size();
+  if constexpr (requires { value.placement(); }) components = value.size();
+  if (components >= count) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "an argument has fewer components than there are places");
+}
+
+template <class F, class... A>
+requires std::is_invocable_v < F&, Replica&, const Component<A>
+&... > auto Cross::Run(F fn, const A&... args) {
+  using Result = ResultOfCall<F, Replica&, const Component<A>&...>;
+  using R = typename Result::Value;
+  const auto count = static_cast<size_t>(engine_.group().local());
+  absl::Status fits;
+  (fits.Update(CheckComponents(args, count)), ...);
+  if constexpr (std::is_void_v<R>) {
+    if (!fits.ok()) return fits;
+    return engine_.RunReplicas([&](Replica& replica) {
+      return Call(fn, replica, ComponentOf(args, replica.local())...);
+    });
+  } else {
+    using Wrapped = absl::StatusOr<PerReplica<R>>;
+    std::vector<std::optional<R>> results(count);
+    if (fits.ok()) {
+      fits = engine_.RunReplicas([&](Replica& replica) -> absl::Status {
+        auto result = Call(fn, replica, ComponentOf(args, replica.local())...);
+        if (!result.ok()) return result.status();
+        results[replica.local()] = *std::move(result);
+        return absl::OkStatus();
+      });
+    }
+    if (!fits.ok()) return Wrapped(std::move(fits));
+    std::vector<R> local;
+    for (std::optional<R>& result : results) {
+      local.push_back(*std::move(result));
+    }
+    return Wrapped(PerReplica<R>(std::move(local), first_replica()));
+  }
+}
+
+template <class D>
+requires Reducible<D> absl::StatusOr<AtVariable<Component<D>>> Cross::ReduceTo(
+    ReduceOp op, const D& value, const Target& target,
+    const CommunicationOptions& options) {
+  absl::StatusOr<AtVariable<Leaf>> reduced =
+      ReduceLeafTo(op, ToDistributed(value), target, options);
+  if (!reduced.ok()) return reduced.status();
+  return AtVariable<Component<D>>(reduced->placement(),
+                                  FromLeaf<Component<D>>(reduced->At(0)));
+}
+
+template <class D>
+requires Reducible<D> absl::StatusOr<Mirrored<Component<D>>> Cross::AllReduce(
+    ReduceOp op, const D& value, const CommunicationOptions& options) {
+  const Distributed distributed = ToDistributed(value);
+  absl::StatusOr<std::vector<Leaf>> reduced =
+      AllReduce(op, {&distributed, 1}, options);
+  if (!reduced.ok()) return reduced.status();
+  return Mirrored<Component<D>>(FromLeaf<Component<D>>((*reduced)[0]));
+}
+
+template <class Context, class F, class... A>
+auto Cross::OnEach(
+    const Placement& placement, F& fn,
+    absl::FunctionRef<void(size_t, absl::FunctionRef<void(Context&)>)> enter,
+    const A&... args) {
+  using Result = ResultOfCall<F, Context&, const Component<A>&...>;
+  using R = typename Result::Value;
+  const size_t count = placement.devices.size();
+  absl::Status status;
+  (status.Update(CheckComponents(args, count)), ...);
+  if constexpr (std::is_void_v<R>) {
+    for (size_t i = 0; i < count && status.ok(); ++i) {
+      enter(i, [&](Context& context) {
+        status = Call(fn, context, ComponentOf(args, i)...);
+      });
+    }
+    return status;
+  } else {
+    using Wrapped = absl::StatusOr<AtVariable<R>>;
+    std::vector<R> results;
+    for (size_t i = 0; i < count && status.ok(); ++i) {
+      enter(i, [&](Context& context) {
+        auto result = Call(fn, context, ComponentOf(args, i)...);
+        status = result.status();
+        if (result.ok()) results.push_back(*std::move(result));
+      });
+    }
+    if (!status.ok()) return Wrapped(std::move(status));
+    return Wrapped(AtVariable<R>(placement, std::move(results)));
+  }
+}
+
+template <class F, class... A>
+requires std::is_invocable_v < F&, Copy&, const Component<A>
+&... > auto Cross::Update(const Variable& variable, F fn, const A&... args) {
+  using Type = decltype(OnEach<Copy>(
+      variable.placement(), fn, [](size_t, absl::FunctionRef<void(Copy&)>) {},
+      args...));
+  if (absl::Status owned = CheckOwner(variable); !owned.ok()) {
+    return Type(std::move(owned));
+  }
+  return OnEach<Copy>(
+      variable.placement(), fn,
+      [&](size_t i, absl::FunctionRef<void(Copy&)> use) {
+        Copy copy(engine_, variable, i);
+        use(copy);
+      },
+      args...);
+}
+
+template <class F, class... A>
+requires std::is_invocable_v < F&, Place&, const Component<A>
+&... > auto Cross::UpdateNonSlot(const Placement& placement, F fn,
+                                 const A&... args) {
+  return OnEach<Place>(
+      placement, fn,
+      [&](size_t i, absl::FunctionRef<void(Place&)> use) {
+        Place place(engine_, placement, i);
+        use(place);
+      },
+      args...);
+}
+
+template <class F, class... A>
+auto Replica::Update(const Variable& variable, F fn, A... mine) {
+  return Merge(
+      [&](Cross& cross, const PerReplica<A>&... all) {
+        return cross.Update(variable, fn, all...);
+      },
+      std::move(mine)...);
+}
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_CROSS_H_

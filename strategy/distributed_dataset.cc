@@ -1,0 +1,144 @@
+#include "strategy/distributed_dataset.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep::strategy {
+namespace {
+
+// What a worker tells the others before a step.
+enum class Have : int64_t { kNothing = 0, kPieces = 1, kError = 2 };
+
+InputContext ContextOf(const Engine& engine) {
+  return {engine.group().workers(), engine.group().worker(),
+          engine.group().replicas()};
+}
+
+absl::Status CheckOptions(const InputOptions& options) {
+  if (options.replication == Replication::kPerReplica) {
+    return absl::UnimplementedError(
+        "a pipeline for each replica is not implemented; use kPerWorker");
+  }
+  if (options.prefetch >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "prefetch is ", options.prefetch, ", but must be at least 0"));
+}
+
+Have HaveOf(const std::vector<Leaf>& parcel) {
+  if (parcel.empty() || !std::holds_alternative<Value>(parcel[0])) {
+    return Have::kError;
+  }
+  const Value& told = std::get<Value>(parcel[0]);
+  if (told.type() != ElementType::kInt64 || told.size() != 1) {
+    return Have::kError;
+  }
+  return static_cast<Have>(told.Elements<int64_t>()[0]);
+}
+
+// The tensors that follow.
+Element TensorsOf(const std::vector<Leaf>& parcel) {
+  Element tensors;
+  for (size_t i = 1; i < parcel.size(); ++i) {
+    if (const Value* value = std::get_if<Value>(&parcel[i])) {
+      tensors.push_back(*value);
+    }
+  }
+  return tensors;
+}
+
+}  // namespace
+
+absl::Status DistributedDataset::Open() {
+  LOCKSTEP_ASSIGN_OR_RETURN(stream_, open_());
+  if (options_.prefetch == 0) return absl::OkStatus();
+  const auto buffer = static_cast<size_t>(options_.prefetch) *
+                      static_cast<size_t>(engine_.group().local());
+  stream_ = PrefetchStream(std::move(stream_), buffer);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Element>> DistributedDataset::Pull() {
+  if (stream_ == nullptr) LOCKSTEP_RETURN_IF_ERROR(Open());
+  std::vector<Element> pieces;
+  while (pieces.size() < static_cast<size_t>(engine_.group().local())) {
+    LOCKSTEP_ASSIGN_OR_RETURN(std::optional<Element> piece, stream_->Next());
+    if (!piece.has_value()) break;
+    pieces.push_back(*std::move(piece));
+  }
+  if (!pieces.empty() && engine_.group().replicas() > 1) {
+    LOCKSTEP_ASSIGN_OR_RETURN(empty_, EmptyLike(pieces[0]));
+  }
+  return pieces;
+}
+
+absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
+    bool drop_short) {
+  absl::StatusOr<std::vector<Element>> pieces = Pull();
+  const Have have = !pieces.ok()      ? Have::kError
+                    : pieces->empty() ? Have::kNothing
+                                      : Have::kPieces;
+  std::vector<Leaf> told = {Value::Of<int64_t>(ElementType::kInt64, {},
+                                               {static_cast<int64_t>(have)})};
+  if (have != Have::kError) {
+    told.insert(told.end(), empty_.begin(), empty_.end());
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::vector<Parcel> parcels,
+      engine_.group().FromAllWorkers("next step of data", std::move(told)));
+  if (!pieces.ok()) return pieces.status();
+  bool any = false;
+  for (size_t w = 0; w < parcels.size(); ++w) {
+    const Have theirs = HaveOf(*parcels[w]);
+    if (theirs == Have::kError) {
+      return absl::AbortedError(
+          absl::StrCat("worker ", w, " cannot read its data"));
+    }
+    any = any || theirs == Have::kPieces;
+    if (empty_.empty()) empty_ = TensorsOf(*parcels[w]);
+  }
+  const auto local = static_cast<size_t>(engine_.group().local());
+  if (!any || (drop_short && pieces->size() < local)) return std::nullopt;
+  pieces->resize(local, empty_);
+  return std::optional(
+      PerReplica<Element>(*std::move(pieces), engine_.group().first_replica()));
+}
+
+absl::StatusOr<std::optional<PerReplica<Element>>>
+DistributedDataset::NextIfAny() {
+  return Step(false);
+}
+
+absl::StatusOr<PerReplica<Element>> DistributedDataset::Next() {
+  const bool drops = engine_.kind() == Kind::kCentral ||
+                     (engine_.group().workers() == 1 && static_shapes_);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::optional<PerReplica<Element>> step,
+                            Step(drops));
+  if (!step.has_value()) return absl::OutOfRangeError("the data has ended");
+  return *std::move(step);
+}
+
+absl::StatusOr<DistributedDataset> Distribute(Engine& engine,
+                                              const Dataset& dataset,
+                                              const InputOptions& options) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOptions(options));
+  const InputContext context = ContextOf(engine);
+  const auto open = [dataset, context, policy = options.auto_shard] {
+    return OpenPieces(dataset, policy, context);
+  };
+  LOCKSTEP_RETURN_IF_ERROR(open().status());
+  return DistributedDataset(engine, open, options, dataset.HasStaticShapes());
+}
+
+absl::StatusOr<DistributedDataset> DistributeFrom(Engine& engine,
+                                                  const DatasetFunction& make,
+                                                  const InputOptions& options) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOptions(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Dataset dataset, make(ContextOf(engine)));
+  return DistributedDataset(
+      engine, [dataset] { return dataset.Open(); }, options,
+      dataset.HasStaticShapes());
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,246 @@
+#include "strategy/input/dataset.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep::strategy {
+namespace {
+
+absl::Status AtLeast(const char* name, int64_t value, int64_t least) {
+  if (value >= least) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is ", value, ", but must be at least ", least));
+}
+
+}  // namespace
+
+Dataset Dataset::Counted(
+    int64_t count, std::function<absl::StatusOr<Element>(int64_t i)> make) {
+  Step step;
+  step.mistake = AtLeast("the number of elements", count, 0);
+  step.open = [count, make = std::move(make)](const Opener&) -> StreamOr {
+    return CountedStream(count, make);
+  };
+  return Dataset(std::make_shared<const Step>(std::move(step)));
+}
+
+Dataset Dataset::Range(int64_t count) {
+  return Counted(count, [](int64_t i) -> absl::StatusOr<Element> {
+    return Element{Value::Of<int64_t>(ElementType::kInt64, {}, {i})};
+  });
+}
+
+Dataset Dataset::FromFiles(std::vector<std::string> files, FileOpener open,
+                           int cycle) {
+  Step step;
+  step.mistake = AtLeast("cycle", cycle, 1);
+  step.files = files;
+  step.open_file = open;
+  step.cycle = cycle;
+  step.open = [files = std::move(files), open = std::move(open),
+               cycle](const Opener&) -> StreamOr {
+    return FileStream(files, open, cycle);
+  };
+  return Dataset(std::make_shared<const Step>(std::move(step)));
+}
+
+Dataset Dataset::Then(Kind kind, absl::Status mistake,
+                      std::function<StreamOr(const Opener&)> open) const {
+  Step step;
+  step.kind = kind;
+  step.before = last_;
+  step.open = std::move(open);
+  step.mistake = std::move(mistake);
+  return Dataset(std::make_shared<const Step>(std::move(step)));
+}
+
+Dataset Dataset::Batch(int64_t size, bool drop_remainder) const {
+  Step step;
+  step.kind = Kind::kBatch;
+  step.before = last_;
+  step.mistake = AtLeast("the size of a batch", size, 1);
+  step.batch_size = size;
+  step.drop_remainder = drop_remainder;
+  step.open = [size, drop_remainder](const Opener& before) -> StreamOr {
+    LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+    return BatchStream(std::move(input), size, drop_remainder);
+  };
+  return Dataset(std::make_shared<const Step>(std::move(step)));
+}
+
+Dataset Dataset::Repeat(std::optional<int64_t> times) const {
+  return Then(Kind::kTransparent, AtLeast("times", times.value_or(0), 0),
+              [times](const Opener& before) -> StreamOr {
+                return RepeatStream(before, times);
+              });
+}
+
+Dataset Dataset::Shard(int64_t count, int64_t index) const {
+  absl::Status mistake = AtLeast("the number of shards", count, 1);
+  mistake.Update(AtLeast("the index of a shard", index, 0));
+  mistake.Update(AtLeast("the number of shards", count, index + 1));
+  return Then(
+      Kind::kOther, mistake, [count, index](const Opener& before) -> StreamOr {
+        LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+        return SelectStream(std::move(input), index, count, std::nullopt);
+      });
+}
+
+Dataset Dataset::Take(int64_t count) const {
+  return Then(Kind::kTransparent, AtLeast("the number to take", count, 0),
+              [count](const Opener& before) -> StreamOr {
+                LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+                return SelectStream(std::move(input), 0, 1, count);
+              });
+}
+
+Dataset Dataset::Skip(int64_t count) const {
+  return Then(Kind::kTransparent, AtLeast("the number to skip", count, 0),
+              [count](const Opener& before) -> StreamOr {
+                LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+                return SelectStream(std::move(input), count, 1, std::nullopt);
+              });
+}
+
+Dataset Dataset::Prefetch(int64_t buffer) const {
+  return Then(Kind::kTransparent, AtLeast("the buffer", buffer, 1),
+              [buffer](const Opener& before) -> StreamOr {
+                LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+                return PrefetchStream(std::move(input),
+                                      static_cast<size_t>(buffer));
+              });
+}
+
+Dataset Dataset::Map(
+    std::function<absl::StatusOr<Element>(Element)> map) const {
+  Dataset mapped = MapBatches(std::move(map));
+  Step step = *mapped.last_;
+  step.kind = Kind::kMap;
+  return Dataset(std::make_shared<const Step>(std::move(step)));
+}
+
+Dataset Dataset::MapBatches(
+    std::function<absl::StatusOr<Element>(Element)> map) const {
+  return Then(
+      Kind::kMapBatches, absl::OkStatus(),
+      [map = std::move(map)](const Opener& before) -> StreamOr {
+        LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+        return ChangeStream(
+            std::move(input),
+            [map](Element element) -> absl::StatusOr<std::optional<Element>> {
+              LOCKSTEP_ASSIGN_OR_RETURN(Element made, map(std::move(element)));
+              return std::optional<Element>(std::move(made));
+            });
+      });
+}
+
+Dataset Dataset::Filter(
+    std::function<absl::StatusOr<bool>(const Element&)> keep) const {
+  return Then(
+      Kind::kOther, absl::OkStatus(),
+      [keep = std::move(keep)](const Opener& before) -> StreamOr {
+        LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+        return ChangeStream(
+            std::move(input),
+            [keep](Element element) -> absl::StatusOr<std::optional<Element>> {
+              LOCKSTEP_ASSIGN_OR_RETURN(const bool kept, keep(element));
+              if (!kept) return std::nullopt;
+              return std::optional<Element>(std::move(element));
+            });
+      });
+}
+
+bool Dataset::IsBatched() const {
+  for (const Step* step = last_.get(); step != nullptr;
+       step = step->before.get()) {
+    if (step->kind == Kind::kBatch) return true;
+  }
+  return false;
+}
+
+std::optional<int64_t> Dataset::BatchSize() const {
+  bool transparent = true;  // all steps so far, from the last on
+  for (const Step* step = last_.get(); step != nullptr;
+       step = step->before.get()) {
+    if (step->kind == Kind::kBatch) {
+      if (!step->drop_remainder && !transparent) return std::nullopt;
+      return step->batch_size;
+    }
+    if (step->kind == Kind::kMapBatches) return std::nullopt;
+    transparent = transparent && step->kind == Kind::kTransparent;
+  }
+  return std::nullopt;
+}
+
+bool Dataset::HasStaticShapes() const {
+  for (const Step* step = last_.get(); step != nullptr;
+       step = step->before.get()) {
+    if (step->kind == Kind::kMapBatches ||
+        (step->kind == Kind::kBatch && !step->drop_remainder)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Dataset::ReadsFiles() const {
+  const Step* step = last_.get();
+  while (step->before != nullptr) step = step->before.get();
+  return step->open_file != nullptr;
+}
+
+std::shared_ptr<const Dataset::Step> Dataset::WithSource(
+    const std::shared_ptr<const Step>& step,
+    const std::function<Step(const Step&)>& change) {
+  if (step->before == nullptr) {
+    return std::make_shared<const Step>(change(*step));
+  }
+  Step copy = *step;
+  copy.before = WithSource(step->before, change);
+  return std::make_shared<const Step>(std::move(copy));
+}
+
+absl::StatusOr<Dataset> Dataset::ShardFiles(int64_t count,
+                                            int64_t index) const {
+  if (!ReadsFiles()) {
+    return absl::NotFoundError(
+        "the data set reads no files, so they cannot be shared out; use the "
+        "policy kData");
+  }
+  return Dataset(WithSource(last_, [&](const Step& source) {
+    std::vector<std::string> mine;
+    for (size_t i = static_cast<size_t>(index); i < source.files.size();
+         i += static_cast<size_t>(count)) {
+      mine.push_back(source.files[i]);
+    }
+    Step sharded =
+        *FromFiles(std::move(mine), source.open_file, source.cycle).last_;
+    const auto all = static_cast<int64_t>(source.files.size());
+    if (all >= count) return sharded;
+    sharded.open = [all, count](const Opener&) -> StreamOr {
+      return CountedStream(1, [all, count](int64_t) -> absl::StatusOr<Element> {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "there are ", all, " files for ", count,
+            " workers; each must have one, or use the policy kData"));
+      });
+    };
+    return sharded;
+  }));
+}
+
+StreamOr Dataset::OpenStep(const std::shared_ptr<const Step>& step) {
+  LOCKSTEP_RETURN_IF_ERROR(step->mistake);
+  const Opener before = [earlier = step->before]() -> StreamOr {
+    return OpenStep(earlier);
+  };
+  if (step->before != nullptr) {
+    LOCKSTEP_RETURN_IF_ERROR(step->before->mistake);
+  }
+  return step->open(before);
+}
+
+StreamOr Dataset::Open() const { return OpenStep(last_); }
+
+}  // namespace lockstep::strategy

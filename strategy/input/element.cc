@@ -1,0 +1,84 @@
+#include "strategy/input/element.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/collective/gather.h"
+
+namespace lockstep::strategy {
+
+absl::StatusOr<int64_t> CountExamples(const Element& batch) {
+  std::optional<int64_t> count;
+  for (const Value& tensor : batch) {
+    if (tensor.shape().empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "an element is ", tensor.Description(),
+          ", which cannot be divided among replicas; batch the data set"));
+    }
+    if (count.has_value() && *count != tensor.shape()[0]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the tensors of a batch have ", *count, " and ",
+                       tensor.shape()[0], " examples"));
+    }
+    count = tensor.shape()[0];
+  }
+  return count.value_or(0);
+}
+
+absl::StatusOr<Element> ExamplesOf(const Element& batch, int64_t first,
+                                   int64_t count) {
+  Element part;
+  for (const Value& tensor : batch) {
+    std::vector<int64_t> shape = tensor.shape();
+    const int64_t all = std::max<int64_t>(shape[0], 1);
+    shape[0] = count;
+    LOCKSTEP_ASSIGN_OR_RETURN(Value cut,
+                              Value::Zeros(tensor.type(), std::move(shape)));
+    const size_t row = tensor.bytes().size() / static_cast<size_t>(all);
+    if (!cut.bytes().empty()) {
+      std::memcpy(cut.mutable_bytes().data(),
+                  tensor.bytes().data() + static_cast<size_t>(first) * row,
+                  cut.bytes().size());
+    }
+    part.push_back(std::move(cut));
+  }
+  return part;
+}
+
+absl::StatusOr<Element> EmptyLike(const Element& batch) {
+  LOCKSTEP_RETURN_IF_ERROR(CountExamples(batch).status());
+  return ExamplesOf(batch, 0, 0);
+}
+
+absl::StatusOr<Element> JoinBatches(absl::Span<const Element> batches) {
+  Element joined;
+  for (size_t t = 0; t < batches[0].size(); ++t) {
+    std::vector<Value> parts;
+    for (const Element& batch : batches) {
+      if (batch.size() != batches[0].size()) {
+        return absl::InvalidArgumentError(
+            "elements of a data set must have the same number of tensors");
+      }
+      parts.push_back(batch[t]);
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(joined.emplace_back(), Gather(parts, 0));
+  }
+  return joined;
+}
+
+absl::StatusOr<Element> StackExamples(absl::Span<const Element> examples) {
+  std::vector<Element> batches;
+  for (const Element& example : examples) {
+    Element& batch = batches.emplace_back();
+    for (const Value& tensor : example) {
+      std::vector<int64_t> shape = tensor.shape();
+      shape.insert(shape.begin(), 1);
+      batch.push_back(tensor.Reshaped(std::move(shape)));
+    }
+  }
+  return JoinBatches(batches);
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,157 @@
+#include "strategy/input/rebatch.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using NextOr = absl::StatusOr<std::optional<Element>>;
+
+// Cuts the stream of examples in these sizes, again and again.
+class CutStream final : public ElementStream {
+ public:
+  CutStream(std::unique_ptr<ElementStream> input, std::vector<int64_t> sizes)
+      : input_(std::move(input)), sizes_(std::move(sizes)) {}
+
+  NextOr Next() override {
+    const int64_t size = sizes_[next_];
+    std::vector<Element> parts;
+    int64_t have = 0;
+    if (size == 0) {
+      LOCKSTEP_RETURN_IF_ERROR(Fill());  // for the shape
+    }
+    while (have < size) {
+      LOCKSTEP_RETURN_IF_ERROR(Fill());
+      if (left_ == 0) break;
+      const int64_t take = std::min(left_, size - have);
+      LOCKSTEP_ASSIGN_OR_RETURN(parts.emplace_back(),
+                                ExamplesOf(batch_, place_, take));
+      place_ += take;
+      left_ -= take;
+      have += take;
+    }
+    if (size > 0 && have == 0) return std::nullopt;
+    next_ = (next_ + 1) % sizes_.size();
+    if (size == 0) {
+      LOCKSTEP_ASSIGN_OR_RETURN(Element empty, EmptyLike(batch_));
+      return std::optional<Element>(std::move(empty));
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(Element piece, JoinBatches(parts));
+    return std::optional<Element>(std::move(piece));
+  }
+
+ private:
+  // Has examples in `batch_`, unless the input has ended.
+  absl::Status Fill() {
+    while (left_ == 0 && !ended_) {
+      LOCKSTEP_ASSIGN_OR_RETURN(std::optional<Element> next, input_->Next());
+      ended_ = !next.has_value();
+      if (ended_) break;
+      LOCKSTEP_ASSIGN_OR_RETURN(left_, CountExamples(*next));
+      batch_ = *std::move(next);
+      place_ = 0;
+    }
+    return absl::OkStatus();
+  }
+
+  const std::unique_ptr<ElementStream> input_;
+  const std::vector<int64_t> sizes_;
+  size_t next_ = 0;  // of sizes_
+  Element batch_;    // the last that was read
+  int64_t place_ = 0;
+  int64_t left_ = 0;
+  bool ended_ = false;
+};
+
+// Cuts each batch into `count` equal pieces.
+class EqualPieces final : public ElementStream {
+ public:
+  EqualPieces(std::unique_ptr<ElementStream> input, int64_t count)
+      : input_(std::move(input)), count_(count) {}
+
+  NextOr Next() override {
+    if (pieces_.empty()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(std::optional<Element> batch, input_->Next());
+      if (!batch.has_value()) return batch;
+      LOCKSTEP_ASSIGN_OR_RETURN(const int64_t examples, CountExamples(*batch));
+      const int64_t size = (examples + count_ - 1) / count_;
+      for (int64_t i = 0; i < count_; ++i) {
+        const int64_t first = std::min(i * size, examples);
+        LOCKSTEP_ASSIGN_OR_RETURN(
+            pieces_.emplace_back(),
+            ExamplesOf(*batch, first, std::min(size, examples - first)));
+      }
+    }
+    Element piece = std::move(pieces_.front());
+    pieces_.pop_front();
+    return std::optional<Element>(std::move(piece));
+  }
+
+ private:
+  const std::unique_ptr<ElementStream> input_;
+  const int64_t count_;
+  std::deque<Element> pieces_;
+};
+
+}  // namespace
+
+absl::StatusOr<int64_t> InputContext::PerReplicaBatchSize(
+    int64_t global_batch) const {
+  if (global_batch % num_replicas_in_sync == 0) {
+    return global_batch / num_replicas_in_sync;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the global batch is ", global_batch, ", but must be a multiple of ",
+      num_replicas_in_sync, ", the number of replicas"));
+}
+
+std::vector<int64_t> BatchSizesForWorker(int64_t global_batch, int workers,
+                                         int replicas, int worker) {
+  const int64_t count = int64_t{workers} * replicas;
+  std::vector<int64_t> sizes(static_cast<size_t>(count), global_batch / count);
+  for (int64_t i = 0; i < global_batch % count; ++i) {
+    ++sizes[static_cast<size_t>(i)];
+  }
+  std::rotate(sizes.begin(), sizes.begin() + int64_t{worker} * replicas,
+              sizes.end());
+  return sizes;
+}
+
+StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
+                    const InputContext& context) {
+  const int workers = context.num_input_pipelines;
+  const int count = context.num_replicas_in_sync;
+  if (policy == AutoShardPolicy::kAuto) {
+    policy =
+        dataset.ReadsFiles() ? AutoShardPolicy::kFile : AutoShardPolicy::kData;
+  }
+  Dataset mine = dataset;
+  if (policy == AutoShardPolicy::kFile && workers > 1) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        mine, dataset.ShardFiles(workers, context.input_pipeline_id));
+  }
+  if (count > 1 && !dataset.IsBatched()) {
+    return absl::InvalidArgumentError(
+        "the data set is not batched; batch it by the examples of a step of "
+        "all replicas, which are then divided among them");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(auto stream, mine.Open());
+  if (count == 1) return stream;
+  const std::optional<int64_t> size = dataset.BatchSize();
+  if (size.has_value() && policy != AutoShardPolicy::kData) {
+    return std::make_unique<CutStream>(
+        std::move(stream), BatchSizesForWorker(*size, workers, count / workers,
+                                               context.input_pipeline_id));
+  }
+  auto pieces = std::make_unique<EqualPieces>(std::move(stream), count);
+  if (policy != AutoShardPolicy::kData || workers == 1) return pieces;
+  return SelectStream(std::move(pieces), context.input_pipeline_id, workers,
+                      std::nullopt);
+}
+
+}  // namespace lockstep::strategy

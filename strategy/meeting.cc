@@ -1,0 +1,108 @@
+#include "strategy/meeting.h"
+
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+
+namespace lockstep::strategy {
+namespace {
+
+// Marks the errors that a meeting tells, so that they do not hide their cause.
+constexpr char kToldByMeeting[] = "lockstep.strategy.Meeting";
+
+absl::Status Told(absl::Status status) {
+  status.SetPayload(kToldByMeeting, absl::Cord("1"));
+  return status;
+}
+
+bool IsTold(const absl::Status& status) {
+  return status.GetPayload(kToldByMeeting).has_value();
+}
+
+}  // namespace
+
+Meeting::Meeting(size_t members) : seats_(members) {}
+
+absl::Status Meeting::Hopeless() const {
+  for (size_t m = 0; m < seats_.size(); ++m) {
+    const auto& end = seats_[m].end;
+    if (!end.has_value()) continue;
+    if (!end->ok()) {
+      return Told(absl::AbortedError(absl::StrCat(
+          "local replica ", m,
+          " has failed and will not come: ", std::string(end->message()))));
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("local replica ", m,
+                     " has returned without coming to this call; all replicas "
+                     "must make the same calls"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Meeting::CheckPurposes() const {
+  for (size_t m = 1; m < seats_.size(); ++m) {
+    if (*seats_[m].purpose == *seats_[0].purpose) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("local replicas 0 and ", m,
+                     " wait in different calls; all replicas must make the "
+                     "same calls in the same order"));
+  }
+  return absl::OkStatus();
+}
+
+void Meeting::Release(const absl::Status& answer) {
+  for (Seat& seat : seats_) seat.come = false;
+  come_ = 0;
+  answer_ = answer;
+  ++round_;
+  changed_.SignalAll();
+}
+
+absl::Status Meeting::Come(size_t member, const std::type_info& purpose,
+                           void* brought, Act act) {
+  MutexLock lock(mutex_);
+  if (absl::Status hopeless = Hopeless(); !hopeless.ok()) return hopeless;
+  Seat& seat = seats_[member];
+  seat.come = true;
+  seat.purpose = &purpose;
+  seat.brought = brought;
+  seat.act = &act;
+  const size_t round = round_;
+  if (++come_ < seats_.size()) {
+    while (round_ == round) changed_.Wait(mutex_);
+    return answer_;
+  }
+  absl::Status answer = CheckPurposes();
+  if (answer.ok()) {
+    std::vector<void*> all;
+    for (const Seat& each : seats_) all.push_back(each.brought);
+    const Act first = *seats_[0].act;
+    // The others wait, so their seats stay as they are.
+    mutex_.Unlock();
+    first(all);
+    mutex_.Lock();
+  }
+  Release(answer);
+  return answer;
+}
+
+void Meeting::End(size_t member, const absl::Status& end) {
+  MutexLock lock(mutex_);
+  seats_[member].end = end;
+  if (come_ > 0) Release(Hopeless());
+}
+
+absl::Status Meeting::Outcome() const {
+  MutexLock lock(mutex_);
+  absl::Status told;
+  for (const Seat& seat : seats_) {
+    if (!seat.end.has_value() || seat.end->ok()) continue;
+    if (!IsTold(*seat.end)) return *seat.end;
+    told.Update(*seat.end);
+  }
+  return told;
+}
+
+}  // namespace lockstep::strategy

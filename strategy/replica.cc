@@ -1,0 +1,180 @@
+#include "strategy/replica.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "strategy/cross.h"
+
+namespace lockstep::strategy {
+
+int Replica::id() const {
+  return engine_.group().first_replica() + static_cast<int>(local_);
+}
+
+int Replica::count() const { return engine_.group().replicas(); }
+
+const std::string& Replica::device() const {
+  return engine_.worker_devices().devices[local_];
+}
+
+bool Replica::IsOfDefaultStrategy() const {
+  return &engine_ == &DefaultEngine();
+}
+
+absl::Status Replica::MeetAll(const std::type_info& purpose, void* brought,
+                              Together together) {
+  if (CurrentReplica() != this) {
+    return absl::FailedPreconditionError(
+        "a replica may call its context in its own function alone, neither in "
+        "that of a merge nor in another thread");
+  }
+  return meeting_.Come(local_, purpose, brought,
+                       [&](absl::Span<void* const> all) {
+                         engine_.AcrossFromReplica([&] {
+                           Cross cross(engine_);
+                           together(cross, all);
+                         });
+                       });
+}
+
+absl::StatusOr<Value> Replica::Read(const Variable& variable) const {
+  const VariableStore& store = engine_.variables();
+  if (!store.Owns(variable)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", variable.name(), "\" is another strategy's"));
+  }
+  return store.ReadCopy(variable, store.CopyOfReplica(variable, local_));
+}
+
+absl::StatusOr<Value> Replica::ReadAggregated(const Variable& variable) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Value mine, Read(variable));
+  const bool reduces = variable.aggregation() == Aggregation::kSum ||
+                       variable.aggregation() == Aggregation::kMean;
+  if (engine_.variables().IsOnRead(variable) && reduces) {
+    return AllReduce(variable.aggregation() == Aggregation::kSum
+                         ? ReduceOp::kSum
+                         : ReduceOp::kMean,
+                     mine);
+  }
+  return Merge([&](Cross& cross) { return cross.Read(variable); });
+}
+
+absl::Status Replica::Write(Assignment how, const Variable& variable,
+                            const Value& value) {
+  VariableStore& store = engine_.variables();
+  LOCKSTEP_RETURN_IF_ERROR(store.CheckWrite(variable, value));
+  const bool alone = store.IsPlain(variable) || store.IsOnRead(variable) ||
+                     (variable.aggregation() == Aggregation::kNone &&
+                      engine_.kind() != Kind::kCentral);
+  if (alone) {
+    return store.Write(variable, store.CopyOfReplica(variable, local_), how,
+                       value);
+  }
+  return Merge(
+      [&](Cross& cross, const PerReplica<Value>& all) {
+        return cross.AssignAggregated(how, variable, all);
+      },
+      value);
+}
+
+absl::Status Replica::Assign(const Variable& variable, const Value& value) {
+  return Write(Assignment::kAssign, variable, value);
+}
+
+absl::Status Replica::AssignAdd(const Variable& variable, const Value& value) {
+  return Write(Assignment::kAdd, variable, value);
+}
+
+absl::Status Replica::AssignSub(const Variable& variable, const Value& value) {
+  return Write(Assignment::kSubtract, variable, value);
+}
+
+absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
+                              const Slices& rows) {
+  VariableStore& store = engine_.variables();
+  if (store.IsPlain(variable)) {
+    return store.WriteRows(variable, 0, op, rows);
+  }
+  if (store.IsOnRead(variable)) {
+    return absl::UnimplementedError(
+        absl::StrCat("variable \"", variable.name(),
+                     "\" is kOnRead, and cannot be scattered to"));
+  }
+  const bool central = engine_.kind() == Kind::kCentral;
+  const bool reduces = variable.aggregation() == Aggregation::kSum ||
+                       variable.aggregation() == Aggregation::kMean;
+  const bool chooses = op == ScatterOp::kMin || op == ScatterOp::kMax ||
+                       op == ScatterOp::kUpdate;
+  if (reduces && chooses && !central) {
+    return absl::UnimplementedError(
+        absl::StrCat("variable \"", variable.name(),
+                     "\": minimum, maximum and update of rows need kNone or "
+                     "kOnlyFirstReplica"));
+  }
+  if (!central && variable.aggregation() == Aggregation::kNone) {
+    return store.WriteRows(variable, store.CopyOfReplica(variable, local_), op,
+                           rows);
+  }
+  return Merge(
+      [&](Cross& cross, const PerReplica<Slices>& all) {
+        return cross.ScatterAll(op, variable, all);
+      },
+      rows);
+}
+
+absl::StatusOr<std::vector<Leaf>> Replica::AllReduce(
+    ReduceOp op, std::vector<Leaf> values,
+    const CommunicationOptions& options) {
+  return Merge(
+      [&](Cross& cross, const PerReplica<std::vector<Leaf>>& all)
+          -> absl::StatusOr<std::vector<Leaf>> {
+        std::vector<Distributed> reduced(all.At(0).size());
+        for (const std::vector<Leaf>& of_replica : all.local()) {
+          if (of_replica.size() != reduced.size()) {
+            return absl::InvalidArgumentError(absl::StrCat(
+                "one replica reduces ", reduced.size(), " values, another ",
+                of_replica.size(), "; all must reduce the same"));
+          }
+          for (size_t i = 0; i < reduced.size(); ++i) {
+            reduced[i].form = Distributed::Form::kPerReplica;
+            reduced[i].local.push_back(of_replica[i]);
+          }
+        }
+        return cross.AllReduce(op, absl::MakeConstSpan(reduced), options);
+      },
+      std::move(values));
+}
+
+absl::StatusOr<Value> Replica::AllReduce(ReduceOp op, const Value& value,
+                                         const CommunicationOptions& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Leaf> reduced,
+                            AllReduce(op, std::vector<Leaf>{value}, options));
+  return std::get<Value>(std::move(reduced[0]));
+}
+
+absl::StatusOr<Value> Replica::AllGather(const Value& value, int64_t axis) {
+  return Merge(
+      [&](Cross& cross, const PerReplica<Value>& all) -> absl::StatusOr<Value> {
+        LOCKSTEP_ASSIGN_OR_RETURN(Leaf joined, cross.Gather(all, axis));
+        return std::get<Value>(std::move(joined));
+      },
+      value);
+}
+
+absl::StatusOr<Variable> Replica::Create(const VariableOptions& options) {
+  return Merge(
+      [&](Cross& cross,
+          const PerReplica<std::string>& names) -> absl::StatusOr<Variable> {
+        for (const std::string& name : names.local()) {
+          if (name == names.At(0)) continue;
+          return absl::InvalidArgumentError(absl::StrCat(
+              "one replica creates \"", names.At(0), "\", another \"", name,
+              "\"; all must create the same variables in the same order"));
+        }
+        return cross.Create(options);
+      },
+      options.name);
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,41 @@
+#include "strategy/run_steps.h"
+
+#include "common/base/status_macros.h"
+
+namespace lockstep::strategy {
+
+absl::Status StepContext::Output(Cross& cross, const std::string& name,
+                                 const PerReplica<Value>& value,
+                                 std::optional<ReduceOp> op) {
+  if (!op.has_value()) {
+    outputs_.last_step.insert_or_assign(name, value);
+    return absl::OkStatus();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(Value reduced, cross.Reduce(*op, value));
+  outputs_.last_step.insert_or_assign(name, std::move(reduced));
+  return absl::OkStatus();
+}
+
+absl::Status StepContext::Output(Replica& replica, const std::string& name,
+                                 const Value& mine, ReduceOp op) {
+  return replica.Merge(
+      [&](Cross& cross, const PerReplica<Value>& all) {
+        return Output(cross, name, all, op);
+      },
+      mine);
+}
+
+void StepContext::Other(Cross&, const std::string& name, std::any value) {
+  outputs_.others.insert_or_assign(name, std::move(value));
+}
+
+absl::Status StepContext::Other(Replica& replica, const std::string& name,
+                                std::any value) {
+  return replica.Merge(
+      [&](Cross&, const PerReplica<std::any>& all) {
+        outputs_.others.insert_or_assign(name, all.At(0));
+      },
+      std::move(value));
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,42 @@
+#include "strategy/strategy.h"
+
+#include "common/base/status_macros.h"
+
+namespace lockstep::strategy {
+
+absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Make(
+    const StrategyOptions& options) {
+  LOCKSTEP_RETURN_IF_ERROR(options.Validate());
+  if (options.kind == Kind::kMultiWorkerMirrored) {
+    return absl::InvalidArgumentError(
+        "kMultiWorkerMirrored needs the group of its workers; give Make() one, "
+        "also if there is a single worker");
+  }
+  return std::unique_ptr<Strategy>(
+      new Strategy(std::make_unique<Engine>(options, nullptr)));
+}
+
+absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Make(
+    const StrategyOptions& options, std::unique_ptr<Collective> workers) {
+  LOCKSTEP_RETURN_IF_ERROR(options.Validate());
+  if (options.kind != Kind::kMultiWorkerMirrored || workers == nullptr) {
+    return absl::InvalidArgumentError(
+        "a group of workers is for kMultiWorkerMirrored, and must be there");
+  }
+  return std::unique_ptr<Strategy>(
+      new Strategy(std::make_unique<Engine>(options, std::move(workers))));
+}
+
+Strategy& Strategy::Default() {
+  static auto& strategy = *new Strategy(DefaultEngine());
+  return strategy;
+}
+
+absl::StatusOr<AtVariable<Value>> Strategy::LocalCopies(
+    const Variable& variable) {
+  return Across([&](Cross& cross) {
+    return cross.Update(variable, [](Copy& copy) { return copy.Read(); });
+  });
+}
+
+}  // namespace lockstep::strategy

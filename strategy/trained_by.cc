@@ -1,0 +1,323 @@
+#include "strategy/trained_by.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/job/variable_settings.h"
+#include "server/update/hyperparameters.h"
+#include "server/update/optimizer.h"
+#include "server/update/slots.h"
+#include "server/update/sparse_optimizer.h"
+
+namespace lockstep::strategy {
+namespace {
+
+// The types of floating-point numbers have the same numbers in both.
+DType DTypeOf(ElementType type) { return static_cast<DType>(type); }
+
+// The shape of a gradient's rows must be the variable's.
+absl::Status CheckGradient(const Leaf& gradient, const Variable& variable) {
+  const Value* dense = std::get_if<Value>(&gradient);
+  bool fits = false;
+  if (dense != nullptr) {
+    fits =
+        dense->type() == variable.type() && dense->shape() == variable.shape();
+  } else {
+    const Slices& slices = std::get<Slices>(gradient);
+    std::vector<int64_t> shape = variable.shape();
+    if (!shape.empty()) {
+      shape[0] = static_cast<int64_t>(slices.indices.size());
+      fits = slices.values.type() == variable.type() &&
+             slices.values.shape() == shape &&
+             std::all_of(slices.indices.begin(), slices.indices.end(),
+                         [&](int64_t index) {
+                           return index >= 0 && index < variable.shape()[0];
+                         });
+    }
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the gradient of \"", variable.name(), "\" is ",
+                   DescriptionOf(gradient), ", which does not fit it"));
+}
+
+// Whether the optimizer's weight decay applies to the variable.
+bool Decays(const OptimizerConfig& optimizer, const Variable& variable) {
+  const std::vector<std::string>& exempt = optimizer.weight_decay_exempt;
+  return std::none_of(exempt.begin(), exempt.end(),
+                      [&](const std::string& pattern) {
+                        return MatchesVariable(pattern, variable.name());
+                      });
+}
+
+Value Float(float number) {
+  Value value = Value::Zeros(ElementType::kFloat32, {}).value();
+  std::memcpy(value.mutable_bytes().data(), &number, sizeof(number));
+  return value;
+}
+
+float ScalarOf(const Value& value) { return value.Elements<float>()[0]; }
+
+absl::Status ApplyDense(const server::Optimizer& optimizer,
+                        server::ApplyInput& input, const Value& gradient) {
+  const server::ByteSlice bytes{gradient.bytes().data(),
+                                gradient.bytes().size()};
+  const server::GradientSlices slices{{&bytes, 1}, GradientType::kVariable};
+  input.gradients = {&slices, 1};
+  return optimizer.Apply(input);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrainedBy>> TrainedBy::Make(
+    Strategy& strategy, const TrainedByOptions& options,
+    std::vector<Variable> variables) {
+  LOCKSTEP_RETURN_IF_ERROR(server::CheckHyperparameters(options.optimizer));
+  LOCKSTEP_RETURN_IF_ERROR(options.communication.Validate());
+  for (const Variable& variable : variables) {
+    if (!strategy.Owns(variable) || !variable.trainable() ||
+        IsInteger(variable.type())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable \"", variable.name(),
+          "\" must be a trainable one of this strategy, of floating-point "
+          "numbers"));
+    }
+  }
+  return std::unique_ptr<TrainedBy>(
+      new TrainedBy(strategy, options, std::move(variables)));
+}
+
+absl::StatusOr<std::vector<GradientAndVariable>> TrainedBy::Pair(
+    LossAndGradients made) const {
+  if (made.gradients.size() != variables_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a pass has ", made.gradients.size(), " gradients for ",
+                     variables_.size(), " variables"));
+  }
+  std::vector<GradientAndVariable> pairs;
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    pairs.push_back({std::move(made.gradients[i]), variables_[i]});
+  }
+  return pairs;
+}
+
+absl::Status TrainedBy::Check(const All& all) const {
+  const std::vector<GradientAndVariable>& first = all.At(0);
+  bool any = false;
+  for (const std::vector<GradientAndVariable>& mine : all.local()) {
+    if (mine.size() != first.size()) {
+      return absl::InvalidArgumentError(
+          "all replicas must give the same number of gradients");
+    }
+    for (size_t i = 0; i < mine.size(); ++i) {
+      if (!(mine[i].variable == first[i].variable) ||
+          mine[i].gradient.has_value() != first[i].gradient.has_value() ||
+          (mine[i].gradient.has_value() &&
+           mine[i].gradient->index() != first[i].gradient->index())) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "gradient ", i, " of \"", first[i].variable.name(),
+            "\": all replicas must give the same variables, and the same "
+            "gradients dense, sparse or absent"));
+      }
+      if (!mine[i].gradient.has_value()) continue;
+      any = true;
+      LOCKSTEP_RETURN_IF_ERROR(
+          CheckGradient(*mine[i].gradient, mine[i].variable));
+    }
+  }
+  if (any) return absl::OkStatus();
+  return absl::InvalidArgumentError("no variable has a gradient");
+}
+
+absl::Status TrainedBy::Apply(Replica& replica,
+                              std::vector<GradientAndVariable> gradients) {
+  return replica.Merge(
+      [this](Cross& cross, const All& all) { return ApplyAll(cross, all); },
+      std::move(gradients));
+}
+
+absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(all));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Reduced> reduced,
+                            ReduceAll(cross, all));
+  LOCKSTEP_RETURN_IF_ERROR(CreateState(cross, reduced));
+  for (const Reduced& each : reduced) {
+    LOCKSTEP_RETURN_IF_ERROR(UpdateVariable(cross, each));
+  }
+  return UpdatePowers(cross);
+}
+
+absl::StatusOr<std::vector<TrainedBy::Reduced>> TrainedBy::ReduceAll(
+    Cross& cross, const All& all) {
+  std::vector<ReducePair> pairs;
+  std::vector<Variable> variables;
+  for (size_t i = 0; i < all.At(0).size(); ++i) {
+    if (!all.At(0)[i].gradient.has_value()) continue;
+    std::vector<Leaf> leaves;
+    for (const std::vector<GradientAndVariable>& mine : all.local()) {
+      leaves.push_back(*mine[i].gradient);
+    }
+    variables.push_back(all.At(0)[i].variable);
+    pairs.push_back({PerReplica<Leaf>(std::move(leaves), all.first_replica()),
+                     variables.back()});
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto values,
+      cross.BatchReduceTo(options_.reduce, pairs, options_.communication));
+  std::vector<Reduced> reduced;
+  for (size_t i = 0; i < values.size(); ++i) {
+    reduced.push_back({variables[i], std::move(values[i])});
+  }
+  return reduced;
+}
+
+TrainedBy::State* TrainedBy::StateOf(const Variable& variable) {
+  for (State& state : states_) {
+    if (state.variable == variable) return &state;
+  }
+  return nullptr;
+}
+
+absl::Status TrainedBy::CreateState(Cross& cross,
+                                    const std::vector<Reduced>& reduced) {
+  for (const Reduced& each : reduced) {
+    const Variable& variable = each.variable;
+    if (StateOf(variable) != nullptr) continue;
+    State state{variable, {}, 0};
+    for (const server::SlotSpec& spec : server::Slots(options_.optimizer)) {
+      VariableOptions options;
+      options.name = TensorNameOf(variable.name(), spec.name);
+      options.trainable = false;
+      options.colocate_with = variable;
+      options.initializer = [&]() -> absl::StatusOr<Value> {
+        if (spec.starts_as_value) return cross.Read(variable);
+        LOCKSTEP_ASSIGN_OR_RETURN(
+            Value initial, Value::Zeros(variable.type(), variable.shape()));
+        server::FillElements(DTypeOf(variable.type()), spec.initial_value,
+                             initial.mutable_bytes());
+        return initial;
+      };
+      LOCKSTEP_ASSIGN_OR_RETURN(Variable slot, cross.Create(options));
+      state.slots.push_back(std::move(slot));
+    }
+    states_.push_back(std::move(state));
+  }
+  if (!server::HasAdamPowers(options_.optimizer) || !powers_.empty()) {
+    return absl::OkStatus();
+  }
+  const server::AdamPowers initial =
+      server::InitialAdamPowers(options_.optimizer);
+  std::vector<Variable> variables;
+  for (const Reduced& each : reduced) variables.push_back(each.variable);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Placement placement,
+                            cross.NonSlotPlacement(variables));
+  for (const auto& [name, power] :
+       {std::pair{"beta1_power", initial.beta1_power},
+        std::pair{"beta2_power", initial.beta2_power}}) {
+    VariableOptions options;
+    options.name = name;
+    options.trainable = false;
+    options.colocate_with = placement;
+    options.initializer = Starting(Float(power));
+    LOCKSTEP_ASSIGN_OR_RETURN(Variable made, cross.Create(options));
+    powers_.push_back(std::move(made));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainedBy::UpdateVariable(Cross& cross, const Reduced& reduced) {
+  State& state = *StateOf(reduced.variable);
+  server::AdamPowers powers;
+  if (!powers_.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Value beta1, cross.Read(powers_[0]));
+    LOCKSTEP_ASSIGN_OR_RETURN(const Value beta2, cross.Read(powers_[1]));
+    powers = {ScalarOf(beta1), ScalarOf(beta2)};
+  }
+  const auto update = [&](Copy& copy, const Leaf& gradient) -> absl::Status {
+    const absl::Span<std::byte> value = copy.MutableBytes(reduced.variable);
+    if (const Value* dense = std::get_if<Value>(&gradient)) {
+      server::ApplyInput input;
+      input.dtype = DTypeOf(reduced.variable.type());
+      input.learning_rate = options_.learning_rate;
+      input.powers = powers;
+      input.updates = state.updates;
+      input.decays = Decays(options_.optimizer, reduced.variable);
+      input.old_value = input.new_value = value;
+      for (size_t i = 0; i < state.slots.size(); ++i) {
+        input.new_slots[i] = copy.MutableBytes(state.slots[i]);
+        input.old_slots[i] = input.new_slots[i];
+      }
+      return ApplyDense(server::Optimizer(options_.optimizer), input, *dense);
+    }
+    const Slices& slices = std::get<Slices>(gradient);
+    server::SparseApplyInput input;
+    input.dtype = DTypeOf(reduced.variable.type());
+    input.learning_rate = options_.learning_rate;
+    input.powers = powers;
+    input.updates = state.updates;
+    input.decays = Decays(options_.optimizer, reduced.variable);
+    input.indices = slices.indices;
+    input.values_shape = slices.values.shape();
+    input.values = slices.values.bytes();
+    input.shape = reduced.variable.shape();
+    input.value = value;
+    for (size_t i = 0; i < state.slots.size(); ++i) {
+      input.slots[i] = copy.MutableBytes(state.slots[i]);
+    }
+    return server::SparseOptimizer(options_.optimizer).Apply(input);
+  };
+  LOCKSTEP_RETURN_IF_ERROR(
+      cross.Update(reduced.variable, update, reduced.gradient));
+  ++state.updates;
+  return absl::OkStatus();
+}
+
+absl::Status TrainedBy::UpdatePowers(Cross& cross) {
+  if (powers_.empty()) return absl::OkStatus();
+  return cross.UpdateNonSlot(
+      powers_[0].placement(), [this](Place& place) -> absl::Status {
+        LOCKSTEP_ASSIGN_OR_RETURN(const Value beta1, place.Read(powers_[0]));
+        LOCKSTEP_ASSIGN_OR_RETURN(const Value beta2, place.Read(powers_[1]));
+        const server::AdamPowers next = server::NextAdamPowers(
+            options_.optimizer, {ScalarOf(beta1), ScalarOf(beta2)});
+        LOCKSTEP_RETURN_IF_ERROR(
+            place.Assign(powers_[0], Float(next.beta1_power)));
+        return place.Assign(powers_[1], Float(next.beta2_power));
+      });
+}
+
+std::vector<std::string> TrainedBy::SlotNames() const {
+  std::vector<std::string> names;
+  for (const server::SlotSpec& spec : server::Slots(options_.optimizer)) {
+    names.push_back(spec.key);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<Variable> TrainedBy::Slot(const Variable& variable,
+                                         std::string_view key) const {
+  const std::vector<server::SlotSpec> specs = server::Slots(options_.optimizer);
+  for (const State& state : states_) {
+    if (!(state.variable == variable)) continue;
+    for (size_t i = 0; i < specs.size(); ++i) {
+      if (specs[i].key == key) return state.slots[i];
+    }
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "variable \"", variable.name(), "\" has no slot \"", std::string(key),
+      "\"; slots are made with the first gradient"));
+}
+
+std::vector<Variable> TrainedBy::OwnVariables() const {
+  std::vector<Variable> own;
+  for (const State& state : states_) {
+    own.insert(own.end(), state.slots.begin(), state.slots.end());
+  }
+  own.insert(own.end(), powers_.begin(), powers_.end());
+  return own;
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,157 @@
+#ifndef LOCKSTEP_STRATEGY_TRAINED_BY_H_
+#define LOCKSTEP_STRATEGY_TRAINED_BY_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/job/job_config.h"
+#include "strategy/strategy.h"
+
+namespace lockstep::strategy {
+
+// A gradient of a variable: dense, or rows of it; absent if the loss does not
+// depend on the variable.
+struct GradientAndVariable {
+  std::optional<Leaf> gradient;
+  Variable variable;
+};
+
+// A loss with its gradients, one for each variable that was asked for.
+struct LossAndGradients {
+  Value loss;
+  std::vector<std::optional<Leaf>> gradients;
+};
+
+struct TrainedByOptions {
+  OptimizerConfig optimizer;  // as in a job file
+  double learning_rate = 0.01;
+  // How the gradients of the replicas become one: the mean if each replica's
+  // loss is a mean over its examples, the sum if it has been divided by the
+  // examples of all replicas.
+  ReduceOp reduce = ReduceOp::kMean;
+  CommunicationOptions communication;
+};
+
+// TrainedBy trains variables of a strategy with one of the optimizers that
+// servers have, bit for bit. Its slots and other state are variables of the
+// strategy, beside the variables that they belong to.
+//
+// Threads:  as the contexts that its calls are made in.
+// Outlived: by its strategy.
+class TrainedBy {
+ public:
+  // `variables` are those that Compute() and Minimize() take gradients of.
+  //
+  //   kInvalidArgument  hyper-parameters that the optimizer refuses; a variable
+  //                     of another strategy, or that is not trainable
+  static absl::StatusOr<std::unique_ptr<TrainedBy>> Make(
+      Strategy& strategy, const TrainedByOptions& options,
+      std::vector<Variable> variables);
+  TrainedBy(const TrainedBy&) = delete;
+  TrainedBy& operator=(const TrainedBy&) = delete;
+
+  // Calls pass(replica, variables), which returns LossAndGradients, and pairs
+  // its gradients with their variables.
+  //
+  //   kInvalidArgument  not as many gradients as variables
+  //   others            of `pass`
+  template <class F>
+  absl::StatusOr<std::vector<GradientAndVariable>> Compute(Replica& replica,
+                                                           F pass) {
+    absl::StatusOr<LossAndGradients> made =
+        pass(replica, absl::MakeConstSpan(variables_));
+    if (!made.ok()) return made.status();
+    return Pair(*std::move(made));
+  }
+
+  // Reduces the gradients of all replicas and updates all copies. A variable
+  // without a gradient stays as it is, and has no slots before its first one.
+  // All replicas must give the same variables.
+  //
+  //   kInvalidArgument  no gradient at all; replicas that differ in which are
+  //                     absent; a gradient of another type or shape. Nothing
+  //                     has changed
+  //   others            as Replica::Merge() and the reduction
+  absl::Status Apply(Replica& replica,
+                     std::vector<GradientAndVariable> gradients);
+
+  // Compute() and Apply(). Returns the replica's loss.
+  template <class F>
+  absl::StatusOr<Value> Minimize(Replica& replica, F pass) {
+    absl::StatusOr<LossAndGradients> made =
+        pass(replica, absl::MakeConstSpan(variables_));
+    if (!made.ok()) return made.status();
+    Value loss = made->loss;
+    auto pairs = Pair(*std::move(made));
+    if (!pairs.ok()) return pairs.status();
+    absl::Status applied = Apply(replica, *std::move(pairs));
+    if (!applied.ok()) return applied;
+    return loss;
+  }
+
+  const std::vector<Variable>& variables() const { return variables_; }
+  // In force from the next Apply() on.
+  void set_learning_rate(double rate) { options_.learning_rate = rate; }
+
+  // TensorFlow's or PyTorch's names, sorted: "accumulator"; "m", "v".
+  std::vector<std::string> SlotNames() const;
+  // A slot of a variable, which is named after it: "w/Momentum".
+  //
+  //   kNotFound  no such slot, or no gradient yet
+  absl::StatusOr<Variable> Slot(const Variable& variable,
+                                std::string_view key) const;
+  // State that belongs to no single variable: Adam's powers of beta1 and beta2,
+  // after the first Apply().
+  const std::vector<Variable>& NonSlots() const { return powers_; }
+  // All variables of the optimizer.
+  std::vector<Variable> OwnVariables() const;
+
+ private:
+  using All = PerReplica<std::vector<GradientAndVariable>>;
+  // A variable with its reduced gradient.
+  struct Reduced {
+    Variable variable;
+    AtVariable<Leaf> gradient;
+  };
+
+  TrainedBy(Strategy& strategy, const TrainedByOptions& options,
+            std::vector<Variable> variables)
+      : strategy_(strategy),
+        options_(options),
+        variables_(std::move(variables)) {}
+
+  absl::StatusOr<std::vector<GradientAndVariable>> Pair(
+      LossAndGradients made) const;
+  absl::Status Check(const All& all) const;
+  absl::Status ApplyAll(Cross& cross, const All& all);
+  absl::StatusOr<std::vector<Reduced>> ReduceAll(Cross& cross, const All& all);
+  // Creates slots and powers that are missing.
+  absl::Status CreateState(Cross& cross, const std::vector<Reduced>& reduced);
+  absl::Status UpdateVariable(Cross& cross, const Reduced& reduced);
+  absl::Status UpdatePowers(Cross& cross);
+
+  Strategy& strategy_;
+  TrainedByOptions options_;
+  const std::vector<Variable> variables_;
+  struct State {
+    Variable variable;
+    std::vector<Variable> slots;  // in the order of server::Slots()
+    int64_t updates = 0;
+  };
+  std::vector<State> states_;  // of variables that have had a gradient
+  std::vector<Variable> powers_;
+  State* StateOf(const Variable& variable);
+};
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_TRAINED_BY_H_

@@ -1,0 +1,156 @@
+#ifndef LOCKSTEP_STRATEGY_VALUES_DISTRIBUTED_H_
+#define LOCKSTEP_STRATEGY_VALUES_DISTRIBUTED_H_
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/collective/value.h"
+
+// The forms in which the replicas of a worker hold a value: where a value lies
+// is its type, so that the compiler checks where it may go.
+namespace lockstep::strategy {
+
+// The devices that hold the copies of a value, "cpu:0"; one copy each.
+struct Placement {
+  std::vector<std::string> devices;
+
+  bool operator==(const Placement&) const = default;
+};
+
+// PerReplica is a value of each replica of this worker. The values may differ.
+//
+// Threads: as a std::vector, as all types here.
+template <class T>
+class PerReplica {
+ public:
+  using Element = T;
+  PerReplica(std::vector<T> local, int first_replica)
+      : local_(std::move(local)), first_replica_(first_replica) {}
+
+  // Element i belongs to replica first_replica() + i.
+  absl::Span<const T> local() const& { return local_; }
+  absl::Span<const T> local() const&& = delete;  // would outlive its elements
+  int first_replica() const { return first_replica_; }
+
+  // Component `i`, counted among the replicas of this worker.
+  const T& At(size_t i) const { return local_[i]; }
+
+  bool operator==(const PerReplica&) const = default;
+
+ private:
+  std::vector<T> local_;
+  int first_replica_ = 0;
+};
+
+// Mirrored is a value that all replicas have.
+template <class T>
+class Mirrored {
+ public:
+  using Element = T;
+  explicit Mirrored(T value) : value_(std::move(value)) {}
+
+  const T& value() const { return value_; }
+  const T& At(size_t) const { return value_; }
+
+  bool operator==(const Mirrored&) const = default;
+
+ private:
+  T value_;
+};
+
+// AtVariable is a value with a copy on each device of a placement: where a
+// variable has its copies, or where the state of an optimizer lies.
+template <class T>
+class AtVariable {
+ public:
+  using Element = T;
+  // All copies are equal.
+  AtVariable(Placement placement, T value)
+      : placement_(std::move(placement)), copies_{std::move(value)} {}
+  // `copies` has one for each device.
+  AtVariable(Placement placement, std::vector<T> copies)
+      : placement_(std::move(placement)), copies_(std::move(copies)) {}
+
+  const Placement& placement() const { return placement_; }
+  size_t size() const { return placement_.devices.size(); }
+  // The copy on device `i` of the placement.
+  const T& At(size_t i) const { return copies_[copies_.size() == 1 ? 0 : i]; }
+
+  bool operator==(const AtVariable&) const = default;
+
+ private:
+  Placement placement_;
+  std::vector<T> copies_;
+};
+
+template <class T>
+inline constexpr bool kIsWrapped = false;
+template <class T>
+inline constexpr bool kIsWrapped<PerReplica<T>> = true;
+template <class T>
+inline constexpr bool kIsWrapped<Mirrored<T>> = true;
+template <class T>
+inline constexpr bool kIsWrapped<AtVariable<T>> = true;
+
+// The component of a wrapped value that belongs to replica or copy `i`; any
+// other value goes to all.
+template <class T>
+const auto& ComponentOf(const T& value, size_t i) {
+  if constexpr (kIsWrapped<T>) {
+    return value.At(i);
+  } else {
+    return value;
+  }
+}
+template <class T>
+using Component = std::decay_t<decltype(ComponentOf(std::declval<T>(), 0))>;
+
+// Distributed is a tensor in any of the forms that can be reduced.
+struct Distributed {
+  enum class Form { kPerReplica, kMirrored, kPlain };
+
+  Form form = Form::kPlain;
+  std::vector<Leaf> local;  // of each replica; otherwise one
+};
+
+// A tensor, or one in any wrapping.
+template <class T>
+concept Reducible = std::is_constructible_v < Leaf,
+        const Component<T>
+& > ;
+
+template <Reducible T>
+Distributed ToDistributed(const T& value) {
+  return {Distributed::Form::kPlain, {Leaf(value)}};
+}
+template <Reducible T>
+Distributed ToDistributed(const PerReplica<T>& value) {
+  return {Distributed::Form::kPerReplica,
+          {value.local().begin(), value.local().end()}};
+}
+template <Reducible T>
+Distributed ToDistributed(const Mirrored<T>& value) {
+  return {Distributed::Form::kMirrored, {Leaf(value.value())}};
+}
+template <Reducible T>
+Distributed ToDistributed(const AtVariable<T>& value) {
+  return {Distributed::Form::kMirrored, {Leaf(value.At(0))}};
+}
+
+// A leaf as the type that came in: reductions keep dense and sparse apart.
+template <class T>
+T FromLeaf(Leaf leaf) {
+  if constexpr (std::is_same_v<T, Leaf>) {
+    return leaf;
+  } else {
+    return std::get<T>(std::move(leaf));
+  }
+}
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_VALUES_DISTRIBUTED_H_

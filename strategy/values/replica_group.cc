@@ -1,0 +1,337 @@
+#include "strategy/values/replica_group.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/collective/gather.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using Form = Distributed::Form;
+
+ElementType TypeOf(const Leaf& leaf) {
+  const Value* value = std::get_if<Value>(&leaf);
+  return value != nullptr ? value->type()
+                          : std::get<Slices>(leaf).values.type();
+}
+
+bool IsSparse(const Distributed& value) {
+  return std::holds_alternative<Slices>(value.local[0]);
+}
+
+// Rows of slices may differ in number.
+std::string KindOf(const Distributed& value) {
+  return IsSparse(value)
+             ? absl::StrCat("slices of ",
+                            std::string(NameOf(TypeOf(value.local[0]))))
+             : DescriptionOf(value.local[0]);
+}
+
+std::string NameOfOp(ReduceOp op) {
+  return op == ReduceOp::kSum ? "SUM" : "MEAN";
+}
+
+absl::Status Unclear(const char* form, const char* advice) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the sum of a ", form, " value over replicas is unclear; ", advice));
+}
+
+// The axes in descending order, counted from the front.
+absl::StatusOr<std::vector<int64_t>> Descending(absl::Span<const int64_t> axes,
+                                                const Value& value) {
+  const auto rank = static_cast<int64_t>(value.shape().size());
+  std::vector<int64_t> sorted;
+  for (const int64_t axis : axes) {
+    if (axis < -rank || axis >= rank) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "axis is ", axis, ", but ", value.Description(), " has ", rank));
+    }
+    sorted.push_back(axis < 0 ? axis + rank : axis);
+  }
+  std::sort(sorted.rbegin(), sorted.rend());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("axes are [", absl::StrJoin(axes, ","),
+                     "], which has one of them twice"));
+  }
+  return sorted;
+}
+
+}  // namespace
+
+bool ReplicaGroup::Rings(Toward toward, ElementType type) const {
+  if (options_.order == SumOrder::kRank) return false;
+  if (options_.kind == Kind::kMultiWorkerMirrored) return true;
+  return options_.kind == Kind::kMirrored && toward == Toward::kAll &&
+         type != ElementType::kInt32;
+}
+
+absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
+                                 absl::Span<const Distributed> values) const {
+  const bool several = options_.kind == Kind::kMirrored &&
+                       options_.order == SumOrder::kRing &&
+                       toward == Toward::kAll && values.size() > 1;
+  for (const Distributed& value : values) {
+    if (several && TypeOf(value.local[0]) == ElementType::kInt32) {
+      return absl::InvalidArgumentError(
+          "int32 must be reduced in a call of its own, as with TensorFlow; or "
+          "set the order of sums to kRank");
+    }
+    if (op == ReduceOp::kMean || options_.kind == Kind::kDefault ||
+        options_.kind == Kind::kOneDevice) {
+      continue;
+    }
+    if (value.form == Form::kMirrored && options_.kind != Kind::kCentral) {
+      return Unclear("mirrored", "all replicas have the same value already");
+    }
+    if (value.form == Form::kPlain && workers() == 1 && local() > 1) {
+      return Unclear("plain", "give each replica a value of its own");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::optional<Leaf> ReplicaGroup::Alone(ReduceOp op,
+                                        const Distributed& value) const {
+  if (options_.kind == Kind::kDefault || options_.kind == Kind::kOneDevice) {
+    return value.local[0];
+  }
+  const bool mean = op == ReduceOp::kMean;
+  if (value.form == Form::kMirrored && options_.kind != Kind::kCentral &&
+      mean) {
+    return value.local[0];
+  }
+  if (value.form == Form::kPlain && workers() == 1) return value.local[0];
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<std::vector<Leaf>>> ReplicaGroup::ByRank(
+    const std::string& description,
+    absl::Span<const Distributed* const> values) const {
+  // Every value has as many leaves at each worker.
+  const size_t ranks =
+      values[0]->form == Form::kPlain ? 1 : static_cast<size_t>(local());
+  std::vector<Leaf> mine;
+  for (size_t r = 0; r < ranks; ++r) {
+    for (const Distributed* value : values) {
+      mine.push_back(value->local[value->local.size() == 1 ? 0 : r]);
+    }
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Parcel> parcels,
+                            FromAllWorkers(description, std::move(mine)));
+  std::vector<std::vector<Leaf>> by_rank;
+  for (const Parcel& parcel : parcels) {
+    if (parcel->size() != ranks * values.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(description, ": one worker has ", ranks * values.size(),
+                       " values, another ", parcel->size(),
+                       "; all workers must have the same number of replicas"));
+    }
+    for (size_t r = 0; r < ranks; ++r) {
+      const auto first =
+          parcel->begin() + static_cast<std::ptrdiff_t>(r * values.size());
+      by_rank.emplace_back(first,
+                           first + static_cast<std::ptrdiff_t>(values.size()));
+    }
+  }
+  return by_rank;
+}
+
+absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
+    ReduceOp op, Toward toward, absl::Span<const Distributed* const> values,
+    std::optional<int64_t> bytes_per_pack) const {
+  std::string description = absl::StrCat("reduce ", NameOfOp(op));
+  for (const Distributed* value : values) {
+    absl::StrAppend(&description, " ", KindOf(*value));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(auto by_rank, ByRank(description, values));
+  std::vector<std::vector<Value>> dense;
+  for (std::vector<Leaf>& rank : by_rank) {
+    std::vector<Value>& row = dense.emplace_back();
+    for (Leaf& leaf : rank) {
+      if (!std::holds_alternative<Value>(leaf)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(description, ": a replica has ", DescriptionOf(leaf),
+                         "; all replicas must reduce the same"));
+      }
+      row.push_back(std::get<Value>(std::move(leaf)));
+    }
+  }
+  const SumOrder order =
+      Rings(toward, dense[0][0].type()) ? SumOrder::kRing : SumOrder::kRank;
+  if (dense.size() == 1) return dense[0];
+  if (bytes_per_pack.has_value() && order == SumOrder::kRing) {
+    return ReducePacked(op, order, dense, *bytes_per_pack);
+  }
+  std::vector<Value> results;
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::vector<Value> of_ranks;
+    for (std::vector<Value>& rank : dense) {
+      of_ranks.push_back(std::move(rank[i]));
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        results.emplace_back(),
+        lockstep::Reduce(op,
+                         Rings(toward, of_ranks[0].type()) ? SumOrder::kRing
+                                                           : SumOrder::kRank,
+                         of_ranks));
+  }
+  return results;
+}
+
+absl::StatusOr<Slices> ReplicaGroup::ReduceSparse(
+    ReduceOp op, const Distributed& value) const {
+  const Distributed* const values[] = {&value};
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto by_rank,
+      ByRank(absl::StrCat("reduce ", NameOfOp(op), " ", KindOf(value)),
+             values));
+  std::vector<Slices> slices;
+  for (std::vector<Leaf>& rank : by_rank) {
+    Slices* const sparse = std::get_if<Slices>(&rank[0]);
+    if (sparse == nullptr) {
+      return absl::InvalidArgumentError(
+          "some replicas have slices, others a dense value");
+    }
+    slices.push_back(std::move(*sparse));
+  }
+  return ReduceSlices(op, slices);
+}
+
+absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
+    ReduceOp op, Toward toward, absl::Span<const Distributed> values,
+    const CommunicationOptions& options) const {
+  LOCKSTEP_RETURN_IF_ERROR(options.Validate());
+  LOCKSTEP_RETURN_IF_ERROR(Check(op, toward, values));
+  std::vector<Leaf> results(values.size());
+  std::vector<size_t> packed;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Distributed& value = values[i];
+    if (std::optional<Leaf> alone = Alone(op, value)) {
+      results[i] = *std::move(alone);
+    } else if (IsSparse(value)) {
+      LOCKSTEP_ASSIGN_OR_RETURN(results[i], ReduceSparse(op, value));
+    } else if (value.form == Form::kPlain) {
+      const Distributed* const alone_values[] = {&value};
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          std::vector<Value> one,
+          ReduceDense(op, toward, alone_values, std::nullopt));
+      results[i] = std::move(one[0]);
+    } else {
+      packed.push_back(i);
+    }
+  }
+  if (packed.empty()) return results;
+  std::vector<const Distributed*> dense;
+  for (const size_t i : packed) dense.push_back(&values[i]);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<Value> reduced,
+      ReduceDense(op, toward, dense, options.bytes_per_pack));
+  for (size_t i = 0; i < packed.size(); ++i) {
+    results[packed[i]] = std::move(reduced[i]);
+  }
+  return results;
+}
+
+absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
+    ReduceOp op, const Distributed& value,
+    absl::Span<const int64_t> axes) const {
+  if (axes.empty() || IsSparse(value)) {
+    if (!axes.empty()) {
+      return absl::InvalidArgumentError("slices have no axes to reduce along");
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Leaf> reduced,
+                              Reduce(op, Toward::kPlace, {&value, 1}));
+    if (const Value* dense = std::get_if<Value>(&reduced[0])) return *dense;
+    return ToDense(std::get<Slices>(reduced[0]));
+  }
+  // Each replica sums its own along the axes, and counts.
+  Distributed sums{Form::kPerReplica, {}};
+  Distributed counts{Form::kPerReplica, {}};
+  for (size_t r = 0; r < static_cast<size_t>(local()); ++r) {
+    const auto& mine =
+        std::get<Value>(value.local[value.local.size() == 1 ? 0 : r]);
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> sorted,
+                              Descending(axes, mine));
+    Value sum = mine;
+    int64_t count = 1;
+    for (const int64_t axis : sorted) {
+      count *= mine.shape()[static_cast<size_t>(axis)];
+      LOCKSTEP_ASSIGN_OR_RETURN(sum, SumAlong(sum, axis));
+    }
+    sums.local.emplace_back(std::move(sum));
+    counts.local.emplace_back(
+        Value::Of<int64_t>(ElementType::kInt64, {}, {count}));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Leaf> total,
+                            Reduce(ReduceOp::kSum, Toward::kPlace, {&sums, 1}));
+  if (op == ReduceOp::kSum) return std::get<Value>(total[0]);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::vector<Leaf> count,
+      Reduce(ReduceOp::kSum, Toward::kPlace, {&counts, 1}));
+  return Mean(
+      std::get<Value>(total[0]),
+      static_cast<double>(std::get<Value>(count[0]).Elements<int64_t>()[0]));
+}
+
+absl::StatusOr<Leaf> ReplicaGroup::Gather(const Distributed& value,
+                                          int64_t axis) const {
+  const bool one = options_.kind == Kind::kDefault ||
+                   options_.kind == Kind::kOneDevice || replicas() == 1 ||
+                   (value.form == Form::kPlain && workers() == 1);
+  if (one && IsSparse(value)) return value.local[0];
+  const Distributed* const values[] = {&value};
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto by_rank,
+      ByRank(absl::StrCat("gather along axis ", axis, " of ",
+                          std::string(NameOf(TypeOf(value.local[0])))),
+             values));
+  std::vector<Value> parts;
+  for (const std::vector<Leaf>& rank : by_rank) {
+    if (const Value* dense = std::get_if<Value>(&rank[0])) {
+      parts.push_back(*dense);
+      continue;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(parts.emplace_back(),
+                              ToDense(std::get<Slices>(rank[0])));
+  }
+  if (options_.kind == Kind::kCentral && axis < 0) {
+    axis += static_cast<int64_t>(parts[0].shape().size());
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(Value joined, lockstep::Gather(parts, axis));
+  return joined;
+}
+
+absl::StatusOr<std::vector<Parcel>> ReplicaGroup::FromAllWorkers(
+    const std::string& description, std::vector<Leaf> mine) const {
+  if (workers_ != nullptr) {
+    return workers_->Exchange(description, std::move(mine));
+  }
+  return std::vector<Parcel>{
+      std::make_shared<const std::vector<Leaf>>(std::move(mine))};
+}
+
+absl::StatusOr<Value> ReplicaGroup::FromFirstWorker(
+    const std::function<absl::StatusOr<Value>()>& make) const {
+  if (workers_ == nullptr) return make();
+  absl::StatusOr<Value> mine;
+  std::vector<Leaf> leaves;
+  if (worker() == 0) {
+    mine = make();
+    if (mine.ok()) leaves.push_back(*mine);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(leaves, Broadcast(*workers_, 0, std::move(leaves)));
+  if (worker() == 0) return mine;
+  if (leaves.size() != 1 || !std::holds_alternative<Value>(leaves[0])) {
+    return absl::InvalidArgumentError(
+        "worker 0 has no initial value to send; its own error says why");
+  }
+  return std::get<Value>(leaves[0]);
+}
+
+}  // namespace lockstep::strategy

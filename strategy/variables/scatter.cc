@@ -1,0 +1,114 @@
+#include "strategy/variables/scatter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/collective/arithmetic.h"
+#include "common/numeric/float16.h"
+
+namespace lockstep::strategy {
+namespace {
+
+absl::Status Check(const Slices& slices, const Value& target) {
+  std::vector<int64_t> rows = target.shape();
+  if (rows.empty()) {
+    return absl::InvalidArgumentError("a scalar has no rows");
+  }
+  rows[0] = static_cast<int64_t>(slices.indices.size());
+  if (slices.values.type() != target.type() || slices.values.shape() != rows) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the rows are ", slices.values.Description(), " for ", rows[0],
+        " indices, but the variable is ", target.Description()));
+  }
+  for (const int64_t index : slices.indices) {
+    if (index >= 0 && index < target.shape()[0]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("index ", index, " is not in ", target.Description()));
+  }
+  return absl::OkStatus();
+}
+
+float Number(Float16 x) { return ToFloat(x); }
+template <typename T>
+T Number(T x) {
+  return x;
+}
+
+template <typename T>
+void Choose(bool least, size_t count, std::byte* a, const std::byte* b) {
+  for (size_t i = 0; i < count; ++i) {
+    T mine;
+    T other;
+    std::memcpy(&mine, a + i * sizeof(T), sizeof(T));
+    std::memcpy(&other, b + i * sizeof(T), sizeof(T));
+    const bool take =
+        least ? Number(other) < Number(mine) : Number(mine) < Number(other);
+    if (take) std::memcpy(a + i * sizeof(T), &other, sizeof(T));
+  }
+}
+
+void ChooseIn(ElementType type, bool least, size_t count, std::byte* a,
+              const std::byte* b) {
+  switch (type) {
+    case ElementType::kFloat16:
+      return Choose<Float16>(least, count, a, b);
+    case ElementType::kFloat32:
+      return Choose<float>(least, count, a, b);
+    case ElementType::kFloat64:
+      return Choose<double>(least, count, a, b);
+    case ElementType::kInt32:
+      return Choose<int32_t>(least, count, a, b);
+    case ElementType::kInt64:
+      return Choose<int64_t>(least, count, a, b);
+    case ElementType::kBFloat16:
+      return;  // refused before
+  }
+}
+
+void ApplyRow(ScatterOp op, ElementType type, size_t count, std::byte* row,
+              const std::byte* with) {
+  switch (op) {
+    case ScatterOp::kAdd:
+      return Combine(type, Arithmetic::kAdd, count, row, with);
+    case ScatterOp::kSubtract:
+      return Combine(type, Arithmetic::kSubtract, count, row, with);
+    case ScatterOp::kMultiply:
+      return Combine(type, Arithmetic::kMultiply, count, row, with);
+    case ScatterOp::kDivide:
+      return Combine(type, Arithmetic::kDivide, count, row, with);
+    case ScatterOp::kMin:
+    case ScatterOp::kMax:
+      return ChooseIn(type, op == ScatterOp::kMin, count, row, with);
+    case ScatterOp::kUpdate:
+      std::memcpy(row, with, count * SizeOf(type));
+      return;
+  }
+}
+
+}  // namespace
+
+absl::Status ApplyScatter(ScatterOp op, const Slices& slices, Value& target) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(slices, target));
+  const ElementType type = target.type();
+  if (type == ElementType::kBFloat16 &&
+      (op == ScatterOp::kMin || op == ScatterOp::kMax)) {
+    return absl::UnimplementedError(
+        "the least and the greatest of bfloat16 rows cannot be taken; use a "
+        "variable of float32");
+  }
+  if (target.size() == 0) return absl::OkStatus();
+  const size_t count = target.size() / static_cast<size_t>(target.shape()[0]);
+  const size_t bytes = count * SizeOf(type);
+  for (size_t i = 0; i < slices.indices.size(); ++i) {
+    ApplyRow(op, type, count,
+             target.mutable_bytes().data() +
+                 static_cast<size_t>(slices.indices[i]) * bytes,
+             slices.values.bytes().data() + i * bytes);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,139 @@
+#include "strategy/variables/variable_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep::strategy {
+namespace {
+
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+VariableStore::VariableStore(Kind kind, Placement replica_devices)
+    : kind_(kind),
+      replica_devices_(std::move(replica_devices)),
+      parameter_devices_(kind == Kind::kCentral ? Placement{{"host"}}
+                                                : replica_devices_),
+      number_(NextNumber()) {}
+
+bool VariableStore::IsPlain(const Variable&) const {
+  return kind_ == Kind::kDefault || kind_ == Kind::kOneDevice;
+}
+
+bool VariableStore::IsOnRead(const Variable& variable) const {
+  return variable.synchronization() == Synchronization::kOnRead &&
+         !IsPlain(variable) && kind_ != Kind::kCentral;
+}
+
+bool VariableStore::Owns(const Variable& variable) const {
+  return kind_ == Kind::kDefault || variable.state_->owner == number_;
+}
+
+absl::Status VariableStore::CheckOwner(const Variable& variable) const {
+  if (Owns(variable)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable \"", variable.name(),
+                   "\" is another strategy's; create it with this one"));
+}
+
+absl::Status VariableStore::Check(const VariableOptions& options) const {
+  if (options.name.empty() || !options.initializer) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", options.name, "\" must have a name and an initializer"));
+  }
+  const bool mirrored =
+      kind_ == Kind::kMirrored || kind_ == Kind::kMultiWorkerMirrored;
+  if (mirrored && options.synchronization == Synchronization::kNone) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", options.name,
+        "\": synchronization kNone does not say how copies keep in step; use "
+        "kAuto, kOnWrite or kOnRead"));
+  }
+  if (const auto* other = std::get_if<Variable>(&options.colocate_with)) {
+    return CheckOwner(*other);
+  }
+  const auto* devices = std::get_if<Placement>(&options.colocate_with);
+  if (devices == nullptr || *devices == parameter_devices_ ||
+      *devices == replica_devices_) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "variable \"", options.name,
+      "\": colocate_with must be a variable's placement or this strategy's "
+      "devices"));
+}
+
+Placement VariableStore::PlacementOf(const VariableOptions& options) const {
+  if (const auto* other = std::get_if<Variable>(&options.colocate_with)) {
+    return other->placement();
+  }
+  const auto* devices = std::get_if<Placement>(&options.colocate_with);
+  return devices == nullptr ? parameter_devices_ : *devices;
+}
+
+absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
+                                             Value initial) const {
+  LOCKSTEP_RETURN_IF_ERROR(Check(options));
+  const bool mirrored =
+      kind_ == Kind::kMirrored || kind_ == Kind::kMultiWorkerMirrored;
+  if (mirrored && options.aggregation == Aggregation::kMean &&
+      IsInteger(initial.type())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", options.name, "\" is ", initial.Description(),
+        ", whose mean is no integer; use kSum or kOnlyFirstReplica"));
+  }
+  auto state = std::make_shared<Variable::State>();
+  state->name = options.name;
+  state->synchronization = options.synchronization == Synchronization::kAuto
+                               ? Synchronization::kOnWrite
+                               : options.synchronization;
+  state->aggregation = options.aggregation;
+  state->trainable = options.trainable.value_or(options.synchronization !=
+                                                Synchronization::kOnRead);
+  state->placement = PlacementOf(options);
+  state->owner = number_;
+  state->copies.assign(state->placement.devices.size(), initial);
+  return Variable(std::move(state));
+}
+
+absl::Status VariableStore::CheckWrite(const Variable& variable,
+                                       const Value& value) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  if (value.type() == variable.type() && value.shape() == variable.shape()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable \"", variable.name(), "\" is ",
+                   variable.state_->copies[0].Description(), ", the new value ",
+                   value.Description()));
+}
+
+absl::Status VariableStore::Write(const Variable& variable, size_t copy,
+                                  Assignment how, const Value& value) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckWrite(variable, value));
+  Value& held = variable.state_->copies[copy];
+  if (how == Assignment::kAssign) {
+    held = value;
+    return absl::OkStatus();
+  }
+  Combine(held.type(),
+          how == Assignment::kAdd ? Arithmetic::kAdd : Arithmetic::kSubtract,
+          held.size(), held.mutable_bytes().data(), value.bytes().data());
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::WriteRows(const Variable& variable, size_t copy,
+                                      ScatterOp op, const Slices& rows) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  return ApplyScatter(op, rows, variable.state_->copies[copy]);
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,104 @@
+#include "strategy/cross.h"
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/strategy/strategy_unit_fixture.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class CrossTest : public TwoReplicas {
+ protected:
+  static Value Row(float number) { return Number(number).Reshaped({1}); }
+};
+
+TEST_F(CrossTest, ArgumentsAreUnwrappedAndResultsWrapped) {
+  const auto sums = strategy_->Run(
+      [](Replica&, const Value& mine, int plain, const std::string& all) {
+        return absl::StrCat(mine.Elements<float>()[0], " ", plain, all);
+      },
+      Each(3, 4), 5, Mirrored<std::string>("!"));
+  ASSERT_THAT(sums, IsOk());
+  EXPECT_THAT(sums->local(), ElementsAre("3 5!", "4 5!"));
+}
+
+TEST_F(CrossTest, AnArgumentMustHaveAComponentForEachReplica) {
+  EXPECT_THAT(strategy_->Run([](Replica&, const Value&) {},
+                             PerReplica<Value>({Number(1)}, 0)),
+              StatusIs(kInvalid, HasSubstr("fewer components")));
+}
+
+TEST_F(CrossTest, ReducedValuesLieOnTheTargetsDevices) {
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone);
+  const absl::Status status =
+      strategy_->Across([&](Cross& cross) -> absl::Status {
+        const auto at = cross.ReduceTo(ReduceOp::kSum, Each(1, 2), v);
+        EXPECT_EQ(at->placement(), v.placement());
+        EXPECT_EQ(at->At(1), Number(3));
+        const auto one =
+            cross.ReduceTo(ReduceOp::kMean, Each(1, 2), Placement{{"cpu:1"}});
+        EXPECT_EQ(one->size(), 1u);
+        EXPECT_EQ(one->At(0), Number(1.5));
+        EXPECT_THAT(
+            cross.ReduceTo(ReduceOp::kSum, Each(1, 2), Placement{{"gpu:7"}}),
+            StatusIs(kInvalid));
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(status, IsOk());
+}
+
+TEST_F(CrossTest, ABatchIsReducedInItsOrder) {
+  const std::vector<Leaf> rows = {Slices{{0}, Row(1), std::nullopt},
+                                  Slices{{2}, Row(2), std::nullopt}};
+  const auto reduced = strategy_->Across([&](Cross& cross) {
+    const ReducePair pairs[] = {
+        {PerReplica<Leaf>({Number(1), Number(2)}, 0), EveryReplica{}},
+        {PerReplica<Leaf>(rows, 0), EveryReplica{}}};
+    return cross.BatchReduceTo(ReduceOp::kSum, pairs);
+  });
+  ASSERT_THAT(reduced, IsOk());
+  EXPECT_EQ(std::get<Value>((*reduced)[0].At(0)), Number(3));
+  EXPECT_THAT(std::get<Slices>((*reduced)[1].At(0)).indices, ElementsAre(0, 2));
+}
+
+TEST_F(CrossTest, OnReadVariablesAreReadTogetherAndShareASum) {
+  const Variable v = Make(Synchronization::kOnRead, Aggregation::kSum);
+  EXPECT_THAT(strategy_->Assign(v, Number(5)), IsOk());
+  EXPECT_THAT(CopiesOf(v), ElementsAre(2.5, 2.5));
+  EXPECT_THAT(strategy_->Read(v), IsOkAndHolds(Number(5)));
+  EXPECT_THAT(strategy_->Assign(v, Each(1, 2)),
+              StatusIs(kInvalid, HasSubstr("kOnRead")));
+  EXPECT_THAT(strategy_->Across(
+                  [&](Cross& cross) { return cross.AssignAdd(v, Number(1)); }),
+              StatusIs(kInvalid, HasSubstr("sum of its copies")));
+  const Variable none = Make(Synchronization::kOnRead, Aggregation::kNone);
+  EXPECT_THAT(strategy_->Read(none),
+              StatusIs(kInvalid, HasSubstr("without an aggregation")));
+}
+
+TEST_F(CrossTest, AWriteThatDoesNotFitChangesNoCopy) {
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone, 7);
+  EXPECT_THAT(strategy_->Assign(v, PerReplica<Value>({Number(1), Row(2)}, 0)),
+              StatusIs(kInvalid));
+  EXPECT_THAT(CopiesOf(v), ElementsAre(7, 7));
+}
+
+TEST_F(CrossTest, NonSlotStateOfACentralStrategyLiesByTheSmallestName) {
+  auto central = Strategy::Make({Kind::kCentral, 2, {}}).value();
+  const Variable b =
+      central->Create({"b", Starting(Number(1)), {}, {}, {}, {}}).value();
+  const Variable a =
+      central->Create({"a", Starting(Number(1)), {}, {}, {}, {}}).value();
+  EXPECT_THAT(central->NonSlotPlacement({b, a}), IsOkAndHolds(a.placement()));
+  EXPECT_THAT(central->NonSlotPlacement({}), StatusIs(kInvalid));
+}
+
+}  // namespace
+}  // namespace lockstep::strategy

@@ -1,0 +1,82 @@
+#include "strategy/input/dataset.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/strategy/input/number_streams_harness.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Row = std::vector<int64_t>;
+
+std::vector<Row> Read(const Dataset& dataset) {
+  return NumbersOf(**dataset.Open());
+}
+
+const auto kSame = [](Element element) -> absl::StatusOr<Element> {
+  return element;
+};
+
+TEST(DatasetTest, StepsApplyInTheirOrderAndLeaveTheSetBeforeThem) {
+  const Dataset numbers = Dataset::Range(10);
+  const Dataset shard = numbers.Shard(2, 1).Skip(1).Take(3);
+  EXPECT_THAT(Read(shard), ElementsAre(Row{3}, Row{5}, Row{7}));
+  EXPECT_THAT(Read(shard.Batch(2).Repeat(2)),
+              ElementsAre(Row{3, 5}, Row{7}, Row{3, 5}, Row{7}));
+  EXPECT_EQ(Read(numbers).size(), 10u);
+  EXPECT_THAT(
+      Read(numbers.Filter([](const Element& element) -> absl::StatusOr<bool> {
+        return element[0].Elements<int64_t>()[0] > 7;
+      })),
+      ElementsAre(Row{8}, Row{9}));
+}
+
+TEST(DatasetTest, ABatchSizeIsKnownAsLongAsNoStepMayChangeIt) {
+  const Dataset kept = Dataset::Range(9).Batch(4);
+  EXPECT_EQ(kept.Repeat().Prefetch(2).Take(1).Skip(0).BatchSize(), 4);
+  EXPECT_EQ(kept.Map(kSame).BatchSize(), std::nullopt);
+  const Dataset dropped = Dataset::Range(9).Batch(4, true);
+  EXPECT_EQ(dropped.Map(kSame).BatchSize(), 4);
+  EXPECT_EQ(dropped.MapBatches(kSame).BatchSize(), std::nullopt);
+  EXPECT_EQ(Dataset::Range(9).BatchSize(), std::nullopt);
+  EXPECT_FALSE(kept.HasStaticShapes());
+  EXPECT_TRUE(dropped.Map(kSame).HasStaticShapes());
+  EXPECT_FALSE(dropped.MapBatches(kSame).HasStaticShapes());
+  EXPECT_TRUE(kept.IsBatched());
+}
+
+TEST(DatasetTest, ImpossibleArgumentsAreReportedOnOpening) {
+  const auto invalid = [](const Dataset& dataset, const char* message) {
+    EXPECT_THAT(dataset.Open(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr(message)));
+  };
+  invalid(Dataset::Range(3).Batch(0), "batch is 0");
+  invalid(Dataset::Range(3).Shard(2, 2), "shards is 2");
+  invalid(Dataset::Range(3).Batch(0).Repeat().Take(2), "batch is 0");
+  invalid(Dataset::Range(-1), "elements is -1");
+}
+
+TEST(DatasetTest, FilesAreSharedOut) {
+  const Dataset files = Dataset::FromFiles(
+      {"0", "1", "2"}, [](const std::string& name) -> StreamOr {
+        return NumberStream(1, std::stol(name));
+      });
+  EXPECT_TRUE(files.ReadsFiles());
+  EXPECT_THAT(Read(files.Batch(9).ShardFiles(2, 0).value()),
+              ElementsAre(Row{0, 2}));
+  const auto four = files.ShardFiles(4, 0);
+  ASSERT_THAT(four, IsOk());
+  EXPECT_THAT((*four->Open())->Next(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("3 files for 4 workers")));
+  EXPECT_THAT(Dataset::Range(3).ShardFiles(2, 0),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("kData")));
+}
+
+}  // namespace
+}  // namespace lockstep::strategy

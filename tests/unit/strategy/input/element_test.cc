@@ -1,0 +1,47 @@
+#include "strategy/input/element.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+Value Ints(std::vector<int64_t> shape, const std::vector<int64_t>& numbers) {
+  return Value::Of(ElementType::kInt64, std::move(shape), numbers);
+}
+
+TEST(ElementTest, ABatchIsCutAndJoinedAlongItsExamples) {
+  const Element batch = {Ints({3}, {1, 2, 3}),
+                         Ints({3, 2}, {1, 1, 2, 2, 3, 3})};
+  EXPECT_THAT(CountExamples(batch), IsOkAndHolds(3));
+  const Element last = {Ints({2}, {2, 3}), Ints({2, 2}, {2, 2, 3, 3})};
+  EXPECT_THAT(ExamplesOf(batch, 1, 2), IsOkAndHolds(last));
+  const Element none = {Ints({0}, {}), Ints({0, 2}, {})};
+  EXPECT_THAT(EmptyLike(batch), IsOkAndHolds(none));
+  EXPECT_THAT(JoinBatches({*ExamplesOf(batch, 0, 1), none, last}),
+              IsOkAndHolds(batch));
+}
+
+TEST(ElementTest, ExamplesBecomeABatch) {
+  EXPECT_THAT(StackExamples({{Ints({}, {4})}, {Ints({}, {5})}}),
+              IsOkAndHolds(Element{Ints({2}, {4, 5})}));
+  EXPECT_THAT(StackExamples({{Ints({}, {4})}, {Ints({1}, {5})}}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(ElementTest, AScalarIsNoBatch) {
+  EXPECT_THAT(CountExamples({Ints({}, {4})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("batch the data set")));
+  EXPECT_THAT(CountExamples({Ints({1}, {4}), Ints({2}, {4, 5})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("1 and 2 examples")));
+}
+
+}  // namespace
+}  // namespace lockstep::strategy

@@ -1,0 +1,82 @@
+#include "strategy/input/rebatch.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/strategy/input/number_streams_harness.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Row = std::vector<int64_t>;
+
+std::vector<Row> Pieces(const Dataset& dataset, AutoShardPolicy policy,
+                        const InputContext& context) {
+  return NumbersOf(**OpenPieces(dataset, policy, context));
+}
+
+// Cases 27 and 28 of the conformance list.
+TEST(RebatchTest, SizesAddUpToTheGlobalBatchAndRotate) {
+  EXPECT_THAT(BatchSizesForWorker(7, 2, 2, 0), ElementsAre(2, 2, 2, 1));
+  EXPECT_THAT(BatchSizesForWorker(7, 2, 2, 1), ElementsAre(2, 1, 2, 2));
+  EXPECT_THAT(BatchSizesForWorker(10, 3, 1, 0), ElementsAre(4, 3, 3));
+  EXPECT_THAT(BatchSizesForWorker(10, 3, 1, 1), ElementsAre(3, 3, 4));
+  EXPECT_THAT(BatchSizesForWorker(10, 3, 1, 2), ElementsAre(3, 4, 3));
+}
+
+// Case 29.
+TEST(RebatchTest, ReplicasMustDivideTheGlobalBatch) {
+  EXPECT_THAT((InputContext{1, 0, 2}.PerReplicaBatchSize(10)), IsOkAndHolds(5));
+  EXPECT_THAT(
+      (InputContext{1, 0, 3}.PerReplicaBatchSize(10)),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("multiple of 3")));
+}
+
+TEST(RebatchTest, AKnownSizeCutsTheStreamOfExamplesAnew) {
+  const Dataset data = Dataset::Range(8).Batch(5);
+  EXPECT_THAT(Pieces(data, AutoShardPolicy::kOff, {1, 0, 2}),
+              ElementsAre(Row{0, 1, 2}, Row{3, 4}, Row{5, 6, 7}));
+}
+
+TEST(RebatchTest, ASizeOfZeroIsAnEmptyPieceAlsoAfterTheEnd) {
+  const Dataset data = Dataset::Range(1).Batch(1);
+  EXPECT_THAT(Pieces(data, AutoShardPolicy::kOff, {2, 1, 2}),
+              ElementsAre(Row{}, Row{0}, Row{}));
+}
+
+// Case 36.
+TEST(RebatchTest, AnUnknownSizeCutsEachBatchIntoEqualPieces) {
+  const Dataset data = Dataset::Range(4).Batch(4).MapBatches(
+      [](Element element) -> absl::StatusOr<Element> { return element; });
+  EXPECT_THAT(Pieces(data, AutoShardPolicy::kOff, {1, 0, 3}),
+              ElementsAre(Row{0, 1}, Row{2, 3}, Row{}));
+}
+
+TEST(RebatchTest, WorkersTakeTurnsUnderData) {
+  const Dataset data = Dataset::Range(8).Batch(4);
+  EXPECT_THAT(Pieces(data, AutoShardPolicy::kData, {2, 1, 2}),
+              ElementsAre(Row{2, 3}, Row{6, 7}));
+  EXPECT_THAT(Pieces(data, AutoShardPolicy::kAuto, {2, 0, 2}),
+              ElementsAre(Row{0, 1}, Row{4, 5}));
+}
+
+TEST(RebatchTest, WhatCannotBeDividedIsRefused) {
+  EXPECT_THAT(
+      OpenPieces(Dataset::Range(4), AutoShardPolicy::kOff, {1, 0, 2}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not batched")));
+  EXPECT_THAT(
+      OpenPieces(Dataset::Range(4).Batch(2), AutoShardPolicy::kFile, {2, 0, 2}),
+      StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(RebatchTest, ASingleReplicaGetsTheElementsAsTheyAre) {
+  EXPECT_THAT(Pieces(Dataset::Range(2), AutoShardPolicy::kAuto, {1, 0, 1}),
+              ElementsAre(Row{0}, Row{1}));
+}
+
+}  // namespace
+}  // namespace lockstep::strategy

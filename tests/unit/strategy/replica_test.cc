@@ -1,0 +1,116 @@
+#include "strategy/replica.h"
+
+#include "tests/unit/strategy/strategy_unit_fixture.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+
+class ReplicaTest : public TwoReplicas {
+ protected:
+  // Assigns 3 in replica 0, and 5 in replica 1.
+  absl::Status AssignThreeAndFive(const Variable& variable) {
+    return strategy_->Run(
+        [&](Replica& replica, const Value& mine) {
+          return replica.Assign(variable, mine);
+        },
+        Each(3, 5));
+  }
+};
+
+TEST_F(ReplicaTest, AWriteFollowsTheAggregation) {
+  const struct {
+    Aggregation aggregation;
+    std::vector<float> on_write;
+    std::vector<float> on_read;
+  } kCases[] = {
+      {Aggregation::kNone, {3, 5}, {3, 5}},
+      {Aggregation::kSum, {8, 8}, {3, 5}},
+      {Aggregation::kMean, {4, 4}, {3, 5}},
+      {Aggregation::kOnlyFirstReplica, {3, 3}, {3, 5}},
+  };
+  for (const auto& each : kCases) {
+    const Variable on_write = Make(Synchronization::kAuto, each.aggregation);
+    EXPECT_THAT(AssignThreeAndFive(on_write), IsOk());
+    EXPECT_EQ(CopiesOf(on_write), each.on_write);
+    const Variable on_read = Make(Synchronization::kOnRead, each.aggregation);
+    EXPECT_THAT(AssignThreeAndFive(on_read), IsOk());
+    EXPECT_EQ(CopiesOf(on_read), each.on_read);
+  }
+}
+
+TEST_F(ReplicaTest, MergeGivesEachReplicaItsPart) {
+  const auto results = strategy_->Run(
+      [](Replica& replica, const Value& mine) {
+        return replica.Merge(
+            [](Cross&, const PerReplica<Value>& all,
+               const PerReplica<int>& ids) {
+              EXPECT_EQ(ids.At(1), 1);
+              return PerReplica<Value>({all.At(1), all.At(0)}, 0);
+            },
+            mine, replica.id());
+      },
+      Each(3, 5));
+  ASSERT_THAT(results, IsOk());
+  EXPECT_THAT(results->local(), ElementsAre(Number(5), Number(3)));
+}
+
+TEST_F(ReplicaTest, AReplicaThatFailsEndsTheWaitOfTheOther) {
+  EXPECT_THAT(strategy_->Run([](Replica& replica) -> absl::Status {
+    if (replica.id() == 1) return absl::DataLossError("torn");
+    return replica.Merge([](Cross&) { return absl::OkStatus(); });
+  }),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST_F(ReplicaTest, ScatterAddsTheRowsOfAllReplicas) {
+  VariableOptions options;
+  options.name = "table";
+  options.initializer =
+      Starting(Value::Of<float>(ElementType::kFloat32, {2, 1}, {0, 0}));
+  options.aggregation = Aggregation::kMean;
+  const Variable table = strategy_->Create(options).value();
+  const auto scatter = [&](ScatterOp op) {
+    return strategy_->Run([&](Replica& replica) {
+      return replica.Scatter(
+          op, table,
+          {{replica.id()},
+           Value::Of<float>(ElementType::kFloat32, {1, 1}, {4}),
+           std::nullopt});
+    });
+  };
+  EXPECT_THAT(scatter(ScatterOp::kAdd), IsOk());
+  EXPECT_THAT(strategy_->Read(table)->Elements<float>(), ElementsAre(2, 2));
+  EXPECT_THAT(scatter(ScatterOp::kMin),
+              StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+TEST_F(ReplicaTest, AVariableIsCreatedOnceForAllReplicas) {
+  const auto made = strategy_->Run([&](Replica& replica) {
+    return replica.Create({"v", Starting(Number(1)), {}, {}, {}, {}});
+  });
+  ASSERT_THAT(made, IsOk());
+  EXPECT_EQ(made->At(0), made->At(1));
+  EXPECT_THAT(strategy_->Run([&](Replica& replica) {
+    return replica.Create(
+        {replica.id() == 0 ? "a" : "b", Starting(Number(1)), {}, {}, {}, {}});
+  }),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(ReplicaTest, AllReduceAndAllGatherReachEveryReplica) {
+  const auto results = strategy_->Run(
+      [](Replica& replica, const Value& mine) {
+        EXPECT_EQ(*replica.AllReduce(ReduceOp::kSum, mine), Number(8));
+        EXPECT_EQ(*replica.AllGather(mine.Reshaped({1}), 0),
+                  Value::Of<float>(ElementType::kFloat32, {2}, {3, 5}));
+      },
+      Each(3, 5));
+  EXPECT_THAT(results, IsOk());
+}
+
+}  // namespace
+}  // namespace lockstep::strategy

@@ -1,0 +1,124 @@
+#include "strategy/trained_by.h"
+
+#include "tests/unit/strategy/strategy_unit_fixture.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class TrainedByTest : public TwoReplicas {
+ protected:
+  Variable Named(const std::string& name) {
+    return strategy_->Create({name, Starting(Number(1)), {}, {}, {}, {}})
+        .value();
+  }
+  std::unique_ptr<TrainedBy> Train(OptimizerConfig::Kind kind) {
+    TrainedByOptions options;
+    options.optimizer.kind = kind;
+    options.learning_rate = 0.5;
+    return TrainedBy::Make(*strategy_, options, {w_, b_}).value();
+  }
+  // Applies these gradients of w in the two replicas, and none of b.
+  absl::Status Apply(TrainedBy& trained, float first, float second) {
+    return strategy_->Run(
+        [&](Replica& replica, const Value& mine) {
+          return trained.Apply(replica, {{Leaf(mine), w_}, {std::nullopt, b_}});
+        },
+        Each(first, second));
+  }
+
+  const Variable w_ = Named("w");
+  const Variable b_ = Named("b");
+};
+
+TEST_F(TrainedByTest, TheMeanOfTheGradientsUpdatesAllCopies) {
+  const auto trained = Train(OptimizerConfig::Kind::kGradientDescent);
+  EXPECT_THAT(Apply(*trained, 1, 3), IsOk());
+  EXPECT_THAT(CopiesOf(w_), ElementsAre(0, 0));
+  EXPECT_THAT(CopiesOf(b_), ElementsAre(1, 1));
+}
+
+TEST_F(TrainedByTest, SlotsComeWithTheFirstGradientAndLieByTheirVariable) {
+  const auto trained = Train(OptimizerConfig::Kind::kMomentum);
+  EXPECT_THAT(trained->SlotNames(), ElementsAre("momentum"));
+  EXPECT_THAT(trained->Slot(w_, "momentum"),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Apply(*trained, 1, 3), IsOk());
+  const Variable slot = trained->Slot(w_, "momentum").value();
+  EXPECT_EQ(slot.name(), "w/Momentum");
+  EXPECT_EQ(slot.placement(), w_.placement());
+  EXPECT_THAT(CopiesOf(slot), ElementsAre(2, 2));
+  EXPECT_THAT(trained->Slot(b_, "momentum"),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(trained->Slot(w_, "m"), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(TrainedByTest, AdamsPowersMoveOnceAStep) {
+  const auto trained = Train(OptimizerConfig::Kind::kAdam);
+  EXPECT_THAT(Apply(*trained, 1, 3), IsOk());
+  EXPECT_THAT(Apply(*trained, 1, 3), IsOk());
+  ASSERT_EQ(trained->NonSlots().size(), 2u);
+  const float power = 0.9f * 0.9f * 0.9f;
+  EXPECT_THAT(CopiesOf(trained->NonSlots()[0]), ElementsAre(power, power));
+  EXPECT_EQ(trained->OwnVariables().size(), 4u);
+}
+
+TEST_F(TrainedByTest, GradientsThatDoNotFitChangeNothing) {
+  const auto trained = Train(OptimizerConfig::Kind::kAdam);
+  const auto apply = [&](auto gradients_of) {
+    return strategy_->Run([&](Replica& replica) {
+      return trained->Apply(replica, gradients_of(replica));
+    });
+  };
+  using Pairs = std::vector<GradientAndVariable>;
+  EXPECT_THAT(apply([&](Replica&) {
+                return Pairs{{std::nullopt, w_}, {std::nullopt, b_}};
+              }),
+              StatusIs(kInvalid, HasSubstr("no variable has a gradient")));
+  EXPECT_THAT(apply([&](Replica& replica) {
+                return replica.id() == 0 ? Pairs{{Leaf(Number(1)), w_}}
+                                         : Pairs{{std::nullopt, w_}};
+              }),
+              StatusIs(kInvalid, HasSubstr("dense, sparse or absent")));
+  EXPECT_THAT(apply([&](Replica&) {
+                return Pairs{{Leaf(Number(1).Reshaped({1})), w_}};
+              }),
+              StatusIs(kInvalid, HasSubstr("does not fit")));
+  EXPECT_THAT(CopiesOf(w_), ElementsAre(1, 1));
+  EXPECT_TRUE(trained->OwnVariables().empty());
+}
+
+TEST_F(TrainedByTest, MinimizeTakesAGradientForEachChosenVariable) {
+  const auto trained = Train(OptimizerConfig::Kind::kGradientDescent);
+  const auto minimize = [&](size_t gradients) {
+    return strategy_->Run([&](Replica& replica) {
+      return trained->Minimize(
+          replica,
+          [&](Replica&, absl::Span<const Variable> variables)
+              -> absl::StatusOr<LossAndGradients> {
+            EXPECT_EQ(variables.size(), 2u);
+            return LossAndGradients{Number(7), std::vector<std::optional<Leaf>>(
+                                                   gradients, Leaf(Number(1)))};
+          });
+    });
+  };
+  const auto losses = minimize(2);
+  ASSERT_THAT(losses, IsOk());
+  EXPECT_EQ(losses->At(1), Number(7));
+  EXPECT_THAT(CopiesOf(b_), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(minimize(1), StatusIs(kInvalid, HasSubstr("1 gradients for 2")));
+}
+
+TEST_F(TrainedByTest, OnlyTrainableVariablesOfTheStrategyAreTrained) {
+  const Variable read = Make(Synchronization::kOnRead, Aggregation::kSum);
+  EXPECT_THAT(TrainedBy::Make(*strategy_, {}, {read}), StatusIs(kInvalid));
+}
+
+}  // namespace
+}  // namespace lockstep::strategy

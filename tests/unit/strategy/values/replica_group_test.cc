@@ -1,0 +1,114 @@
+#include "strategy/values/replica_group.h"
+
+#include <thread>
+
+#include "common/collective/local_group.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+Value Row(const std::vector<float>& numbers) {
+  return Value::Of(ElementType::kFloat32,
+                   {static_cast<int64_t>(numbers.size())}, numbers);
+}
+
+Distributed Each(std::vector<Leaf> local) {
+  return {Distributed::Form::kPerReplica, std::move(local)};
+}
+
+ReplicaGroup Mirrored2(SumOrder order = SumOrder::kRank) {
+  return ReplicaGroup({Kind::kMirrored, 2, {}, order}, nullptr);
+}
+
+TEST(ReplicaGroupTest, SumsAndMeansOfTheReplicasOfAProcess) {
+  const ReplicaGroup group = Mirrored2();
+  const Distributed values[] = {Each({Row({1, 2}), Row({3, 6})})};
+  EXPECT_EQ(
+      std::get<Value>((*group.Reduce(ReduceOp::kSum, Toward::kAll, values))[0]),
+      Row({4, 8}));
+  EXPECT_EQ(std::get<Value>(
+                (*group.Reduce(ReduceOp::kMean, Toward::kPlace, values))[0]),
+            Row({2, 4}));
+}
+
+TEST(ReplicaGroupTest, TheSumOfAPlainOrMirroredValueIsRefused) {
+  const ReplicaGroup group = Mirrored2();
+  for (const auto form :
+       {Distributed::Form::kPlain, Distributed::Form::kMirrored}) {
+    const Distributed value{form, {Row({1})}};
+    EXPECT_THAT(group.Reduce(ReduceOp::kSum, Toward::kAll, {&value, 1}),
+                StatusIs(kInvalid, HasSubstr("unclear")));
+    EXPECT_THAT(group.Reduce(ReduceOp::kMean, Toward::kAll, {&value, 1}),
+                IsOk());
+  }
+}
+
+TEST(ReplicaGroupTest, ShapesThatDifferAreRefused) {
+  const Distributed value = Each({Row({1, 2}), Row({3})});
+  EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kSum, Toward::kAll, {&value, 1}),
+              StatusIs(kInvalid, HasSubstr("float32 [2]")));
+  const Distributed mixed =
+      Each({Row({1, 2}), Slices{{0}, Row({1}), std::nullopt}});
+  EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kSum, Toward::kAll, {&mixed, 1}),
+              StatusIs(kInvalid));
+}
+
+TEST(ReplicaGroupTest, AMeanAlongAnAxisCountsAllElements) {
+  const Distributed value = Each({Row({0, 1, 2, 3}), Row({4, 5})});
+  EXPECT_EQ(*Mirrored2().ReduceAlong(ReduceOp::kMean, value, {-1}),
+            Value::Scalar(2.5));
+  EXPECT_THAT(Mirrored2().ReduceAlong(ReduceOp::kMean, value, {1}),
+              StatusIs(kInvalid, HasSubstr("axis is 1")));
+  EXPECT_THAT(Mirrored2().ReduceAlong(ReduceOp::kMean, value, {0, -1}),
+              StatusIs(kInvalid, HasSubstr("twice")));
+}
+
+TEST(ReplicaGroupTest, Int32TravelsAloneInTheOrderOfARing) {
+  const Value number = Value::Of<int32_t>(ElementType::kInt32, {}, {1});
+  const Distributed two[] = {Each({number, number}), Each({number, number})};
+  EXPECT_THAT(
+      Mirrored2(SumOrder::kRing).Reduce(ReduceOp::kSum, Toward::kAll, two),
+      StatusIs(kInvalid, HasSubstr("int32")));
+  EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kSum, Toward::kAll, two), IsOk());
+}
+
+TEST(ReplicaGroupTest, WorkersReduceTogetherAndNameOtherCalls) {
+  auto members = MakeLocalGroup(2, absl::Minutes(5));
+  std::vector<std::thread> threads;
+  for (auto& member : members) {
+    threads.emplace_back([&member] {
+      const ReplicaGroup group({Kind::kMultiWorkerMirrored, 2, {}},
+                               member.get());
+      const float first = static_cast<float>(group.first_replica());
+      const Distributed ids = Each({Row({first}), Row({first + 1})});
+      EXPECT_EQ(std::get<Value>((
+                    *group.Reduce(ReduceOp::kSum, Toward::kAll, {&ids, 1}))[0]),
+                Row({6}));
+      const Distributed plain{Distributed::Form::kPlain, {Row({5})}};
+      EXPECT_EQ(std::get<Value>((*group.Reduce(ReduceOp::kSum, Toward::kAll,
+                                               {&plain, 1}))[0]),
+                Row({10}));
+      EXPECT_EQ(std::get<Value>(*group.Gather(ids, 0)), Row({0, 1, 2, 3}));
+      EXPECT_EQ(*group.FromFirstWorker(
+                    [&] { return absl::StatusOr<Value>(Row({first + 7})); }),
+                Row({7}));
+      const ReduceOp op =
+          group.worker() == 0 ? ReduceOp::kSum : ReduceOp::kMean;
+      EXPECT_THAT(group.Reduce(op, Toward::kAll, {&ids, 1}),
+                  StatusIs(kInvalid, HasSubstr("reduce MEAN")));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace lockstep::strategy

@@ -1,0 +1,54 @@
+#include "strategy/variables/scatter.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+Value Rows(ElementType type, const std::vector<float>& numbers) {
+  return Value::Of(type, {static_cast<int64_t>(numbers.size()), 1}, numbers);
+}
+
+TEST(ScatterTest, RowsAreAppliedOneAfterTheOther) {
+  const struct {
+    ScatterOp op;
+    std::vector<float> after;
+  } kCases[] = {
+      {ScatterOp::kAdd, {8, 9, 10}},      {ScatterOp::kSubtract, {8, -9, 10}},
+      {ScatterOp::kMultiply, {8, 0, 10}}, {ScatterOp::kDivide, {8, 0, 10}},
+      {ScatterOp::kMin, {8, 0, 10}},      {ScatterOp::kMax, {8, 6, 10}},
+      {ScatterOp::kUpdate, {8, 6, 10}},
+  };
+  const Slices rows{{1, 1}, Rows(ElementType::kFloat32, {3, 6}), std::nullopt};
+  for (const auto& each : kCases) {
+    Value target = Rows(ElementType::kFloat32, {8, 0, 10});
+    EXPECT_THAT(ApplyScatter(each.op, rows, target), IsOk());
+    EXPECT_EQ(target, Rows(ElementType::kFloat32, each.after))
+        << static_cast<int>(each.op);
+  }
+}
+
+TEST(ScatterTest, RowsThatDoNotFitChangeNothing) {
+  Value target = Rows(ElementType::kFloat32, {8, 9});
+  const Value before = target;
+  const Slices outside{
+      {0, 2}, Rows(ElementType::kFloat32, {3, 6}), std::nullopt};
+  EXPECT_THAT(
+      ApplyScatter(ScatterOp::kAdd, outside, target),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("index 2")));
+  const Slices short_of_rows{
+      {0, 1, 1}, Rows(ElementType::kFloat32, {3, 6}), std::nullopt};
+  EXPECT_THAT(
+      ApplyScatter(ScatterOp::kAdd, short_of_rows, target),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 indices")));
+  EXPECT_EQ(target, before);
+}
+
+}  // namespace
+}  // namespace lockstep::strategy
