@@ -29,6 +29,11 @@ constexpr Kind kKinds[] = {
     {"placement", ReplayPlacement},
     {"sync_loop", ReplaySyncLoop},
     {"torch_optimizer", ReplayTorchOptimizer},
+    {"strategy_values", ReplayStrategyValues},
+    {"strategy_variables", ReplayStrategyVariables},
+    {"strategy_input", ReplayStrategyInput},
+    {"strategy_training", ReplayStrategyTraining},
+    {"run_steps", ReplayRunSteps},
 };
 
 absl::StatusOr<Outcome> Replay(const Json& scenario) {
@@ -39,6 +44,7 @@ absl::StatusOr<Outcome> Replay(const Json& scenario) {
     Report report;
     kind.replay(scenario, report);
     outcome.differences = report.differences();
+    outcome.left_out = report.left_out();
     return outcome;
   }
   return absl::InvalidArgumentError(

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_TESTS_GOLDEN_REPLAY_H_
 #define LOCKSTEP_TESTS_GOLDEN_REPLAY_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace lockstep::golden {
 
 struct Outcome {
   std::vector<Difference> differences;
+  std::map<std::string, int> left_out;  // operations, by reason
 };
 
 //   kInvalidArgument  the scenario is of an unknown kind, lacks a field, or has
@@ -35,6 +37,11 @@ void ReplayPartition(const Json& scenario, Report& report);
 void ReplayPlacement(const Json& scenario, Report& report);
 void ReplaySyncLoop(const Json& scenario, Report& report);
 void ReplayTorchOptimizer(const Json& scenario, Report& report);
+void ReplayStrategyValues(const Json& scenario, Report& report);
+void ReplayStrategyVariables(const Json& scenario, Report& report);
+void ReplayStrategyInput(const Json& scenario, Report& report);
+void ReplayStrategyTraining(const Json& scenario, Report& report);
+void ReplayRunSteps(const Json& scenario, Report& report);
 
 }  // namespace lockstep::golden
 

@@ -3,10 +3,12 @@
 //
 //   lockstep_replay FILE.jsonl...
 //
-// Prints each difference and ends with "N passed, M failed". Exit code: 0 if
+// Prints each difference, then how many operations it leaves out and why, and
+// ends with "N passed, M failed". Exit code: 0 if
 // none failed, 1 if some did, 2 for a file that cannot be replayed.
 
 #include <cstdio>
+#include <map>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -22,6 +24,7 @@ struct Counts {
   int passed = 0;
   int failed = 0;
   bool malformed = false;
+  std::map<std::string, int> left_out;  // operations, by reason
 };
 
 constexpr absl::string_view kHelp =
@@ -53,6 +56,9 @@ void Replay(const std::string& path, const Scenario& scenario, Counts& counts) {
   for (const Difference& difference : outcome->differences) {
     Print(path, scenario, difference);
   }
+  for (const auto& [reason, count] : outcome->left_out) {
+    counts.left_out[reason] += count;
+  }
   ++(outcome->differences.empty() ? counts.passed : counts.failed);
 }
 
@@ -80,6 +86,9 @@ int main(int argc, char** argv) {
   }
   Counts counts;
   for (int i = 1; i < argc; ++i) ReplayFile(argv[i], counts);
+  for (const auto& [reason, count] : counts.left_out) {
+    std::printf("left out: %d operations: %s\n", count, reason.c_str());
+  }
   std::printf("%d passed, %d failed\n", counts.passed, counts.failed);
   if (counts.malformed) return 2;
   return counts.failed == 0 ? 0 : 1;

@@ -2,6 +2,7 @@
 #define LOCKSTEP_TESTS_GOLDEN_REPORT_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -49,10 +50,15 @@ class Report {
         {absl::StrCat(operation_, what), std::move(expected), std::move(got)});
   }
 
+  // Counts an operation that is not replayed, under the reason.
+  void LeaveOut(const std::string& reason) { ++left_out_[reason]; }
+
   const std::vector<Difference>& differences() const { return differences_; }
+  const std::map<std::string, int>& left_out() const { return left_out_; }
 
  private:
   std::string operation_;
+  std::map<std::string, int> left_out_;
   std::vector<Difference> differences_;
 };
 

@@ -163,5 +163,55 @@ TEST_P(DamagedTraceTest, EveryScenarioIsCompared) {
   }
 }
 
+// Changes the first number of a recorded result. False if there is none.
+bool ChangeNumber(Json& result) {
+  if (!result.is_structured()) return false;
+  if (result.is_object() && result.contains("data") &&
+      !result["data"].empty()) {
+    result["data"][0] = 12345;
+    return true;
+  }
+  for (Json& part : result) {
+    if (ChangeNumber(part)) return true;
+  }
+  return false;
+}
+
+class StrategyTraceTest : public ::testing::TestWithParam<const char*> {};
+
+// One operation at a time, in every eleventh scenario.
+TEST_P(StrategyTraceTest, EveryResultIsComparedUnlessItIsLeftOut) {
+  const auto scenarios = ReadScenarios(std::string(LOCKSTEP_GOLDEN_DIR) + "/" +
+                                       GetParam() + ".jsonl");
+  ASSERT_OK(scenarios);
+  int noticed = 0;
+  for (size_t i = 0; i < scenarios->size(); i += 11) {
+    const Json& scenario = (*scenarios)[i].json;
+    const auto undamaged = ReplayScenario(scenario);
+    ASSERT_OK(undamaged);
+    int left_out = 0;
+    for (const auto& [reason, count] : undamaged->left_out) left_out += count;
+    for (size_t op = 0; op < scenario.at("ops").size(); ++op) {
+      Json changed = scenario;
+      Json& operation = changed["ops"][op];
+      if (!operation.contains("result")) continue;
+      if (!ChangeNumber(operation["result"])) continue;
+      const auto outcome = ReplayScenario(changed);
+      ASSERT_OK(outcome);
+      const bool found = !outcome->differences.empty();
+      found ? ++noticed : --left_out;
+      EXPECT_GE(left_out, 0) << (*scenarios)[i].line << ", operation " << op;
+    }
+  }
+  EXPECT_GT(noticed, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StrategyTraceTest,
+                         ::testing::Values("run_steps", "strategy_input",
+                                           "strategy_training",
+                                           "strategy_values",
+                                           "strategy_variables"),
+                         [](const auto& info) { return info.param; });
+
 }  // namespace
 }  // namespace lockstep::golden
