@@ -1,0 +1,257 @@
+// Cases 42 to 65: reduce, run, gather.
+
+#include "tests/conformance/strategy/fleet.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class ReduceCases : public CaseTest {};
+
+Value MatrixOf(std::vector<int64_t> shape, float number) {
+  size_t count = 1;
+  for (const int64_t dim : shape) count *= static_cast<size_t>(dim);
+  return Value::Of(ElementType::kFloat32, std::move(shape),
+                   std::vector<float>(count, number));
+}
+
+TEST_P(ReduceCases, Case42To44ReduceWithAndWithoutAnAxis) {
+  CaseTest::Each([&](Strategy& s) {
+    const auto rows = Values(s, [](int id) {
+      const float first = static_cast<float>(4 * id);
+      return Row({first, first + 1, first + 2, first + 3});
+    });
+    const float offset = 4 * n() * (n() - 1) / 2;
+    EXPECT_THAT(s.Reduce(ReduceOp::kSum, rows),
+                IsOkAndHolds(Row({offset, offset + n(), offset + 2 * n(),
+                                  offset + 3 * n()})));
+    const float count = 4 * n();
+    EXPECT_THAT(s.Reduce(ReduceOp::kSum, rows, {0}),
+                IsOkAndHolds(Number(count * (count - 1) / 2)));
+    const auto uneven = Values(s, [](int id) {
+      return id == 0 ? Row({0, 1, 2, 3}) : Row({4, 5});
+    });
+    const float examples = 4 + 2 * (n() - 1);
+    EXPECT_THAT(s.Reduce(ReduceOp::kMean, uneven, {0}),
+                IsOkAndHolds(Number((6 + 9 * (n() - 1)) / examples)));
+    if (!one()) {
+      EXPECT_THAT(s.Reduce(ReduceOp::kMean, uneven), StatusIs(kInvalid));
+    }
+  });
+}
+
+TEST_P(ReduceCases, Case45TheSameRowOnEachReplica) {
+  CaseTest::Each([&](Strategy& s) {
+    const auto rows = Values(s, [](int) { return Row({1, 2}); });
+    EXPECT_THAT(s.Reduce(ReduceOp::kMean, rows, {0}),
+                IsOkAndHolds(Number(1.5)));
+    EXPECT_THAT(s.Reduce(ReduceOp::kSum, rows, {0}),
+                IsOkAndHolds(Number(3 * n())));
+  });
+}
+
+TEST_P(ReduceCases, Case46To48ValuesFromAFunction) {
+  CaseTest::Each([&](Strategy& s) {
+    const auto ones =
+        s.DistributeValues([](const ValueContext&) { return 1.0f; });
+    EXPECT_THAT(ones->local(), ::testing::Each(1.0f));
+    const auto ids = s.DistributeValues([&](const ValueContext& context) {
+      EXPECT_EQ(context.num_replicas, all());
+      return context.replica_id;
+    });
+    for (int r = 0; r < s.local_replicas(); ++r) {
+      EXPECT_EQ(ids->At(static_cast<size_t>(r)), s.first_replica() + r);
+    }
+  });
+}
+
+TEST_P(ReduceCases, Case49And50RunDoublesPlainAndWrappedValues) {
+  CaseTest::Each([&](Strategy& s) {
+    const auto twice = [](Replica&, float x) { return 2 * x; };
+    EXPECT_THAT(s.Run(twice, 3.0f)->local(), ::testing::Each(6.0f));
+    const auto counts = s.DistributeValues([](const ValueContext& context) {
+      return static_cast<float>(context.num_replicas);
+    });
+    EXPECT_THAT(s.Run(twice, *counts)->local(), ::testing::Each(2 * n()));
+  });
+}
+
+TEST_P(ReduceCases, Case51AllReduceOfTheReplicasNumbers) {
+  CaseTest::Each([&](Strategy& s) {
+    const float sum = n() * (n() - 1) / 2;
+    const auto sums = s.Run([](Replica& replica) {
+      return replica.AllReduce(ReduceOp::kSum,
+                               Number(static_cast<float>(replica.id())));
+    });
+    ASSERT_THAT(sums, IsOk());
+    EXPECT_THAT(sums->local(), ::testing::Each(Number(sum)));
+    EXPECT_THAT(
+        s.Reduce(
+            ReduceOp::kSum,
+            Values(s, [](int id) { return Number(static_cast<float>(id)); })),
+        IsOkAndHolds(Number(sum)));
+  });
+}
+
+TEST_P(ReduceCases, Case52To55Gather) {
+  CaseTest::Each([&](Strategy& s) {
+    const auto shape_along = [&](int64_t axis) {
+      const auto boxes = Values(s, [](int id) {
+        return MatrixOf({1, 2, 3}, static_cast<float>(id));
+      });
+      return std::get<Value>(s.Gather(boxes, axis).value()).shape();
+    };
+    EXPECT_EQ(shape_along(0), (std::vector<int64_t>{all(), 2, 3}));
+    EXPECT_EQ(shape_along(1), (std::vector<int64_t>{1, 2 * all(), 3}));
+    EXPECT_EQ(shape_along(2), (std::vector<int64_t>{1, 2, 3 * all()}));
+    const auto uneven = Values(s, [](int id) {
+      return MatrixOf({id == 0 ? 1 : 2, 1}, 0);
+    });
+    EXPECT_EQ(std::get<Value>(s.Gather(uneven, 0).value()).shape(),
+              (std::vector<int64_t>{2 * all() - 1, 1}));
+    EXPECT_THAT(s.Gather(uneven, 2), StatusIs(kInvalid));
+    if (one()) return;
+    EXPECT_THAT(s.Gather(uneven, 1), StatusIs(kInvalid));
+    const auto ranks = Values(s, [](int id) {
+      return id == 0 ? MatrixOf({1}, 0) : MatrixOf({1, 1}, 0);
+    });
+    EXPECT_THAT(s.Gather(ranks, 0), StatusIs(kInvalid));
+  });
+}
+
+TEST_P(ReduceCases, Case56AllGatherReachesEachReplica) {
+  CaseTest::Each([&](Strategy& s) {
+    std::vector<float> expected;
+    for (int i = 0; i < all(); ++i) {
+      expected.insert(expected.end(), {1, 2, 3});
+    }
+    const auto rows = s.Run([](Replica& replica) {
+      return replica.AllGather(Row({1, 2, 3}), 0);
+    });
+    ASSERT_THAT(rows, IsOk());
+    EXPECT_THAT(rows->local(), ::testing::Each(Row(expected)));
+  });
+}
+
+TEST_P(ReduceCases, Case57And58AllReduceOfSeveralValues) {
+  CaseTest::Each([&](Strategy& s) {
+    for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMean}) {
+      const float factor = op == ReduceOp::kSum ? n() : 1;
+      const auto results = s.Run([&](Replica& replica) {
+        return replica.AllReduce(op,
+                                 std::vector<Leaf>{Number(2), Row({21, 21.5})});
+      });
+      ASSERT_THAT(results, IsOk());
+      EXPECT_EQ(std::get<Value>(results->At(0)[0]), Number(2 * factor));
+      EXPECT_EQ(std::get<Value>(results->At(0)[1]),
+                Row({21 * factor, 21.5f * factor}));
+    }
+  });
+}
+
+TEST_P(ReduceCases, Case59MergeSumsWhatTheReplicasOfAWorkerBring) {
+  CaseTest::Each([&](Strategy& s) {
+    const auto results = s.Run(
+        [](Replica& replica, float x) -> absl::StatusOr<float> {
+          const float v = x + static_cast<float>(replica.local());
+          const auto sum = replica.Merge(
+              [](Cross&, const PerReplica<float>& all) {
+                float total = 0;
+                for (const float each : all.local()) total += each;
+                return total;
+              },
+              v);
+          if (!sum.ok()) return sum.status();
+          return *sum + v;
+        },
+        3.0f);
+    ASSERT_THAT(results, IsOk());
+    const auto local = static_cast<float>(s.local_replicas());
+    const float sum = 3 * local + local * (local - 1) / 2;
+    EXPECT_EQ(results->At(0), sum + 3);
+    EXPECT_EQ(results->local().back(), sum + 3 + local - 1);
+  });
+}
+
+TEST_P(ReduceCases, Case60StructuresOfARunGoIntoTheNext) {
+  struct Made {
+    float a;
+    float b;
+  };
+  CaseTest::Each([&](Strategy& s) {
+    const auto made = s.Run([](Replica& replica) {
+      const auto x = static_cast<float>(replica.id() + 1);
+      return Made{2 * x, x * x};
+    });
+    const auto sums =
+        s.Run([](Replica&, const Made& m) { return m.a + 2 * m.b + 2; }, *made);
+    for (int r = 0; r < s.local_replicas(); ++r) {
+      const auto x = static_cast<float>(s.first_replica() + r + 1);
+      EXPECT_EQ(sums->At(static_cast<size_t>(r)), 2 * x + 2 * x * x + 2);
+    }
+  });
+}
+
+TEST_P(ReduceCases, Case61AReducedValueIsAssigned) {
+  CaseTest::Each([&](Strategy& s) {
+    const Variable v = s.Create(Named("v", Number(0))).value();
+    const auto ones = Values(s, [](int) { return Number(1); });
+    EXPECT_THAT(s.Across([&](Cross& cross) -> absl::Status {
+      const auto reduced = cross.ReduceTo(ReduceOp::kSum, ones, v);
+      if (!reduced.ok()) return reduced.status();
+      return cross.Assign(v, *reduced);
+    }),
+                IsOk());
+    EXPECT_THAT(CopiesOf(s, v), ::testing::Each(n()));
+  });
+}
+
+TEST_P(ReduceCases, Case62APlainValueIsReducedOverWorkers) {
+  CaseTest::Each([&](Strategy& s) {
+    const auto sum = s.Reduce(ReduceOp::kSum, Number(1));
+    if (s.workers() == 1 && !one()) {
+      EXPECT_THAT(sum, StatusIs(kInvalid));
+    } else {
+      EXPECT_THAT(sum, IsOkAndHolds(Number(static_cast<float>(s.workers()))));
+    }
+  });
+}
+
+TEST_P(ReduceCases, Case63SparseValuesAreJoined) {
+  CaseTest::Each([&](Strategy& s) {
+    std::vector<Slices> rows;
+    for (int r = 0; r < s.local_replicas(); ++r) {
+      rows.push_back({{1}, MatrixOf({1, 2}, 4), std::vector<int64_t>{5, 2}});
+    }
+    const PerReplica<Slices> each(std::move(rows), s.first_replica());
+    const auto joined = s.Across([&](Cross& cross) {
+      return cross.ReduceTo(ReduceOp::kMean, each, EveryReplica{});
+    });
+    ASSERT_THAT(joined, IsOk());
+    EXPECT_EQ(joined->At(0).indices, std::vector<int64_t>(all(), 1));
+    EXPECT_EQ(joined->At(0).values, MatrixOf({all(), 2}, 4 / n()));
+  });
+}
+
+TEST_P(ReduceCases, Case64And65NamesOfOperationsAndMirroredMeans) {
+  EXPECT_THAT(ParseReduceOp("mean"), IsOkAndHolds(ReduceOp::kMean));
+  EXPECT_THAT(ParseReduceOp("SUM"), IsOkAndHolds(ReduceOp::kSum));
+  CaseTest::Each([&](Strategy& s) {
+    const Mirrored<Value> same(Number(3));
+    EXPECT_THAT(s.Reduce(ReduceOp::kMean, same), IsOkAndHolds(Number(3)));
+    if (!one()) {
+      EXPECT_THAT(s.Reduce(ReduceOp::kSum, same), StatusIs(kInvalid));
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ReduceCases, ::testing::ValuesIn(AllShapes()),
+                         [](const auto& info) { return NameOf(info.param); });
+
+}  // namespace
+}  // namespace lockstep::strategy
