@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "chief/job_identity.h"
 #include "chief/plan/placement.h"
 #include "chief/traces/chief_spans.h"
-#include "common/base/fingerprint.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
@@ -29,29 +29,6 @@ constexpr int kMissedHeartbeats = 4;
 // looks.
 constexpr absl::Duration kGivenValuesWait = absl::Seconds(3);
 constexpr absl::Duration kGivenValuesPoll = absl::Milliseconds(20);
-
-std::vector<TaskId> MembersOf(const Cluster& cluster) {
-  std::vector<TaskId> tasks = cluster.Tasks(TaskType::kPs);
-  for (const TaskId& task : cluster.Tasks(TaskType::kWorker)) {
-    tasks.push_back(task);
-  }
-  // An evaluator need not be in the cluster to be welcome.
-  tasks.push_back({TaskType::kEvaluator, 0});
-  return tasks;
-}
-
-// The same job on the same cluster has the same id, so that a chief that was
-// restarted knows its servers again.
-std::string MakeJobId(const JobConfig& job, const Cluster& cluster) {
-  Fingerprint fingerprint;
-  fingerprint.Add(job.name).Add(job.seed).Add(job.model.kind);
-  for (const TaskId& task : MembersOf(cluster)) {
-    if (job.elastic_workers && task.type == TaskType::kWorker) continue;
-    fingerprint.Add(task.ToKey()).Add(cluster.Address(task).value_or(""));
-  }
-  return absl::StrCat(job.name, "-",
-                      absl::Hex(fingerprint.value(), absl::kZeroPad16));
-}
 
 }  // namespace
 

@@ -469,24 +469,21 @@ bool ChiefClient::Beat() {
 
 void ChiefClient::Heartbeats(absl::Duration interval) {
   PreferThisThread();
-  while (true) {
-    {
-      MutexLock lock(mutex_);
-      if (heartbeats_stop_) return;
-    }
+  absl::Time next = Now();
+  while (!Rest(next - Now())) {
     if (Beat()) return;
-    const absl::Time next = Now() + interval;
+    next = Now() + interval;
     Rest(std::min(traces_->due(), next) - Now());
     if (traces_->due() < next) traces_->Report(Identity());
-    Rest(next - Now());
   }
 }
 
-void ChiefClient::Rest(absl::Duration duration) {
+bool ChiefClient::Rest(absl::Duration duration) {
   MutexLock lock(mutex_);
   WaitUntil([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
                 mutex_) { return heartbeats_stop_; },
             duration);
+  return heartbeats_stop_;
 }
 
 void ChiefClient::JoinHeartbeats() {

@@ -205,8 +205,8 @@ class ChiefClient {
   absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
                               int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeats(absl::Duration interval);
-  // Waits in the heartbeats' thread, unless that is to end.
-  void Rest(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits in the heartbeats' thread; true if that is to end.
+  bool Rest(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
   // One heartbeat; returns true when the membership has ended.
   bool Beat() ABSL_LOCKS_EXCLUDED(mutex_);
   void FillHeartbeat(v1::HeartbeatRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);

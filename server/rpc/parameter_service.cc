@@ -112,14 +112,15 @@ absl::Status ParameterService::HandlePush(const Caller& caller,
   }
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
   if (shard->engine().AwaitsCommit(header.local_step()) &&
-      replies_.Postpone(
-          *shard, header.local_step(),
-          [this, caller, header, payload, ticket](const absl::Status& status) {
-            const absl::Status handled =
-                status.ok() ? HandlePush(caller, header, payload, ticket)
-                            : status;
-            if (!handled.ok()) replies_.FailPush(ticket, handled);
-          })) {
+      replies_.Postpone(*shard, header.local_step(),
+                        [this, caller, header, payload, ticket,
+                         received](const absl::Status& status) {
+                          const absl::Status handled =
+                              status.ok() ? HandlePush(caller, header, payload,
+                                                       ticket, received)
+                                          : status;
+                          if (!handled.ok()) replies_.FailPush(ticket, handled);
+                        })) {
     return absl::OkStatus();
   }
   LOCKSTEP_ASSIGN_OR_RETURN(lockstep::server::Push push,

@@ -31,7 +31,7 @@ struct Position {
 
 const Position& CurrentPosition();
 
-// What a launch says of its threads.
+// The threads of a launch.
 struct GridShape {
   const char* name;  // of the kernel
   Size3 grid;
@@ -48,7 +48,7 @@ struct GridShape {
 void RunGrid(const GridShape& shape, uint64_t seed,
              const std::function<void()>& body);
 
-// What the thread of a kernel calls.
+// For the threads of a kernel:
 
 // Returns once all threads of the block that have not returned are here.
 void BlockBarrier();

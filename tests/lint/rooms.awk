@@ -85,7 +85,7 @@ function may_include(room, other) {
 
 function compute_allows(target) {
   return target ~ /^absl\// || target ~ /^[a-z_0-9]+$/ ||
-         target ~ /^(cblas|dlfcn|cuda[a-z_0-9]*|cublas[a-zA-Z_0-9]*)\.h$/
+         target ~ /^(cblas|dlfcn|mma|cuda[a-z_0-9]*|cublas[a-zA-Z_0-9]*)\.h$/
 }
 
 function judge(i,   here, there) {

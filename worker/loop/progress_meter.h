@@ -51,8 +51,7 @@ class ProgressMeter {
   // number of a shared step that the pass computes, or -1. What is no computing
   // counts as waiting.
   void Begin(SpanKind phase, int64_t step, int64_t attempt = 0,
-             int64_t micro_batch = -1)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+             int64_t micro_batch = -1) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Computed(int64_t local_step, double loss, int64_t examples)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -89,7 +88,7 @@ class ProgressMeter {
   Progress progress_ ABSL_GUARDED_BY(mutex_);
   Phase use_ ABSL_GUARDED_BY(mutex_) = Phase::kOther;
   PhaseTimes times_ ABSL_GUARDED_BY(mutex_) = {};  // since the last pass ended
-  absl::Time since_ ABSL_GUARDED_BY(mutex_);    // of the activity
+  absl::Time since_ ABSL_GUARDED_BY(mutex_);       // of the activity
   absl::Time counted_ ABSL_GUARDED_BY(mutex_);  // up to here, as Settle() does
   // The phase at hand, if the activity is one; its text is made when it is
   // asked for, as there are many phases between two reports.

@@ -306,7 +306,8 @@ void Promises::OnCompute(int history, int64_t step,
 
 void Promises::OnClaim(int history, int64_t step, int worker) {
   // A shared step has no set of workers.
-  if (kind_.shared || history != history_ || going_back_ || step <= opened_) return;
+  if (kind_.shared || history != history_ || going_back_ || step <= opened_)
+    return;
   const auto set = sets_.find(step);
   if (set == sets_.end()) return;
   if (std::count(set->second.begin(), set->second.end(), worker) > 0) return;

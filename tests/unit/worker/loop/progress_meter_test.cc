@@ -32,8 +32,9 @@ TEST(ProgressMeterTest, OnlyWaitingActivitiesCountAsWaiting) {
 TEST(ProgressMeterTest, EachPassHasItsTimesByPhase) {
   ManualClock clock;
   std::vector<PhaseTimes> passes;
-  ProgressMeter meter(
-      clock, nullptr, [&](const PhaseTimes& times) { passes.push_back(times); });
+  ProgressMeter meter(clock, nullptr, [&](const PhaseTimes& times) {
+    passes.push_back(times);
+  });
   const auto spend = [&](Phase phase, int seconds) {
     meter.Begin(std::string(PhaseName(phase)), phase);
     clock.Advance(absl::Seconds(seconds));
