@@ -105,7 +105,9 @@ TEST_P(VariableCases, Case81And82OnReadVariablesAreReadAcrossReplicas) {
     // The first copy of each worker, as in TensorFlow.
     EXPECT_THAT(read(Aggregation::kOnlyFirstReplica),
                 IsOkAndHolds(Number(static_cast<float>(s.first_replica()))));
-    if (!one()) EXPECT_THAT(read(Aggregation::kNone), StatusIs(kInvalid));
+    if (!one()) {
+      EXPECT_THAT(read(Aggregation::kNone), StatusIs(kInvalid));
+    }
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "common/numeric/float16.h"
 
@@ -101,12 +102,26 @@ const char* NameOfStructure(Node::Kind kind) {
 Node ReadStructure(const Json& in, Node::Kind kind, const Seat& seat) {
   Node node = Node::Of(kind, {});
   for (const auto& [key, part] : in.at(NameOfStructure(kind)).items()) {
-    node.parts.emplace_back(key, ReadNode(part, seat));
+    node.parts.push_back({key, ReadNode(part, seat)});
   }
   return node;
 }
 
 }  // namespace
+
+Node Node::Of(Leaf leaf) {
+  Node node;
+  node.kind = Kind::kLeaf;
+  node.leaf = std::move(leaf);
+  return node;
+}
+
+Node Node::Of(Kind kind, std::vector<NodePart> parts) {
+  Node node;
+  node.kind = kind;
+  node.parts = std::move(parts);
+  return node;
+}
 
 bool IsLeaf(const Json& json) {
   return json.is_object() &&

@@ -13,6 +13,8 @@
 // trace.h do.
 namespace lockstep::golden {
 
+struct NodePart;
+
 // Node is a value of one replica: a tensor or slices, the name of a variable,
 // any other object of Python, or a structure of these.
 struct Node {
@@ -20,21 +22,16 @@ struct Node {
 
   Kind kind = Kind::kNull;
   Leaf leaf;
-  Json other;                                       // the name or the object
-  std::vector<std::pair<std::string, Node>> parts;  // keys of a dict, sorted
+  Json other;                   // the name or the object
+  std::vector<NodePart> parts;  // of a structure; keys of a dict, sorted
 
-  static Node Of(Leaf leaf) {
-    Node node;
-    node.kind = Kind::kLeaf;
-    node.leaf = std::move(leaf);
-    return node;
-  }
-  static Node Of(Kind kind, std::vector<std::pair<std::string, Node>> parts) {
-    Node node;
-    node.kind = kind;
-    node.parts = std::move(parts);
-    return node;
-  }
+  static Node Of(Leaf leaf);
+  static Node Of(Kind kind, std::vector<NodePart> parts);
+};
+
+struct NodePart {
+  std::string key;
+  Node value;
 };
 
 // The place of a replica in a scenario.

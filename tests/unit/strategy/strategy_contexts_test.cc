@@ -8,9 +8,15 @@
 namespace lockstep::strategy {
 namespace {
 
-const auto kMerged = [](Cross&) { return absl::OkStatus(); };
-const auto kRun = [](Replica&) { return absl::OkStatus(); };
-const auto kPlaced = [](Place&) { return absl::OkStatus(); };
+struct Merged {
+  absl::Status operator()(Cross&) const { return absl::OkStatus(); }
+};
+struct RunOnce {
+  absl::Status operator()(Replica&) const { return absl::OkStatus(); }
+};
+struct Placed {
+  absl::Status operator()(Place&) const { return absl::OkStatus(); }
+};
 
 // What contexts have. Each of these is true for some context, so that a
 // mistake in a requirement does not pass as a refusal.
@@ -36,11 +42,11 @@ concept AllReducesItsOwn = requires(C& c, const Value& x) {
 };
 template <class C>
 concept Merges = requires(C& c) {
-  c.Merge(kMerged);
+  c.Merge(Merged{});
 };
 template <class C>
 concept Runs = requires(C& c) {
-  c.Run(kRun);
+  c.Run(RunOnce{});
 };
 template <class C>
 concept Broadcasts = requires(C& c, const Value& x) {
@@ -48,7 +54,7 @@ concept Broadcasts = requires(C& c, const Value& x) {
 };
 template <class C>
 concept UpdatesNonSlots = requires(C& c, const Placement& p) {
-  c.UpdateNonSlot(p, kPlaced);
+  c.UpdateNonSlot(p, Placed{});
 };
 template <class C>
 concept AssignsPerReplica = requires(C& c, const Variable& v,
@@ -88,9 +94,15 @@ static_assert(!Reduces<Copy> && !ReducesTo<Copy> && !Gathers<Copy> &&
 static_assert(!WritesItsCopy<Place>);
 
 // A function gets the context of its place, and the components of arguments.
-const auto kInReplica = [](Replica&, const Value&) {};
-const auto kAcross = [](Cross&) {};
-const auto kOnCopy = [](Copy&, const Value&) {};
+struct InReplica {
+  void operator()(Replica&, const Value&) const {}
+};
+struct Across {
+  void operator()(Cross&) const {}
+};
+struct OnCopy {
+  void operator()(Copy&, const Value&) const {}
+};
 template <class F, class... A>
 concept MayRun = requires(Strategy& s, F f, const A&... a) {
   s.Run(f, a...);
@@ -108,18 +120,18 @@ concept MayMerge = requires(Replica& r, F f) {
   r.Merge(f);
 };
 
-static_assert(MayRun<decltype(kInReplica), PerReplica<Value>>);
-static_assert(MayRun<decltype(kInReplica), Value>);
-static_assert(!MayRun<decltype(kInReplica), PerReplica<int>>);
-static_assert(!MayRun<decltype(kInReplica)>);
-static_assert(!MayRun<decltype(kAcross)>);
-static_assert(MayGoAcross<decltype(kAcross)>);
-static_assert(!MayGoAcross<decltype(kInReplica)>);
-static_assert(MayUpdate<decltype(kOnCopy), AtVariable<Value>>);
-static_assert(MayUpdate<decltype(kOnCopy), Mirrored<Value>>);
-static_assert(!MayUpdate<decltype(kInReplica), AtVariable<Value>>);
-static_assert(MayMerge<decltype(kAcross)>);
-static_assert(!MayMerge<decltype(kOnCopy)>);
+static_assert(MayRun<InReplica, PerReplica<Value>>);
+static_assert(MayRun<InReplica, Value>);
+static_assert(!MayRun<InReplica, PerReplica<int>>);
+static_assert(!MayRun<InReplica>);
+static_assert(!MayRun<Across>);
+static_assert(MayGoAcross<Across>);
+static_assert(!MayGoAcross<InReplica>);
+static_assert(MayUpdate<OnCopy, AtVariable<Value>>);
+static_assert(MayUpdate<OnCopy, Mirrored<Value>>);
+static_assert(!MayUpdate<InReplica, AtVariable<Value>>);
+static_assert(MayMerge<Across>);
+static_assert(!MayMerge<OnCopy>);
 
 // In a replica, an output of a step must be reduced.
 template <class C, class... A>
