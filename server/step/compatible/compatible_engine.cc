@@ -260,7 +260,13 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
     }
     take_ = ticket;
   }
-  if (!begin) return answers;
+  if (!begin) {
+    // Settings may have changed since the chief asked first.
+    for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
+      RequirePart(part, step, answers);
+    }
+    return answers;
+  }
   for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
     if (!parts_[part].sparse_rows.has_value()) continue;
     LOCKSTEP_RETURN_IF_ERROR(updater_.BeginSparse(part));
@@ -280,6 +286,17 @@ absl::Status CompatibleEngine::TakePart(int part, int64_t step,
                                                     replicas_to_aggregate_));
         Update(part, completed, answers);
         return absl::OkStatus();
+      },
+      accumulators_[part]);
+}
+
+void CompatibleEngine::RequirePart(int part, int64_t step,
+                                   ShardAnswers& answers) {
+  std::visit(
+      [&](const auto& accumulator) {
+        auto completed = accumulator->Require(static_cast<uint64_t>(step),
+                                              replicas_to_aggregate_);
+        Update(part, completed, answers);
       },
       accumulators_[part]);
 }

@@ -80,6 +80,11 @@ class ConditionalAccumulator {
   absl::StatusOr<std::vector<Completed>> Take(uint64_t id, int64_t num_required)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Changes the number of gradients that a waiting take needs, to at least 1,
+  // which may complete it and those behind it. Empty when `id` does not wait.
+  std::vector<Completed> Require(uint64_t id, int64_t num_required)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Ends a waiting take with kCancelled, which may release those behind it:
   // first comes the cancelled one. Empty when `id` does not wait.
   std::vector<Completed> Cancel(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -150,6 +155,18 @@ auto ConditionalAccumulator<Sum>::Take(uint64_t id, int64_t num_required)
         absl::StrCat("id ", id, " already waits; use another one"));
   }
   pending_.push_back({id, num_required});
+  std::vector<Completed> completed;
+  ServePending(completed);
+  return completed;
+}
+
+template <typename Sum>
+auto ConditionalAccumulator<Sum>::Require(uint64_t id, int64_t num_required)
+    -> std::vector<Completed> {
+  MutexLock lock(mutex_);
+  const auto take = FindPending(id);
+  if (take == pending_.end()) return {};
+  take->num_required = num_required;
   std::vector<Completed> completed;
   ServePending(completed);
   return completed;

@@ -236,8 +236,9 @@ class StallTest : public ::testing::TestWithParam<uint64_t> {
  protected:
   StallTest() { script_.StartAll(); }
 
+  // So many steps that worker 0 is a member of some before the last one.
   Script script_{Options{.total_num_replicas = 3,
-                         .steps = 15,
+                         .steps = 60,
                          .stall_timeout = absl::Seconds(1)},
                  /*seed=*/GetParam()};
 };

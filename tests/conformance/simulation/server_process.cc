@@ -302,8 +302,8 @@ void ServerProcess::Send(server::ChiefCommands::Ready ready) {
 
 bool ServerProcess::HasMember(int worker) const {
   const server::Shard* open = shard();
-  if (open == nullptr || shard()->gate() == nullptr) return false;
-  const std::vector<int> members = shard()->gate()->Members();
+  if (open == nullptr || open->gate() == nullptr) return false;
+  const std::vector<int> members = open->gate()->Members();
   return std::count(members.begin(), members.end(), worker) > 0;
 }
 

@@ -196,11 +196,11 @@ TEST(SimulationTest, PromisesHoldWhateverHappens) {
             << " updates held up, " << all.late_copies << " late copies, "
             << all.broken << " broken\n";
   // The schedules were no walk in the park.
-  EXPECT_GT(all.kills, static_cast<int64_t>(schedules / 2));
+  EXPECT_GT(all.kills, static_cast<int64_t>(schedules / 3));
   EXPECT_GT(all.went_back, static_cast<int64_t>(schedules / 100));
   EXPECT_GT(all.redone, static_cast<int64_t>(schedules / 100));
-  // About 3 of 2000; a run under sanitizers is too short to need one.
-  EXPECT_GE(all.replaced, static_cast<int64_t>(schedules / 2000));
+  // About 1 of 2000; a run under sanitizers is too short to need one.
+  EXPECT_GE(all.replaced, static_cast<int64_t>(schedules / 5000));
   EXPECT_GE(all.held_up, static_cast<int64_t>(schedules / 200));
   EXPECT_GE(all.late_copies, static_cast<int64_t>(schedules / 2000));
 }

@@ -198,6 +198,22 @@ TEST_F(CompatibleEngineTest, StepGoesOnWhileTheTakeIsWithdrawn) {
   EXPECT_THAT(takes_, ElementsAre(PreparedTake(2)));
 }
 
+TEST_F(CompatibleEngineTest,
+       TakeThatIsRepeatedNeedsAsManyGradientsAsAreSetNow) {
+  Take(1, 0);
+  shard_.SetReplicas(3);
+  Take(2, 0);
+  for (int worker : {0, 1}) Add(PassOf(worker, 0, 1), 1);
+  EXPECT_THAT(updater_.updates(), IsEmpty());
+  takes_.clear();
+
+  shard_.SetReplicas(2);
+  Take(3, 0);
+
+  EXPECT_THAT(takes_, ElementsAre(WithdrawnTake(2), PreparedTake(3)));
+  EXPECT_THAT(updater_.updates(), SizeIs(2));
+}
+
 TEST_F(CompatibleEngineTest, CommitNeedsEveryPart) {
   Take(1, 0);
   for (int worker : {0, 1}) Add(PassOf(worker, 0, 1), 1, 0, 1);

@@ -7,8 +7,8 @@ namespace {
 
 // Two sequences of five positions, two heads of three elements.
 AttentionShape Shape() {
-  return AttentionShape(
-      ConstTensor(ElementType::kFloat32, {2, 5, 18}, nullptr), 2);
+  return AttentionShape(ConstTensor(ElementType::kFloat32, {2, 5, 18}, nullptr),
+                        2);
 }
 
 TEST(AttentionShapeTest, SidesComeFromTheTensor) {
