@@ -1,7 +1,6 @@
 #include "strategy/trained_by.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -50,12 +49,6 @@ bool Decays(const OptimizerConfig& optimizer, const Variable& variable) {
                       [&](const std::string& pattern) {
                         return MatchesVariable(pattern, variable.name());
                       });
-}
-
-Value Float(float number) {
-  Value value = Value::Zeros(ElementType::kFloat32, {}).value();
-  std::memcpy(value.mutable_bytes().data(), &number, sizeof(number));
-  return value;
 }
 
 float ScalarOf(const Value& value) { return value.Elements<float>()[0]; }
@@ -220,7 +213,7 @@ absl::Status TrainedBy::CreateState(Cross& cross,
     options.name = name;
     options.trainable = false;
     options.colocate_with = placement;
-    options.initializer = Starting(Float(power));
+    options.initializer = Starting(Value::Scalar(power));
     LOCKSTEP_ASSIGN_OR_RETURN(Variable made, cross.Create(options));
     powers_.push_back(std::move(made));
   }
@@ -283,8 +276,8 @@ absl::Status TrainedBy::UpdatePowers(Cross& cross) {
         const server::AdamPowers next = server::NextAdamPowers(
             options_.optimizer, {ScalarOf(beta1), ScalarOf(beta2)});
         LOCKSTEP_RETURN_IF_ERROR(
-            place.Assign(powers_[0], Float(next.beta1_power)));
-        return place.Assign(powers_[1], Float(next.beta2_power));
+            place.Assign(powers_[0], Value::Scalar(next.beta1_power)));
+        return place.Assign(powers_[1], Value::Scalar(next.beta2_power));
       });
 }
 

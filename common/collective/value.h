@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -36,10 +37,8 @@ class Value {
     Value made;
     made.type_ = type;
     made.shape_ = std::move(shape);
-    made.bytes_.resize(elements.size() * sizeof(T));
-    if (!elements.empty()) {
-      std::memcpy(made.bytes_.data(), elements.data(), made.bytes_.size());
-    }
+    const auto bytes = std::as_bytes(std::span(elements));
+    made.bytes_.assign(bytes.begin(), bytes.end());
     return made;
   }
   static Value Scalar(float number) {

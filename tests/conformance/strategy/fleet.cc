@@ -39,6 +39,10 @@ std::vector<std::unique_ptr<Strategy>> CaseTest::Make(const Shape& shape,
   return fleet;
 }
 
+Value CaseTest::Int(int number) {
+  return Value::Of<int32_t>(ElementType::kInt32, {}, {number});
+}
+
 void CaseTest::Each(const std::function<void(Strategy&)>& work) const {
   std::vector<std::thread> threads;
   for (const auto& strategy : fleet_) {

@@ -48,9 +48,7 @@ class CaseTest : public ::testing::TestWithParam<Shape> {
   bool one() const { return all() == 1; }
 
   static Value Number(float number) { return Value::Scalar(number); }
-  static Value Int(int number) {
-    return Value::Of<int32_t>(ElementType::kInt32, {}, {number});
-  }
+  static Value Int(int number);
   static Value Row(const std::vector<float>& numbers) {
     return Value::Of(ElementType::kFloat32,
                      {static_cast<int64_t>(numbers.size())}, numbers);
