@@ -17,10 +17,8 @@ constexpr size_t kWidestPlot = 100;
 // "50.3 ms", with three digits that count.
 std::string Milliseconds(double seconds) {
   const double ms = seconds * 1e3;
-  return absl::StrFormat(ms < 10    ? "%.3f ms"
-                         : ms < 100 ? "%.2f ms"
-                                    : "%.1f ms",
-                         ms);
+  const int digits = ms < 10 ? 3 : ms < 100 ? 2 : 1;
+  return absl::StrFormat("%.*f ms", digits, ms);
 }
 
 std::string Percent(double fraction) {

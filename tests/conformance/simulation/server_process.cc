@@ -301,7 +301,7 @@ void ServerProcess::Send(server::ChiefCommands::Ready ready) {
 }
 
 bool ServerProcess::HasMember(int worker) const {
-  const server::Shard* open = shard();
+  server::Shard* open = shard();
   if (open == nullptr || open->gate() == nullptr) return false;
   const std::vector<int> members = open->gate()->Members();
   return std::count(members.begin(), members.end(), worker) > 0;

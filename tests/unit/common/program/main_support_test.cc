@@ -71,14 +71,16 @@ TEST(CheckExposureTest, OtherHostsNeedCertificatesOrAnExplicitYes) {
   EXPECT_THAT(CheckExposure(flags, "0.0.0.0:1"), IsOk());
 }
 
-TEST(ServeMetricsTest, AddressOfOtherHostsIsRefusedByTheNameOfItsFlag) {
+TEST(ServeStatusTest, AddressOfOtherHostsIsRefusedByTheNameOfItsFlag) {
+  const auto cluster = Cluster::Make(TfConfig());
+  ASSERT_OK(cluster);
   CommonFlags flags;
-  flags.metrics_address = "0.0.0.0:0";
-  EXPECT_THAT(ServeMetrics(flags, "", [] { return std::vector<Metric>(); }),
+  flags.status_address = "0.0.0.0:0";
+  EXPECT_THAT(ServeStatus(flags, *cluster, [] { return MetricFamilies(); }),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("--metrics_address")));
-  flags.metrics_address = "";
-  EXPECT_THAT(ServeMetrics(flags, "", nullptr), IsOk());
+                       HasSubstr("--status_address")));
+  flags.status_address = "";
+  EXPECT_THAT(ServeStatus(flags, *cluster, nullptr), IsOk());
 }
 
 // Supervisors start a process again whose code says that it may help.

@@ -87,21 +87,21 @@ TEST(ProgressMeterTest, CountsPassesAndWhatBecameOfThem) {
 TEST(ProgressMeterTest, PassTimesLeaveWaitsOut) {
   ManualClock clock;
   ProgressMeter meter(clock);
-  const auto spend = [&](const std::string& activity, bool waiting, int ms) {
-    meter.Begin(activity, waiting);
+  const auto spend = [&](const std::string& activity, Phase phase, int ms) {
+    meter.Begin(activity, phase);
     clock.Advance(absl::Milliseconds(ms));
   };
 
   clock.Advance(absl::Seconds(9));  // it starts
-  spend("pulls", true, 7);
-  spend("computes", false, 20);
-  spend("waits for values", true, 5);
-  spend("computes", false, 30);
+  spend("pulls", Phase::kPull, 7);
+  spend("computes", Phase::kCompute, 20);
+  spend("waits for values", Phase::kWait, 5);
+  spend("computes", Phase::kCompute, 30);
   meter.Computed(3, 0.5, 100);
-  spend("pushes", true, 6);
-  spend("computes", false, 40);
+  spend("pushes", Phase::kPush, 6);
+  spend("computes", Phase::kCompute, 40);
   meter.Dropped();
-  spend("computes", false, 8);
+  spend("computes", Phase::kCompute, 8);
 
   const Progress progress = meter.Get();
   EXPECT_THAT(progress.pass_times,
@@ -116,7 +116,7 @@ TEST(ProgressMeterTest, OnlyTheNewestPassTimesAreKept) {
   ProgressMeter meter(clock);
 
   for (int pass = 1; pass <= 40; ++pass) {
-    meter.Begin("computes", false);
+    meter.Begin("computes", Phase::kCompute);
     clock.Advance(absl::Milliseconds(pass));
     meter.Computed(pass, 0, 1);
   }
@@ -155,7 +155,7 @@ TEST(ProgressMeterTest, PhasesAreSpansAndTextsForPeople) {
   meter.Begin(SpanKind::kPush, 7, 2);
   EXPECT_EQ(meter.Get().activity, "pushes step 8");
   clock.Advance(absl::Microseconds(4));
-  meter.Begin("leaves", false);
+  meter.Begin("leaves", Phase::kOther);
   clock.Advance(absl::Microseconds(5));
   meter.Begin(SpanKind::kToken, 7);
   EXPECT_EQ(meter.Get().activity, "waits for a token after step 8");
