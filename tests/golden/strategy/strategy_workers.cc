@@ -213,8 +213,9 @@ void StrategyWorkers::TakeState(const Json& state) {
     const bool equal = state.contains("all_copies");
     const Json& mine =
         equal ? state.at("all_copies") : OfWorker(state, worker.index);
-    for (const auto& [name, numbers] : mine.items()) {
-      const strategy::Variable& variable = worker.VariableOf(name);
+    for (const auto& item : mine.items()) {
+      const Json& numbers = item.value();
+      const strategy::Variable& variable = worker.VariableOf(item.key());
       const absl::Status taken =
           worker.strategy->Across([&](strategy::Cross& cross) {
             return cross.Update(variable, [&](strategy::Copy& copy) {

@@ -20,9 +20,9 @@ using ::lockstep::testing::StartWorker;
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
 
-double ValueOf(const std::vector<Metric>& metrics, const std::string& name) {
-  for (const Metric& metric : metrics) {
-    if (metric.name == name) return metric.value;
+double ValueOf(const MetricFamilies& metrics, const std::string& name) {
+  for (const auto& family : metrics.families()) {
+    if (family.name == name) return family.metric.at(0).gauge.value;
   }
   ADD_FAILURE() << "no metric " << name;
   return -1;

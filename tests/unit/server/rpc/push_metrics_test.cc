@@ -21,7 +21,7 @@ TEST(PushMetricsTest, PartsAreCountedByOutcome) {
       {PushOutcome::kAccepted, PushOutcome::kAccepted, PushOutcome::kStale}));
   tally.Count(Answer({PushOutcome::kAccepted, PushOutcome::kDuplicate,
                       PushOutcome::kSuperseded}));
-  const std::string text = FormatMetrics(tally.Metrics());
+  const std::string text = tally.Metrics().ToText();
   for (const char* line :
        {"{outcome=\"accepted\"} 3\n", "{outcome=\"stale\"} 1\n",
         "{outcome=\"duplicate\"} 1\n", "{outcome=\"superseded\"} 1\n"}) {
