@@ -174,8 +174,9 @@ TEST_F(JobDriverDeathsTest, ServerThatLeavesStopsTheJob) {
       members->Leave(kPs1, 1, LeaveCause::kStopped, "SIGTERM", nullptr, now),
       absl::OkStatus());
   Pass(absl::Milliseconds(100));
-  EXPECT_THAT(Step(), ElementsAre("at 1", "close settings", "finishing",
-                                  "close tokens"));
+  EXPECT_THAT(Step(),
+              ElementsAre("at 1", "tell of commit 1 #1", "close settings",
+                          "finishing", "close tokens"));
   EXPECT_THAT(Closed(), Contains("stopped: ps 1 left: SIGTERM"));
 }
 

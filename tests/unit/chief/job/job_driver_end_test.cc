@@ -74,8 +74,9 @@ TEST_F(JobDriverEndTest, CheckpointBeforeTheLastOneIsAwaited) {
   Open();
   Step();
   Copied(1);
-  EXPECT_THAT(Step(), ElementsAre("at 2", "close settings", "finishing",
-                                  "close tokens"));
+  EXPECT_THAT(Step(),
+              ElementsAre("at 2", "tell of commit 2 #1", "close settings",
+                          "finishing", "close tokens"));
   EXPECT_THAT(Closed(), IsEmpty());
   EXPECT_THAT(Written(1), ElementsAre("saved 1", "copy 2"));
 }
@@ -131,8 +132,9 @@ TEST_F(JobDriverEndTest, StepsThatAreLostAtTheEndAreMadeAgain) {
       Recovered(0, -1, RecoveryPlan::Action::kGoBack),
       ElementsAre("redone: steps 1 to 1", "at 0", "lost: 1 0 0", "training",
                   "open settings", "take 0 at 0", "take 1 at 0"));
-  EXPECT_THAT(Step(), ElementsAre("at 1", "close settings", "finishing",
-                                  "close tokens"));
+  EXPECT_THAT(Step(),
+              ElementsAre("at 1", "tell of commit 1 #1", "close settings",
+                          "finishing", "close tokens"));
 }
 
 TEST_F(JobDriverEndTest, StopWhileLostStepsAreMadeAgainStopsTheJob) {
@@ -144,8 +146,9 @@ TEST_F(JobDriverEndTest, StopWhileLostStepsAreMadeAgainStopsTheJob) {
   Pass(absl::Milliseconds(100));
   Recovered(0, -1, RecoveryPlan::Action::kGoBack);
   Stop();
-  EXPECT_THAT(Step(), ElementsAre("at 1", "close settings", "finishing",
-                                  "close tokens"));
+  EXPECT_THAT(Step(),
+              ElementsAre("at 1", "tell of commit 1 #1", "close settings",
+                          "finishing", "close tokens"));
   Closed();
   Copied(1);
   EXPECT_THAT(Written(1), Contains("stopped: enough"));
@@ -180,8 +183,9 @@ TEST_F(JobDriverEndTest, StoppedJobSavesItsStepAndSaysWhy) {
   job.train_steps = 100;
   Open();
   Stop(/*hold=*/true);
-  EXPECT_THAT(Step(), ElementsAre("at 1", "close settings", "finishing",
-                                  "close tokens"));
+  EXPECT_THAT(Step(),
+              ElementsAre("at 1", "tell of commit 1 #1", "close settings",
+                          "finishing", "close tokens"));
   Closed();
   Copied(1);
   EXPECT_THAT(Written(1), Contains("stopped: enough (held)"));

@@ -238,8 +238,9 @@ TEST_F(JobDriverStepsTest, JobThatFailsForAWaitSavesItsStepFirst) {
 TEST_F(JobDriverStepsTest, LastStepEndsTraining) {
   job.train_steps = 1;
   Open();
-  EXPECT_THAT(Step(), ElementsAre("at 1", "close settings", "finishing",
-                                  "close tokens"));
+  EXPECT_THAT(Step(),
+              ElementsAre("at 1", "tell of commit 1 #1", "close settings",
+                          "finishing", "close tokens"));
 }
 
 }  // namespace

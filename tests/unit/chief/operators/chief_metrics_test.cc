@@ -97,11 +97,13 @@ TEST(ChiefMetricsTest, NoNameIsOneThatWorkersHave) {
   const MembershipTable::Member worker =
       Member(TaskType::kWorker, 1, State::kAlive);
   std::set<std::string> own;
-  for (const auto& metric : ProgressMetrics(kOwnProgress, {{}}).families()) {
+  const MetricFamilies of_workers = ProgressMetrics(kOwnProgress, {{}});
+  for (const auto& metric : of_workers.families()) {
     own.insert(metric.name);
   }
   ASSERT_FALSE(own.empty());
-  for (const auto& metric : ChiefMetrics({.members = {worker}}).families()) {
+  const MetricFamilies of_chief = ChiefMetrics({.members = {worker}});
+  for (const auto& metric : of_chief.families()) {
     EXPECT_FALSE(own.contains(metric.name)) << metric.name;
   }
 }

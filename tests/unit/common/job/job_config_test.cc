@@ -225,9 +225,9 @@ INSTANTIATE_TEST_SUITE_P(
     Optimizer, BadJobTest,
     ::testing::Values(
         BadCase{[](JobConfig& job) {
-                  job.optimizer.kind = static_cast<OptimizerConfig::Kind>(11);
+                  job.optimizer.kind = static_cast<OptimizerConfig::Kind>(14);
                 },
-                "optimizer.kind is 11, but must be GRADIENT_DESCENT, MOMENTUM"},
+                "optimizer.kind is 14, but must be GRADIENT_DESCENT, MOMENTUM"},
         BadCase{[](JobConfig& job) { job.optimizer.momentum = 1; },
                 "optimizer.momentum is 1, but must be at least 0 and below 1"},
         BadCase{[](JobConfig& job) { job.optimizer.momentum = kNan; },

@@ -80,8 +80,7 @@ TEST(WorkChecksTest, FieldsThatContradictSharedWorkAreNamed) {
        }},
       {"strategy.replicas_per_worker",
        [](JobConfig& j) { j.strategy.replicas_per_worker = 2; }},
-      {"replicas_to_aggregate is AUTO",
-       [](JobConfig& j) { j.tune_backups = true; }},
+      {"replicas_to_aggregate", [](JobConfig& j) { j.tune_backups = true; }},
       {"replicas_to_aggregate",
        [](JobConfig& j) { j.replicas_to_aggregate = 3; }}};
   for (const Contradiction& wrong : contradictions) {

@@ -32,7 +32,8 @@ class StrictEngineGradientTypeTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{1};
-  StrictEngine shard_{{2, 2, true}, updater_};
+  StrictEngine shard_{{.replicas_to_aggregate = 2, .total_num_replicas = 2},
+                      updater_};
 };
 
 TEST_F(StrictEngineGradientTypeTest, GradientsOfAStepMayBeOfDifferentTypes) {

@@ -45,7 +45,8 @@ class StrictEngineNonFiniteTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{2};
-  StrictEngine shard_{{2, 2, true}, updater_};
+  StrictEngine shard_{{.replicas_to_aggregate = 2, .total_num_replicas = 2},
+                      updater_};
 };
 
 TEST_F(StrictEngineNonFiniteTest, OneThatIsOfOnePartIsRefusedAsItIsSummed) {
