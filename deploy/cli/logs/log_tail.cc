@@ -47,11 +47,12 @@ void Append(std::vector<LogLine> more, std::vector<LogLine>& lines) {
 
 }  // namespace
 
-LogTail::LogTail(std::string path, const std::string& task, absl::TimeZone zone)
+FollowedLog::FollowedLog(std::string path, const std::string& task,
+                         absl::TimeZone zone)
     : path_(std::move(path)), reader_(task, absl::InfinitePast(), zone) {}
 
-void LogTail::ReadFrom(const std::string& path, int64_t& offset,
-                       std::vector<LogLine>& lines) {
+void FollowedLog::ReadFrom(const std::string& path, int64_t& offset,
+                           std::vector<LogLine>& lines) {
   std::ifstream file(path, std::ios::binary);
   if (!file.seekg(offset)) return;
   std::array<char, 64 << 10> buffer;
@@ -63,7 +64,7 @@ void LogTail::ReadFrom(const std::string& path, int64_t& offset,
   }
 }
 
-std::vector<LogLine> LogTail::Poll() {
+std::vector<LogLine> FollowedLog::Poll() {
   std::vector<LogLine> lines;
   const std::string moved = path_ + ".1";
   const uint64_t moved_file = FileAt(moved);
@@ -78,7 +79,7 @@ std::vector<LogLine> LogTail::Poll() {
   return lines;
 }
 
-std::vector<LogLine> LogTail::Rest() {
+std::vector<LogLine> FollowedLog::Rest() {
   std::vector<LogLine> lines;
   if (std::optional<LogLine> last = reader_.End()) {
     lines.push_back(*std::move(last));
@@ -96,7 +97,7 @@ std::vector<LogLine> RunLogs::Poll() {
     const std::string path = entry.path().string();
     const std::string task = TaskOf(entry.path().filename().string());
     if (task.empty() || tails_.contains(path)) continue;
-    tails_[path] = std::make_unique<LogTail>(path, task, zone_);
+    tails_[path] = std::make_unique<FollowedLog>(path, task, zone_);
   }
   std::vector<LogLine> lines;
   for (auto& [path, tail] : tails_) Append(tail->Poll(), lines);

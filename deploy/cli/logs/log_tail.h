@@ -12,14 +12,14 @@
 
 namespace lockstep::cli {
 
-// LogTail reads the log of one task as it grows. `lockstep run` moves a log
+// FollowedLog reads the log of one task as it grows. `lockstep run` moves a log
 // that has become too large to `path`.1 and empties it: the tail goes on with
 // what it has not read of the moved lines, and then from the beginning.
 //
 // Threads: not thread-safe.
-class LogTail {
+class FollowedLog {
  public:
-  LogTail(std::string path, const std::string& task, absl::TimeZone zone);
+  FollowedLog(std::string path, const std::string& task, absl::TimeZone zone);
 
   // Returns the lines that were completed since the last call; the first call
   // begins with those of `path`.1.
@@ -46,7 +46,7 @@ class RunLogs {
  public:
   RunLogs(std::string directory, absl::TimeZone zone);
 
-  // As LogTail::Poll(), of all logs; each in its order.
+  // As FollowedLog::Poll(), of all logs; each in its order.
   std::vector<LogLine> Poll();
   std::vector<LogLine> Rest();
 
@@ -55,7 +55,7 @@ class RunLogs {
  private:
   const std::string directory_;
   const absl::TimeZone zone_;
-  std::map<std::string, std::unique_ptr<LogTail>> tails_;  // by path
+  std::map<std::string, std::unique_ptr<FollowedLog>> tails_;  // by path
 };
 
 }  // namespace lockstep::cli

@@ -69,7 +69,8 @@ absl::StatusOr<TokenQueue::Completions> TokenQueue::TakeToken(
   if (before != members_.end() &&
       before->second.incarnation < taker.incarnation &&
       before->second.lease.has_value() && !before->second.lease->settled) {
-    tokens_.push_front(before->second.lease->token);
+    left_[taker.worker].emplace(before->second.incarnation,
+                                before->second.lease->token);
   }
   members_[taker.worker] = {taker.incarnation, taker.pass, std::nullopt};
   waiting_.push_back({id, taker, now});
@@ -89,8 +90,15 @@ TokenQueue::Completions TokenQueue::ReturnTokensOf(int32_t worker,
                                                    uint64_t incarnation) {
   MutexLock lock(mutex_);
   Completions completed;
+  Left& left = left_[worker];
+  const auto end = left.upper_bound(incarnation);
+  for (auto token = left.begin(); token != end; ++token) {
+    tokens_.push_front(token->second);
+  }
+  left.erase(left.begin(), end);
   const auto found = members_.find(worker);
   if (found == members_.end() || found->second.incarnation != incarnation) {
+    Serve(completed);
     return completed;
   }
   const auto waiting = FindWaitingWorker(worker);

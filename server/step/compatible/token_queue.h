@@ -118,7 +118,7 @@ class TokenQueue {
 
   // Ends all that a dead worker has here: its wait with kCancelled, and its
   // token, unless settled, goes back to the front, from where it may end
-  // another wait. Nothing happens if the worker has a newer incarnation.
+  // another wait. A wait and a token of a newer incarnation stay.
   Completions ReturnTokensOf(int32_t worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -147,6 +147,9 @@ class TokenQueue {
     int64_t pass = 0;
     std::optional<Lease> lease;  // of that pass
   };
+  // Tokens that replaced processes of a worker held, by incarnation, until the
+  // chief expires them.
+  using Left = std::map<uint64_t, int64_t>;
   using WaitingList = std::deque<Waiting>;
   // Tokens that wait for room, or a plain close behind such.
   struct Adding {
@@ -186,6 +189,7 @@ class TokenQueue {
   WaitingList waiting_ ABSL_GUARDED_BY(mutex_);
   std::deque<Adding> adding_ ABSL_GUARDED_BY(mutex_);
   std::map<int32_t, Member> members_ ABSL_GUARDED_BY(mutex_);
+  std::map<int32_t, Left> left_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

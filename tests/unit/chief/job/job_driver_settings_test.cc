@@ -232,9 +232,8 @@ TEST_F(JobDriverSettingsTest, StopBeforeTheNextGrantKeepsTheServerAlone) {
   EXPECT_THAT(Waiting(0, answer), ElementsAre("at 1", "take 0 at 1 until 2"));
   now += absl::Seconds(1);
   answer.committed_step = 2;
-  EXPECT_THAT(Waiting(0, answer),
-              ElementsAre("at 2", "tell of commit 2 #1", "close settings",
-                          "finishing", "close tokens"));
+  EXPECT_THAT(Waiting(0, answer), ElementsAre("at 2", "close settings",
+                                              "finishing", "close tokens"));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::vector<std::string> TextsOf(const std::vector<LogLine>& lines) {
   return texts;
 }
 
-class LogTailTest : public ::testing::Test {
+class FollowedLogTest : public ::testing::Test {
  protected:
   std::string Path(const std::string& name) const {
     return dir_.path() + "/" + name;
@@ -35,10 +35,10 @@ class LogTailTest : public ::testing::Test {
   }
 
   testing::TempDir dir_;
-  LogTail tail_{Path("worker-1.log"), "worker 1", absl::UTCTimeZone()};
+  FollowedLog tail_{Path("worker-1.log"), "worker 1", absl::UTCTimeZone()};
 };
 
-TEST_F(LogTailTest, ReadsWhatIsNew) {
+TEST_F(FollowedLogTest, ReadsWhatIsNew) {
   EXPECT_THAT(tail_.Poll(), IsEmpty());
   Append("worker-1.log", Line("one") + Line("two"));
   EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("one", "two"));
@@ -49,13 +49,13 @@ TEST_F(LogTailTest, ReadsWhatIsNew) {
   EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("three"));
 }
 
-TEST_F(LogTailTest, BeginsWithTheLogThatWasMovedAside) {
+TEST_F(FollowedLogTest, BeginsWithTheLogThatWasMovedAside) {
   Append("worker-1.log.1", Line("old"));
   Append("worker-1.log", Line("new"));
   EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("old", "new"));
 }
 
-TEST_F(LogTailTest, NoLineIsLostOrRepeatedWhenALogIsMovedAside) {
+TEST_F(FollowedLogTest, NoLineIsLostOrRepeatedWhenALogIsMovedAside) {
   Append("worker-1.log", Line("one"));
   EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("one"));
   Append("worker-1.log", Line("two"));
@@ -64,7 +64,7 @@ TEST_F(LogTailTest, NoLineIsLostOrRepeatedWhenALogIsMovedAside) {
   EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("two", "three"));
 }
 
-TEST_F(LogTailTest, ATaskThatIsStartedAgainGoesOnInItsLog) {
+TEST_F(FollowedLogTest, ATaskThatIsStartedAgainGoesOnInItsLog) {
   Append("worker-1.log", Line("one") + "dies in the mid");
   EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("one"));
   Append("worker-1.log", "dle\n" + Line("again"));
@@ -72,13 +72,13 @@ TEST_F(LogTailTest, ATaskThatIsStartedAgainGoesOnInItsLog) {
               ElementsAre("dies in the middle", "again"));
 }
 
-TEST_F(LogTailTest, TheRestIsALineWithoutEnd) {
+TEST_F(FollowedLogTest, TheRestIsALineWithoutEnd) {
   Append("worker-1.log", "torn");
   EXPECT_THAT(tail_.Poll(), IsEmpty());
   EXPECT_THAT(TextsOf(tail_.Rest()), ElementsAre("torn"));
 }
 
-TEST_F(LogTailTest, ARunHasALogForEachTaskAlsoALaterOne) {
+TEST_F(FollowedLogTest, ARunHasALogForEachTaskAlsoALaterOne) {
   RunLogs logs(dir_.path(), absl::UTCTimeZone());
   EXPECT_THAT(logs.Poll(), IsEmpty());
   EXPECT_TRUE(logs.empty());

@@ -252,10 +252,13 @@ TEST_F(TokenQueueTest, TokenOfTheProcessBeforeIsNotLost) {
   Enqueue({1, 2});
   Take(1, {0, 10, 1});
 
-  EXPECT_THAT(Take(2, {0, 11, 1}), ElementsAre(Got(2, 1)));
+  EXPECT_THAT(Take(2, {0, 11, 1}), ElementsAre(Got(2, 2)));
+  EXPECT_THAT(queue_.GetState().tokens, IsEmpty());
 
   EXPECT_THAT(queue_.ReturnTokensOf(0, 10), IsEmpty());
-  EXPECT_THAT(queue_.GetState().tokens, ElementsAre(2));
+  EXPECT_THAT(queue_.GetState().tokens, ElementsAre(1));
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 10), IsEmpty());
+  EXPECT_EQ(queue_.size(), 1u) << "given back twice";
 }
 
 TEST_F(TokenQueueTest, SettledTokenOfTheProcessBeforeIsNotGivenTwice) {

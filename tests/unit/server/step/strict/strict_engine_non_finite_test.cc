@@ -140,7 +140,7 @@ TEST_F(StrictEngineNonFiniteTest,
 
 TEST_F(StrictEngineNonFiniteTest, ItCountsWhereTheJobAllowsIt) {
   FakePartUpdater updater(1);
-  StrictEngine shard({1, 1, /*refuse_non_finite=*/false}, updater);
+  StrictEngine shard({.refuse_non_finite = false}, updater);
 
   const auto answers = shard.AddPush(1, PartOf(0, kNan));
 
