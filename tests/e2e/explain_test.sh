@@ -106,7 +106,7 @@ PY
 "$programs/lockstep" logs --log_dir "$log_dir" --task chief --task ps:0 >"$work/story"
 grep -q ' chief 0  ps 0 registered' "$work/story" && grep -q ' ps 0  registered with' "$work/story" ||
   fail "the logs have other lines: $(cat "$work/story")"
-sort -c "$work/story" || fail "the logs are not in the order of time"
+sort -c -s -k1,1 "$work/story" || fail "the logs are not in the order of time"
 end_run
 
 echo "== a slow reader"

@@ -100,7 +100,8 @@ class CompatibleEngine final : public Engine {
   absl::Status UpdatePart(int part, const DenseGradient& mean);
   absl::Status UpdatePart(int part, const SparseGradient& mean);
   absl::Status TakePart(int part, int64_t step, ShardAnswers& answers);
-  // Tells a take of TakePart() that still waits how many gradients it needs now.
+  // Tells a take of TakePart() that still waits how many gradients it needs
+  // now.
   void RequirePart(int part, int64_t step, ShardAnswers& answers);
   bool all_updated() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return updated_parts_ == updater_.num_parts() && failure_.ok();
