@@ -20,8 +20,6 @@ namespace lockstep {
 //   call to
 //                                     its answer
 //
-// An observation costs less than 0.2 microseconds.
-//
 // Threads: safe to share, all of it.
 
 prometheus::Histogram& StepSeconds();
