@@ -57,8 +57,7 @@ ChiefClient::ChiefClient(Options options)
     : options_(std::move(options)),
       calls_(std::make_unique<CoordinatorCalls>(options_.address)),
       traces_(std::make_unique<TraceReporter>(
-          TraceReporter::Options{options_.task, options_.spans, options_.clock},
-          *calls_)),
+          TraceReporter::Options{options_.task, options_.spans})),
       membership_({options_.address, options_.chief_wait}),
       kept_(std::make_unique<Kept>()) {}
 
@@ -474,8 +473,16 @@ void ChiefClient::Heartbeats(absl::Duration interval) {
     if (Beat()) return;
     next = Now() + interval;
     Rest(std::min(traces_->due(), next) - Now());
-    if (traces_->due() < next) traces_->Report(Identity());
+    if (traces_->due() < next) ReportTrace();
   }
+}
+
+void ChiefClient::ReportTrace() {
+  const auto report = traces_->TakeReport(Identity());
+  if (!report.has_value()) return;
+  const absl::Status status = calls_->ReportTrace(*report);
+  if (status.ok()) return;
+  spdlog::info("could not hand a trace in: {}", std::string(status.message()));
 }
 
 bool ChiefClient::Rest(absl::Duration duration) {

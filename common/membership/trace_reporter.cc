@@ -1,10 +1,5 @@
 #include "common/membership/trace_reporter.h"
 
-#include <string>
-#include <utility>
-
-#include "absl/status/status.h"
-#include "common/base/log.h"
 #include "common/process/process.h"
 #include "common/trace/codec/trace_codec.h"
 
@@ -24,9 +19,10 @@ void TraceReporter::OnHeartbeat(const v1::HeartbeatResponse& answer,
          absl::Nanoseconds(clock_offset_.Get().offset);
 }
 
-void TraceReporter::Report(const v1::Identity& identity) {
+std::optional<v1::ReportTraceRequest> TraceReporter::TakeReport(
+    const v1::Identity& identity) {
+  if (due_ == absl::InfiniteFuture()) return std::nullopt;
   due_ = absl::InfiniteFuture();
-  if (options_.spans == nullptr) return;
   TaskTrace trace{.task = options_.task.ToString(), .host = HostName()};
   trace.clock = clock_offset_.Get();
   trace.spans = options_.spans->Newest(wanted_.max_spans());
@@ -34,11 +30,7 @@ void TraceReporter::Report(const v1::Identity& identity) {
   *request.mutable_identity() = identity;
   request.set_id(wanted_.id());
   *request.mutable_trace() = ToProto(trace);
-  const absl::Status status = calls_.ReportTrace(request);
-  if (!status.ok()) {
-    spdlog::info("could not hand a trace in: {}",
-                 std::string(status.message()));
-  }
+  return request;
 }
 
 }  // namespace lockstep

@@ -42,7 +42,9 @@ struct ProximalHyperparameters {
   float learning_rate = 0;
   float l1 = 0;
   float l2 = 0;
-  int64_t step = 1;  // AdagradDA: the global step that the update makes
+  // AdagradDA: the global step that the update makes. A double: the step before
+  // it may be the largest int64_t.
+  double step = 1;
 };
 
 // l2 + beta / (2 max(learning_rate, 1e-36)): Ftrl's beta acts through l2.

@@ -48,7 +48,7 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
                 EffectiveL2(Single(config.l2), Single(config.beta), rate),
                 Single(config.l2_shrinkage)};
   hyper.proximal = {rate, Single(config.l1), Single(config.l2),
-                    variable.step + 1};
+                    static_cast<double>(variable.step) + 1};
   if (config.kind == OptimizerConfig::Kind::kSgd) {
     hyper.torch_sgd =
         MakeTorchSgd(config, learning_rate, variable.updates, variable.decays);

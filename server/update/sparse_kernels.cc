@@ -48,7 +48,7 @@ template <typename T>
 LOCKSTEP_INLINE void AdagradDaColumn(const SparseRow<T>& row,
                                      const ProximalHyperparameters& hyper) {
   const T rate = FromFloat<T>(hyper.learning_rate);
-  const auto step = static_cast<double>(hyper.step);
+  const double step = hyper.step;
   const double l1 = ToFloat64(FromFloat<T>(hyper.l1));
   const double l2 = ToFloat64(FromFloat<T>(hyper.l2));
   const T step_rate = FromFloat<T>(static_cast<float>(hyper.step)) * rate;

@@ -38,10 +38,8 @@ enum class Aggregation { kNone, kSum, kMean, kOnlyFirstReplica };
 class Variable {
  public:
   const std::string& name() const { return state_->name; }
-  ElementType type() const { return state_->copies[0].type(); }
-  const std::vector<int64_t>& shape() const {
-    return state_->copies[0].shape();
-  }
+  ElementType type() const { return state_->type; }
+  const std::vector<int64_t>& shape() const { return state_->shape; }
   Synchronization synchronization() const { return state_->synchronization; }
   Aggregation aggregation() const { return state_->aggregation; }
   bool trainable() const { return state_->trainable; }
@@ -62,6 +60,9 @@ class Variable {
     bool trainable = true;
     Placement placement;
     uint64_t owner = 0;  // number of the store that made it
+    // Those of all copies, for replicas that may not look at each other's.
+    ElementType type = ElementType::kFloat32;
+    std::vector<int64_t> shape;
     std::vector<Value> copies;
   };
   explicit Variable(std::shared_ptr<State> state) : state_(std::move(state)) {}

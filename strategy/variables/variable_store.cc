@@ -100,6 +100,8 @@ absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
                                                 Synchronization::kOnRead);
   state->placement = PlacementOf(options);
   state->owner = number_;
+  state->type = initial.type();
+  state->shape = initial.shape();
   state->copies.assign(state->placement.devices.size(), initial);
   return Variable(std::move(state));
 }

@@ -16,9 +16,9 @@ case $1 in
   # A buffer is freed while a graph is recorded.
   freed_in_capture)
     change='s/  return EndCapture(compute(), \*name_);/  partial_ = Buffer();\n  workspace_ = Buffer();\n&/' ;;
-  # The result of a product is taken for a dense matrix.
+  # A transposed factor of a product is taken for one that is not.
   wrong_stride)
-    change='s/side(gemm.out.stride)/side(gemm.n)/' ;;
+    change='s/side(gemm.a.stride)/side(gemm.k)/' ;;
 esac
 sed "$change" "$2" >"$3"
 if [ "$1" != none ] && cmp -s "$2" "$3"; then

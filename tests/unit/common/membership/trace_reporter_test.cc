@@ -1,7 +1,6 @@
 #include "common/membership/trace_reporter.h"
 
 #include "absl/time/time.h"
-#include "common/membership/coordinator_calls.h"
 #include "gtest/gtest.h"
 #include "tests/testing/manual_clock.h"
 
@@ -26,11 +25,10 @@ class TraceReporterTest : public ::testing::Test {
   testing::ManualClock clock_;
   const absl::Time sent_ = clock_.Now();
   SpanRecorder spans_{8, clock_};
-  CoordinatorCalls calls_{"127.0.0.1:1"};  // no process listens there
 };
 
 TEST_F(TraceReporterTest, ATraceIsDueAtTheChiefsMomentByTheOwnClock) {
-  TraceReporter reporter({{TaskType::kWorker, 0}, &spans_, &clock_}, calls_);
+  TraceReporter reporter({{TaskType::kWorker, 0}, &spans_});
   EXPECT_EQ(reporter.due(), absl::InfiniteFuture());
   reporter.OnHeartbeat(Answer(true), sent_, received());
   EXPECT_EQ(reporter.due(), sent_ + absl::Seconds(5));
@@ -38,15 +36,23 @@ TEST_F(TraceReporterTest, ATraceIsDueAtTheChiefsMomentByTheOwnClock) {
   EXPECT_EQ(reporter.due(), absl::InfiniteFuture());
 }
 
-TEST_F(TraceReporterTest, AReportThatFailsIsNotDueAgainByItself) {
-  TraceReporter reporter({{TaskType::kWorker, 0}, &spans_, &clock_}, calls_);
-  reporter.OnHeartbeat(Answer(true), sent_, received());
-  reporter.Report(v1::Identity());
-  EXPECT_EQ(reporter.due(), absl::InfiniteFuture());
+TEST_F(TraceReporterTest, AReportIsTakenOnceForEachTimeTheChiefAsks) {
+  TraceReporter reporter({{TaskType::kWorker, 0}, &spans_});
+  EXPECT_FALSE(reporter.TakeReport(v1::Identity()).has_value());
+  spans_.Add({.kind = SpanKind::kPush, .begin = 1, .end = 2});
+  for (int asked = 0; asked < 2; ++asked) {
+    reporter.OnHeartbeat(Answer(true), sent_, received());
+    const auto report = reporter.TakeReport(v1::Identity());
+    ASSERT_TRUE(report.has_value());
+    EXPECT_EQ(report->id(), 3);
+    EXPECT_EQ(report->trace().task(), "worker 0");
+    EXPECT_EQ(reporter.due(), absl::InfiniteFuture());
+    EXPECT_FALSE(reporter.TakeReport(v1::Identity()).has_value());
+  }
 }
 
 TEST_F(TraceReporterTest, AMemberWithoutSpansHasNoneToReport) {
-  TraceReporter reporter({{TaskType::kEvaluator, 0}, nullptr, &clock_}, calls_);
+  TraceReporter reporter({{TaskType::kEvaluator, 0}, nullptr});
   reporter.OnHeartbeat(Answer(true), sent_, received());
   EXPECT_EQ(reporter.due(), absl::InfiniteFuture());
 }

@@ -67,14 +67,15 @@ class TraceCommandTest : public ::testing::Test {
   void Reports(const TaskId& task, SpanRecorder& spans) {
     threads_.emplace_back([this, task, &spans] {
       CoordinatorCalls calls(address_);
-      TraceReporter reporter({task, &spans, &Clock::Real()}, calls);
+      TraceReporter reporter({task, &spans});
       while (!done_) {
         v1::HeartbeatResponse answer;
         const absl::Time sent = Clock::Real().Now();
         service_.FillHeartbeat(task, answer);
         reporter.OnHeartbeat(answer, sent, Clock::Real().Now());
         if (reporter.due() < Clock::Real().Now()) {
-          reporter.Report(ToProto(Sender{kJob, task, 7}));
+          EXPECT_OK(calls.ReportTrace(
+              *reporter.TakeReport(ToProto(Sender{kJob, task, 7}))));
         }
         absl::SleepFor(absl::Milliseconds(5));
       }
