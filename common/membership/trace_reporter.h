@@ -13,9 +13,9 @@
 namespace lockstep {
 
 // TraceReporter says when the chief wants a member's spans for an operator's
-// trace, and makes the report. All members copy their spans at one moment, which the chief names by
-// its clock: the round trips of heartbeats tell how the clocks differ. Private
-// to common/membership.
+// trace, and makes the report. All members copy their spans at one moment,
+// which the chief names by its clock: the round trips of heartbeats tell how
+// the clocks differ. Private to common/membership.
 //
 // Threads: one thread, that of the heartbeats.
 // Borrows: the recorder.

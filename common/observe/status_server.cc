@@ -103,6 +103,8 @@ std::string Refusal(absl::string_view status, absl::string_view why) {
 
 // A page with the body that it had last.
 struct StatusServer::Served {
+  explicit Served(const StatusPage& served) : page(served) {}
+
   const StatusPage& page;
 
   Mutex mutex;
@@ -141,7 +143,7 @@ StatusServer::StatusServer(std::unique_ptr<TcpListener> listener,
                            Options options)
     : listener_(std::move(listener)), options_(std::move(options)) {
   for (const StatusPage& page : options_.pages) {
-    served_.emplace_back(new Served{.page = page});
+    served_.emplace_back(new Served(page));
   }
   for (int i = 0; i < kThreads; ++i) {
     threads_.emplace_back([this] { ServeAll(); });

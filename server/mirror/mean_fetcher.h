@@ -30,11 +30,11 @@ namespace lockstep::server {
 class MeanFetcher {
  public:
   struct Options {
-    std::vector<std::string> servers;  // addresses by index of the ps task
+    std::vector<std::string> servers = {};  // addresses by index of the ps task
     TaskId self;
     uint64_t incarnation = 0;
     // Called with the answers that the shard made ready, with no lock held.
-    std::function<void(Shard&, ShardAnswers)> on_answers;
+    std::function<void(Shard&, ShardAnswers)> on_answers = {};
   };
 
   MeanFetcher(const Options& options, ShardHost& host);

@@ -27,8 +27,8 @@ struct GradientRows {
 
 // The bytes of one gradient of one part. `owner` keeps them alive.
 struct PartGradient {
-  std::vector<ByteSlice> slices;
-  std::shared_ptr<const void> owner;
+  std::vector<ByteSlice> slices = {};
+  std::shared_ptr<const void> owner = {};
   GradientType type = GradientType::kVariable;
   std::optional<GradientRows> rows = {};  // set for sparse gradients
   // Strict mode: the pass has no gradient of the part. It has no bytes, and

@@ -141,7 +141,9 @@ TEST_F(MirrorsTest, HostedInWorkersThatAreKilledTheyChangeNoBit) {
         ASSERT_THAT(job->WaitForStep(step), IsOk());
         ASSERT_THAT(job->cluster().Kill(name, index), IsOk());
         const int rank = name == "worker" && chief_task ? index + 1 : index;
-        if (wiped) ASSERT_NO_FATAL_FAILURE(RemoveState(*job, rank));
+        if (wiped) {
+          ASSERT_NO_FATAL_FAILURE(RemoveState(*job, rank));
+        }
         ASSERT_THAT(job->cluster().Start(name, index), IsOk());
         step += 60;
       }

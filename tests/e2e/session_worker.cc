@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   std::vector<SessionVariable> variables;
   for (const auto& [name, count] : std::vector<std::pair<const char*, int64_t>>{
            {"a", 64}, {"b", 24}, {"rare", 40}, {"never", 8}}) {
-    variables.push_back({{.name = name, .shape = {count}},
+    variables.push_back({{.name = name, .shape = {count}, .initializer = {}},
                          {reinterpret_cast<const std::byte*>(ones.data()),
                           static_cast<size_t>(count) * sizeof(float)}});
   }
