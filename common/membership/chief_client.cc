@@ -473,16 +473,11 @@ void ChiefClient::Heartbeats(absl::Duration interval) {
     if (Beat()) return;
     next = Now() + interval;
     Rest(std::min(traces_->due(), next) - Now());
-    if (traces_->due() < next) ReportTrace();
+    if (traces_->due() >= next) continue;
+    const absl::Status handed =
+        calls_->ReportTrace(traces_->TakeReport(Identity()));
+    if (!handed.ok()) spdlog::info("no trace handed in: {}", handed.ToString());
   }
-}
-
-void ChiefClient::ReportTrace() {
-  const auto report = traces_->TakeReport(Identity());
-  if (!report.has_value()) return;
-  const absl::Status status = calls_->ReportTrace(*report);
-  if (status.ok()) return;
-  spdlog::info("could not hand a trace in: {}", std::string(status.message()));
 }
 
 bool ChiefClient::Rest(absl::Duration duration) {

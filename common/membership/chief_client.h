@@ -205,7 +205,6 @@ class ChiefClient {
   absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
                               int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeats(absl::Duration interval);
-  void ReportTrace();
   // Waits in the heartbeats' thread; true if that is to end.
   bool Rest(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
   // One heartbeat; returns true when the membership has ended.

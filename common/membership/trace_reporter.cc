@@ -19,9 +19,7 @@ void TraceReporter::OnHeartbeat(const v1::HeartbeatResponse& answer,
          absl::Nanoseconds(clock_offset_.Get().offset);
 }
 
-std::optional<v1::ReportTraceRequest> TraceReporter::TakeReport(
-    const v1::Identity& identity) {
-  if (due_ == absl::InfiniteFuture()) return std::nullopt;
+v1::ReportTraceRequest TraceReporter::TakeReport(const v1::Identity& identity) {
   due_ = absl::InfiniteFuture();
   TaskTrace trace{.task = options_.task.ToString(), .host = HostName()};
   trace.clock = clock_offset_.Get();

@@ -1,8 +1,6 @@
 #ifndef LOCKSTEP_COMMON_MEMBERSHIP_TRACE_REPORTER_H_
 #define LOCKSTEP_COMMON_MEMBERSHIP_TRACE_REPORTER_H_
 
-#include <optional>
-
 #include "absl/time/time.h"
 #include "common/cluster/task_id.h"
 #include "common/trace/clock_offset.h"
@@ -37,10 +35,9 @@ class TraceReporter {
   absl::Time due() const { return due_; }
 
   // The newest spans, for the trace that the last heartbeat asked for, which is
-  // due no longer. If the chief does not get them, the next heartbeat asks
-  // again. Empty: nothing was due.
-  std::optional<v1::ReportTraceRequest> TakeReport(
-      const v1::Identity& identity);
+  // due no longer; must be due. If the chief does not get them, the next
+  // heartbeat asks again.
+  v1::ReportTraceRequest TakeReport(const v1::Identity& identity);
 
  private:
   const Options options_;

@@ -91,12 +91,13 @@ TokenQueue::Completions TokenQueue::ReturnTokensOf(int32_t worker,
   MutexLock lock(mutex_);
   Completions completed;
   Left& left = left_[worker];
-  if (const auto token = left.find(incarnation); token != left.end()) {
+  const auto end = left.upper_bound(incarnation);
+  for (auto token = left.begin(); token != end; ++token) {
     tokens_.push_front(token->second);
-    left.erase(token);
   }
+  left.erase(left.begin(), end);
   const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.incarnation != incarnation) {
+  if (found == members_.end() || found->second.incarnation > incarnation) {
     Serve(completed);
     return completed;
   }

@@ -116,9 +116,9 @@ class TokenQueue {
   // push has arrived. Knows nothing of it: nothing happens.
   void Settle(const Taker& taker) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends all that a dead worker has here: its wait with kCancelled, and its
-  // token, unless settled, goes back to the front, from where it may end
-  // another wait. A wait and a token of a newer incarnation stay.
+  // Ends all that a dead worker's incarnations up to `incarnation` have here: a
+  // wait with kCancelled, and tokens, unless settled, go back to the front,
+  // from where they may end other waits. A newer incarnation keeps its own.
   Completions ReturnTokensOf(int32_t worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -97,25 +97,16 @@ const std::vector<Options>& Clusters() {
       Shared({4, 2, {2, 1}, 4, 2, /*elastic=*/true}),
       OnOneHost({2, 2, {2, 1}}),
       OnOneHost({2, 3, {2, 1}}),
+      Compatible({2, 2, {2, 1}}),
+      Compatible({2, 3, {1, 0, 1}}),
+      Compatible({4, 2, {1, 1}}),
+      Compatible({1, 1, {1}}),
   };
   return *clusters;
 }
 
-// LOCKSTEP_SIMULATION_COMPATIBLE: schedules of compatible mode alone, of which
-// some three in 100,000 still break a promise (tests/conformance/README.md).
-const std::vector<Options>& CompatibleClusters() {
-  static const auto* clusters = new std::vector<Options>{
-      Compatible({2, 2, {2, 1}}), Compatible({2, 3, {1, 0, 1}}),
-      Compatible({4, 2, {1, 1}}), Compatible({1, 1, {1}})};
-  return *clusters;
-}
-
 const Options& ClusterOf(uint64_t seed) {
-  static const std::vector<Options>& clusters =
-      std::getenv("LOCKSTEP_SIMULATION_COMPATIBLE") != nullptr
-          ? CompatibleClusters()
-          : Clusters();
-  return clusters[seed % clusters.size()];
+  return Clusters()[seed % Clusters().size()];
 }
 
 uint64_t FromEnvironment(const char* name, uint64_t otherwise) {

@@ -75,7 +75,7 @@ class TraceCommandTest : public ::testing::Test {
         reporter.OnHeartbeat(answer, sent, Clock::Real().Now());
         if (reporter.due() < Clock::Real().Now()) {
           EXPECT_OK(calls.ReportTrace(
-              *reporter.TakeReport(ToProto(Sender{kJob, task, 7}))));
+              reporter.TakeReport(ToProto(Sender{kJob, task, 7}))));
         }
         absl::SleepFor(absl::Milliseconds(5));
       }

@@ -17,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 using Completions = TokenQueue::Completions;
 using Tokens = std::vector<int64_t>;
@@ -259,6 +260,21 @@ TEST_F(TokenQueueTest, TokenOfTheProcessBeforeIsNotLost) {
   EXPECT_THAT(queue_.GetState().tokens, ElementsAre(1));
   EXPECT_THAT(queue_.ReturnTokensOf(0, 10), IsEmpty());
   EXPECT_EQ(queue_.size(), 1u) << "given back twice";
+}
+
+// A chief that never knew the process expires all before the one that it knows.
+TEST_F(TokenQueueTest, TokensAndWaitsOfAllIncarnationsUpToTheExpiredOneEnd) {
+  Enqueue({1, 2});
+  Take(1, {0, 8, 1});
+  Take(2, {0, 9, 1});
+
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 10), IsEmpty());
+  EXPECT_THAT(queue_.GetState().tokens, UnorderedElementsAre(1, 2));
+
+  Take(3, {1, 1, 1});
+  Take(4, {1, 1, 2});
+  Take(5, {0, 11, 1});
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 12), ElementsAre(Ended(5, kCancelled)));
 }
 
 TEST_F(TokenQueueTest, SettledTokenOfTheProcessBeforeIsNotGivenTwice) {
