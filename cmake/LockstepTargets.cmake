@@ -11,14 +11,15 @@
 # header is compiled alone once (target all_verify_interface_header_sets).
 #
 # Target lockstep_programs builds the programs, and lockstep_tests_<tier> what
-# the tests of one tier need; of tier bench, the benchmarks too.
+# the tests of one tier need; of tier bench, the benchmarks too; of threads,
+# those unit tests that start threads.
 #
 # Includes are relative to LOCKSTEP_ROOT, also when a part builds alone.
 
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH LOCKSTEP_ROOT)
 
 add_custom_target(lockstep_programs)
-foreach(tier unit conformance integration e2e bench fuzz)
+foreach(tier unit conformance integration e2e bench fuzz threads)
   add_custom_target(lockstep_tests_${tier})
 endforeach()
 add_dependencies(lockstep_tests_integration lockstep_programs)
@@ -186,10 +187,37 @@ function(lockstep_add_benchmark name)
   add_dependencies(lockstep_tests_bench ${name})
 endfunction()
 
+# Sets `starts` if a test of these labels starts threads: its sources do, or those
+# of the room that it is the unit test of.
+function(_lockstep_starts_threads starts labels)
+  set(${starts} FALSE PARENT_SCOPE)
+  if(NOT labels MATCHES "unit")
+    return()
+  endif()
+  string(REPLACE /tests/unit/ / room ${CMAKE_CURRENT_SOURCE_DIR})
+  file(GLOB room_sources ${room}/*.cc ${room}/*.h)
+  foreach(source ${ARGN} ${room_sources})
+    get_filename_component(source ${source} ABSOLUTE)
+    if(EXISTS ${source})
+      file(STRINGS ${source} found REGEX "std::thread|std::async" LIMIT_COUNT 1)
+      if(found)
+        set(${starts} TRUE PARENT_SCOPE)
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 # Tests of the tiers unit, conformance and integration link gtest_main; a test
 # program that has a main of its own names it in SRCS and is none the worse.
+#
+# THREADS: the test starts threads, though neither its sources nor its room do;
+# those that start threads are what the thread sanitizer can say something of.
 function(lockstep_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
+  _lockstep_starts_threads(starts_threads "${ARG_LABELS}" ${ARG_SRCS})
+  if(ARG_THREADS OR starts_threads)
+    list(APPEND ARG_LABELS threads)
+  endif()
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} GTest::gmock GTest::gtest_main)

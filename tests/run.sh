@@ -147,12 +147,12 @@ asan() {
     "asan-e2e-${LOCKSTEP_ASAN_E2E:-light}"
 }
 
-tsan_ahead() { build_ahead tsan lockstep_tests_unit; }
+tsan_ahead() { build_ahead tsan lockstep_tests_threads; }
 
 tsan() {
   # Clang 14 finds its shadow memory taken where addresses vary too much.
   if setarch -R true 2>/dev/null; then wrapper=(setarch -R); fi
-  stage tsan tsan lockstep_tests_unit tsan
+  stage tsan tsan lockstep_tests_threads tsan
   wrapper=()
 }
 
