@@ -17,8 +17,8 @@ bool SamePass(const Pass& a, const Pass& b) {
 }  // namespace
 
 StrictGate::StrictGate(const Options& options)
-    : replicas_(options.replicas_to_aggregate),
-      roll_(options.total_num_replicas) {}
+    : AttemptGate(options.total_num_replicas),
+      replicas_(options.replicas_to_aggregate) {}
 
 int StrictGate::QuotaLocked(int worker) const {
   return SharesOf(worker, replicas_, num_workers());
@@ -41,26 +41,7 @@ std::vector<Gate::Answer> StrictGate::SetReplicas(
   }
   announced_ = std::move(kept);
   // Nor may Redo() make it a member because its last wait is still filed.
-  std::vector<Answer> answers;
-  std::vector<Waiter> left;
-  for (const Waiter& waiter : waiters_) {
-    if (roll_.TakesPart(waiter.pass.worker)) {
-      left.push_back(waiter);
-    } else {
-      answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
-    }
-  }
-  waiters_ = std::move(left);
-  return answers;
-}
-
-std::vector<Gate::Answer> StrictGate::Activate(int64_t global_step) {
-  MutexLock lock(mutex_);
-  if (active_) return {};
-  active_ = true;
-  opened_step_ = global_step;
-  global_step_ = global_step;
-  return AnswerWaiters();
+  return CancelLeavers();
 }
 
 std::vector<Gate::Answer> StrictGate::Redo(int64_t attempt) {
@@ -203,47 +184,7 @@ int StrictGate::FirstMissingSlot(int worker) const {
   return slot;
 }
 
-std::vector<StrictGate::Answer> StrictGate::AnswerWaiters() {
-  std::vector<Answer> answers;
-  std::vector<Waiter> left;
-  for (const Waiter& waiter : waiters_) {
-    Answer answer;
-    if (TryAnswer(waiter, answer)) {
-      answers.push_back(answer);
-    } else {
-      left.push_back(waiter);
-    }
-  }
-  waiters_ = std::move(left);
-  return answers;
-}
-
-absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::Wait(
-    uint64_t ticket, const Pass& pass, int64_t attempt, absl::Time now) {
-  MutexLock lock(mutex_);
-  return File({ticket, pass, attempt, now, /*computing=*/false});
-}
-
-absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::Watch(
-    uint64_t ticket, const Pass& pass, absl::Time now) {
-  MutexLock lock(mutex_);
-  return File({ticket, pass, 0, now, /*computing=*/true});
-}
-
-absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::File(
-    const Waiter& waiter) {
-  LOCKSTEP_RETURN_IF_ERROR(Check(waiter.pass));
-  if (!roll_.Note(waiter.pass, /*waits=*/!waiter.computing)) {
-    return std::vector<Answer>{{waiter.ticket, Outcome::kCancelled}};
-  }
-  // A worker waits for one thing at a time. The older wait is of a call that it
-  // has given up, or of its watch while it computed.
-  std::vector<Answer> replaced;
-  std::erase_if(waiters_, [&](const Waiter& older) {
-    if (older.pass.worker != waiter.pass.worker) return false;
-    replaced.push_back(Answer{older.ticket, Outcome::kCancelled});
-    return true;
-  });
+std::vector<Gate::Answer> StrictGate::File(Waiter waiter) {
   const bool of_this_attempt =
       waiter.pass.local_step == global_step_ && waiter.attempt == attempt_;
   // The wait travels with the push, so that the share is done or on its way.
@@ -255,15 +196,7 @@ absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::File(
     waiters_.push_back(waiter);
     answers.clear();
   }
-  // Last: the answers that end steps are the urgent ones.
-  answers.insert(answers.end(), replaced.begin(), replaced.end());
   return answers;
-}
-
-void StrictGate::Cancel(uint64_t ticket) {
-  MutexLock lock(mutex_);
-  std::erase_if(waiters_,
-                [&](const Waiter& waiter) { return waiter.ticket == ticket; });
 }
 
 bool StrictGate::DropAnnouncements(int worker, uint64_t incarnation) {
@@ -286,24 +219,12 @@ void StrictGate::StartAttempt(int64_t attempt) {
 
 StrictGate::Expired StrictGate::Expire(int worker, uint64_t incarnation) {
   MutexLock lock(mutex_);
-  Expired expired;
-  expired.held_announcement = DropAnnouncements(worker, incarnation);
+  const bool held = DropAnnouncements(worker, incarnation);
   // Its gradient may be on some servers and not on others. A new attempt begins
   // everywhere from nothing; with no place in the set nothing is lost.
-  if (expired.held_announcement) StartAttempt(attempt_ + 1);
-  const uint64_t admitted = roll_.Expire(worker, incarnation);
-  std::erase_if(waiters_, [&](const Waiter& waiter) {
-    if (waiter.pass.worker != worker || waiter.pass.incarnation >= admitted) {
-      return false;
-    }
-    expired.answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
-    return true;
-  });
-  for (const Answer& answer : AnswerWaiters()) {
-    expired.answers.push_back(answer);
-  }
-  expired.step = global_step_;
-  expired.attempt = attempt_;
+  if (held) StartAttempt(attempt_ + 1);
+  Expired expired = ExpireWaits(worker, incarnation);
+  expired.held_announcement = held;
   return expired;
 }
 
@@ -339,49 +260,20 @@ absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::Commit(
     int64_t step, int64_t attempt) {
   MutexLock lock(mutex_);
   if (step == global_step_) return std::vector<Answer>();
-  if (step != global_step_ + 1) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckCommit(step, attempt));
+  if (announced_.size() < static_cast<size_t>(replicas_)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("commit of step ", step, " while the global step is ",
-                     global_step_, "; commit ", global_step_ + 1));
-  }
-  if (attempt != attempt_ ||
-      announced_.size() < static_cast<size_t>(replicas_)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "commit of attempt ", attempt, " of step ", step, " while attempt ",
-        attempt_, " has ", announced_.size(), " of ", replicas_, " gradients"));
+        absl::StrCat("commit of attempt ", attempt, " of step ", step, " with ",
+                     announced_.size(), " of ", replicas_, " gradients"));
   }
   for (size_t i = 0; i < NumMembers(); ++i) {
     // See PassedOver(): the answer to the push may be lost.
     counted_[announced_[i].worker] = global_step_;
   }
-  global_step_ = step;
-  committed_attempt_ = attempt;
-  // Attempts count within a step.
-  attempt_ = 1;
+  BeginNextStep();
   announced_.clear();
   pushed_.clear();
   return AnswerWaiters();
-}
-
-std::vector<StrictGate::Answer> StrictGate::Finish() {
-  MutexLock lock(mutex_);
-  finished_ = true;
-  return AnswerWaiters();
-}
-
-void StrictGate::Reopen() {
-  MutexLock lock(mutex_);
-  finished_ = false;
-}
-
-int64_t StrictGate::global_step() const {
-  MutexLock lock(mutex_);
-  return global_step_;
-}
-
-uint64_t StrictGate::NewestIncarnation(int worker) const {
-  MutexLock lock(mutex_);
-  return roll_.NewestIncarnation(worker);
 }
 
 std::vector<int> StrictGate::Members() const {
@@ -402,16 +294,6 @@ bool StrictGate::Counts(const Pass& pass) const {
   }
   return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
                      [&](const Pass& p) { return p.worker == pass.worker; });
-}
-
-std::vector<StrictGate::Waiting> StrictGate::WaitingWorkers() const {
-  MutexLock lock(mutex_);
-  std::vector<Waiting> waiting;
-  for (const Waiter& waiter : waiters_) {
-    if (waiter.computing) continue;
-    waiting.push_back({waiter.pass.worker, waiter.since});
-  }
-  return waiting;
 }
 
 }  // namespace lockstep::server

@@ -9,10 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "common/base/mutex.h"
-#include "server/step/gate.h"
-#include "server/step/strict/worker_roll.h"
+#include "server/step/strict/attempt_gate.h"
 
 namespace lockstep::server {
 
@@ -36,7 +33,7 @@ namespace lockstep::server {
 //
 // Threads: safe to share; no call waits.
 // Errors:  as Gate.
-class StrictGate final : public Gate {
+class StrictGate final : public AttemptGate {
  public:
   struct Options {
     int replicas_to_aggregate = 1;  // A, > 0
@@ -45,8 +42,6 @@ class StrictGate final : public Gate {
 
   explicit StrictGate(const Options& options);
 
-  std::vector<Answer> Activate(int64_t global_step) override
-      ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Answer> Redo(int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Answer> SetReplicas(int replicas_to_aggregate,
@@ -54,14 +49,6 @@ class StrictGate final : public Gate {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Announced> Announce(const Pass& pass) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
-                                           int64_t attempt,
-                                           absl::Time now) override
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<std::vector<Answer>> Watch(uint64_t ticket, const Pass& pass,
-                                            absl::Time now) override
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  void Cancel(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
   Expired Expire(int worker, uint64_t incarnation) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   Replaced Replace(int worker, int64_t step, int64_t attempt) override
@@ -69,29 +56,18 @@ class StrictGate final : public Gate {
   absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
                                              int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  std::vector<Answer> Finish() override ABSL_LOCKS_EXCLUDED(mutex_);
-  void Reopen() override ABSL_LOCKS_EXCLUDED(mutex_);
-  int64_t global_step() const override ABSL_LOCKS_EXCLUDED(mutex_);
-  uint64_t NewestIncarnation(int worker) const override
-      ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<int> Members() const override ABSL_LOCKS_EXCLUDED(mutex_);
-  std::vector<Waiting> WaitingWorkers() const override
-      ABSL_LOCKS_EXCLUDED(mutex_);
   bool Counts(const Pass& pass) const override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Shares of a step that `worker` computes: 1 unless N < A.
   int Quota(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Waiter {
-    uint64_t ticket;
-    Pass pass;
-    int64_t attempt;
-    absl::Time since;
-    bool computing;  // of Watch(): waits for the end of the step only
-  };
-
-  absl::Status Check(const Pass& pass) const
+  absl::Status Check(const Pass& pass) const override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Answer> File(Waiter waiter) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TryAnswer(const Waiter& waiter, Answer& answer) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The number of entries of announced_ that are the set so far.
   size_t NumMembers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -100,15 +76,7 @@ class StrictGate final : public Gate {
   bool IsMember(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the step of the pass was committed here without the worker.
   bool PassedOver(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Files a wait in place of the worker's older one.
-  absl::StatusOr<std::vector<Answer>> File(const Waiter& waiter)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Fills in `answer` and returns true if the wait can be answered now. A token
-  // may make its worker a member.
-  bool TryAnswer(const Waiter& waiter, Answer& answer)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int FirstMissingSlot(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the pass after `ended` a member of the step at hand.
   void Select(const Pass& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Notes a pass that was announced to an earlier process of this task.
@@ -129,26 +97,17 @@ class StrictGate final : public Gate {
     return num_workers() < replicas_;
   }
 
-  mutable Mutex mutex_;
   int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
-  WorkerRoll roll_ ABSL_GUARDED_BY(mutex_);
-  int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
-  int64_t committed_attempt_ ABSL_GUARDED_BY(mutex_) = 0;  // of global_step_
   // The step that Redo() restarted last; announcements of it may be lost.
   int64_t redone_step_ ABSL_GUARDED_BY(mutex_) = -1;
-  bool active_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   // Where N < A: the shares (worker, slot) that were pushed for the attempt at
   // hand. An announcement is no proof of that: it may have been delayed, and
   // its worker may no longer hold the gradient.
   std::set<std::pair<int, int>> pushed_ ABSL_GUARDED_BY(mutex_);
   // In order of arrival; the first A are the members.
   std::vector<Pass> announced_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
-  // The step at which this gate began; it knows the sets of later steps.
-  int64_t opened_step_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By worker: the newest committed step with the worker in its set.
+  // By worker: the newest step committed by this gate with the worker in its
+  // set.
   std::map<int, int64_t> counted_ ABSL_GUARDED_BY(mutex_);
 };
 

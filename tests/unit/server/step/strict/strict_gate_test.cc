@@ -195,7 +195,7 @@ TEST_F(StrictGateTest, CommitOfAnIncompleteSetIsRefused) {
 
   EXPECT_THAT(gate_.Commit(1, 1),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("attempt 1 has 1 of 2 gradients")));
+                       HasSubstr("of step 1 with 1 of 2 gradients")));
 
   EXPECT_EQ(gate_.global_step(), 0);
 }
@@ -218,9 +218,9 @@ TEST_F(StrictGateTest, CommitOfAnyStepButTheNextIsRefused) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
 
   for (int64_t step : {-1, 2, 100}) {
-    EXPECT_THAT(
-        gate_.Commit(step, 1),
-        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("commit 1")));
+    EXPECT_THAT(gate_.Commit(step, 1),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("of step 1")));
   }
   EXPECT_EQ(gate_.global_step(), 0);
 }

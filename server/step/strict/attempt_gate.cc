@@ -1,0 +1,157 @@
+#include "server/step/strict/attempt_gate.h"
+
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep::server {
+
+std::vector<Gate::Answer> AttemptGate::Activate(int64_t global_step) {
+  MutexLock lock(mutex_);
+  if (active_) return {};
+  active_ = true;
+  opened_step_ = global_step;
+  global_step_ = global_step;
+  return AnswerWaiters();
+}
+
+absl::StatusOr<std::vector<Gate::Answer>> AttemptGate::Wait(uint64_t ticket,
+                                                            const Pass& pass,
+                                                            int64_t attempt,
+                                                            absl::Time now) {
+  MutexLock lock(mutex_);
+  return Accept({ticket, pass, attempt, now, /*computing=*/false});
+}
+
+absl::StatusOr<std::vector<Gate::Answer>> AttemptGate::Watch(uint64_t ticket,
+                                                             const Pass& pass,
+                                                             absl::Time now) {
+  MutexLock lock(mutex_);
+  return Accept({ticket, pass, 0, now, /*computing=*/true});
+}
+
+absl::StatusOr<std::vector<Gate::Answer>> AttemptGate::Accept(
+    const Waiter& waiter) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(waiter.pass));
+  if (!roll_.Note(waiter.pass, /*waits=*/!waiter.computing)) {
+    return std::vector<Answer>{{waiter.ticket, Outcome::kCancelled}};
+  }
+  // A worker waits for one thing at a time. The older wait is of a call that it
+  // has given up, or of its watch while it computed.
+  const std::vector<Answer> replaced =
+      CancelWaits(waiter.pass.worker, std::numeric_limits<uint64_t>::max());
+  std::vector<Answer> answers = File(waiter);
+  // Last: the answers that end steps are the urgent ones.
+  answers.insert(answers.end(), replaced.begin(), replaced.end());
+  return answers;
+}
+
+std::vector<Gate::Answer> AttemptGate::AnswerWaiters() {
+  std::vector<Answer> answers;
+  std::vector<Waiter> left;
+  for (const Waiter& waiter : waiters_) {
+    Answer answer;
+    if (TryAnswer(waiter, answer)) {
+      answers.push_back(answer);
+    } else {
+      left.push_back(waiter);
+    }
+  }
+  waiters_ = std::move(left);
+  return answers;
+}
+
+template <typename Ends>
+std::vector<Gate::Answer> AttemptGate::CancelThose(const Ends& ends) {
+  std::vector<Answer> answers;
+  std::erase_if(waiters_, [&](const Waiter& waiter) {
+    if (!ends(waiter.pass)) return false;
+    answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
+    return true;
+  });
+  return answers;
+}
+
+std::vector<Gate::Answer> AttemptGate::CancelLeavers() {
+  std::set<int> leavers;
+  for (const Waiter& waiter : waiters_) {
+    if (roll_.TakesPart(waiter.pass.worker)) continue;
+    leavers.insert(waiter.pass.worker);
+  }
+  return CancelThose(
+      [&](const Pass& pass) { return leavers.count(pass.worker) > 0; });
+}
+
+std::vector<Gate::Answer> AttemptGate::CancelWaits(int worker,
+                                                   uint64_t admitted) {
+  return CancelThose([&](const Pass& pass) {
+    return pass.worker == worker && pass.incarnation < admitted;
+  });
+}
+
+Gate::Expired AttemptGate::ExpireWaits(int worker, uint64_t incarnation) {
+  Expired expired;
+  // The worker's one wait may be its successor's.
+  expired.answers = CancelWaits(worker, roll_.Expire(worker, incarnation));
+  for (const Answer& answer : AnswerWaiters()) {
+    expired.answers.push_back(answer);
+  }
+  expired.step = global_step_;
+  expired.attempt = attempt_;
+  return expired;
+}
+
+absl::Status AttemptGate::CheckCommit(int64_t step, int64_t attempt) const {
+  if (step == global_step_ + 1 && attempt == attempt_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "commit of attempt ", attempt, " of step ", step,
+      " while the global step is ", global_step_, " and the attempt ", attempt_,
+      "; commit attempt ", attempt_, " of step ", global_step_ + 1));
+}
+
+void AttemptGate::BeginNextStep() {
+  ++global_step_;
+  committed_attempt_ = std::exchange(attempt_, 1);
+}
+
+void AttemptGate::Cancel(uint64_t ticket) {
+  MutexLock lock(mutex_);
+  std::erase_if(waiters_,
+                [&](const Waiter& waiter) { return waiter.ticket == ticket; });
+}
+
+std::vector<Gate::Answer> AttemptGate::Finish() {
+  MutexLock lock(mutex_);
+  finished_ = true;
+  return AnswerWaiters();
+}
+
+void AttemptGate::Reopen() {
+  MutexLock lock(mutex_);
+  finished_ = false;
+}
+
+int64_t AttemptGate::global_step() const {
+  MutexLock lock(mutex_);
+  return global_step_;
+}
+
+uint64_t AttemptGate::NewestIncarnation(int worker) const {
+  MutexLock lock(mutex_);
+  return roll_.NewestIncarnation(worker);
+}
+
+std::vector<Gate::Waiting> AttemptGate::WaitingWorkers() const {
+  MutexLock lock(mutex_);
+  std::vector<Waiting> waiting;
+  for (const Waiter& waiter : waiters_) {
+    if (waiter.computing) continue;
+    waiting.push_back({waiter.pass.worker, waiter.since});
+  }
+  return waiting;
+}
+
+}  // namespace lockstep::server

@@ -1,0 +1,104 @@
+#ifndef LOCKSTEP_SERVER_STEP_STRICT_ATTEMPT_GATE_H_
+#define LOCKSTEP_SERVER_STEP_STRICT_ATTEMPT_GATE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "server/step/gate.h"
+#include "server/step/strict/worker_roll.h"
+
+namespace lockstep::server {
+
+// AttemptGate is what the gates of strict mode share: the step at hand, which a
+// death may begin anew as its next attempt, the workers that take part, and
+// their waits. What a step needs, and so which wait has an answer, is a
+// subclass's.
+//
+// Threads: safe to share; no call waits. Subclasses are called with the lock
+//          held.
+// Errors:  as Gate.
+class AttemptGate : public Gate {
+ public:
+  std::vector<Answer> Activate(int64_t global_step) final
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
+                                           int64_t attempt,
+                                           absl::Time now) final
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Watch(uint64_t ticket, const Pass& pass,
+                                            absl::Time now) final
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Cancel(uint64_t ticket) final ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Answer> Finish() final ABSL_LOCKS_EXCLUDED(mutex_);
+  void Reopen() final ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t global_step() const final ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t NewestIncarnation(int worker) const final
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Waiting> WaitingWorkers() const final ABSL_LOCKS_EXCLUDED(mutex_);
+
+ protected:
+  struct Waiter {
+    uint64_t ticket;
+    Pass pass;
+    int64_t attempt;
+    absl::Time since;
+    bool computing;           // of Watch()
+    bool not_needed = false;  // the answer is to say so
+  };
+
+  explicit AttemptGate(int total_num_replicas) : roll_(total_num_replicas) {}
+
+  // Whether the pass may call at all.
+  virtual absl::Status Check(const Pass& pass) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  // Files the wait of a newest pass, whose worker has no other one; returns the
+  // answers that are there now.
+  virtual std::vector<Answer> File(Waiter waiter)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  // Fills in `answer` and returns true if the wait can be answered now. A token
+  // may give its worker a place in the step.
+  virtual bool TryAnswer(const Waiter& waiter, Answer& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+
+  std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // End waits with kCancelled: those of workers that take no part any more, or
+  // of a worker's incarnations below `admitted`.
+  std::vector<Answer> CancelLeavers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Answer> CancelWaits(int worker, uint64_t admitted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The state of Expired, once the worker has no place in the step any more.
+  Expired ExpireWaits(int worker, uint64_t incarnation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  //   kFailedPrecondition  not the attempt at hand of the step at hand
+  absl::Status CheckCommit(int64_t step, int64_t attempt) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The attempt at hand is committed, and the next step begins.
+  void BeginNextStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  WorkerRoll roll_ ABSL_GUARDED_BY(mutex_);
+  int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;  // counts within a step
+  int64_t committed_attempt_ ABSL_GUARDED_BY(mutex_) = 0;  // of global_step_
+  // The step at which this gate began.
+  int64_t opened_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);  // one of each worker
+
+ private:
+  absl::StatusOr<std::vector<Answer>> Accept(const Waiter& waiter)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  template <typename Ends>
+  std::vector<Answer> CancelThose(const Ends& ends)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+};
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_STEP_STRICT_ATTEMPT_GATE_H_
