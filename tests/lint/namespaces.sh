@@ -1,6 +1,7 @@
 # Each program has one namespace: code of chief/, server/ and worker/ stands in
 # lockstep::chief, ::server and ::worker, that of deploy/cli/ in lockstep::cli,
-# and that of common/ in lockstep. Two programs may then use one word.
+# and that of common/ in lockstep. Two programs may then use one word; within a
+# namespace, one word is one type.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$1"
 
