@@ -118,7 +118,9 @@ void Recorder::Write() {
 }
 
 PageContents Recorder::Contents() {
-  PageContents contents{.now = absl::Now(), .status = options_.status()};
+  PageContents contents;
+  contents.now = absl::Now();
+  contents.status = options_.status();
   MutexLock lock(mutex_);
   contents.record = record_;
   contents.paces = paces_.Get();

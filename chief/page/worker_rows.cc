@@ -59,7 +59,8 @@ std::vector<WorkerRow> RankWorkers(const JobStatus& status,
                                    const std::map<int, WorkerPace>& paces) {
   std::vector<WorkerRow> rows;
   for (MemberStatus& member : WorkersOf(status)) {
-    WorkerRow row{.member = std::move(member)};
+    WorkerRow row;
+    row.member = std::move(member);
     absl::string_view number = row.member.task;
     int index = -1;
     if (absl::ConsumePrefix(&number, "worker ") &&

@@ -135,7 +135,7 @@ __global__ void AttentionKernel(AttentionTensors t,
 // products[row] = the sum of out * out_gradient over a head: a warp for each
 // row.
 inline constexpr int kProductRows = kTileThreads / kWarp;
-__global__ inline void AttentionRowProductsKernel(
+static __global__ void AttentionRowProductsKernel(
     AttentionTensors t, AttentionResults<const float> results,
     AttentionGradients g) {
   const int64_t rows = t.sequences * t.heads * t.length;

@@ -200,17 +200,18 @@ bool IsNpy(absl::Span<const uint8_t> bytes) {
 
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const uint8_t> bytes) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto text, FindText(bytes));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Described described, ParseText(text.first));
+  const absl::StatusOr<Described> described = ParseText(text.first);
+  LOCKSTEP_RETURN_IF_ERROR(described.status());
   NpyHeader header;
   header.size = text.second;
-  LOCKSTEP_ASSIGN_OR_RETURN(header.type, TypeOf(*described.type));
-  header.dimensions = *described.dimensions;
+  LOCKSTEP_ASSIGN_OR_RETURN(header.type, TypeOf(*described->type));
+  header.dimensions = *described->dimensions;
   if (header.dimensions.empty() || header.dimensions.size() > kMaxDimensions) {
     return absl::InvalidArgumentError(
         absl::StrCat("the array has ", header.dimensions.size(),
                      " dimensions; 1 to ", kMaxDimensions, " are supported"));
   }
-  if (*described.fortran_order && header.dimensions.size() > 1) {
+  if (*described->fortran_order && header.dimensions.size() > 1) {
     return absl::InvalidArgumentError(
         "the array lies in Fortran order; save "
         "numpy.ascontiguousarray(array)");
