@@ -12,9 +12,11 @@ need_packages "${LOCKSTEP_BUILD_PACKAGES[@]}" "${LOCKSTEP_DATA_PACKAGES[@]}"
 if [ ! -f build/release/build.ninja ]; then
   say "configuring build/release, about 10 seconds"
   cmake --preset release
-  say "building the four programs, about 10 minutes on 2 cores, once"
+  say "building the programs and the Python package," \
+    "about 10 minutes on 2 cores, once"
 fi
-cmake --build build/release --target ps_server worker chief lockstep
+cmake --build build/release --target \
+  ps_server worker chief lockstep lockstep_python
 
 job=deploy/examples/jobs/fashion_mnist
 # A folder of its own for each run, so that none goes on from the one before.
