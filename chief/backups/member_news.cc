@@ -1,17 +1,27 @@
 #include "chief/backups/member_news.h"
 
 namespace lockstep::chief {
+namespace {
+
+// A process that hangs sends no heartbeat either: after so many that did not
+// come, its pass is taken to be the one of its last heartbeat.
+constexpr double kMissedHeartbeats = 2;
+
+}  // namespace
 
 void HearMembers(const std::vector<MembershipTable::Member>& members,
-                 absl::Time now, BackupTuner& tuner) {
+                 absl::Duration heartbeat_interval, absl::Time now,
+                 BackupTuner& tuner) {
   for (const MembershipTable::Member& member : members) {
     if (member.task.type != TaskType::kWorker) continue;
     const Progress& progress = member.progress;
     const bool alive = member.state == MembershipTable::State::kAlive;
     absl::Duration at_hand = progress.pass_age;
-    // A process that hangs sends no heartbeat either.
-    if (alive && at_hand > absl::ZeroDuration()) {
-      at_hand += now - member.last_heartbeat;
+    // Between two heartbeats many passes may have ended.
+    const absl::Duration silence = now - member.last_heartbeat;
+    if (alive && at_hand > absl::ZeroDuration() &&
+        silence > kMissedHeartbeats * heartbeat_interval) {
+      at_hand += silence;
     }
     tuner.Hear({member.task.index, member.incarnation, alive, progress.passes,
                 progress.pass_times, at_hand});

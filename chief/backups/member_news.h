@@ -9,9 +9,11 @@
 
 namespace lockstep::chief {
 
-// Tells the tuner the newest reports of all workers.
+// Tells the tuner the newest reports of all workers, which come each
+// `heartbeat_interval`.
 void HearMembers(const std::vector<MembershipTable::Member>& members,
-                 absl::Time now, BackupTuner& tuner);
+                 absl::Duration heartbeat_interval, absl::Time now,
+                 BackupTuner& tuner);
 
 }  // namespace lockstep::chief
 

@@ -184,7 +184,8 @@ void Training::TuneNextStep() {
 
 void Training::TuneStepAtHand() {
   if (!context_.settings.tuned()) return;
-  HearMembers(context_.members.Members(), context_.now, tuner_);
+  HearMembers(context_.members.Members(), context_.job.heartbeat_interval,
+              context_.now, tuner_);
   if (steps_.between_steps() || context_.settings.ToChange()) return;
   const auto change = tuner_.WhileWaiting(
       steps_.step(), context_.settings.now().replicas_to_aggregate,

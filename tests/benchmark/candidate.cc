@@ -7,15 +7,19 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
+#include "tests/benchmark/readers.h"
 #include "tests/benchmark/role_options.h"
+#include "tests/benchmark/tuned_gradients.h"
 #include "tests/testing/process_cluster.h"
 #include "tests/testing/test_certificates.h"
 
@@ -53,7 +57,8 @@ int Aggregate(const Candidate& candidate) {
 }
 
 bool HasBackups(const Candidate& candidate) {
-  return candidate.numbers == 0 && Aggregate(candidate) < candidate.workers;
+  return candidate.numbers == 0 &&
+         (candidate.tuned || Aggregate(candidate) < candidate.workers);
 }
 
 // Steps do not need every worker: all compute the same gradients.
@@ -68,8 +73,10 @@ std::string DivisionText(const Candidate& candidate) {
         "work: SHARED\nmicro_batches_per_step: ", candidate.numbers,
         "\nbatch_size: ", candidate.numbers, "\n");
   }
-  return absl::StrCat("replicas_to_aggregate: ", Aggregate(candidate),
-                      "\nbatch_size: 1\n");
+  return absl::StrCat(
+      "replicas_to_aggregate: ",
+      candidate.tuned ? "AUTO" : absl::StrCat(Aggregate(candidate)),
+      "\nbatch_size: 1\n");
 }
 
 std::string DurationText(int64_t milliseconds) {
@@ -77,7 +84,8 @@ std::string DurationText(int64_t milliseconds) {
                       " nanos: ", milliseconds % 1000 * 1000000, " }");
 }
 
-std::string JobText(const Candidate& candidate) {
+// `summaries`: their directory; empty: none.
+std::string JobText(const Candidate& candidate, const std::string& summaries) {
   return absl::StrCat(
       "name: \"benchmark\"\n",
       "mode: ", candidate.compatible ? "COMPATIBLE" : "STRICT", "\n",
@@ -90,7 +98,11 @@ std::string JobText(const Candidate& candidate) {
       "optimizer { kind: MOMENTUM momentum: ", kMomentum, " }\n",
       "learning_rate: ", kLearningRate, "\n", "heartbeat_interval ",
       DurationText(candidate.heartbeat_ms), "\nlease ",
-      DurationText(candidate.lease_ms), "\n", candidate.job_text, "\n");
+      DurationText(candidate.lease_ms), "\n",
+      summaries.empty()
+          ? ""
+          : absl::StrCat("summary { directory: \"", summaries, "\" }\n"),
+      candidate.job_text, "\n");
 }
 
 absl::Status WriteFile(const std::string& path, const std::string& text) {
@@ -167,6 +179,11 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
           "--shared_memory", candidate.shared_memory ? "auto" : "off",
           "--pollers", absl::StrCat(candidate.pollers)}}}},
       {"worker", {candidate.workers, std::move(worker)}}};
+  if (candidate.observed) {
+    for (auto& [name, job] : jobs) {
+      job.program.args.push_back("--status_address=127.0.0.1:0");
+    }
+  }
   if (!candidate.tls) return jobs;
   for (auto& [name, job] : jobs) {
     job.program.args.push_back("--tls_dir=" + places.tls_dir +
@@ -231,6 +248,25 @@ absl::StatusOr<RunRecord> LongestRecord(const Candidate& candidate,
   return longest;
 }
 
+absl::Status KillAgainAndAgain(const Candidate& candidate,
+                               ProcessCluster& cluster) {
+  LOCKSTEP_ASSIGN_OR_RETURN(testing::ChildProcess * chief,
+                            cluster.Process("chief", 0));
+  const int last = candidate.workers - 1;
+  const absl::Duration pause = absl::Milliseconds(candidate.kill_every_ms);
+  absl::Time next = absl::Now() + pause;
+  // The chief ends with the job.
+  while (!chief->Poll().has_value()) {
+    absl::SleepFor(absl::Milliseconds(20));
+    if (absl::Now() < next) continue;
+    next = absl::Now() + pause;
+    // A worker whose job is done has ended already.
+    if (!cluster.Kill("worker", last).ok()) break;
+    LOCKSTEP_RETURN_IF_ERROR(cluster.Start("worker", last));
+  }
+  return absl::OkStatus();
+}
+
 std::string Size(const Candidate& candidate) {
   if (candidate.model == "scalar") return "";
   return absl::StrFormat(
@@ -243,7 +279,9 @@ std::string Describe(const Candidate& candidate) {
   std::string text = absl::StrCat(
       candidate.system, " ", candidate.model, Size(candidate), ", ",
       candidate.workers, candidate.workers == 1 ? " worker" : " workers");
-  if (HasBackups(candidate)) {
+  if (candidate.tuned) {
+    absl::StrAppend(&text, " for AUTO");
+  } else if (HasBackups(candidate)) {
     absl::StrAppend(&text, " for ", Aggregate(candidate));
   }
   if (candidate.numbers > 0) {
@@ -260,6 +298,7 @@ std::string Describe(const Candidate& candidate) {
     absl::StrAppend(&text, ", lease ", candidate.lease_ms, " ms");
   }
   if (candidate.compatible) absl::StrAppend(&text, ", compatible");
+  if (candidate.observed) absl::StrAppend(&text, ", observed");
   if (candidate.pollers > 0) {
     absl::StrAppend(&text, ", pollers ", candidate.pollers);
   }
@@ -281,16 +320,35 @@ absl::StatusOr<RunRecord> RunOnce(const Candidate& candidate) {
                       scratch.path() + "/job.textproto", state.path(),
                       scratch.path() + "/tls"};
   if (candidate.tls) WriteCertificates(candidate, places);
-  LOCKSTEP_RETURN_IF_ERROR(WriteFile(places.job_file, JobText(candidate)));
+  LOCKSTEP_RETURN_IF_ERROR(WriteFile(
+      places.job_file,
+      JobText(candidate,
+              candidate.observed ? scratch.path() + "/summaries" : "")));
   ProcessCluster::Options options;
   options.log_directory = scratch.path();
   options.jobs = Jobs(candidate, places);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<ProcessCluster> cluster,
                             ProcessCluster::Create(std::move(options)));
   LOCKSTEP_RETURN_IF_ERROR(StartTasks(candidate, *cluster));
-  LOCKSTEP_RETURN_IF_ERROR(cluster->WaitAllSucceed(kLongestRun));
-  if (SomeAreIdle(candidate)) return LongestRecord(candidate, places);
-  return ReadRecord(places.record);
+  {
+    std::optional<Readers> readers;
+    if (candidate.observed) readers.emplace(candidate, *cluster);
+    if (candidate.kill_every_ms > 0) {
+      LOCKSTEP_RETURN_IF_ERROR(KillAgainAndAgain(candidate, *cluster));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(cluster->WaitAllSucceed(kLongestRun));
+  }
+  absl::StatusOr<RunRecord> record = SomeAreIdle(candidate)
+                                         ? LongestRecord(candidate, places)
+                                         : ReadRecord(places.record);
+  if (record.ok() && candidate.tuned) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string log,
+                              cluster->ReadLog("chief", 0));
+    record->gradients =
+        MeanGradients(ChangesInLog(log), candidate.workers, candidate.warmup,
+                      candidate.warmup + candidate.steps);
+  }
+  return record;
 }
 
 }  // namespace lockstep::benchmark

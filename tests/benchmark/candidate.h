@@ -45,7 +45,13 @@ struct Candidate {
   int64_t hang_ms = 0;
   int64_t hang_every_ms = 0;
   bool last_absent = false;  // the last worker is never started
-  int numbers = 0;  // work is shared: micro-batches of a step; 0: it is not
+  int numbers = 0;     // work is shared: micro-batches of a step; 0: it is not
+  bool tuned = false;  // replicas_to_aggregate is AUTO
+  // The last worker is killed and started again so often; 0: never.
+  int64_t kill_every_ms = 0;
+  // Summaries, spans of workers, and the page and the metrics of all processes,
+  // read each second.
+  bool observed = false;
 
   bool operator==(const Candidate&) const = default;
 };

@@ -331,6 +331,27 @@ Rows Clipping(const ComparisonOptions& options) {
   return rows;
 }
 
+// All that shows what a job does against nothing of it. Spans of servers and of
+// the chief are kept in both cases; span_benchmark has the cost of a span.
+Rows Observed(const ComparisonOptions& options) {
+  const auto row = [](const std::string& what, Metric metric,
+                      const Candidate& plain, std::optional<Goal> goal) {
+    Candidate observed = plain;
+    observed.observed = true;
+    return Row{"observed", what, metric, observed, plain, goal};
+  };
+  Candidate scalar = ScalarOf(options);
+  scalar.servers = 1;
+  return {
+      row("page, metrics, summaries, spans / none", Metric::kStepMs,
+          options.base, AtMost(1.02)),
+      row("the same: mean step", Metric::kMeanStepMs, options.base,
+          std::nullopt),
+      row("the same of a step of one float", Metric::kStepMs, scalar,
+          AtMost(1.05)),
+      row("mean step of one float", Metric::kMeanStepMs, scalar, std::nullopt)};
+}
+
 struct Entry {
   Comparison comparison;
   std::function<Rows(const ComparisonOptions&)> rows;
@@ -388,6 +409,8 @@ const std::vector<Entry>& Entries() {
        Mirrored},
       {{"clipping", "the norm of the mean limited on servers / not", false},
        Clipping},
+      {{"observed", "page, metrics, summaries and spans / none", false},
+       Observed},
       {{"techniques", "without one technique each / with all", false},
        Techniques},
       {{"growth_workers", "1 to 8 workers, as many bytes in all", false},

@@ -50,8 +50,8 @@ TEST(ComparisonTest, UnknownNameIsRefused) {
 }
 
 TEST(ComparisonTest, BothSidesOfAStepRatioMoveTheSameBytes) {
-  for (const char* name :
-       {"tcp1", "tcp2", "naive", "servers", "cpu", "tls", "clipping"}) {
+  for (const char* name : {"tcp1", "tcp2", "naive", "servers", "cpu", "tls",
+                           "clipping", "observed"}) {
     const std::vector<Row> rows = MakeRows(name, Options()).value();
     for (const Row& row : rows) {
       ASSERT_TRUE(row.denominator.has_value()) << row.what;

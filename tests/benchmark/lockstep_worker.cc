@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "common/membership/chief_client.h"
+#include "common/trace/span_recorder.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/pass_times.h"
 #include "tests/benchmark/step_samples.h"
@@ -167,9 +168,14 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
 
 absl::Status RunLockstepWorker(const Cluster& cluster,
                                const RoleOptions& options) {
-  worker::ProgressMeter meter(Clock::Real());
+  SpanRecorder* const spans =
+      options.status_address.empty()
+          ? nullptr
+          : &SpanRecorder::Of(SpanRecorder::Role::kWorker);
+  worker::ProgressMeter meter(Clock::Real(), spans);
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Options chief_options,
                             ChiefOptions(cluster, meter));
+  chief_options.spans = spans;
   ChiefClient chief(std::move(chief_options));
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
                             chief.Register());

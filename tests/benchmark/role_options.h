@@ -24,8 +24,9 @@ struct RoleOptions {
   // Only for role worker. With backups, steps do not need all workers: all
   // compute the same gradients, and each writes a record, because each may miss
   // steps.
-  std::string tls_dir;        // its certificate, as in CommonFlags; empty: none
-  bool mirror_alone = false;  // shares memory with no other server
+  std::string tls_dir;  // its certificate, as in CommonFlags; empty: none
+  std::string status_address;  // likewise; where there is one, spans are kept
+  bool mirror_alone = false;   // shares memory with no other server
   bool backups = false;
   int64_t compute_ms = 0;  // time to compute a gradient
   int slow_worker = -1;    // index of the first slower worker; -1: none

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,7 @@ void AddRoleFlags(CLI::App& app, RoleOptions& role) {
   app.add_flag("--two_phase", role.two_phase)->group("");
   app.add_flag("--encrypt", role.encrypt)->group("");
   app.add_option("--tls_dir", role.tls_dir)->group("");
+  app.add_option("--status_address", role.status_address)->group("");
   app.add_flag("--default_allocator", role.default_allocator)->group("");
   app.add_flag("--backups", role.backups)->group("");
   app.add_flag("--mirror_alone", role.mirror_alone)->group("");
@@ -108,18 +110,24 @@ void AddRoleFlags(CLI::App& app, RoleOptions& role) {
   app.add_option("--hang_every_ms", role.hang_every_ms)->group("");
 }
 
-// As the built-in worker, with its certificate.
-absl::Status RunSecureWorker(const RoleOptions& options) {
+// As the built-in worker, with its certificate and its status.
+absl::Status RunWholeWorker(const RoleOptions& options) {
   CommonFlags flags;
   flags.tls_dir = options.tls_dir;
+  flags.status_address = options.status_address;
   LOCKSTEP_ASSIGN_OR_RETURN(
       Cluster cluster,
       StartProcess(flags, {TaskType::kWorker}, "step_benchmark"));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<StatusServer> status,
+      ServeStatus(flags, cluster, [] { return MetricFamilies(); }));
   return RunLockstepWorker(cluster, options);
 }
 
 absl::Status RunRole(const RoleOptions& options) {
-  if (!options.tls_dir.empty()) return RunSecureWorker(options);
+  if (!options.tls_dir.empty() || !options.status_address.empty()) {
+    return RunWholeWorker(options);
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, LoadTfConfig(""));
   LOCKSTEP_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Make(config));
   LOCKSTEP_RETURN_IF_ERROR(InitLog(options.role, "info"));

@@ -29,6 +29,9 @@ struct RunRecord {
   std::vector<StepSample> samples;
   double cpu_seconds = 0;  // of all processes, over all samples
   ProcessMemory server;    // at the end
+  // Gradients of a step, mean of the measured steps, where the job chooses them
+  // (AUTO); else 0. Not in the file.
+  double gradients = 0;
 };
 
 // RunRecorder records a run: it skips the warm-up steps and stops after the

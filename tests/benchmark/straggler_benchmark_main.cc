@@ -21,8 +21,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--mode", flags.mode,
                  "strict: four workers are chosen for each step. compatible: "
                  "as TensorFlow's SyncReplicasOptimizer. shared: workers take "
-                 "numbered micro-batches, eight shares a step.")
-      ->check(CLI::IsMember({"strict", "compatible", "shared"}))
+                 "numbered micro-batches, eight shares a step. auto: the chief "
+                 "chooses the gradients of a step.")
+      ->check(CLI::IsMember({"strict", "compatible", "shared", "auto"}))
       ->capture_default_str();
   app.add_option("--initial_tokens", options.initial_tokens,
                  "Compatible mode: tokens that are there at the start; -1: as "
@@ -53,6 +54,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
 absl::Status Measure(Flags& flags) {
   flags.options.compatible = flags.mode == "compatible";
   flags.options.shared = flags.mode == "shared";
+  flags.options.tuned = flags.mode == "auto";
   const std::vector<StragglerCase> cases = StragglerCases(flags.options);
   std::vector<Measured> all;
   for (const StragglerCase& straggler : cases) {
@@ -65,8 +67,11 @@ absl::Status Measure(Flags& flags) {
       LOCKSTEP_ASSIGN_OR_RETURN(RunRecord record, RunOnce(cases[i].candidate));
       std::cerr << "round " << round + 1 << "/" << flags.rounds << ": "
                 << cases[i].what << ": "
-                << MeanMs(record.samples, &StepSample::total) << " ms"
-                << std::endl;
+                << MeanMs(record.samples, &StepSample::total) << " ms";
+      if (record.gradients > 0) {
+        std::cerr << ", " << record.gradients << " gradients a step";
+      }
+      std::cerr << std::endl;
       all[i].rounds.push_back(std::move(record));
     }
   }

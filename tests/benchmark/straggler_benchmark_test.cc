@@ -9,6 +9,7 @@
 #include "tests/benchmark/benchmark_outcome.h"
 #include "tests/benchmark/pass_times.h"
 #include "tests/benchmark/straggler_cases.h"
+#include "tests/benchmark/tuned_gradients.h"
 
 namespace lockstep::benchmark {
 namespace {
@@ -63,6 +64,44 @@ TEST(StragglerCasesTest, SharedWorkIsMeasuredAgainstTheSumOfSpeeds) {
   EXPECT_THAT(table, ContainsRegex("4 equal .* 1\\.10 .*<= 1\\.05 +NO"));
   EXPECT_THAT(table, ContainsRegex("4x slower .* 1\\.10 .*<= 1\\.35 +yes"));
   EXPECT_EQ(cases[2].candidate.slow_workers, 4);
+}
+
+// Four workers, of which the chief counts three: a step that takes as long has
+// a quarter less.
+TEST(StragglerCasesTest, TunedJobsAreComparedByTheTimeOfAGradient) {
+  StragglerOptions options;
+  options.tuned = true;
+  const std::vector<StragglerCase> cases = StragglerCases(options);
+  std::vector<Measured> measured;
+  for (const StragglerCase& straggler : cases) {
+    RunRecord record;
+    record.samples.push_back({51 * 1000000, 0, 0, 0, 0, 1});
+    record.gradients = straggler.candidate.tuned ? 3 : 0;
+    measured.push_back({straggler.candidate, 4, 1, {record}});
+  }
+
+  const std::string table = StragglerTable(cases, measured);
+
+  EXPECT_THAT(table, HasSubstr("ideal ratio"));
+  EXPECT_THAT(table, ContainsRegex("none a backup .* 1\\.00 .*<= 53 ms +yes"));
+  EXPECT_THAT(table, ContainsRegex("4x slower .* 1\\.33 .*<= 1\\.4 +yes"));
+  EXPECT_THAT(table, ContainsRegex("killed .* 1\\.33 .*<= 1\\.2 +NO"));
+  EXPECT_THAT(table, ContainsRegex("2 backups .* 2\\.00"));
+  EXPECT_THAT(table, ContainsRegex("best of these .* 1\\.33 .*<= 1\\.03 +NO"));
+}
+
+TEST(TunedGradientsTest, MeanIsOfTheMeasuredSteps) {
+  const std::vector<TunedBackups> changes = ChangesInLog(
+      "2026 info chief 0: training starts\n"
+      "2026 warning chief 0: AUTO: after step 20, 2 backups instead of 0: a "
+      "pass takes 5 ms\n"
+      "2026 warning chief 0: AUTO: after step 150, 1 backup instead of 2: a\n"
+      "AUTO: after step");
+  EXPECT_EQ(changes, (std::vector<TunedBackups>{{20, 2}, {150, 1}}));
+  EXPECT_EQ(MeanGradients({}, 4, 100, 200), 4);
+  EXPECT_EQ(MeanGradients(changes, 4, 100, 200), 2.5);
+  EXPECT_EQ(MeanGradients(changes, 4, 0, 20), 4);
+  EXPECT_EQ(MeanGradients(changes, 4, 200, 300), 3);
 }
 
 TEST(PassTimesTest, LognormalTimesHaveTheMeanAndTheShape) {

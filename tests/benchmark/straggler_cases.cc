@@ -1,6 +1,8 @@
 #include "tests/benchmark/straggler_cases.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -39,11 +41,41 @@ double Goal(const StragglerOptions& options, double goal) {
   return options.compatible || options.compute_ms != 50 ? 0 : goal;
 }
 
-// The ratio to the first case, round by round, or to the case's unit.
+// By round: the mean time of a step, or of kNeeded gradients.
+std::vector<double> Times(const StragglerCase& straggler,
+                          const Measured& measured) {
+  std::vector<double> times = RoundValues(measured, Metric::kMeanStepMs);
+  if (!straggler.per_gradient) return times;
+  for (size_t round = 0; round < times.size(); ++round) {
+    const double gradients = straggler.candidate.tuned
+                                 ? measured.rounds[round].gradients
+                                 : straggler.candidate.aggregate;
+    times[round] *= kNeeded / gradients;
+  }
+  return times;
+}
+
+// The ratio to the first case, round by round, or to the case's unit, or to the
+// best of other cases.
 double Ratio(const std::vector<StragglerCase>& cases,
              const std::vector<Measured>& measured, size_t i) {
+  if (!cases[i].best_of.empty()) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const size_t other : cases[i].best_of) {
+      best = std::min(best, Median(Times(cases[other], measured[other])));
+    }
+    return Median(Times(cases[i], measured[i])) / best;
+  }
+  if (cases[i].per_gradient) {
+    const std::vector<double> first = Times(cases[0], measured[0]);
+    std::vector<double> ratios = Times(cases[i], measured[i]);
+    for (size_t round = 0; round < ratios.size(); ++round) {
+      ratios[round] /= first[round];
+    }
+    return Median(std::move(ratios));
+  }
   if (cases[i].unit_ms > 0) {
-    return MedianRound(measured[i], Metric::kMeanStepMs) / cases[i].unit_ms;
+    return Median(Times(cases[i], measured[i])) / cases[i].unit_ms;
   }
   return Median(RoundRatios(measured[i], measured[0], Metric::kMeanStepMs));
 }
@@ -74,6 +106,9 @@ std::vector<StragglerCase> SharedCases(const StragglerOptions& options) {
   hangs.steps = 4 * options.steps;
   Candidate lognormal = four;
   lognormal.sigma = 0.5;
+  Candidate dies = four;
+  dies.kill_every_ms = 30000;
+  dies.steps = 5 * options.steps;
   return {
       {"4 equal workers", four, "1.00", Goal(options, 1.05), unit},
       {"4 workers, one 4x slower", slow, "1.23", Goal(options, 1.35), unit},
@@ -83,7 +118,50 @@ std::vector<StragglerCase> SharedCases(const StragglerOptions& options) {
        unit},
       {"4 workers, times lognormal, 0.5", lognormal, "1.00",
        Goal(options, 1.10), unit},
+      {"4 workers, one killed each 30 s", dies, "1.00", Goal(options, 1.15),
+       unit},
   };
+}
+
+std::vector<StragglerCase> TunedCases(const StragglerOptions& options) {
+  Candidate equal = Base(options, kNeeded);
+  Candidate four = equal;
+  four.tuned = true;
+  // The chief has to know the workers' times.
+  four.warmup = std::max<int64_t>(options.warmup, 100);
+  Candidate hangs = four;
+  hangs.hang_ms = 10000;
+  hangs.hang_every_ms = 30000;
+  hangs.steps = 10 * options.steps;
+  Candidate dies = four;
+  dies.kill_every_ms = 30000;
+  dies.steps = 10 * options.steps;
+  Candidate lognormal = four;
+  lognormal.sigma = 0.5;
+  lognormal.steps = 2 * options.steps;
+  std::vector<StragglerCase> cases = {
+      {"4 equal workers, none a backup", equal, "1.00", Goal(options, 53), 0,
+       true},
+      {"4 equal workers", four, "1.00", Goal(options, 1.02), 0, true},
+      {"4 workers, one 4x slower", Slow(four, 4), "1.23", Goal(options, 1.4), 0,
+       true},
+      {"4 workers, one hangs 10 s of 40", hangs, "1.07", Goal(options, 1.15), 0,
+       true},
+      {"4 workers, one killed each 30 s", dies, "1.00", Goal(options, 1.2), 0,
+       true},
+  };
+  std::vector<size_t> fixed;
+  for (int backups = 0; backups <= 2; ++backups) {
+    Candidate some = lognormal;
+    some.tuned = false;
+    some.aggregate = kNeeded - backups;
+    fixed.push_back(cases.size());
+    cases.push_back({absl::StrCat("lognormal, 0.5, ", backups, " backups"),
+                     some, "1.00", 0, 0, true});
+  }
+  cases.push_back({"lognormal, 0.5, AUTO / best of these", lognormal, "",
+                   Goal(options, 1.03), 0, true, fixed});
+  return cases;
 }
 
 std::string GoalText(const StragglerCase& straggler, bool first) {
@@ -101,6 +179,7 @@ std::string Verdict(const StragglerCase& straggler, double value) {
 
 std::vector<StragglerCase> StragglerCases(const StragglerOptions& options) {
   if (options.shared) return SharedCases(options);
+  if (options.tuned) return TunedCases(options);
   const Candidate five = Base(options, kNeeded + 1);
   return {
       {"4 equal workers", Base(options, kNeeded), "58.6 ms, 110-170 ms",
@@ -116,10 +195,11 @@ std::vector<StragglerCase> StragglerCases(const StragglerOptions& options) {
 
 std::string StragglerTable(const std::vector<StragglerCase>& cases,
                            const std::vector<Measured>& measured) {
-  constexpr char kFormat[] = "%-35s  %9s  %7s  %6s  %-9s  %-4s  %s\n";
+  constexpr char kFormat[] = "%-36s  %9s  %7s  %6s  %-9s  %-4s  %s\n";
   std::string text = absl::StrFormat(
       kFormat, "case", "median ms", "mean ms", "ratio", "goal", "met",
-      cases[0].unit_ms > 0 ? "ideal ratio" : "TensorFlow");
+      cases[0].unit_ms > 0 || cases[0].per_gradient ? "ideal ratio"
+                                                    : "TensorFlow");
   for (size_t i = 0; i < cases.size(); ++i) {
     const double median = MedianRound(measured[i], Metric::kStepMs);
     const double mean = MedianRound(measured[i], Metric::kMeanStepMs);
@@ -145,15 +225,23 @@ std::string StragglerLines(const std::vector<StragglerCase>& cases,
     line["case"] = cases[i].what;
     line["mode"] = candidate.compatible    ? "compatible"
                    : candidate.numbers > 0 ? "shared"
+                   : candidate.tuned       ? "auto"
                                            : "strict";
     if (candidate.initial_tokens >= 0) {
       line["initial_tokens"] = candidate.initial_tokens;
     }
     line["median_ms"] = MedianRound(measured[i], Metric::kStepMs);
     line["mean_ms"] = MedianRound(measured[i], Metric::kMeanStepMs);
+    if (candidate.tuned) {
+      for (const RunRecord& round : measured[i].rounds) {
+        line["round_gradients"].push_back(round.gradients);
+      }
+    }
     line["round_mean_ms"] = RoundValues(measured[i], Metric::kMeanStepMs);
-    line[cases[i].unit_ms > 0 ? "ratio_to_ideal_of_equal" : "ratio_to_equal"] =
-        Ratio(cases, measured, i);
+    const char* name = !cases[i].best_of.empty() ? "ratio_to_best_fixed"
+                       : cases[i].unit_ms > 0    ? "ratio_to_ideal_of_equal"
+                                                 : "ratio_to_equal";
+    line[name] = Ratio(cases, measured, i);
     absl::StrAppend(&text, line.dump(), "\n");
   }
   return text;

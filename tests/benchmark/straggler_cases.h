@@ -23,6 +23,11 @@ struct StragglerCase {
   double goal = 0;
   // Not 0: ratios, and the goal of every case, are to so many milliseconds.
   double unit_ms = 0;
+  // Ratios are of the times of as many gradients, not of steps.
+  bool per_gradient = false;
+  // Where it is not empty, the least of the cases with these indices is what
+  // this one is compared with, in place of the first one.
+  std::vector<size_t> best_of = {};
 };
 
 struct StragglerOptions {
@@ -32,12 +37,14 @@ struct StragglerOptions {
   int64_t bytes = 400 << 10;
   bool compatible = false;
   bool shared = false;
+  bool tuned = false;
   int initial_tokens = -1;  // -1: the default
 };
 
 // Cases with four workers, then with five of which four are needed. Where
 // work is shared: eight shares a step, each of two micro-batches, on four
-// workers or more.
+// workers or more. Where the chief chooses the number of gradients: four
+// workers, and the time that four gradients take.
 std::vector<StragglerCase> StragglerCases(const StragglerOptions& options);
 
 // Lines of text. `measured` has one element for each case.

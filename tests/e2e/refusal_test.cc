@@ -151,6 +151,11 @@ TEST_F(RefusalTest, JobThatCannotBe) {
                 TfConfig("chief"), {"train_steps is -5", "1 or more"});
   ExpectRefusal("chief", JobArgs({"--set", "total_num_replicas=7"}),
                 TfConfig("chief"), {"total_num_replicas is 7", "2 workers"});
+  ExpectRefusal("chief",
+                JobArgs({"--set", "mode=COMPATIBLE", "--set",
+                         "replicas_to_aggregate=AUTO"}),
+                TfConfig("chief"),
+                {"replicas_to_aggregate is AUTO", "mode to STRICT"});
 }
 
 TEST_F(RefusalTest, FlagThatIsNone) {

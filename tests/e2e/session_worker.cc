@@ -8,7 +8,8 @@
 // All gradients follow from step, share, worker and value, so that a job whose
 // workers all count ends with the same bits however it is disturbed. With
 // --by_share they follow from step, share, seed, examples and value, as the
-// job's steps must be shared.
+// job's steps must be shared. With --pass_ms=N each pass takes N milliseconds
+// more.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +20,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "common/base/fault_points.h"
 #include "worker/session/session.h"
 
@@ -98,11 +101,16 @@ int main(int argc, char** argv) {
   Session::Options options;
   options.log_level = "info";
   bool by_share = false;
+  int pass_ms = 0;
   for (int i = 1; i < argc; ++i) {
     absl::string_view argument = argv[i];
     by_share = by_share || argument == "--by_share";
     if (absl::ConsumePrefix(&argument, "--tls_dir=")) {
       options.tls_dir = std::string(argument);
+    }
+    if (absl::ConsumePrefix(&argument, "--pass_ms=") &&
+        !absl::SimpleAtoi(argument, &pass_ms)) {
+      return Fail(absl::InvalidArgumentError("--pass_ms must be a number"));
     }
   }
   const std::vector<float> ones(64, 1);
@@ -121,6 +129,7 @@ int main(int argc, char** argv) {
     if (!turn.ok()) return Fail(turn.status());
     if (*turn == Session::Turn::kEnded) break;
     if (*turn != Session::Turn::kStep) continue;
+    absl::SleepFor(absl::Milliseconds(pass_ms));
     const absl::Status computed =
         Compute(**session, step, variables.size(), by_share);
     if (!computed.ok() && !absl::IsAborted(computed)) return Fail(computed);

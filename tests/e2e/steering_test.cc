@@ -2,8 +2,10 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <functional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/process/process.h"
@@ -15,6 +17,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -167,6 +170,39 @@ TEST_F(SteeringTest, CompatibleModeChangesBetweenSteps) {
   Change({.replicas_to_aggregate = 4});
   ExpectMoreSteps();
   Change({.replicas_to_aggregate = 1, .learning_rate = 0.001});
+  ExpectMoreSteps();
+}
+
+// No operator changes this job, whose replicas_to_aggregate is AUTO.
+TEST_F(SteeringTest, WorkerThatIsAlwaysSlowBecomesABackupByItself) {
+  TrainingJob::Options options;
+  options.workers = 3;
+  options.worker_program = {ProgramPath("session_worker"), {"--pass_ms=15"}};
+  options.set = {"replicas_to_aggregate=AUTO", "model.kind=external",
+                 "model.hidden_units=",        "learning_rate=1e-6",
+                 "heartbeat_interval=100ms",   kForever};
+  job_ = TrainingJob::Make(options);
+  job_->cluster().AddArgument("worker", 2, "--pass_ms=150");
+  ASSERT_THAT(job_->StartAll(), IsOk());
+  chief_ = std::make_unique<cli::CoordinatorClient>(
+      job_->cluster().Address("chief", 0).value());
+
+  const JobStatus tuned = WaitUntil([](const JobStatus& status) {
+    return status.settings.replicas_to_aggregate == 2;
+  });
+
+  const auto notice = std::find_if(
+      tuned.notices.begin(), tuned.notices.end(),
+      [](const auto& one) { return absl::StartsWith(one.text, "AUTO: "); });
+  ASSERT_NE(notice, tuned.notices.end());
+  EXPECT_THAT(notice->text, AllOf(HasSubstr("1 backup instead of 0"),
+                                  HasSubstr("one of worker 2 1"),
+                                  HasSubstr("a gradient is expected every")));
+  EXPECT_THAT(job_->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr(notice->text)));
+  EXPECT_THAT(
+      chief_->ChangeSettings({.replicas_to_aggregate = 3}, kTimeout),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("it is AUTO")));
   ExpectMoreSteps();
 }
 

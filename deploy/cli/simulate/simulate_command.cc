@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
 #include "common/job/cluster_fit.h"
+#include "common/job/work_checks.h"
 #include "deploy/cli/simulate/pass_trace.h"
 #include "deploy/cli/simulate/virtual_cluster.h"
 #include "deploy/cli/tasks/job_file.h"
@@ -20,6 +21,9 @@ namespace lockstep::cli {
 namespace {
 
 constexpr int kMostWorkers = 100'000;
+// Micro-batches of a shared step for each worker, unless a flag or the job says
+// their number.
+constexpr int kMicroBatchesOfWorker = 4;
 
 absl::Status ReadTime(absl::string_view flag, const std::string& text,
                       absl::Duration& duration) {
@@ -36,9 +40,24 @@ absl::Status ReadTime(absl::string_view flag, const std::string& text,
 absl::StatusOr<JobConfig> WithBackups(JobConfig job, int workers,
                                       std::optional<int> backups) {
   job.elastic_workers = false;
+  job.work = Work::kOwnBatches;
+  job.micro_batches_per_step = 0;
   job.total_num_replicas = workers;
   job.tune_backups = !backups.has_value();
   job.replicas_to_aggregate = workers - backups.value_or(0);
+  job.initial_tokens = -1;
+  return FitToCluster(std::move(job), workers);
+}
+
+absl::StatusOr<JobConfig> WithSharedWork(JobConfig job, int workers,
+                                         int micro_batches) {
+  job.elastic_workers = false;
+  job.work = Work::kShared;
+  job.micro_batches_per_step = micro_batches;
+  job.batch_size = micro_batches;
+  job.total_num_replicas = workers;
+  job.tune_backups = false;
+  job.replicas_to_aggregate = 0;
   job.initial_tokens = -1;
   return FitToCluster(std::move(job), workers);
 }
@@ -62,9 +81,10 @@ absl::Status CheckJob(const JobConfig& job) {
 SimulateCommand::SimulateCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "simulate",
-          "Simulates the steps of a job with 0 to 8 backups and with AUTO, and "
-          "compares their times. What decides in a real job decides here, "
-          "under a virtual clock.")) {
+          "Simulates the steps of a job with 0 to 8 backups, with AUTO and "
+          "with "
+          "shared work, and compares their times. What decides in a real job "
+          "decides here, under a virtual clock.")) {
   app_.add_option("--job", job_file_,
                   "Job file: its workers, lease, stall_timeout, "
                   "heartbeat_interval and max_wait are used. Without it, the "
@@ -112,6 +132,12 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
                   "Numbers of backups from 0 to this one are simulated.")
       ->check(CLI::Range(0, kMostWorkers))
       ->capture_default_str();
+  app_.add_option("--micro_batches", micro_batches_,
+                  "Micro-batches of a shared step, which has the work of a "
+                  "gradient of each worker. Default: the job's "
+                  "micro_batches_per_step, or 4 for each worker; above 4096 "
+                  "workers, no shared work is simulated.")
+      ->check(CLI::Range(1, kMaxMicroBatchesPerStep));
   app_.add_option("--seed", seed_,
                   "Equal seeds give equal passes, for each number of backups.")
       ->capture_default_str();
@@ -183,6 +209,31 @@ absl::StatusOr<VirtualJob> SimulateCommand::MakeJob() const {
   return job;
 }
 
+absl::StatusOr<std::vector<SimulateCommand::Policy>> SimulateCommand::Policies(
+    const JobConfig& job, int workers) const {
+  std::vector<Policy> policies;
+  const int most = std::min(most_backups_, workers - 1);
+  for (int backups = 0; backups <= most; ++backups) {
+    LOCKSTEP_ASSIGN_OR_RETURN(JobConfig fixed,
+                              WithBackups(job, workers, backups));
+    policies.push_back({absl::StrCat(backups), std::move(fixed)});
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig tuned,
+                            WithBackups(job, workers, std::nullopt));
+  policies.push_back({"AUTO", std::move(tuned)});
+  int numbers = micro_batches_;
+  if (numbers == 0) numbers = job.micro_batches_per_step;
+  if (numbers == 0 && workers <= kMaxMicroBatchesPerStep) {
+    numbers =
+        std::min(kMicroBatchesOfWorker * workers, kMaxMicroBatchesPerStep);
+  }
+  if (numbers == 0) return policies;
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig shared,
+                            WithSharedWork(job, workers, numbers));
+  policies.push_back({"SHARED", std::move(shared)});
+  return policies;
+}
+
 absl::StatusOr<Simulation> SimulateCommand::Simulate(
     const VirtualJob& base) const {
   Simulation simulation;
@@ -190,17 +241,15 @@ absl::StatusOr<Simulation> SimulateCommand::Simulate(
   for (const VirtualWorker& worker : base.workers) {
     simulation.best_rate += 1 / (worker.factor * worker.law.MeanOfDraws());
   }
-  const int most = std::min(most_backups_, simulation.workers - 1);
-  for (int backups = 0; backups <= most + 1; ++backups) {
-    const bool tuned = backups > most;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Policy> policies,
+                            Policies(base.job, simulation.workers));
+  for (const Policy& policy : policies) {
     VirtualJob job = base;
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        job.job, WithBackups(base.job, simulation.workers,
-                             tuned ? std::nullopt : std::optional(backups)));
+    job.job = policy.job;
     VirtualCluster cluster(job);
     LOCKSTEP_ASSIGN_OR_RETURN(const SimulatedRun run, cluster.Run());
-    simulation.runs.push_back({tuned ? "AUTO" : absl::StrCat(backups), run});
-    simulation.changes = cluster.changes();
+    simulation.runs.push_back({policy.name, run});
+    if (policy.job.tune_backups) simulation.changes = cluster.changes();
   }
   return simulation;
 }

@@ -15,7 +15,8 @@
 namespace lockstep::cli {
 
 // SimulateCommand is `lockstep simulate`: it simulates a job's steps with 0 to
-// 8 backups and with AUTO, under a virtual clock, and compares them.
+// 8 backups, with AUTO, and with shared work, under a virtual clock, and
+// compares them.
 class SimulateCommand {
  public:
   explicit SimulateCommand(CLI::App& parent);
@@ -26,9 +27,17 @@ class SimulateCommand {
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:
+  struct Policy {
+    std::string name;
+    JobConfig job;
+  };
+
   // The job, without backups.
   absl::StatusOr<VirtualJob> MakeJob() const;
   absl::StatusOr<std::vector<VirtualWorker>> MakeWorkers(int in_job_file) const;
+  // The jobs that are compared.
+  absl::StatusOr<std::vector<Policy>> Policies(const JobConfig& job,
+                                               int workers) const;
   absl::StatusOr<Simulation> Simulate(const VirtualJob& job) const;
 
   CLI::App& app_;
@@ -45,6 +54,7 @@ class SimulateCommand {
   int64_t steps_ = 500;
   int64_t warmup_ = 100;
   int most_backups_ = 8;
+  int micro_batches_ = 0;  // of a shared step; 0: the job's, or a default
   uint64_t seed_ = 1;
   bool json_ = false;
 };

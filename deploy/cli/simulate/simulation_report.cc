@@ -51,7 +51,7 @@ std::string Plot(const Simulation& simulation, size_t width) {
     longest = std::max(longest, one.run.GradientSeconds());
   }
   const size_t room =
-      std::min(width, kWidestPlot) - std::min<size_t>(width, 22);
+      std::min(width, kWidestPlot) - std::min<size_t>(width, 24);
   std::string plot = "time per gradient\n";
   for (size_t i = 0; i < simulation.runs.size(); ++i) {
     const double seconds = simulation.runs[i].run.GradientSeconds();
@@ -59,7 +59,7 @@ std::string Plot(const Simulation& simulation, size_t width) {
         std::lround(seconds / longest * static_cast<double>(room)));
     absl::StrAppend(
         &plot,
-        Clip(absl::StrFormat("%4s |%s %s%s", simulation.runs[i].policy,
+        Clip(absl::StrFormat("%6s |%s %s%s", simulation.runs[i].policy,
                              std::string(bar, '#'), Milliseconds(seconds),
                              i == simulation.Best() ? " best" : ""),
              width),

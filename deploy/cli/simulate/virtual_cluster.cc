@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/text/count_text.h"
+#include "server/step/strict/shared_gate.h"
+#include "server/step/strict/strict_gate.h"
 
 namespace lockstep::cli {
 namespace {
@@ -18,12 +20,23 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Two servers, so that the chief commits each step.
 constexpr int kServers = 2;
 
+std::unique_ptr<server::AttemptGate> MakeGate(const VirtualJob& job) {
+  const int workers = static_cast<int>(job.workers.size());
+  if (job.job.shares_work()) {
+    return std::make_unique<server::SharedGate>(
+        server::SharedGate::Options{.numbers = job.job.micro_batches_per_step,
+                                    .total_num_replicas = workers});
+  }
+  return std::make_unique<server::StrictGate>(server::StrictGate::Options{
+      .replicas_to_aggregate = job.job.replicas_to_aggregate,
+      .total_num_replicas = workers});
+}
+
 }  // namespace
 
 VirtualCluster::VirtualCluster(const VirtualJob& job)
     : job_(job),
-      gate_({.replicas_to_aggregate = job.job.replicas_to_aggregate,
-             .total_num_replicas = static_cast<int>(job.workers.size())}),
+      gate_(MakeGate(job)),
       driver_(job_.job, kServers),
       replacement_(kServers),
       tuner_(job.job.stall_timeout),
@@ -47,7 +60,7 @@ void VirtualCluster::After(absl::Duration delay, Kind kind, int worker,
 }
 
 absl::StatusOr<SimulatedRun> VirtualCluster::Run() {
-  gate_.Activate(0);
+  gate_->Activate(0);
   driver_.Open(0, replicas_);
   BeginStep();
   for (int i = 0; i < n(); ++i) {
@@ -67,7 +80,7 @@ absl::StatusOr<SimulatedRun> VirtualCluster::Run() {
   if (!failure_.ok()) return failure_;
   run_.time = now_ - measured_from_;
   run_.steps = job_.steps;
-  run_.replicas = replicas_;
+  run_.replicas = StepGradients();
   run_.changes = static_cast<int64_t>(changes_.size());
   return run_;
 }
@@ -101,20 +114,23 @@ void VirtualCluster::BeginPass(int index, const server::Gate::Answer& token) {
   Worker& worker = workers_[static_cast<size_t>(index)];
   const VirtualWorker& kind = job_.workers[static_cast<size_t>(index)];
   worker.pass.local_step = token.step;
+  worker.pass.slot = token.slot;
   ++worker.pass.pass;
   worker.selected_attempt = token.selected_attempt;
   worker.began = now_;
   worker.computing = true;
   worker.computed = absl::ZeroDuration();
   ++worker.version;
-  if (token.selected_attempt == 0 && n() > replicas_) {
-    const auto answers = gate_.Watch(by_ticket_.size(), worker.pass, now_);
+  if (shares() || (token.selected_attempt == 0 && n() > replicas_)) {
+    const auto answers = gate_->Watch(by_ticket_.size(), worker.pass, now_);
     worker.ticket = by_ticket_.size();
     by_ticket_.push_back(index);
     if (answers.ok()) OnAnswers(*answers);
   }
-  After(absl::Seconds(kind.factor * kind.law.Draw(worker.random)),
-        Kind::kPassEnds, index, worker.version);
+  const double seconds = kind.factor * kind.law.Draw(worker.random);
+  // The replicas of a shared step are its micro-batches.
+  After(absl::Seconds(seconds * StepGradients() / replicas_), Kind::kPassEnds,
+        index, worker.version);
 }
 
 void VirtualCluster::EndPass(Worker& worker, absl::Duration computed,
@@ -146,12 +162,16 @@ void VirtualCluster::OnPassEnd(int index) {
   EndPass(worker, now_ - worker.began, /*dropped=*/false);
   int64_t attempt = worker.selected_attempt;
   if (attempt == 0) {
-    const auto announced = gate_.Announce(worker.pass);
+    const auto announced = gate_->Announce(worker.pass);
     if (announced.ok() && announced->decision == Decision::kSelected) {
       attempt = announced->attempt;
     }
   }
-  if (attempt > 0) Arrived(index, attempt);
+  if (attempt > 0) {
+    Arrived(index, attempt);
+  } else if (shares()) {
+    Waste(worker);  // another worker has made the number
+  }
   Wait(index, attempt);
 }
 
@@ -159,7 +179,7 @@ void VirtualCluster::Wait(int index, int64_t attempt) {
   Worker& worker = workers_[static_cast<size_t>(index)];
   worker.ticket = by_ticket_.size();
   by_ticket_.push_back(index);
-  const auto answers = gate_.Wait(worker.ticket, worker.pass, attempt, now_);
+  const auto answers = gate_->Wait(worker.ticket, worker.pass, attempt, now_);
   if (!answers.ok()) {
     failure_ = answers.status();
     return;
@@ -209,7 +229,7 @@ void VirtualCluster::OnDeath(int index) {
   if (worker.computing) worker.computed = now_ - worker.began;
   if (worker.computing && step_ >= job_.warmup)
     run_.computed += worker.computed;
-  if (arrived_.count(index) == 0) Waste(worker);
+  if (shares() || arrived_.count(index) == 0) Waste(worker);
   worker.computing = worker.alive = false;
   ++worker.version;
   if (step_ >= job_.warmup) ++run_.deaths;
@@ -222,7 +242,7 @@ void VirtualCluster::OnFound(int index) {
   Worker& worker = workers_[static_cast<size_t>(index)];
   worker.member = false;
   const server::Gate::Expired expired =
-      gate_.Expire(index, worker.pass.incarnation);
+      gate_->Expire(index, worker.pass.incarnation);
   if (expired.attempt != attempt_) BeginAttempt(expired.attempt);
   OnAnswers(expired.answers);
 }
@@ -259,9 +279,16 @@ void VirtualCluster::BeginAttempt(int64_t attempt) {
 }
 
 void VirtualCluster::Arrived(int index, int64_t attempt) {
-  const int64_t of_step = workers_[static_cast<size_t>(index)].pass.local_step;
-  if (of_step != step_ || attempt != attempt_ || prepared_) return;
-  arrived_.insert(index);
+  Worker& worker = workers_[static_cast<size_t>(index)];
+  if (worker.pass.local_step != step_ || attempt != attempt_ || prepared_) {
+    return;
+  }
+  if (shares()) {
+    worker.computed = absl::ZeroDuration();  // it counts
+    arrived_.insert(worker.pass.slot);
+  } else {
+    arrived_.insert(index);
+  }
   if (static_cast<int>(arrived_.size()) < replicas_) return;
   prepared_ = true;
   const absl::Time open = std::max(now_, not_before_);
@@ -272,9 +299,11 @@ chief::TakeResult VirtualCluster::Takes(bool prepared) const {
   chief::TakeResult result;
   result.prepared = prepared;
   result.attempt = attempt_;
+  // Steps of shared work have no set of workers.
+  if (shares()) return result;
   const std::vector<int> arrived(arrived_.begin(), arrived_.end());
   // Where all count the gate has selected all from the start.
-  result.announced_workers = replicas_ == n() ? arrived : gate_.Members();
+  result.announced_workers = replicas_ == n() ? arrived : gate_->Members();
   if (prepared) {
     result.contributors = arrived;
     return result;
@@ -299,13 +328,13 @@ void VirtualCluster::Carry() {
   for (const chief::JobAction& action : actions) {
     const auto* commit = std::get_if<chief::Commit>(&action);
     if (commit == nullptr || commit->round != driver_.round()) continue;
-    const auto answers = gate_.Commit(commit->step, commit->attempt);
+    const auto answers = gate_->Commit(commit->step, commit->attempt);
     if (!answers.ok()) {
       failure_ = answers.status();
       return;
     }
     if (step_ == job_.warmup) measured_from_ = driver_.began();
-    if (step_ >= job_.warmup) run_.gradients += replicas_;
+    if (step_ >= job_.warmup) run_.gradients += StepGradients();
     step_ = commit->step;
     const auto heard = driver_.OnCommit(
         {commit->round, commit->step, commit->attempt, absl::OkStatus()}, now_,
@@ -331,11 +360,11 @@ void VirtualCluster::Change(const chief::BackupTuner::Change& change) {
       CountText(n() - change.replicas, "backup"), n() - replicas_, change.why));
   replicas_ = change.replicas;
   not_before_ = now_ + job_.change;
-  gate_.SetReplicas(replicas_, {});
+  gate_->SetReplicas(replicas_, {});
   driver_.Open(step_, replicas_);
   driver_.Begin(/*pauses=*/true, std::numeric_limits<int64_t>::max(), now_,
                 out_);
-  const std::vector<server::Gate::Answer> answers = gate_.Redo(attempt_ + 1);
+  const std::vector<server::Gate::Answer> answers = gate_->Redo(attempt_ + 1);
   BeginAttempt(attempt_ + 1);
   OnAnswers(answers);
 }
@@ -357,7 +386,7 @@ void VirtualCluster::OnTick() {
     return;
   }
   const std::optional<int> stalled = driver_.Stalled(now_);
-  if (stalled.has_value() && n() > replicas_ && replacement_.MayBegin(now_)) {
+  if (stalled.has_value() && MayReplace() && replacement_.MayBegin(now_)) {
     Replace(*stalled);
   }
   if (!job_.job.tune_backups) return;
@@ -370,7 +399,7 @@ void VirtualCluster::Replace(int worker) {
   replacement_.Begin(worker, step_, driver_.attempt(), "", driver_.round(),
                      now_, out_);
   const server::Gate::Replaced replaced =
-      gate_.Replace(worker, step_, attempt_);
+      gate_->Replace(worker, step_, attempt_);
   for (int server = 0; server < kServers; ++server) {
     replacement_.OnAnswer({driver_.round(), server, replaced}, out_);
   }

@@ -2,6 +2,7 @@
 #define LOCKSTEP_DEPLOY_CLI_SIMULATE_VIRTUAL_CLUSTER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <random>
@@ -19,20 +20,23 @@
 #include "common/plan/progress.h"
 #include "common/plan/step_vocabulary.h"
 #include "deploy/cli/simulate/virtual_job.h"
-#include "server/step/strict/strict_gate.h"
+#include "server/step/strict/attempt_gate.h"
 
 namespace lockstep::cli {
 
 // VirtualCluster makes the steps of a job under a virtual clock. The product's
-// classes decide: StrictGate which gradients count and when passes begin,
-// StepDriver and StallReplacement the takes, commits and replaced members,
-// BackupTuner the gradients of a step where the job says AUTO. Workers draw the
-// times of their passes, die and come back; nothing else takes time but the
-// durations of VirtualJob.
+// classes decide: StrictGate which gradients count and when passes begin, or
+// SharedGate where work is shared; StepDriver and StallReplacement the takes,
+// commits and replaced members, BackupTuner the gradients of a step where the
+// job says AUTO. Workers draw the times of their passes, die and come back;
+// nothing else takes time but the durations of VirtualJob.
 //
 //   pass begins -> ends: announced -> a member's gradient arrives at once
 //                                 `-> not needed: waits, or is dropped
 //   the last gradient of the set -> `overhead` later: commit, tokens
+//
+// A shared step has the work of a gradient of each worker, divided among its
+// micro-batches.
 //
 // The n-th pass of a worker takes the same time in each simulation with the
 // same seed, so that numbers of backups are compared on the same passes.
@@ -91,6 +95,10 @@ class VirtualCluster {
              int64_t version = 0);
   void Handle(const Event& event);
   int n() const { return static_cast<int>(workers_.size()); }
+  bool shares() const { return job_.job.shares_work(); }
+  // What a step has the work of, in gradients.
+  int StepGradients() const { return shares() ? n() : replicas_; }
+  bool MayReplace() const { return !shares() && n() > replicas_; }
 
   // Workers.
   void BeginPass(int index, const server::Gate::Answer& token);
@@ -108,6 +116,7 @@ class VirtualCluster {
 
   // The servers and the chief.
   void BeginStep();
+  // The gradient of the worker's pass is on the servers, if they still take it.
   void Arrived(int index, int64_t attempt);
   void OnPrepared();
   void BeginAttempt(int64_t attempt);
@@ -121,7 +130,7 @@ class VirtualCluster {
 
   const VirtualJob job_;
   std::vector<int> indices_;
-  server::StrictGate gate_;
+  const std::unique_ptr<server::AttemptGate> gate_;
   chief::StepDriver driver_;
   chief::StallReplacement replacement_;
   chief::BackupTuner tuner_;
@@ -134,10 +143,11 @@ class VirtualCluster {
   std::vector<int> by_ticket_ = {-1};  // worker, of the newest wait of it
 
   int replicas_;
-  int64_t step_ = 0;       // committed
-  int64_t attempt_ = 1;    // of the step at hand
-  int64_t attempts_ = 0;   // grows with each attempt of any step
-  std::set<int> arrived_;  // whose gradients of the attempt are in
+  int64_t step_ = 0;      // committed
+  int64_t attempt_ = 1;   // of the step at hand
+  int64_t attempts_ = 0;  // grows with each attempt of any step
+  // The gradients of the attempt that are in, by worker or by number.
+  std::set<int> arrived_;
   bool prepared_ = false;
   absl::Time not_before_;  // the servers are open again
   absl::Status failure_;

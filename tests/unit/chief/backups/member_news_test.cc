@@ -10,6 +10,7 @@ namespace lockstep::chief {
 namespace {
 
 constexpr absl::Duration kPass = absl::Milliseconds(50);
+constexpr absl::Duration kHeartbeat = absl::Seconds(1);
 
 MembershipTable::Member Worker(int index, int64_t passes, absl::Duration pass,
                                absl::Time heard) {
@@ -23,18 +24,19 @@ MembershipTable::Member Worker(int index, int64_t passes, absl::Duration pass,
   return member;
 }
 
-// Makes steps of 200 ms with both workers, of which the last needs that long,
-// and returns what the tuner makes of them.
+// Makes steps with both workers, of which the last needs 200 ms for a pass
+// unless `alter` says otherwise, and returns what the tuner makes of them.
 std::optional<BackupTuner::Change> Steps(
-    const std::function<void(MembershipTable::Member&)>& alter) {
+    const std::function<void(MembershipTable::Member&)>& alter,
+    absl::Duration step_time = 4 * kPass) {
   BackupTuner tuner(absl::Seconds(2));
   absl::Time now = absl::UnixEpoch();
   for (int64_t step = 1; step < 100; ++step) {
-    now += 4 * kPass;
+    now += step_time;
     std::vector<MembershipTable::Member> members = {
         Worker(0, step, kPass, now), Worker(1, step, 4 * kPass, now)};
     alter(members[1]);
-    HearMembers(members, now, tuner);
+    HearMembers(members, kHeartbeat, now, tuner);
     if (auto change = tuner.AtBoundary(step, 2, {0, 1}, now)) return change;
   }
   return std::nullopt;
@@ -65,6 +67,18 @@ TEST(MemberNewsTest, SilenceCountsAsTimeOfThePassAtHand) {
   });
   ASSERT_TRUE(change.has_value());
   EXPECT_EQ(change->replicas, 1);
+}
+
+// Between two heartbeats passes end of which the chief does not know yet.
+TEST(MemberNewsTest, TimeSinceTheLastHeartbeatIsNoTimeOfAPass) {
+  EXPECT_FALSE(Steps(
+                   [](MembershipTable::Member& member) {
+                     member.progress.pass_times = {{kPass, false}};
+                     member.progress.pass_age = kPass / 2;
+                     member.last_heartbeat -= absl::Milliseconds(1800);
+                   },
+                   kPass)
+                   .has_value());
 }
 
 TEST(MemberNewsTest, EqualWorkersNeedNoChange) {

@@ -32,7 +32,8 @@ TEST_F(SimulateCommandTest, JsonIsOneLine) {
             0);
   const nlohmann::json json = nlohmann::json::parse(Out());
   EXPECT_EQ(json["workers"], 3);
-  EXPECT_EQ(json["policies"].size(), 3u);
+  ASSERT_EQ(json["policies"].size(), 4u);
+  EXPECT_EQ(json["policies"][3]["backups"], "SHARED");
 }
 
 TEST_F(SimulateCommandTest, TraceGivesWorkersAndTimes) {

@@ -35,6 +35,13 @@ VirtualJob Auto(VirtualJob job) {
   return job;
 }
 
+// Steps of 16 micro-batches.
+VirtualJob Shared(VirtualJob job) {
+  job.job.work = Work::kShared;
+  job.job.micro_batches_per_step = job.job.replicas_to_aggregate = 16;
+  return job;
+}
+
 SimulatedRun RunOf(const VirtualJob& job) {
   const absl::StatusOr<SimulatedRun> run = VirtualCluster(job).Run();
   EXPECT_OK(run);
@@ -63,6 +70,31 @@ TEST(VirtualClusterTest, BackupsPassIsDroppedWithTheStep) {
   EXPECT_NEAR(run.StepSeconds(), 0.051, 1e-6);
   // The slow worker computes for 51 of 201 ms, the others for 50.
   EXPECT_NEAR(run.WastedFraction(), 51.0 / 201, 0.002);
+}
+
+// The workers have the speeds 1, 1, 1 and 1/4.
+TEST(VirtualClusterTest, SharedStepTakesHardlyMoreThanTheSumOfSpeedsAllows) {
+  const SimulatedRun equal = RunOf(Shared(JobOf("constant(100ms)", 4, 0)));
+  EXPECT_NEAR(equal.StepSeconds(), 0.101, 1e-6);
+  EXPECT_EQ(equal.gradients, 1200);
+  const SimulatedRun run = RunOf(Shared(JobOf("constant(100ms)", 4, 0, 1, 4)));
+  EXPECT_GE(run.StepSeconds(), 0.4 / 3.25);
+  EXPECT_LE(run.StepSeconds(), 1.05 * 0.4 / 3.25);
+  // The slow worker's last number, which others repeat.
+  EXPECT_GT(run.WastedFraction(), 0.01);
+  EXPECT_LT(run.WastedFraction(), 0.1);
+}
+
+// No lease ends: the others repeat the number of a worker that has died.
+TEST(VirtualClusterTest, DeathCostsAMicroBatchOfASharedStep) {
+  VirtualJob job = Shared(JobOf("constant(100ms)", 4, 0));
+  job.job.lease = absl::Minutes(1);
+  job.restart = absl::Seconds(30);
+  job.deaths_per_second = 1.0 / 60;
+  const SimulatedRun run = RunOf(job);
+  EXPECT_GT(run.deaths, 0);
+  // A third of the time each worker is away.
+  EXPECT_LT(run.StepSeconds(), 0.101 * 2.2);
 }
 
 // The mean of the k-th of n exponential times is the sum of 1 / (n - i).
