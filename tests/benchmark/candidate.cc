@@ -337,6 +337,11 @@ absl::StatusOr<RunRecord> RunOnce(const Candidate& candidate) {
       LOCKSTEP_RETURN_IF_ERROR(KillAgainAndAgain(candidate, *cluster));
     }
     LOCKSTEP_RETURN_IF_ERROR(cluster->WaitAllSucceed(kLongestRun));
+    if (readers.has_value() && readers->answers() == 0) {
+      return absl::UnavailableError(
+          "no page was read while the job ran, so it was not observed; let it "
+          "make more steps");
+    }
   }
   absl::StatusOr<RunRecord> record = SomeAreIdle(candidate)
                                          ? LongestRecord(candidate, places)
