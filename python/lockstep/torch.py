@@ -76,7 +76,7 @@ class Step(_base.BaseStep):
                              "them: prefetch(ids, table=model.embedding)")
         table._table.ahead = table._table.check(table._check(ids))
 
-    def backward(self, loss, examples=None):
+    def backward(self, loss, examples=None, gradient=None):
         """Computes gradients of ``loss``, the mean over this pass's examples.
 
         They are sent while the backward pass goes on, the last layer's first.
@@ -86,6 +86,8 @@ class Step(_base.BaseStep):
         Args:
           loss: scalar tensor.
           examples: how many it is the mean of; default the job's batch_size.
+          gradient: the gradient of the loss itself, of its shape, as
+            ``Tensor.backward`` takes it; default 1.
 
         Raises:
           RuntimeError: more calls than in the steps before, after the gradients
@@ -110,7 +112,7 @@ class Step(_base.BaseStep):
         try:
             if self._calls == worker._calls:
                 worker._begin_sending()
-            loss.backward()
+            loss.backward(gradient)
             self._loss += float(loss.detach())
             if worker._sending:
                 self._finish()

@@ -4,8 +4,8 @@
 # of deploy/kubernetes/base on this machine with `podman kube play`: they train
 # Fashion-MNIST, a worker's container is killed and comes back, the job is
 # stopped, and started again with certificates, as the pods of overlays/tls, it
-# goes on to its end. Where there is a CUDA toolkit,
-# the image for GPUs is made too, and trains without one. Needs root, mounts,
+# goes on to its end. Then those of overlays/mirrors train. Where there is a CUDA
+# toolkit, the image for GPUs is made too, and trains without one. Needs root, mounts,
 # podman and kubectl: exits with 77, which is "skipped", where one is missing.
 set -euo pipefail
 script_arguments=("$@")
@@ -197,6 +197,28 @@ train_to_the_end() {
   chief_says 'done at step 1000'
 }
 
+prepare_mirrors() {
+  pod pod rm --force --time 0 --all >/dev/null
+  rm -r "$work"/volumes/{state,checkpoints}
+  mkdir -m 777 "$work"/volumes/{state,checkpoints}
+  "$lockstep" config make --ps 0 --workers 2 --host_pattern 127.0.0.1 \
+    >"$work/cluster.json"
+  operator=()
+  make_pods overlays/mirrors
+}
+
+# A copy that is lost comes back from another pod.
+train_in_mirrors() {
+  pod kube play "$work/pods.yaml" >/dev/null
+  until_true "step 50" has_step 50
+  rm "$work"/volumes/state/lockstep/*.ps-2.state
+  kill -KILL "$(status fashion-worker-1-worker Pid)"
+  # shellcheck disable=SC2046
+  ends_with 0 $(names)
+  chief_says 'ps 2 has lost its state: takes the state of step'
+  chief_says 'done at step 1000'
+}
+
 phase "a base image" podman_or_skip "$base"
 phase "the image" build_image
 phase "the image for GPUs" gpu_image
@@ -204,6 +226,9 @@ phase "the pods' manifests" prepare_pods
 phase "a job in pods that is stopped" stop_pods
 phase "the pods' manifests, with certificates" prepare_secure_pods
 phase "the same job to its end, with certificates" train_to_the_end
+phase "the manifests of pods without servers" prepare_mirrors
+phase "a job in pods with copies of the variables" train_in_mirrors
 phases
 echo "pods train, a killed worker comes back, a stopped job stays stopped, and" \
-  "goes on to its end when it is started again, with certificates"
+  "goes on to its end when it is started again, with certificates; pods without" \
+  "servers train"

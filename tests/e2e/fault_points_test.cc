@@ -215,15 +215,6 @@ TrainingJob::Options OptionsFor(bool with_backup) {
   return options;
 }
 
-// The workers are programs with variables and first values of their own.
-void UseProgram(TrainingJob::Options& options) {
-  options.worker_program = {ProgramPath("session_worker"), {}};
-  options.set.insert(options.set.end(),
-                     {"model.kind=external", "model.hidden_units=",
-                      "learning_rate=0.01", "optimizer.kind=ADAM_TORCH",
-                      "max_part_bytes=64"});  // both servers have parts
-}
-
 class FaultPointsTest : public ::testing::TestWithParam<Walk> {
  protected:
   // The checkpoints of an undisturbed job.

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <random>
 
 #include "absl/strings/match.h"
@@ -38,7 +39,7 @@ int FromEnvironment(const char* name, int otherwise) {
 
 class Storm {
  public:
-  // `wipes`: one server in three that is killed loses its state, too.
+  // `wipes`: one copy of the variables in three that is killed is lost, too.
   Storm(TrainingJob& job, uint32_t seed, bool wipes)
       : job_(job), random_(seed), wipes_(wipes) {}
 
@@ -115,9 +116,18 @@ class Storm {
     if (Random(6) == 0) Hang(name, index);
     if (!job_.cluster().Kill(name, index).ok()) return;
     ++kills_;
-    if (wipes_ && name == "ps" && Random(3) == 0) Wipe(index);
+    const std::optional<int> mirror = MirrorOf(name, index);
+    if (wipes_ && mirror.has_value() && Random(3) == 0) Wipe(*mirror);
     Pause(300);
     EXPECT_THAT(job_.cluster().Start(name, index), IsOk());
+  }
+
+  // The index of the copy that the task has; a chief task is the first worker.
+  std::optional<int> MirrorOf(const std::string& name, int index) const {
+    if (name == "ps") return index;
+    const auto tasks = job_.Tasks();
+    if (tasks.front().first == "ps") return std::nullopt;
+    return name == "chief" ? 0 : index + 1;
   }
 
   void Wipe(int server) {
@@ -191,17 +201,26 @@ TEST(KillStormTest, EndsByItselfWithTheSameBits) {
                  weather.steps());
 }
 
-// Mirrors also lose their state: it comes back from another one.
-TEST(KillStormTest, MirrorsEndByThemselvesWithTheSameBits) {
+// Mirrors also lose their state: it comes back from another one. They are
+// servers of their own, or in the processes that compute.
+class MirrorStormTest : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(All, MirrorStormTest, ::testing::Bool(),
+                         [](const auto& info) {
+                           return info.param ? "InWorkers" : "Alone";
+                         });
+
+TEST_P(MirrorStormTest, EndsByItselfWithTheSameBits) {
+  const bool in_workers = GetParam();
   Weather weather;
-  weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 12);
+  weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 6);
   weather.wipes = true;
   TrainingJob::Options plain = {.workers = 3, .set = weather.Settings()};
   plain.tls = false;
   auto undisturbed = TrainingJob::Make(plain);
   ASSERT_THAT(undisturbed->Run(), IsOk());
-  TrainingJob::Options options = {
-      .servers = 3, .workers = 3, .set = weather.Settings()};
+  TrainingJob::Options options = {.servers = in_workers ? 0 : 3,
+                                  .workers = in_workers ? 2 : 3,
+                                  .set = weather.Settings()};
   options.set.push_back("strategy.kind=MULTI_WORKER_MIRRORED");
   auto job = TrainingJob::Make(options);
 

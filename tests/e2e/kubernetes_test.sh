@@ -53,14 +53,15 @@ for document in yaml.safe_load_all(open(sys.argv[1])):
 PYTHON
 }
 
-for directory in base overlays/gpu overlays/backup-replicas overlays/tls; do
+for directory in base overlays/{gpu,backup-replicas,mirrors,tls}; do
   echo "== $directory"
   kubectl kustomize "$source/deploy/kubernetes/$directory" >"$work/all.yaml"
   validate "$work/all.yaml"
   extract
   "$lockstep" config check --cluster "$work/fashion/cluster.json"
   for role in chief ps worker; do
-    for ((i = 0; i < $(field "fashion-$role" spec completions); ++i)); do
+    count=$(field "fashion-$role" spec completions)
+    for ((i = 0; i < ${count:-0}; ++i)); do
       "$lockstep" task --config_dir "$work" --show "$role" "fashion.$i"
     done
     ! "$lockstep" task --config_dir "$work" --show "$role" "fashion.$i" \

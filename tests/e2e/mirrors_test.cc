@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,15 @@ class MirrorsTest : public UndisturbedFixture {
     set.push_back(kMirrored);
     set.insert(set.end(), more.begin(), more.end());
     return TrainingJob::Make({.set = set});
+  }
+
+  // Two tasks, each with a mirror; the first hosts the chief.
+  static std::unique_ptr<TrainingJob> MakeHosted(bool chief_task = true) {
+    return TrainingJob::Make(
+        {.servers = 0,
+         .workers = chief_task ? 1 : 2,
+         .chief = chief_task,
+         .set = {absl::StrCat("train_steps=", kSteps), kMirrored}});
   }
 
   static void KillAndWipe(TrainingJob& job, int server) {
@@ -129,11 +139,7 @@ TEST_F(MirrorsTest, WithoutAnyStateAllGoBackToTheCheckpoint) {
 // Each worker's process has its mirror; the first hosts the chief, too.
 TEST_F(MirrorsTest, HostedInWorkersThatAreKilledTheyChangeNoBit) {
   for (const bool chief_task : {false, true}) {
-    auto job = TrainingJob::Make(
-        {.servers = 0,
-         .workers = chief_task ? 1 : 2,
-         .chief = chief_task,
-         .set = {absl::StrCat("train_steps=", kSteps), kMirrored}});
+    auto job = MakeHosted(chief_task);
     ASSERT_THAT(job->StartAll(), IsOk());
     int64_t step = 20;
     for (const auto& [name, index] : job->Tasks()) {
@@ -153,6 +159,23 @@ TEST_F(MirrorsTest, HostedInWorkersThatAreKilledTheyChangeNoBit) {
   }
 }
 
+// Their copies are all that is left of the job: there is no checkpoint.
+TEST_F(MirrorsTest, AllKilledAtOnceGoOnWithTheirCopies) {
+  auto job = MakeHosted();
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(150), IsOk());
+
+  for (const auto& [name, index] : job->Tasks()) {
+    ASSERT_THAT(job->cluster().Kill(name, index), IsOk());
+  }
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectSameEnd(*job);
+  EXPECT_THAT(ChiefLog(*job),
+              ::testing::ContainsRegex(
+                  "the servers hold step (1[5-9]|[23][0-9])[0-9] of this job"));
+}
+
 TEST_F(MirrorsTest, StoppedWorkerStopsTheJobWithACheckpoint) {
   auto job = TrainingJob::Make(
       {.servers = 0, .chief = false, .set = {"train_steps=100000", kMirrored}});
@@ -170,55 +193,34 @@ TEST_F(MirrorsTest, StoppedWorkerStopsTheJobWithACheckpoint) {
               HasSubstr("checkpoint of step"));
 }
 
-TEST_F(MirrorsTest, CheckpointOfOneKindGoesOnUnderTheOther) {
-  for (const char* kind : {kMirrored, "strategy.kind=PARAMETER_SERVER"}) {
-    const bool mirrored_first = kind == kMirrored;
-    auto half = TrainingJob::Make(
-        {.set = {"train_steps=200", "checkpoint.every_steps=100", kind}});
-    ASSERT_THAT(half->Run(), IsOk());
-    auto rest = TrainingJob::Make(
-        {.set = {absl::StrCat("train_steps=", kSteps),
-                 mirrored_first ? "strategy.kind=PARAMETER_SERVER" : kMirrored},
-         .checkpoints = half->checkpoints()});
-    ASSERT_THAT(rest->StartAll(), IsOk());
-
-    ExpectSameEnd(*rest);
-    EXPECT_THAT(ChiefLog(*rest), HasSubstr("200"));
-  }
-}
-
-// Every rule that updates from a dense gradient, and the mean's limited norm.
-TEST(MirrorRulesTest, EveryRuleHasTheBitsOfServers) {
-  for (const std::string rule :
-       {"GRADIENT_DESCENT", "ADAM", "ADAGRAD", "RMSPROP", "ADADELTA", "FTRL",
-        "LAZY_ADAM", "SGD", "ADAM_TORCH", "ADAMW"}) {
-    const std::vector<std::string> set = {"train_steps=200",
-                                          absl::StrCat("optimizer.kind=", rule),
-                                          "learning_rate=0.01"};
-    auto servers = TrainingJob::Make({.servers = 1, .set = set});
-    ASSERT_THAT(servers->Run(), IsOk()) << rule;
-    std::vector<std::string> mirrored = set;
-    mirrored.push_back(kMirrored);
-    auto mirrors = TrainingJob::Make({.set = mirrored});
-    ASSERT_THAT(mirrors->Run(), IsOk()) << rule;
-
-    ExpectSameBits(servers->checkpoints(), mirrors->checkpoints(), 200);
-    if (HasFailure()) FAIL() << rule;
-  }
-}
-
-TEST(MirrorRulesTest, LimitedMeanNormHasTheBitsOfOneServer) {
-  const std::vector<std::string> set = {"train_steps=100",
-                                        "clipping.kind=MEAN_GLOBAL_NORM",
-                                        "clipping.limit=0.05"};
-  auto servers = TrainingJob::Make({.servers = 1, .set = set});
+// The program has a loop of its own, and passes without a gradient of some
+// variables.
+TEST(ProgramTest, HasTheSameBitsUnderEachStrategy) {
+  TrainingJob::Options options = {.servers = 1, .set = {"train_steps=300"}};
+  UseProgram(options);
+  auto servers = TrainingJob::Make(options);
   ASSERT_THAT(servers->Run(), IsOk());
-  std::vector<std::string> mirrored = set;
-  mirrored.push_back(kMirrored);
-  auto mirrors = TrainingJob::Make({.set = mirrored});
-  ASSERT_THAT(mirrors->Run(), IsOk());
+  options.servers = 2;
+  options.set.push_back(kMirrored);
+  auto mirrors = TrainingJob::Make(options);
+  ASSERT_THAT(mirrors->StartAll(), IsOk());
+  ASSERT_THAT(mirrors->WaitForStep(50), IsOk());
+  for (const char* task : {"ps", "worker"}) {
+    ASSERT_THAT(mirrors->cluster().Kill(task, 1), IsOk());
+    if (task == std::string("ps")) RemoveState(*mirrors, 1);
+    ASSERT_THAT(mirrors->cluster().Start(task, 1), IsOk());
+  }
+  ASSERT_THAT(mirrors->cluster().WaitAllSucceed(kPatience), IsOk());
+  ExpectSameBits(servers->checkpoints(), mirrors->checkpoints(), 300);
 
-  ExpectSameBits(servers->checkpoints(), mirrors->checkpoints(), 100);
+  options.servers = options.workers = 1;
+  std::vector<std::unique_ptr<TrainingJob>> alone;
+  for (const char* kind : {"PARAMETER_SERVER", "ONE_DEVICE", "MIRRORED"}) {
+    options.set.back() = absl::StrCat("strategy.kind=", kind);
+    alone.push_back(TrainingJob::Make(options));
+    ASSERT_THAT(alone.back()->Run(), IsOk()) << kind;
+    ExpectSameBits(alone[0]->checkpoints(), alone.back()->checkpoints(), 300);
+  }
 }
 
 }  // namespace

@@ -67,5 +67,61 @@ TEST(QuickstartTest, LearnsThePictures) {
                   "step 200: accuracy (0\\.9[0-9]|1)")));
 }
 
+struct Kind {
+  const char* name;
+  int servers;  // 0: each task that computes hosts its copy
+  int workers;
+  std::vector<std::string> members;  // of the status, in its order
+};
+
+class QuickstartKindTest : public ::testing::TestWithParam<Kind> {};
+INSTANTIATE_TEST_SUITE_P(
+    All, QuickstartKindTest,
+    ::testing::Values(
+        Kind{"PARAMETER_SERVER",
+             1,
+             2,
+             {"ps 0", "worker 0", "worker 1", "evaluator 0"}},
+        Kind{"ONE_DEVICE", 1, 1, {"ps 0", "worker 0", "evaluator 0"}},
+        Kind{"MIRRORED", 1, 1, {"ps 0", "worker 0", "evaluator 0"}},
+        Kind{"MULTI_WORKER_MIRRORED",
+             0,
+             1,
+             {"ps 0", "ps 1", "worker 0", "worker 1", "evaluator 0"}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_P(QuickstartKindTest, LearnsIsScoredAndTellsItsState) {
+  const Kind& kind = GetParam();
+  std::vector<std::string> settings = {
+      absl::StrCat("train_steps=", kSteps), "checkpoint.every_steps=50",
+      absl::StrCat("strategy.kind=", kind.name)};
+  if (kind.name == std::string("MIRRORED")) {
+    settings.push_back("strategy.replicas_per_worker=2");
+  }
+  auto job = TrainingJob::Make({.servers = kind.servers,
+                                .workers = kind.workers,
+                                .evaluator = true,
+                                .set = settings});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(20), IsOk());
+  const absl::StatusOr<JobStatus> status = job->GetStatus();
+  ASSERT_THAT(status, IsOk());
+
+  std::vector<std::string> members;
+  for (const MemberStatus& member : status->members) {
+    members.push_back(member.task);
+    EXPECT_EQ(member.counts.has_value(), !member.task.starts_with("ps"))
+        << member.task;
+  }
+  EXPECT_THAT(members, ::testing::UnorderedElementsAreArray(kind.members));
+  ASSERT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
+              IsOkAndHolds(::testing::ContainsRegex(
+                  "step 200: accuracy (0\\.9[0-9]|1)")));
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("step 200: test accuracy")));
+  EXPECT_THAT(job->StateFiles(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace lockstep::testing

@@ -214,6 +214,14 @@ std::vector<std::string> TrainingJob::StateFiles() const {
   return names;
 }
 
+void UseProgram(TrainingJob::Options& options) {
+  options.worker_program = {ProgramPath("session_worker"), {}};
+  options.set.insert(options.set.end(),
+                     {"model.kind=external", "model.hidden_units=",
+                      "learning_rate=0.01", "optimizer.kind=ADAM_TORCH",
+                      "max_part_bytes=64"});  // several servers have parts
+}
+
 std::string ReadCheckpoint(const std::string& checkpoints, int64_t step,
                            const std::string& file) {
   const std::string path =

@@ -101,6 +101,10 @@ class TrainingJob {
   std::unique_ptr<cli::CoordinatorClient> chief_;
 };
 
+// Makes the workers session_worker, a program with variables and first values
+// of its own.
+void UseProgram(TrainingJob::Options& options);
+
 // Returns the bytes of a file of a checkpoint, such as "model.safetensors";
 // without such a file the test fails.
 std::string ReadCheckpoint(const std::string& checkpoints, int64_t step,

@@ -1,0 +1,130 @@
+"""Programs in Python under each kind of strategy, in real processes."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
+    sys.exit(77)
+
+from local_job import BIN, LocalJob
+
+WORKER = """
+import torch
+import lockstep.torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+model = torch.nn.Sequential(
+    torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+generator = torch.Generator().manual_seed(1)
+x = torch.randn(256, 8, generator=generator)
+y = torch.randint(0, 4, (256,), generator=generator)
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    rows = step.indices(len(x))
+    if step.number % 10 == 0:
+        print("step", step.number, flush=True)
+    step.backward(torch.nn.functional.cross_entropy(model(x[rows]), y[rows]))
+"""
+
+STEPS = 150
+SETS = [f"train_steps={STEPS}", "learning_rate=0.01", "optimizer.kind=ADAMW",
+        "max_part_bytes=128"]
+
+
+class StrategyTest(unittest.TestCase):
+
+    sets = []
+
+    def train(self, kind, workers, servers, disturb=None, program=WORKER):
+        """The bytes of the last checkpoint."""
+        with LocalJob(workers=workers, servers=servers,
+                      sets=[*SETS, *self.sets,
+                            f"strategy.kind={kind}"]) as job:
+            for i in range(workers):
+                job.start_worker(i, program)
+            if disturb is not None:
+                disturb(job)
+            for i in range(workers):
+                self.assertEqual(job.wait("worker", i), 0,
+                                 job.log("worker", i)[-2000:])
+            self.assertEqual(job.wait("chief"), 0, job.log("chief")[-2000:])
+            folder = os.path.join(job.path("checkpoints"), f"step-{STEPS:08}")
+            files = []
+            for name in ("model.safetensors", "optimizer.safetensors"):
+                with open(os.path.join(folder, name), "rb") as file:
+                    files.append(file.read())
+            return files
+
+    def test_one_worker_has_the_same_bits_under_each_kind(self):
+        servers = self.train("PARAMETER_SERVER", 1, 1)
+        for kind in ("ONE_DEVICE", "MIRRORED", "MULTI_WORKER_MIRRORED"):
+            self.assertEqual(self.train(kind, 1, 1), servers, kind)
+
+    def test_mirrors_have_the_bits_of_servers_also_when_one_is_lost(self):
+        def lose(job):
+            job.wait_for_log("step 50\n")
+            job.kill("ps", 1)
+            for name in os.listdir(job.path("state")):
+                if name.endswith(".ps-1.state"):
+                    os.remove(os.path.join(job.path("state"), name))
+            job.start_server(1)
+            job.wait_for_log("ps 1 has lost its state: takes the state of step",
+                             "chief")
+        servers = self.train("PARAMETER_SERVER", 2, 1)
+        self.assertEqual(self.train("MULTI_WORKER_MIRRORED", 2, 2, lose),
+                         servers)
+
+    # Halves are exact in any floating-point number.
+    def test_hooks_and_the_gradient_of_the_loss_change_what_is_sent(self):
+        halved = WORKER.replace("worker = ", "for p in model.parameters():\n"
+                                "    p.register_hook(lambda g: g * 0.5)\n"
+                                "worker = ")
+        begun = WORKER.replace("y[rows]))", "y[rows]),\n"
+                               "                  gradient=torch.tensor(0.5))")
+        self.sets = ["optimizer.kind=GRADIENT_DESCENT", "learning_rate=0.02"]
+        whole = self.train("MULTI_WORKER_MIRRORED", 2, 2)
+        self.sets[-1] = "learning_rate=0.04"
+        for program in (halved, begun):
+            self.assertNotEqual(program, WORKER)
+            self.assertEqual(
+                self.train("MULTI_WORKER_MIRRORED", 2, 2, program=program),
+                whole)
+
+    def run_command(self, *sets):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "train.py")
+            with open(program, "w") as file:
+                file.write(WORKER)
+            command = [os.path.join(BIN, "lockstep"), "run", "--log_dir",
+                       os.path.join(folder, "logs"), "--workers", "2"]
+            for one in [*SETS, "batch_size=8", *sets]:
+                command += ["--set", one]
+            return subprocess.run([*command, "--", sys.executable, program],
+                                  capture_output=True, text=True, timeout=120)
+
+    def test_run_gives_each_program_a_mirror(self):
+        run = self.run_command("strategy.kind=MULTI_WORKER_MIRRORED")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("2 ps, 1 chief, 2 workers", run.stdout)
+        self.assertIn(f"done: step {STEPS}", run.stdout)
+
+    def test_what_a_program_cannot_do_is_refused_with_the_fix(self):
+        for sets, words in (
+                (["strategy.kind=MIRRORED", "strategy.replicas_per_worker=2"],
+                 "start more workers instead"),
+                (["strategy.kind=MIRRORED"], "which has one worker"),
+                (["strategy.kind=MULTI_WORKER_MIRRORED", "mode=COMPATIBLE"],
+                 "set strategy.kind to PARAMETER_SERVER")):
+            run = self.run_command(*sets)
+            self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
+            self.assertIn(words, run.stdout + run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
