@@ -16,17 +16,17 @@ namespace {
 
 constexpr int kPasses = 5;  // launched, recorded, and replayed three times
 
-// Seeds of a kind of model. Rows of many threads take long on a CPU, and
-// everything does where sanitizers watch.
+// Seeds of a kind of model. Rows of many threads take long on a CPU, attention
+// longer, and everything does where sanitizers watch.
 uint64_t SeedsOf(const std::string& kind) {
   const char* given = std::getenv("LOCKSTEP_CUDA_SEEDS");
   if (given != nullptr) return std::strtoull(given, nullptr, 10);
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  return kind == "resnet" || kind == "transformer" ? 9 : 60;
+  return kind == "transformer" ? 3 : kind == "resnet" ? 9 : 60;
 #endif
 #endif
-  return kind == "resnet" || kind == "transformer" ? 60 : 1000;
+  return kind == "transformer" ? 15 : kind == "resnet" ? 60 : 1000;
 }
 
 class CudaModelsTest : public ::testing::TestWithParam<TrainedModel> {

@@ -75,7 +75,8 @@ TEST(PythonWorkerTest, OneThatWasTakenForDeadJoinsAgainAndTheBitsAreTheSame) {
   ASSERT_OK(job->WaitForStep(kSteps / 3));
 
   ASSERT_OK(job->cluster().Signal("worker", 1, SIGSTOP));
-  ASSERT_OK(job->cluster().WaitForLog("chief", 0, "worker 1 is", kPatience));
+  ASSERT_OK(
+      job->cluster().WaitForLog("chief", 0, "worker 1 is gone", kPatience));
   ASSERT_OK(job->cluster().Signal("worker", 1, SIGCONT));
 
   ASSERT_OK(job->cluster().WaitAllSucceed(kPatience));
