@@ -23,9 +23,9 @@ using ::lockstep::testing::LocalChief;
 using ::lockstep::testing::LocalJob;
 using ::lockstep::testing::LocalServer;
 using ::lockstep::testing::LocalWorker;
+using ::lockstep::testing::ReadCheckpoint;
 using ::lockstep::testing::StartServer;
 using ::lockstep::testing::StartWorker;
-using ::lockstep::testing::ReadCheckpoint;
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
 
