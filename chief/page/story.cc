@@ -119,7 +119,8 @@ void Story::TellSettings(const SummarySample& sample) {
   const std::optional<RunSettings> before = std::exchange(settings_, now);
   if (!before.has_value()) return;
   std::vector<std::string> changes;
-  if (before->replicas_to_aggregate != now.replicas_to_aggregate) {
+  if (!sample.tunes_backups &&
+      before->replicas_to_aggregate != now.replicas_to_aggregate) {
     changes.push_back(absl::StrCat("replicas_to_aggregate ",
                                    before->replicas_to_aggregate, " to ",
                                    now.replicas_to_aggregate));

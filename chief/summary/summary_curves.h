@@ -20,6 +20,8 @@ struct SummarySample {
   StatusTable::View job = {};
   std::vector<MembershipTable::Member> members = {};
   double learning_rate = 0;  // of the next step
+  // The job changes replicas_to_aggregate by itself, and notices say why.
+  bool tunes_backups = false;
 };
 
 // Points of curves, all at one step. `run` is what TensorBoard calls a run: ""

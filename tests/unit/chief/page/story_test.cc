@@ -78,6 +78,24 @@ TEST(StoryTest, SettingsAndPausesAreToldAsTheyChange) {
                   "training goes on after a pause at step 5"));
 }
 
+TEST(StoryTest, NoOperatorIsNamedForABackupThatTheJobTunes) {
+  Story story;
+  SummarySample sample = SampleAt(10, 5);
+  sample.tunes_backups = true;
+  story.Add(sample);
+  sample.job.settings.replicas_to_aggregate = 3;
+  sample.job.notices = {{11'000'000, "AUTO: after step 5, 1 backup"}};
+  story.Add(sample);
+  EXPECT_THAT(Texts(story), ElementsAre("AUTO: after step 5, 1 backup"));
+
+  sample.job.settings.learning_rate_scale = 0.5;
+  sample.learning_rate = 0.05;
+  story.Add(sample);
+  EXPECT_THAT(Texts(story).back(),
+              "an operator changes the learning rate "
+              "times 0.5, now 0.05 at step 5");
+}
+
 TEST(StoryTest, NoticesHaveTheirTimeAndOnlyTheNewestCheckpointStays) {
   Story story;
   SummarySample sample = SampleAt(10, 5);
