@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from . import _base, _evaluator, _session, checkpoint
+from ._torch_copies import HostCopies
 from ._torch_embedding import Embedding
 from ._torch_sampler import Sampler
 
@@ -113,6 +114,9 @@ class Step(_base.BaseStep):
             if self._calls == worker._calls:
                 worker._begin_sending()
             loss.backward(gradient)
+            if worker._sending:
+                # Before the loss is asked for: that waits for the whole pass.
+                worker._send_all()
             self._loss += float(loss.detach())
             if worker._sending:
                 self._finish()
@@ -213,6 +217,10 @@ class Worker(_base.BaseWorker):
         self._unwanted = False
         self._computes = False
         self._sent = [True] * len(self._parameters)
+        self._copies = {
+            device: HostCopies(device, self._hand_in)
+            for device in {p.device for p in self._parameters}
+            if device.type == "cuda"}
         self._hooks = self._add_hooks()
         self._join(described, name, options)
 
@@ -248,13 +256,26 @@ class Worker(_base.BaseWorker):
         if gradient.is_sparse:
             gradient = gradient.to_dense()
         self._sent[i] = True
-        self._gradients[i].copy_(gradient.detach())
+        gradient = gradient.detach()
+        copies = self._copies.get(gradient.device)
+        if copies is not None:
+            copies.start(i, gradient, self._gradients[i])
+            return
+        self._gradients[i].copy_(gradient)
+        self._hand_in(i)
+
+    def _hand_in(self, i):
         self._loop.native.ready(self._first() + i)
+
+    def _send_all(self):
+        for i in reversed(range(len(self._parameters))):
+            self._send(i)
+        for copies in self._copies.values():
+            copies.settle()
 
     def _finish(self, loss, examples):
         native = self._loop.native
-        for i in reversed(range(len(self._parameters))):
-            self._send(i)
+        self._send_all()
         with torch.no_grad():
             for i, buffer in enumerate(self._buffers):
                 change = self._buffer_values[i] - buffer.detach().to("cpu")
@@ -278,6 +299,8 @@ class Worker(_base.BaseWorker):
                            for i, p in enumerate(self._parameters)]
 
     def _begin(self, _native):
+        for copies in self._copies.values():
+            copies.drop()
         self._sent = [False] * len(self._parameters)
         self._unwanted = False
         self._computes = True
