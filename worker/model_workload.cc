@@ -9,6 +9,7 @@
 #include "common/job/variable_settings.h"
 #include "worker/compute/registry.h"
 #include "worker/data/data_root.h"
+#include "worker/data/files/file_reading.h"
 #include "worker/device/model_gradient_source.h"
 #include "worker/models/zoo/registry.h"
 #include "worker/replicas/replicated_gradient_source.h"
@@ -48,6 +49,7 @@ ModelWorkload::ModelWorkload(int worker,
 absl::Status ModelWorkload::LoadData(const JobConfig& job) {
   if (data_.has_value() || tables_ != nullptr) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(CheckWorkerFiles(job, data_roots_));
+  const FileReading::Scope reads(reading_);
   if (job.model.kind == kExternalModel) {
     return absl::InvalidArgumentError(
         "model.kind is \"external\": the workers of this job are programs of "

@@ -13,6 +13,7 @@
 #include "worker/compute/backend/compute_backend.h"
 #include "worker/data/batch_schedule.h"
 #include "worker/data/examples.h"
+#include "worker/data/files/file_reading.h"
 #include "worker/models/model.h"
 #include "worker/session/workload.h"
 #include "worker/tables/table_workload.h"
@@ -43,6 +44,8 @@ class ModelWorkload final : public Workload {
   // Replicas clip one by one, before the mean is taken.
   bool clips() const override { return replicas() > 1; }
 
+  std::string Beginning() const override { return reading_.Text(); }
+
  private:
   absl::Status LoadData(const JobConfig& job);
   int replicas() const { return job_.strategy.replicas_per_worker; }
@@ -62,6 +65,7 @@ class ModelWorkload final : public Workload {
   const int threads_;
   std::vector<std::unique_ptr<ComputeBackend>> backends_;  // by replica
   const std::vector<std::string> data_roots_;
+  FileReading reading_{Clock::Real()};
   std::optional<Examples> data_;
   std::unique_ptr<TableWorkload> tables_;  // of a model with tables
   // These belong to the membership at hand.

@@ -23,12 +23,12 @@ namespace lockstep::worker {
 class Worker {
  public:
   struct Options {
-    std::string device = "auto";  // backend of worker/compute
-    int compute_threads = 1;      // of the CPU backend; 0: one per core
-    std::string expected_job;     // job name to insist on; empty: any
-    bool shared_memory = true;    // with servers of this host
-    int pollers = 0;              // threads, as CallPoller takes them
-    int connections = 0;          // as ParameterClient takes them
+    std::string device = "auto";    // backend of worker/compute
+    int compute_threads = 1;        // of the CPU backend; 0: one per core
+    std::string expected_job = {};  // job name to insist on; empty: any
+    bool shared_memory = true;      // with servers of this host
+    int pollers = 0;                // threads, as CallPoller takes them
+    int connections = 0;            // as ParameterClient takes them
     // As ChiefClient::Options has it.
     absl::Duration chief_wait = absl::InfiniteDuration();
     std::vector<std::string> data_roots = {};  // as CheckWorkerFiles() has it

@@ -16,9 +16,9 @@ namespace {
 // What a message carries, in elements; the keys come on top of it.
 constexpr int64_t kBlock = int64_t{1} << 18;
 
-std::vector<PlannedPart> PartsOf(const StateMap& map, size_t variable) {
-  std::vector<PlannedPart> parts;
-  for (const PlannedPart& part : map.plan.parts) {
+std::vector<Part> PartsOf(const StateMap& map, size_t variable) {
+  std::vector<Part> parts;
+  for (const Part& part : map.plan.parts) {
     if (part.variable == static_cast<int>(variable)) parts.push_back(part);
   }
   return parts;
@@ -37,8 +37,7 @@ struct RowForm {
 };
 
 // `rows` is CountRows() of the part.
-absl::StatusOr<std::vector<int64_t>> ReadAllKeys(const PlannedPart& part,
-                                                 int64_t rows,
+absl::StatusOr<std::vector<int64_t>> ReadAllKeys(const Part& part, int64_t rows,
                                                  ShardAccess& server) {
   std::vector<int64_t> keys(rows);
   for (int64_t first = 0; first < rows; first += kBlock) {
@@ -55,7 +54,7 @@ absl::Span<const char> BytesOf(const std::vector<int64_t>& keys) {
 }
 
 // The block's rows of one tensor, in its order.
-absl::Status ReadBlock(const std::vector<PlannedPart>& parts,
+absl::Status ReadBlock(const std::vector<Part>& parts,
                        const KeyMerge::Block& block, int tensor,
                        const RowForm& row,
                        const std::vector<ShardAccess*>& servers,
@@ -95,7 +94,7 @@ absl::Status CheckKeys(const std::vector<int64_t>& keys, int64_t before,
 }
 
 // Sends the rows of a block to the parts that have their keys.
-absl::Status WriteBlock(const std::vector<PlannedPart>& parts,
+absl::Status WriteBlock(const std::vector<Part>& parts,
                         const std::vector<int64_t>& keys, int tensor,
                         const RowForm& row, const std::vector<char>& bytes,
                         const std::vector<ShardAccess*>& servers) {
@@ -137,7 +136,7 @@ absl::Status Refuse(const CheckpointReader& checkpoint, const std::string& name,
 absl::StatusOr<int64_t> CountRows(const StateMap& map, size_t variable,
                                   const JobSnapshot& snapshot) {
   int64_t count = 0;
-  for (const PlannedPart& part : PartsOf(map, variable)) {
+  for (const Part& part : PartsOf(map, variable)) {
     const auto server = static_cast<size_t>(part.server);
     const auto index = static_cast<size_t>(part.index);
     if (server >= snapshot.rows.size() ||
@@ -157,9 +156,9 @@ absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
                               const JobSnapshot& snapshot,
                               const std::vector<ShardAccess*>& servers,
                               CheckpointWriter& writer) {
-  const std::vector<PlannedPart> parts = PartsOf(map, variable);
+  const std::vector<Part> parts = PartsOf(map, variable);
   std::vector<std::vector<int64_t>> keys;
-  for (const PlannedPart& part : parts) {
+  for (const Part& part : parts) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         keys.emplace_back(),
         ReadAllKeys(part, snapshot.rows[part.server][part.index],
@@ -224,7 +223,7 @@ absl::Status CheckGrowingTable(const CheckpointReader& checkpoint,
 absl::Status RestoreGrowingTable(const CheckpointReader& checkpoint,
                                  const StateMap& map, size_t variable,
                                  const std::vector<ShardAccess*>& servers) {
-  const std::vector<PlannedPart> parts = PartsOf(map, variable);
+  const std::vector<Part> parts = PartsOf(map, variable);
   const RowForm row(map.plan.variables[variable]);
   const std::string name = map.KeysName(variable);
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,

@@ -6,7 +6,7 @@ namespace lockstep::chief {
 namespace {
 
 // Blocks of one part whose elements follow one another.
-void CutPart(const PlannedPart& part, int64_t target,
+void CutPart(const Part& part, int64_t target,
              std::vector<TensorBlock>& blocks) {
   for (int64_t first = 0; first < part.count; first += target) {
     const int64_t count = std::min(target, part.count - first);
@@ -19,14 +19,14 @@ void CutPart(const PlannedPart& part, int64_t target,
 
 // Blocks of parts that have the rows in turn, each of as many rows of every
 // part; the last one's parts may lack a row at the end.
-void CutInTurn(const std::vector<PlannedPart>& parts, int64_t width,
-               int64_t target, std::vector<TensorBlock>& blocks) {
+void CutInTurn(const std::vector<Part>& parts, int64_t width, int64_t target,
+               std::vector<TensorBlock>& blocks) {
   const auto num_parts = static_cast<int64_t>(parts.size());
   const int64_t step =
       std::max<int64_t>(1, target / (width * num_parts)) * width;
   for (int64_t first = 0; first < parts[0].count; first += step) {
     TensorBlock block{first * num_parts, 0, width, {}};
-    for (const PlannedPart& part : parts) {
+    for (const Part& part : parts) {
       const int64_t count = std::min(step, part.count - first);
       if (count <= 0) break;
       block.count += count;
@@ -41,8 +41,8 @@ void CutInTurn(const std::vector<PlannedPart>& parts, int64_t width,
 std::vector<TensorBlock> CutIntoBlocks(const Plan& plan, int variable,
                                        int64_t target) {
   std::vector<TensorBlock> blocks;
-  std::vector<PlannedPart> in_turn;
-  for (const PlannedPart& part : plan.parts) {
+  std::vector<Part> in_turn;
+  for (const Part& part : plan.parts) {
     if (part.variable != variable) continue;
     if (part.row_stride > 1) {
       in_turn.push_back(part);

@@ -59,9 +59,9 @@ class MembershipTable {
     uint64_t incarnation = 0;
     absl::Time last_heartbeat = absl::InfinitePast();
     absl::Time since = absl::InfinitePast();  // in this state
-    std::string leave_reason;                 // of kLeft, for people
+    std::string leave_reason = {};            // of kLeft, for people
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
-    Progress progress;
+    Progress progress = {};
     std::optional<ProcessLoad> load = {};  // as it reported it last
   };
 

@@ -249,7 +249,7 @@ absl::Status CoordinatorService::HandleGetPlan(
   for (const VariableSpec& variable : plan->variables) {
     *response.add_variables() = ToProto(variable);
   }
-  for (const PlannedPart& part : plan->parts) {
+  for (const Part& part : plan->parts) {
     *response.add_parts() = ToProto(part);
   }
   return absl::OkStatus();

@@ -18,10 +18,10 @@ namespace lockstep::chief {
 
 // A change that an operator asks for; an absent field stays as it is.
 struct SettingsChange {
-  std::optional<int> replicas_to_aggregate;
-  std::optional<double> learning_rate;  // base of the schedule
-  std::optional<bool> paused;
-  std::optional<int> remove_worker;  // of an elastic job
+  std::optional<int> replicas_to_aggregate = {};
+  std::optional<double> learning_rate = {};  // base of the schedule
+  std::optional<bool> paused = {};
+  std::optional<int> remove_worker = {};  // of an elastic job
 };
 
 // SettingsTable receives the changes that operators want for a running job, and

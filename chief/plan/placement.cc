@@ -60,15 +60,15 @@ absl::Status CheckNumParts(int64_t parts, const VariableSpec& variable,
       "there are at most ", kMaxParts));
 }
 
-// The parts of a variable, in order.
-using Slices = std::vector<VariableSlice>;
+// The parts of a variable, in order, not yet placed.
+using Slices = std::vector<Part>;
 
 // Parts of these lengths, one after the other.
 Slices OneAfterTheOther(const std::vector<int64_t>& counts) {
   Slices slices;
   int64_t offset = 0;
   for (const int64_t count : counts) {
-    slices.push_back({offset, count});
+    slices.push_back({.offset = offset, .count = count});
     offset += count;
   }
   return slices;
@@ -89,7 +89,8 @@ absl::StatusOr<Slices> CutByBytes(const VariableSpec& variable,
       parts_before + (elements - 1) / limit + 1, variable, max_part_bytes));
   Slices slices;
   for (int64_t offset = 0; offset < elements; offset += limit) {
-    slices.push_back({offset, std::min(limit, elements - offset)});
+    slices.push_back(
+        {.offset = offset, .count = std::min(limit, elements - offset)});
   }
   return slices;
 }
@@ -272,11 +273,11 @@ absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers) {
         "PARAMETER_SERVER"));
   }
   std::vector<int> first(num_servers + 1, 0);
-  for (const PlannedPart& part : plan.parts) ++first[part.server + 1];
+  for (const Part& part : plan.parts) ++first[part.server + 1];
   for (int server = 0; server < num_servers; ++server) {
     first[server + 1] += first[server];
   }
-  for (PlannedPart& part : plan.parts) part.index += first[part.server];
+  for (Part& part : plan.parts) part.index += first[part.server];
   plan.mirrored = true;
   return plan;
 }

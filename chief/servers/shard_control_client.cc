@@ -140,7 +140,7 @@ absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch(uint64_t newer_than) {
 
 absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
     const JobConfig& job, const Plan& plan, int server, State state) {
-  const std::vector<PlannedPart> parts = PartsOf(plan, server);
+  const std::vector<Part> parts = PartsOf(plan, server);
   v1::CreateShardRequest request;
   v1::CreateShardResponse response;
   *request.mutable_chief() = Chief();
@@ -148,7 +148,7 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   for (const VariableSpec& variable : plan.variables) {
     *request.add_variables() = ToProto(variable);
   }
-  for (const PlannedPart& part : parts) *request.add_parts() = ToProto(part);
+  for (const Part& part : parts) *request.add_parts() = ToProto(part);
   request.set_discard(state == State::kDiscard);
   request.set_asks_again(true);
   if (!parts.empty()) request.set_server(server);

@@ -202,9 +202,9 @@ struct LearningRateConfig {
 // common/job/variable_settings.h. Absent fields are as in the job.
 struct VariableOptimizer {
   std::string variables;
-  OptimizerConfig optimizer;
-  std::optional<double> learning_rate;
-  std::optional<LearningRateConfig> schedule;  // its `base` is not used
+  OptimizerConfig optimizer = {};
+  std::optional<double> learning_rate = {};
+  std::optional<LearningRateConfig> schedule = {};  // its `base` is not used
 };
 
 // Moving averages of variables, kept by the servers.

@@ -9,15 +9,13 @@
 
 namespace lockstep {
 
-std::vector<PlannedPart> PartsOf(const Plan& plan, int server) {
-  std::vector<PlannedPart> parts;
-  for (const PlannedPart& part : plan.parts) {
+std::vector<Part> PartsOf(const Plan& plan, int server) {
+  std::vector<Part> parts;
+  for (const Part& part : plan.parts) {
     if (plan.mirrored || part.server == server) parts.push_back(part);
   }
   std::sort(parts.begin(), parts.end(),
-            [](const PlannedPart& a, const PlannedPart& b) {
-              return a.index < b.index;
-            });
+            [](const Part& a, const Part& b) { return a.index < b.index; });
   return parts;
 }
 namespace {
@@ -61,7 +59,7 @@ absl::Status CheckPlan(const Plan& plan,
                        const std::vector<VariableSpec>& model) {
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(plan.variables, model));
   std::vector<int64_t> planned(model.size(), 0);  // elements
-  for (const PlannedPart& part : plan.parts) {
+  for (const Part& part : plan.parts) {
     const VariableSpec& variable = model[static_cast<size_t>(part.variable)];
     int64_t& elements = planned[static_cast<size_t>(part.variable)];
     const bool follows = variable.is_table() || part.offset == elements;

@@ -28,26 +28,26 @@ struct Progress {
   static constexpr size_t kPassTimes = 32;  // at most, of `pass_times`
 
   int64_t local_step = 0;
-  int64_t passes = 0;      // gradients computed
-  int64_t accepted = 0;    // passes that counted
-  int64_t stale = 0;       // passes that came too late or were not needed
-  int64_t duplicate = 0;   // parts that had counted already
-  absl::Duration waiting;  // total, for servers, tokens and data
-  double loss = 0;         // mean loss of the last pass
-  int64_t examples = 0;    // examples computed on
-  std::string activity;    // e.g. "waits for a token of step 12"
-  absl::Duration activity_age;
+  int64_t passes = 0;           // gradients computed
+  int64_t accepted = 0;         // passes that counted
+  int64_t stale = 0;            // passes that came too late or were not needed
+  int64_t duplicate = 0;        // parts that had counted already
+  absl::Duration waiting = {};  // total, for servers, tokens and data
+  double loss = 0;              // mean loss of the last pass
+  int64_t examples = 0;         // examples computed on
+  std::string activity = {};    // e.g. "waits for a token of step 12"
+  absl::Duration activity_age = {};
   int64_t non_finite = 0;  // elements of gradients that were NaN or infinite;
                            // not in heartbeats, but in the worker's metrics
   int64_t computed = 0;    // passes that `examples` were computed in
   // Obstacle to the process's work, as text for people; empty: none.
-  std::string trouble;
+  std::string trouble = {};
   // Evaluator: it can never score; `trouble` says why.
   bool cannot_score = false;
   std::vector<NamedFigure> figures = {};  // of the user's program, last pass
   // The newest of `passes`, oldest first.
   std::vector<PassTime> pass_times = {};
-  absl::Duration pass_age;  // computed so far of the pass at hand
+  absl::Duration pass_age = {};  // computed so far of the pass at hand
 };
 
 }  // namespace lockstep

@@ -16,8 +16,10 @@ int64_t RowWidth(const std::vector<int64_t>& shape) {
   return NumElements({shape.begin() + 1, shape.end()});
 }
 
-bool IsSlice(const VariableSpec& variable, const VariableSlice& slice) {
-  const auto [offset, count, stride] = slice;
+bool IsPartOf(const VariableSpec& variable, const Part& part) {
+  const int64_t offset = part.offset;
+  const int64_t count = part.count;
+  const int64_t stride = part.row_stride;
   const int64_t elements = NumElements(variable.shape);
   if (offset < 0 || count < 1 || stride < 1 || offset >= elements) return false;
   if (!variable.is_table()) return stride == 1 && count <= elements - offset;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/numeric/dtype.h"
+#include "common/plan/part.h"
 
 namespace lockstep {
 
@@ -51,10 +52,10 @@ enum class RowCut : int {
 //
 // Units: shapes count elements; a scalar has the empty shape.
 struct VariableSpec {
-  std::string name;            // unique in the job, e.g. "hidden1/weights"
-  std::vector<int64_t> shape;  // every dimension > 0, row-major
+  std::string name;                 // unique in the job, e.g. "hidden1/weights"
+  std::vector<int64_t> shape = {};  // every dimension > 0, row-major
   DType dtype = DType::kFloat32;
-  Initializer initializer;
+  Initializer initializer = {};
   RowCut row_cut = RowCut::kNone;  // if not kNone, the rank must be 1 or more
 
   // Not trained, but changed by passes, such as the running averages of a
@@ -76,19 +77,10 @@ int64_t NumElements(const std::vector<int64_t>& shape);
 // empty.
 int64_t RowWidth(const std::vector<int64_t>& shape);
 
-// A part of a variable.
-//
-// Units: offset and count are elements; the stride is as in PlannedPart.
-struct VariableSlice {
-  int64_t offset = 0;
-  int64_t count = 0;
-  int64_t row_stride = 1;
-};
-
-// True if `slice` is a valid part of `variable`: not empty, within the
-// variable, and for a table made of whole rows, with a stride above 1 only
+// True if the slice that `part` names is one of `variable`: not empty, within
+// the variable, and for a table made of whole rows, with a stride above 1 only
 // where the cut is not RowCut::kDiv.
-bool IsSlice(const VariableSpec& variable, const VariableSlice& slice);
+bool IsPartOf(const VariableSpec& variable, const Part& part);
 
 // Returns the index, of `num_parts` > 0 parts of a growing table, of the part
 // that holds `key`. Consecutive keys, and keys with a common divisor, are

@@ -159,8 +159,8 @@ v1::ExampleDescription ToProto(const ExampleShape& examples) {
   return proto;
 }
 
-v1::PartDescription ToProto(const PlannedPart& part) {
-  v1::PartDescription proto;
+v1::Part ToProto(const Part& part) {
+  v1::Part proto;
   proto.set_variable(part.variable);
   proto.set_offset(part.offset);
   proto.set_count(part.count);
@@ -170,7 +170,7 @@ v1::PartDescription ToProto(const PlannedPart& part) {
   return proto;
 }
 
-PlannedPart FromProto(const v1::PartDescription& part) {
+Part FromProto(const v1::Part& part) {
   return {part.variable(), part.offset(),
           part.count(),    part.server(),
           part.index(),    std::max<int64_t>(part.row_stride(), 1)};
@@ -182,7 +182,7 @@ namespace {
 std::vector<int> FirstIndices(const v1::GetPlanResponse& response,
                               int num_servers) {
   std::vector<int> first(num_servers, 0);
-  for (const v1::PartDescription& part : response.parts()) {
+  for (const v1::Part& part : response.parts()) {
     const int64_t next = int64_t{part.server()} + 1;
     if (next >= 1 && next < num_servers) ++first[next];
   }
@@ -203,8 +203,8 @@ absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
   plan.mirrored = response.mirrored();
   std::vector<int> next = plan.mirrored ? FirstIndices(response, num_servers)
                                         : std::vector<int>(num_servers, 0);
-  for (const v1::PartDescription& proto : response.parts()) {
-    const PlannedPart part = FromProto(proto);
+  for (const v1::Part& proto : response.parts()) {
+    const Part part = FromProto(proto);
     if (part.server >= num_servers) {
       return absl::InvalidArgumentError(
           absl::StrCat("the chief has put a part on ps ", part.server,
@@ -214,8 +214,7 @@ absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
     const bool known = part.variable >= 0 && part.variable < num_variables &&
                        part.server >= 0 && part.server < num_servers;
     if (!known || part.index != next[part.server]++ ||
-        !IsSlice(plan.variables[part.variable],
-                 {part.offset, part.count, part.row_stride})) {
+        !IsPartOf(plan.variables[part.variable], part)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "plan: part ", plan.parts.size(), " (", proto.ShortDebugString(),
           ") does not fit its variable or the ", num_servers, " servers"));

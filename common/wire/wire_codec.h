@@ -54,8 +54,8 @@ v1::VariableDescription ToProto(const VariableSpec& variable);
 absl::StatusOr<ExampleShape> FromProto(const v1::ExampleDescription& proto);
 v1::ExampleDescription ToProto(const ExampleShape& examples);
 
-v1::PartDescription ToProto(const PlannedPart& part);
-PlannedPart FromProto(const v1::PartDescription& part);
+v1::Part ToProto(const Part& part);
+Part FromProto(const v1::Part& part);
 
 // Checks that every part lies within its variable and names one of
 // `num_servers` servers, so that callers can use the plan without further

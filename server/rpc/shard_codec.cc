@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
     const v1::CreateShardRequest& request,
     const std::vector<VariableSpec>& variables, bool mirrored) {
   std::vector<PartSpec> parts;
-  for (const v1::PartDescription& part : request.parts()) {
+  for (const v1::Part& part : request.parts()) {
     if (part.variable() < 0 ||
         part.variable() >= static_cast<int>(variables.size()) ||
         part.index() != static_cast<int>(parts.size())) {

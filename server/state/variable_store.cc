@@ -32,7 +32,9 @@ absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
   const int64_t width = variable.is_table() ? RowWidth(variable.shape) : 0;
   if (part.dtype != variable.dtype || part.row_width != width ||
       part.grows != variable.grows() ||
-      !IsSlice(variable, {part.offset, part.count, part.row_stride})) {
+      !IsPartOf(variable, {.offset = part.offset,
+                           .count = part.count,
+                           .row_stride = part.row_stride})) {
     return absl::InvalidArgumentError(absl::StrCat(
         "part ", index, " (", std::string(DTypeName(part.dtype)), ", offset ",
         part.offset, ", count ", part.count, ") is no slice of variable ",

@@ -181,7 +181,7 @@ void CompareRequests() {
   Require(memory.ChooseRows(0, ids));
   worker::RoutedRows plain;
   plain.rows = ids;
-  const PlannedPart part{0, 0, rows * kWidth, 0, 0};
+  const Part part{0, 0, rows * kWidth, 0, 0};
   const double chosen =
       PullBytes(worker::RouteRows(part, table, memory.rows(0).ids));
   const double ratio = chosen / PullBytes(plain);

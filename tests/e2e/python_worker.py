@@ -168,17 +168,17 @@ class Member:
 
     def describe(self):
         variables = [
-            pb.coordinator.VariableDescription(
+            pb.model.VariableDescription(
                 name="weights",
                 shape=[FEATURES, CLASSES],
                 dtype="float32",
-                initializer=pb.coordinator.GLOROT_UNIFORM,
+                initializer=pb.model.GLOROT_UNIFORM,
             ),
-            pb.coordinator.VariableDescription(
+            pb.model.VariableDescription(
                 name="bias",
                 shape=[CLASSES],
                 dtype="float32",
-                initializer=pb.coordinator.CONSTANT,
+                initializer=pb.model.CONSTANT,
             ),
         ]
         request = pb.coordinator.DescribeModelRequest(
@@ -465,6 +465,7 @@ def main():
     class pb:
         from lockstep.v1 import coordinator_pb2 as coordinator
         from lockstep.v1 import identity_pb2 as identity
+        from lockstep.v1 import model_pb2 as model
         from lockstep.v1 import parameter_pb2 as parameter
         from lockstep.v1 import status_detail_pb2 as detail
         from lockstep.v1 import sync_pb2 as sync

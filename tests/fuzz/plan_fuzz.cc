@@ -63,7 +63,7 @@ void CheckChunks(const Plan& plan,
 // Rows of a table must be requested from the parts that hold them, and be
 // marked at their places.
 void CheckRows(const Plan& plan, worker::ParameterMemory& memory) {
-  for (const PlannedPart& part : plan.parts) {
+  for (const Part& part : plan.parts) {
     const auto variable = static_cast<size_t>(part.variable);
     const VariableSpec& table = plan.variables[variable];
     if (!table.is_table()) continue;

@@ -89,7 +89,7 @@ void AddRows(const RoutedRows& routed, v1::RowIds& ids) {
   ids.mutable_ids()->Add(routed.rows.begin(), routed.rows.end());
 }
 
-grpc::Slice RowGradients(const PlannedPart& part, const RoutedRows& routed,
+grpc::Slice RowGradients(const Part& part, const RoutedRows& routed,
                          const ParameterMemory& memory, GradientType type) {
   const TableRows& rows = memory.rows(part.variable);
   const size_t size = RowSize(rows);
@@ -110,7 +110,7 @@ grpc::Slice RowGradients(const PlannedPart& part, const RoutedRows& routed,
   return filled.slice;
 }
 
-absl::Status StoreRows(const TensorPayload& payload, const PlannedPart& part,
+absl::Status StoreRows(const TensorPayload& payload, const Part& part,
                        const RoutedRows& routed, ParameterMemory& memory) {
   const size_t size = RowSize(memory.rows(part.variable));
   if (payload.size != routed.places.size() * size) {

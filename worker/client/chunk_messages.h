@@ -41,13 +41,13 @@ void AddRows(const RoutedRows& routed, v1::RowIds& ids);
 
 // The gradients of the rows, one after the other; as kBFloat16, which is for
 // float32 tables, rounded.
-grpc::Slice RowGradients(const PlannedPart& part, const RoutedRows& routed,
+grpc::Slice RowGradients(const Part& part, const RoutedRows& routed,
                          const ParameterMemory& memory, GradientType type);
 
 // Puts the values of the rows, one after the other in `payload`, into memory.
 //
 //   kInternal  not as many bytes as they have; memory is as it was
-absl::Status StoreRows(const TensorPayload& payload, const PlannedPart& part,
+absl::Status StoreRows(const TensorPayload& payload, const Part& part,
                        const RoutedRows& routed, ParameterMemory& memory);
 
 }  // namespace lockstep::worker

@@ -115,12 +115,14 @@ void ProgressMeter::End(absl::Time now) {
   spans_->Add(*phase_);
 }
 
-void ProgressMeter::Begin(const std::string& activity, Phase phase) {
+void ProgressMeter::Begin(const std::string& activity, Phase phase,
+                          std::function<std::string()> more) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   End(now);
   phase_.reset();
   progress_.activity = activity;
+  more_ = std::move(more);
   use_ = phase;
 }
 
@@ -206,7 +208,12 @@ Progress ProgressMeter::Get() const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   Progress progress = progress_;
-  if (phase_.has_value()) progress.activity = TextOf(*phase_, micro_batch_);
+  if (phase_.has_value()) {
+    progress.activity = TextOf(*phase_, micro_batch_);
+  } else if (more_ != nullptr) {
+    std::string more = more_();
+    if (!more.empty()) progress.activity = std::move(more);
+  }
   progress.activity_age = now - since_;
   // A wait that goes on counts as it grows: a worker that hangs in one is to be
   // seen.

@@ -42,8 +42,11 @@ class ProgressMeter {
       const Clock& clock, SpanRecorder* spans = nullptr,
       std::function<void(const PhaseTimes& times)> on_pass = nullptr);
 
-  // The worker begins `activity`, a text for people.
-  void Begin(const std::string& activity, Phase phase)
+  // The worker begins `activity`, a text for people. While it lasts, `more`
+  // says how far it is, or "" in place of which `activity` stands; any thread
+  // may call it.
+  void Begin(const std::string& activity, Phase phase,
+             std::function<std::string()> more = nullptr)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The worker begins a phase of the pass that follows `step`; -1: of the
@@ -90,6 +93,7 @@ class ProgressMeter {
   PhaseTimes times_ ABSL_GUARDED_BY(mutex_) = {};  // since the last pass ended
   absl::Time since_ ABSL_GUARDED_BY(mutex_);       // of the activity
   absl::Time counted_ ABSL_GUARDED_BY(mutex_);  // up to here, as Settle() does
+  std::function<std::string()> more_ ABSL_GUARDED_BY(mutex_);
   // The phase at hand, if the activity is one; its text is made when it is
   // asked for, as there are many phases between two reports.
   std::optional<Span> phase_ ABSL_GUARDED_BY(mutex_);

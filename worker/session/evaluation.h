@@ -26,9 +26,9 @@ namespace lockstep::worker {
 class Evaluation {
  public:
   struct Options {
-    std::string tf_config;     // file; empty: the environment variable
-    std::string tls_dir;       // as the flag --tls_dir; empty: none
-    std::string expected_job;  // job name to insist on; empty: any
+    std::string tf_config = {};     // file; empty: the environment variable
+    std::string tls_dir = {};       // as the flag --tls_dir; empty: none
+    std::string expected_job = {};  // job name to insist on; empty: any
     std::string log_level = "warning";
     // For a chief that has never answered.
     absl::Duration chief_wait = absl::Minutes(10);

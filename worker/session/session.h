@@ -69,9 +69,9 @@ struct SessionJob {
 class Session {
  public:
   struct Options {
-    std::string tf_config;     // file; empty: the environment variable
-    std::string tls_dir;       // as the flag --tls_dir; empty: none
-    std::string expected_job;  // job name to insist on; empty: any
+    std::string tf_config = {};     // file; empty: the environment variable
+    std::string tls_dir = {};       // as the flag --tls_dir; empty: none
+    std::string expected_job = {};  // job name to insist on; empty: any
     std::string log_level = "warning";
     bool shared_memory = true;  // with servers of this host
     int pollers = 0;            // as the flag --pollers

@@ -229,7 +229,8 @@ ParameterClient::Options TrainingMember::ClientOptions(
 absl::Status TrainingMember::Train(
     const ChiefClient::Registration& membership) {
   const JobConfig& job = membership.job;
-  meter_.Begin("reads its data", Phase::kOther);
+  meter_.Begin("reads its data", Phase::kOther,
+               [this] { return workload_.Beginning(); });
   LOCKSTEP_RETURN_IF_ERROR(workload_.Begin(membership));
   LOCKSTEP_RETURN_IF_ERROR(
       chief_.DescribeModel(workload_.variables(), workload_.examples()));

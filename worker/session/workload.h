@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,6 +35,10 @@ class Workload {
   // Errors: the job cannot be trained by this process; the member leaves with
   // the message
   virtual absl::Status Begin(const ChiefClient::Registration& membership) = 0;
+
+  // How far Begin() is, for people, e.g. "reads train.npy, 40 %, 12 s to go";
+  // empty where that is not known. Any thread may call it, at any time.
+  virtual std::string Beginning() const { return ""; }
 
   // The variables, in the order that all workers share.
   virtual const std::vector<VariableSpec>& variables() const = 0;

@@ -12,24 +12,62 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/files/posix_file.h"
 #include "common/job/variable_settings.h"
+#include "common/text/progress_text.h"
 
 namespace lockstep::cli {
 namespace {
 
 constexpr uint64_t kPieceBytes = 4 << 20;  // bytes copied at a time
 
+constexpr absl::Duration kRedrawEvery = absl::Milliseconds(100);
+
+// Shows how far the writing of a file is, on a terminal.
+class WritingLine {
+ public:
+  WritingLine(Terminal& terminal, const std::string& path, uint64_t total)
+      : terminal_(terminal),
+        what_(absl::StrCat("writes ",
+                           std::filesystem::path(path).filename().string())),
+        total_(static_cast<int64_t>(total)) {}
+  ~WritingLine() { terminal_.ClearLive(); }
+  WritingLine(const WritingLine&) = delete;
+  WritingLine& operator=(const WritingLine&) = delete;
+
+  void Advance(uint64_t bytes) {
+    done_ += static_cast<int64_t>(bytes);
+    const absl::Time now = Clock::Real().Now();
+    if (!terminal_.live() || now - drawn_ < kRedrawEvery) return;
+    drawn_ = now;
+    const std::string line = absl::StrCat(
+        what_,
+        ProgressText(done_, total_, absl::ToDoubleSeconds(now - began_)));
+    terminal_.ShowLive(line.substr(0, terminal_.Columns() - 1));
+  }
+
+ private:
+  Terminal& terminal_;
+  const std::string what_;
+  const int64_t total_;
+  int64_t done_ = 0;
+  const absl::Time began_ = Clock::Real().Now();
+  absl::Time drawn_ = began_;
+};
+
 absl::Status CopyTensor(const SafetensorsReader& from, absl::string_view source,
-                        SafetensorsWriter& to, absl::string_view target) {
+                        SafetensorsWriter& to, absl::string_view target,
+                        WritingLine& line) {
   const uint64_t bytes = from.Find(source)->bytes;
   std::vector<char> piece(std::min(bytes, kPieceBytes));
   for (uint64_t at = 0; at < bytes; at += piece.size()) {
     piece.resize(std::min(bytes - at, kPieceBytes));
     LOCKSTEP_RETURN_IF_ERROR(from.ReadAt(source, at, absl::MakeSpan(piece)));
     LOCKSTEP_RETURN_IF_ERROR(to.WriteAt(target, at, piece));
+    line.Advance(piece.size());
   }
   return absl::OkStatus();
 }
@@ -107,7 +145,7 @@ absl::Status ExportCommand::Export(Terminal& terminal) const {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Chosen> chosen, Choose(checkpoint));
   const size_t variables = chosen.size();
   LOCKSTEP_RETURN_IF_ERROR(AddSlots(checkpoint, chosen));
-  LOCKSTEP_RETURN_IF_ERROR(Write(checkpoint, chosen));
+  LOCKSTEP_RETURN_IF_ERROR(Write(checkpoint, chosen, terminal));
   const auto averages = std::count_if(
       chosen.begin(), chosen.end(),
       [](const Chosen& one) { return one.source != one.target.name; });
@@ -200,7 +238,8 @@ absl::Status ExportCommand::AddSlots(const CheckpointReader& checkpoint,
 }
 
 absl::Status ExportCommand::Write(const CheckpointReader& checkpoint,
-                                  const std::vector<Chosen>& chosen) const {
+                                  const std::vector<Chosen>& chosen,
+                                  Terminal& terminal) const {
   std::vector<TensorSpec> tensors;
   for (const Chosen& one : chosen) tensors.push_back(one.target);
   const std::string made = out_ + ".partial";
@@ -212,11 +251,18 @@ absl::Status ExportCommand::Write(const CheckpointReader& checkpoint,
            {"job", checkpoint.manifest().job_name},
            {"global_step", absl::StrCat(checkpoint.manifest().global_step)},
            {"values", averaged_ ? "averaged" : "plain"}}));
+  uint64_t total = 0;
+  for (const Chosen& one : chosen) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* from,
+                              checkpoint.FileOf(one.source));
+    total += from->Find(one.source)->bytes;
+  }
+  WritingLine line(terminal, out_, total);
   for (const Chosen& one : chosen) {
     LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* from,
                               checkpoint.FileOf(one.source));
     LOCKSTEP_RETURN_IF_ERROR(
-        CopyTensor(*from, one.source, *file, one.target.name));
+        CopyTensor(*from, one.source, *file, one.target.name, line));
   }
   LOCKSTEP_RETURN_IF_ERROR(file->Finish());
   return Publish(made, out_);

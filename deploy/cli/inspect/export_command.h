@@ -44,7 +44,8 @@ class ExportCommand {
   absl::Status AddSlots(const CheckpointReader& checkpoint,
                         std::vector<Chosen>& chosen) const;
   absl::Status Write(const CheckpointReader& checkpoint,
-                     const std::vector<Chosen>& chosen) const;
+                     const std::vector<Chosen>& chosen,
+                     Terminal& terminal) const;
 
   CLI::App& app_;
   std::string checkpoints_;

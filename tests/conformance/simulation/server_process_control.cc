@@ -28,7 +28,7 @@ absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
       Obeyed(chief, host_.FollowChief(taken_for.job_id, taken_for.epoch,
                                       taken_for.incarnation)));
   std::vector<server::PartSpec> parts;
-  for (const PlannedPart& part : job_.plan.parts) {
+  for (const Part& part : job_.plan.parts) {
     if (part.server != server_ && !job_.plan.mirrored) continue;
     parts.push_back({part.variable, part.offset, part.count, DType::kFloat32});
     if (part.server != server_) parts.back().reducer = part.server;

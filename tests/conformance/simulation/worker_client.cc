@@ -222,7 +222,7 @@ void WorkerClient::TakePush(const Chunk& chunk,
 }
 
 void WorkerClient::AskAhead(const Chunk& chunk, int64_t step) {
-  const PlannedPart& planned = job_.plan.parts[PartOf(chunk)];
+  const Part& planned = job_.plan.parts[PartOf(chunk)];
   job_.world.Call<PullReply>(
       process_, job_.server_place(planned.server),
       [&job = job_, pass = ToPass({}), index = planned.index,

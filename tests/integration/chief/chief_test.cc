@@ -81,7 +81,9 @@ TEST(ChiefTest, JobWhoseCheckpointHasTheLastStepEndsAtOnce) {
     LocalChief chief(job);
     EXPECT_THAT(chief.Wait(), IsOk());
     EXPECT_THAT(worker->Wait(), IsOk());
-    if (run == 1) EXPECT_EQ(worker->role().progress().passes, 0);
+    if (run == 1) {
+      EXPECT_EQ(worker->role().progress().passes, 0);
+    }
   }
 }
 

@@ -67,7 +67,7 @@ class FakeChief : public v1::CoordinatorService::Service {
     for (int i = 0; i < model_.variables_size(); ++i) {
       int64_t count = 1;
       for (const int64_t dim : model_.variables(i).shape()) count *= dim;
-      v1::PartDescription& part = *response->add_parts();
+      v1::Part& part = *response->add_parts();
       part.set_variable(i);
       part.set_index(i);
       part.set_count(count);

@@ -5,7 +5,7 @@ namespace lockstep::worker {
 std::vector<std::vector<Chunk>> MakeChunks(const Plan& plan, int num_servers,
                                            size_t target_bytes) {
   std::vector<std::vector<Chunk>> chunks(num_servers);
-  for (const PlannedPart& part : plan.parts) {
+  for (const Part& part : plan.parts) {
     if (plan.variables[part.variable].is_table()) {
       chunks[part.server].push_back(
           {part.index, 1, 0, {{part.variable, 0, 0}}, part});

@@ -28,7 +28,7 @@ struct Chunk {
   std::vector<MemoryRange> ranges;  // one per part, in order
   // Set if the chunk is this part of a table. `size` and the range's size are
   // then 0, since the pass decides which rows travel.
-  std::optional<PlannedPart> table = {};
+  std::optional<Part> table = {};
 };
 
 // Packs the parts of each server into chunks of about `target_bytes`: small

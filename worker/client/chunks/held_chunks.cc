@@ -36,7 +36,7 @@ void HeldChunks::CutForMapped(int server) {
 void HeldChunks::RouteTables() {
   for (size_t server = 0; server < chunks_.size(); ++server) {
     for (size_t i = 0; i < chunks_[server].size(); ++i) {
-      const std::optional<PlannedPart>& table = chunks_[server][i].table;
+      const std::optional<Part>& table = chunks_[server][i].table;
       if (!table.has_value()) continue;
       routed_[server][i] = RouteRows(*table, plan_.variables[table->variable],
                                      memory_.rows(table->variable).ids);

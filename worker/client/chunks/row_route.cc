@@ -6,7 +6,7 @@ namespace lockstep::worker {
 
 namespace {
 
-RoutedRows RouteKeys(const PlannedPart& part, int64_t row_width,
+RoutedRows RouteKeys(const Part& part, int64_t row_width,
                      absl::Span<const int64_t> keys) {
   RoutedRows routed;
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -21,7 +21,7 @@ RoutedRows RouteKeys(const PlannedPart& part, int64_t row_width,
 
 }  // namespace
 
-RoutedRows RouteRows(const PlannedPart& part, const VariableSpec& table,
+RoutedRows RouteRows(const Part& part, const VariableSpec& table,
                      absl::Span<const int64_t> ids) {
   const int64_t row_width = RowWidth(table.shape);
   if (table.grows()) return RouteKeys(part, row_width, ids);

@@ -20,7 +20,7 @@ struct RoutedRows {
 
 // Finds the rows `ids` of `table`, ascending and without repetition, that are
 // in `part` of it. Rows that no part has are in none.
-RoutedRows RouteRows(const PlannedPart& part, const VariableSpec& table,
+RoutedRows RouteRows(const Part& part, const VariableSpec& table,
                      absl::Span<const int64_t> ids);
 
 }  // namespace lockstep::worker

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "worker/data/files/file_reading.h"
 #include "worker/data/files/gunzip.h"
 
 namespace lockstep::worker {
@@ -67,6 +68,7 @@ absl::Status ReadAll(int fd, std::vector<uint8_t>& bytes) {
     if (got < 0) return absl::ErrnoToStatus(errno, "cannot be read");
     if (got == 0) break;
     filled += static_cast<size_t>(got);
+    FileReading::Advance(got);
   }
   bytes.resize(filled);
   return absl::OkStatus();
@@ -81,6 +83,7 @@ absl::StatusOr<std::vector<uint8_t>> ReadBytes(const std::string& path,
     return absl::ErrnoToStatus(errno, "cannot be examined");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckSize(info, max_bytes));
+  FileReading::Begin("reads", path, info.st_size);
   std::vector<uint8_t> bytes(static_cast<size_t>(info.st_size));
   LOCKSTEP_RETURN_IF_ERROR(ReadAll(file.get(), bytes));
   return bytes;
@@ -93,6 +96,7 @@ absl::StatusOr<std::vector<uint8_t>> ReadDataFile(const std::string& path,
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes,
                             ReadBytes(path, max_bytes));
   if (!IsGzip(bytes)) return bytes;
+  FileReading::Begin("unpacks", path, static_cast<int64_t>(bytes.size()));
   return Gunzip(bytes, max_bytes);
 }
 

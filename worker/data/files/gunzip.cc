@@ -8,6 +8,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "worker/data/files/file_reading.h"
 
 namespace lockstep::worker {
 namespace {
@@ -39,7 +40,9 @@ int Inflate(z_stream& stream, absl::Span<const uint8_t>& in,
   stream.next_out = out.data() + filled;
   stream.avail_out = static_cast<uInt>(std::min(out.size() - filled, kChunk));
   const int code = inflate(&stream, Z_NO_FLUSH);
-  in.remove_prefix(static_cast<size_t>(stream.next_in - in.data()));
+  const auto used = static_cast<size_t>(stream.next_in - in.data());
+  in.remove_prefix(used);
+  FileReading::Advance(static_cast<int64_t>(used));
   filled = static_cast<size_t>(stream.next_out - out.data());
   return code;
 }

@@ -256,7 +256,7 @@ TEST_F(CoordinatorServiceTest, PlanIsReadyOnceItIsPublished) {
   table_.SetWaits({{"chief", "ps 0", clock_.Now()}});
   auto early = Call(*stub_, &Stub::GetPlan, request);
   table_.PublishPlan(
-      {{{"w", {8}, DType::kFloat32, {}}}, {PlannedPart{0, 0, 8, 0, 0}}});
+      {{{"w", {8}, DType::kFloat32, {}}}, {Part{0, 0, 8, 0, 0}}});
 
   auto plan = Call(*stub_, &Stub::GetPlan, request);
 

@@ -35,7 +35,7 @@ class UnreadAnswersTest : public ::testing::Test {
     create.clear_parts();
     *create.add_variables() = ToProto(
         VariableSpec{"t", {4, kRowWidth}, DType::kFloat32, {}, RowCut::kDiv});
-    *create.add_parts() = ToProto(PlannedPart{0, 0, 4 * kRowWidth, 0, 0});
+    *create.add_parts() = ToProto(Part{0, 0, 4 * kRowWidth, 0, 0});
     EXPECT_OK(Call(shard_.control(),
                    &v1::ShardControlService::Stub::CreateShard, create));
     v1::ActivateRequest activate;

@@ -132,9 +132,9 @@ v1::CreateShardRequest ServedShard::CreateRequest() const {
   for (const VariableSpec& variable : Variables(dtype_)) {
     *request.add_variables() = ToProto(variable);
   }
-  *request.add_parts() = ToProto(PlannedPart{0, 0, 4, 0, 0});
-  *request.add_parts() = ToProto(PlannedPart{0, 4, 4, 0, 1});
-  *request.add_parts() = ToProto(PlannedPart{1, 0, 2, 0, 2});
+  *request.add_parts() = ToProto(Part{0, 0, 4, 0, 0});
+  *request.add_parts() = ToProto(Part{0, 4, 4, 0, 1});
+  *request.add_parts() = ToProto(Part{1, 0, 2, 0, 2});
   return request;
 }
 

@@ -188,7 +188,7 @@ class ServedTrace {
                                {},
                                IsSparse(v) ? RowCut::kDiv : RowCut::kNone});
       if (ServerOf(v) != i) continue;
-      *request.add_parts() = ToProto(PlannedPart{
+      *request.add_parts() = ToProto(Part{
           static_cast<int>(v), 0, NumElements(initial.shape), i, PartOf(v)});
     }
     ASSERT_OK(Call(server.control(), &Control::CreateShard, request));

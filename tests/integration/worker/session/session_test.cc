@@ -36,7 +36,8 @@ class SessionTest : public ::testing::Test {
  protected:
   SessionTest() : job_({}) {
     JobConfig& job = job_.job();
-    job.model = {.kind = "external"};
+    job.model = {};
+    job.model.kind = "external";
     job.data = {};
     job.train_steps = 5;
     job.learning_rate.base = 0.1;

@@ -35,7 +35,7 @@ using State = std::vector<std::vector<Tensor>>;
 class FakeShard final : public ShardAccess {
  public:
   FakeShard(const StateMap& map, int server) {
-    for (const PlannedPart& part : map.plan.parts) {
+    for (const Part& part : map.plan.parts) {
       if (part.server != server) continue;
       const VariableSpec& variable = map.plan.variables[part.variable];
       parts_.push_back(part);
@@ -84,7 +84,7 @@ class FakeShard final : public ShardAccess {
   // Copies between whole variables and the parts here.
   void Exchange(const StateMap& map, State& state, bool to_here) {
     for (size_t i = 0; i < parts_.size(); ++i) {
-      const PlannedPart& part = parts_[i];
+      const Part& part = parts_[i];
       const size_t element =
           ElementSize(map.plan.variables[part.variable].dtype);
       for (size_t tensor = 0; tensor < bytes_[i].size(); ++tensor) {
@@ -115,7 +115,7 @@ class FakeShard final : public ShardAccess {
     return bytes_.at(part).at(0).size() / parts_.at(part).count;
   }
 
-  std::vector<PlannedPart> parts_;
+  std::vector<Part> parts_;
   std::vector<std::vector<Tensor>> bytes_;  // by part, then tensor
   absl::Status failure_;
   size_t read_ = 0;  // bytes

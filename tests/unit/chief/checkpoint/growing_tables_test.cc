@@ -119,7 +119,7 @@ class GrowingTablesTest : public ::testing::Test {
     Cluster cluster{{*plan, {{"Momentum"}}, {}}, {}};
     for (int server = 0; server < servers; ++server) {
       size_t parts = 0;
-      for (const PlannedPart& part : plan->parts) {
+      for (const Part& part : plan->parts) {
         parts += part.server == server;
       }
       cluster.shards.push_back(std::make_unique<FakeShard>(parts));
@@ -132,7 +132,7 @@ class GrowingTablesTest : public ::testing::Test {
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t key = i * i * 1000;
       const auto x = static_cast<float>(key);
-      const PlannedPart& part = cluster.map.plan.parts[PartOfKey(key, parts)];
+      const Part& part = cluster.map.plan.parts[PartOfKey(key, parts)];
       cluster.shards[part.server]->parts_[part.index][key] = {
           {{x, x + 1}, {-x, -x - 1}}};
     }
@@ -180,7 +180,7 @@ TEST_F(GrowingTablesTest, RowsAreRestoredOntoAnyNumberOfServers) {
       Cluster restored = MakeCluster(to);
       ASSERT_OK(Restore(from, restored));
       EXPECT_EQ(restored.All(), saved.All()) << from << " to " << to;
-      for (const PlannedPart& part : restored.map.plan.parts) {
+      for (const Part& part : restored.map.plan.parts) {
         for (const auto& [key, row] :
              restored.shards[part.server]->parts_[part.index]) {
           EXPECT_EQ(PartOfKey(key, to), part.offset / kWidth);

@@ -36,7 +36,7 @@ std::vector<VariableSpec> Variables(
 
 std::vector<int> Servers(const Plan& plan) {
   std::vector<int> servers;
-  for (const PlannedPart& part : plan.parts) servers.push_back(part.server);
+  for (const Part& part : plan.parts) servers.push_back(part.server);
   return servers;
 }
 
@@ -84,7 +84,7 @@ TEST(PlacementTest, PartitionersCutWholeRows) {
 
   ASSERT_OK(plan);
   std::vector<int64_t> counts;
-  for (const PlannedPart& part : plan->parts) counts.push_back(part.count);
+  for (const Part& part : plan->parts) counts.push_back(part.count);
   EXPECT_THAT(counts, ElementsAre(10, 8, 8, 5, 5, 1));
   EXPECT_EQ(plan->parts[2].offset, 18);
 }
@@ -118,24 +118,23 @@ TEST(PlacementTest, LargeVariableIsCutIntoPartsOfTheLimit) {
   const auto plan = MakePlan(Variables({{5, 2}}), 2, 16);
 
   ASSERT_OK(plan);
-  EXPECT_THAT(plan->parts, ElementsAre(PlannedPart{0, 0, 4, 0, 0},
-                                       PlannedPart{0, 4, 4, 1, 0},
-                                       PlannedPart{0, 8, 2, 0, 1}));
+  EXPECT_THAT(plan->parts, ElementsAre(Part{0, 0, 4, 0, 0}, Part{0, 4, 4, 1, 0},
+                                       Part{0, 8, 2, 0, 1}));
 }
 
 TEST(PlacementTest, PartsHoldWholeElements) {
   const auto plan = MakePlan(Variables({{3}}, DType::kFloat64), 1, 23);
 
   ASSERT_OK(plan);
-  EXPECT_THAT(plan->parts, ElementsAre(PlannedPart{0, 0, 2, 0, 0},
-                                       PlannedPart{0, 2, 1, 0, 1}));
+  EXPECT_THAT(plan->parts,
+              ElementsAre(Part{0, 0, 2, 0, 0}, Part{0, 2, 1, 0, 1}));
 }
 
 TEST(PlacementTest, ScalarIsOnePart) {
   const auto plan = MakePlan(Variables({{}}), 3, 4);
 
   ASSERT_OK(plan);
-  EXPECT_THAT(plan->parts, ElementsAre(PlannedPart{0, 0, 1, 0, 0}));
+  EXPECT_THAT(plan->parts, ElementsAre(Part{0, 0, 1, 0, 0}));
   EXPECT_EQ(plan->variables, Variables({{}}));
 }
 
@@ -143,9 +142,9 @@ TEST(PlacementTest, VariableThatJustFitsIsNotCut) {
   const auto plan = MakePlan(Variables({{262'144}, {262'145}}), 1, kMebibyte);
 
   ASSERT_OK(plan);
-  EXPECT_THAT(plan->parts, ElementsAre(PlannedPart{0, 0, 262'144, 0, 0},
-                                       PlannedPart{1, 0, 262'144, 0, 1},
-                                       PlannedPart{1, 262'144, 1, 0, 2}));
+  EXPECT_THAT(plan->parts,
+              ElementsAre(Part{0, 0, 262'144, 0, 0}, Part{1, 0, 262'144, 0, 1},
+                          Part{1, 262'144, 1, 0, 2}));
 }
 
 TEST(PlacementTest, MoreServersThanPartsLeaveSomeEmpty) {
@@ -173,7 +172,7 @@ TEST(PlacementTest, RandomModelsAreCutWithoutGapsAndBalanced) {
     std::vector<int64_t> end(shapes.size(), 0);  // by variable, in elements
     std::vector<int64_t> load(servers, 0);       // by server, in bytes
     std::vector<int> count(servers, 0);
-    for (const PlannedPart& part : plan->parts) {
+    for (const Part& part : plan->parts) {
       EXPECT_EQ(part.offset, end[part.variable]);
       EXPECT_GT(part.count, 0);
       EXPECT_LE(part.count * 4, limit);
@@ -266,7 +265,7 @@ TEST(PlacementTest, TablesAreCutByRowsOverAllServers) {
   const auto plan = MakePlan(variables, 3, 1 << 20);
 
   ASSERT_OK(plan);
-  const std::vector<PlannedPart> parts = {
+  const std::vector<Part> parts = {
       {0, 0, 300000, 0, 0},      {0, 300000, 200000, 1, 0},
       {0, 500000, 200000, 2, 0}, {1, 0, 6, 1, 1, 3},
       {1, 2, 4, 2, 1, 3},        {1, 4, 4, 2, 2, 3}};
@@ -326,10 +325,10 @@ TEST(MirrorPlanTest, IndicesCountThePartsOfAllServers) {
   EXPECT_TRUE(mirrored->mirrored);
   EXPECT_THAT(Servers(*mirrored), ElementsAre(0, 1, 0, 1, 0));
   std::vector<int> indices;
-  for (const PlannedPart& part : mirrored->parts) indices.push_back(part.index);
+  for (const Part& part : mirrored->parts) indices.push_back(part.index);
   EXPECT_THAT(indices, ElementsAre(0, 3, 1, 4, 2));
   for (const int server : {0, 1}) {
-    const std::vector<PlannedPart> parts = PartsOf(*mirrored, server);
+    const std::vector<Part> parts = PartsOf(*mirrored, server);
     ASSERT_EQ(parts.size(), 5U);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(parts[i].index, i);
   }

@@ -237,7 +237,9 @@ TEST_P(MirrorPlanTest, KeepsTheStepThatAnyMirrorHas) {
   EXPECT_EQ(plan.redo, c.redo);
   EXPECT_EQ(plan.repeated_steps, 0);
   EXPECT_EQ(plan.copies, c.copies);
-  if (!c.copies.empty()) EXPECT_EQ(plan.donor, c.donor);
+  if (!c.copies.empty()) {
+    EXPECT_EQ(plan.donor, c.donor);
+  }
   EXPECT_THAT(plan.reason, HasSubstr(c.reason));
 }
 

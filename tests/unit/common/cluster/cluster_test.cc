@@ -431,7 +431,8 @@ TEST(ClusterTest, ValuesOfTheWrongTypeHideNoOtherMistake) {
 
   ASSERT_FALSE(cluster.ok());
   EXPECT_THAT(
-      absl::StrSplit(cluster.status().message(), '\n'),
+      std::vector<std::string>(
+          absl::StrSplit(cluster.status().message(), '\n')),
       UnorderedElementsAre(
           StartsWith("f: cluster.chief is 1"),
           StartsWith("f: cluster.worker[0] is 7"),

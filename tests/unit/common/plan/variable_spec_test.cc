@@ -37,33 +37,37 @@ TEST(VariableSpecTest, SpecsAreEqualWhenEveryFieldIs) {
   EXPECT_NE(spec, other);
 }
 
+Part Slice(int64_t offset, int64_t count, int64_t row_stride) {
+  return {.offset = offset, .count = count, .row_stride = row_stride};
+}
+
 TEST(VariableSpecTest, PartsOfATableAreWholeRowsOfIt) {
   VariableSpec table{"t", {5, 2}, DType::kFloat32, {}, RowCut::kMod};
   EXPECT_EQ(RowWidth(table.shape), 2);
-  EXPECT_TRUE(IsSlice(table, {0, 10, 1}));
-  EXPECT_TRUE(IsSlice(table, {0, 6, 2}));
-  EXPECT_TRUE(IsSlice(table, {2, 4, 2}));
-  EXPECT_FALSE(IsSlice(table, {2, 6, 2}));  // beyond the end
-  EXPECT_FALSE(IsSlice(table, {1, 2, 1}));  // begins inside of a row
-  EXPECT_FALSE(IsSlice(table, {0, 3, 1}));
-  EXPECT_FALSE(IsSlice(table, {0, 2, 0}));
-  EXPECT_FALSE(IsSlice(table, {10, 2, 1}));
-  EXPECT_TRUE(IsSlice(table, {8, 2, int64_t{1} << 62}));
+  EXPECT_TRUE(IsPartOf(table, Slice(0, 10, 1)));
+  EXPECT_TRUE(IsPartOf(table, Slice(0, 6, 2)));
+  EXPECT_TRUE(IsPartOf(table, Slice(2, 4, 2)));
+  EXPECT_FALSE(IsPartOf(table, Slice(2, 6, 2)));  // beyond the end
+  EXPECT_FALSE(IsPartOf(table, Slice(1, 2, 1)));  // begins inside of a row
+  EXPECT_FALSE(IsPartOf(table, Slice(0, 3, 1)));
+  EXPECT_FALSE(IsPartOf(table, Slice(0, 2, 0)));
+  EXPECT_FALSE(IsPartOf(table, Slice(10, 2, 1)));
+  EXPECT_TRUE(IsPartOf(table, Slice(8, 2, int64_t{1} << 62)));
 
   table.row_cut = RowCut::kDiv;
-  EXPECT_FALSE(IsSlice(table, {0, 6, 2}));
+  EXPECT_FALSE(IsPartOf(table, Slice(0, 6, 2)));
   table.row_cut = RowCut::kNone;
-  EXPECT_TRUE(IsSlice(table, {1, 3, 1}));
-  EXPECT_FALSE(IsSlice(table, {8, 3, 1}));
+  EXPECT_TRUE(IsPartOf(table, Slice(1, 3, 1)));
+  EXPECT_FALSE(IsPartOf(table, Slice(8, 3, 1)));
 }
 
 TEST(VariableSpecTest, PartsOfAGrowingTableAreAsLongAsThoseOfRowsInTurn) {
   const VariableSpec table{"t", {5, 2}, DType::kFloat32, {}, RowCut::kKey};
   EXPECT_TRUE(table.grows());
   EXPECT_TRUE(table.is_table());
-  EXPECT_TRUE(IsSlice(table, {0, 6, 2}));
-  EXPECT_TRUE(IsSlice(table, {2, 4, 2}));
-  EXPECT_FALSE(IsSlice(table, {2, 6, 2}));
+  EXPECT_TRUE(IsPartOf(table, Slice(0, 6, 2)));
+  EXPECT_TRUE(IsPartOf(table, Slice(2, 4, 2)));
+  EXPECT_FALSE(IsPartOf(table, Slice(2, 6, 2)));
 }
 
 TEST(VariableSpecTest, KeysAreSpreadEvenlyWhateverTheyHaveInCommon) {

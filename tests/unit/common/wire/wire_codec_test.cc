@@ -76,7 +76,7 @@ TEST(WireCodecTest, VariableThatCannotBeIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-v1::GetPlanResponse OnePartOf10(const PlannedPart& part) {
+v1::GetPlanResponse OnePartOf10(const Part& part) {
   v1::GetPlanResponse response;
   *response.add_variables() = ToProto(VariableSpec{
       "w", {10}, DType::kFloat32, {Initializer::Kind::kConstant, 1, 0}});
@@ -87,7 +87,7 @@ v1::GetPlanResponse OnePartOf10(const PlannedPart& part) {
 TEST(WireCodecTest, PlanIsUsedOnlyIfItsPartsAreWhereItSays) {
   const auto plan = PlanFromProto(OnePartOf10({0, 0, 10, 1, 0}), 2);
   ASSERT_OK(plan);
-  EXPECT_THAT(plan->parts, ElementsAre(PlannedPart{0, 0, 10, 1, 0}));
+  EXPECT_THAT(plan->parts, ElementsAre(Part{0, 0, 10, 1, 0}));
 
   EXPECT_THAT(PlanFromProto(OnePartOf10({0, 5, 6, 1, 0}), 2),
               StatusIs(absl::StatusCode::kInvalidArgument));  // beyond its end

@@ -13,6 +13,18 @@ namespace {
 
 using ::lockstep::testing::ManualClock;
 
+TEST(ProgressMeterTest, AnActivityMaySayHowFarItIs) {
+  const testing::ManualClock clock;
+  ProgressMeter meter(clock);
+  std::string more;
+  meter.Begin("reads its data", Phase::kOther, [&more] { return more; });
+  EXPECT_EQ(meter.Get().activity, "reads its data");
+  more = "reads train.npy, 40 %";
+  EXPECT_EQ(meter.Get().activity, "reads train.npy, 40 %");
+  meter.Begin("waits for the variables", Phase::kWait);
+  EXPECT_EQ(meter.Get().activity, "waits for the variables");
+}
+
 TEST(ProgressMeterTest, OnlyWaitingActivitiesCountAsWaiting) {
   ManualClock clock;
   ProgressMeter meter(clock);
