@@ -11,6 +11,7 @@
 #include "worker/data/data_root.h"
 #include "worker/data/files/file_reading.h"
 #include "worker/device/model_gradient_source.h"
+#include "worker/local/local_steps_source.h"
 #include "worker/models/zoo/registry.h"
 #include "worker/replicas/replicated_gradient_source.h"
 #include "worker/tables/model_kinds.h"
@@ -63,6 +64,13 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
           ", but model.kind is \"", job.model.kind,
           "\", whose tables are computed by one replica a worker: leave the "
           "field out, and start more workers"));
+    }
+    if (job.has_local_steps()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "local_steps is ", job.local_steps, ", but model.kind is \"",
+          job.model.kind,
+          "\", of whose tables workers hold only some rows: leave local_steps "
+          "out"));
     }
     LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kTrain));
     spdlog::info("{} training examples", tables_->num_examples());
@@ -142,20 +150,38 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::MakeSource(
     return std::make_unique<TableGradientSource>(*tables_, schedules_[0],
                                                  draws.value(), *memory_);
   }
-  if (replicas() == 1) return SourceOf(0, *memory_);
+  if (!job_.has_local_steps()) return BatchSourceOf(*memory_);
+  LOCKSTEP_ASSIGN_OR_RETURN(LocalVariables made,
+                            LocalVariables::Make(job_, variables_));
+  auto local = std::make_unique<LocalVariables>(std::move(made));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<GradientSource> source,
+                            BatchSourceOf(local->memory()));
+  // Replicas clip their gradients themselves.
+  const ClippingConfig clipping =
+      replicas() > 1 ? ClippingConfig{} : job_.clipping;
+  LOCKSTEP_ASSIGN_OR_RETURN(const DType clipped,
+                            ClippedType(clipping, variables_));
+  return std::make_unique<LocalStepsSource>(std::move(source), std::move(local),
+                                            *memory_, job_.local_steps,
+                                            clipping, clipped);
+}
+
+absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::BatchSourceOf(
+    const ParameterMemory& memory) {
+  if (replicas() == 1) return SourceOf(0, memory);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
                             SettingsOf(job_, variables_));
   std::vector<bool> trained;
   for (const VariableSettings& each : settings) trained.push_back(each.trained);
   std::vector<ReplicatedGradientSource::Replica> made;
   for (size_t r = 0; r < models_.size(); ++r) {
-    LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory own, memory_->WithOwnGradients());
+    LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory own, memory.WithOwnGradients());
     auto& replica = made.emplace_back();
     replica.memory = std::make_unique<ParameterMemory>(std::move(own));
     replica.source = SourceOf(r, *replica.memory);
   }
   return std::make_unique<ReplicatedGradientSource>(
-      std::move(made), job_.clipping, *memory_, trained);
+      std::move(made), job_.clipping, memory, trained);
 }
 
 std::unique_ptr<GradientSource> ModelWorkload::SourceOf(

@@ -42,7 +42,9 @@ class ModelWorkload final : public Workload {
   absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) override;
   // Replicas clip one by one, before the mean is taken.
-  bool clips() const override { return replicas() > 1; }
+  bool clips() const override {
+    return replicas() > 1 || job_.has_local_steps();
+  }
 
   std::string Beginning() const override { return reading_.Text(); }
 
@@ -51,6 +53,9 @@ class ModelWorkload final : public Workload {
   int replicas() const { return job_.strategy.replicas_per_worker; }
   // Opens the devices of the replicas behind the first.
   absl::Status OpenReplicas();
+  // The code that computes the gradients of one batch in `memory`.
+  absl::StatusOr<std::unique_ptr<GradientSource>> BatchSourceOf(
+      const ParameterMemory& memory);
   std::unique_ptr<GradientSource> SourceOf(size_t replica,
                                            const ParameterMemory& memory);
   int64_t num_examples() const {

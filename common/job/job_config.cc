@@ -405,6 +405,16 @@ std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job) {
   return rates;
 }
 
+LearningRateConfig LocalLearningRateOf(const JobConfig& job) {
+  LearningRateConfig rate = job.local.learning_rate;
+  if (rate.decay_steps == 0) {
+    rate.decay_steps = job.train_steps > kNoLimit / job.local_steps
+                           ? kNoLimit
+                           : job.train_steps * job.local_steps;
+  }
+  return rate;
+}
+
 absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(job.name));
   // In messages 0 means the default.
@@ -417,6 +427,7 @@ absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(job.model));
   LOCKSTEP_RETURN_IF_ERROR(CheckData(job.model, job.data));
   LOCKSTEP_RETURN_IF_ERROR(CheckTraining(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckLocalSteps(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckCheckpoint(job.checkpoint));
   LOCKSTEP_RETURN_IF_ERROR(CheckSummary(job.summary));
   return CheckTimes(job);

@@ -190,9 +190,9 @@ struct LearningRateConfig {
   Schedule schedule = Schedule::kConstant;
   int64_t decay_steps = 0;  // 0: train_steps, as LearningRatesOf() fills in
   double decay_rate = 1;
-  bool staircase = false;           // exponential: whole periods only
-  std::vector<int64_t> boundaries;  // piecewise: ascending steps
-  std::vector<double> values;       // piecewise: one more than boundaries
+  bool staircase = false;                // exponential: whole periods only
+  std::vector<int64_t> boundaries = {};  // piecewise: ascending steps
+  std::vector<double> values = {};       // piecewise: one more than boundaries
   double alpha = 0;  // kCosineDecay: floor, as a fraction of base
   int64_t warmup_steps = 0;
   double minimum = 0;  // kLinear, kCosine: [0, base]
@@ -205,6 +205,13 @@ struct VariableOptimizer {
   OptimizerConfig optimizer = {};
   std::optional<double> learning_rate = {};
   std::optional<LearningRateConfig> schedule = {};  // its `base` is not used
+};
+
+// The rule of the steps that workers make by themselves.
+struct LocalTraining {
+  OptimizerConfig optimizer = {};
+  // `base` 0: not given. Schedules count local steps.
+  LearningRateConfig learning_rate = {.base = 0};
 };
 
 // Moving averages of variables, kept by the servers.
@@ -300,6 +307,8 @@ struct JobConfig {
   StrategyConfig strategy;
   Work work = Work::kOwnBatches;
   int micro_batches_per_step = 0;  // kShared: [1, 4096], else 0
+  int64_t local_steps = 1;         // of a pass, [1, 65536]
+  LocalTraining local = {};        // unused unless local_steps > 1
   // Encoding of gradients on the wire; kVariable except in strict mode.
   GradientType gradient_wire_type = GradientType::kVariable;
 
@@ -331,6 +340,7 @@ struct JobConfig {
   absl::Duration stall_timeout = absl::ZeroDuration();
 
   bool shares_work() const { return work == Work::kShared; }
+  bool has_local_steps() const { return local_steps > 1; }
   // Examples of a replica's pass.
   int64_t pass_batch_size() const {
     return shares_work() && micro_batches_per_step > 0
@@ -345,6 +355,11 @@ std::vector<OptimizerConfig> OptimizersOf(const JobConfig& job);
 
 // The learning rates of those optimizers, with decay_steps filled in.
 std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job);
+
+// The learning rate of local steps, likewise.
+LearningRateConfig LocalLearningRateOf(const JobConfig& job);
+
+inline constexpr int64_t kMaxLocalSteps = 65536;
 
 // Checks every field against its range.
 //

@@ -319,7 +319,61 @@ absl::Status CheckConstraints(const JobConfig& job) {
   return absl::OkStatus();
 }
 
+absl::Status HasNoLocalSteps(const JobConfig& job, absl::string_view field,
+                             const absl::AlphaNum& value,
+                             absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", value,
+                                                 ", but local_steps is ",
+                                                 job.local_steps, ": ", why));
+}
+
+absl::Status CheckOthersOfLocalSteps(const JobConfig& job) {
+  if (job.mode != SyncMode::kStrict) {
+    return HasNoLocalSteps(job, "mode", "COMPATIBLE",
+                           "it reproduces TensorFlow, which has none; set mode "
+                           "to STRICT, or leave local_steps out");
+  }
+  if (job.shares_work()) {
+    return HasNoLocalSteps(job, "work", "SHARED",
+                           "a step's micro-batches are of the same values; "
+                           "leave one of the two out");
+  }
+  if (job.model.kind == kExternalModel) {
+    return HasNoLocalSteps(
+        job, "model.kind", "external",
+        "a program of yours makes its own steps: leave local_steps out, and "
+        "push the values before a pass minus those after it");
+  }
+  if (job.model.row_limit > 0) {
+    return HasNoLocalSteps(job, "model.row_limit", job.model.row_limit,
+                           "workers hold only some rows of a table; leave one "
+                           "of the two out");
+  }
+  if (job.clipping.limits_mean()) {
+    return HasNoLocalSteps(job, "clipping.kind", "MEAN_GLOBAL_NORM",
+                           "what servers see are changes of values; set "
+                           "clipping.kind to GLOBAL_NORM, which limits the "
+                           "gradients of local steps");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::Status CheckLocalSteps(const JobConfig& job) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("local_steps", job.local_steps, 1, kMaxLocalSteps));
+  if (!job.has_local_steps()) {
+    if (job.local.learning_rate.base == 0) return absl::OkStatus();
+    return Wrong("local.learning_rate", job.local.learning_rate.base,
+                 "absent unless local_steps is above 1; set local_steps, or "
+                 "learning_rate in its place");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckOthersOfLocalSteps(job));
+  LOCKSTEP_RETURN_IF_ERROR(
+      Within("local", CheckOptimizer(job.local.optimizer)));
+  return Within("local", CheckLearningRate(LocalLearningRateOf(job)));
+}
 
 absl::Status CheckTraining(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOptimizer(job.optimizer));

@@ -12,6 +12,11 @@ namespace lockstep {
 //   kInvalidArgument  as ValidateJobConfig(), which calls this
 absl::Status CheckTraining(const JobConfig& job);
 
+// Checks local_steps and the rule of local steps.
+//
+//   kInvalidArgument  as ValidateJobConfig(), which calls this
+absl::Status CheckLocalSteps(const JobConfig& job);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_JOB_TRAINING_CHECKS_H_

@@ -1,5 +1,8 @@
 #include "worker/loop/gradient_clipper.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "worker/loop/gradient_clipping.h"
 
 namespace lockstep::worker {
@@ -33,6 +36,26 @@ void GradientClipper::EndPass(Send send) {
                    gradients);
   for (const size_t variable : kept_) send(variable);
   kept_.clear();
+}
+
+absl::StatusOr<DType> ClippedType(const ClippingConfig& clipping,
+                                  const std::vector<VariableSpec>& variables) {
+  const VariableSpec* first = nullptr;
+  for (const VariableSpec& variable : variables) {
+    if (variable.buffer) continue;
+    if (first == nullptr) first = &variable;
+    if (variable.dtype == first->dtype ||
+        clipping.kind == ClippingConfig::Kind::kNone ||
+        clipping.limits_mean()) {  // which servers do
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the job has clipping, but \"", first->name, "\" is of ",
+        std::string(DTypeName(first->dtype)), " and \"", variable.name,
+        "\" of ", std::string(DTypeName(variable.dtype)),
+        "; give all variables one type, or leave out clipping"));
+  }
+  return first == nullptr ? DType::kFloat32 : first->dtype;
 }
 
 }  // namespace lockstep::worker

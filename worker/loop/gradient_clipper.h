@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
 #include "common/numeric/dtype.h"
+#include "common/plan/variable_spec.h"
 
 namespace lockstep::worker {
 
@@ -51,6 +53,12 @@ class GradientClipper {
   const std::function<Gradients()> gradients_;
   std::vector<size_t> kept_;
 };
+
+// Returns the type of the gradients that clipping computes in.
+//
+//   kInvalidArgument  workers clip gradients of variables of different types
+absl::StatusOr<DType> ClippedType(const ClippingConfig& clipping,
+                                  const std::vector<VariableSpec>& variables);
 
 }  // namespace lockstep::worker
 

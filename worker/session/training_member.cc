@@ -48,27 +48,6 @@ std::string ReasonToLeave(const absl::Status& status) {
   return absl::StrCat("failed: ", status.message());
 }
 
-// The type of the gradients that clipping computes in.
-absl::StatusOr<DType> ClippedType(const ClippingConfig& clipping,
-                                  const std::vector<VariableSpec>& variables) {
-  const VariableSpec* first = nullptr;
-  for (const VariableSpec& variable : variables) {
-    if (variable.buffer) continue;
-    if (first == nullptr) first = &variable;
-    if (variable.dtype == first->dtype ||
-        clipping.kind == ClippingConfig::Kind::kNone ||
-        clipping.limits_mean()) {  // which servers do
-      continue;
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the job has clipping, but \"", first->name, "\" is of ",
-        std::string(DTypeName(first->dtype)), " and \"", variable.name,
-        "\" of ", std::string(DTypeName(variable.dtype)),
-        "; give all variables one type, or leave out clipping"));
-  }
-  return first == nullptr ? DType::kFloat32 : first->dtype;
-}
-
 void ObservePhases(const PhaseTimes& times) {
   for (const Phase phase :
        {Phase::kWait, Phase::kPull, Phase::kCompute, Phase::kPush}) {

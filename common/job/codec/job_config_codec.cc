@@ -228,6 +228,7 @@ void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
   if (proto.has_refuse_non_finite()) {
     job.refuse_non_finite = proto.refuse_non_finite();
   }
+  if (proto.local_steps() > 1) job.learning_rate.base = 1;
   if (proto.has_learning_rate()) job.learning_rate.base = proto.learning_rate();
 }
 
@@ -249,8 +250,24 @@ absl::Status ReadElastic(const v1::JobConfig& proto, JobConfig& job) {
   }
 }
 
+void WriteLocal(const LocalTraining& local, v1::LocalTraining& proto) {
+  *proto.mutable_optimizer() = lockstep::ToProto(local.optimizer);
+  proto.set_learning_rate(local.learning_rate.base);
+  *proto.mutable_learning_rate_schedule() =
+      lockstep::ToProto(local.learning_rate);
+}
+
+absl::Status ReadLocal(const v1::JobConfig& proto, JobConfig& job) {
+  LOCKSTEP_ASSIGN_OR_RETURN(job.local.optimizer,
+                            lockstep::FromProto(proto.local().optimizer()));
+  job.local.learning_rate.base = proto.local().learning_rate();
+  return ReadSchedule(proto.local().learning_rate_schedule(),
+                      job.local.learning_rate);
+}
+
 absl::Status ReadWork(const v1::JobConfig& proto, JobConfig& job) {
   job.micro_batches_per_step = proto.micro_batches_per_step();
+  SetUnlessZero(proto.local_steps(), job.local_steps);
   switch (proto.work()) {
     case v1::WORK_UNSPECIFIED:
     case v1::OWN_BATCHES:
@@ -339,6 +356,8 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   WriteStrategy(job.strategy, *proto.mutable_strategy());
   proto.set_work(job.shares_work() ? v1::SHARED : v1::OWN_BATCHES);
   proto.set_micro_batches_per_step(job.micro_batches_per_step);
+  proto.set_local_steps(job.local_steps);
+  if (job.has_local_steps()) WriteLocal(job.local, *proto.mutable_local());
 }
 
 }  // namespace
@@ -384,6 +403,7 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   LOCKSTEP_ASSIGN_OR_RETURN(job.partitioner, FromProto(proto.partitioner()));
   LOCKSTEP_RETURN_IF_ERROR(
       ReadSchedule(proto.learning_rate_schedule(), job.learning_rate));
+  LOCKSTEP_RETURN_IF_ERROR(ReadLocal(proto, job));
   LOCKSTEP_RETURN_IF_ERROR(ReadCheckpoint(proto.checkpoint(), job.checkpoint));
   LOCKSTEP_RETURN_IF_ERROR(ReadSummary(proto.summary(), job.summary));
   LOCKSTEP_RETURN_IF_ERROR(ReadTimes(proto, job));

@@ -1,6 +1,7 @@
 #include "common/job/training_checks.h"
 
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -11,6 +12,7 @@ namespace lockstep {
 namespace {
 
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 using Change = std::function<void(JobConfig&)>;
@@ -228,6 +230,56 @@ TEST(TrainingChecksTest, NormOfTheMeanIsLimitedInStrictMode) {
   EXPECT_OK(CheckWith([](JobConfig& job) {
     job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
   }));
+}
+
+JobConfig WithLocalSteps() {
+  JobConfig job;
+  job.train_steps = 100;
+  job.local_steps = 16;
+  job.local.learning_rate.base = 0.1;
+  return job;
+}
+
+TEST(LocalStepsChecksTest, ScheduleCountsLocalSteps) {
+  JobConfig job = WithLocalSteps();
+  EXPECT_OK(CheckLocalSteps(job));
+  EXPECT_EQ(LocalLearningRateOf(job).decay_steps, 1600);
+  job.train_steps = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(LocalLearningRateOf(job).decay_steps, job.train_steps);
+}
+
+TEST(LocalStepsChecksTest, WhatCannotBeIsRefusedWithFieldAndFix) {
+  const auto refused = [](const std::function<void(JobConfig&)>& change) {
+    JobConfig job = WithLocalSteps();
+    change(job);
+    return CheckLocalSteps(job);
+  };
+  const auto names = [](const char* field, const char* fix) {
+    return StatusIs(absl::StatusCode::kInvalidArgument,
+                    AllOf(HasSubstr(field), HasSubstr(fix)));
+  };
+  EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = 0; }),
+              names("local_steps is 0", "from 1"));
+  EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = 65537; }),
+              names("local_steps is 65537", "65536"));
+  EXPECT_THAT(refused([](JobConfig& job) { job.local.learning_rate.base = 0; }),
+              names("local", "learning_rate is 0"));
+  EXPECT_THAT(refused([](JobConfig& job) { job.local.optimizer.beta1 = 2; }),
+              names("local", "beta1"));
+  EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = 1; }),
+              names("local.learning_rate is 0.1", "set local_steps"));
+  EXPECT_THAT(refused([](JobConfig& job) { job.mode = SyncMode::kCompatible; }),
+              names("mode is COMPATIBLE", "leave local_steps out"));
+  EXPECT_THAT(refused([](JobConfig& job) { job.work = Work::kShared; }),
+              names("work is SHARED", "leave one of the two out"));
+  EXPECT_THAT(refused([](JobConfig& job) { job.model.kind = kExternalModel; }),
+              names("model.kind is external", "push the values before"));
+  EXPECT_THAT(refused([](JobConfig& job) { job.model.row_limit = 5; }),
+              names("model.row_limit is 5", "leave one of the two out"));
+  EXPECT_THAT(refused([](JobConfig& job) {
+                job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
+              }),
+              names("MEAN_GLOBAL_NORM", "GLOBAL_NORM"));
 }
 
 }  // namespace

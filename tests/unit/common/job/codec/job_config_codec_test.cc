@@ -369,5 +369,30 @@ TEST(JobConfigCodecTest, AutoElsewhereIsNoNumber) {
   EXPECT_FALSE(ParseJobText("train_steps: AUTO", "job").ok());
 }
 
+TEST(JobConfigCodecTest, LocalStepsComeBackAndTheirDefaultsAreThoseOfAMean) {
+  const auto job = ParseJobText(
+      R"(local_steps: 16
+         local { optimizer { kind: ADAMW } learning_rate: 0.001
+                 learning_rate_schedule { kind: COSINE warmup_steps: 50 } })",
+      "f");
+  ASSERT_OK(job);
+  EXPECT_EQ(job->local_steps, 16);
+  EXPECT_EQ(job->learning_rate.base, 1);
+  EXPECT_EQ(job->local.learning_rate.base, 0.001);
+  EXPECT_EQ(job->local.learning_rate.warmup_steps, 50);
+
+  const auto back = FromProto(ToProto(*job));
+  ASSERT_OK(back);
+  EXPECT_EQ(back->local_steps, 16);
+  EXPECT_EQ(back->local.optimizer.kind, OptimizerConfig::Kind::kAdamW);
+  EXPECT_EQ(back->local.learning_rate.base, 0.001);
+  EXPECT_EQ(back->local.learning_rate.schedule,
+            LearningRateConfig::Schedule::kCosine);
+
+  const auto given = ParseJobText("local_steps: 16 learning_rate: 0.7", "f");
+  ASSERT_OK(given);
+  EXPECT_EQ(given->learning_rate.base, 0.7);
+}
+
 }  // namespace
 }  // namespace lockstep

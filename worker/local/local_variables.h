@@ -1,0 +1,87 @@
+#ifndef LOCKSTEP_WORKER_LOCAL_LOCAL_VARIABLES_H_
+#define LOCKSTEP_WORKER_LOCAL_LOCAL_VARIABLES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/job/job_config.h"
+#include "common/job/variable_settings.h"
+#include "common/plan/variable_spec.h"
+#include "server/update/optimizer.h"
+#include "worker/memory/parameter_memory.h"
+
+namespace lockstep::worker {
+
+// LocalVariables is a worker's own copy of the variables, which makes the local
+// steps of one pass, by the rules of servers:
+//
+//   Start -> (compute gradients) -> Step -> ... -> WriteDifference
+//
+// Variables with an optimizer of their own in the job keep it and its rate;
+// buffers take what passes change; variables that are not trained stay as they
+// are. Slots, and the counts of updates, begin anew with each Start(): a pass
+// that is redone is the same pass, and no state of a worker can be lost.
+//
+// Threads: not thread-safe.
+class LocalVariables {
+ public:
+  // `job` has local steps, and must have passed ValidateJobConfig.
+  //
+  //   kInvalidArgument    as SettingsOf()
+  //   kResourceExhausted  no memory for another copy, its gradients and slots
+  static absl::StatusOr<LocalVariables> Make(
+      const JobConfig& job, const std::vector<VariableSpec>& variables);
+
+  // Where the code that computes gradients reads values and writes gradients.
+  const ParameterMemory& memory() const { return memory_; }
+
+  // Begins with the values of `shared`, those after step `global_step`.
+  void Start(const ParameterMemory& shared, int64_t global_step);
+
+  // The next local step: applies the gradients in memory() to its values.
+  //
+  //   kInvalidArgument  as Optimizer::Apply()
+  absl::Status Step();
+
+  // Writes the value in `shared` minus the own one to the gradient in `shared`:
+  // zeros for a variable that is not trained. Rounds once.
+  void WriteDifference(size_t variable, const ParameterMemory& shared) const;
+
+  // What is clipped of a pass: gradients of variables that are trained and no
+  // buffers; others are empty.
+  std::vector<absl::Span<std::byte>> ClippedGradients() const;
+
+ private:
+  struct Slot {
+    std::vector<std::byte> memory;
+    server::SlotSpec spec;
+  };
+  struct Variable {
+    VariableSpec spec;
+    VariableSettings settings;
+    std::vector<Slot> slots = {};
+  };
+
+  LocalVariables(const JobConfig& job, ParameterMemory memory);
+  bool IsUpdated(const Variable& variable) const {
+    return variable.settings.trained || variable.spec.buffer;
+  }
+  double RateOf(const Variable& variable) const;
+
+  ParameterMemory memory_;
+  const int64_t steps_;  // H
+  std::vector<Variable> variables_;
+  // By VariableSettings::optimizer; the first is the local one.
+  std::vector<server::Optimizer> optimizers_;
+  std::vector<LearningRateConfig> rates_;
+  std::vector<server::AdamPowers> powers_;
+  int64_t global_step_ = 0;
+  int64_t done_ = 0;  // local steps since Start()
+};
+
+}  // namespace lockstep::worker
+
+#endif  // LOCKSTEP_WORKER_LOCAL_LOCAL_VARIABLES_H_
