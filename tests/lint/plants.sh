@@ -8,7 +8,7 @@ lint_files 'tests/plants/*.txt' '*.txt' | grep '^tests/plants/' | sort -u | whil
   while IFS= read -r line; do
     number=$((number + 1))
     case $line in '#'* | '') continue ;; esac
-    IFS=$'\t' read -r name file edit program tests < <(sed 's/  *| */\t/g' <<<"$line")
+    IFS=$'\t' read -r name file edit program tests < <(sed 's/ | /\t/g' <<<"$line")
     at="$table:$number: $name"
     if [ -z "${tests:-}" ]; then
       echo "$at: expected name | file | sed expression | program | tests"
