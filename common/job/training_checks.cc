@@ -370,6 +370,13 @@ absl::Status CheckLocalSteps(const JobConfig& job) {
                  "learning_rate in its place");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckOthersOfLocalSteps(job));
+  if (job.local.learning_rate.base == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "local_steps is ", job.local_steps,
+        ", but local.learning_rate is not "
+        "set: give the rate of the workers' own steps, as learning_rate would "
+        "be without local_steps"));
+  }
   LOCKSTEP_RETURN_IF_ERROR(
       Within("local", CheckOptimizer(job.local.optimizer)));
   return Within("local", CheckLearningRate(LocalLearningRateOf(job)));

@@ -263,7 +263,7 @@ TEST(LocalStepsChecksTest, WhatCannotBeIsRefusedWithFieldAndFix) {
   EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = 65537; }),
               names("local_steps is 65537", "65536"));
   EXPECT_THAT(refused([](JobConfig& job) { job.local.learning_rate.base = 0; }),
-              names("local", "learning_rate is 0"));
+              names("local_steps is 16", "local.learning_rate is not set"));
   EXPECT_THAT(refused([](JobConfig& job) { job.local.optimizer.beta1 = 2; }),
               names("local", "beta1"));
   EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = 1; }),
