@@ -22,6 +22,29 @@ void CheckSchedule(const std::string& field, const LearningRateConfig& rate,
       train_steps));
 }
 
+// Below this, most of what workers have learnt in a step is thrown away.
+constexpr double kLeastShareOfChange = 0.1;
+
+// The rate is no share of the change where a rule divides by its size.
+bool AppliesAShare(OptimizerConfig::Kind kind) {
+  return kind == OptimizerConfig::Kind::kGradientDescent ||
+         kind == OptimizerConfig::Kind::kMomentum ||
+         kind == OptimizerConfig::Kind::kSgd;
+}
+
+void CheckLocalRate(const JobConfig& job, std::vector<std::string>& warnings) {
+  const double rate = job.learning_rate.base;
+  if (!job.has_local_steps() || rate >= kLeastShareOfChange ||
+      !AppliesAShare(job.optimizer.kind)) {
+    return;
+  }
+  warnings.push_back(absl::StrCat(
+      "learning_rate is ", rate, ", and local_steps is ", job.local_steps,
+      ": servers apply that share of the change that workers have made; set it "
+      "to 1 for the mean of their values. The rate of local steps is "
+      "local.learning_rate"));
+}
+
 }  // namespace
 
 std::vector<std::string> JobWarnings(const JobConfig& job) {
@@ -34,6 +57,7 @@ std::vector<std::string> JobWarnings(const JobConfig& job) {
         absl::StrCat("variable_optimizers[", i, "].learning_rate_schedule"),
         rates[i + 1], job.train_steps, warnings);
   }
+  CheckLocalRate(job, warnings);
   if (job.mode == SyncMode::kStrict && job.initial_tokens != -1) {
     warnings.push_back(absl::StrCat(
         "initial_tokens is ", job.initial_tokens,

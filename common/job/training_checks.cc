@@ -364,6 +364,11 @@ absl::Status CheckLocalSteps(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("local_steps", job.local_steps, 1, kMaxLocalSteps));
   if (!job.has_local_steps()) {
+    if (job.local.optimizer.kind != OptimizerConfig::Kind::kGradientDescent) {
+      return Wrong("local.optimizer.kind", "set",
+                   "absent unless local_steps is above 1; set local_steps, or "
+                   "optimizer in its place");
+    }
     if (job.local.learning_rate.base == 0) return absl::OkStatus();
     return Wrong("local.learning_rate", job.local.learning_rate.base,
                  "absent unless local_steps is above 1; set local_steps, or "

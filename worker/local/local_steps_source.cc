@@ -1,7 +1,9 @@
 #include "worker/local/local_steps_source.h"
 
+#include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::worker {
@@ -37,7 +39,16 @@ LocalStepsSource::LocalStepsSource(std::unique_ptr<GradientSource> source,
       clipper_(clipping, clipped,
                [this] { return variables_->ClippedGradients(); }) {}
 
-absl::Status LocalStepsSource::Prepare(const PassId& pass, int64_t /*index*/) {
+absl::Status LocalStepsSource::Prepare(const PassId& pass, int64_t index) {
+  const int64_t limit = std::numeric_limits<int64_t>::max() / steps_ - 1;
+  for (const auto& [name, number] :
+       {std::pair{"step", pass.step}, {"batch", index}}) {
+    if (number <= limit) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the pass is of ", name, " ", number,
+                     ", but with local_steps ", steps_, " it must be at most ",
+                     limit, ": start a ps_server of this program's version"));
+  }
   global_step_ = pass.step;
   return absl::OkStatus();
 }

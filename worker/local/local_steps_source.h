@@ -33,6 +33,7 @@ class LocalStepsSource final : public GradientSource {
                    const ParameterMemory& shared, int64_t local_steps,
                    const ClippingConfig& clipping, DType clipped);
 
+  //   kInvalidArgument  a step or index whose local steps have no number
   absl::Status Prepare(const PassId& pass, int64_t index) override;
   // Computes all local steps: they use memory of their own.
   absl::Status Begin(int64_t index, GradientPass& pass) override;

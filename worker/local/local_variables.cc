@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/job/field_checks.h"
 #include "common/job/learning_rate.h"
 #include "common/numeric/bfloat16.h"
 #include "common/numeric/float16.h"
@@ -51,22 +52,27 @@ LocalVariables::LocalVariables(const JobConfig& job, ParameterMemory memory)
 
 absl::StatusOr<LocalVariables> LocalVariables::Make(
     const JobConfig& job, const std::vector<VariableSpec>& variables) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
-                            SettingsOf(job, variables));
+  LOCKSTEP_RETURN_IF_ERROR(SettingsOf(job, variables).status());
+  // The local rule stands in the place of the servers', with its own patterns.
+  JobConfig own_job = job;
+  own_job.optimizer = job.local.optimizer;
+  const absl::StatusOr<std::vector<VariableSettings>> settings =
+      SettingsOf(own_job, variables);
+  if (!settings.ok()) return Within("local", settings.status());
   LOCKSTEP_ASSIGN_OR_RETURN(
       ParameterMemory memory,
       ParameterMemory::Make(variables, ParameterMemory::Gradients::kPrivate));
   LocalVariables made(job, std::move(memory));
-  std::vector<OptimizerConfig> optimizers = OptimizersOf(job, variables);
-  optimizers[0] = job.local.optimizer;
+  const std::vector<OptimizerConfig> optimizers =
+      OptimizersOf(own_job, variables);
   for (const OptimizerConfig& optimizer : optimizers) {
     made.optimizers_.emplace_back(optimizer);
   }
   for (size_t v = 0; v < variables.size(); ++v) {
     Variable& own = made.variables_.emplace_back(
-        Variable{.spec = variables[v], .settings = settings[v]});
+        Variable{.spec = variables[v], .settings = (*settings)[v]});
     for (server::SlotSpec& slot :
-         server::Slots(optimizers[settings[v].optimizer])) {
+         server::Slots(optimizers[own.settings.optimizer])) {
       own.slots.push_back(
           {std::vector<std::byte>(BytesOf(variables[v])), std::move(slot)});
     }

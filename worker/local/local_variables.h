@@ -30,7 +30,7 @@ class LocalVariables {
  public:
   // `job` has local steps, and must have passed ValidateJobConfig.
   //
-  //   kInvalidArgument    as SettingsOf()
+  //   kInvalidArgument    as SettingsOf(), also of the local optimizer
   //   kResourceExhausted  no memory for another copy, its gradients and slots
   static absl::StatusOr<LocalVariables> Make(
       const JobConfig& job, const std::vector<VariableSpec>& variables);

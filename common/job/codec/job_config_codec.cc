@@ -357,7 +357,8 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   proto.set_work(job.shares_work() ? v1::SHARED : v1::OWN_BATCHES);
   proto.set_micro_batches_per_step(job.micro_batches_per_step);
   proto.set_local_steps(job.local_steps);
-  if (job.has_local_steps()) WriteLocal(job.local, *proto.mutable_local());
+  // Without local steps, too: an override may set them after their rule.
+  WriteLocal(job.local, *proto.mutable_local());
 }
 
 }  // namespace

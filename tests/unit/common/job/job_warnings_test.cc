@@ -56,6 +56,25 @@ TEST(JobWarningsTest, ScheduleThatNeverEndsIsFine) {
   EXPECT_THAT(JobWarnings(job), IsEmpty());
 }
 
+TEST(JobWarningsTest, RateThatAppliesLittleOfTheLocalStepsIsNamed) {
+  JobConfig job;
+  job.train_steps = 10;
+  job.local_steps = 16;
+  job.learning_rate.base = 0.01;
+  EXPECT_THAT(JobWarnings(job),
+              ElementsAre(AllOf(HasSubstr("learning_rate is 0.01"),
+                                HasSubstr("local_steps is 16"),
+                                HasSubstr("set it to 1"))));
+  job.learning_rate.base = 0.7;  // DiLoCo's
+  EXPECT_THAT(JobWarnings(job), IsEmpty());
+  job.learning_rate.base = 0.01;
+  job.optimizer.kind = OptimizerConfig::Kind::kAdam;  // its steps are as large
+  EXPECT_THAT(JobWarnings(job), IsEmpty());
+  job.optimizer.kind = OptimizerConfig::Kind::kGradientDescent;
+  job.local_steps = 1;
+  EXPECT_THAT(JobWarnings(job), IsEmpty());
+}
+
 TEST(JobWarningsTest, TokensAreOfCompatibleModeAlone) {
   JobConfig job;
   job.train_steps = 1;

@@ -268,6 +268,14 @@ TEST(LocalStepsChecksTest, WhatCannotBeIsRefusedWithFieldAndFix) {
               names("local", "beta1"));
   EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = 1; }),
               names("local.learning_rate is 0.1", "set local_steps"));
+  EXPECT_THAT(refused([](JobConfig& job) {
+                job.local_steps = 1;
+                job.local.learning_rate.base = 0;
+                job.local.optimizer.kind = OptimizerConfig::Kind::kAdam;
+              }),
+              names("local.optimizer.kind", "set local_steps"));
+  EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = -3; }),
+              names("local_steps is -3", "from 1"));
   EXPECT_THAT(refused([](JobConfig& job) { job.mode = SyncMode::kCompatible; }),
               names("mode is COMPATIBLE", "leave local_steps out"));
   EXPECT_THAT(refused([](JobConfig& job) { job.work = Work::kShared; }),

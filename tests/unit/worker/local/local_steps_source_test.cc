@@ -1,10 +1,13 @@
 #include "worker/local/local_steps_source.h"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -17,6 +20,7 @@ using ::lockstep::testing::Floats;
 using ::lockstep::testing::SetFloats;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr int64_t kSteps = 3;
 
@@ -134,6 +138,20 @@ TEST_F(LocalStepsSourceTest, BatchesThatMakeNoWholePassAreLeftOut) {
   ASSERT_OK(source_->Begin(2, pass_));
   EXPECT_THAT(source_->Begin(3, pass_),
               StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+// A server that is at fault may send any number.
+TEST_F(LocalStepsSourceTest, NumbersOfLocalStepsThatOverflowAreRefused) {
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max() / kSteps - 1;
+  Make();
+  ASSERT_OK(source_->Prepare({.step = kLargest}, kLargest));
+  for (const auto& [step, batch] :
+       {std::pair{kLargest + 1, int64_t{0}}, {int64_t{0}, kLargest + 1}}) {
+    EXPECT_THAT(source_->Prepare({.step = step}, batch),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("at most ", kLargest))));
+  }
+  EXPECT_TRUE(batches_.empty());
 }
 
 TEST_F(LocalStepsSourceTest, APassThatIsNotWantedEndsBetweenItsSteps) {

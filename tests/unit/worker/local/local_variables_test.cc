@@ -14,9 +14,11 @@ namespace {
 
 using ::lockstep::testing::Floats;
 using ::lockstep::testing::SetFloats;
+using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::FloatEq;
 using ::testing::FloatNear;
+using ::testing::HasSubstr;
 
 JobConfig Job(OptimizerConfig::Kind kind, double rate) {
   JobConfig job;
@@ -125,6 +127,33 @@ TEST_F(LocalVariablesTest, OthersKeepTheirRulesInLocalSteps) {
   EXPECT_FALSE(clipped[0].empty());
   EXPECT_TRUE(clipped[2].empty());
   EXPECT_TRUE(clipped[3].empty());
+}
+
+// The servers' rule decays other variables than the local one.
+TEST_F(LocalVariablesTest, WeightDecaySparesTheVariablesOfTheLocalRule) {
+  JobConfig job = Job(OptimizerConfig::Kind::kSgd, 0.5);
+  job.local.optimizer.weight_decay = 0.5;
+  job.local.optimizer.weight_decay_exempt = {"bias"};
+  job.optimizer.kind = OptimizerConfig::Kind::kSgd;
+  job.optimizer.weight_decay = 0.5;
+  job.optimizer.weight_decay_exempt = {"w"};
+  Make(job, {{"w", {1}}, {"bias", {1}}});
+  for (size_t v = 0; v < 2; ++v) SetFloats(shared_->value(v), {8});
+  local_->Start(*shared_, 0);
+  for (size_t v = 0; v < 2; ++v) SetFloats(local_->memory().gradient(v), {1});
+  ASSERT_OK(local_->Step());
+  EXPECT_THAT(Difference(0), ElementsAre(2.5));  // 0.5 * (1 + 0.5 * 8)
+  EXPECT_THAT(Difference(1), ElementsAre(0.5));
+}
+
+TEST_F(LocalVariablesTest, PatternOfTheLocalRuleThatMatchesNothingIsNamed) {
+  JobConfig job = Job(OptimizerConfig::Kind::kAdamW, 0.5);
+  job.local.optimizer.weight_decay = 0.01;
+  job.local.optimizer.weight_decay_exempt = {"none*"};
+  EXPECT_THAT(
+      LocalVariables::Make(job, {{"w", {1}}}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("local.optimizer.weight_decay_exempt is \"none*\"")));
 }
 
 TEST_F(LocalVariablesTest, TheRateCountsLocalSteps) {

@@ -1,6 +1,7 @@
 #include "common/job/codec/job_config_codec.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -392,6 +393,24 @@ TEST(JobConfigCodecTest, LocalStepsComeBackAndTheirDefaultsAreThoseOfAMean) {
   const auto given = ParseJobText("local_steps: 16 learning_rate: 0.7", "f");
   ASSERT_OK(given);
   EXPECT_EQ(given->learning_rate.base, 0.7);
+}
+
+TEST(JobConfigCodecTest, OverridesOfLocalStepsHoldInAnyOrder) {
+  const std::vector<std::string> overrides = {
+      "local.optimizer.kind=ADAMW", "local.learning_rate=0.25",
+      "local.learning_rate_schedule.kind=COSINE", "local_steps=4"};
+  for (const bool backwards : {false, true}) {
+    JobConfig job;
+    for (size_t i = 0; i < overrides.size(); ++i) {
+      ASSERT_OK(ApplyOverride(
+          overrides[backwards ? overrides.size() - 1 - i : i], job));
+    }
+    EXPECT_EQ(job.local_steps, 4);
+    EXPECT_EQ(job.local.optimizer.kind, OptimizerConfig::Kind::kAdamW);
+    EXPECT_EQ(job.local.learning_rate.base, 0.25);
+    EXPECT_EQ(job.local.learning_rate.schedule,
+              LearningRateConfig::Schedule::kCosine);
+  }
 }
 
 }  // namespace
