@@ -42,8 +42,12 @@ uint64_t PassKey(uint64_t seed, uint64_t replica) {
 
 ModelWorkload::ModelWorkload(int worker,
                              std::unique_ptr<ComputeBackend> backend,
-                             std::vector<std::string> data_roots, int threads)
-    : worker_(worker), threads_(threads), data_roots_(std::move(data_roots)) {
+                             std::vector<std::string> data_roots, int threads,
+                             const Clock& clock)
+    : worker_(worker),
+      threads_(threads),
+      data_roots_(std::move(data_roots)),
+      reading_(clock) {
   backends_.push_back(std::move(backend));
 }
 
@@ -64,13 +68,6 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
           ", but model.kind is \"", job.model.kind,
           "\", whose tables are computed by one replica a worker: leave the "
           "field out, and start more workers"));
-    }
-    if (job.has_local_steps()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "local_steps is ", job.local_steps, ", but model.kind is \"",
-          job.model.kind,
-          "\", of whose tables workers hold only some rows: leave local_steps "
-          "out"));
     }
     LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kTrain));
     spdlog::info("{} training examples", tables_->num_examples());

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/clock.h"
 #include "common/job/job_config.h"
 #include "worker/compute/backend/compute_backend.h"
 #include "worker/data/batch_schedule.h"
@@ -24,13 +25,15 @@ namespace lockstep::worker {
 // tables, on data that the job names.
 //
 // Threads: as Workload.
+// Borrows: the clock.
 class ModelWorkload final : public Workload {
  public:
   // `worker` is the index of the task. `data_roots` as CheckWorkerFiles().
   // `threads` are those of the CPU, which replicas share: each computes with an
   // equal number of them, at least one.
   ModelWorkload(int worker, std::unique_ptr<ComputeBackend> backend,
-                std::vector<std::string> data_roots, int threads = 1);
+                std::vector<std::string> data_roots, int threads = 1,
+                const Clock& clock = Clock::Real());
 
   // Errors: files that cannot be read or do not fit, an unknown model; names
   // the field
@@ -70,7 +73,7 @@ class ModelWorkload final : public Workload {
   const int threads_;
   std::vector<std::unique_ptr<ComputeBackend>> backends_;  // by replica
   const std::vector<std::string> data_roots_;
-  FileReading reading_{Clock::Real()};
+  FileReading reading_;
   std::optional<Examples> data_;
   std::unique_ptr<TableWorkload> tables_;  // of a model with tables
   // These belong to the membership at hand.

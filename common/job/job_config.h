@@ -308,7 +308,7 @@ struct JobConfig {
   Work work = Work::kOwnBatches;
   int micro_batches_per_step = 0;  // kShared: [1, 4096], else 0
   int64_t local_steps = 1;         // of a pass, [1, 65536]
-  LocalTraining local = {};        // unused unless local_steps > 1
+  LocalTraining local = {};        // the rule of local steps
   // Encoding of gradients on the wire; kVariable except in strict mode.
   GradientType gradient_wire_type = GradientType::kVariable;
 
@@ -340,7 +340,10 @@ struct JobConfig {
   absl::Duration stall_timeout = absl::ZeroDuration();
 
   bool shares_work() const { return work == Work::kShared; }
-  bool has_local_steps() const { return local_steps > 1; }
+  // A pass may have one: its change is then not a gradient either.
+  bool has_local_steps() const {
+    return local_steps > 1 || local.learning_rate.base != 0;
+  }
   // Examples of a replica's pass.
   int64_t pass_batch_size() const {
     return shares_work() && micro_batches_per_step > 0

@@ -22,7 +22,7 @@ void CheckSchedule(const std::string& field, const LearningRateConfig& rate,
       train_steps));
 }
 
-// Below this, most of what workers have learnt in a step is thrown away.
+// Below this, most of the change that workers have computed is thrown away.
 constexpr double kLeastShareOfChange = 0.1;
 
 // The rate is no share of the change where a rule divides by its size.

@@ -344,14 +344,15 @@ absl::Status CheckOthersOfLocalSteps(const JobConfig& job) {
         "a program of yours makes its own steps: leave local_steps out, and "
         "push the values before a pass minus those after it");
   }
-  if (job.model.row_limit > 0) {
-    return HasNoLocalSteps(job, "model.row_limit", job.model.row_limit,
-                           "workers hold only some rows of a table; leave one "
-                           "of the two out");
+  // Models with tables, and no others, read such files.
+  if (!job.data.train_files.empty()) {
+    return HasNoLocalSteps(job, "data.train_files", job.data.train_files[0],
+                           "workers hold only some rows of the tables of such "
+                           "a model; leave local_steps and local out");
   }
   if (job.clipping.limits_mean()) {
     return HasNoLocalSteps(job, "clipping.kind", "MEAN_GLOBAL_NORM",
-                           "what servers see are changes of values; set "
+                           "servers get changes of values; set "
                            "clipping.kind to GLOBAL_NORM, which limits the "
                            "gradients of local steps");
   }
@@ -363,25 +364,18 @@ absl::Status CheckOthersOfLocalSteps(const JobConfig& job) {
 absl::Status CheckLocalSteps(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("local_steps", job.local_steps, 1, kMaxLocalSteps));
-  if (!job.has_local_steps()) {
-    if (job.local.optimizer.kind != OptimizerConfig::Kind::kGradientDescent) {
-      return Wrong("local.optimizer.kind", "set",
-                   "absent unless local_steps is above 1; set local_steps, or "
-                   "optimizer in its place");
-    }
-    if (job.local.learning_rate.base == 0) return absl::OkStatus();
-    return Wrong("local.learning_rate", job.local.learning_rate.base,
-                 "absent unless local_steps is above 1; set local_steps, or "
-                 "learning_rate in its place");
-  }
-  LOCKSTEP_RETURN_IF_ERROR(CheckOthersOfLocalSteps(job));
+  const bool has_rule =
+      job.local.optimizer.kind != OptimizerConfig::Kind::kGradientDescent;
+  if (!job.has_local_steps() && !has_rule) return absl::OkStatus();
   if (job.local.learning_rate.base == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "local_steps is ", job.local_steps,
-        ", but local.learning_rate is not "
-        "set: give the rate of the workers' own steps, as learning_rate would "
-        "be without local_steps"));
+        "local.learning_rate is not set, but ",
+        has_rule ? "local.optimizer is"
+                 : absl::StrCat("local_steps is ", job.local_steps),
+        ": give the rate of the workers' own steps, as learning_rate would be "
+        "without them, or leave the other field out"));
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckOthersOfLocalSteps(job));
   LOCKSTEP_RETURN_IF_ERROR(
       Within("local", CheckOptimizer(job.local.optimizer)));
   return Within("local", CheckLearningRate(LocalLearningRateOf(job)));

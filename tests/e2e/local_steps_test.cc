@@ -106,7 +106,7 @@ TEST(LocalStepsTest, MirrorsMakeThemWithTheSameBits) {
   ExpectSameBits(servers->checkpoints(), mirrors->checkpoints(), kSteps);
 }
 
-TEST(LocalStepsTest, WorkerNamesTheFieldThatATableForbids) {
+TEST(LocalStepsTest, ChiefRefusesThemForAModelWithTables) {
   std::vector<std::string> set = DiLoCo();
   set.insert(set.end(),
              {"model.kind=logistic_regression",
@@ -114,12 +114,13 @@ TEST(LocalStepsTest, WorkerNamesTheFieldThatATableForbids) {
               "data.test_images=", "data.test_labels=", "model.features=100",
               "data.train_files=/nowhere"});
   auto job = TrainingJob::Make({.set = set});
-  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
   const auto end = job->cluster().Wait("chief", 0, kPatience);
   ASSERT_THAT(end, IsOk());
   EXPECT_FALSE(end->ok());
-  EXPECT_THAT(job->cluster().ReadLog("worker", 0),
-              IsOkAndHolds(HasSubstr("local_steps is 4")));
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr(
+                  "data.train_files is /nowhere, but local_steps is 4")));
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ namespace lockstep::worker {
 // Borrows: the memory of the job's values.
 class LocalStepsSource final : public GradientSource {
  public:
-  // `source` computes the gradients of one batch in the memory of `variables`.
+  // `source` computes the gradients of one batch in the memory of `variables`,
+  // and must need no Prepare().
   // Gradients are clipped as `clipping` says before each local step.
   LocalStepsSource(std::unique_ptr<GradientSource> source,
                    std::unique_ptr<LocalVariables> variables,

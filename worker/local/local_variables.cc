@@ -1,40 +1,17 @@
 #include "worker/local/local_variables.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/collective/arithmetic.h"
+#include "common/collective/element_type.h"
 #include "common/job/field_checks.h"
 #include "common/job/learning_rate.h"
-#include "common/numeric/bfloat16.h"
-#include "common/numeric/float16.h"
 #include "server/update/projection.h"
 
 namespace lockstep::worker {
 namespace {
-
-float Minus(float a, float b) { return a - b; }
-double Minus(double a, double b) { return a - b; }
-Float16 Minus(Float16 a, Float16 b) {
-  return ToFloat16(ToFloat(a) - ToFloat(b));
-}
-BFloat16 Minus(BFloat16 a, BFloat16 b) {
-  return ToBFloat16(ToFloat(a) - ToFloat(b));
-}
-
-template <typename T>
-void Subtract(absl::Span<const std::byte> from, absl::Span<const std::byte> by,
-              absl::Span<std::byte> out) {
-  for (size_t at = 0; at < out.size(); at += sizeof(T)) {
-    T a;
-    T b;
-    std::memcpy(&a, from.data() + at, sizeof(T));
-    std::memcpy(&b, by.data() + at, sizeof(T));
-    const T difference = Minus(a, b);
-    std::memcpy(out.data() + at, &difference, sizeof(T));
-  }
-}
 
 size_t BytesOf(const VariableSpec& variable) {
   return static_cast<size_t>(NumElements(variable.shape)) *
@@ -145,19 +122,13 @@ absl::Status LocalVariables::Step() {
 
 void LocalVariables::WriteDifference(size_t variable,
                                      const ParameterMemory& shared) const {
-  const absl::Span<const std::byte> from = shared.value(variable);
-  const absl::Span<const std::byte> by = memory_.value(variable);
+  const absl::Span<const std::byte> before = shared.value(variable);
+  const absl::Span<const std::byte> after = memory_.value(variable);
   const absl::Span<std::byte> out = shared.gradient(variable);
-  switch (shared.dtype(variable)) {
-    case DType::kFloat16:
-      return Subtract<Float16>(from, by, out);
-    case DType::kBFloat16:
-      return Subtract<BFloat16>(from, by, out);
-    case DType::kFloat32:
-      return Subtract<float>(from, by, out);
-    case DType::kFloat64:
-      return Subtract<double>(from, by, out);
-  }
+  std::copy(before.begin(), before.end(), out.begin());
+  const DType dtype = shared.dtype(variable);
+  Combine(ElementTypeOf(dtype), Arithmetic::kSubtract,
+          out.size() / ElementSize(dtype), out.data(), after.data());
 }
 
 std::vector<absl::Span<std::byte>> LocalVariables::ClippedGradients() const {

@@ -21,9 +21,9 @@ namespace lockstep::worker {
 //   Start -> (compute gradients) -> Step -> ... -> WriteDifference
 //
 // Variables with an optimizer of their own in the job keep it and its rate;
-// buffers take what passes change; variables that are not trained stay as they
-// are. Slots, and the counts of updates, begin anew with each Start(): a pass
-// that is redone is the same pass, and no state of a worker can be lost.
+// buffers take the changes of passes; variables that are not trained keep their
+// values. Slots, and the counts of updates, begin anew with each Start(): a
+// pass that is redone is the same pass, and no state of a worker can be lost.
 //
 // Threads: not thread-safe.
 class LocalVariables {
@@ -47,11 +47,11 @@ class LocalVariables {
   absl::Status Step();
 
   // Writes the value in `shared` minus the own one to the gradient in `shared`:
-  // zeros for a variable that is not trained. Rounds once.
+  // zeros for a variable that is not trained. Rounds as Combine() does.
   void WriteDifference(size_t variable, const ParameterMemory& shared) const;
 
-  // What is clipped of a pass: gradients of variables that are trained and no
-  // buffers; others are empty.
+  // The gradients that clipping limits, by variable: of those that are trained
+  // and no buffers. The spans of the other variables are empty.
   std::vector<absl::Span<std::byte>> ClippedGradients() const;
 
  private:

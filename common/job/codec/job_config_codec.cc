@@ -228,7 +228,9 @@ void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
   if (proto.has_refuse_non_finite()) {
     job.refuse_non_finite = proto.refuse_non_finite();
   }
-  if (proto.local_steps() > 1) job.learning_rate.base = 1;
+  if (proto.local_steps() > 1 || proto.local().learning_rate() != 0) {
+    job.learning_rate.base = 1;
+  }
   if (proto.has_learning_rate()) job.learning_rate.base = proto.learning_rate();
 }
 

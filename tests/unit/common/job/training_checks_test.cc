@@ -248,6 +248,16 @@ TEST(LocalStepsChecksTest, ScheduleCountsLocalSteps) {
   EXPECT_EQ(LocalLearningRateOf(job).decay_steps, job.train_steps);
 }
 
+TEST(LocalStepsChecksTest, APassMayHaveOneLocalStep) {
+  JobConfig job = WithLocalSteps();
+  job.local_steps = 1;
+  EXPECT_OK(CheckLocalSteps(job));
+  EXPECT_TRUE(job.has_local_steps());
+  EXPECT_FALSE(JobConfig().has_local_steps());
+  job.mode = SyncMode::kCompatible;
+  EXPECT_FALSE(CheckLocalSteps(job).ok());
+}
+
 TEST(LocalStepsChecksTest, WhatCannotBeIsRefusedWithFieldAndFix) {
   const auto refused = [](const std::function<void(JobConfig&)>& change) {
     JobConfig job = WithLocalSteps();
@@ -263,17 +273,18 @@ TEST(LocalStepsChecksTest, WhatCannotBeIsRefusedWithFieldAndFix) {
   EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = 65537; }),
               names("local_steps is 65537", "65536"));
   EXPECT_THAT(refused([](JobConfig& job) { job.local.learning_rate.base = 0; }),
-              names("local_steps is 16", "local.learning_rate is not set"));
+              names("local.learning_rate is not set", "local_steps is 16"));
   EXPECT_THAT(refused([](JobConfig& job) { job.local.optimizer.beta1 = 2; }),
               names("local", "beta1"));
-  EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = 1; }),
-              names("local.learning_rate is 0.1", "set local_steps"));
   EXPECT_THAT(refused([](JobConfig& job) {
                 job.local_steps = 1;
                 job.local.learning_rate.base = 0;
                 job.local.optimizer.kind = OptimizerConfig::Kind::kAdam;
               }),
-              names("local.optimizer.kind", "set local_steps"));
+              names("local.learning_rate is not set", "local.optimizer is"));
+  EXPECT_THAT(
+      refused([](JobConfig& job) { job.local.learning_rate.base = -1; }),
+      names("local", "learning_rate is -1"));
   EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = -3; }),
               names("local_steps is -3", "from 1"));
   EXPECT_THAT(refused([](JobConfig& job) { job.mode = SyncMode::kCompatible; }),
@@ -282,8 +293,9 @@ TEST(LocalStepsChecksTest, WhatCannotBeIsRefusedWithFieldAndFix) {
               names("work is SHARED", "leave one of the two out"));
   EXPECT_THAT(refused([](JobConfig& job) { job.model.kind = kExternalModel; }),
               names("model.kind is external", "push the values before"));
-  EXPECT_THAT(refused([](JobConfig& job) { job.model.row_limit = 5; }),
-              names("model.row_limit is 5", "leave one of the two out"));
+  EXPECT_THAT(
+      refused([](JobConfig& job) { job.data.train_files = {"f"}; }),
+      names("data.train_files is f", "leave local_steps and local out"));
   EXPECT_THAT(refused([](JobConfig& job) {
                 job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
               }),

@@ -9,10 +9,14 @@
 
 #include "gtest/gtest.h"
 #include "server/state/variable_store.h"
+#include "tests/testing/floats.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace lockstep::server {
+
+using testing::Floats;
+using testing::SetFloats;
 
 // A server with three parts: both halves of the float32 variable "w" and the
 // float64 variable "b", updated by Adam.
@@ -49,17 +53,6 @@ class VariableStoreFixture : public ::testing::Test {
     EXPECT_OK(store->Initialize(1));
     EXPECT_OK(store->Activate(0, {InitialAdamPowers(options_.optimizers[0])}));
     return store;
-  }
-
-  static std::vector<float> Floats(absl::Span<const std::byte> bytes) {
-    std::vector<float> values(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    return values;
-  }
-  static void SetFloats(absl::Span<std::byte> bytes,
-                        const std::vector<float>& values) {
-    ASSERT_EQ(bytes.size(), values.size() * sizeof(float));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
   }
 
   const testing::TempDir temp_dir_;

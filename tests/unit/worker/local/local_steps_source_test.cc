@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/floats.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/worker/local/floats.h"
 
 namespace lockstep::worker {
 namespace {
