@@ -18,6 +18,7 @@
 #include "common/checkpoint/files/posix_file.h"
 #include "common/job/variable_settings.h"
 #include "common/text/progress_text.h"
+#include "deploy/cli/text/text_format.h"
 
 namespace lockstep::cli {
 namespace {
@@ -46,7 +47,7 @@ class WritingLine {
     const std::string line = absl::StrCat(
         what_,
         ProgressText(done_, total_, absl::ToDoubleSeconds(now - began_)));
-    terminal_.ShowLive(line.substr(0, terminal_.Columns() - 1));
+    terminal_.ShowLive(Clip(line, terminal_.Columns() - 1));
   }
 
  private:
@@ -55,7 +56,7 @@ class WritingLine {
   const int64_t total_;
   int64_t done_ = 0;
   const absl::Time began_ = Clock::Real().Now();
-  absl::Time drawn_ = began_;
+  absl::Time drawn_ = absl::InfinitePast();
 };
 
 absl::Status CopyTensor(const SafetensorsReader& from, absl::string_view source,

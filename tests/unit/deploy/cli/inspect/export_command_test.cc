@@ -1,5 +1,8 @@
 #include "deploy/cli/inspect/export_command.h"
 
+#include <pty.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -54,7 +57,7 @@ class ExportCommandTest : public ::testing::Test {
     ASSERT_OK((*writer)->Commit(manifest));
   }
 
-  int Run(std::vector<std::string> arguments) {
+  int Run(std::vector<std::string> arguments, int terminal_fd = -1) {
     CLI::App app;
     const ExportCommand command(app);
     arguments.insert(
@@ -62,7 +65,7 @@ class ExportCommandTest : public ::testing::Test {
         {"--out=" + out(), "--checkpoints=" + checkpoints(), "export"});
     app.parse(arguments);  // CLI11 takes the last one first
     std::ostringstream err;
-    Terminal terminal(-1, nullptr, nullptr);
+    Terminal terminal(terminal_fd, nullptr, "xterm");
     const int code = command.Run(terminal, err);
     err_ = err.str();
     return code;
@@ -105,6 +108,20 @@ TEST_F(ExportCommandTest, WritesTheVariablesOfTheNewestStepAlone) {
   EXPECT_THAT(Values("deep/w"), ElementsAre(4, 1));
   EXPECT_EQ(SafetensorsReader::Open(out())->header().metadata.at("global_step"),
             "4");
+}
+
+TEST_F(ExportCommandTest, ATerminalShowsHowFarItIs) {
+  Save(3);
+  int outside = -1;
+  int inside = -1;
+  winsize size = {.ws_row = 24, .ws_col = 60};
+  ASSERT_EQ(openpty(&outside, &inside, nullptr, nullptr, &size), 0);
+  EXPECT_EQ(Run({}, inside), 0) << err_;
+  char text[4096] = {};
+  EXPECT_GT(read(outside, text, sizeof(text) - 1), 0);
+  close(inside);
+  close(outside);
+  EXPECT_THAT(text, HasSubstr("writes model.safetensors, 66 %"));
 }
 
 TEST_F(ExportCommandTest, AStepAndPatternsChoose) {
