@@ -19,7 +19,7 @@ class HostCopies:
     Args:
       device: the GPU.
       hand_in: called with the number of a gradient that is in its memory.
-      cuda: torch.cuda, or in tests what stands for it.
+      cuda: torch.cuda; tests give another.
       page_locked: makes memory of a tensor's shape and dtype on the host.
     """
 
@@ -56,9 +56,9 @@ class HostCopies:
             self._hand_in_first()
 
     def settle(self):
-        """Hands in all that was started, in that order, as it arrives.
+        """Hands in all gradients that were started, in that order, as they arrive.
 
-        Raises: what ``hand_in`` raises; nothing is pending then.
+        Raises: the errors of ``hand_in``; nothing is pending then.
         """
         try:
             while self._pending:
@@ -68,7 +68,7 @@ class HostCopies:
             self.drop()
 
     def drop(self):
-        """Forgets what was started: nobody needs this pass any more."""
+        """Forgets the copies that were started: the pass is not wanted."""
         while self._pending:
             # The next pass writes to the same memory.
             self._pending.popleft()[0].synchronize()

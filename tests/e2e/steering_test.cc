@@ -11,6 +11,7 @@
 #include "common/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/e2e/scrape.h"
 #include "tests/e2e/training_job.h"
 #include "tests/testing/status_matchers.h"
 
@@ -20,6 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr cli::TaskExit kHeld = {.code = kExitHeld};
 constexpr cli::TaskExit kStopped = {.code = kExitStopped};
@@ -183,6 +185,7 @@ TEST_F(SteeringTest, WorkerThatIsAlwaysSlowBecomesABackupByItself) {
                  "heartbeat_interval=100ms",   kForever};
   job_ = TrainingJob::Make(options);
   job_->cluster().AddArgument("worker", 2, "--pass_ms=150");
+  job_->cluster().AddArgument("chief", 0, "--status_address=127.0.0.1:0");
   ASSERT_THAT(job_->StartAll(), IsOk());
   chief_ = std::make_unique<cli::CoordinatorClient>(
       job_->cluster().Address("chief", 0).value());
@@ -204,6 +207,19 @@ TEST_F(SteeringTest, WorkerThatIsAlwaysSlowBecomesABackupByItself) {
       chief_->ChangeSettings({.replicas_to_aggregate = 3}, kTimeout),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("it is AUTO")));
   ExpectMoreSteps();
+
+  // The page's story has come to all settings when it has come to this one.
+  Change({.learning_rate = 1e-7});
+  std::string page;
+  const absl::Time end = absl::Now() + kPatience;
+  while (!absl::StrContains(page, "an operator changes the learning rate") &&
+         absl::Now() < end) {
+    page = Get(*job_, "chief", 0, "/");
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  EXPECT_THAT(page, AllOf(HasSubstr("an operator changes the learning rate"),
+                          HasSubstr("AUTO: after step")));
+  EXPECT_THAT(page, Not(HasSubstr("an operator changes replicas")));
 }
 
 TEST_F(SteeringTest, WorkersOfAnElasticJobComeAndGo) {
