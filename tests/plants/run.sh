@@ -17,15 +17,12 @@ trap 'restore; rm -f "$held"' EXIT
 # A run that is ended by a signal must restore the file, too.
 trap 'exit 1' INT TERM HUP
 
-trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//'; }
 [ -d "build/$preset" ] || cmake --preset "$preset" > /dev/null
 while IFS= read -r line <&3; do
-  name=$(awk -F ' [|] ' '{print $1}' <<< "$line" | trim)
-  path=$(awk -F ' [|] ' '{print $2}' <<< "$line" | trim)
-  edit=$(awk -F ' [|] ' '{print $3}' <<< "$line" | trim)
-  read -ra targets < <(awk -F ' [|] ' '{print $4}' <<< "$line")
+  # As tests/lint/plants.sh reads it.
+  IFS=$'\t' read -r name path edit programs filter < <(sed 's/ | /\t/g' <<< "$line")
+  read -ra targets <<< "$programs"
   program=${targets[0]}
-  filter=$(awk -F ' [|] ' '{print $5}' <<< "$line" | trim)
   if [ "$wanted" != "  " ] && [[ "$wanted" != *" $name "* ]]; then continue; fi
   count=$((count + 1))
   cp "$path" "$held"
@@ -38,12 +35,20 @@ while IFS= read -r line <&3; do
     tail -n 20 build/plant.log
     echo "$name: $program does not build"
     missed=$((missed + 1))
-  elif timeout -v 300 "build/$preset/tests/$program" --gtest_filter="$filter" > build/plant.log 2>&1; then
-    echo "$name: NOT FOUND by $program $filter"
-    missed=$((missed + 1))
   else
-    found=$(sed -n 's/^\[  FAILED  \] \([A-Za-z0-9_]*\.[A-Za-z0-9_/]*\).*/\1/p' build/plant.log | sort -u | paste -sd' ')
-    echo "$name: found by ${found:-a crash or the time limit}"
+    timeout -v 300 "build/$preset/tests/$program" --gtest_filter="$filter" \
+      > build/plant.log 2>&1 && result=0 || result=$?
+    # A failed assertion, the time limit, or a signal; not a program that did not
+    # run, and no test that was skipped.
+    if [ "$result" -eq 1 ]; then
+      echo "$name: found by $(sed -n 's/^\[  FAILED  \] \([A-Za-z0-9_]*\.[A-Za-z0-9_/]*\).*/\1/p' \
+        build/plant.log | sort -u | paste -sd' ')"
+    elif [ "$result" -eq 124 ] || [ "$result" -ge 128 ]; then
+      echo "$name: found by a crash or the time limit ($result)"
+    else
+      echo "$name: NOT FOUND by $program $filter ($result)"
+      missed=$((missed + 1))
+    fi
   fi
   restore
   file=""

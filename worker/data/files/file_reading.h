@@ -20,7 +20,7 @@ class FileReading {
   explicit FileReading(const Clock& clock) : clock_(clock) {}
 
   // While it exists, the functions of this room that the same thread calls tell
-  // `reading` what they read. Scopes of a thread nest.
+  // `reading` of their files. Scopes of a thread nest.
   class Scope {
    public:
     explicit Scope(FileReading& reading);
