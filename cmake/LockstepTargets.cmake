@@ -18,6 +18,8 @@
 
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH LOCKSTEP_ROOT)
 
+include(LockstepUnity)
+
 add_custom_target(lockstep_programs)
 foreach(tier unit conformance integration e2e bench fuzz threads)
   add_custom_target(lockstep_tests_${tier})
@@ -147,6 +149,7 @@ function(lockstep_add_library name)
     target_sources(${target} PUBLIC FILE_SET HEADERS
                    BASE_DIRS ${LOCKSTEP_ROOT} FILES ${ARG_HDRS})
     _lockstep_configure(${target})
+    _lockstep_compile_together(${target} ${ARG_SRCS})
     _lockstep_position_independent(${target})
     _lockstep_trace_branches(${target})
     _lockstep_kind_of_headers(kind ${ARG_DEPS})
@@ -173,6 +176,7 @@ function(_lockstep_add_executable name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   _lockstep_configure(${name})
+  _lockstep_compile_together(${name} ${ARG_SRCS})
   _lockstep_kind_of_headers(kind ${ARG_DEPS})
   _lockstep_optimise_little(${name} ${kind})
 endfunction()
@@ -233,6 +237,7 @@ function(lockstep_add_test name)
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   _lockstep_configure(${name})
+  _lockstep_compile_together(${name} ${ARG_SRCS})
   # Most tests take longer to optimise than to run, above all where sanitizers
   # check each access; those that compute much are in the other tiers.
   if(ARG_LABELS MATCHES "unit|integration|e2e")
