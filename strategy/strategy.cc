@@ -1,5 +1,6 @@
 #include "strategy/strategy.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::strategy {
@@ -9,8 +10,8 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Make(
   LOCKSTEP_RETURN_IF_ERROR(options.Validate());
   if (options.kind == Kind::kMultiWorkerMirrored) {
     return absl::InvalidArgumentError(
-        "kMultiWorkerMirrored needs the group of its workers; give Make() one, "
-        "also if there is a single worker");
+        "kMultiWorkerMirrored needs the group of its workers; call Join(), or "
+        "give Make() a group, also if there is a single worker");
   }
   return std::unique_ptr<Strategy>(
       new Strategy(std::make_unique<Engine>(options, nullptr)));
@@ -25,6 +26,18 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Make(
   }
   return std::unique_ptr<Strategy>(
       new Strategy(std::make_unique<Engine>(options, std::move(workers))));
+}
+
+absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Join(
+    const StrategyOptions& options, const WorkersOptions& workers) {
+  LOCKSTEP_RETURN_IF_ERROR(options.Validate());
+  if (options.kind != Kind::kMultiWorkerMirrored) return Make(options);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<Collective> group,
+      JoinWorkers(workers,
+                  absl::StrCat("kMultiWorkerMirrored with ", options.replicas,
+                               " replicas in each worker")));
+  return Make(options, std::move(group));
 }
 
 Strategy& Strategy::Default() {

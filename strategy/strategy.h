@@ -16,6 +16,7 @@
 #include "strategy/engine.h"
 #include "strategy/replica.h"
 #include "strategy/run_steps.h"
+#include "strategy/workers/workers.h"
 
 namespace lockstep::strategy {
 
@@ -41,7 +42,7 @@ class Strategy {
   // A strategy of one process.
   //
   //   kInvalidArgument  as StrategyOptions::Validate(); kMultiWorkerMirrored,
-  //                     which needs the other Make()
+  //                     which needs Join() or the other Make()
   static absl::StatusOr<std::unique_ptr<Strategy>> Make(
       const StrategyOptions& options);
 
@@ -49,6 +50,20 @@ class Strategy {
   // options. kMultiWorkerMirrored alone.
   static absl::StatusOr<std::unique_ptr<Strategy>> Make(
       const StrategyOptions& options, std::unique_ptr<Collective> workers);
+
+  // The strategy of this process where a program has several: under
+  // kMultiWorkerMirrored each call waits for all workers of the cluster. Other
+  // kinds are of one process.
+  //
+  // When a worker ends, the calls of all others are kAborted. They go on with a
+  // strategy that is made anew, once the first has been destroyed, and with
+  // their newest checkpoint.
+  //
+  //   kInvalidArgument  as StrategyOptions::Validate(); workers have another
+  //                     number of replicas
+  //   others            as JoinWorkers()
+  static absl::StatusOr<std::unique_ptr<Strategy>> Join(
+      const StrategyOptions& options, const WorkersOptions& workers = {});
 
   // The strategy of code that knows no strategy: one replica.
   static Strategy& Default();

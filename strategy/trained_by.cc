@@ -135,7 +135,9 @@ absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all) {
   LOCKSTEP_RETURN_IF_ERROR(Check(all));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Reduced> reduced,
                             ReduceAll(cross, all));
-  LOCKSTEP_RETURN_IF_ERROR(CreateState(cross, reduced));
+  std::vector<Variable> trained;
+  for (const Reduced& each : reduced) trained.push_back(each.variable);
+  LOCKSTEP_RETURN_IF_ERROR(CreateState(cross, trained));
   for (const Reduced& each : reduced) {
     LOCKSTEP_RETURN_IF_ERROR(UpdateVariable(cross, each));
   }
@@ -166,17 +168,45 @@ absl::StatusOr<std::vector<TrainedBy::Reduced>> TrainedBy::ReduceAll(
   return reduced;
 }
 
-TrainedBy::State* TrainedBy::StateOf(const Variable& variable) {
-  for (State& state : states_) {
+const TrainedBy::State* TrainedBy::StateOf(const Variable& variable) const {
+  for (const State& state : states_) {
     if (state.variable == variable) return &state;
   }
   return nullptr;
 }
 
+TrainedBy::State* TrainedBy::StateOf(const Variable& variable) {
+  return const_cast<State*>(std::as_const(*this).StateOf(variable));
+}
+
+absl::Status TrainedBy::MakeState() {
+  return strategy_.Across(
+      [&](Cross& cross) { return CreateState(cross, variables_); });
+}
+
+int64_t TrainedBy::Updates(const Variable& variable) const {
+  const State* const state = StateOf(variable);
+  return state == nullptr ? 0 : state->updates;
+}
+
+absl::Status TrainedBy::SetUpdates(const Variable& variable, int64_t updates) {
+  if (updates < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("updates is ", updates, ", but must be at least 0"));
+  }
+  State* const state = StateOf(variable);
+  if (state == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("variable \"", variable.name(),
+                     "\" has no state of the optimizer yet; call MakeState()"));
+  }
+  state->updates = updates;
+  return absl::OkStatus();
+}
+
 absl::Status TrainedBy::CreateState(Cross& cross,
-                                    const std::vector<Reduced>& reduced) {
-  for (const Reduced& each : reduced) {
-    const Variable& variable = each.variable;
+                                    const std::vector<Variable>& trained) {
+  for (const Variable& variable : trained) {
     if (StateOf(variable) != nullptr) continue;
     State state{variable, {}, 0};
     for (const server::SlotSpec& spec : server::Slots(options_.optimizer)) {
@@ -202,10 +232,8 @@ absl::Status TrainedBy::CreateState(Cross& cross,
   }
   const server::AdamPowers initial =
       server::InitialAdamPowers(options_.optimizer);
-  std::vector<Variable> variables;
-  for (const Reduced& each : reduced) variables.push_back(each.variable);
   LOCKSTEP_ASSIGN_OR_RETURN(const Placement placement,
-                            cross.NonSlotPlacement(variables));
+                            cross.NonSlotPlacement(trained));
   for (const auto& [name, power] :
        {std::pair{"beta1_power", initial.beta1_power},
         std::pair{"beta2_power", initial.beta2_power}}) {

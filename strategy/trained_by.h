@@ -115,6 +115,17 @@ class TrainedBy {
   // All variables of the optimizer.
   std::vector<Variable> OwnVariables() const;
 
+  // Makes the slots and the other state of all variables(), which otherwise
+  // come with the first gradient, so that those of a checkpoint can be assigned
+  // to them. All workers must call it. Errors: as Cross::Create().
+  absl::Status MakeState();
+  // The updates that a variable has had, by which PyTorch's Adam corrects its
+  // bias; 0 before the first gradient. Belongs into a checkpoint.
+  int64_t Updates(const Variable& variable) const;
+  //   kInvalidArgument     below 0
+  //   kFailedPrecondition  the variable has no state yet
+  absl::Status SetUpdates(const Variable& variable, int64_t updates);
+
  private:
   using All = PerReplica<std::vector<GradientAndVariable>>;
   // A variable with its reduced gradient.
@@ -135,7 +146,7 @@ class TrainedBy {
   absl::Status ApplyAll(Cross& cross, const All& all);
   absl::StatusOr<std::vector<Reduced>> ReduceAll(Cross& cross, const All& all);
   // Creates slots and powers that are missing.
-  absl::Status CreateState(Cross& cross, const std::vector<Reduced>& reduced);
+  absl::Status CreateState(Cross& cross, const std::vector<Variable>& trained);
   absl::Status UpdateVariable(Cross& cross, const Reduced& reduced);
   absl::Status UpdatePowers(Cross& cross);
 
@@ -147,8 +158,9 @@ class TrainedBy {
     std::vector<Variable> slots;  // in the order of server::Slots()
     int64_t updates = 0;
   };
-  std::vector<State> states_;  // of variables that have had a gradient
+  std::vector<State> states_;  // of variables with a gradient, or MakeState()
   std::vector<Variable> powers_;
+  const State* StateOf(const Variable& variable) const;
   State* StateOf(const Variable& variable);
 };
 

@@ -50,7 +50,7 @@ std::optional<absl::StatusOr<std::vector<Parcel>>> ExchangeTable::Take(
   Exchange& exchange = found->second;
   const absl::Status alike = Compare(exchange, sequence);
   std::vector<Parcel> parcels = exchange.parcels;
-  if (++exchange.taken == members_) exchanges_.erase(found);
+  if (++exchange.taken == takers_) exchanges_.erase(found);
   if (!alike.ok()) return alike;
   return parcels;
 }

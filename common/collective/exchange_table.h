@@ -24,7 +24,10 @@ using Parcel = std::shared_ptr<const std::vector<Leaf>>;
 // Threads: not thread-safe.
 class ExchangeTable {
  public:
-  explicit ExchangeTable(int members) : members_(members) {}
+  // `takers` members take their answers here: all where they share a process,
+  // one where each has a table of its own.
+  ExchangeTable(int members, int takers) : members_(members), takers_(takers) {}
+  explicit ExchangeTable(int members) : ExchangeTable(members, members) {}
 
   // Member `rank` comes to exchange number `sequence`.
   //
@@ -33,8 +36,8 @@ class ExchangeTable {
                    Parcel parcel);
 
   // The parcels by rank, or the error that the exchange has for all members;
-  // absent while members are missing. Each member that has added must take its
-  // answer once; the exchange is forgotten with the last.
+  // absent while members are missing. Each taker must take its answer once; the
+  // exchange is forgotten with the last.
   //
   //   kInvalidArgument  members came with different descriptions; has the
   //                     description of rank 0 and the first other one
@@ -56,6 +59,7 @@ class ExchangeTable {
   absl::Status Compare(const Exchange& exchange, uint64_t sequence) const;
 
   const int members_;
+  const int takers_;
   std::map<uint64_t, Exchange> exchanges_;
 };
 

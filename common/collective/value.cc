@@ -3,11 +3,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
 
 namespace lockstep {
 
-absl::StatusOr<Value> Value::Zeros(ElementType type,
-                                   std::vector<int64_t> shape) {
+absl::StatusOr<size_t> Value::BytesOf(ElementType type,
+                                      absl::Span<const int64_t> shape) {
   constexpr int64_t kMaxBytes = int64_t{1} << 40;
   auto bytes = static_cast<int64_t>(SizeOf(type));
   for (const int64_t dim : shape) {
@@ -18,10 +19,32 @@ absl::StatusOr<Value> Value::Zeros(ElementType type,
     }
     bytes *= dim;
   }
+  return static_cast<size_t>(bytes);
+}
+
+absl::StatusOr<Value> Value::Zeros(ElementType type,
+                                   std::vector<int64_t> shape) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const size_t bytes, BytesOf(type, shape));
   Value made;
   made.type_ = type;
   made.shape_ = std::move(shape);
-  made.bytes_.resize(static_cast<size_t>(bytes));
+  made.bytes_.resize(bytes);
+  return made;
+}
+
+absl::StatusOr<Value> Value::FromBytes(ElementType type,
+                                       std::vector<int64_t> shape,
+                                       std::vector<std::byte> bytes) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const size_t needed, BytesOf(type, shape));
+  if (bytes.size() != needed) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(bytes.size(), " bytes, but ", std::string(NameOf(type)),
+                     " [", absl::StrJoin(shape, ","), "] has ", needed));
+  }
+  Value made;
+  made.type_ = type;
+  made.shape_ = std::move(shape);
+  made.bytes_ = std::move(bytes);
   return made;
 }
 

@@ -30,6 +30,12 @@ class Value {
   //   kInvalidArgument  a negative dimension, or more than 2^40 bytes
   static absl::StatusOr<Value> Zeros(ElementType type,
                                      std::vector<int64_t> shape);
+  // Elements that came from elsewhere.
+  //
+  //   kInvalidArgument  as Zeros(); more or fewer bytes than the shape needs
+  static absl::StatusOr<Value> FromBytes(ElementType type,
+                                         std::vector<int64_t> shape,
+                                         std::vector<std::byte> bytes);
   // `elements` as many as the shape has, of a type of C++ of the same size.
   template <typename T>
   static Value Of(ElementType type, std::vector<int64_t> shape,
@@ -67,6 +73,12 @@ class Value {
     other.shape_ = std::move(shape);
     return other;
   }
+
+  // The bytes that a value of the shape has.
+  //
+  //   kInvalidArgument  as Zeros()
+  static absl::StatusOr<size_t> BytesOf(ElementType type,
+                                        absl::Span<const int64_t> shape);
 
   // "float32 [2,3]", for messages.
   std::string Description() const;

@@ -39,6 +39,9 @@ constexpr AccessRow kTable[] = {
     {"/lockstep.v1.CoordinatorService/Register", kMembers},
     {"/lockstep.v1.CoordinatorService/ReportEvaluation", kEvaluator},
     {"/lockstep.v1.CoordinatorService/Stop", kPs | kSteerer},
+    // A chief, too: in a cluster without ps it is the first worker.
+    {"/lockstep.v1.GroupService/Give", kChief | kWorker},
+    {"/lockstep.v1.GroupService/Greet", kChief | kWorker},
     {"/lockstep.v1.MirrorService/FetchMeans", kPs},
     {"/lockstep.v1.ParameterService/OpenSharedMemory", kWorker},
     {"/lockstep.v1.ParameterService/Pull", kChief | kWorker},

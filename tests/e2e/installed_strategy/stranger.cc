@@ -13,13 +13,16 @@ using namespace lockstep::strategy;
 
 namespace {
 
-// The sum of the numbers of four replicas, as one worker has it.
-float SumOnAWorker(std::unique_ptr<Collective> member) {
+StrategyOptions TwoReplicasEach() {
   StrategyOptions options;
   options.kind = Kind::kMultiWorkerMirrored;
   options.replicas = 2;
-  auto strategy = Strategy::Make(options, std::move(member)).value();
-  const auto sums = strategy->Run([](Replica& replica) {
+  return options;
+}
+
+// The sum of the numbers of four replicas, as one worker has it.
+float SumOnAWorker(Strategy& strategy) {
+  const auto sums = strategy.Run([](Replica& replica) {
     return replica.AllReduce(ReduceOp::kSum,
                              Value::Scalar(static_cast<float>(replica.id())));
   });
@@ -69,11 +72,26 @@ float TrainedSlope() {
 
 }  // namespace
 
-int main() {
+// With an argument: a worker of the cluster that TF_CONFIG describes.
+int main(int argc, char** /*argv*/) {
+  if (argc > 1) {
+    auto strategy = Strategy::Join(TwoReplicasEach());
+    if (!strategy.ok()) {
+      std::printf("%s\n", strategy.status().ToString().c_str());
+      return 1;
+    }
+    std::printf("sum %.0f\n", SumOnAWorker(**strategy));
+    return 0;
+  }
   auto group = MakeLocalGroup(2, absl::Minutes(1));
   std::vector<float> sums(2);
-  std::thread other([&] { sums[1] = SumOnAWorker(std::move(group[1])); });
-  sums[0] = SumOnAWorker(std::move(group[0]));
+  const auto sum = [&](size_t worker) {
+    auto strategy =
+        Strategy::Make(TwoReplicasEach(), std::move(group[worker])).value();
+    sums[worker] = SumOnAWorker(*strategy);
+  };
+  std::thread other([&] { sum(1); });
+  sum(0);
   other.join();
   std::printf("sums %.0f %.0f slope %.3f\n", sums[0], sums[1], TrainedSlope());
   return 0;

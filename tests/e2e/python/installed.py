@@ -16,12 +16,14 @@ def run(*command):
     return done.stdout
 
 
-def build(component, folder):
-    """Installs the component, builds ../installed_COMPONENT, returns where."""
+def build(component, folder, needs=()):
+    """Installs the component and those that it needs, and builds
+    ../installed_COMPONENT; returns where."""
     prefix = os.path.join(folder, "prefix")
     built = os.path.join(folder, "build")
-    run("cmake", "--install", os.path.dirname(BIN), "--component", component,
-        "--prefix", prefix)
+    for each in (component, *needs):
+        run("cmake", "--install", os.path.dirname(BIN), "--component", each,
+            "--prefix", prefix)
     run("cmake", "-S", os.path.join(HERE, "..", "installed_" + component),
         "-B", built, "-DCMAKE_PREFIX_PATH=" + prefix)
     run("cmake", "--build", built)

@@ -1,19 +1,46 @@
 """A stranger's C++ program, built against the installed strategies, trains."""
 
+import json
 import os
+import socket
+import subprocess
 import tempfile
 import unittest
 
 import installed
 
 
+def free_ports(number):
+    """Returns ports that nobody has now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
 class InstalledStrategyTest(unittest.TestCase):
 
     def test_a_program_built_against_the_installed_library_trains(self):
         with tempfile.TemporaryDirectory() as folder:
-            build = installed.build("strategy", folder)
-            output = installed.run(os.path.join(build, "stranger"))
+            build = installed.build("strategy", folder, needs=["session"])
+            program = os.path.join(build, "stranger")
+            output = installed.run(program)
             self.assertEqual(output, "sums 6 6 slope 3.000\n")
+            self.trains_in_processes(program)
+
+    def trains_in_processes(self, program):
+        addresses = ["127.0.0.1:%d" % port for port in free_ports(2)]
+        workers = []
+        for index in range(2):
+            environment = dict(os.environ, TF_CONFIG=json.dumps({
+                "cluster": {"worker": addresses},
+                "task": {"type": "worker", "index": index}}))
+            workers.append(subprocess.Popen(
+                [program, "join"], env=environment, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True))
+        for worker in workers:
+            self.assertEqual(worker.communicate(timeout=60)[0], "sum 6\n")
 
 
 if __name__ == "__main__":

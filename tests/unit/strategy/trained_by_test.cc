@@ -59,6 +59,55 @@ TEST_F(TrainedByTest, SlotsComeWithTheFirstGradientAndLieByTheirVariable) {
   EXPECT_THAT(trained->Slot(w_, "m"), StatusIs(absl::StatusCode::kNotFound));
 }
 
+// Training that stops after two steps and goes on with another object, whose
+// state is that of the first, equals training without a stop.
+TEST_F(TrainedByTest, StateOfACheckpointCanBeAssigned) {
+  for (const auto kind :
+       {OptimizerConfig::Kind::kMomentum, OptimizerConfig::Kind::kAdam,
+        OptimizerConfig::Kind::kAdamTorch}) {
+    const auto reset = [&] {
+      EXPECT_THAT(strategy_->Assign(w_, Mirrored(Value::Scalar(0))), IsOk());
+    };
+    reset();
+    const auto whole = Train(kind);
+    for (int i = 0; i < 4; ++i) EXPECT_THAT(Apply(*whole, 1, 3), IsOk());
+    const std::vector<float> expected = CopiesOf(w_);
+    reset();
+    const auto first = Train(kind);
+    for (int i = 0; i < 2; ++i) EXPECT_THAT(Apply(*first, 1, 3), IsOk());
+    const auto second = Train(kind);
+    EXPECT_THAT(second->SetUpdates(w_, 2),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("MakeState")));
+    ASSERT_THAT(second->MakeState(), IsOk());
+    for (const std::string& name : first->SlotNames()) {
+      const Value saved =
+          strategy_->Read(first->Slot(w_, name).value()).value();
+      EXPECT_THAT(
+          strategy_->Assign(second->Slot(w_, name).value(), Mirrored(saved)),
+          IsOk());
+    }
+    ASSERT_EQ(first->NonSlots().size(), second->NonSlots().size());
+    for (size_t i = 0; i < first->NonSlots().size(); ++i) {
+      const Value saved = strategy_->Read(first->NonSlots()[i]).value();
+      EXPECT_THAT(strategy_->Assign(second->NonSlots()[i], Mirrored(saved)),
+                  IsOk());
+    }
+    EXPECT_EQ(first->Updates(w_), 2);
+    EXPECT_THAT(second->SetUpdates(w_, first->Updates(w_)), IsOk());
+    for (int i = 0; i < 2; ++i) EXPECT_THAT(Apply(*second, 1, 3), IsOk());
+    EXPECT_EQ(CopiesOf(w_), expected) << static_cast<int>(kind);
+  }
+}
+
+TEST_F(TrainedByTest, UpdatesBelowZeroAreRefused) {
+  const auto trained = Train(OptimizerConfig::Kind::kAdamTorch);
+  ASSERT_THAT(trained->MakeState(), IsOk());
+  EXPECT_THAT(trained->SetUpdates(w_, -1),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("-1")));
+  EXPECT_EQ(trained->Updates(w_), 0);
+}
+
 TEST_F(TrainedByTest, AdamsPowersMoveOnceAStep) {
   const auto trained = Train(OptimizerConfig::Kind::kAdam);
   EXPECT_THAT(Apply(*trained, 1, 3), IsOk());

@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "lockstep/v1/call_stream.grpc.pb.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
+#include "lockstep/v1/group.grpc.pb.h"
 #include "lockstep/v1/mirror.grpc.pb.h"
 #include "lockstep/v1/parameter.grpc.pb.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
@@ -57,8 +58,8 @@ class AccessMatrixTest : public ::testing::Test {
     GrpcServer::Options options;
     options.security = TransportSecurity::Load({directory_.path(), ""}).value();
     server_ = GrpcServer::Start("127.0.0.1:0",
-                                {&coordinator_, &parameter_, &mirror_, &sync_,
-                                 &control_, &stream_, &trace_},
+                                {&coordinator_, &parameter_, &mirror_, &group_,
+                                 &sync_, &control_, &stream_, &trace_},
                                 options)
                   .value();
     address_ = absl::StrCat("127.0.0.1:", server_->port());
@@ -120,6 +121,7 @@ class AccessMatrixTest : public ::testing::Test {
   v1::CoordinatorService::Service coordinator_;
   v1::ParameterService::Service parameter_;
   v1::MirrorService::Service mirror_;
+  v1::GroupService::Service group_;
   v1::SyncService::Service sync_;
   v1::ShardControlService::Service control_;
   v1::CallStreamService::Service stream_;

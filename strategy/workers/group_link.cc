@@ -1,0 +1,157 @@
+#include "strategy/workers/group_link.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/metrics/durations.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/deadline.h"
+#include "common/rpc/status.h"
+#include "strategy/workers/parcel_codec.h"
+
+namespace lockstep::strategy {
+namespace {
+
+constexpr auto kPause = std::chrono::milliseconds(100);
+// A greeting is answered at once where the member runs.
+constexpr absl::Duration kGreetDeadline = absl::Seconds(3);
+constexpr absl::Duration kLeaveDeadline = absl::Seconds(1);
+
+// Whether the same call may reach the member later. A server that ends cancels
+// the calls that it has.
+bool MayBeRepeated(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsCancelled(status);
+}
+
+}  // namespace
+
+GroupLink::GroupLink(const Options& options)
+    : options_(options),
+      stub_(v1::GroupService::NewStub(MakeChannel(options.address))),
+      thread_([this] { Run(); }) {}
+
+GroupLink::~GroupLink() {
+  End();
+  static_cast<void>(CallGreet(/*leaves=*/true));
+}
+
+void GroupLink::Greet() {
+  MutexLock lock(mutex_);
+  greets_ = true;
+  changed_.SignalAll();
+}
+
+void GroupLink::Give(Outgoing parcel) {
+  MutexLock lock(mutex_);
+  outgoing_.push_back(std::move(parcel));
+  changed_.SignalAll();
+}
+
+void GroupLink::End() {
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+    if (in_flight_ != nullptr) in_flight_->TryCancel();
+    changed_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void GroupLink::Pause() {
+  const auto until = std::chrono::steady_clock::now() + kPause;
+  for (auto left = until - std::chrono::steady_clock::now();
+       !ended_ && left > left.zero();
+       left = until - std::chrono::steady_clock::now()) {
+    changed_.WaitFor(mutex_, left);
+  }
+}
+
+void GroupLink::Run() {
+  MutexLock lock(mutex_);
+  while (!ended_) {
+    if (greets_) {
+      greets_ = false;
+      mutex_.Unlock();
+      const bool again = options_.on_answer(CallGreet(/*leaves=*/false));
+      mutex_.Lock();
+      if (!again) continue;
+      greets_ = true;
+      Pause();
+    } else if (!outgoing_.empty()) {
+      const Outgoing& parcel = outgoing_.front();  // deques keep their elements
+      mutex_.Unlock();
+      const absl::Status given = CallGive(parcel);
+      const bool done = !MayBeRepeated(given);
+      if (done) options_.on_given(parcel.header.sequence(), given);
+      mutex_.Lock();
+      if (done) {
+        outgoing_.pop_front();
+      } else {
+        Pause();
+      }
+    } else {
+      changed_.Wait(mutex_);
+    }
+  }
+}
+
+absl::StatusOr<GreetingAnswer> GroupLink::CallGreet(bool leaves) {
+  v1::GreetRequest request;
+  request.mutable_sender()->set_rank(options_.self.rank);
+  request.mutable_sender()->set_incarnation(options_.self.incarnation);
+  request.set_receiver(options_.receiver);
+  request.set_members(options_.self.members);
+  request.set_purpose(options_.self.purpose);
+  request.set_leaves(leaves);
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(leaves ? kLeaveDeadline : kGreetDeadline));
+  context.set_wait_for_ready(!leaves);
+  v1::GreetResponse response;
+  const RpcTimer timer(RpcSide::kClient, "/lockstep.v1.GroupService/Greet");
+  {
+    MutexLock lock(mutex_);
+    if (ended_ && !leaves) return absl::CancelledError("the link has ended");
+    in_flight_ = &context;
+  }
+  const grpc::Status status = stub_->Greet(&context, request, &response);
+  {
+    MutexLock lock(mutex_);
+    in_flight_ = nullptr;
+  }
+  timer.Done();
+  if (!status.ok()) return FromGrpcStatus(status);
+  return GreetingAnswer{response.incarnation(), response.joins()};
+}
+
+absl::Status GroupLink::CallGive(const Outgoing& parcel) {
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  v1::GiveResponse response;
+  const RpcTimer timer(RpcSide::kClient, "/lockstep.v1.GroupService/Give");
+  {
+    MutexLock lock(mutex_);
+    if (ended_) return absl::CancelledError("the link has ended");
+    in_flight_ = &context;
+  }
+  const auto writer = stub_->Give(&context, &response);
+  v1::GiveRequest request;
+  *request.mutable_header() = parcel.header;
+  // Where a write fails, Finish() has the reason.
+  if (writer->Write(request)) {
+    ForEachPiece(*parcel.leaves, [&](absl::Span<const std::byte> piece) {
+      request.set_payload(piece.data(), piece.size());
+      return writer->Write(request);
+    });
+  }
+  writer->WritesDone();
+  const grpc::Status status = writer->Finish();
+  {
+    MutexLock lock(mutex_);
+    in_flight_ = nullptr;
+  }
+  timer.Done();
+  return FromGrpcStatus(status);
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,93 @@
+#include "strategy/workers/group_service.h"
+
+#include <optional>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/cluster/task_id.h"
+#include "common/rpc/security/transport/transport_security.h"
+#include "common/rpc/status.h"
+#include "strategy/workers/parcel_codec.h"
+
+namespace lockstep::strategy {
+namespace {
+
+// Members are the workers of the cluster, by index.
+absl::Status CheckSender(const Caller& caller, const v1::GroupMember& sender) {
+  return caller.CheckSpeaksFor({TaskType::kWorker, sender.rank()});
+}
+
+// Receives one parcel.
+//
+// Owns: itself, until gRPC is done with the call.
+class ParcelReactor final : public grpc::ServerReadReactor<v1::GiveRequest> {
+ public:
+  ParcelReactor(Caller caller, GroupHandler& handler)
+      : caller_(std::move(caller)), handler_(handler) {
+    StartRead(&request_);
+  }
+
+  void OnReadDone(bool ok) override {
+    const absl::Status status = ok ? Take() : Complete();
+    if (ok && status.ok()) return StartRead(&request_);
+    Finish(ToGrpcStatus(status));
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  absl::Status Take() {
+    if (reader_.has_value()) return reader_->Append(request_.payload());
+    header_ = std::move(*request_.mutable_header());
+    LOCKSTEP_RETURN_IF_ERROR(CheckSender(caller_, header_.sender()));
+    LOCKSTEP_RETURN_IF_ERROR(handler_.Admit(header_));
+    LOCKSTEP_ASSIGN_OR_RETURN(reader_, ParcelReader::Make(header_));
+    return absl::OkStatus();
+  }
+
+  // The sender has written all, or its call was cut off: then bytes are
+  // missing, or the answer is not read.
+  absl::Status Complete() {
+    if (!reader_.has_value()) {
+      return absl::InvalidArgumentError("a parcel must begin with its header");
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Leaf> leaves, reader_->Finish());
+    return handler_.Arrive(header_, std::move(leaves));
+  }
+
+  const Caller caller_;
+  GroupHandler& handler_;
+  v1::GiveRequest request_;
+  v1::ParcelHeader header_;
+  std::optional<ParcelReader> reader_;
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* GroupService::Greet(
+    grpc::CallbackServerContext* context, const v1::GreetRequest* request,
+    v1::GreetResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const v1::GroupMember& sender = request->sender();
+  absl::Status status = CheckSender(CallerOf(*context), sender);
+  if (status.ok()) {
+    const absl::StatusOr<GreetingAnswer> answer =
+        handler_.Hear({sender.rank(), sender.incarnation(), request->members(),
+                       request->purpose()},
+                      request->receiver(), request->leaves());
+    status = answer.status();
+    if (answer.ok()) {
+      response->set_incarnation(answer->incarnation);
+      response->set_joins(answer->joins);
+    }
+  }
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
+grpc::ServerReadReactor<v1::GiveRequest>* GroupService::Give(
+    grpc::CallbackServerContext* context, v1::GiveResponse* /*response*/) {
+  return new ParcelReactor(CallerOf(*context), handler_);
+}
+
+}  // namespace lockstep::strategy

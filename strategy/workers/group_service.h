@@ -1,0 +1,57 @@
+#ifndef LOCKSTEP_STRATEGY_WORKERS_GROUP_SERVICE_H_
+#define LOCKSTEP_STRATEGY_WORKERS_GROUP_SERVICE_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/collective/group_view.h"
+#include "common/collective/value.h"
+#include "lockstep/v1/group.grpc.pb.h"
+
+namespace lockstep::strategy {
+
+// What a member does with the calls of others.
+//
+// Threads: safe to share.
+class GroupHandler {
+ public:
+  virtual ~GroupHandler() = default;
+
+  // A member joins, or leaves. Errors as GroupView::Hear();
+  //
+  //   kInvalidArgument  also: another receiver is meant
+  virtual absl::StatusOr<GreetingAnswer> Hear(const Greeting& greeting,
+                                              int receiver, bool leaves) = 0;
+  // A parcel begins.
+  //
+  //   kAborted          it is of another group
+  //   kInvalidArgument  no such member; an exchange that is not the next
+  virtual absl::Status Admit(const v1::ParcelHeader& header) = 0;
+  // A parcel is complete. Errors as Admit().
+  virtual absl::Status Arrive(const v1::ParcelHeader& header,
+                              std::vector<Leaf> leaves) = 0;
+};
+
+// GroupService serves the calls of the other members of a group.
+//
+// Threads: gRPC calls it from its own; none waits.
+// Borrows: the handler, which must outlive the gRPC server.
+class GroupService final : public v1::GroupService::CallbackService {
+ public:
+  explicit GroupService(GroupHandler& handler) : handler_(handler) {}
+
+  grpc::ServerUnaryReactor* Greet(grpc::CallbackServerContext* context,
+                                  const v1::GreetRequest* request,
+                                  v1::GreetResponse* response) override;
+  grpc::ServerReadReactor<v1::GiveRequest>* Give(
+      grpc::CallbackServerContext* context,
+      v1::GiveResponse* response) override;
+
+ private:
+  GroupHandler& handler_;
+};
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_WORKERS_GROUP_SERVICE_H_

@@ -1,0 +1,291 @@
+#include "strategy/workers/network_group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/process/process.h"
+#include "strategy/workers/parcel_codec.h"
+
+namespace lockstep::strategy {
+namespace {
+
+// For answers that are on their way when the group ends.
+constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
+
+std::chrono::steady_clock::time_point After(absl::Duration duration) {
+  return std::chrono::steady_clock::now() +
+         std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+             absl::ToChronoNanoseconds(duration));
+}
+
+absl::Status CheckOptions(const NetworkGroup::Options& options) {
+  const auto members = static_cast<int>(options.addresses.size());
+  if (options.rank < 0 || options.rank >= members) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank is ", options.rank,
+                     ", but must be at least 0 and "
+                     "below ",
+                     members, ", the number of addresses"));
+  }
+  if (options.timeout <= absl::ZeroDuration() ||
+      options.join_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "timeouts must be above 0, but are ",
+        absl::FormatDuration(options.timeout), " for an exchange and ",
+        absl::FormatDuration(options.join_timeout), " to join"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+NetworkGroup::NetworkGroup(const Options& options)
+    : options_(options),
+      service_(*this),
+      view_({options.rank, DrawIncarnation(),
+             static_cast<int>(options.addresses.size()), options.purpose}),
+      table_(static_cast<int>(options.addresses.size()), /*takers=*/1) {}
+
+absl::StatusOr<std::unique_ptr<NetworkGroup>> NetworkGroup::Join(
+    const Options& options) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOptions(options));
+  std::unique_ptr<NetworkGroup> group(new NetworkGroup(options));
+  LOCKSTEP_RETURN_IF_ERROR(group->Start());
+  LOCKSTEP_RETURN_IF_ERROR(group->WaitUntilFormed());
+  return group;
+}
+
+absl::Status NetworkGroup::Start() {
+  if (members() == 1) return absl::OkStatus();
+  Greeting self;
+  {
+    MutexLock lock(mutex_);
+    self = view_.self();
+  }
+  // Before the server, whose calls use them.
+  for (int r = 0; r < members(); ++r) {
+    links_.push_back(nullptr);
+    if (r == rank()) continue;
+    GroupLink::Options link;
+    link.address = options_.addresses[static_cast<size_t>(r)];
+    link.receiver = r;
+    link.self = self;
+    link.on_answer = [this, r](const absl::StatusOr<GreetingAnswer>& answer) {
+      return OnAnswer(r, answer);
+    };
+    link.on_given = [this, r](uint64_t sequence, const absl::Status& status) {
+      OnGiven(r, sequence, status);
+    };
+    links_.back() = std::make_unique<GroupLink>(link);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      server_,
+      GrpcServer::Start(options_.addresses[static_cast<size_t>(rank())],
+                        {&service_}));
+  return absl::OkStatus();
+}
+
+NetworkGroup::~NetworkGroup() {
+  {
+    MutexLock lock(mutex_);
+    if (ended_.ok()) {
+      ended_ = absl::AbortedError(absl::StrCat("rank ", rank(), " has left"));
+    }
+  }
+  for (const auto& link : links_) {
+    if (link != nullptr) link->End();
+  }
+  // Greetings of others may still use the links.
+  if (server_ != nullptr) server_->Shutdown(kShutdownGrace);
+  server_.reset();
+  links_.clear();
+}
+
+absl::Status NetworkGroup::WaitUntilFormed() {
+  const auto deadline = After(options_.join_timeout);
+  MutexLock lock(mutex_);
+  while (true) {
+    LOCKSTEP_RETURN_IF_ERROR(view_.refusal());
+    LOCKSTEP_RETURN_IF_ERROR(ended_);
+    if (view_.formed()) return absl::OkStatus();
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= left.zero()) break;
+    changed_.WaitFor(mutex_, left);
+  }
+  std::vector<std::string> missing;
+  for (const int r : view_.Awaited()) {
+    missing.push_back(absl::StrCat(
+        "rank ", r, " (", options_.addresses[static_cast<size_t>(r)], ")"));
+  }
+  return absl::DeadlineExceededError(
+      absl::StrCat(absl::StrJoin(missing, ", "), " did not join within ",
+                   absl::FormatDuration(options_.join_timeout)));
+}
+
+absl::StatusOr<std::vector<Parcel>> NetworkGroup::Exchange(
+    const std::string& description, std::vector<Leaf> mine) {
+  const auto deadline = After(options_.timeout);
+  const auto parcel =
+      std::make_shared<const std::vector<Leaf>>(std::move(mine));
+  v1::ParcelHeader header;
+  EncodeLeaves(*parcel, header);
+  header.set_description(description);
+  header.mutable_sender()->set_rank(rank());
+  std::map<int, uint64_t> receivers;
+  {
+    MutexLock lock(mutex_);
+    LOCKSTEP_RETURN_IF_ERROR(ended_);
+    header.mutable_sender()->set_incarnation(view_.self().incarnation);
+    header.set_sequence(next_++);
+    LOCKSTEP_RETURN_IF_ERROR(
+        table_.Add(rank(), header.sequence(), description, parcel));
+    for (int r = 0; r < members(); ++r) {
+      if (r == rank()) continue;
+      unfinished_[r] = absl::OkStatus();
+      receivers[r] = view_.incarnation(r);
+    }
+  }
+  for (const auto& [r, incarnation] : receivers) {
+    header.set_receiver_incarnation(incarnation);
+    links_[static_cast<size_t>(r)]->Give({header, parcel});
+  }
+  MutexLock lock(mutex_);
+  while (true) {
+    auto result = Look(header.sequence());
+    if (result.has_value()) return *std::move(result);
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= left.zero()) break;
+    changed_.WaitFor(mutex_, left);
+  }
+  absl::Status late = Late(description, header.sequence());
+  ended_ = absl::AbortedError(late.message());
+  return late;
+}
+
+std::optional<absl::StatusOr<std::vector<Parcel>>> NetworkGroup::Look(
+    uint64_t sequence) {
+  const std::vector<int> missing = table_.Missing(sequence);
+  for (const int r : missing) {
+    if (ended_.ok()) ended_ = view_.gone(r);
+  }
+  bool given = true;
+  for (const auto& [r, status] : unfinished_) {
+    // One that has given its own parcel and left needs no other.
+    if (!view_.gone(r).ok()) continue;
+    if (ended_.ok()) ended_ = status;
+    given = false;
+  }
+  if (!ended_.ok()) return ended_;
+  if (!missing.empty() || !given) return std::nullopt;
+  unfinished_.clear();
+  taken_ = sequence + 1;
+  return table_.Take(sequence);
+}
+
+absl::Status NetworkGroup::Late(const std::string& description,
+                                uint64_t sequence) const {
+  std::vector<int> late = table_.Missing(sequence);
+  for (const auto& [r, status] : unfinished_) late.push_back(r);
+  std::sort(late.begin(), late.end());
+  late.erase(std::unique(late.begin(), late.end()), late.end());
+  return absl::DeadlineExceededError(absl::StrCat(
+      description, ": rank ", absl::StrJoin(late, ", "),
+      " did not come within ", absl::FormatDuration(options_.timeout)));
+}
+
+bool NetworkGroup::OnAnswer(int rank,
+                            const absl::StatusOr<GreetingAnswer>& answer) {
+  MutexLock lock(mutex_);
+  if (answer.ok()) {
+    view_.Answered(rank, *answer);
+  } else if (absl::IsInvalidArgument(answer.status()) ||
+             absl::IsPermissionDenied(answer.status())) {
+    // Waiting does not change these.
+    if (ended_.ok() && !view_.formed()) ended_ = answer.status();
+  }
+  changed_.SignalAll();
+  return ended_.ok() && view_.awaits(rank);
+}
+
+void NetworkGroup::OnGiven(int rank, uint64_t sequence,
+                           const absl::Status& status) {
+  MutexLock lock(mutex_);
+  if (sequence + 1 != next_) return;
+  if (status.ok()) {
+    unfinished_.erase(rank);
+  } else {
+    unfinished_[rank] = status;
+  }
+  changed_.SignalAll();
+}
+
+absl::StatusOr<GreetingAnswer> NetworkGroup::Hear(const Greeting& greeting,
+                                                  int receiver, bool leaves) {
+  absl::StatusOr<GreetingAnswer> answer;
+  bool awaits = false;
+  {
+    MutexLock lock(mutex_);
+    if (receiver != rank()) {
+      answer = absl::InvalidArgumentError(absl::StrCat(
+          "rank ", greeting.rank, " takes rank ", rank(), " for rank ",
+          receiver, "; all members must have the same cluster"));
+      if (ended_.ok() && !view_.formed()) ended_ = answer.status();
+    } else if (leaves) {
+      view_.HearLeave(greeting.rank, greeting.incarnation);
+      answer = GreetingAnswer{view_.self().incarnation, false};
+    } else {
+      answer = view_.Hear(greeting);
+      // A member that ends does not join.
+      if (answer.ok() && !ended_.ok()) answer->joins = false;
+    }
+    awaits = answer.ok() && ended_.ok() && greeting.rank >= 0 &&
+             greeting.rank < members() && view_.awaits(greeting.rank);
+    changed_.SignalAll();
+  }
+  if (awaits) links_[static_cast<size_t>(greeting.rank)]->Greet();
+  return answer;
+}
+
+absl::Status NetworkGroup::AdmitLocked(const v1::ParcelHeader& header) const {
+  LOCKSTEP_RETURN_IF_ERROR(view_.Check(header.sender().rank(),
+                                       header.sender().incarnation(),
+                                       header.receiver_incarnation()));
+  if (!ended_.ok()) {
+    return absl::AbortedError(absl::StrCat("the group has ended at rank ",
+                                           rank(), ": ", ended_.message()));
+  }
+  if (header.sequence() <= next_) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("exchange ", header.sequence(),
+                                                 " is not the next of rank ",
+                                                 rank(), ", which is ", next_));
+}
+
+bool NetworkGroup::HasCome(const v1::ParcelHeader& header) const {
+  if (header.sequence() < taken_) return true;
+  const std::vector<int> missing = table_.Missing(header.sequence());
+  return std::find(missing.begin(), missing.end(), header.sender().rank()) ==
+         missing.end();
+}
+
+absl::Status NetworkGroup::Admit(const v1::ParcelHeader& header) {
+  MutexLock lock(mutex_);
+  return AdmitLocked(header);
+}
+
+absl::Status NetworkGroup::Arrive(const v1::ParcelHeader& header,
+                                  std::vector<Leaf> leaves) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(AdmitLocked(header));
+  if (HasCome(header)) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(table_.Add(
+      header.sender().rank(), header.sequence(), header.description(),
+      std::make_shared<const std::vector<Leaf>>(std::move(leaves))));
+  changed_.SignalAll();
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,67 @@
+#ifndef LOCKSTEP_STRATEGY_WORKERS_PARCEL_CODEC_H_
+#define LOCKSTEP_STRATEGY_WORKERS_PARCEL_CODEC_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/collective/value.h"
+#include "lockstep/v1/group.pb.h"
+
+// Parcels of a group as messages.
+namespace lockstep::strategy {
+
+// Adds the headers of the leaves.
+void EncodeLeaves(const std::vector<Leaf>& leaves, v1::ParcelHeader& header);
+
+// Calls `send` with the payload of the leaves, in pieces of at most a MiB, as
+// long as it returns true.
+void ForEachPiece(const std::vector<Leaf>& leaves,
+                  absl::FunctionRef<bool(absl::Span<const std::byte>)> send);
+
+// ParcelReader builds the leaves of a parcel from its pieces. It takes memory
+// as they come, not as the header promises.
+//
+// Threads: not thread-safe.
+class ParcelReader {
+ public:
+  //   kInvalidArgument  a type or shape that cannot be; indices that are not as
+  //                     many as rows
+  static absl::StatusOr<ParcelReader> Make(const v1::ParcelHeader& header);
+
+  //   kInvalidArgument  more bytes than the leaves have
+  absl::Status Append(std::string_view piece);
+
+  //   kInvalidArgument  fewer bytes than the leaves have
+  absl::StatusOr<std::vector<Leaf>> Finish();
+
+ private:
+  // A run of bytes of the payload.
+  struct Run {
+    size_t bytes = 0;
+    std::vector<std::byte> data = {};
+  };
+  struct Pending {
+    ElementType type = ElementType::kFloat32;
+    std::vector<int64_t> shape;
+    bool is_slices = false;
+    std::optional<std::vector<int64_t>> dense_shape;
+    Run indices;
+    Run values;
+  };
+  ParcelReader() = default;
+  static absl::StatusOr<Pending> ToPending(const v1::LeafHeader& header);
+
+  std::vector<Pending> leaves_;
+  size_t run_ = 0;  // two a leaf: its indices, its values
+};
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_WORKERS_PARCEL_CODEC_H_

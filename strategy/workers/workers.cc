@@ -1,0 +1,54 @@
+#include "strategy/workers/workers.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/cluster.h"
+#include "common/cluster/tf_config.h"
+#include "common/cluster/tf_config_loader.h"
+#include "common/collective/local_group.h"
+#include "common/program/main_support.h"
+#include "strategy/workers/network_group.h"
+
+namespace lockstep::strategy {
+
+absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
+    const WorkersOptions& options, const std::string& purpose) {
+  absl::StatusOr<TfConfig> config = LoadTfConfig(options.tf_config);
+  if (absl::IsNotFound(config.status()) && options.tf_config.empty()) {
+    config = TfConfig();  // no environment variable: a program of one process
+  }
+  LOCKSTEP_RETURN_IF_ERROR(config.status());
+  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster given, Cluster::Make(*config));
+  if (given.IsLocal()) {
+    return std::move(MakeLocalGroup(1, options.timeout).front());
+  }
+  CommonFlags flags;
+  flags.tf_config = options.tf_config;
+  flags.tls_dir = options.tls_dir;
+  flags.log_level = options.log_level;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Cluster cluster,
+      StartProcess(flags, {TaskType::kWorker}, "a program with a strategy"));
+  NetworkGroup::Options group;
+  group.rank = cluster.self().index;
+  for (const TaskId& task : cluster.Tasks(TaskType::kWorker)) {
+    if (task.index != static_cast<int>(group.addresses.size())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          cluster.source(), ": cluster.worker lacks task ",
+          group.addresses.size(),
+          "; each member of a group needs to know the address of all"));
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(group.addresses.emplace_back(),
+                              cluster.Address(task));
+  }
+  group.purpose = purpose;
+  group.timeout = options.timeout;
+  group.join_timeout = options.join_timeout;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<NetworkGroup> joined,
+                            NetworkGroup::Join(group));
+  return joined;
+}
+
+}  // namespace lockstep::strategy

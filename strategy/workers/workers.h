@@ -1,0 +1,41 @@
+#ifndef LOCKSTEP_STRATEGY_WORKERS_WORKERS_H_
+#define LOCKSTEP_STRATEGY_WORKERS_WORKERS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/collective/collective.h"
+
+namespace lockstep::strategy {
+
+// How the processes of a program find each other.
+struct WorkersOptions {
+  // File; empty: the environment variable TF_CONFIG. Without one, or without a
+  // cluster in it, there is one worker.
+  std::string tf_config{};
+  std::string tls_dir{};  // as the flag --tls_dir; empty: no certificates
+  std::string log_level = "warning";
+  // An exchange in which a member is missing fails after this time.
+  absl::Duration timeout = absl::Minutes(5);
+  // For all members to start.
+  absl::Duration join_timeout = absl::Minutes(10);
+};
+
+// Joins the group of the workers that TF_CONFIG names; in a cluster without ps
+// a chief task is worker 0 of it. Each serves at its address in the cluster.
+// Returns when all have come. `purpose` says what all must agree on.
+//
+//   kInvalidArgument    TF_CONFIG cannot be, or names a task that is no worker;
+//                       a member has another purpose or another cluster
+//   kUnavailable        the task's address is in use
+//   kPermissionDenied   certificates do not name the tasks
+//   kDeadlineExceeded   members did not start in time; names them
+//   others              as reading the file and the certificates
+absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
+    const WorkersOptions& options, const std::string& purpose);
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_WORKERS_WORKERS_H_

@@ -1,0 +1,145 @@
+// A program of a user that trains on the workers that TF_CONFIG names, and goes
+// on from its checkpoint after one of them has ended.
+//
+//   strategy_program CHECKPOINT STEPS MILLISECONDS_PER_STEP
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "strategy/trained_by.h"
+
+namespace lockstep::strategy {
+namespace {
+
+constexpr int kStepsPerCheckpoint = 10;
+
+// A line, and the momentum of its training, after some steps.
+struct State {
+  int64_t step = 0;
+  std::vector<float> line = {0, 0};
+  std::vector<float> momentum = {0, 0};
+};
+
+Value Numbers(const std::vector<float>& numbers) {
+  return Value::Of(ElementType::kFloat32,
+                   {static_cast<int64_t>(numbers.size())}, numbers);
+}
+
+State Load(const std::string& path) {
+  State state;
+  std::ifstream file(path);
+  file >> state.step >> std::hexfloat;
+  for (std::vector<float>* row : {&state.line, &state.momentum}) {
+    for (float& number : *row) {
+      std::string text;
+      if (file >> text) number = std::strtof(text.c_str(), nullptr);
+    }
+  }
+  return state;
+}
+
+void Save(const std::string& path, const State& state) {
+  {
+    std::ofstream file(path + ".next");
+    file << state.step << std::hexfloat;
+    for (const float number : state.line) file << " " << number;
+    for (const float number : state.momentum) file << " " << number;
+    file << "\n";
+  }
+  std::filesystem::rename(path + ".next", path);
+}
+
+// The gradient of the squared error of y = 3 x + 1 at an x of its own for each
+// replica and step.
+std::vector<float> GradientAt(int64_t step, int replica,
+                              const std::vector<float>& line) {
+  const auto x = static_cast<float>((step * 7 + replica * 3) % 11 - 5) / 5;
+  const float error = line[0] * x + line[1] - (3 * x + 1);
+  return {2 * error * x, 2 * error};
+}
+
+absl::Status Step(Strategy& strategy, TrainedBy& momentum, const Variable& line,
+                  int64_t step) {
+  return strategy
+      .Run([&](Replica& replica) {
+        return momentum.Minimize(
+            replica,
+            [&](Replica&, absl::Span<const Variable>)
+                -> absl::StatusOr<LossAndGradients> {
+              const auto now = replica.Read(line)->Elements<float>();
+              return LossAndGradients{
+                  Value::Scalar(0),
+                  {Numbers(GradientAt(step, replica.id(), now))}};
+            });
+      })
+      .status();
+}
+
+// One life of the group: from its newest checkpoint to the end, or to an error.
+absl::Status Train(const std::string& path, int64_t steps,
+                   std::chrono::milliseconds pause) {
+  StrategyOptions options;
+  options.kind = Kind::kMultiWorkerMirrored;
+  options.replicas = 2;
+  absl::StatusOr<std::unique_ptr<Strategy>> made = Strategy::Join(options);
+  if (!made.ok()) return made.status();
+  Strategy& strategy = **made;
+  // Worker 0 does not write before all have come to the first call.
+  State state = Load(path);
+  absl::StatusOr<Variable> line = strategy.Create("line", Numbers(state.line));
+  if (!line.ok()) return line.status();
+  TrainedByOptions how;
+  how.optimizer.kind = OptimizerConfig::Kind::kMomentum;
+  how.learning_rate = 0.01;
+  auto momentum = TrainedBy::Make(strategy, how, {*line});
+  if (!momentum.ok()) return momentum.status();
+  const auto slot = [&] { return (*momentum)->Slot(*line, "momentum"); };
+  absl::Status done = (*momentum)->MakeState();
+  if (!done.ok()) return done;
+  done = strategy.Assign(*slot(), Mirrored<Value>(Numbers(state.momentum)));
+  if (!done.ok()) return done;
+  std::printf("joined at step %d\n", static_cast<int>(state.step));
+  std::fflush(stdout);
+  while (state.step < steps) {
+    std::this_thread::sleep_for(pause);
+    done = Step(strategy, **momentum, *line, state.step);
+    if (!done.ok()) return done;
+    ++state.step;
+    if (state.step % kStepsPerCheckpoint != 0 && state.step != steps) continue;
+    absl::StatusOr<Value> values = strategy.Read(*line);
+    absl::StatusOr<Value> moments = strategy.Read(*slot());
+    if (!values.ok() || !moments.ok()) {
+      return values.ok() ? moments.status() : values.status();
+    }
+    state.line = values->Elements<float>();
+    state.momentum = moments->Elements<float>();
+    if (strategy.should_checkpoint()) Save(path, state);
+  }
+  // No worker ends before all have come here.
+  return strategy.Read(*line).status();
+}
+
+}  // namespace
+}  // namespace lockstep::strategy
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  while (true) {
+    const absl::Status end = lockstep::strategy::Train(
+        argv[1], std::atoll(argv[2]),
+        std::chrono::milliseconds(std::atoi(argv[3])));
+    if (end.ok()) break;
+    std::printf("%s\n", end.ToString().c_str());
+    std::fflush(stdout);
+    // The others are there, or come back: join them again.
+    if (!absl::IsAborted(end)) return 1;
+  }
+  std::printf("done\n");
+  return 0;
+}

@@ -1,0 +1,224 @@
+// Calls of a member that is not what it should be: a stub in place of rank 1.
+
+#include <memory>
+#include <optional>
+
+#include "common/rpc/channel.h"
+#include "common/rpc/deadline.h"
+#include "common/rpc/status.h"
+#include "gmock/gmock.h"
+#include "strategy/workers/group_link.h"
+#include "strategy/workers/group_service.h"
+#include "strategy/workers/parcel_codec.h"
+#include "tests/integration/strategy/workers/group_fixture.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/testing/test_certificates.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kAborted = absl::StatusCode::kAborted;
+constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+
+// Answers as rank 1, and takes parcels.
+class FakeMember final : public GroupHandler {
+ public:
+  absl::StatusOr<GreetingAnswer> Hear(const Greeting&, int,
+                                      bool leaves) override {
+    MutexLock lock(mutex_);
+    if (leaves) left_ = true;
+    return GreetingAnswer{21, true};
+  }
+  absl::Status Admit(const v1::ParcelHeader&) override {
+    return absl::OkStatus();
+  }
+  absl::Status Arrive(const v1::ParcelHeader& header,
+                      std::vector<Leaf>) override {
+    MutexLock lock(mutex_);
+    sequences_.push_back(header.sequence());
+    return absl::OkStatus();
+  }
+
+  bool left() {
+    MutexLock lock(mutex_);
+    return left_;
+  }
+  std::vector<uint64_t> sequences() {
+    MutexLock lock(mutex_);
+    return sequences_;
+  }
+
+ private:
+  Mutex mutex_;
+  bool left_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<uint64_t> sequences_ ABSL_GUARDED_BY(mutex_);
+};
+
+class GroupCallsTest : public GroupFixture {
+ protected:
+  void SetUp() override {
+    Reserve(2);
+    server_ = *GrpcServer::Start(addresses_[1], {&service_});
+    stub_ = v1::GroupService::NewStub(MakeChannel(addresses_[0]));
+  }
+
+  // The group with rank 1 that the stub speaks for.
+  std::unique_ptr<NetworkGroup> Formed() {
+    std::unique_ptr<NetworkGroup> group;
+    std::thread joining([&] { group = *NetworkGroup::Join(Of(0)); });
+    // Rank 0 answers as soon as it listens.
+    const auto answer = Greet(Hello());
+    joining.join();
+    own_ = answer->incarnation();
+    return group;
+  }
+
+  static v1::GreetRequest Hello() {
+    v1::GreetRequest request;
+    request.mutable_sender()->set_rank(1);
+    request.mutable_sender()->set_incarnation(21);
+    request.set_members(2);
+    request.set_purpose("one replica");
+    return request;
+  }
+
+  absl::StatusOr<v1::GreetResponse> Greet(const v1::GreetRequest& request) {
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineIn(absl::Seconds(30)));
+    context.set_wait_for_ready(true);
+    v1::GreetResponse response;
+    const grpc::Status status = stub_->Greet(&context, request, &response);
+    if (!status.ok()) return FromGrpcStatus(status);
+    return response;
+  }
+
+  v1::ParcelHeader Header(uint64_t sequence) const {
+    v1::ParcelHeader header;
+    header.mutable_sender()->set_rank(1);
+    header.mutable_sender()->set_incarnation(21);
+    header.set_receiver_incarnation(own_);
+    header.set_sequence(sequence);
+    header.set_description("sum");
+    return header;
+  }
+
+  absl::Status Give(const std::optional<v1::ParcelHeader>& header,
+                    const std::vector<std::string>& pieces = {}) {
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineIn(absl::Seconds(30)));
+    v1::GiveResponse response;
+    const auto writer = stub_->Give(&context, &response);
+    v1::GiveRequest request;
+    bool sent = true;
+    if (header.has_value()) {
+      *request.mutable_header() = *header;
+      sent = writer->Write(request);
+    }
+    for (const std::string& piece : pieces) {
+      request.set_payload(piece);
+      sent = sent && writer->Write(request);
+    }
+    writer->WritesDone();
+    return FromGrpcStatus(writer->Finish());
+  }
+
+  FakeMember member_;
+  GroupService service_{member_};
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<v1::GroupService::Stub> stub_;
+  uint64_t own_ = 0;  // incarnation of rank 0
+};
+
+TEST_F(GroupCallsTest, AParcelThatIsGivenTwiceCountsOnce) {
+  const auto group = Formed();
+  for (uint64_t sequence = 0; sequence < 2; ++sequence) {
+    EXPECT_THAT(Give(Header(sequence)), IsOk());
+    EXPECT_THAT(Give(Header(sequence)), IsOk()) << "before the exchange";
+    const auto answer = group->Exchange("sum", {Value::Scalar(1)});
+    ASSERT_THAT(answer, IsOk());
+    EXPECT_EQ(answer->size(), 2u);
+    EXPECT_THAT(Give(Header(sequence)), IsOk()) << "after it";
+  }
+  EXPECT_THAT(member_.sequences(), ::testing::ElementsAre(0, 1));
+}
+
+TEST_F(GroupCallsTest, ParcelsOfOtherGroupsAreFenced) {
+  const auto group = Formed();
+  v1::ParcelHeader other = Header(0);
+  other.mutable_sender()->set_incarnation(22);
+  EXPECT_THAT(Give(other), StatusIs(kAborted, HasSubstr("rank 1")));
+  other = Header(0);
+  other.set_receiver_incarnation(own_ - 1);
+  EXPECT_THAT(Give(other), StatusIs(kAborted, HasSubstr("begun again")));
+  EXPECT_THAT(Give(Header(0)), IsOk()) << "the right one is still wanted";
+}
+
+TEST_F(GroupCallsTest, ParcelsThatCannotBeAreRefused) {
+  const auto group = Formed();
+  EXPECT_THAT(Give(std::nullopt), StatusIs(kInvalid, HasSubstr("header")));
+  EXPECT_THAT(Give(Header(1)), StatusIs(kInvalid, HasSubstr("not the next")));
+  v1::ParcelHeader wrong = Header(0);
+  wrong.mutable_sender()->set_rank(2);
+  EXPECT_THAT(Give(wrong), StatusIs(kInvalid, HasSubstr("rank 2")));
+  EXPECT_THAT(Give(Header(0), {"x"}), StatusIs(kInvalid, HasSubstr("more")));
+  wrong = Header(0);
+  wrong.add_leaves()->set_type("float32");
+  EXPECT_THAT(Give(wrong, {"abc"}), StatusIs(kInvalid, HasSubstr("3 bytes")));
+  EXPECT_THAT(Give(Header(0)), IsOk()) << "none of them counted";
+}
+
+TEST_F(GroupCallsTest, AStartAnewEndsTheGroup) {
+  const auto group = Formed();
+  v1::GreetRequest again = Hello();
+  again.mutable_sender()->set_incarnation(22);
+  EXPECT_FALSE(Greet(again)->joins());
+  EXPECT_THAT(Barrier(*group), StatusIs(kAborted, HasSubstr("begun again")));
+  EXPECT_FALSE(Greet(again)->joins());
+}
+
+TEST_F(GroupCallsTest, AnotherReceiverIsRefused) {
+  const auto group = Formed();
+  v1::GreetRequest request = Hello();
+  request.set_receiver(1);
+  EXPECT_THAT(Greet(request).status(),
+              StatusIs(kInvalid, HasSubstr("takes rank 0 for rank 1")));
+}
+
+TEST_F(GroupCallsTest, AMemberThatEndsTellsTheOthers) {
+  { const auto group = Formed(); }
+  EXPECT_TRUE(member_.left());
+}
+
+// With certificates, a worker speaks for itself alone.
+TEST_F(GroupCallsTest, AWorkerCannotSpeakForAnother) {
+  const testing::TestAuthority authority;
+  const testing::TempDir directory;
+  testing::WriteTlsFiles(directory.path(), authority.Files("worker/2"));
+  SetOwnSecurity(
+      *TransportSecurity::Load({directory.path(), "", {{"localhost:1", {}}}}));
+  const cli::PortReservation port = *cli::PortReservation::Create();
+  const std::string address = absl::StrCat("127.0.0.1:", port.port());
+  auto peers = *TransportSecurity::Load(
+      {directory.path(), "", {{address, {TaskType::kWorker, 2}}}});
+  SetOwnSecurity(peers);
+  FakeMember member;
+  GroupService service(member);
+  const auto server = GrpcServer::Start(address, {&service});
+  ASSERT_THAT(server, IsOk());
+  stub_ = v1::GroupService::NewStub(MakeChannel(address));
+  EXPECT_THAT(Greet(Hello()).status(), StatusIs(kDenied, HasSubstr("worker")));
+  EXPECT_THAT(Give(Header(0)), StatusIs(kDenied, HasSubstr("worker")));
+  v1::GreetRequest own = Hello();
+  own.mutable_sender()->set_rank(2);
+  EXPECT_THAT(Greet(own), IsOk());
+  SetOwnSecurity(nullptr);
+}
+
+}  // namespace
+}  // namespace lockstep::strategy

@@ -1,0 +1,63 @@
+#ifndef LOCKSTEP_TESTS_INTEGRATION_STRATEGY_WORKERS_GROUP_FIXTURE_H_
+#define LOCKSTEP_TESTS_INTEGRATION_STRATEGY_WORKERS_GROUP_FIXTURE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "deploy/cli/run/port_reservation.h"
+#include "gtest/gtest.h"
+#include "strategy/workers/network_group.h"
+
+namespace lockstep::strategy {
+
+// Reserved addresses on loopback, and members in threads.
+class GroupFixture : public ::testing::Test {
+ protected:
+  using Group = absl::StatusOr<std::unique_ptr<NetworkGroup>>;
+
+  void Reserve(int members) {
+    for (int r = 0; r < members; ++r) {
+      ports_.push_back(*cli::PortReservation::Create());
+      addresses_.push_back(absl::StrCat("127.0.0.1:", ports_.back().port()));
+    }
+  }
+
+  NetworkGroup::Options Of(int rank) const {
+    return {rank, addresses_, "one replica", absl::Seconds(60),
+            absl::Seconds(60)};
+  }
+
+  // All members of the options, which join at the same time.
+  static std::vector<Group> Join(
+      const std::vector<NetworkGroup::Options>& options) {
+    std::vector<Group> groups(options.size());
+    ForEach(options.size(),
+            [&](size_t i) { groups[i] = NetworkGroup::Join(options[i]); });
+    return groups;
+  }
+  std::vector<Group> JoinAll() const {
+    std::vector<NetworkGroup::Options> options;
+    for (size_t r = 0; r < addresses_.size(); ++r) {
+      options.push_back(Of(static_cast<int>(r)));
+    }
+    return Join(options);
+  }
+
+  // Calls work(0), ..., work(number - 1), each in a thread of its own.
+  static void ForEach(size_t number, const std::function<void(size_t)>& work) {
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < number; ++i) threads.emplace_back(work, i);
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  std::vector<cli::PortReservation> ports_;
+  std::vector<std::string> addresses_;
+};
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_TESTS_INTEGRATION_STRATEGY_WORKERS_GROUP_FIXTURE_H_

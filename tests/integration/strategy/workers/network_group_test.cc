@@ -1,0 +1,184 @@
+#include "strategy/workers/network_group.h"
+
+#include <atomic>
+#include <optional>
+
+#include "gmock/gmock.h"
+#include "tests/integration/strategy/workers/group_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kAborted = absl::StatusCode::kAborted;
+constexpr auto kLate = absl::StatusCode::kDeadlineExceeded;
+
+std::vector<Leaf> Numbers(float first) {
+  return {Value::Scalar(first),
+          Slices{{int64_t{7}},
+                 Value::Of<float>(ElementType::kFloat32, {1, 1}, {first}),
+                 {}}};
+}
+
+class NetworkGroupTest : public GroupFixture {};
+
+TEST_F(NetworkGroupTest, AllGetTheParcelsOfAllByRankInEachExchange) {
+  Reserve(3);
+  const std::vector<Group> groups = JoinAll();
+  for (const Group& group : groups) ASSERT_THAT(group, IsOk());
+  ForEach(3, [&](size_t r) {
+    for (int i = 0; i < 20; ++i) {
+      const auto answer =
+          (*groups[r])
+              ->Exchange(absl::StrCat("call ", i),
+                         Numbers(static_cast<float>(10 * r) + i));
+      ASSERT_THAT(answer, IsOk());
+      for (size_t from = 0; from < 3; ++from) {
+        EXPECT_EQ(*(*answer)[from], Numbers(static_cast<float>(10 * from) + i));
+      }
+    }
+  });
+}
+
+TEST_F(NetworkGroupTest, LargeValuesTravelInPieces) {
+  Reserve(2);
+  const std::vector<Group> groups = JoinAll();
+  std::vector<float> elements(3'000'001);  // 12 MB
+  for (size_t i = 0; i < elements.size(); ++i) {
+    elements[i] = static_cast<float>(i % 1000);
+  }
+  const Value large =
+      Value::Of<float>(ElementType::kFloat32, {3'000'001}, elements);
+  ForEach(2, [&](size_t r) {
+    ASSERT_THAT(groups[r], IsOk());
+    const auto answer = (*groups[r])->Exchange("large", {large});
+    ASSERT_THAT(answer, IsOk());
+    for (const Parcel& parcel : *answer) {
+      EXPECT_EQ(std::get<Value>(parcel->at(0)), large);
+    }
+  });
+}
+
+TEST_F(NetworkGroupTest, DifferentCallsAreRefusedAtAllWithBothDescriptions) {
+  Reserve(2);
+  const std::vector<Group> groups = JoinAll();
+  ForEach(2, [&](size_t r) {
+    ASSERT_THAT(groups[r], IsOk());
+    NetworkGroup& group = **groups[r];
+    EXPECT_THAT(group.Exchange(r == 0 ? "reduce" : "gather", {}).status(),
+                StatusIs(kInvalid, AllOf(HasSubstr("reduce at rank 0"),
+                                         HasSubstr("gather at rank 1"))));
+    EXPECT_THAT(Barrier(group), IsOk()) << "the group goes on";
+  });
+}
+
+TEST_F(NetworkGroupTest, AMemberThatLeavesEndsTheGroupForTheOthers) {
+  Reserve(2);
+  std::vector<Group> groups = JoinAll();
+  ASSERT_THAT(groups[0], IsOk());
+  std::thread other([&] {
+    EXPECT_THAT(Barrier(**groups[1]), IsOk());
+    groups[1]->reset();
+  });
+  EXPECT_THAT(Barrier(**groups[0]), IsOk());
+  const absl::Status end = Barrier(**groups[0]);
+  other.join();
+  EXPECT_THAT(end, StatusIs(kAborted, HasSubstr("rank 1 has left")));
+  EXPECT_THAT(Barrier(**groups[0]),
+              StatusIs(kAborted, HasSubstr("rank 1 has left")));
+}
+
+TEST_F(NetworkGroupTest, AMemberThatIsMissingIsNamedAfterTheTimeout) {
+  Reserve(2);
+  std::vector<NetworkGroup::Options> options = {Of(0), Of(1)};
+  options[0].timeout = absl::Milliseconds(300);
+  std::vector<Group> groups = Join(options);
+  ASSERT_THAT(groups[0], IsOk());
+  EXPECT_THAT(
+      (*groups[0])->Exchange("sum", {}).status(),
+      StatusIs(kLate, AllOf(HasSubstr("sum: rank 1"), HasSubstr("300ms"))));
+  EXPECT_THAT(Barrier(**groups[0]), StatusIs(kAborted, HasSubstr("rank 1")));
+  // The late one hears of it, and does not wait for its own timeout.
+  EXPECT_THAT(Barrier(**groups[1]), StatusIs(kAborted, HasSubstr("ended")));
+}
+
+TEST_F(NetworkGroupTest, AMemberThatNeverStartsIsNamedWithItsAddress) {
+  Reserve(2);
+  NetworkGroup::Options options = Of(0);
+  options.join_timeout = absl::Milliseconds(300);
+  EXPECT_THAT(
+      NetworkGroup::Join(options).status(),
+      StatusIs(kLate, AllOf(HasSubstr("rank 1"), HasSubstr(addresses_[1]))));
+}
+
+TEST_F(NetworkGroupTest, MembersForDifferentPurposesAreRefusedOnBothSides) {
+  Reserve(2);
+  std::vector<NetworkGroup::Options> options = {Of(0), Of(1)};
+  options[1].purpose = "two replicas";
+  for (const Group& group : Join(options)) {
+    EXPECT_THAT(group.status(),
+                StatusIs(kInvalid, AllOf(HasSubstr("one replica"),
+                                         HasSubstr("two replicas"))));
+  }
+}
+
+TEST_F(NetworkGroupTest, AClusterInAnotherOrderIsRefused) {
+  Reserve(3);
+  std::vector<NetworkGroup::Options> options = {Of(0), Of(1), Of(2)};
+  std::swap(options[0].addresses[1], options[0].addresses[2]);
+  // The others reach rank 0, and so they may wait for it.
+  for (NetworkGroup::Options& each : options) {
+    each.timeout = absl::Seconds(2);
+    each.join_timeout = absl::Seconds(5);
+  }
+  const std::vector<Group> groups = Join(options);
+  EXPECT_THAT(groups[0].status(),
+              StatusIs(kInvalid, HasSubstr("same cluster")));
+  for (const Group& group : groups) {
+    EXPECT_FALSE(group.ok() && Barrier(**group).ok());
+  }
+}
+
+// A member that has died is started again; the other one begins again when it
+// hears of it. Numbers of exchanges begin anew.
+TEST_F(NetworkGroupTest, AGroupIsMadeAnewAfterAMemberHasBegunAgain) {
+  Reserve(2);
+  std::atomic<int> rounds{0};
+  ForEach(2, [&](size_t r) {
+    for (int start = 0; start < 3; ++start) {
+      Group group = NetworkGroup::Join(Of(static_cast<int>(r)));
+      ASSERT_THAT(group, IsOk());
+      for (int i = 0; i <= start; ++i) ASSERT_THAT(Barrier(**group), IsOk());
+      ++rounds;
+      if (r == 0 && start < 2) continue;  // begins again
+      if (start < 2) {
+        EXPECT_THAT(Barrier(**group), StatusIs(kAborted, HasSubstr("rank 0")));
+      }
+    }
+  });
+  EXPECT_EQ(rounds, 6);
+}
+
+TEST_F(NetworkGroupTest, AGroupOfOneNeedsNoAddress) {
+  Group group = NetworkGroup::Join({0, {"nowhere"}, "alone"});
+  ASSERT_THAT(group, IsOk());
+  const auto answer = (*group)->Exchange("x", Numbers(1));
+  ASSERT_THAT(answer, IsOk());
+  EXPECT_EQ(*answer->at(0), Numbers(1));
+}
+
+TEST_F(NetworkGroupTest, OptionsThatCannotBeAreRefused) {
+  EXPECT_THAT(NetworkGroup::Join({2, {"a", "b"}, ""}).status(),
+              StatusIs(kInvalid, HasSubstr("rank is 2")));
+  EXPECT_THAT(NetworkGroup::Join({0, {"a"}, "", absl::ZeroDuration()}).status(),
+              StatusIs(kInvalid, HasSubstr("timeouts")));
+}
+
+}  // namespace
+}  // namespace lockstep::strategy

@@ -1,0 +1,131 @@
+#include "strategy/workers/workers.h"
+
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "strategy/strategy.h"
+#include "tests/integration/strategy/workers/group_fixture.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class WorkersTest : public GroupFixture {
+ protected:
+  // Options of the task, with the cluster in a file.
+  WorkersOptions Task(const std::string& cluster, const std::string& task) {
+    WorkersOptions options;
+    options.tf_config = absl::StrCat(directory_.path(), "/", ++files_, ".json");
+    std::ofstream(options.tf_config)
+        << "{\"cluster\": {" << cluster << "}, \"task\": " << task << "}";
+    options.join_timeout = absl::Seconds(60);
+    return options;
+  }
+
+  static StrategyOptions Mirrored(int replicas) {
+    StrategyOptions options;
+    options.kind = Kind::kMultiWorkerMirrored;
+    options.replicas = replicas;
+    return options;
+  }
+
+  static float SumOfIds(Strategy& strategy) {
+    const auto sums = strategy.Run([](Replica& replica) {
+      return replica.AllReduce(ReduceOp::kSum,
+                               Value::Scalar(static_cast<float>(replica.id())));
+    });
+    return sums.ok() ? sums->At(0).Elements<float>()[0] : -1;
+  }
+
+  const TempDir directory_;
+  int files_ = 0;
+};
+
+TEST_F(WorkersTest, AChiefAndWorkersAreReplicasOfOneStrategy) {
+  Reserve(3);
+  const std::string cluster =
+      absl::StrCat(R"("chief": [")", addresses_[0], R"("], "worker": [")",
+                   addresses_[1], R"(", ")", addresses_[2], R"("])");
+  const std::vector<WorkersOptions> tasks = {
+      Task(cluster, R"({"type": "chief", "index": 0})"),
+      Task(cluster, R"({"type": "worker", "index": 0})"),
+      Task(cluster, R"({"type": "worker", "index": 1})")};
+  ForEach(3, [&](size_t i) {
+    const auto strategy = Strategy::Join(Mirrored(2), tasks[i]);
+    ASSERT_THAT(strategy, IsOk());
+    EXPECT_EQ((*strategy)->worker(), static_cast<int>(i));
+    EXPECT_EQ((*strategy)->replicas(), 6);
+    EXPECT_EQ((*strategy)->should_checkpoint(), i == 0);
+    EXPECT_EQ(SumOfIds(**strategy), 15);
+  });
+}
+
+TEST_F(WorkersTest, UnequalNumbersOfReplicasAreRefusedOnAllWorkers) {
+  Reserve(2);
+  const std::string cluster = absl::StrCat(R"("worker": [")", addresses_[0],
+                                           R"(", ")", addresses_[1], R"("])");
+  const std::vector<WorkersOptions> tasks = {
+      Task(cluster, R"({"type": "worker", "index": 0})"),
+      Task(cluster, R"({"type": "worker", "index": 1})")};
+  ForEach(2, [&](size_t i) {
+    EXPECT_THAT(
+        Strategy::Join(Mirrored(static_cast<int>(i) + 1), tasks[i]).status(),
+        StatusIs(kInvalid,
+                 AllOf(HasSubstr("1 replicas"), HasSubstr("2 replicas"))));
+  });
+}
+
+TEST_F(WorkersTest, WithoutAClusterThereIsOneWorker) {
+  WorkersOptions options;
+  options.tf_config = absl::StrCat(directory_.path(), "/empty.json");
+  std::ofstream(options.tf_config) << "{}";
+  const auto strategy = Strategy::Join(Mirrored(2), options);
+  ASSERT_THAT(strategy, IsOk());
+  EXPECT_EQ((*strategy)->workers(), 1);
+  EXPECT_EQ(SumOfIds(**strategy), 1);
+}
+
+TEST_F(WorkersTest, WithoutTheVariableThereIsOneWorker) {
+  unsetenv("TF_CONFIG");
+  const auto strategy = Strategy::Join(Mirrored(2));
+  ASSERT_THAT(strategy, IsOk());
+  EXPECT_EQ((*strategy)->workers(), 1);
+}
+
+TEST_F(WorkersTest, OtherKindsAreOfOneProcess) {
+  StrategyOptions options;
+  options.replicas = 3;
+  const auto strategy =
+      Strategy::Join(options, Task("", R"({"type": "worker", "index": 0})"));
+  ASSERT_THAT(strategy, IsOk());
+  EXPECT_EQ((*strategy)->replicas(), 3);
+}
+
+TEST_F(WorkersTest, TasksThatCannotBeAreRefused) {
+  EXPECT_THAT(
+      Strategy::Join(Mirrored(1),
+                     Task(R"("ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"])",
+                          R"({"type": "ps", "index": 0})"))
+          .status(),
+      StatusIs(kInvalid, HasSubstr("ps")));
+  EXPECT_THAT(Strategy::Join(Mirrored(0)).status(),
+              StatusIs(kInvalid, HasSubstr("replicas")));
+  WorkersOptions missing;
+  missing.tf_config = "/no/such/file";
+  EXPECT_THAT(Strategy::Join(Mirrored(1), missing).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such")));
+}
+
+}  // namespace
+}  // namespace lockstep::strategy
