@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -125,9 +124,9 @@ absl::StatusOr<std::vector<Leaf>> ParcelReader::Finish() {
                        " needs ", pending.indices.bytes));
     }
     Slices slices;
-    slices.indices.resize(pending.indices.data.size() / sizeof(int64_t));
-    std::memcpy(slices.indices.data(), pending.indices.data.data(),
-                pending.indices.data.size());
+    slices.indices.resize(pending.indices.bytes / sizeof(int64_t));
+    std::copy(pending.indices.data.begin(), pending.indices.data.end(),
+              std::as_writable_bytes(std::span(slices.indices)).begin());
     slices.values = std::move(values);
     slices.dense_shape = std::move(pending.dense_shape);
     leaves.emplace_back(std::move(slices));
