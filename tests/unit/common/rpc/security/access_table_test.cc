@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "lockstep/v1/call_stream.pb.h"
 #include "lockstep/v1/coordinator.pb.h"
+#include "lockstep/v1/group.pb.h"
 #include "lockstep/v1/mirror.pb.h"
 #include "lockstep/v1/parameter.pb.h"
 #include "lockstep/v1/shard_control.pb.h"
@@ -33,6 +34,7 @@ std::set<std::string> DeclaredMethods() {
        {v1::StreamedCalls::descriptor()->file(),
         v1::RegisterRequest::descriptor()->file(),
         v1::FetchMeansRequest::descriptor()->file(),
+        v1::GreetRequest::descriptor()->file(),
         v1::PullRequest::descriptor()->file(),
         v1::CommitRequest::descriptor()->file(),
         v1::TakeTokenRequest::descriptor()->file(),
