@@ -18,6 +18,8 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 // How long a server that has to go waits for the chief's checkpoint.
 constexpr absl::Duration kStopGrace = absl::Seconds(15);
 
+absl::Status Gone() { return absl::UnavailableError("this ps has ended"); }
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
@@ -96,25 +98,32 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
 PsServer::~PsServer() {
   pulse_.reset();
   fetcher_.reset();
-  end_ticks_ = true;
   host_.returned_parts().Push(kNoPart);
-  ticks_.join();
   returns_.join();
-  // gRPC waits for all calls, so those that wait are ended first; Close()
-  // refuses the ones that still arrive.
-  const absl::Status gone = absl::UnavailableError("this ps has ended");
-  host_.Close(gone);
+  // gRPC waits for all calls, so those that wait are ended; Close() refuses the
+  // ones that still arrive.
+  host_.Close(Gone());
   host_.StopCreating();
-  replies_.EndAll(gone);
-  control_.EndAll(gone);
-  mirror_.EndAll(gone);
+  closing_ = true;
+  EndAllCalls();
   if (server_ != nullptr) server_->Shutdown(absl::Milliseconds(200));
+  end_ticks_ = true;
+  ticks_.join();
   server_.reset();
+}
+
+void PsServer::EndAllCalls() {
+  replies_.EndAll(Gone());
+  control_.EndAll(Gone());
+  mirror_.EndAll(Gone());
 }
 
 void PsServer::Tick() {
   while (!end_ticks_) {
     absl::SleepFor(kTick);
+    // A call that was admitted before Close() may be filed after the first end
+    // of all calls.
+    if (closing_) EndAllCalls();
     replies_.TakeBack(clock_.Now());
     replies_.AnswerOld(clock_.Now());
     control_.AnswerOld(clock_.Now());

@@ -77,6 +77,8 @@ class PsServer {
   // Loop of a thread: answers calls that have waited for long, and cancels
   // calls whose callers do not read the answers.
   void Tick();
+  // Ends the calls that wait now.
+  void EndAllCalls();
   // Loop of a thread: applies updates whose memory readers have returned. The
   // readers end in gRPC's threads, which must not do such work.
   void UpdateReturnedParts();
@@ -97,6 +99,7 @@ class PsServer {
   std::unique_ptr<MeanFetcher> fetcher_;
   ChiefClient chief_;
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> closing_ = false;
   std::atomic<bool> end_ticks_ = false;
   std::thread ticks_;
   std::thread returns_;

@@ -3,11 +3,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "worker/data/data_root.h"
+#include "worker/data/files/file_reading.h"
 #include "worker/device/compute_device.h"
 
 namespace lockstep::worker {
@@ -37,12 +39,17 @@ Evaluator::Evaluator(ChiefClient::Options chief,
                      const Options& options)
     : backend_(std::move(backend)),
       data_roots_(options.data_roots),
-      chief_(std::move(chief)) {}
+      progress_(Clock::Real()),
+      chief_([&] {
+        chief.progress = [this] { return progress_.Get(); };
+        return std::move(chief);
+      }()) {}
 
 void Evaluator::RequestStop(const std::string&) { chief_.Stop(); }
 
 void Evaluator::SetTrouble(const absl::Status& status) {
   if (trouble_ == status.message()) return;
+  progress_.SetTrouble(std::string(status.message()));
   trouble_ = std::string(status.message());
   if (!status.ok()) spdlog::warn("no score: {}", trouble_);
 }
@@ -56,6 +63,8 @@ absl::Status Evaluator::Prepare(const JobConfig& job) {
     return absl::OkStatus();
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckEvaluatorFiles(job, data_roots_));
+  progress_.Begin("reads the test set");
+  const FileReading::Scope reads(progress_.reading());
   LOCKSTEP_ASSIGN_OR_RETURN(scorer_, CheckpointScorer::Make(job, *backend_));
   return absl::OkStatus();
 }
@@ -84,12 +93,15 @@ absl::Status Evaluator::Agree() {
 
 absl::Status Evaluator::Watch(const JobConfig& job) {
   if (scorer_ != nullptr) {
+    progress_.Begin("waits for the workers' model");
     const absl::Status status = Agree();
     if (chief_.ended()) return chief_.end();
     LOCKSTEP_RETURN_IF_ERROR(status);
   }
   const CheckpointStore store(job.checkpoint.directory);
   int64_t last = -1;
+  progress_.Begin(scorer_ == nullptr ? "has nothing to score"
+                                     : "waits for a checkpoint");
   while (!chief_.WaitForEnd(kPoll)) {
     if (chief_.stopped()) return absl::CancelledError("asked to stop");
     if (scorer_ == nullptr) continue;
@@ -109,8 +121,16 @@ absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
   const int64_t step = latest.manifest->global_step;
   if (step <= last) return absl::OkStatus();
   SetLogStep(step);
+  progress_.Begin(absl::StrCat("scores step ", step));
+  const absl::Cleanup scored = [this] {
+    progress_.Begin("waits for a checkpoint");
+  };
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader, store.Open(step));
-  LOCKSTEP_ASSIGN_OR_RETURN(const TableScore score, scorer_->Score(reader));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const TableScore score,
+      scorer_->Score(reader, [this](int64_t done, int64_t total) {
+        progress_.Advance(done, total);
+      }));
   LOCKSTEP_RETURN_IF_ERROR(chief_.ReportEvaluation(
       step, {score.loss, score.accuracy, score.examples, score.auc}));
   spdlog::info("step {}: accuracy {:.4f}, loss {:.4f}{}", step, score.accuracy,

@@ -14,6 +14,7 @@
 #include "common/membership/chief_client.h"
 #include "worker/compute/backend/compute_backend.h"
 #include "worker/scoring/checkpoint_scorer.h"
+#include "worker/scoring/scoring_progress.h"
 
 namespace lockstep::worker {
 
@@ -58,13 +59,14 @@ class Evaluator {
   absl::Status Agree();
   // Scores the newest checkpoint if it is newer than `last`.
   absl::Status ScoreLatest(const CheckpointStore& store, int64_t& last);
-  // Says in the log, if it is new, why the newest checkpoint has no score; kOk:
-  // it has one.
+  // Reports why the newest checkpoint has no score, and says it in the log if
+  // it is new; kOk: it has one.
   void SetTrouble(const absl::Status& status);
 
   const std::unique_ptr<ComputeBackend> backend_;
   const std::vector<std::string> data_roots_;
-  ChiefClient chief_;
+  ScoringProgress progress_;
+  ChiefClient chief_;                         // reports the progress
   std::unique_ptr<CheckpointScorer> scorer_;  // null: nothing is scored
   std::string trouble_;
 };

@@ -10,7 +10,9 @@ bool ScoreWait::IsOver(const MembershipTable::Member& evaluator,
   const std::string name = evaluator.task.ToString();
   const std::string& trouble = evaluator.progress.trouble;
   waits_for_ = absl::StrCat(name, " to score step ", step_);
-  if (!trouble.empty()) absl::StrAppend(&waits_for_, " (", trouble, ")");
+  const std::string& what =
+      trouble.empty() ? evaluator.progress.activity : trouble;
+  if (!what.empty()) absl::StrAppend(&waits_for_, " (", what, ")");
   if (evaluator.state == State::kAlive) alive_at_ = now;
   if (trouble.empty()) well_at_ = now;
   if (evaluator.state == State::kLeft &&

@@ -57,6 +57,13 @@ std::string PaceCells(const WorkerRow& row) {
 }
 
 // `seldom`: a worker of which a smaller share of passes counts is a backup now.
+// What a process does and for how long; empty: it has not said.
+std::string DoingText(const WorkerCounts& counts) {
+  if (counts.activity.empty()) return "";
+  return absl::StrCat(EscapeHtml(counts.activity), "<span class=\"sub\">",
+                      FormatAge(counts.activity_age), "</span>");
+}
+
 std::string WorkerLine(const WorkerRow& row, double seldom) {
   const MemberStatus& member = row.member;
   std::string tags;
@@ -71,15 +78,10 @@ std::string WorkerLine(const WorkerRow& row, double seldom) {
     absl::StrAppend(&tags, "<span class=\"tag\">backup now</span>");
   }
   const WorkerCounts counts = member.counts.value_or(WorkerCounts());
-  const std::string doing =
-      counts.activity.empty()
-          ? ""
-          : absl::StrCat(EscapeHtml(counts.activity), "<span class=\"sub\">",
-                         FormatAge(counts.activity_age), "</span>");
   return absl::StrCat("<tr><th>", Dot(member.state, !row.trouble.empty()),
                       EscapeHtml(member.task), tags, "</th>",
                       PassesCell(counts.accepted, counts.stale), PaceCells(row),
-                      "<td class=\"doing\">", doing, "</td></tr>");
+                      "<td class=\"doing\">", DoingText(counts), "</td></tr>");
 }
 
 std::string SumLine(const WorkerSum& sum) {
@@ -108,6 +110,8 @@ std::string ServerLine(const MemberStatus& member) {
       member.since_heartbeat.has_value()
           ? absl::StrCat("heard ", FormatAge(*member.since_heartbeat), " ago")
           : "not heard yet";
+  // An evaluator says what it does.
+  const std::string doing = DoingText(member.counts.value_or(WorkerCounts()));
   return absl::StrCat(
       "<tr><th>", Dot(member.state, false), EscapeHtml(member.task),
       member.state == "alive"
@@ -120,7 +124,7 @@ std::string ServerLine(const MemberStatus& member) {
                          absl::StrFormat("%.2f", member.load->processors),
                          "<span class=\"sub\">processors</span></td>")
           : "<td class=\"wide\"></td><td></td>",
-      "<td class=\"doing\">", heard, "</td></tr>");
+      "<td class=\"doing\">", doing.empty() ? heard : doing, "</td></tr>");
 }
 
 }  // namespace

@@ -26,10 +26,7 @@ grpc::ServerUnaryReactor* MirrorService::FetchMeans(
                       absl::StatusOr<Wait> wait = Admit(caller, bytes);
                       if (!wait.ok()) return respond(wait.status(), {});
                       wait->respond = std::move(respond);
-                      {
-                        MutexLock lock(mutex_);
-                        waits_.push_back(*std::move(wait));
-                      }
+                      File(*std::move(wait));
                       // The means may have come to be before the call was
                       // filed.
                       AnswerReady();
@@ -57,6 +54,17 @@ absl::StatusOr<MirrorService::Wait> MirrorService::Admit(
   wait.num_parts = message.parts().num_parts();
   wait.since = clock_.Now();
   return wait;
+}
+
+void MirrorService::File(Wait wait) {
+  absl::Status ended;
+  {
+    MutexLock lock(mutex_);
+    ended = ended_;
+    if (ended.ok()) return waits_.push_back(std::move(wait));
+  }
+  // Nothing would answer it any more, and gRPC's end waits for all calls.
+  wait.respond(ended, {});
 }
 
 std::optional<MirrorService::Answer> MirrorService::TryAnswer(
@@ -107,6 +115,7 @@ void MirrorService::EndAll(const absl::Status& why) {
   std::list<Answer> answers;
   {
     MutexLock lock(mutex_);
+    ended_ = why;
     for (Wait& wait : waits_) answers.push_back({std::move(wait.respond), why});
     waits_.clear();
   }

@@ -41,7 +41,7 @@ class MirrorService final
   // deadlines, and those whose step is over. Must be called now and then.
   void AnswerOld(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends all calls: the process ends.
+  // Ends all calls, those too that come later: the process ends.
   void EndAll(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -64,6 +64,7 @@ class MirrorService final
 
   absl::StatusOr<Wait> Admit(const Caller& caller,
                              const grpc::ByteBuffer& request) const;
+  void File(Wait wait) ABSL_LOCKS_EXCLUDED(mutex_);
   // The answer, if there is one yet. Leaves the wait without its `respond`.
   std::optional<Answer> TryAnswer(Wait& wait) const;
   static void Send(std::list<Answer> answers);
@@ -71,6 +72,7 @@ class MirrorService final
   ShardHost& host_;
   const Clock& clock_;
   Mutex mutex_;
+  absl::Status ended_ ABSL_GUARDED_BY(mutex_);  // OK: it serves
   std::list<Wait> waits_ ABSL_GUARDED_BY(mutex_);
 };
 

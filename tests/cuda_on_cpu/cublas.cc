@@ -30,6 +30,17 @@ cublasStatus_t Refuse(Call& call) {
   return CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
+bool IsOperation(cublasOperation_t transpose) {
+  return transpose == CUBLAS_OP_N || transpose == CUBLAS_OP_T ||
+         transpose == CUBLAS_OP_C;
+}
+
+bool IsKnown(cublasComputeType_t compute) {
+  return compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_64F ||
+         compute == CUBLAS_COMPUTE_32F_FAST_16BF ||
+         compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+}
+
 // How tensor cores round an operand: to `bits` of the 23 after the point, to
 // nearest, ties to even.
 float Round(float value, int bits) {
@@ -154,6 +165,7 @@ cublasStatus_t QueueProduct(Runtime& runtime, cublasHandle_t handle,
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   Call call("cublasCreate");
+  if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (call.refusal() != cudaSuccess) return Refuse(call);
   *handle = new cublasContext;
   return CUBLAS_STATUS_SUCCESS;
@@ -229,15 +241,15 @@ cublasStatus_t cublasGemmStridedBatchedEx(
   Runtime& runtime = call.runtime();
   const int rows_a = transpose_a == CUBLAS_OP_N ? m : k;
   const int rows_b = transpose_b == CUBLAS_OP_N ? k : n;
-  if (m < 0 || n < 0 || k < 0 || count < 0 || alpha == nullptr ||
-      beta == nullptr || stride_a < std::max(1, rows_a) ||
-      stride_b < std::max(1, rows_b) || stride_c < std::max(1, m) ||
-      runtime.Find(handle->stream) == nullptr) {
+  if (!IsOperation(transpose_a) || !IsOperation(transpose_b) || m < 0 ||
+      n < 0 || k < 0 || count < 0 || alpha == nullptr || beta == nullptr ||
+      stride_a < std::max(1, rows_a) || stride_b < std::max(1, rows_b) ||
+      stride_c < std::max(1, m) || runtime.Find(handle->stream) == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const bool is_double = compute == CUBLAS_COMPUTE_64F;
   const cudaDataType type = is_double ? CUDA_R_64F : CUDA_R_32F;
-  if (type_a != type || type_b != type || type_c != type ||
+  if (!IsKnown(compute) || type_a != type || type_b != type || type_c != type ||
       algorithm != CUBLAS_GEMM_DEFAULT) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }

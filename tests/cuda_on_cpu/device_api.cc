@@ -27,6 +27,8 @@ constexpr ErrorText kErrors[] = {
     LOCKSTEP_ERROR(cudaErrorInvalidValue, "invalid argument"),
     LOCKSTEP_ERROR(cudaErrorMemoryAllocation, "out of memory"),
     LOCKSTEP_ERROR(cudaErrorInitializationError, "initialization error"),
+    LOCKSTEP_ERROR(cudaErrorInvalidMemcpyDirection,
+                   "invalid copy direction for memcpy"),
     LOCKSTEP_ERROR(cudaErrorInvalidConfiguration,
                    "invalid configuration argument"),
     LOCKSTEP_ERROR(cudaErrorInsufficientDriver,
@@ -104,6 +106,7 @@ cudaError_t cudaPeekAtLastError() { return LastError(); }
 cudaError_t cudaGetDeviceCount(int* count) {
   Call call("cudaGetDeviceCount");
   if (call.refusal() != cudaSuccess) return call.End(cudaSuccess);
+  if (count == nullptr) return call.End(cudaErrorInvalidValue);
   *count = call.runtime().settings().devices;
   return call.End(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
 }
@@ -121,6 +124,7 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   Call call("cudaGetDeviceProperties");
   if (call.refusal() != cudaSuccess) return call.End(cudaSuccess);
+  if (properties == nullptr) return call.End(cudaErrorInvalidValue);
   if (device < 0 || device >= call.runtime().settings().devices) {
     return call.End(cudaErrorInvalidDevice);
   }

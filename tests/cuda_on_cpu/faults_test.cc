@@ -15,8 +15,10 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 constexpr int kPasses = 4;
 const TrainedModel kModels[] = {{.kind = "mlp", .early = true},
@@ -133,6 +135,20 @@ TEST_P(CudaFaultsTest, MemoryThatIsShortIsSaidAndAsksForASmallerBatch) {
                          HasSubstr("make batch_size smaller")));
     ASSERT_EQ(outcome.results, expected);
   }
+}
+
+// The call that asks how much memory is left fails too.
+TEST_P(CudaFaultsTest, ShortMemoryIsSaidWithoutFiguresOfIt) {
+  cuda_on_cpu::Configure({.memory = 1000});
+  cuda_on_cpu::SetFault({"cudaMemGetInfo", 1, cudaErrorInvalidValue});
+
+  const auto trainer = DeviceTrainer::Make("cuda", GetParam());
+
+  EXPECT_TRUE(cuda_on_cpu::FaultHasHappened());
+  EXPECT_THAT(trainer, StatusIs(absl::StatusCode::kResourceExhausted,
+                                AllOf(HasSubstr("make batch_size smaller"),
+                                      Not(HasSubstr("free")))));
+  EXPECT_EQ(cuda_on_cpu::AllocatedBytes(), 0u);
 }
 
 TEST_P(CudaFaultsTest, LostDeviceIsUnavailableFromThenOn) {

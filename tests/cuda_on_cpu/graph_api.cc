@@ -18,6 +18,10 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle,
   if (call.refusal() != cudaSuccess) return call.End(cudaSuccess);
   CUstream_st* stream = call.runtime().Find(handle);
   if (stream == nullptr) return call.End(cudaErrorInvalidResourceHandle);
+  if (mode < cudaStreamCaptureModeGlobal ||
+      mode > cudaStreamCaptureModeRelaxed) {
+    return call.End(cudaErrorInvalidValue);
+  }
   return call.End(call.runtime().BeginCapture(*stream, mode));
 }
 
@@ -27,6 +31,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   Runtime& runtime = call.runtime();
   CUstream_st* stream = runtime.Find(handle);
   if (stream == nullptr) return call.End(cudaErrorInvalidResourceHandle);
+  if (graph == nullptr) return call.End(cudaErrorInvalidValue);
   const cudaError_t error = runtime.EndCapture(*stream, graph);
   if (call.refusal() != cudaSuccess && *graph != nullptr) {
     runtime.graphs().erase(*graph);
@@ -89,13 +94,13 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
 namespace lockstep::cuda_on_cpu {
 namespace {
 
-// The limits of all devices that CUDA 13 knows. `max_shared`: of the kernel.
-bool IsLaunchable(const GridShape& shape, size_t max_shared) {
+// The limits of all devices that CUDA 13 knows.
+bool IsLaunchable(const GridShape& shape) {
   constexpr uint64_t kMaxThreads = 1024;
   return shape.grid.count() > 0 && shape.block.count() > 0 &&
          shape.grid.x <= 0x7fffffff && shape.grid.y <= 0xffff &&
          shape.grid.z <= 0xffff && shape.block.z <= 64 &&
-         shape.block.count() <= kMaxThreads && shape.shared_bytes <= max_shared;
+         shape.block.count() <= kMaxThreads;
 }
 
 }  // namespace
@@ -113,8 +118,12 @@ void QueueKernel(const LaunchShape& shape, bool reachable,
     call.End(cudaErrorInvalidResourceHandle);
     return;
   }
-  if (!IsLaunchable(shape.grid, runtime.MaxShared(shape.kernel))) {
+  if (!IsLaunchable(shape.grid)) {
     call.End(cudaErrorInvalidConfiguration);
+    return;
+  }
+  if (shape.grid.shared_bytes > runtime.MaxShared(shape.kernel)) {
+    call.End(cudaErrorInvalidValue);
     return;
   }
   DeviceState& state = runtime.state(stream->device);

@@ -78,6 +78,9 @@ cudaError_t cudaFree(void* data) {
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   Call call("cudaMemGetInfo");
   if (call.refusal() != cudaSuccess) return call.End(cudaSuccess);
+  if (free == nullptr || total == nullptr) {
+    return call.End(cudaErrorInvalidValue);
+  }
   Runtime& runtime = call.runtime();
   *total = runtime.memory().bytes();
   *free = *total - runtime.memory().allocated(runtime.device());
@@ -118,6 +121,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
   Runtime& runtime = call.runtime();
   CUstream_st* stream = runtime.Find(handle);
   if (stream == nullptr) return call.End(cudaErrorInvalidResourceHandle);
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
+    return call.End(cudaErrorInvalidMemcpyDirection);
+  }
   if (bytes == 0) return call.End(cudaSuccess);
   const AddressSpace& space = AddressSpace::Get();
   const bool to_device = space.IsDevice(to);

@@ -165,13 +165,13 @@ void CheckpointScorer::ReadAverages(CheckpointReader& checkpoint) const {
   }
 }
 
-absl::StatusOr<TableScore> CheckpointScorer::Score(
-    CheckpointReader& checkpoint) {
+absl::StatusOr<TableScore> CheckpointScorer::Score(CheckpointReader& checkpoint,
+                                                   const OnScored& on_scored) {
   ReadAverages(checkpoint);
-  if (tables_ != nullptr) return tables_->Score(checkpoint);
+  if (tables_ != nullptr) return tables_->Score(checkpoint, on_scored);
   BatchScore total;
   LOCKSTEP_RETURN_IF_ERROR(ForEachBatch(
-      checkpoint,
+      checkpoint, on_scored,
       [&](const BatchView& batch,
           absl::Span<const ConstTensor> values) -> absl::Status {
         LOCKSTEP_ASSIGN_OR_RETURN(const BatchScore part,
@@ -193,7 +193,7 @@ absl::StatusOr<Predictions> CheckpointScorer::Predict(
   Predictions all;
   if (tables_ != nullptr) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<ScoredExample> log_odds,
-                              tables_->Predict(checkpoint));
+                              tables_->Predict(checkpoint, nullptr));
     for (const auto& [odds, label] : log_odds) {
       const double positive = Probability(odds);
       all.probabilities.push_back(static_cast<float>(1 - positive));
@@ -209,7 +209,7 @@ absl::StatusOr<Predictions> CheckpointScorer::Predict(
         "continues a text");
   }
   LOCKSTEP_RETURN_IF_ERROR(ForEachBatch(
-      checkpoint,
+      checkpoint, /*on_scored=*/nullptr,
       [&](const BatchView& batch,
           absl::Span<const ConstTensor> values) -> absl::Status {
         LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
@@ -231,6 +231,7 @@ absl::StatusOr<Predictions> CheckpointScorer::Predict(
 }
 
 absl::Status CheckpointScorer::ForEachBatch(const CheckpointReader& checkpoint,
+                                            const OnScored& on_scored,
                                             const OfBatch& compute) {
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(checkpoint));
   const std::vector<VariableSpec>& variables = model_->variables();
@@ -253,6 +254,7 @@ absl::Status CheckpointScorer::ForEachBatch(const CheckpointReader& checkpoint,
     LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, data_.load(ids));
     LOCKSTEP_ASSIGN_OR_RETURN(BatchView view, stage.View(batch, 0, batch.size));
     LOCKSTEP_RETURN_IF_ERROR(compute(view, device.values()));
+    if (on_scored != nullptr) on_scored(first + batch.size, data_.count);
   }
   return absl::OkStatus();
 }

@@ -73,7 +73,8 @@ class CheckpointScorer {
   //
   //   kFailedPrecondition  the checkpoint is of another model: no later one of
   //                        the job will have a score either
-  absl::StatusOr<TableScore> Score(CheckpointReader& checkpoint);
+  absl::StatusOr<TableScore> Score(CheckpointReader& checkpoint,
+                                   const OnScored& on_scored = nullptr);
 
   // Errors as of Score(), and:
   //
@@ -94,7 +95,7 @@ class CheckpointScorer {
   // Calls `compute` for one batch of the examples after the other, with the
   // checkpoint's values on the device.
   absl::Status ForEachBatch(const CheckpointReader& checkpoint,
-                            const OfBatch& compute);
+                            const OnScored& on_scored, const OfBatch& compute);
 
   const JobConfig job_;
   ComputeBackend& backend_;

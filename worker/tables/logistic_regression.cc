@@ -74,7 +74,7 @@ absl::StatusOr<GradientResult> LogisticRegression::Compute(
 }
 
 absl::StatusOr<std::vector<ScoredExample>> LogisticRegression::Predict(
-    const CheckpointReader& checkpoint) {
+    const CheckpointReader& checkpoint, const OnScored&) {
   std::vector<int64_t> features = examples_.features;
   std::sort(features.begin(), features.end());
   features.erase(std::unique(features.begin(), features.end()), features.end());

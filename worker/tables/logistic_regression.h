@@ -27,7 +27,7 @@ class LogisticRegression final : public TableWorkload {
                        ParameterMemory& memory) override;
   absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) override;
   absl::StatusOr<std::vector<ScoredExample>> Predict(
-      const CheckpointReader& checkpoint) override;
+      const CheckpointReader& checkpoint, const OnScored& on_scored) override;
 
  private:
   // Log-odds of an example, from weights at the places of its features.

@@ -156,7 +156,7 @@ absl::StatusOr<GradientResult> SkipGram::Compute(ParameterMemory& memory) {
 }
 
 absl::StatusOr<std::vector<ScoredExample>> SkipGram::Predict(
-    const CheckpointReader&) {
+    const CheckpointReader&, const OnScored&) {
   return absl::UnimplementedError(
       "skip_gram predicts no label; `lockstep nearest` shows what it has "
       "learned");

@@ -47,7 +47,7 @@ class SkipGram final : public TableWorkload {
   absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) override;
   // There is no label to predict.
   absl::StatusOr<std::vector<ScoredExample>> Predict(
-      const CheckpointReader& checkpoint) override;
+      const CheckpointReader& checkpoint, const OnScored& on_scored) override;
 
  private:
   // A word, and one that is near it or was drawn.

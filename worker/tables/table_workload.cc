@@ -71,9 +71,9 @@ absl::Status ReadWanted(const CheckpointReader& checkpoint,
 }  // namespace
 
 absl::StatusOr<TableScore> TableWorkload::Score(
-    const CheckpointReader& checkpoint) {
+    const CheckpointReader& checkpoint, const OnScored& on_scored) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<ScoredExample> predictions,
-                            Predict(checkpoint));
+                            Predict(checkpoint, on_scored));
   LogOddsScore score;
   for (const ScoredExample& one : predictions) {
     score.Add(one.first, one.second);

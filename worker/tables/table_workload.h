@@ -2,6 +2,7 @@
 #define LOCKSTEP_WORKER_TABLES_TABLE_WORKLOAD_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,10 @@ struct TableScore {
   int64_t examples = 0;
   std::optional<double> auc = {};
 };
+
+// Called now and then with how many of the `total` examples have been scored;
+// null: nobody wants to know.
+using OnScored = std::function<void(int64_t done, int64_t total)>;
 
 // TableWorkload is a model with tables and its data, for a worker to train or
 // for the evaluator to score. Tables have many rows and an example needs few of
@@ -58,10 +63,11 @@ class TableWorkload {
   //   kUnimplemented  the model predicts nothing
   //   and the errors of CheckpointReader
   virtual absl::StatusOr<std::vector<ScoredExample>> Predict(
-      const CheckpointReader& checkpoint) = 0;
+      const CheckpointReader& checkpoint, const OnScored& on_scored) = 0;
 
   // Compares the predictions with the labels. Errors are those of Predict().
-  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint);
+  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint,
+                                   const OnScored& on_scored);
 };
 
 // Names of the kinds of models that have tables.

@@ -218,7 +218,7 @@ absl::Status WideAndDeep::Load(const CheckpointReader& checkpoint,
 }
 
 absl::StatusOr<std::vector<ScoredExample>> WideAndDeep::Predict(
-    const CheckpointReader& checkpoint) {
+    const CheckpointReader& checkpoint, const OnScored& on_scored) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       ParameterMemory memory,
       ParameterMemory::Make(variables_, ParameterMemory::Gradients::kPrivate));
@@ -233,6 +233,9 @@ absl::StatusOr<std::vector<ScoredExample>> WideAndDeep::Predict(
                               LogOdds(memory));
     for (size_t i = 0; i < some.size(); ++i) {
       predictions.push_back({log_odds[i], examples_.labels[some[i]]});
+    }
+    if (on_scored != nullptr) {
+      on_scored(static_cast<int64_t>(predictions.size()), num_examples());
     }
   }
   return predictions;

@@ -47,7 +47,7 @@ class WideAndDeep final : public TableWorkload {
                        ParameterMemory& memory) override;
   absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) override;
   absl::StatusOr<std::vector<ScoredExample>> Predict(
-      const CheckpointReader& checkpoint) override;
+      const CheckpointReader& checkpoint, const OnScored& on_scored) override;
 
  private:
   // Chooses the rows of a table, and keeps where each of `ids` is among them.

@@ -73,6 +73,8 @@ std::vector<std::string> MemberRow(const MemberStatus& member) {
   const WorkerCounts& counts = *member.counts;
   row.push_back(counts.activity);
   row.push_back(FormatAge(counts.activity_age));
+  // An evaluator makes no passes.
+  if (!absl::StartsWith(member.task, "worker ")) return row;
   row.push_back(absl::StrCat(counts.passes));
   row.push_back(absl::StrCat(counts.accepted));
   row.push_back(absl::StrCat(counts.stale));

@@ -1,7 +1,11 @@
 #include "worker/evaluator.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/cluster/tf_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/worker/fake_chief.h"
 #include "tests/testing/local_job.h"
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
@@ -9,6 +13,7 @@
 namespace lockstep::worker {
 namespace {
 
+using ::lockstep::testing::FakeChief;
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::LocalChief;
 using ::lockstep::testing::LocalJob;
@@ -16,6 +21,7 @@ using ::lockstep::testing::RunningRole;
 using ::lockstep::testing::StartServer;
 using ::lockstep::testing::StartWorker;
 using ::lockstep::testing::StatusIs;
+using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
@@ -51,6 +57,31 @@ TEST(EvaluatorTest, TestSetThatIsMissingIsNamedAndFailsNoJob) {
   EXPECT_THAT(evaluator.Wait(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("absent")));
   EXPECT_THAT(chief.Wait(), IsOk());
+}
+
+TEST(EvaluatorTest, SaysInItsHeartbeatsWhatItDoes) {
+  LocalJob job({.evaluator = true});
+  FakeChief chief(job.job());
+  const absl::StatusOr<TfConfig> config = ParseTfConfig(
+      absl::StrCat(R"({"cluster": {"chief": [")", chief.address(),
+                   R"("], "worker": ["127.0.0.1:2"], "ps": ["127.0.0.1:1"],
+                        "evaluator": ["127.0.0.1:3"]},
+                      "task": {"type": "evaluator", "index": 0}})"),
+      "test");
+  ASSERT_OK(config);
+  const absl::StatusOr<Cluster> cluster = Cluster::Make(*config);
+  ASSERT_OK(cluster);
+  RunningRole<Evaluator> evaluator(Evaluator::Make(*cluster, OnCpu()));
+
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  while (!chief.activities().contains("waits for the workers' model") &&
+         absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  evaluator.role().RequestStop("the test has seen enough");
+
+  EXPECT_THAT(chief.activities(), Contains("waits for the workers' model"));
+  EXPECT_THAT(evaluator.Wait(), StatusIs(absl::StatusCode::kCancelled));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -45,6 +46,12 @@ class FakeChief : public v1::CoordinatorService::Service {
     return left_;
   }
 
+  // What members have said that they do, each text once.
+  std::set<std::string> activities() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    return activities_;
+  }
+
   grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*,
                         v1::RegisterResponse* response) override {
     response->set_job_id("job");
@@ -75,8 +82,11 @@ class FakeChief : public v1::CoordinatorService::Service {
     if (change_) change_(*response);
     return grpc::Status::OK;
   }
-  grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest*,
+  grpc::Status Heartbeat(grpc::ServerContext*,
+                         const v1::HeartbeatRequest* request,
                          v1::HeartbeatResponse* response) override {
+    MutexLock lock(mutex_);
+    activities_.insert(request->progress().activity());
     response->set_state(v1::JOB_STARTING);
     return grpc::Status::OK;
   }
@@ -92,6 +102,7 @@ class FakeChief : public v1::CoordinatorService::Service {
   const Change change_;
   mutable Mutex mutex_;
   v1::DescribeModelRequest model_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> activities_ ABSL_GUARDED_BY(mutex_);
   std::string left_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<GrpcServer> server_;
 };

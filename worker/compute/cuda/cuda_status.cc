@@ -70,8 +70,9 @@ void Ignore(cudaError_t error) {
 absl::Status OutOfMemory(size_t asked, size_t free, size_t total,
                          const std::string& device) {
   return absl::ResourceExhaustedError(absl::StrCat(
-      "no memory for ", asked, " bytes on ", device, ": ", free, " of ", total,
-      " are free; make batch_size smaller, or micro_batches larger"));
+      "no memory for ", asked, " bytes on ", device,
+      total > 0 ? absl::StrCat(": ", free, " of ", total, " are free") : "",
+      "; make batch_size smaller, or micro_batches larger"));
 }
 
 }  // namespace lockstep::worker::cuda

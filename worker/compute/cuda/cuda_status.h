@@ -34,7 +34,8 @@ absl::Status ToStatus(cublasStatus_t error, const CallSite& site);
 // Takes an error that has no consequence.
 void Ignore(cudaError_t error);
 
-// kResourceExhausted with the bytes asked for, free and in all.
+// kResourceExhausted with the bytes asked for, free and in all. `total` is 0
+// where the device did not say how many there are.
 absl::Status OutOfMemory(size_t asked, size_t free, size_t total,
                          const std::string& device);
 

@@ -258,6 +258,17 @@ TEST_F(MeanExchangeTest, CallsOfOthersAndForOthersAreRefused) {
             grpc::StatusCode::FAILED_PRECONDITION);
 }
 
+// Without that a server that ends would wait for the call for ever.
+TEST_F(MeanExchangeTest, CallThatComesAfterTheEndIsEnded) {
+  a_.Activate();
+  a_.service().EndAll(absl::UnavailableError("this ps has ended"));
+
+  const grpc::Status status = Fetch(Request());
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("this ps has ended"));
+}
+
 TEST_F(MeanExchangeTest, AttemptThatIsOverIsAborted) {
   a_.Activate();
   a_.Activate(/*attempt=*/2);

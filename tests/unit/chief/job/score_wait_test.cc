@@ -32,6 +32,16 @@ TEST_F(ScoreWaitTest, EvaluatorThatWorksMayTakeLong) {
   EXPECT_EQ(wait_.waits_for(), "evaluator 0 to score step 200");
 }
 
+TEST_F(ScoreWaitTest, SaysHowFarTheEvaluatorIs) {
+  evaluator_.progress.activity = "scores step 200, 40 %, 12 s to go";
+
+  EXPECT_FALSE(IsOver(absl::ZeroDuration()));
+
+  EXPECT_EQ(
+      wait_.waits_for(),
+      "evaluator 0 to score step 200 (scores step 200, 40 %, 12 s to go)");
+}
+
 TEST_F(ScoreWaitTest, EvaluatorThatCannotScoreIsNotWaitedFor) {
   evaluator_.progress.trouble = "6 classes, not 5";
   evaluator_.progress.cannot_score = true;

@@ -97,6 +97,20 @@ TEST(PageTest, TextsOfOthersAreEscaped) {
   EXPECT_GE(Count(html, "&lt;img"), 10u);
 }
 
+TEST(PageTest, EvaluatorSaysHowFarItIs) {
+  PageContents contents = SomeJob();
+  WorkerCounts counts;
+  counts.activity = "scores step 700, 40 %, 12 s to go";
+  counts.activity_age = absl::Seconds(8);
+  contents.status.members.push_back({.task = "evaluator 0",
+                                     .state = "alive",
+                                     .since_heartbeat = absl::Seconds(1),
+                                     .counts = counts});
+
+  EXPECT_THAT(RenderPage(contents),
+              HasSubstr("scores step 700, 40 %, 12 s to go<span"));
+}
+
 TEST(PageTest, FiveThousandWorkersStayReadable) {
   PageContents contents = SomeJob();
   contents.status.members.clear();

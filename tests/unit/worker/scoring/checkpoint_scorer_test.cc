@@ -1,6 +1,9 @@
 #include "worker/scoring/checkpoint_scorer.h"
 
 #include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -19,8 +22,10 @@ using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::WriteFile;
 using ::lockstep::testing::WriteSoftmaxCheckpoint;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 using ::testing::Pointwise;
 
 // Two pictures of 1 x 2, and a checkpoint of three classes that takes the
@@ -67,6 +72,26 @@ TEST_F(CheckpointScorerTest, TestSetWithoutTheLastClassIsScoredByTheJobs) {
   ASSERT_THAT(score, IsOk());
   EXPECT_EQ(score->accuracy, 1);
   EXPECT_EQ(score->examples, 2);
+}
+
+// 500 examples are a batch.
+TEST_F(CheckpointScorerTest, SaysAfterEachBatchHowFarItIs) {
+  constexpr int kExamples = 1200;
+  WriteFile(dir_.Join("images"),
+            IdxBytes({kExamples, 1, 2}, testing::Bytes(2 * kExamples, 255)));
+  WriteFile(dir_.Join("labels"),
+            IdxBytes({kExamples}, testing::Bytes(kExamples, 2)));
+  const auto scorer = Scorer();
+  CheckpointReader reader =
+      *CheckpointReader::Open(dir_.Join("checkpoints"), 7);
+  std::vector<std::pair<int64_t, int64_t>> told;
+
+  ASSERT_OK(scorer->Score(reader, [&](int64_t done, int64_t total) {
+    told.emplace_back(done, total);
+  }));
+
+  EXPECT_THAT(told,
+              ElementsAre(Pair(500, 1200), Pair(1000, 1200), Pair(1200, 1200)));
 }
 
 TEST_F(CheckpointScorerTest, PredictionsAreProbabilitiesOfEveryClass) {

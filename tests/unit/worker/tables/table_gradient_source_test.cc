@@ -27,8 +27,8 @@ class FakeWorkload final : public TableWorkload {
   absl::StatusOr<GradientResult> Compute(ParameterMemory&) override {
     return GradientResult{0.5, 2};
   }
-  absl::StatusOr<std::vector<ScoredExample>> Predict(
-      const CheckpointReader&) override {
+  absl::StatusOr<std::vector<ScoredExample>> Predict(const CheckpointReader&,
+                                                     const OnScored&) override {
     return std::vector<ScoredExample>();
   }
 

@@ -9,6 +9,7 @@
 namespace lockstep::cli {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -168,6 +169,19 @@ TEST(StatusReportTest, WhatAWorkerDoesGivesWayToItsName) {
 
   EXPECT_THAT(FormatStatusReport(status, 80),
               HasSubstr("worker 0  alive    0.3 s  waits for a token aft~"));
+}
+
+TEST(StatusReportTest, EvaluatorSaysWhatItDoesAndHasNoPasses) {
+  JobStatus status = Sample();
+  status.members = {{.task = "evaluator 0",
+                     .state = "alive",
+                     .since_heartbeat = absl::Milliseconds(200),
+                     .counts = WorkerCounts{.activity = "scores step 9, 40 %",
+                                            .activity_age = absl::Seconds(8)}}};
+
+  EXPECT_THAT(
+      Lines(FormatStatusReport(status, 100)),
+      Contains("evaluator 0  alive  0.2 s  scores step 9, 40 %  8.0 s"));
 }
 
 TEST(StatusReportTest, NothingFromTheWireReachesTheTerminalRaw) {

@@ -10,6 +10,7 @@ namespace {
 using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kDevice = "device 0 (some GPU)";
 const CallSite kSite = {"cudaMemcpyAsync", "Upload", kDevice};
@@ -42,6 +43,8 @@ TEST(CudaStatusTest, LostDeviceIsUnavailable) {
 TEST(CudaStatusTest, MemoryThatIsShortIsNamedWithWhatIsFree) {
   EXPECT_THAT(ToStatus(cudaErrorMemoryAllocation, kSite),
               StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(OutOfMemory(100, 0, 0, kDevice).message(),
+              Not(HasSubstr("free")));
   EXPECT_THAT(OutOfMemory(100, 70, 80, kDevice),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("100 bytes on device 0"),

@@ -1,0 +1,50 @@
+#ifndef LOCKSTEP_WORKER_SCORING_SCORING_PROGRESS_H_
+#define LOCKSTEP_WORKER_SCORING_SCORING_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/plan/progress.h"
+#include "worker/data/files/file_reading.h"
+
+namespace lockstep::worker {
+
+// ScoringProgress is what an evaluator does and how far it is, for its reports
+// to the chief.
+//
+// Threads: safe to share: the evaluator writes, the heartbeats read.
+// Borrows: the clock.
+class ScoringProgress {
+ public:
+  explicit ScoringProgress(const Clock& clock);
+
+  // The evaluator begins `activity`, a text for people as "scores step 300".
+  void Begin(const std::string& activity) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `done` of the `total` examples of the activity have been scored.
+  void Advance(int64_t done, int64_t total) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why the newest checkpoint has no score; empty: it has one.
+  void SetTrouble(const std::string& trouble) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Tells of the files that are read during an activity, in place of its text.
+  FileReading& reading() { return reading_; }
+
+  // The activity with how far it is and how long yet, its age, and the trouble.
+  Progress Get() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const Clock& clock_;
+  FileReading reading_;
+  mutable Mutex mutex_;
+  std::string activity_ ABSL_GUARDED_BY(mutex_);
+  std::string trouble_ ABSL_GUARDED_BY(mutex_);
+  absl::Time began_ ABSL_GUARDED_BY(mutex_);
+  int64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t total_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: not known
+};
+
+}  // namespace lockstep::worker
+
+#endif  // LOCKSTEP_WORKER_SCORING_SCORING_PROGRESS_H_
