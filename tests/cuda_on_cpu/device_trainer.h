@@ -84,10 +84,22 @@ class DeviceTrainer {
         memory_(*worker::ParameterMemory::Make(model_->variables())),
         source_(
             *model_, input_, *backend_,
-            [input = input_](int64_t index) { return MakeBatch(input, index); },
+            [input = input_](int64_t index) { return Examples(input, index); },
             memory_,
             {.micro_batches = trained.micro_batches,
              .refuse_non_finite = trained.refuse_non_finite}) {}
+
+  // Two texts are enough, since attention takes long on a CPU.
+  static worker::Batch Examples(const worker::ModelInput& input,
+                                int64_t index) {
+    worker::Batch batch = MakeBatch(input, index);
+    if (input.tokens == 0) return batch;
+    batch.size = 2;
+    batch.images.resize(batch.size * input.elements());
+    batch.labels.resize(batch.size * input.tokens);
+    batch.tokens.resize(batch.size * input.tokens);
+    return batch;
+  }
 
   size_t count() const { return model_->variables().size(); }
 
