@@ -110,7 +110,7 @@ std::string ServerLine(const MemberStatus& member) {
       member.since_heartbeat.has_value()
           ? absl::StrCat("heard ", FormatAge(*member.since_heartbeat), " ago")
           : "not heard yet";
-  // An evaluator says what it does.
+  // An evaluator reports its activity.
   const std::string doing = DoingText(member.counts.value_or(WorkerCounts()));
   return absl::StrCat(
       "<tr><th>", Dot(member.state, false), EscapeHtml(member.task),

@@ -188,12 +188,12 @@ absl::StatusOr<TableScore> CheckpointScorer::Score(CheckpointReader& checkpoint,
 }
 
 absl::StatusOr<Predictions> CheckpointScorer::Predict(
-    CheckpointReader& checkpoint) {
+    CheckpointReader& checkpoint, const OnScored& on_scored) {
   ReadAverages(checkpoint);
   Predictions all;
   if (tables_ != nullptr) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<ScoredExample> log_odds,
-                              tables_->Predict(checkpoint, nullptr));
+                              tables_->Predict(checkpoint, on_scored));
     for (const auto& [odds, label] : log_odds) {
       const double positive = Probability(odds);
       all.probabilities.push_back(static_cast<float>(1 - positive));
@@ -209,7 +209,7 @@ absl::StatusOr<Predictions> CheckpointScorer::Predict(
         "continues a text");
   }
   LOCKSTEP_RETURN_IF_ERROR(ForEachBatch(
-      checkpoint, /*on_scored=*/nullptr,
+      checkpoint, on_scored,
       [&](const BatchView& batch,
           absl::Span<const ConstTensor> values) -> absl::Status {
         LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,

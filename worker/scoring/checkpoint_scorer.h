@@ -79,7 +79,8 @@ class CheckpointScorer {
   // Errors as of Score(), and:
   //
   //   kUnimplemented  the model predicts no label of an example
-  absl::StatusOr<Predictions> Predict(CheckpointReader& checkpoint);
+  absl::StatusOr<Predictions> Predict(CheckpointReader& checkpoint,
+                                      const OnScored& on_scored = nullptr);
 
  private:
   using OfBatch = std::function<absl::Status(

@@ -7,22 +7,32 @@
 
 namespace lockstep::worker {
 
-ScoringProgress::ScoringProgress(const Clock& clock)
-    : clock_(clock), reading_(clock), began_(clock.Now()) {}
+ScoringProgress::ScoringProgress(const Clock& clock,
+                                 std::function<void()> on_change)
+    : clock_(clock),
+      on_change_(on_change != nullptr ? std::move(on_change) : [] {}),
+      reading_(clock, on_change_),
+      began_(clock.Now()) {}
 
 void ScoringProgress::Begin(const std::string& activity) {
   const absl::Time now = clock_.Now();
-  MutexLock lock(mutex_);
-  activity_ = activity;
-  began_ = now;
-  done_ = 0;
-  total_ = 0;
+  {
+    MutexLock lock(mutex_);
+    activity_ = activity;
+    began_ = now;
+    done_ = 0;
+    total_ = 0;
+  }
+  on_change_();
 }
 
 void ScoringProgress::Advance(int64_t done, int64_t total) {
-  MutexLock lock(mutex_);
-  done_ = done;
-  total_ = total;
+  {
+    MutexLock lock(mutex_);
+    done_ = done;
+    total_ = total;
+  }
+  on_change_();
 }
 
 void ScoringProgress::SetTrouble(const std::string& trouble) {

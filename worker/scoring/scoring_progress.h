@@ -2,6 +2,7 @@
 #define LOCKSTEP_WORKER_SCORING_SCORING_PROGRESS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -12,16 +13,19 @@
 
 namespace lockstep::worker {
 
-// ScoringProgress is what an evaluator does and how far it is, for its reports
-// to the chief.
+// ScoringProgress is what a process that scores checkpoints does and how far it
+// is, for people: the evaluator reports it to the chief.
 //
 // Threads: safe to share: the evaluator writes, the heartbeats read.
 // Borrows: the clock.
 class ScoringProgress {
  public:
-  explicit ScoringProgress(const Clock& clock);
+  // Calls `on_change`, in the thread that makes it, after each change of the
+  // activity.
+  explicit ScoringProgress(const Clock& clock,
+                           std::function<void()> on_change = nullptr);
 
-  // The evaluator begins `activity`, a text for people as "scores step 300".
+  // The process begins `activity`, a text for people as "scores step 300".
   void Begin(const std::string& activity) ABSL_LOCKS_EXCLUDED(mutex_);
   // `done` of the `total` examples of the activity have been scored.
   void Advance(int64_t done, int64_t total) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -36,6 +40,7 @@ class ScoringProgress {
 
  private:
   const Clock& clock_;
+  const std::function<void()> on_change_;
   FileReading reading_;
   mutable Mutex mutex_;
   std::string activity_ ABSL_GUARDED_BY(mutex_);

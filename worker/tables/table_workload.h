@@ -28,8 +28,8 @@ struct TableScore {
   std::optional<double> auc = {};
 };
 
-// Called now and then with how many of the `total` examples have been scored;
-// null: nobody wants to know.
+// Called now and then with how many of the `total` examples have been scored.
+// May be null.
 using OnScored = std::function<void(int64_t done, int64_t total)>;
 
 // TableWorkload is a model with tables and its data, for a worker to train or

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
+#include "deploy/cli/inspect/shown_progress.h"
 #include "worker/compute/registry.h"
 #include "worker/scoring/checkpoint_scorer.h"
 
@@ -20,6 +21,21 @@ std::string Describe(int64_t step, const worker::TableScore& score) {
     absl::StrAppendFormat(&text, ", AUC %.4f", *score.auc);
   absl::StrAppend(&text, ", ", score.examples, " examples\n");
   return text;
+}
+
+absl::StatusOr<worker::TableScore> Score(const JobConfig& job,
+                                         CheckpointReader& checkpoint,
+                                         worker::ComputeBackend& backend,
+                                         Terminal& terminal) {
+  ShownProgress progress(terminal);
+  progress.Begin("reads the test set");
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<worker::CheckpointScorer> scorer,
+      worker::CheckpointScorer::Make(job, backend));
+  LOCKSTEP_RETURN_IF_ERROR(scorer->FitToTrainingSet());
+  progress.Begin(
+      absl::StrCat("scores step ", checkpoint.manifest().global_step));
+  return scorer->Score(checkpoint, progress.on_scored());
 }
 
 }  // namespace
@@ -57,12 +73,8 @@ absl::Status EvaluateCommand::Evaluate(Terminal& terminal,
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<worker::ComputeBackend> backend,
       worker::MakeBackend(device_, {.threads = threads_}));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const std::unique_ptr<worker::CheckpointScorer> scorer,
-      worker::CheckpointScorer::Make(job, *backend));
-  LOCKSTEP_RETURN_IF_ERROR(scorer->FitToTrainingSet());
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::TableScore score,
-                            scorer->Score(checkpoint));
+                            Score(job, checkpoint, *backend, terminal));
   terminal.Print(Describe(checkpoint.manifest().global_step, score));
   return absl::OkStatus();
 }

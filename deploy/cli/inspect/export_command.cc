@@ -18,45 +18,38 @@
 #include "common/checkpoint/files/posix_file.h"
 #include "common/job/variable_settings.h"
 #include "common/text/progress_text.h"
-#include "deploy/cli/text/text_format.h"
+#include "deploy/cli/text/live_line.h"
 
 namespace lockstep::cli {
 namespace {
 
 constexpr uint64_t kPieceBytes = 4 << 20;  // bytes copied at a time
 
-constexpr absl::Duration kRedrawEvery = absl::Milliseconds(100);
-
 // Shows how far the writing of a file is, on a terminal.
 class WritingLine {
  public:
   WritingLine(Terminal& terminal, const std::string& path, uint64_t total)
-      : terminal_(terminal),
+      : line_(terminal, Clock::Real()),
         what_(absl::StrCat("writes ",
                            std::filesystem::path(path).filename().string())),
         total_(static_cast<int64_t>(total)) {}
-  ~WritingLine() { terminal_.ClearLive(); }
-  WritingLine(const WritingLine&) = delete;
-  WritingLine& operator=(const WritingLine&) = delete;
 
   void Advance(uint64_t bytes) {
     done_ += static_cast<int64_t>(bytes);
-    const absl::Time now = Clock::Real().Now();
-    if (!terminal_.live() || now - drawn_ < kRedrawEvery) return;
-    drawn_ = now;
-    const std::string line = absl::StrCat(
-        what_,
-        ProgressText(done_, total_, absl::ToDoubleSeconds(now - began_)));
-    terminal_.ShowLive(Clip(line, terminal_.Columns() - 1));
+    line_.Draw([this] {
+      return absl::StrCat(
+          what_,
+          ProgressText(done_, total_,
+                       absl::ToDoubleSeconds(Clock::Real().Now() - began_)));
+    });
   }
 
  private:
-  Terminal& terminal_;
+  LiveLine line_;
   const std::string what_;
   const int64_t total_;
   int64_t done_ = 0;
   const absl::Time began_ = Clock::Real().Now();
-  absl::Time drawn_ = absl::InfinitePast();
 };
 
 absl::Status CopyTensor(const SafetensorsReader& from, absl::string_view source,

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/files/posix_file.h"
+#include "deploy/cli/inspect/shown_progress.h"
 #include "worker/compute/registry.h"
 #include "worker/data/files/npy.h"
 #include "worker/scoring/checkpoint_scorer.h"
@@ -45,6 +46,22 @@ std::string AsNpy(const worker::Predictions& predictions) {
                             {predictions.examples, predictions.classes}),
       absl::string_view(bytes,
                         predictions.probabilities.size() * sizeof(float)));
+}
+
+absl::StatusOr<worker::Predictions> PredictionsOf(
+    const JobConfig& job, const std::string& data, CheckpointReader& checkpoint,
+    worker::ComputeBackend& backend, Terminal& terminal) {
+  ShownProgress progress(terminal);
+  progress.Begin("reads the examples");
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<worker::CheckpointScorer> scorer,
+      data.empty()
+          ? worker::CheckpointScorer::Make(job, backend)
+          : worker::CheckpointScorer::MakeForFeatures(job, data, backend));
+  if (data.empty()) LOCKSTEP_RETURN_IF_ERROR(scorer->FitToTrainingSet());
+  progress.Begin(
+      absl::StrCat("predicts with step ", checkpoint.manifest().global_step));
+  return scorer->Predict(checkpoint, progress.on_scored());
 }
 
 }  // namespace
@@ -98,13 +115,8 @@ absl::Status PredictCommand::Predict(Terminal& terminal,
       const std::unique_ptr<worker::ComputeBackend> backend,
       worker::MakeBackend(device_, {.threads = threads_}));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const std::unique_ptr<worker::CheckpointScorer> scorer,
-      data_.empty()
-          ? worker::CheckpointScorer::Make(job, *backend)
-          : worker::CheckpointScorer::MakeForFeatures(job, data_, *backend));
-  if (data_.empty()) LOCKSTEP_RETURN_IF_ERROR(scorer->FitToTrainingSet());
-  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Predictions predictions,
-                            scorer->Predict(checkpoint));
+      const worker::Predictions predictions,
+      PredictionsOf(job, data_, checkpoint, *backend, terminal));
   if (out_.empty()) {
     terminal.Print(AsCsv(predictions));
     return absl::OkStatus();

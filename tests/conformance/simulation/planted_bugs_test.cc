@@ -20,7 +20,7 @@ struct Planted {
   PlantedBug bug = PlantedBug::kNone;
   std::string promise;  // what the report starts with
   Options options;
-  // The search begins with this schedule, for what few of them find.
+  // The search begins with this schedule, where few of them find the mistake.
   uint64_t first = 1;
 };
 

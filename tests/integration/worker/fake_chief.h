@@ -46,7 +46,7 @@ class FakeChief : public v1::CoordinatorService::Service {
     return left_;
   }
 
-  // What members have said that they do, each text once.
+  // The activities that members have reported, each text once.
   std::set<std::string> activities() const ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
     return activities_;

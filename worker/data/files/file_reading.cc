@@ -28,18 +28,24 @@ void FileReading::Begin(const std::string& verb, const std::string& path,
                         int64_t bytes) {
   if (current == nullptr) return;
   const absl::Time now = current->clock_.Now();
-  MutexLock lock(current->mutex_);
-  current->what_ =
-      absl::StrCat(verb, " ", std::filesystem::path(path).filename().string());
-  current->done_ = 0;
-  current->total_ = bytes;
-  current->began_ = now;
+  {
+    MutexLock lock(current->mutex_);
+    current->what_ = absl::StrCat(
+        verb, " ", std::filesystem::path(path).filename().string());
+    current->done_ = 0;
+    current->total_ = bytes;
+    current->began_ = now;
+  }
+  if (current->on_change_ != nullptr) current->on_change_();
 }
 
 void FileReading::Advance(int64_t bytes) {
   if (current == nullptr) return;
-  MutexLock lock(current->mutex_);
-  current->done_ += bytes;
+  {
+    MutexLock lock(current->mutex_);
+    current->done_ += bytes;
+  }
+  if (current->on_change_ != nullptr) current->on_change_();
 }
 
 std::string FileReading::Text() const {

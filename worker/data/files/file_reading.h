@@ -2,7 +2,9 @@
 #define LOCKSTEP_WORKER_DATA_FILES_FILE_READING_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "common/base/clock.h"
@@ -17,7 +19,10 @@ namespace lockstep::worker {
 // Borrows: the clock.
 class FileReading {
  public:
-  explicit FileReading(const Clock& clock) : clock_(clock) {}
+  // Calls `on_change` in the thread that reads, after each change of Text().
+  explicit FileReading(const Clock& clock,
+                       std::function<void()> on_change = nullptr)
+      : clock_(clock), on_change_(std::move(on_change)) {}
 
   // While it exists, the functions of this room that the same thread calls tell
   // `reading` of their files. Scopes of a thread nest.
@@ -46,6 +51,7 @@ class FileReading {
 
  private:
   const Clock& clock_;
+  const std::function<void()> on_change_;  // may be null
   mutable Mutex mutex_;
   std::string what_ ABSL_GUARDED_BY(mutex_);
   int64_t done_ ABSL_GUARDED_BY(mutex_) = 0;

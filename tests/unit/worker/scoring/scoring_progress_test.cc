@@ -37,6 +37,22 @@ TEST(ScoringProgressTest, FileThatIsReadStandsInPlaceOfTheActivity) {
   EXPECT_EQ(progress.Get().activity, "reads the test set");
 }
 
+TEST(ScoringProgressTest, EachChangeIsTold) {
+  testing::ManualClock clock;
+  int told = 0;
+  ScoringProgress progress(clock, [&told] { ++told; });
+  progress.Begin("reads the test set");
+  EXPECT_EQ(told, 1);
+  {
+    const FileReading::Scope scope(progress.reading());
+    FileReading::Begin("reads", "test.npy", 1000);
+    FileReading::Advance(250);
+    EXPECT_EQ(told, 3);
+  }
+  progress.Advance(1, 2);
+  EXPECT_EQ(told, 4);
+}
+
 TEST(ScoringProgressTest, TroubleIsReportedWhileItLasts) {
   testing::ManualClock clock;
   ScoringProgress progress(clock);

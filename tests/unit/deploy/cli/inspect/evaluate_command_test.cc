@@ -1,5 +1,9 @@
 #include "deploy/cli/inspect/evaluate_command.h"
 
+#include <pty.h>
+#include <unistd.h>
+
+#include <sstream>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -47,6 +51,28 @@ TEST_F(EvaluateCommandTest, NewestCheckpointIsScoredWithoutAChief) {
 
   EXPECT_THAT(Out(), AllOf(StartsWith("step 3: accuracy 0.5000, loss "),
                            HasSubstr(", 2 examples\n")));
+}
+
+TEST_F(EvaluateCommandTest, ATerminalShowsWhatItDoes) {
+  testing::WriteSoftmaxCheckpoint(checkpoints(), 3, 2, 3);
+  int outside = -1;
+  int inside = -1;
+  winsize size = {.ws_row = 24, .ws_col = 60};
+  ASSERT_EQ(openpty(&outside, &inside, nullptr, nullptr, &size), 0);
+  CLI::App app;
+  const EvaluateCommand command(app);
+  app.parse("evaluate --job=" + Path("job"));
+  Terminal terminal(inside, nullptr, "xterm");
+  std::ostringstream err;
+
+  EXPECT_EQ(command.Run(terminal, err), 0) << err.str();
+
+  char text[4096] = {};
+  EXPECT_GT(read(outside, text, sizeof(text) - 1), 0);
+  close(inside);
+  close(outside);
+  EXPECT_THAT(text, AllOf(HasSubstr("reads the test set"),
+                          HasSubstr("\x1b[Kstep 3: accuracy")));
 }
 
 TEST_F(EvaluateCommandTest, CheckpointOfAStepIsScored) {

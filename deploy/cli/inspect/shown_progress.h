@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_INSPECT_SHOWN_PROGRESS_H_
+#define LOCKSTEP_DEPLOY_CLI_INSPECT_SHOWN_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/clock.h"
+#include "deploy/cli/text/live_line.h"
+#include "deploy/cli/text/terminal.h"
+#include "worker/data/files/file_reading.h"
+#include "worker/scoring/checkpoint_scorer.h"
+#include "worker/scoring/scoring_progress.h"
+
+namespace lockstep::cli {
+
+// While it exists, a command that computes with a checkpoint shows on the
+// terminal what it does, which file it reads, and how far it is.
+//
+// Threads: not safe to share.
+// Borrows: the terminal.
+class ShownProgress {
+ public:
+  explicit ShownProgress(Terminal& terminal)
+      : line_(terminal, Clock::Real()),
+        progress_(Clock::Real(),
+                  [this] {
+                    line_.Draw([this] { return progress_.Get().activity; });
+                  }),
+        reads_(progress_.reading()) {}
+
+  // As ScoringProgress has it.
+  void Begin(const std::string& activity) { progress_.Begin(activity); }
+
+  // For a scorer, which tells of each batch.
+  worker::OnScored on_scored() {
+    return
+        [this](int64_t done, int64_t total) { progress_.Advance(done, total); };
+  }
+
+ private:
+  LiveLine line_;
+  worker::ScoringProgress progress_;
+  const worker::FileReading::Scope reads_;
+};
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_SHOWN_PROGRESS_H_
