@@ -153,10 +153,12 @@ inline std::string NameOf(const TrainedModel& trained) {
   return name;
 }
 
-// The results of passes 1 to `steps`; an error fails the test.
+// The results of passes 1 to `steps`; an error fails the test. Counts the
+// replays, if asked to.
 inline std::vector<std::vector<float>> Passes(const std::string& backend,
                                               const TrainedModel& trained,
-                                              int steps) {
+                                              int steps,
+                                              int64_t* replays = nullptr) {
   std::vector<std::vector<float>> results;
   auto trainer = DeviceTrainer::Make(backend, trained);
   EXPECT_OK(trainer);
@@ -166,6 +168,7 @@ inline std::vector<std::vector<float>> Passes(const std::string& backend,
     EXPECT_OK(result) << "pass " << step;
     results.push_back(result.value_or(std::vector<float>()));
   }
+  if (replays != nullptr) *replays = (*trainer)->replays();
   return results;
 }
 
