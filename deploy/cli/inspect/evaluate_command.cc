@@ -28,7 +28,7 @@ absl::StatusOr<worker::TableScore> Score(const JobConfig& job,
                                          worker::ComputeBackend& backend,
                                          Terminal& terminal) {
   ShownProgress progress(terminal);
-  progress.Begin("reads the test set");
+  progress.BeginReading("reads the test set");
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<worker::CheckpointScorer> scorer,
       worker::CheckpointScorer::Make(job, backend));

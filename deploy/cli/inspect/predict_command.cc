@@ -52,7 +52,7 @@ absl::StatusOr<worker::Predictions> PredictionsOf(
     const JobConfig& job, const std::string& data, CheckpointReader& checkpoint,
     worker::ComputeBackend& backend, Terminal& terminal) {
   ShownProgress progress(terminal);
-  progress.Begin("reads the examples");
+  progress.BeginReading("reads the examples");
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<worker::CheckpointScorer> scorer,
       data.empty()

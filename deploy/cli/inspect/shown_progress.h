@@ -2,6 +2,7 @@
 #define LOCKSTEP_DEPLOY_CLI_INSPECT_SHOWN_PROGRESS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/base/clock.h"
@@ -21,15 +22,21 @@ namespace lockstep::cli {
 class ShownProgress {
  public:
   explicit ShownProgress(Terminal& terminal)
-      : line_(terminal, Clock::Real()),
-        progress_(Clock::Real(),
-                  [this] {
-                    line_.Draw([this] { return progress_.Get().activity; });
-                  }),
-        reads_(progress_.reading()) {}
+      : line_(terminal, Clock::Real()), progress_(Clock::Real(), [this] {
+          line_.Draw([this] { return progress_.Get().activity; });
+        }) {}
 
-  // As ScoringProgress has it.
-  void Begin(const std::string& activity) { progress_.Begin(activity); }
+  // `activity` is as ScoringProgress has it. The files that are read before the
+  // next activity stand in its place.
+  void BeginReading(const std::string& activity) {
+    Begin(activity);
+    reads_.emplace(progress_.reading());
+  }
+  void Begin(const std::string& activity) {
+    reads_.reset();
+    line_.Renew();
+    progress_.Begin(activity);
+  }
 
   // For a scorer, which tells of each batch.
   worker::OnScored on_scored() {
@@ -40,7 +47,7 @@ class ShownProgress {
  private:
   LiveLine line_;
   worker::ScoringProgress progress_;
-  const worker::FileReading::Scope reads_;
+  std::optional<worker::FileReading::Scope> reads_;
 };
 
 }  // namespace lockstep::cli

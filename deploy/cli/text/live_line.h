@@ -26,6 +26,8 @@ class LiveLine {
   // Draws what `text` returns, cut to the window. Does nothing where no line
   // can be drawn, or the last one was drawn within the last tenth of a second.
   void Draw(const std::function<std::string()>& text);
+  // The next Draw() draws, however soon it comes: the work is another one.
+  void Renew() { drawn_ = absl::InfinitePast(); }
 
  private:
   Terminal& terminal_;

@@ -72,6 +72,7 @@ TEST_F(EvaluateCommandTest, ATerminalShowsWhatItDoes) {
   close(inside);
   close(outside);
   EXPECT_THAT(text, AllOf(HasSubstr("reads the test set"),
+                          HasSubstr("\x1b[Kscores step 3"),
                           HasSubstr("\x1b[Kstep 3: accuracy")));
 }
 

@@ -58,9 +58,13 @@ TEST_F(LiveLineTest, IsDrawnTenTimesASecond) {
   line.Draw([] { return "second"; });
   clock_.Advance(absl::Milliseconds(1));
   line.Draw([] { return "third"; });
+  line.Draw([] { return "fourth"; });
+  line.Renew();
+  line.Draw([] { return "fifth"; });
 
   EXPECT_THAT(Shown(), AllOf(HasSubstr("first"), Not(HasSubstr("second")),
-                             HasSubstr("third")));
+                             HasSubstr("third"), Not(HasSubstr("fourth")),
+                             HasSubstr("fifth")));
 }
 
 TEST_F(LiveLineTest, OutputThatIsNoTerminalGetsNothing) {
