@@ -12,7 +12,8 @@
 #
 # Target lockstep_programs builds the programs, and lockstep_tests_<tier> what
 # the tests of one tier need; of tier bench, the benchmarks too; of threads,
-# those unit tests that start threads.
+# those unit tests that start threads; of threads-heavy, tests that the thread
+# sanitizer need not watch at every landing.
 #
 # Includes are relative to LOCKSTEP_ROOT, also when a part builds alone.
 
@@ -21,12 +22,14 @@ cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH LOCKSTEP_ROOT)
 include(LockstepUnity)
 
 add_custom_target(lockstep_programs)
-foreach(tier unit conformance integration e2e bench fuzz threads)
+foreach(tier unit conformance integration e2e bench fuzz threads
+             threads-heavy)
   add_custom_target(lockstep_tests_${tier})
 endforeach()
 add_dependencies(lockstep_tests_integration lockstep_programs)
 add_dependencies(lockstep_tests_e2e lockstep_programs)
 add_dependencies(lockstep_tests_bench lockstep_programs)
+add_dependencies(lockstep_tests_threads-heavy lockstep_programs)
 
 function(_lockstep_configure target)
   target_compile_options(${target} PRIVATE

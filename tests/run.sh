@@ -16,6 +16,8 @@
 #                          in pods; default yes, where root and mounts are had
 #   LOCKSTEP_ASAN_E2E      end-to-end tests under asan: all, light (default;
 #                          without those labelled e2e-heavy) or none
+#   LOCKSTEP_TSAN          tests under tsan: all, or light (default; without
+#                          those labelled threads-heavy)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=deploy/packages.sh
@@ -152,7 +154,11 @@ tsan_ahead() { build_ahead tsan lockstep_tests_threads; }
 tsan() {
   # Clang 14 finds its shadow memory taken where addresses vary too much.
   if setarch -R true 2>/dev/null; then wrapper=(setarch -R); fi
-  stage tsan tsan lockstep_tests_threads tsan
+  if [ "${LOCKSTEP_TSAN:-light}" = all ]; then
+    stage tsan tsan "$(tier_targets threads threads-heavy)" tsan-all
+  else
+    stage tsan tsan lockstep_tests_threads tsan
+  fi
   wrapper=()
 }
 
