@@ -19,7 +19,7 @@
 
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH LOCKSTEP_ROOT)
 
-include(LockstepUnity)
+include(${CMAKE_CURRENT_LIST_DIR}/LockstepUnity.cmake)
 
 add_custom_target(lockstep_programs)
 foreach(tier unit conformance integration e2e bench fuzz threads
