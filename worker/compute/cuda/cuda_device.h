@@ -67,7 +67,8 @@ class CudaDevice {
   template <typename T, typename F>
   absl::Status SumColumns(const char* operation, int64_t rows, int64_t n,
                           const F& f, T* out) {
-    const size_t bytes = static_cast<size_t>(SumChunks(rows) * n) * sizeof(T);
+    const size_t bytes =
+        static_cast<size_t>(SumChunks(rows, n) * n) * sizeof(T);
     if (absl::Status s = Grow(partial_, bytes); !s.ok()) return s;
     return Check(LaunchSumColumns(compute(), rows, n, f,
                                   static_cast<T*>(partial_.data()), out),

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "worker/compute/cuda/launch.h"
+#include "worker/compute/kernels/division.h"
 
 namespace lockstep::worker::cuda {
 
@@ -77,7 +78,10 @@ template <typename F>
 __global__ void GridKernel(int64_t count, int64_t n, F f) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  for (; i < count; i += step) f(i / n, i % n);
+  for (; i < count; i += step) {
+    const Division place = Divide(i, n);
+    f(place.quotient, place.remainder);
+  }
 }
 
 template <typename F>
@@ -109,16 +113,12 @@ __global__ void SumColumnsKernel(int64_t rows, int64_t chunk_rows, int64_t n,
 }
 
 template <typename T>
-struct SumOfChunks {
-  const T* partial;
-  int64_t chunks;
+struct SumOfChunk {
+  const T* partial;  // [chunks,n]
   int64_t n;
-  T* out;
 
-  __device__ void operator()(int64_t column) const {
-    T sum = 0;
-    for (int64_t i = 0; i < chunks; ++i) sum += partial[i * n + column];
-    out[column] = sum;
+  __device__ T operator()(int64_t chunk, int64_t column) const {
+    return partial[chunk * n + column];
   }
 };
 
@@ -149,17 +149,21 @@ template <typename T, typename F>
 cudaError_t LaunchSumColumns(cudaStream_t stream, int64_t rows, int64_t n,
                              const F& f, T* partial, T* out) {
   if (n == 0) return cudaSuccess;
-  const int64_t chunks = SumChunks(rows);
+  const int64_t chunks = SumChunks(rows, n);
   const int64_t chunk_rows = (rows + chunks - 1) / chunks;
-  const dim3 grid(static_cast<unsigned>((n + kWarp - 1) / kWarp),
-                  static_cast<unsigned>(chunks));
-  SumColumnsKernel<<<grid, dim3(kWarp, kTileRows), 0, stream>>>(
-      rows, chunk_rows, n, f, chunks == 1 ? out : partial);
+  const auto blocks = static_cast<unsigned>((n + kWarp - 1) / kWarp);
+  const dim3 grid(blocks, static_cast<unsigned>(chunks));
+  const dim3 tile(kWarp, kTileRows);
+  SumColumnsKernel<<<grid, tile, 0, stream>>>(rows, chunk_rows, n, f,
+                                              chunks == 1 ? out : partial);
   if (const cudaError_t error = cudaGetLastError();
       error != cudaSuccess || chunks == 1) {
     return error;
   }
-  return LaunchForEach(stream, n, SumOfChunks<T>{partial, chunks, n, out});
+  const dim3 grid_of_chunks(blocks);
+  SumColumnsKernel<<<grid_of_chunks, tile, 0, stream>>>(
+      chunks, chunks, n, SumOfChunk<T>{partial, n}, out);
+  return cudaGetLastError();
 }
 
 }  // namespace lockstep::worker::cuda

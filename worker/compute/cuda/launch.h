@@ -26,11 +26,19 @@ template <typename F>
 cudaError_t LaunchRows(cudaStream_t stream, int64_t rows, const F& f);
 
 // Sums over rows go in two stages: each chunk of rows by itself into `partial`,
-// [chunks, n], and then the chunks. `partial` is not used if there is one.
-inline int64_t SumChunks(int64_t rows) {
+// [chunks, n], and then the chunks. `partial` is not used if there is one. The
+// fewer columns there are, the more chunks, so that 1,024 blocks of 32 columns
+// and one chunk fill a device.
+inline int64_t SumChunks(int64_t rows, int64_t n) {
   constexpr int64_t kRowsPerChunk = 256;
-  constexpr int64_t kMaxChunks = 64;
-  return std::clamp<int64_t>(rows / kRowsPerChunk, 1, kMaxChunks);
+  constexpr int64_t kColumnsPerBlock = 32;
+  constexpr int64_t kBlocks = 1024;
+  constexpr int64_t kLeast = 64;
+  constexpr int64_t kMost = 512;
+  const int64_t blocks = (n + kColumnsPerBlock - 1) / kColumnsPerBlock;
+  const int64_t most = std::clamp<int64_t>(
+      kBlocks / std::max<int64_t>(1, blocks), kLeast, kMost);
+  return std::clamp<int64_t>(rows / kRowsPerChunk, 1, most);
 }
 
 template <typename T, typename F>

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "worker/compute/kernels/division.h"
 #include "worker/compute/kernels/host_device.h"
 
 namespace lockstep::worker {
@@ -60,7 +61,7 @@ struct ConvShape {
  private:
   // Places for a kernel that has `room` to move.
   LOCKSTEP_HOST_DEVICE int64_t Steps(int64_t room) const {
-    return room < 0 ? 0 : room / stride + 1;
+    return room < 0 ? 0 : Divide(room, stride).quotient + 1;
   }
 };
 
@@ -76,10 +77,10 @@ struct PoolShape {
   int64_t window = 2;
 
   LOCKSTEP_HOST_DEVICE int64_t out_height() const {
-    return (height + window - 1) / window;
+    return Divide(height + window - 1, window).quotient;
   }
   LOCKSTEP_HOST_DEVICE int64_t out_width() const {
-    return (width + window - 1) / window;
+    return Divide(width + window - 1, window).quotient;
   }
   LOCKSTEP_HOST_DEVICE int64_t pixels() const {
     return images * height * width;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "worker/compute/kernels/division.h"
 #include "worker/compute/kernels/host_device.h"
 #include "worker/compute/kernels/image_shapes.h"
 
@@ -25,7 +26,9 @@ struct Pixel {
 // The place of pixel number `index` of the batch.
 LOCKSTEP_HOST_DEVICE inline Pixel PixelAt(int64_t index, int64_t height,
                                           int64_t width) {
-  return {index / (height * width), index / width % height, index % width};
+  const Division line = Divide(index, width);
+  const Division image = Divide(line.quotient, height);
+  return {image.quotient, image.remainder, line.remainder};
 }
 
 // patches[row, column] = the value under tap `column` of the kernel at pixel
@@ -39,13 +42,14 @@ struct ImagesToPatches {
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     const Pixel at = PixelAt(row, s.out_height(), s.out_width());
-    const int64_t tap = column / s.channels;
-    const int64_t y = at.y * s.stride + tap / s.kernel_width - s.top();
-    const int64_t x = at.x * s.stride + tap % s.kernel_width - s.left();
+    const Division tap = Divide(column, s.channels);
+    const Division under = Divide(tap.quotient, s.kernel_width);
+    const int64_t y = at.y * s.stride + under.quotient - s.top();
+    const int64_t x = at.x * s.stride + under.remainder - s.left();
     T value = 0;
     if (y >= 0 && y < s.height && x >= 0 && x < s.width) {
       const int64_t pixel = (at.image * s.height + y) * s.width + x;
-      value = images[pixel * s.channels + column % s.channels];
+      value = images[pixel * s.channels + tap.remainder];
     }
     patches[row * s.patch() + column] = value;
   }
@@ -61,20 +65,19 @@ struct PatchesToImages {
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     const Pixel at = PixelAt(row, s.height, s.width);
+    const int64_t height = s.out_height();
+    const int64_t width = s.out_width();
     T sum = 0;
     for (int64_t ky = 0; ky < s.kernel_height; ++ky) {
-      const int64_t y = at.y + s.top() - ky;
-      if (y < 0 || y % s.stride != 0 || y / s.stride >= s.out_height()) {
-        continue;
-      }
+      if (at.y + s.top() < ky) break;
+      const Division y = Divide(at.y + s.top() - ky, s.stride);
+      if (y.remainder != 0 || y.quotient >= height) continue;
       for (int64_t kx = 0; kx < s.kernel_width; ++kx) {
-        const int64_t x = at.x + s.left() - kx;
-        if (x < 0 || x % s.stride != 0 || x / s.stride >= s.out_width()) {
-          continue;
-        }
+        if (at.x + s.left() < kx) break;
+        const Division x = Divide(at.x + s.left() - kx, s.stride);
+        if (x.remainder != 0 || x.quotient >= width) continue;
         const int64_t pixel =
-            (at.image * s.out_height() + y / s.stride) * s.out_width() +
-            x / s.stride;
+            (at.image * height + y.quotient) * width + x.quotient;
         const int64_t tap = ky * s.kernel_width + kx;
         sum += patches[pixel * s.patch() + tap * s.channels + column];
       }
@@ -105,8 +108,9 @@ LOCKSTEP_HOST_DEVICE inline Window WindowAt(const PoolShape& s, int64_t row) {
 // The output pixel whose window holds pixel `row` of the input.
 LOCKSTEP_HOST_DEVICE inline int64_t WindowOf(const PoolShape& s, int64_t row) {
   const Pixel at = PixelAt(row, s.height, s.width);
-  return (at.image * s.out_height() + at.y / s.window) * s.out_width() +
-         at.x / s.window;
+  return (at.image * s.out_height() + Divide(at.y, s.window).quotient) *
+             s.out_width() +
+         Divide(at.x, s.window).quotient;
 }
 
 // out[row, column] = the largest value of the window, NaN above all; argmax =
@@ -148,7 +152,8 @@ struct MaxPoolGradient {
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     const Pixel at = PixelAt(row, s.height, s.width);
-    const int64_t position = at.y % s.window * s.window + at.x % s.window;
+    const int64_t position = Divide(at.y, s.window).remainder * s.window +
+                             Divide(at.x, s.window).remainder;
     const int64_t from = WindowOf(s, row) * s.channels + column;
     in_gradient[row * s.channels + column] =
         argmax[from] == position ? out_gradient[from] : T{0};

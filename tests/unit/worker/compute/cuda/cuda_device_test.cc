@@ -10,12 +10,15 @@ namespace {
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
 
-// The chunks follow from the rows alone, so that sums are the same each time.
+// The chunks follow from the sizes alone, so that sums are the same each time.
 TEST(CudaLaunchTest, FewRowsAreOneChunkAndManyAreNotTooMany) {
-  EXPECT_EQ(SumChunks(0), 1);
-  EXPECT_EQ(SumChunks(511), 1);
-  EXPECT_EQ(SumChunks(512), 2);
-  EXPECT_EQ(SumChunks(int64_t{1} << 40), 64);
+  EXPECT_EQ(SumChunks(0, 64), 1);
+  EXPECT_EQ(SumChunks(511, 64), 1);
+  EXPECT_EQ(SumChunks(512, 64), 2);
+  EXPECT_EQ(SumChunks(int64_t{1} << 40, 64), 512);
+  EXPECT_EQ(SumChunks(int64_t{1} << 40, 128), 256);
+  EXPECT_EQ(SumChunks(int64_t{1} << 40, 1024), 64);
+  EXPECT_EQ(SumChunks(int64_t{1} << 40, int64_t{1} << 20), 64);
 }
 
 TEST(CudaDeviceTest, WithoutADeviceTheMessageSaysWhatToDo) {
