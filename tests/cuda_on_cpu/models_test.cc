@@ -28,7 +28,7 @@ uint64_t SeedsOf(const std::string& kind) {
   if (given != nullptr) return std::strtoull(given, nullptr, 10);
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  return kind == "transformer" ? 3 : kind == "resnet" ? 9 : 60;
+  return kind == "transformer" ? 3 : kind == "resnet" ? 6 : 30;
 #endif
 #endif
   return kind == "transformer" ? 15 : kind == "resnet" ? 60 : 1000;
