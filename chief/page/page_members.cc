@@ -56,14 +56,14 @@ std::string PaceCells(const WorkerRow& row) {
       Bar("waits", pace.waiting_share), PercentText(pace.waiting_share));
 }
 
-// `seldom`: a worker of which a smaller share of passes counts is a backup now.
-// What a process does and for how long; empty: it has not said.
+// The activity of a process and its age; empty: it has reported none.
 std::string DoingText(const WorkerCounts& counts) {
   if (counts.activity.empty()) return "";
   return absl::StrCat(EscapeHtml(counts.activity), "<span class=\"sub\">",
                       FormatAge(counts.activity_age), "</span>");
 }
 
+// `seldom`: a worker of which a smaller share of passes counts is a backup now.
 std::string WorkerLine(const WorkerRow& row, double seldom) {
   const MemberStatus& member = row.member;
   std::string tags;

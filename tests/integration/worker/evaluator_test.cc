@@ -1,5 +1,8 @@
 #include "worker/evaluator.h"
 
+#include <set>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/cluster/tf_config.h"
@@ -59,29 +62,34 @@ TEST(EvaluatorTest, TestSetThatIsMissingIsNamedAndFailsNoJob) {
   EXPECT_THAT(chief.Wait(), IsOk());
 }
 
-TEST(EvaluatorTest, SaysInItsHeartbeatsWhatItDoes) {
-  LocalJob job({.evaluator = true});
-  FakeChief chief(job.job());
+// Runs an evaluator of the job until its heartbeats have said `wanted`, at most
+// for a minute, and returns all that they have said.
+std::set<std::string> HeartbeatsUntil(const JobConfig& job,
+                                      const std::string& wanted) {
+  FakeChief chief(job);
   const absl::StatusOr<TfConfig> config = ParseTfConfig(
       absl::StrCat(R"({"cluster": {"chief": [")", chief.address(),
                    R"("], "worker": ["127.0.0.1:2"], "ps": ["127.0.0.1:1"],
                         "evaluator": ["127.0.0.1:3"]},
                       "task": {"type": "evaluator", "index": 0}})"),
       "test");
-  ASSERT_OK(config);
-  const absl::StatusOr<Cluster> cluster = Cluster::Make(*config);
-  ASSERT_OK(cluster);
-  RunningRole<Evaluator> evaluator(Evaluator::Make(*cluster, OnCpu()));
-
+  EXPECT_OK(config);
+  RunningRole<Evaluator> evaluator(
+      Evaluator::Make(*Cluster::Make(*config), OnCpu()));
   const absl::Time deadline = absl::Now() + absl::Seconds(60);
-  while (!chief.activities().contains("waits for the workers' model") &&
-         absl::Now() < deadline) {
+  while (!chief.said().contains(wanted) && absl::Now() < deadline) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   evaluator.role().RequestStop("the test has seen enough");
-
-  EXPECT_THAT(chief.activities(), Contains("waits for the workers' model"));
   EXPECT_THAT(evaluator.Wait(), StatusIs(absl::StatusCode::kCancelled));
+  return chief.said();
+}
+
+TEST(EvaluatorTest, SaysInItsHeartbeatsWhatItDoes) {
+  constexpr char kWaits[] = "waits for a checkpoint";
+  LocalJob job({.evaluator = true});
+
+  EXPECT_THAT(HeartbeatsUntil(job.job(), kWaits), Contains(kWaits));
 }
 
 }  // namespace

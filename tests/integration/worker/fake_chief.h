@@ -46,10 +46,10 @@ class FakeChief : public v1::CoordinatorService::Service {
     return left_;
   }
 
-  // The activities that members have reported, each text once.
-  std::set<std::string> activities() const ABSL_LOCKS_EXCLUDED(mutex_) {
+  // The activities and troubles that members have reported, each text once.
+  std::set<std::string> said() const ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
-    return activities_;
+    return said_;
   }
 
   grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*,
@@ -86,7 +86,8 @@ class FakeChief : public v1::CoordinatorService::Service {
                          const v1::HeartbeatRequest* request,
                          v1::HeartbeatResponse* response) override {
     MutexLock lock(mutex_);
-    activities_.insert(request->progress().activity());
+    said_.insert(request->progress().activity());
+    said_.insert(request->progress().trouble());
     response->set_state(v1::JOB_STARTING);
     return grpc::Status::OK;
   }
@@ -102,7 +103,7 @@ class FakeChief : public v1::CoordinatorService::Service {
   const Change change_;
   mutable Mutex mutex_;
   v1::DescribeModelRequest model_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> activities_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> said_ ABSL_GUARDED_BY(mutex_);
   std::string left_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<GrpcServer> server_;
 };
