@@ -13,7 +13,9 @@
 # Target lockstep_programs builds the programs, and lockstep_tests_<tier> what
 # the tests of one tier need; of tier bench, the benchmarks too; of threads,
 # those unit tests that start threads; of threads-heavy, tests that the thread
-# sanitizer need not watch at every landing.
+# sanitizer need not watch at every landing; of rest, the tests above unit and
+# integration that no sanitizer watches at every landing: those without the label
+# sanitized.
 #
 # Includes are relative to LOCKSTEP_ROOT, also when a part builds alone.
 
@@ -23,12 +25,13 @@ include(${CMAKE_CURRENT_LIST_DIR}/LockstepUnity.cmake)
 
 add_custom_target(lockstep_programs)
 foreach(tier unit conformance integration e2e bench fuzz threads
-             threads-heavy)
+             threads-heavy rest)
   add_custom_target(lockstep_tests_${tier})
 endforeach()
 add_dependencies(lockstep_tests_integration lockstep_programs)
 add_dependencies(lockstep_tests_e2e lockstep_programs)
 add_dependencies(lockstep_tests_bench lockstep_programs)
+add_dependencies(lockstep_tests_rest lockstep_programs)
 add_dependencies(lockstep_tests_threads-heavy lockstep_programs)
 
 function(_lockstep_configure target)
@@ -192,6 +195,7 @@ endfunction()
 function(lockstep_add_benchmark name)
   _lockstep_add_executable(${name} ${ARGN})
   add_dependencies(lockstep_tests_bench ${name})
+  add_dependencies(lockstep_tests_rest ${name})
 endfunction()
 
 # Sets `starts` if a test of these labels starts threads: its sources do, or those
@@ -236,6 +240,9 @@ function(lockstep_add_test name)
   if(ARG_THREADS OR starts_threads)
     list(APPEND ARG_LABELS threads)
   endif()
+  if("e2e" IN_LIST ARG_LABELS AND NOT "e2e-heavy" IN_LIST ARG_LABELS)
+    list(APPEND ARG_LABELS sanitized)
+  endif()
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} GTest::gmock GTest::gtest_main)
@@ -261,6 +268,9 @@ function(lockstep_add_test name)
       add_dependencies(lockstep_tests_${label} ${name})
     endif()
   endforeach()
+  if(NOT ARG_LABELS MATCHES "unit|integration|sanitized")
+    add_dependencies(lockstep_tests_rest ${name})
+  endif()
 endfunction()
 
 # Each fuzz target runs for LOCKSTEP_FUZZ_SECONDS over a copy of its corpus, so

@@ -1,9 +1,7 @@
 # Several sources of a target are compiled as one, for most of what a compiler
 # does here is to parse the same headers again.
 #
-# Where there are sanitizers that goes for all targets, in release for those under
-# tests/. The product's sources are compiled one by one in release, and all of
-# them in preset dev, which finds what a source forgot to include.
+# Preset dev compiles each source alone, and finds what one forgot to include.
 #
 # Sources that define the same name, as `kInvalid` in unnamed namespaces, come
 # into different groups; a name that a source gets later is seen when CMake runs
@@ -45,9 +43,7 @@ function(_lockstep_have_common out one other)
 endfunction()
 
 function(_lockstep_compile_together target)
-  file(RELATIVE_PATH folder ${LOCKSTEP_ROOT} ${CMAKE_CURRENT_SOURCE_DIR})
-  if(NOT LOCKSTEP_SANITIZE AND
-     (CMAKE_BUILD_TYPE STREQUAL "Debug" OR NOT folder MATCHES "^tests/"))
+  if(NOT LOCKSTEP_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Debug")
     return()
   endif()
   set(groups 0)

@@ -2,7 +2,8 @@
 # Builds and runs the tests. From a fresh clone on Debian 12 it installs what is
 # missing first.
 #
-#   tests/run.sh           everything that CI runs: release, asan and tsan
+#   tests/run.sh           everything that CI runs: asan and tsan, and before
+#                          them, as release, the tests that asan leaves out
 #   tests/run.sh TIER      one of unit, integration, fuzz (with address and
 #                          undefined behaviour sanitizers), conformance, e2e,
 #                          lint (as release)
@@ -137,7 +138,17 @@ test_stage() {
 release() {
   local at_once=$((2 * jobs))
   stage release release "$(tier_targets conformance e2e bench)" \
-    "$release_tests"
+    "release$without_system"
+}
+
+# Of those, the tests that asan leaves out.
+rest_of_release() {
+  local at_once=$((2 * jobs))
+  if [ "${LOCKSTEP_ASAN_E2E:-light}" = none ]; then
+    release
+    return
+  fi
+  stage release release lockstep_tests_rest "release-rest$without_system"
 }
 
 asan_targets() { tier_targets unit conformance integration e2e fuzz; }
@@ -170,7 +181,7 @@ tier() {
   [ "$1" = lint ] || targets=$(tier_targets "$1")
   if [ "$2" = release ]; then
     local at_once=$((2 * jobs))
-    test_preset=$release_tests
+    test_preset=release$without_system
   fi
   stage "$1" "$2" "$targets" "$test_preset" --label-regex "^$1$"
 }
@@ -189,7 +200,7 @@ main() {
   case ${1:-everything} in
     everything)
       next=asan_ahead
-      release && next=tsan_ahead && asan && tsan
+      rest_of_release && next=tsan_ahead && asan && tsan
       ;;
     release | asan | tsan) "$1" ;;
     conformance | e2e | lint) tier "$1" release ;;
@@ -212,9 +223,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 at_once=$jobs wrapper=() quiet=--quiet ahead='' next=''
-release_tests=release
-[ "${LOCKSTEP_SYSTEM_TESTS:-yes}" = yes ] ||
-  release_tests=release-without-system
+without_system=''
+[ "${LOCKSTEP_SYSTEM_TESTS:-yes}" = yes ] || without_system=-without-system
 [ ! -t 1 ] || quiet=
 need_packages "${LOCKSTEP_BUILD_PACKAGES[@]}" "${LOCKSTEP_DATA_PACKAGES[@]}" \
   "${LOCKSTEP_TEST_PACKAGES[@]}"

@@ -82,7 +82,7 @@ class GroupView {
   struct Member {
     uint64_t incarnation = 0;  // 0: unknown
     bool answered = false;
-    absl::Status gone;
+    absl::Status gone = absl::OkStatus();
   };
   absl::Status CheckRank(int rank) const;
   const Member& Of(int rank) const {
