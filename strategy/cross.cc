@@ -28,7 +28,7 @@ Value ShareOf(const Value& value, int count) {
 }
 
 bool IsMirroredKind(Kind kind) {
-  return kind != Kind::kDefault && kind != Kind::kCentral;
+  return kind != Kind::kDefault && !HasOneCopy(kind);
 }
 
 }  // namespace
@@ -38,6 +38,11 @@ absl::Status Cross::CheckOwner(const Variable& variable) const {
   return absl::InvalidArgumentError(
       absl::StrCat("variable \"", variable.name(),
                    "\" is another strategy's; create it with this one"));
+}
+
+absl::Status Cross::CheckUpdate(const Variable& variable) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  return engine_.variables().CheckNotServed(variable);
 }
 
 absl::StatusOr<Placement> Cross::PlacementOf(const Target& target) const {
@@ -129,8 +134,7 @@ absl::StatusOr<Value> Cross::Reduce(ReduceOp op, const Variable& variable) {
   if (store.IsOnRead(variable)) {
     value.form = Form::kPerReplica;
   } else {
-    const bool one =
-        store.IsPlain(variable) || engine_.kind() == Kind::kCentral;
+    const bool one = store.IsPlain(variable) || HasOneCopy(engine_.kind());
     value.form = one ? Form::kPlain : Form::kMirrored;
     value.local.resize(1);
   }
@@ -243,7 +247,7 @@ absl::Status Cross::ScatterAll(ScatterOp op, const Variable& variable,
                                const PerReplica<Slices>& rows) {
   VariableStore& store = engine_.variables();
   std::vector<Slices> turns = {rows.At(0)};
-  if (engine_.kind() == Kind::kCentral) {
+  if (HasOneCopy(engine_.kind())) {
     turns.assign(rows.local().begin(), rows.local().end());
   } else if (variable.aggregation() != Aggregation::kOnlyFirstReplica) {
     const ReduceOp reduce = variable.aggregation() == Aggregation::kMean

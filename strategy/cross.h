@@ -194,6 +194,8 @@ class Cross {
   absl::StatusOr<Leaf> GatherAlong(const Distributed& value,
                                    int64_t axis) const;
   absl::Status CheckOwner(const Variable& variable) const;
+  // Whether functions of a program may write the copies one by one.
+  absl::Status CheckUpdate(const Variable& variable) const;
   absl::Status WriteAll(Assignment how, const Variable& variable,
                         const Distributed& value);
   absl::Status Write(Assignment how, const Variable& variable,
@@ -318,8 +320,8 @@ requires std::is_invocable_v < F&, Copy&, const Component<A>
   using Type = decltype(OnEach<Copy>(
       variable.placement(), fn, [](size_t, absl::FunctionRef<void(Copy&)>) {},
       args...));
-  if (absl::Status owned = CheckOwner(variable); !owned.ok()) {
-    return Type(std::move(owned));
+  if (absl::Status may = CheckUpdate(variable); !may.ok()) {
+    return Type(std::move(may));
   }
   return OnEach<Copy>(
       variable.placement(), fn,

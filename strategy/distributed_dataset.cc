@@ -111,7 +111,7 @@ DistributedDataset::NextIfAny() {
 }
 
 absl::StatusOr<PerReplica<Element>> DistributedDataset::Next() {
-  const bool drops = engine_.kind() == Kind::kCentral ||
+  const bool drops = HasOneCopy(engine_.kind()) ||
                      (engine_.group().workers() == 1 && static_shapes_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::optional<PerReplica<Element>> step,
                             Step(drops));

@@ -66,7 +66,7 @@ absl::Status Replica::Write(Assignment how, const Variable& variable,
   LOCKSTEP_RETURN_IF_ERROR(store.CheckWrite(variable, value));
   const bool alone = store.IsPlain(variable) || store.IsOnRead(variable) ||
                      (variable.aggregation() == Aggregation::kNone &&
-                      engine_.kind() != Kind::kCentral);
+                      !HasOneCopy(engine_.kind()));
   if (alone) {
     return store.Write(variable, store.CopyOfReplica(variable, local_), how,
                        value);
@@ -101,7 +101,7 @@ absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
         absl::StrCat("variable \"", variable.name(),
                      "\" is kOnRead, and cannot be scattered to"));
   }
-  const bool central = engine_.kind() == Kind::kCentral;
+  const bool central = HasOneCopy(engine_.kind());
   const bool reduces = variable.aggregation() == Aggregation::kSum ||
                        variable.aggregation() == Aggregation::kMean;
   const bool chooses = op == ScatterOp::kMin || op == ScatterOp::kMax ||

@@ -60,14 +60,16 @@ class Replica {
   // first replica.
   //
   //   kInvalidArgument  the variable is another strategy's, or of another type
-  //                     or shape; no aggregation under kCentral
+  //                     or shape; no aggregation under kCentral and
+  //                     kParameterServer
   //   others            as Merge() and the reduction
   absl::Status Assign(const Variable& variable, const Value& value);
   absl::Status AssignAdd(const Variable& variable, const Value& value);
   absl::Status AssignSub(const Variable& variable, const Value& value);
 
   // Writes rows. kSum, kMean: the rows of all replicas, one after the other;
-  // others as Assign(). Under kCentral: each replica's rows in turn.
+  // others as Assign(). Where the process has one copy: each replica's rows in
+  // turn.
   //
   //   kUnimplemented  a kOnRead variable; kMin, kMax and kUpdate with kSum or
   //                   kMean

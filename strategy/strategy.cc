@@ -47,8 +47,18 @@ Strategy& Strategy::Default() {
 
 absl::StatusOr<AtVariable<Value>> Strategy::LocalCopies(
     const Variable& variable) {
-  return Across([&](Cross& cross) {
-    return cross.Update(variable, [](Copy& copy) { return copy.Read(); });
+  if (!Owns(variable)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable \"", variable.name(),
+                     "\" is another strategy's; create it with this one"));
+  }
+  return Across([&](Cross&) -> absl::StatusOr<AtVariable<Value>> {
+    const VariableStore& store = engine_.variables();
+    std::vector<Value> copies;
+    for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
+      copies.push_back(store.ReadCopy(variable, i));
+    }
+    return AtVariable<Value>(variable.placement(), std::move(copies));
   });
 }
 

@@ -53,7 +53,8 @@ class Strategy {
 
   // The strategy of this process where a program has several: under
   // kMultiWorkerMirrored each call waits for all workers of the cluster. Other
-  // kinds are of one process.
+  // kinds have the replicas of one process; those of kParameterServer meet
+  // other workers at the servers, which TrainedBy::Make() joins.
   //
   // When a worker ends, the calls of all others are kAborted. They go on with a
   // strategy that is made anew, once the first has been destroyed, and with
@@ -212,6 +213,8 @@ class Strategy {
   bool should_save_summary() const { return worker() == 0; }
 
  private:
+  friend class TrainedBy;  // hands variables to servers
+
   explicit Strategy(Engine& engine) : engine_(engine) {}
   explicit Strategy(std::unique_ptr<Engine> engine)
       : owned_(std::move(engine)), engine_(*owned_) {}

@@ -51,6 +51,13 @@ bool Decays(const OptimizerConfig& optimizer, const Variable& variable) {
                       });
 }
 
+// For the job's status, which shows scalars of floating-point numbers.
+double LossOf(const Value& loss) {
+  if (loss.size() != 1) return 0;
+  if (loss.type() == ElementType::kFloat32) return loss.Elements<float>()[0];
+  return loss.type() == ElementType::kFloat64 ? loss.Elements<double>()[0] : 0;
+}
+
 float ScalarOf(const Value& value) { return value.Elements<float>()[0]; }
 
 absl::Status ApplyDense(const server::Optimizer& optimizer,
@@ -64,11 +71,17 @@ absl::Status ApplyDense(const server::Optimizer& optimizer,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TrainedBy>> TrainedBy::Make(
-    Strategy& strategy, const TrainedByOptions& options,
-    std::vector<Variable> variables) {
+absl::Status TrainedBy::CheckOptions(const Strategy& strategy,
+                                     const TrainedByOptions& options,
+                                     const std::vector<Variable>& variables) {
   LOCKSTEP_RETURN_IF_ERROR(server::CheckHyperparameters(options.optimizer));
   LOCKSTEP_RETURN_IF_ERROR(options.communication.Validate());
+  if (strategy.kind() == Kind::kParameterServer &&
+      options.reduce != ReduceOp::kMean) {
+    return absl::InvalidArgumentError(
+        "reduce is kSum, but servers take the mean over the workers; use kMean "
+        "and losses that are means");
+  }
   for (const Variable& variable : variables) {
     if (!strategy.Owns(variable) || !variable.trainable() ||
         IsInteger(variable.type())) {
@@ -78,8 +91,39 @@ absl::StatusOr<std::unique_ptr<TrainedBy>> TrainedBy::Make(
           "numbers"));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<TrainedBy>> TrainedBy::Make(
+    Strategy& strategy, const TrainedByOptions& options,
+    std::vector<Variable> variables) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOptions(strategy, options, variables));
+  if (strategy.kind() == Kind::kParameterServer) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        std::unique_ptr<TrainingJob> job,
+        JoinJob(options.job, ServedVariables::Describe(
+                                 strategy.engine_.variables(), variables)));
+    return Make(strategy, options, std::move(variables), std::move(job));
+  }
   return std::unique_ptr<TrainedBy>(
       new TrainedBy(strategy, options, std::move(variables)));
+}
+
+absl::StatusOr<std::unique_ptr<TrainedBy>> TrainedBy::Make(
+    Strategy& strategy, const TrainedByOptions& options,
+    std::vector<Variable> variables, std::unique_ptr<TrainingJob> job) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOptions(strategy, options, variables));
+  if (strategy.kind() != Kind::kParameterServer || job == nullptr) {
+    return absl::InvalidArgumentError(
+        "a job with servers is for kParameterServer, and must be there");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<ServedVariables> served,
+                            ServedVariables::Begin(strategy.engine_.variables(),
+                                                   variables, std::move(job)));
+  auto made = std::unique_ptr<TrainedBy>(
+      new TrainedBy(strategy, options, std::move(variables)));
+  made->served_ = std::move(served);
+  return made;
 }
 
 absl::StatusOr<std::vector<GradientAndVariable>> TrainedBy::Pair(
@@ -126,15 +170,25 @@ absl::Status TrainedBy::Check(const All& all) const {
 
 absl::Status TrainedBy::Apply(Replica& replica,
                               std::vector<GradientAndVariable> gradients) {
-  return replica.Merge(
-      [this](Cross& cross, const All& all) { return ApplyAll(cross, all); },
-      std::move(gradients));
+  return Apply(replica, std::move(gradients), Value::Scalar(0));
 }
 
-absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all) {
+absl::Status TrainedBy::Apply(Replica& replica,
+                              std::vector<GradientAndVariable> gradients,
+                              Value loss) {
+  return replica.Merge(
+      [this](Cross& cross, const All& all, const PerReplica<Value>& losses) {
+        return ApplyAll(cross, all, losses);
+      },
+      std::move(gradients), std::move(loss));
+}
+
+absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all,
+                                 const PerReplica<Value>& losses) {
   LOCKSTEP_RETURN_IF_ERROR(Check(all));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Reduced> reduced,
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Reduced> reduced,
                             ReduceAll(cross, all));
+  if (served_ != nullptr) return PushAll(std::move(reduced), losses);
   std::vector<Variable> trained;
   for (const Reduced& each : reduced) trained.push_back(each.variable);
   LOCKSTEP_RETURN_IF_ERROR(CreateState(cross, trained));
@@ -142,6 +196,26 @@ absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all) {
     LOCKSTEP_RETURN_IF_ERROR(UpdateVariable(cross, each));
   }
   return UpdatePowers(cross);
+}
+
+absl::Status TrainedBy::PushAll(std::vector<Reduced> reduced,
+                                const PerReplica<Value>& losses) {
+  std::vector<std::optional<Leaf>> gradients(variables_.size());
+  for (Reduced& each : reduced) {
+    const auto found =
+        std::find(variables_.begin(), variables_.end(), each.variable);
+    if (found == variables_.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable \"", each.variable.name(),
+          "\" is not on the servers; name it to TrainedBy::Make()"));
+    }
+    gradients[static_cast<size_t>(found - variables_.begin())] =
+        each.gradient.At(0);
+  }
+  double loss = 0;
+  for (const Value& mine : losses.local()) loss += LossOf(mine);
+  return served_->Push(gradients,
+                       loss / static_cast<double>(losses.local().size()));
 }
 
 absl::StatusOr<std::vector<TrainedBy::Reduced>> TrainedBy::ReduceAll(
@@ -180,6 +254,7 @@ TrainedBy::State* TrainedBy::StateOf(const Variable& variable) {
 }
 
 absl::Status TrainedBy::MakeState() {
+  if (served_ != nullptr) return absl::OkStatus();
   return strategy_.Across(
       [&](Cross& cross) { return CreateState(cross, variables_); });
 }
@@ -320,6 +395,12 @@ std::vector<std::string> TrainedBy::SlotNames() const {
 
 absl::StatusOr<Variable> TrainedBy::Slot(const Variable& variable,
                                          std::string_view key) const {
+  if (served_ != nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("the slots of \"", variable.name(),
+                     "\" lie on the job's servers; `lockstep export` writes "
+                     "those of a checkpoint"));
+  }
   const std::vector<server::SlotSpec> specs = server::Slots(options_.optimizer);
   for (const State& state : states_) {
     if (!(state.variable == variable)) continue;

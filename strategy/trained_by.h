@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
+#include "strategy/served_variables.h"
 #include "strategy/strategy.h"
 
 namespace lockstep::strategy {
@@ -31,6 +32,8 @@ struct LossAndGradients {
   std::vector<std::optional<Leaf>> gradients;
 };
 
+// Under kParameterServer, the job file has the optimizer and the learning rate;
+// those here are not used.
 struct TrainedByOptions {
   OptimizerConfig optimizer;  // as in a job file
   double learning_rate = 0.01;
@@ -39,11 +42,16 @@ struct TrainedByOptions {
   // examples of all replicas.
   ReduceOp reduce = ReduceOp::kMean;
   CommunicationOptions communication;
+  JobOptions job{};  // kParameterServer alone
 };
 
 // TrainedBy trains variables of a strategy with one of the optimizers that
 // servers have, bit for bit. Its slots and other state are variables of the
 // strategy, beside the variables that they belong to.
+//
+// Under kParameterServer the variables lie on the servers of the job that
+// TF_CONFIG names: Apply() reduces the gradients of this process, hands the
+// mean to the servers, and returns when the values of the next pass are here.
 //
 // Threads:  as the contexts that its calls are made in.
 // Outlived: by its strategy.
@@ -51,11 +59,20 @@ class TrainedBy {
  public:
   // `variables` are those that Compute() and Minimize() take gradients of.
   //
+  // Under kParameterServer, joins the job, and returns when the variables have
+  // its values.
+  //
   //   kInvalidArgument  hyper-parameters that the optimizer refuses; a variable
-  //                     of another strategy, or that is not trainable
+  //                     of another strategy, or that is not trainable; a sum
+  //                     under kParameterServer
+  //   others            as JoinJob() and TrainingJob::Next()
   static absl::StatusOr<std::unique_ptr<TrainedBy>> Make(
       Strategy& strategy, const TrainedByOptions& options,
       std::vector<Variable> variables);
+  // The same with a job that has been joined already. kParameterServer alone.
+  static absl::StatusOr<std::unique_ptr<TrainedBy>> Make(
+      Strategy& strategy, const TrainedByOptions& options,
+      std::vector<Variable> variables, std::unique_ptr<TrainingJob> job);
   TrainedBy(const TrainedBy&) = delete;
   TrainedBy& operator=(const TrainedBy&) = delete;
 
@@ -75,12 +92,14 @@ class TrainedBy {
 
   // Reduces the gradients of all replicas and updates all copies. A variable
   // without a gradient stays as it is, and has no slots before its first one.
-  // All replicas must give the same variables.
+  // All replicas must give the same variables; under kParameterServer,
+  // variables of Make().
   //
   //   kInvalidArgument  no gradient at all; replicas that differ in which are
   //                     absent; a gradient of another type or shape. Nothing
   //                     has changed
-  //   others            as Replica::Merge() and the reduction
+  //   others            as Replica::Merge(), the reduction, and
+  //                     ServedVariables::Push()
   absl::Status Apply(Replica& replica,
                      std::vector<GradientAndVariable> gradients);
 
@@ -93,31 +112,34 @@ class TrainedBy {
     Value loss = made->loss;
     auto pairs = Pair(*std::move(made));
     if (!pairs.ok()) return pairs.status();
-    absl::Status applied = Apply(replica, *std::move(pairs));
+    absl::Status applied = Apply(replica, *std::move(pairs), loss);
     if (!applied.ok()) return applied;
     return loss;
   }
 
   const std::vector<Variable>& variables() const { return variables_; }
-  // In force from the next Apply() on.
+  // In force from the next Apply() on; the servers of a job have their own.
   void set_learning_rate(double rate) { options_.learning_rate = rate; }
 
   // TensorFlow's or PyTorch's names, sorted: "accumulator"; "m", "v".
   std::vector<std::string> SlotNames() const;
   // A slot of a variable, which is named after it: "w/Momentum".
   //
-  //   kNotFound  no such slot, or no gradient yet
+  //   kNotFound       no such slot, or no gradient yet
+  //   kUnimplemented  kParameterServer: the slots lie on the servers;
+  //                   `lockstep export` writes those of a checkpoint
   absl::StatusOr<Variable> Slot(const Variable& variable,
                                 std::string_view key) const;
   // State that belongs to no single variable: Adam's powers of beta1 and beta2,
   // after the first Apply().
   const std::vector<Variable>& NonSlots() const { return powers_; }
-  // All variables of the optimizer.
+  // All variables of the optimizer in this process.
   std::vector<Variable> OwnVariables() const;
 
   // Makes the slots and the other state of all variables(), which otherwise
   // come with the first gradient, so that those of a checkpoint can be assigned
-  // to them. All workers must call it. Errors: as Cross::Create().
+  // to them. All workers must call it; servers have theirs already. Errors: as
+  // Cross::Create().
   absl::Status MakeState();
   // The updates that a variable has had, by which PyTorch's Adam corrects its
   // bias; 0 before the first gradient. Belongs into a checkpoint.
@@ -125,6 +147,10 @@ class TrainedBy {
   //   kInvalidArgument     below 0
   //   kFailedPrecondition  the variable has no state yet
   absl::Status SetUpdates(const Variable& variable, int64_t updates);
+
+  // kParameterServer: the variables on the servers, with the pass at hand; null
+  // under other kinds.
+  ServedVariables* served() const { return served_.get(); }
 
  private:
   using All = PerReplica<std::vector<GradientAndVariable>>;
@@ -140,10 +166,19 @@ class TrainedBy {
         options_(options),
         variables_(std::move(variables)) {}
 
+  static absl::Status CheckOptions(const Strategy& strategy,
+                                   const TrainedByOptions& options,
+                                   const std::vector<Variable>& variables);
   absl::StatusOr<std::vector<GradientAndVariable>> Pair(
       LossAndGradients made) const;
   absl::Status Check(const All& all) const;
-  absl::Status ApplyAll(Cross& cross, const All& all);
+  absl::Status Apply(Replica& replica,
+                     std::vector<GradientAndVariable> gradients, Value loss);
+  absl::Status ApplyAll(Cross& cross, const All& all,
+                        const PerReplica<Value>& losses);
+  // Hands reduced gradients to the servers.
+  absl::Status PushAll(std::vector<Reduced> reduced,
+                       const PerReplica<Value>& losses);
   absl::StatusOr<std::vector<Reduced>> ReduceAll(Cross& cross, const All& all);
   // Creates slots and powers that are missing.
   absl::Status CreateState(Cross& cross, const std::vector<Variable>& trained);
@@ -160,6 +195,7 @@ class TrainedBy {
   };
   std::vector<State> states_;  // of variables with a gradient, or MakeState()
   std::vector<Variable> powers_;
+  std::unique_ptr<ServedVariables> served_;
   const State* StateOf(const Variable& variable) const;
   State* StateOf(const Variable& variable);
 };

@@ -19,7 +19,16 @@ enum class Kind {
   // The replicas of one process; each variable has one copy, on a device of its
   // own, as with parameter servers.
   kCentral,
+  // As kCentral, in a worker of a job with parameter servers: the variables
+  // that TrainedBy trains lie on the servers. The replicas are those of this
+  // process; the servers combine the gradients of all workers.
+  kParameterServer,
 };
+
+// Whether a process has one copy of each variable, which its replicas share.
+inline bool HasOneCopy(Kind kind) {
+  return kind == Kind::kCentral || kind == Kind::kParameterServer;
+}
 
 struct StrategyOptions {
   Kind kind = Kind::kMirrored;

@@ -86,7 +86,7 @@ absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
         options_.kind == Kind::kOneDevice) {
       continue;
     }
-    if (value.form == Form::kMirrored && options_.kind != Kind::kCentral) {
+    if (value.form == Form::kMirrored && !HasOneCopy(options_.kind)) {
       return Unclear("mirrored", "all replicas have the same value already");
     }
     if (value.form == Form::kPlain && workers() == 1 && local() > 1) {
@@ -102,8 +102,7 @@ std::optional<Leaf> ReplicaGroup::Alone(ReduceOp op,
     return value.local[0];
   }
   const bool mean = op == ReduceOp::kMean;
-  if (value.form == Form::kMirrored && options_.kind != Kind::kCentral &&
-      mean) {
+  if (value.form == Form::kMirrored && !HasOneCopy(options_.kind) && mean) {
     return value.local[0];
   }
   if (value.form == Form::kPlain && workers() == 1) return value.local[0];
@@ -300,7 +299,7 @@ absl::StatusOr<Leaf> ReplicaGroup::Gather(const Distributed& value,
     LOCKSTEP_ASSIGN_OR_RETURN(parts.emplace_back(),
                               ToDense(std::get<Slices>(rank[0])));
   }
-  if (options_.kind == Kind::kCentral && axis < 0) {
+  if (HasOneCopy(options_.kind) && axis < 0) {
     axis += static_cast<int64_t>(parts[0].shape().size());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(Value joined, lockstep::Gather(parts, axis));

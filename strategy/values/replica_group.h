@@ -26,8 +26,8 @@ enum class Toward { kPlace, kAll };
 // A plain value is one value of each worker. With one worker, its mean is
 // itself and its sum is refused if there are several replicas, because the
 // intention is unclear; with several workers, it is reduced over the workers.
-// The mean of a mirrored value is itself, and its sum is refused; under
-// kCentral it is the value of each replica.
+// The mean of a mirrored value is itself, and its sum is refused; where a
+// process has one copy of each variable it is the value of each replica.
 //
 // Threads: one call at a time.
 // Borrows: `workers`, which is null where there is one worker.

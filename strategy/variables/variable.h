@@ -64,6 +64,7 @@ class Variable {
     ElementType type = ElementType::kFloat32;
     std::vector<int64_t> shape;
     std::vector<Value> copies;
+    bool served = false;  // servers of a job write the copies
   };
   explicit Variable(std::shared_ptr<State> state) : state_(std::move(state)) {}
 

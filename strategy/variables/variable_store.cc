@@ -20,8 +20,8 @@ uint64_t NextNumber() {
 VariableStore::VariableStore(Kind kind, Placement replica_devices)
     : kind_(kind),
       replica_devices_(std::move(replica_devices)),
-      parameter_devices_(kind == Kind::kCentral ? Placement{{"host"}}
-                                                : replica_devices_),
+      parameter_devices_(HasOneCopy(kind) ? Placement{{"host"}}
+                                          : replica_devices_),
       number_(NextNumber()) {}
 
 bool VariableStore::IsPlain(const Variable&) const {
@@ -30,7 +30,7 @@ bool VariableStore::IsPlain(const Variable&) const {
 
 bool VariableStore::IsOnRead(const Variable& variable) const {
   return variable.synchronization() == Synchronization::kOnRead &&
-         !IsPlain(variable) && kind_ != Kind::kCentral;
+         !IsPlain(variable) && !HasOneCopy(kind_);
 }
 
 bool VariableStore::Owns(const Variable& variable) const {
@@ -106,9 +106,35 @@ absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
   return Variable(std::move(state));
 }
 
+absl::Status VariableStore::CheckNotServed(const Variable& variable) const {
+  if (!variable.state_->served) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "variable \"", variable.name(),
+      "\" lies on the job's servers, whose optimizer alone writes it; hand "
+      "gradients to TrainedBy::Apply()"));
+}
+
+void VariableStore::Serve(const Variable& variable) const {
+  variable.state_->served = true;
+}
+
+absl::Status VariableStore::WriteServed(
+    const Variable& variable, absl::Span<const std::byte> bytes) const {
+  for (Value& held : variable.state_->copies) {
+    if (held.bytes().size() != bytes.size()) {
+      return absl::InternalError(
+          absl::StrCat("variable \"", variable.name(), "\" came with ",
+                       bytes.size(), " bytes, but has ", held.bytes().size()));
+    }
+    std::copy(bytes.begin(), bytes.end(), held.mutable_bytes().begin());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VariableStore::CheckWrite(const Variable& variable,
                                        const Value& value) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotServed(variable));
   if (value.type() == variable.type() && value.shape() == variable.shape()) {
     return absl::OkStatus();
   }
@@ -135,6 +161,7 @@ absl::Status VariableStore::Write(const Variable& variable, size_t copy,
 absl::Status VariableStore::WriteRows(const Variable& variable, size_t copy,
                                       ScatterOp op, const Slices& rows) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotServed(variable));
   return ApplyScatter(op, rows, variable.state_->copies[copy]);
 }
 

@@ -25,7 +25,7 @@ class VariableStore {
   VariableStore(Kind kind, Placement replica_devices);
 
   // Where variables are placed unless they are colocated: on the devices of the
-  // replicas, or, for kCentral, on one device of its own.
+  // replicas, or, for one-copy kinds, on one device of its own.
   const Placement& parameter_devices() const { return parameter_devices_; }
 
   //   kInvalidArgument  no name or initializer; synchronization is kNone, or
@@ -62,7 +62,20 @@ class VariableStore {
     return variable.state_->copies[copy];
   }
 
-  //   kInvalidArgument  the variable is not this store's; another type or shape
+  // From now on the values of the variable come from the servers of a job.
+  void Serve(const Variable& variable) const;
+  //   kFailedPrecondition  Serve() was called for the variable
+  absl::Status CheckNotServed(const Variable& variable) const;
+  // Writes values that came from servers to all copies. `bytes` must be the
+  // elements of the variable's shape, row-major.
+  //
+  //   kInternal  another number of bytes
+  absl::Status WriteServed(const Variable& variable,
+                           absl::Span<const std::byte> bytes) const;
+
+  //   kInvalidArgument     the variable is not this store's; another type or
+  //                        shape
+  //   kFailedPrecondition  as CheckNotServed()
   absl::Status CheckWrite(const Variable& variable, const Value& value) const;
 
   // Errors: as CheckWrite().

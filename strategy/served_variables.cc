@@ -1,0 +1,76 @@
+#include "strategy/served_variables.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep::strategy {
+
+std::vector<JobVariable> ServedVariables::Describe(
+    const VariableStore& store, const std::vector<Variable>& variables) {
+  std::vector<JobVariable> described;
+  for (const Variable& variable : variables) {
+    // The types of floating-point numbers have the same numbers in both.
+    described.push_back({variable.name(), variable.shape(),
+                         static_cast<DType>(variable.type()),
+                         store.ReadCopy(variable, 0).bytes()});
+  }
+  return described;
+}
+
+absl::StatusOr<std::unique_ptr<ServedVariables>> ServedVariables::Begin(
+    VariableStore& store, const std::vector<Variable>& variables,
+    std::unique_ptr<TrainingJob> job) {
+  auto served = std::unique_ptr<ServedVariables>(
+      new ServedVariables(store, variables, std::move(job)));
+  LOCKSTEP_RETURN_IF_ERROR(served->TakeNext());
+  for (const Variable& variable : variables) store.Serve(variable);
+  return served;
+}
+
+absl::Status ServedVariables::TakeNext() {
+  pass_.reset();
+  LOCKSTEP_ASSIGN_OR_RETURN(pass_, job_->Next());
+  if (!pass_.has_value()) return absl::OkStatus();
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(store_.WriteServed(variables_[i], job_->value(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServedVariables::Push(
+    const std::vector<std::optional<Leaf>>& gradients, double loss) {
+  if (!pass_.has_value()) {
+    return absl::OutOfRangeError("training is over: the job takes no gradient");
+  }
+  std::vector<std::optional<Value>> dense(gradients.size());
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].has_value()) continue;
+    const Value* value = std::get_if<Value>(&*gradients[i]);
+    if (value == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the gradient of \"", variables_[i].name(), "\" is ",
+          DescriptionOf(*gradients[i]),
+          ", but servers take rows for tables alone; hand in a dense one"));
+    }
+    dense[i] = *value;
+  }
+  const absl::Status pushed = job_->Push(dense, loss);
+  if (absl::IsAborted(pushed)) {
+    ++dropped_;  // the step is closed without this pass
+  } else if (!pushed.ok()) {
+    return pushed;
+  }
+  return TakeNext();
+}
+
+absl::StatusOr<std::vector<int64_t>> ServedVariables::Examples(
+    int64_t num_examples) {
+  if (!pass_.has_value()) {
+    return absl::OutOfRangeError("training is over: there is no pass");
+  }
+  return job_->Examples(num_examples, pass_->batch);
+}
+
+}  // namespace lockstep::strategy

@@ -1,0 +1,94 @@
+#include "strategy/servers/join_job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/status_macros.h"
+#include "worker/session/session.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using worker::Session;
+
+class SessionJob final : public TrainingJob {
+ public:
+  explicit SessionJob(std::unique_ptr<Session> session)
+      : session_(std::move(session)) {}
+
+  absl::StatusOr<std::optional<JobPass>> Next() override {
+    worker::SessionStep step;
+    while (true) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const Session::Turn turn,
+                                session_->Next(absl::Seconds(1), step));
+      switch (turn) {
+        case Session::Turn::kNothing:
+          break;
+        case Session::Turn::kRows:  // of tables, which there are none
+          LOCKSTEP_RETURN_IF_ERROR(session_->Pull());
+          break;
+        case Session::Turn::kStep: {
+          const worker::SessionJob job = session_->job();
+          return JobPass{step.number, step.share, step.batch,
+                         step.seed,   job.worker, job.num_workers};
+        }
+        case Session::Turn::kEnded:
+          LOCKSTEP_RETURN_IF_ERROR(session_->end());
+          return std::nullopt;
+      }
+    }
+  }
+
+  absl::Span<const std::byte> value(size_t variable) const override {
+    return session_->value(variable);
+  }
+
+  absl::Status Push(absl::Span<const std::optional<Value>> gradients,
+                    double loss) override {
+    // The session sends from the last variable to the first, whatever order
+    // they become ready in.
+    for (size_t v = gradients.size(); v-- > 0;) {
+      if (!gradients[v].has_value()) {
+        LOCKSTEP_RETURN_IF_ERROR(session_->Absent(v));
+        continue;
+      }
+      const absl::Span<const std::byte> bytes = gradients[v]->bytes();
+      std::copy(bytes.begin(), bytes.end(), session_->gradient(v).begin());
+      LOCKSTEP_RETURN_IF_ERROR(session_->Ready(v));
+    }
+    return session_->Finish(loss, session_->job().batch_size);
+  }
+
+  absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
+                                                int64_t batch) override {
+    return session_->Examples(num_examples, batch);
+  }
+
+ private:
+  const std::unique_ptr<Session> session_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrainingJob>> JoinJob(
+    const JobOptions& options, const std::vector<JobVariable>& variables) {
+  Session::Options how;
+  how.tf_config = options.tf_config;
+  how.tls_dir = options.tls_dir;
+  how.log_level = options.log_level;
+  std::vector<worker::SessionVariable> described;
+  for (const JobVariable& variable : variables) {
+    VariableSpec spec;
+    spec.name = variable.name;
+    spec.shape = variable.shape;
+    spec.dtype = variable.dtype;
+    described.push_back({std::move(spec), variable.initial});
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                            Session::Join(how, described));
+  return std::make_unique<SessionJob>(std::move(session));
+}
+
+}  // namespace lockstep::strategy

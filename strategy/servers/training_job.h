@@ -1,0 +1,67 @@
+#ifndef LOCKSTEP_STRATEGY_SERVERS_TRAINING_JOB_H_
+#define LOCKSTEP_STRATEGY_SERVERS_TRAINING_JOB_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/collective/value.h"
+
+namespace lockstep::strategy {
+
+// A worker's part of one step of a job.
+struct JobPass {
+  int64_t step = 0;   // committed steps; the pass computes the next one
+  int share = 0;      // 0 unless the job has more shares of a step than workers
+  int64_t batch = 0;  // as TrainingJob::Examples() takes it
+  // For random numbers of the pass: the same if the pass is computed again.
+  uint64_t seed = 0;
+  int worker = 0;   // index of this task
+  int workers = 1;  // of the job
+
+  bool operator==(const JobPass&) const = default;
+};
+
+// TrainingJob is a worker's side of a job whose variables lie on servers. It
+// numbers the variables as they were described when the worker joined.
+//
+// Threads: one call at a time.
+class TrainingJob {
+ public:
+  virtual ~TrainingJob() = default;
+
+  // Waits for the next pass and for the values of the variables. Absent:
+  // training is over. After a failure of a machine a pass may come again.
+  //
+  //   kCancelled           the job was stopped
+  //   kFailedPrecondition  Push() was not called for the pass at hand
+  //   others               the job failed, or refused this worker, with the
+  //                        chief's reason
+  virtual absl::StatusOr<std::optional<JobPass>> Next() = 0;
+
+  // The elements of a variable for the pass at hand, row-major; valid until
+  // Push().
+  virtual absl::Span<const std::byte> value(size_t variable) const = 0;
+
+  // Hands in the gradients of the pass: one for each variable, of its type and
+  // shape, or absent. `loss` is the mean over the examples of the pass.
+  //
+  //   kAborted  the servers do not need the pass any more: call Next()
+  virtual absl::Status Push(absl::Span<const std::optional<Value>> gradients,
+                            double loss) = 0;
+
+  // Returns this worker's examples of a batch, indices below `num_examples`.
+  //
+  //   kInvalidArgument  too few examples for one batch per worker
+  //   kOutOfRange       the job's epochs are over
+  virtual absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
+                                                        int64_t batch) = 0;
+};
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_SERVERS_TRAINING_JOB_H_

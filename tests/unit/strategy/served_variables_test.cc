@@ -1,0 +1,264 @@
+#include "strategy/served_variables.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "strategy/servers/training_job.h"
+#include "strategy/trained_by.h"
+#include "tests/unit/strategy/strategy_unit_fixture.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+// The gradients of a pass and its loss, as the servers got them.
+struct Pushed {
+  std::vector<std::optional<Value>> gradients;
+  double loss = 0;
+};
+
+// What a test sees and decides of a job: variable i has the value
+// 10 * step + i in a pass.
+struct Servers {
+  std::deque<int64_t> steps = {0, 1, 2};  // of the passes to come
+  absl::Status end;                       // after them
+  absl::Status answer;                    // to a push
+  std::vector<Pushed> pushed;
+};
+
+class FakeJob final : public TrainingJob {
+ public:
+  FakeJob(Servers& servers, size_t variables)
+      : servers_(servers), values_(variables) {}
+
+  absl::StatusOr<std::optional<JobPass>> Next() override {
+    if (servers_.steps.empty()) {
+      if (!servers_.end.ok()) return servers_.end;
+      return std::nullopt;
+    }
+    JobPass pass;
+    pass.step = servers_.steps.front();
+    pass.batch = pass.step;
+    servers_.steps.pop_front();
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = static_cast<float>(10 * pass.step) + static_cast<float>(i);
+    }
+    return pass;
+  }
+  absl::Span<const std::byte> value(size_t variable) const override {
+    return {reinterpret_cast<const std::byte*>(&values_[variable]),
+            sizeof(float)};
+  }
+  absl::Status Push(absl::Span<const std::optional<Value>> gradients,
+                    double loss) override {
+    servers_.pushed.push_back({{gradients.begin(), gradients.end()}, loss});
+    return servers_.answer;
+  }
+  absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
+                                                int64_t batch) override {
+    return std::vector<int64_t>{num_examples, batch};
+  }
+
+ private:
+  Servers& servers_;
+  std::vector<float> values_;
+};
+
+class ServedVariablesTest : public TwoReplicas {
+ protected:
+  ServedVariablesTest() {
+    strategy_ = Strategy::Make({Kind::kParameterServer, 2, {}}).value();
+    for (const char* name : {"w", "b"}) {
+      variables_.push_back(strategy_->Create(name, Number(1)).value());
+    }
+  }
+
+  absl::Status Begin(TrainedByOptions options = {}) {
+    auto made =
+        TrainedBy::Make(*strategy_, options, variables_,
+                        std::make_unique<FakeJob>(servers_, variables_.size()));
+    if (made.ok()) trained_ = *std::move(made);
+    return made.status();
+  }
+  // Hands in gradients of w in both replicas, and losses.
+  absl::Status Minimize(float first, float second) {
+    return strategy_
+        ->Run(
+            [&](Replica& replica, const Value& mine) {
+              return trained_->Minimize(
+                  replica,
+                  [&](Replica&, absl::Span<const Variable>)
+                      -> absl::StatusOr<LossAndGradients> {
+                    return LossAndGradients{mine, {Leaf(mine), std::nullopt}};
+                  });
+            },
+            Each(first, second))
+        .status();
+  }
+
+  Servers servers_;
+  std::vector<Variable> variables_;
+  std::unique_ptr<TrainedBy> trained_;
+};
+
+TEST_F(ServedVariablesTest, DescribesVariablesWithTheirFirstValues) {
+  VariableStore store(Kind::kParameterServer, Placement{{"cpu:0"}});
+  const Variable made =
+      store
+          .Make({"matrix", Starting(Number(0)), {}, {}, {}, {}},
+                Value::Of<float>(ElementType::kFloat32, {1, 2}, {3, 4}))
+          .value();
+  const std::vector<JobVariable> described =
+      ServedVariables::Describe(store, {made});
+  ASSERT_EQ(described.size(), 1);
+  EXPECT_EQ(described[0].name, "matrix");
+  EXPECT_THAT(described[0].shape, ElementsAre(1, 2));
+  EXPECT_EQ(described[0].dtype, DType::kFloat32);
+  EXPECT_EQ(described[0].initial.data(),
+            store.ReadCopy(made, 0).bytes().data());
+  EXPECT_EQ(described[0].initial.size(), 8);
+}
+
+TEST_F(ServedVariablesTest, ValuesAreThoseOfTheServersFromTheBeginningOn) {
+  ASSERT_THAT(Begin(), IsOk());
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(0));
+  EXPECT_THAT(CopiesOf(variables_[1]), ElementsAre(1));
+  EXPECT_EQ(trained_->served()->pass()->step, 0);
+}
+
+TEST_F(ServedVariablesTest, ServersGetTheMeanOfTheReplicasAndNoAbsentOne) {
+  ASSERT_THAT(Begin(), IsOk());
+  ASSERT_THAT(Minimize(1, 4), IsOk());
+  ASSERT_EQ(servers_.pushed.size(), 1);
+  EXPECT_THAT(servers_.pushed[0].gradients,
+              ElementsAre(Optional(Number(2.5)), std::nullopt));
+  EXPECT_EQ(servers_.pushed[0].loss, 2.5);
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(10));
+  EXPECT_EQ(trained_->served()->pass()->step, 1);
+}
+
+TEST_F(ServedVariablesTest, APassThatCameTooLateIsCountedAndTheNextOneTaken) {
+  ASSERT_THAT(Begin(), IsOk());
+  servers_.answer = absl::AbortedError("the step is closed");
+  ASSERT_THAT(Minimize(1, 1), IsOk());
+  EXPECT_EQ(trained_->served()->dropped(), 1);
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(10));
+}
+
+TEST_F(ServedVariablesTest, APassThatComesAgainHasItsOldValues) {
+  servers_.steps = {5, 5};
+  ASSERT_THAT(Begin(), IsOk());
+  ASSERT_THAT(Minimize(1, 1), IsOk());
+  EXPECT_EQ(trained_->served()->pass()->step, 5);
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(50));
+}
+
+TEST_F(ServedVariablesTest, TheEndOfTrainingIsNoErrorOfTheLastPass) {
+  servers_.steps = {0};
+  ASSERT_THAT(Begin(), IsOk());
+  EXPECT_THAT(Minimize(1, 1), IsOk());
+  EXPECT_EQ(trained_->served()->pass(), std::nullopt);
+  EXPECT_THAT(Minimize(1, 1), StatusIs(absl::StatusCode::kOutOfRange,
+                                       HasSubstr("training is over")));
+  EXPECT_THAT(trained_->served()->Examples(9),
+              StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_EQ(servers_.pushed.size(), 1);
+}
+
+TEST_F(ServedVariablesTest, TheReasonOfAFailedJobIsReturned) {
+  servers_.steps = {0};
+  servers_.end = absl::InternalError("server 1 lost its state");
+  ASSERT_THAT(Begin(), IsOk());
+  EXPECT_THAT(Minimize(1, 1), StatusIs(absl::StatusCode::kInternal,
+                                       HasSubstr("lost its state")));
+}
+
+TEST_F(ServedVariablesTest, AJobThatRefusesTheWorkerMakesNothing) {
+  servers_.steps.clear();
+  servers_.end = absl::InvalidArgumentError("variable \"w\" differs");
+  EXPECT_THAT(Begin(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(strategy_->Assign(variables_[0], Number(3)), IsOk());
+}
+
+TEST_F(ServedVariablesTest, NothingButTheServersWritesTheVariables) {
+  ASSERT_THAT(Begin(), IsOk());
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("lies on the job's servers"));
+  EXPECT_THAT(strategy_->Assign(variables_[0], Number(3)), refused);
+  EXPECT_THAT(strategy_->Across([&](Cross& cross) {
+    return cross.Update(variables_[0],
+                        [](Copy& copy) { return copy.Assign(Number(3)); });
+  }),
+              refused);
+  EXPECT_THAT(strategy_->Run([&](Replica& replica) {
+    return replica.Assign(variables_[0], Number(3));
+  }),
+              refused);
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(0));
+}
+
+TEST_F(ServedVariablesTest, OtherVariablesStayTheProcesss) {
+  ASSERT_THAT(Begin(), IsOk());
+  const Variable mine = strategy_->Create("mine", Number(1)).value();
+  EXPECT_THAT(strategy_->Assign(mine, Number(3)), IsOk());
+  EXPECT_THAT(strategy_->Run([&](Replica& replica) {
+    return trained_->Apply(replica, {{Leaf(Number(1)), mine}});
+  }),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("not on the servers")));
+  EXPECT_TRUE(servers_.pushed.empty());
+}
+
+TEST_F(ServedVariablesTest, RowsAreRefusedAndTheFixIsNamed) {
+  variables_ = {
+      strategy_
+          ->Create("rows", Value::Of<float>(ElementType::kFloat32, {1}, {0}))
+          .value()};
+  ASSERT_THAT(Begin(), IsOk());
+  const Slices rows{{0}, Value::Of<float>(ElementType::kFloat32, {1}, {1}), {}};
+  EXPECT_THAT(strategy_->Run([&](Replica& replica) {
+    return trained_->Apply(replica, {{Leaf(rows), variables_[0]}});
+  }),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("hand in a dense one")));
+  EXPECT_TRUE(servers_.pushed.empty());
+}
+
+TEST_F(ServedVariablesTest, ExamplesAreThoseOfThePassAtHand) {
+  ASSERT_THAT(Begin(), IsOk());
+  ASSERT_THAT(Minimize(1, 1), IsOk());
+  EXPECT_THAT(trained_->served()->Examples(50),
+              IsOkAndHolds(ElementsAre(50, 1)));
+}
+
+TEST_F(ServedVariablesTest, SlotsLieOnTheServers) {
+  ASSERT_THAT(Begin(), IsOk());
+  EXPECT_THAT(trained_->MakeState(), IsOk());
+  EXPECT_THAT(
+      trained_->Slot(variables_[0], "momentum"),
+      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("lockstep export")));
+  EXPECT_TRUE(trained_->OwnVariables().empty());
+}
+
+TEST_F(ServedVariablesTest, SumsAndOtherKindsAreRefused) {
+  TrainedByOptions sum;
+  sum.reduce = ReduceOp::kSum;
+  EXPECT_THAT(Begin(sum), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("use kMean")));
+  auto mirrored = Strategy::Make({Kind::kMirrored, 1, {}}).value();
+  const Variable variable = mirrored->Create("w", Number(1)).value();
+  EXPECT_THAT(TrainedBy::Make(*mirrored, {}, {variable},
+                              std::make_unique<FakeJob>(servers_, 1)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("kParameterServer")));
+}
+
+}  // namespace
+}  // namespace lockstep::strategy
