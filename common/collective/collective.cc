@@ -7,6 +7,40 @@
 
 namespace lockstep {
 
+absl::Status CheckScatter(const Collective& group,
+                          const std::vector<std::vector<Leaf>>& for_member) {
+  if (for_member.size() == static_cast<size_t>(group.members())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there are parcels for ", for_member.size(),
+                   " members, but the group has ", group.members()));
+}
+
+absl::StatusOr<std::vector<Parcel>> Collective::Scatter(
+    const std::string& description, std::vector<std::vector<Leaf>> for_member) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckScatter(*this, for_member));
+  // The first leaf has the number of leaves for each member.
+  std::vector<int64_t> counts;
+  std::vector<Leaf> all(1);
+  for (std::vector<Leaf>& leaves : for_member) {
+    counts.push_back(static_cast<int64_t>(leaves.size()));
+    for (Leaf& leaf : leaves) all.push_back(std::move(leaf));
+  }
+  all[0] = Value::Of(ElementType::kInt64, {members()}, counts);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Parcel> parcels,
+                            Exchange(description, std::move(all)));
+  std::vector<Parcel> mine;
+  for (const Parcel& parcel : parcels) {
+    const auto numbers = std::get<Value>(parcel->front()).Elements<int64_t>();
+    auto begin = parcel->begin() + 1;
+    for (int r = 0; r < rank(); ++r) begin += numbers[static_cast<size_t>(r)];
+    mine.push_back(std::make_shared<const std::vector<Leaf>>(
+        begin, begin + numbers[static_cast<size_t>(rank())]));
+  }
+  return mine;
+}
+
 absl::Status Barrier(Collective& group) {
   return group.Exchange("barrier", {}).status();
 }

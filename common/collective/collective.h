@@ -28,7 +28,20 @@ class Collective {
   //   kDeadlineExceeded  members did not come in time; names them
   virtual absl::StatusOr<std::vector<Parcel>> Exchange(
       const std::string& description, std::vector<Leaf> mine) = 0;
+
+  // Gives `for_member[r]` to member r, and returns the parcels that all have
+  // given to this one, by rank. `for_member` must have an entry for each
+  // member. Unless a group has a better way, it is an Exchange() of everything.
+  //
+  // Errors: as Exchange(); kInvalidArgument also: too few or too many entries
+  virtual absl::StatusOr<std::vector<Parcel>> Scatter(
+      const std::string& description,
+      std::vector<std::vector<Leaf>> for_member);
 };
+
+//   kInvalidArgument  not one entry for each member of the group
+absl::Status CheckScatter(const Collective& group,
+                          const std::vector<std::vector<Leaf>>& for_member);
 
 // Returns when all members have called it. Errors: as Exchange().
 absl::Status Barrier(Collective& group);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/collective/gather.h"
+#include "strategy/values/sliced_reduction.h"
 
 namespace lockstep::strategy {
 namespace {
@@ -141,6 +142,35 @@ absl::StatusOr<std::vector<std::vector<Leaf>>> ReplicaGroup::ByRank(
   return by_rank;
 }
 
+absl::StatusOr<std::optional<std::vector<Value>>> ReplicaGroup::ReduceSliced(
+    ReduceOp op, Toward toward, const std::string& description,
+    absl::Span<const Distributed* const> values) const {
+  const size_t ranks =
+      values[0]->form == Form::kPlain ? 1 : static_cast<size_t>(local());
+  std::vector<std::vector<Value>> by_rank(ranks);
+  size_t bytes = 0;
+  for (size_t r = 0; r < ranks; ++r) {
+    for (const Distributed* value : values) {
+      const Leaf& leaf = value->local[value->local.size() == 1 ? 0 : r];
+      const Value* const dense = std::get_if<Value>(&leaf);
+      // Replicas that differ are refused by the exchange of everything.
+      if (dense == nullptr || Rings(toward, dense->type()) ||
+          DescriptionOf(leaf) != DescriptionOf(value->local[0])) {
+        return std::nullopt;
+      }
+      if (r == 0) bytes += dense->bytes().size();
+      by_rank[r].push_back(*dense);
+    }
+  }
+  if (!PaysToSlice(workers(), bytes)) return std::nullopt;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<Value> reduced,
+      ReduceInSlices(*workers_, op,
+                     absl::StrCat(description, " of ", ranks, " replicas"),
+                     by_rank));
+  return reduced;
+}
+
 absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
     ReduceOp op, Toward toward, absl::Span<const Distributed* const> values,
     std::optional<int64_t> bytes_per_pack) const {
@@ -148,6 +178,9 @@ absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
   for (const Distributed* value : values) {
     absl::StrAppend(&description, " ", KindOf(*value));
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(auto sliced,
+                            ReduceSliced(op, toward, description, values));
+  if (sliced.has_value()) return *std::move(sliced);
   LOCKSTEP_ASSIGN_OR_RETURN(auto by_rank, ByRank(description, values));
   std::vector<std::vector<Value>> dense;
   for (std::vector<Leaf>& rank : by_rank) {

@@ -90,6 +90,11 @@ class ReplicaGroup {
   absl::StatusOr<std::vector<std::vector<Leaf>>> ByRank(
       const std::string& description,
       absl::Span<const Distributed* const> values) const;
+  // The result of ReduceInSlices(), where that pays and every sum is in the
+  // order of the ranks.
+  absl::StatusOr<std::optional<std::vector<Value>>> ReduceSliced(
+      ReduceOp op, Toward toward, const std::string& description,
+      absl::Span<const Distributed* const> values) const;
   absl::StatusOr<std::vector<Value>> ReduceDense(
       ReduceOp op, Toward toward, absl::Span<const Distributed* const> values,
       std::optional<int64_t> bytes_per_pack) const;

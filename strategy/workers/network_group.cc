@@ -128,11 +128,28 @@ absl::Status NetworkGroup::WaitUntilFormed() {
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::Exchange(
     const std::string& description, std::vector<Leaf> mine) {
+  return GiveAndTake(
+      description,
+      std::vector<Parcel>(
+          static_cast<size_t>(members()),
+          std::make_shared<const std::vector<Leaf>>(std::move(mine))));
+}
+
+absl::StatusOr<std::vector<Parcel>> NetworkGroup::Scatter(
+    const std::string& description, std::vector<std::vector<Leaf>> for_member) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckScatter(*this, for_member));
+  std::vector<Parcel> parcels;
+  for (std::vector<Leaf>& leaves : for_member) {
+    parcels.push_back(
+        std::make_shared<const std::vector<Leaf>>(std::move(leaves)));
+  }
+  return GiveAndTake(description, parcels);
+}
+
+absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
+    const std::string& description, const std::vector<Parcel>& for_member) {
   const auto deadline = After(options_.timeout);
-  const auto parcel =
-      std::make_shared<const std::vector<Leaf>>(std::move(mine));
   v1::ParcelHeader header;
-  EncodeLeaves(*parcel, header);
   header.set_description(description);
   header.mutable_sender()->set_rank(rank());
   std::map<int, uint64_t> receivers;
@@ -142,7 +159,8 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::Exchange(
     header.mutable_sender()->set_incarnation(view_.self().incarnation);
     header.set_sequence(next_++);
     LOCKSTEP_RETURN_IF_ERROR(
-        table_.Add(rank(), header.sequence(), description, parcel));
+        table_.Add(rank(), header.sequence(), description,
+                   for_member[static_cast<size_t>(rank())]));
     for (int r = 0; r < members(); ++r) {
       if (r == rank()) continue;
       unfinished_[r] = absl::OkStatus();
@@ -150,7 +168,10 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::Exchange(
     }
   }
   for (const auto& [r, incarnation] : receivers) {
+    const Parcel& parcel = for_member[static_cast<size_t>(r)];
     header.set_receiver_incarnation(incarnation);
+    header.clear_leaves();
+    EncodeLeaves(*parcel, header);
     links_[static_cast<size_t>(r)]->Give({header, parcel});
   }
   MutexLock lock(mutex_);

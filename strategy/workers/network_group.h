@@ -24,7 +24,8 @@ namespace lockstep::strategy {
 
 // NetworkGroup is a member of a group of processes. Each gives its parcels to
 // each other one over gRPC, so an exchange costs a member (n - 1) times its own
-// bytes out and those of all others in.
+// bytes out and those of all others in; a scatter costs the bytes of the
+// parcels for the others.
 //
 // A member that begins again, leaves, or does not come in time ends the group
 // for all: every call from then on is kAborted, and names it. To go on, all
@@ -65,9 +66,18 @@ class NetworkGroup final : public Collective, private GroupHandler {
   absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,
                                                std::vector<Leaf> mine) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Each member gets its own parcel alone. Errors: as Exchange().
+  absl::StatusOr<std::vector<Parcel>> Scatter(
+      const std::string& description,
+      std::vector<std::vector<Leaf>> for_member) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   explicit NetworkGroup(const Options& options);
+  // `for_member` has a parcel for each member.
+  absl::StatusOr<std::vector<Parcel>> GiveAndTake(
+      const std::string& description, const std::vector<Parcel>& for_member)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Status Start();
   absl::Status WaitUntilFormed() ABSL_LOCKS_EXCLUDED(mutex_);

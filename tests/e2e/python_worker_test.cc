@@ -40,15 +40,18 @@ std::string LogOf(TrainingJob& job, int worker) {
   return log.value_or("");
 }
 
-// The same job, undisturbed.
-std::unique_ptr<TrainingJob> Undisturbed() {
-  std::unique_ptr<TrainingJob> job = TrainingJob::Make(PythonJob(2));
-  EXPECT_OK(job->Run());
+// The same job, undisturbed: one for all tests.
+const std::unique_ptr<TrainingJob>& Undisturbed() {
+  static const std::unique_ptr<TrainingJob> job = [] {
+    std::unique_ptr<TrainingJob> made = TrainingJob::Make(PythonJob(2));
+    EXPECT_OK(made->Run());
+    return made;
+  }();
   return job;
 }
 
 TEST(PythonWorkerTest, TrainsToALowLoss) {
-  const std::unique_ptr<TrainingJob> job = Undisturbed();
+  const std::unique_ptr<TrainingJob>& job = Undisturbed();
 
   EXPECT_THAT(LogOf(*job, 0), ContainsRegex("ends with 0: .*loss 0\\.[0-3]"));
 }

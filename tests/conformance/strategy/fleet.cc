@@ -11,7 +11,9 @@ namespace lockstep::strategy {
 std::string NameOf(const Shape& shape) {
   const char* kind = shape.kind == Kind::kOneDevice  ? "OneDevice"
                      : shape.kind == Kind::kMirrored ? "Mirrored"
-                                                     : "MultiWorkerMirrored";
+                     : shape.kind == Kind::kParameterServer
+                         ? "ParameterServer"
+                         : "MultiWorkerMirrored";
   return absl::StrCat(kind, "_", shape.workers, "x", shape.replicas);
 }
 
@@ -22,7 +24,8 @@ std::vector<Shape> AllShapes() {
           {Kind::kMultiWorkerMirrored, 2, 1},
           {Kind::kMultiWorkerMirrored, 2, 2},
           {Kind::kMultiWorkerMirrored, 3, 1},
-          {Kind::kMultiWorkerMirrored, 3, 2}};
+          {Kind::kMultiWorkerMirrored, 3, 2},
+          {Kind::kParameterServer, 1, 2}};
 }
 
 std::vector<std::unique_ptr<Strategy>> CaseTest::Make(const Shape& shape,

@@ -46,6 +46,30 @@ TEST_F(NetworkGroupTest, AllGetTheParcelsOfAllByRankInEachExchange) {
   });
 }
 
+TEST_F(NetworkGroupTest, AScatterGivesEachMemberItsOwnParcel) {
+  Reserve(3);
+  const std::vector<Group> groups = JoinAll();
+  ForEach(3, [&](size_t r) {
+    ASSERT_THAT(groups[r], IsOk());
+    std::vector<std::vector<Leaf>> mine;
+    for (size_t to = 0; to < 3; ++to) {
+      mine.push_back(Numbers(static_cast<float>(10 * r + to)));
+    }
+    mine[1].clear();
+    const auto answer = (*groups[r])->Scatter("scatter", mine);
+    ASSERT_THAT(answer, IsOk());
+    for (size_t from = 0; from < 3; ++from) {
+      const auto number = static_cast<float>(10 * from + r);
+      EXPECT_EQ(*(*answer)[from],
+                r == 1 ? std::vector<Leaf>{} : Numbers(number));
+    }
+    mine.resize(2);
+    EXPECT_THAT((*groups[r])->Scatter("scatter", mine).status(),
+                StatusIs(kInvalid, HasSubstr("parcels for 2 members")));
+    EXPECT_THAT(Barrier(**groups[r]), IsOk());
+  });
+}
+
 TEST_F(NetworkGroupTest, LargeValuesTravelInPieces) {
   Reserve(2);
   const std::vector<Group> groups = JoinAll();

@@ -28,6 +28,34 @@ TEST(CollectiveTest, AllGetTheLeavesOfTheRoot) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(CollectiveTest, AScatterGivesEachMemberItsOwnParcel) {
+  const auto group = MakeLocalGroup(3, absl::Minutes(5));
+  std::vector<std::thread> threads;
+  for (const auto& member : group) {
+    threads.emplace_back([&member = *member] {
+      // Member r gives r + 1 leaves to member 1, and one to the others.
+      const auto mine = static_cast<float>(10 * member.rank());
+      std::vector<std::vector<Leaf>> parcels = {
+          {Value::Scalar(mine)}, {}, {Value::Scalar(mine + 2)}};
+      for (int i = 0; i <= member.rank(); ++i) {
+        parcels[1].emplace_back(Value::Scalar(mine + 1));
+      }
+      const auto got = member.Scatter("scatter", parcels);
+      ASSERT_THAT(got, IsOk());
+      for (size_t from = 0; from < 3; ++from) {
+        const Parcel& parcel = (*got)[from];
+        EXPECT_EQ(parcel->size(), member.rank() == 1 ? from + 1 : 1);
+        EXPECT_EQ(std::get<Value>(parcel->back()),
+                  Value::Scalar(static_cast<float>(10 * from) +
+                                static_cast<float>(member.rank())));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(group[0]->Scatter("scatter", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST(CollectiveTest, ARootOutsideTheGroupIsRefused) {
   const auto group = MakeLocalGroup(2, absl::Minutes(5));
   for (const int root : {-1, 2}) {
