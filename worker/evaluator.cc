@@ -40,6 +40,7 @@ Evaluator::Evaluator(ChiefClient::Options chief,
     : backend_(std::move(backend)),
       data_roots_(options.data_roots),
       progress_(Clock::Real()),
+      // The progress refers to this object, so it can be set only here.
       chief_([&] {
         chief.progress = [this] { return progress_.Get(); };
         return std::move(chief);
@@ -50,6 +51,7 @@ void Evaluator::RequestStop(const std::string&) { chief_.Stop(); }
 void Evaluator::SetTrouble(const absl::Status& status) {
   if (trouble_ == status.message()) return;
   progress_.SetTrouble(std::string(status.message()));
+  // kOk has an empty message, which clears the trouble.
   trouble_ = std::string(status.message());
   if (!status.ok()) spdlog::warn("no score: {}", trouble_);
 }
@@ -76,6 +78,8 @@ absl::Status Evaluator::Run() {
     if (!membership.ok()) return membership.status();
     status = Prepare(membership->job);
     if (status.ok()) status = Watch(membership->job);
+    // A lost lease is no end of the job: the chief takes the process back under
+    // a new registration.
   } while (chief_.lease_lost());
   const LeaveCause cause = status.ok() ? LeaveCause::kDone
                            : absl::IsCancelled(status)
@@ -95,6 +99,7 @@ absl::Status Evaluator::Watch(const JobConfig& job) {
   if (scorer_ != nullptr) {
     progress_.Begin("waits for the workers' model");
     const absl::Status status = Agree();
+    // The end of the job explains any error of Agree().
     if (chief_.ended()) return chief_.end();
     LOCKSTEP_RETURN_IF_ERROR(status);
   }
@@ -104,11 +109,13 @@ absl::Status Evaluator::Watch(const JobConfig& job) {
                                      : "waits for a checkpoint");
   while (!chief_.WaitForEnd(kPoll)) {
     if (chief_.stopped()) return absl::CancelledError("asked to stop");
+    // There is nothing to do, but the task must not end before the job.
     if (scorer_ == nullptr) continue;
     const absl::Status status = ScoreLatest(store, last);
-    // No later checkpoint would have one either: the job is not to wait.
+    // No later checkpoint would have a score either: leave, so that the job
+    // does not wait for one.
     if (absl::IsFailedPrecondition(status)) return status;
-    // One that was pruned meanwhile has a newer one.
+    // A checkpoint that was pruned meanwhile has a newer one.
     if (!absl::IsCancelled(status)) SetTrouble(status);
   }
   return chief_.end();

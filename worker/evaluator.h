@@ -19,9 +19,9 @@
 namespace lockstep::worker {
 
 // Evaluator is the evaluator task: it scores each new checkpoint on the test
-// set and reports the score to the chief. It takes no part in training. An
-// evaluator that cannot score leaves with the reason, so that the job does not
-// wait for it.
+// set and reports the score to the chief. It takes no part in training. If it
+// cannot score, it leaves with the reason, so that the job does not wait for
+// it.
 //
 // Threads: RequestStop() may be called from any thread.
 class Evaluator {
@@ -55,12 +55,12 @@ class Evaluator {
   // Reads the test set, unless there is nothing to score.
   absl::Status Prepare(const JobConfig& job);
   absl::Status Watch(const JobConfig& job);
-  // Waits for the workers' model, and makes the same.
+  // Waits until the chief knows the workers' model, and makes the same one.
   absl::Status Agree();
   // Scores the newest checkpoint if it is newer than `last`.
   absl::Status ScoreLatest(const CheckpointStore& store, int64_t& last);
-  // Reports why the newest checkpoint has no score, and says it in the log if
-  // it is new; kOk: it has one.
+  // Reports the reason why the newest checkpoint has no score, and logs it if
+  // it is new; kOk means that it has one.
   void SetTrouble(const absl::Status& status);
 
   const std::unique_ptr<ComputeBackend> backend_;

@@ -26,6 +26,8 @@ absl::Status HostedChief::Serve(const std::string& address) {
 
 HostedChief::~HostedChief() {
   if (!thread_.joinable()) return;
+  // Only a worker that failed gets here without Wait(); without the stop, the
+  // thread would wait for its workers.
   chief_->RequestStop("the worker that hosts the chief ended");
   thread_.join();
 }

@@ -23,17 +23,18 @@ namespace lockstep::worker {
 // Threads: RequestStop() and Metrics() may be called from any thread.
 class HostedChief {
  public:
-  // `recorded`: the job is recorded for its page. Errors as Chief::Make().
+  // Starts the chief's thread. With `recorded`, the chief records the job for
+  // its page. Errors as Chief::Make().
   static absl::StatusOr<std::unique_ptr<HostedChief>> Start(
       const Cluster& cluster, const JobConfig& job, const Clock& clock,
       Beginning beginning, bool recorded = false);
 
-  // Listens on the worker's own address, which nothing else in this process
-  // may do then. Errors as GrpcServer::Start().
+  // Listens on the worker's own address, on which nothing else in this process
+  // may listen. Errors as GrpcServer::Start().
   absl::Status Serve(const std::string& address);
 
-  // For a server that another part of this process starts, in place of Serve().
-  // It must end before this object.
+  // Returns the services for a server that another part of this process starts,
+  // in place of Serve(). That server must end before this object.
   std::vector<grpc::Service*> services() { return chief_->services(); }
   // Stops the job if it still runs.
   ~HostedChief();

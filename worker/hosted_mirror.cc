@@ -25,6 +25,7 @@ void HostedMirror::Run() {
     ended_ = true;
     stopped = on_stopped_;
   }
+  // Outside the lock: the callback stops the worker, which may call back.
   if (stopped && absl::IsCancelled(status_)) {
     stopped(std::string(status_.message()));
   }
@@ -35,6 +36,8 @@ void HostedMirror::SetOnStopped(
   {
     MutexLock lock(mutex_);
     on_stopped_ = stopped;
+    // Run() calls it later; it has not read `on_stopped_` yet. Otherwise the
+    // mirror ended before this call.
     if (!ended_) return;
   }
   if (absl::IsCancelled(status_)) stopped(std::string(status_.message()));

@@ -30,9 +30,9 @@ class HostedMirror {
   // Stops the job if it still runs: it cannot go on without this mirror.
   ~HostedMirror();
 
-  // `stopped` is called, in another thread, if the mirror ends since it was
-  // asked to stop, or since the job was: the worker must end, too. At most once
-  // in the life of this object may this be set.
+  // Calls `stopped`, in another thread or in this one, if the mirror ends
+  // because it or the job was asked to stop: the worker must end then, too.
+  // Must be called at most once.
   void SetOnStopped(std::function<void(const std::string& why)> stopped)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

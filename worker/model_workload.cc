@@ -32,8 +32,8 @@ Precision PrecisionOf(ComputePrecision precision) {
   return Precision::kFloat32;
 }
 
-// Replicas draw different numbers, and the same ones when they start again.
-// `replica` counts over all workers.
+// Replicas draw different numbers, and the same ones after a restart. `replica`
+// counts over all workers.
 uint64_t PassKey(uint64_t seed, uint64_t replica) {
   return seed * 1'000'003 + replica;
 }
@@ -52,6 +52,7 @@ ModelWorkload::ModelWorkload(int worker,
 }
 
 absl::Status ModelWorkload::LoadData(const JobConfig& job) {
+  // A worker that registers again is in the same job, and keeps its data.
   if (data_.has_value() || tables_ != nullptr) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(CheckWorkerFiles(job, data_roots_));
   const FileReading::Scope reads(reading_);
@@ -105,6 +106,8 @@ absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
         BatchSchedule schedule,
         BatchSchedule::Create(
             ScheduleOf(job_, num_examples(),
+                       // Replica r of this worker has the data of one worker
+                       // among as many as there are replicas in the job.
                        int64_t{membership.data_shard} * replicas() + r,
                        int64_t{membership.num_workers} * replicas())));
     schedules_.push_back(std::move(schedule));
@@ -140,6 +143,7 @@ std::optional<ExampleShape> ModelWorkload::examples() const {
 
 absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::MakeSource(
     std::shared_ptr<ParameterMemory> memory) {
+  // Kept here: the sources below only borrow it.
   memory_ = std::move(memory);
   if (tables_ != nullptr) {
     Fingerprint draws;

@@ -21,22 +21,22 @@
 
 namespace lockstep::worker {
 
-// ModelWorkload is the work of the `worker` program: a model of models/zoo or
-// tables, on data that the job names.
+// ModelWorkload is the workload of the `worker` program: a model of models/zoo
+// or tables, on data that the job names.
 //
 // Threads: as Workload.
 // Borrows: the clock.
 class ModelWorkload final : public Workload {
  public:
-  // `worker` is the index of the task. `data_roots` as CheckWorkerFiles().
-  // `threads` are those of the CPU, which replicas share: each computes with an
-  // equal number of them, at least one.
+  // `worker` is the index of the task. `data_roots` as CheckWorkerFiles() has
+  // it. `threads` is the number of CPU threads, which replicas share equally,
+  // at least one each.
   ModelWorkload(int worker, std::unique_ptr<ComputeBackend> backend,
                 std::vector<std::string> data_roots, int threads = 1,
                 const Clock& clock = Clock::Real());
 
-  // Errors: files that cannot be read or do not fit, an unknown model; names
-  // the field
+  // Errors: as reading the data; kInvalidArgument if the files do not fit or
+  // the model is unknown. The message names the field.
   absl::Status Begin(const ChiefClient::Registration& membership) override;
   const std::vector<VariableSpec>& variables() const override {
     return variables_;
@@ -44,7 +44,8 @@ class ModelWorkload final : public Workload {
   std::optional<ExampleShape> examples() const override;
   absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) override;
-  // Replicas clip one by one, before the mean is taken.
+  // Replicas clip their gradients before the mean, and local steps clip each
+  // step's: the loop must not clip again.
   bool clips() const override {
     return replicas() > 1 || job_.has_local_steps();
   }
@@ -54,9 +55,9 @@ class ModelWorkload final : public Workload {
  private:
   absl::Status LoadData(const JobConfig& job);
   int replicas() const { return job_.strategy.replicas_per_worker; }
-  // Opens the devices of the replicas behind the first.
+  // Opens the devices of all replicas but the first.
   absl::Status OpenReplicas();
-  // The code that computes the gradients of one batch in `memory`.
+  // Returns the source that computes the gradients of one batch in `memory`.
   absl::StatusOr<std::unique_ptr<GradientSource>> BatchSourceOf(
       const ParameterMemory& memory);
   std::unique_ptr<GradientSource> SourceOf(size_t replica,
@@ -65,8 +66,8 @@ class ModelWorkload final : public Workload {
     return tables_ != nullptr ? tables_->num_examples() : data_->count;
   }
 
-  // The worker for which random numbers are drawn: of shared work they are the
-  // same on all.
+  // The worker for which random numbers are drawn. With shared work they are
+  // the same on all workers, as any worker may compute a micro-batch.
   int drawing_worker() const { return job_.shares_work() ? 0 : worker_; }
 
   const int worker_;
@@ -76,7 +77,7 @@ class ModelWorkload final : public Workload {
   FileReading reading_;
   std::optional<Examples> data_;
   std::unique_ptr<TableWorkload> tables_;  // of a model with tables
-  // These belong to the membership at hand.
+  // These belong to the current membership.
   JobConfig job_;
   std::vector<std::unique_ptr<Model>> models_;  // none for tables
   std::vector<VariableSpec> variables_;

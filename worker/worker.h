@@ -16,8 +16,8 @@
 
 namespace lockstep::worker {
 
-// Worker is the `worker` program's part in a job: a TrainingMember whose
-// workload is a built-in model.
+// Worker is the role of the `worker` program: a TrainingMember whose workload
+// is a built-in model.
 //
 // Threads: RequestStop() and progress() may be called from any thread.
 class Worker {

@@ -29,8 +29,8 @@ struct Flags {
   bool evaluate = false;
 };
 
-// What this worker's process hosts besides the worker. The mirror ends before
-// the chief, which it serves.
+// The roles that this worker's process hosts besides the worker. The mirror is
+// declared after the chief, so it ends first: it serves the chief's calls.
 struct Hosted {
   std::unique_ptr<HostedChief> chief;
   std::unique_ptr<HostedMirror> mirror;

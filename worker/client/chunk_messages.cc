@@ -30,6 +30,8 @@ void StoreChunk(const TensorPayload& payload, const Chunk& chunk,
       const size_t piece = std::min(left, from.size() - offset);
       const auto* bytes =
           reinterpret_cast<const std::byte*>(from.begin()) + offset;
+      // Large values would leave the caches before a pass reads them: see
+      // kStreamFrom.
       if (payload.size < kStreamFrom) {
         std::memcpy(to, bytes, piece);
       } else {
@@ -44,6 +46,7 @@ void StoreChunk(const TensorPayload& payload, const Chunk& chunk,
       }
     }
   }
+  // Other threads learn of the values after this: they must not see them late.
   FinishStreaming();
 }
 
@@ -118,6 +121,8 @@ absl::Status StoreRows(const TensorPayload& payload, const Part& part,
                                             " bytes for ", routed.places.size(),
                                             " rows of ", size));
   }
+  // The payload may be cut anywhere, also within a row; a contiguous copy lets
+  // rows be taken by offset. Rows are few.
   std::vector<std::byte> bytes(payload.size);
   payload.CopyTo(bytes.data());
   const std::byte* from = bytes.data();

@@ -18,33 +18,37 @@
 // Private to worker/client, but for a benchmark.
 namespace lockstep::worker {
 
-// Puts the values of a chunk that is no part of a table into memory. `payload`
-// must have chunk.size bytes.
+// Copies the values of a chunk that is no part of a table into memory.
+// `payload` must have chunk.size bytes.
 void StoreChunk(const TensorPayload& payload, const Chunk& chunk,
                 const ParameterMemory& memory);
 
-// Names the parts of a chunk whose variables have no gradient: `absent` is not
-// 0 for them.
+// Adds to `header` the parts of a chunk whose variables have no gradient: those
+// whose `absent` is not 0, by variable.
 void AddAbsent(const Chunk& chunk, absl::Span<const uint8_t> absent,
                v1::PushHeader& header);
 
-// The gradients of a chunk that is no part of a table, but for those that are
-// absent: slices of memory, which must not change while they are sent; as
-// kBFloat16, which is for float32 variables, one rounded copy.
+// Returns the gradients of a chunk that is no part of a table, without the
+// absent ones. The slices refer to memory, which must not change while they are
+// sent; with kBFloat16, which requires float32 variables, the result is one
+// rounded copy.
 std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
                                         absl::Span<const uint8_t> absent,
                                         const ParameterMemory& memory,
                                         GradientType type);
 
-// Adds the rows of a part to `ids`, in order.
+// Adds the row numbers (keys, in a growing table) of `routed` to `ids`, in
+// order.
 void AddRows(const RoutedRows& routed, v1::RowIds& ids);
 
-// The gradients of the rows, one after the other; as kBFloat16, which is for
-// float32 tables, rounded.
+// Returns a copy of the gradients of the rows, one after the other; with
+// kBFloat16, which requires float32 tables, rounded.
 grpc::Slice RowGradients(const Part& part, const RoutedRows& routed,
                          const ParameterMemory& memory, GradientType type);
 
-// Puts the values of the rows, one after the other in `payload`, into memory.
+// Copies the values of the rows, one after the other in `payload`, into memory.
+//
+//   kInternal  `payload` has another size than the rows; memory is unchanged
 //
 //   kInternal  not as many bytes as they have; memory is as it was
 absl::Status StoreRows(const TensorPayload& payload, const Part& part,

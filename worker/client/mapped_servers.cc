@@ -28,23 +28,27 @@ MappedServers::MappedServers(ServerLinks& links, HeldChunks& chunks,
       servers_(links.num_servers()) {}
 
 bool MappedServers::IsToBeMapped(int server) const {
+  // Chunks are listed by the server that owns the parts. The mirror may own
+  // none, but it has the values of all.
   if (server == mirror_) return true;
   return !mirror_alone_ && !chunks_.chunks()[server].empty();
 }
 
 absl::StatusOr<bool> MappedServers::Open() {
   bool cut = false;
+  // The gradients are in private memory: nothing can be shared.
   if (memory_.shared_gradients() == nullptr) return cut;
   for (int server = 0; server < links_.num_servers(); ++server) {
-    // A server that was started again: its memory is another one, and its
-    // chunks are cut already.
+    // A restarted server has new memory, but its chunks are cut already.
     const bool anew = HasMapped(server) && !Maps(server);
     if (!IsToBeMapped(server) || (opened_ && !anew)) continue;
-    // Before the question: the old mapping keeps the memory of a dead process.
+    // Before the call: the old mapping keeps the memory of a dead process
+    // alive.
     servers_[server].reset();
     absl::StatusOr<MappedValues> values = OpenServer(server);
     if (links_.cancelled()) return absl::CancelledError("the job ended");
     if (!values.ok()) {
+      // Not an error: a server of another host or user cannot map memory.
       spdlog::info("shares no memory with ps {}: {}", server,
                    std::string(values.status().message()));
       continue;
@@ -63,7 +67,8 @@ absl::StatusOr<MappedValues> MappedServers::OpenServer(int server) {
   v1::OpenSharedMemoryRequest request;
   *request.mutable_identity() = ToProto(links_.self());
   *request.mutable_gradients() = ToProto(memory_.shared_gradients()->file());
-  // One for each part of the server, by index: mirrors have all.
+  // One offset for each part of the server, by index. A mirror has the parts of
+  // all servers, in the order of their owners.
   for (int holder = 0; holder < links_.num_servers(); ++holder) {
     if (holder != server && !mirror_.has_value()) continue;
     for (const Chunk& chunk : chunks_.chunks()[holder]) {
@@ -94,6 +99,8 @@ absl::Status MappedServers::Copy(const Places& places, int server,
     const absl::Status status = servers_[server]->values.Copy(
         FromProto(places[i]),
         memory_.value(range.variable).subspan(range.offset, range.size));
+    // Any other error names a place outside of the server's memory, which no
+    // retry cures.
     if (absl::IsAborted(status)) return status;
     if (!status.ok()) return absl::InternalError(status.message());
   }
@@ -101,9 +108,10 @@ absl::Status MappedServers::Copy(const Places& places, int server,
 }
 
 absl::Status MappedServers::Reconsider(const absl::Status& status, int server) {
-  // The server that answers so has no mapping of this worker's memory: it was
-  // started again.
+  // kNotFound: the server has no mapping of this worker's memory, because it
+  // was restarted.
   if (!absl::IsNotFound(status) || servers_[server] == nullptr) return status;
+  // Many calls fail at once; only the first one logs.
   if (servers_[server]->open.exchange(false)) {
     spdlog::info("shares no memory with ps {} any more: {}", server,
                  std::string(status.message()));

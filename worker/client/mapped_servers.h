@@ -17,8 +17,8 @@
 
 namespace lockstep::worker {
 
-// MappedServers is the servers of this host that map the worker's gradients
-// and let the worker map their values, so that calls only say where those are.
+// MappedServers shares memory with servers of this host: they map the worker's
+// gradients, and the worker maps their values, so that calls carry only places.
 // Private to worker/client.
 //
 // Threads: one thread calls Open(); the others may be called from any thread.
@@ -32,14 +32,16 @@ class MappedServers {
                 std::optional<int> mirror = std::nullopt,
                 bool mirror_alone = false);
 
-  // Asks every server to map memory the first time, and later those that did
-  // and have started anew. Must not be called while a push is under way.
-  // Returns true if chunks were cut anew.
+  // Asks every server to map memory: on the first call all, later those that
+  // had mapped it and have been restarted. Must not be called while a push is
+  // under way. Returns true if chunks were cut anew. A server that refuses is
+  // used without shared memory.
   //
   //   kCancelled  the job ended
   absl::StatusOr<bool> Open();
 
-  // True if the server has ever mapped memory: its chunks are cut for that.
+  // True if the server has ever mapped memory: its chunks are cut for that, and
+  // stay so.
   bool HasMapped(int server) const { return servers_[server] != nullptr; }
   // True if it maps memory now.
   bool Maps(int server) const {
@@ -52,8 +54,9 @@ class MappedServers {
   //   kInternal  the places are not those of the chunk's parts
   absl::Status Copy(const Places& places, int server, const Chunk& chunk);
 
-  // Returns the status that a failed call to the server means: kUnavailable,
-  // which is worth another call, if the server only maps no memory any more.
+  // Translates the status of a failed call. A server that was restarted answers
+  // kNotFound as it has no mapping; the result is then kUnavailable, so the
+  // call is repeated without shared memory.
   absl::Status Reconsider(const absl::Status& status, int server);
 
  private:

@@ -50,7 +50,9 @@ absl::StatusOr<MappedValues> MappedValues::Open(const SharedFile& values,
                                                 const SharedFile& counters) {
   // Before the files: a process that ends in between must count as ended.
   auto holder = std::make_shared<const Holder>(counters.pid);
-  // The counters' proof is random: if that is right, so is the process.
+  // The counters' file has a random proof. If that matches, the pid belongs to
+  // the process that made the file, and not to a later one with the same
+  // number.
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<const PeerMemory> opened_counters,
       PeerMemory::Open(counters, PeerMemory::Require::kSealed));
@@ -80,6 +82,8 @@ absl::Status MappedValues::Copy(const SharedPlace& place,
         "a value of ", out.size(), " bytes at ", place.offset, " with counter ",
         place.counter, " is not in the server's memory"));
   }
+  // The server writes without a lock. The copy counts only if the counter shows
+  // no write since the server named the place.
   CopyBytes(out.data(), values_->bytes().data() + place.offset, out.size());
   if (WrittenSince(*counters_, place.counter, place.writes)) {
     return absl::AbortedError("the server wrote there meanwhile");

@@ -11,8 +11,8 @@
 
 namespace lockstep::worker {
 
-// MappedValues is the memory of one server of this host, mapped for reading:
-// the values of variables, and counters that show if they were overwritten.
+// MappedValues maps the memory of one server of this host for reading: the
+// values of variables, and counters that show whether they were overwritten.
 //
 // Threads: safe to share.
 class MappedValues {

@@ -10,7 +10,8 @@
 
 namespace lockstep::worker {
 
-// Each part borrows some of those above it.
+// Members are destroyed in reverse order: each one borrows some of those above
+// it, and its calls must have ended before they do.
 struct ParameterClient::Parts {
   Parts(const Options& options, const Plan& plan, ParameterMemory& memory)
       : links({options.servers, options.self, options.pollers,
@@ -36,6 +37,8 @@ ParameterClient::ParameterClient(const Options& options, const Plan& plan,
     : untrained_(options.untrained),
       parts_(std::make_unique<Parts>(options, plan, memory)) {}
 
+// Pushes waits for its calls, which would be repeated without end if a server
+// is gone: they must be cancelled first.
 ParameterClient::~ParameterClient() { Cancel(); }
 
 void ParameterClient::Cancel() {
@@ -44,6 +47,8 @@ void ParameterClient::Cancel() {
 }
 
 absl::StatusOr<int64_t> ParameterClient::Pull(int64_t step) {
+  // Chunks must not be cut anew while a push refers to them by index; a push
+  // under way postpones that to the next pull.
   if (!parts_->pushes.under_way()) {
     LOCKSTEP_ASSIGN_OR_RETURN(const bool cut, parts_->mapped.Open());
     if (cut) parts_->pushes.OnNewChunks();
@@ -96,6 +101,8 @@ absl::StatusOr<Token> ParameterClient::TakeToken(const PassId& pass,
   LOCKSTEP_ASSIGN_OR_RETURN(const Token token,
                             parts_->sync.TakeToken(pass, attempt));
   if (token.kind == Token::Kind::kToken) {
+    // Values that answers brought were those of an uncommitted step until now:
+    // the token names the attempt that was committed.
     parts_->chunks.Settle(token.step, token.attempt);
   }
   return token;

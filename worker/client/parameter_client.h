@@ -19,15 +19,15 @@
 namespace lockstep::worker {
 
 // ParameterClient moves variables and gradients between all servers of a job
-// and the worker's memory, chunk by chunk. Gradients are sent from where they
-// are, and as soon as they are ready if that is asked for; as bfloat16, from
-// copies of one chunk at a time. With a server of this host that maps the
-// worker's memory, gradients and values are copied from memory to memory, as
-// elements of the variables' types, and calls only say where they are; the
-// results are the same, rounding to bfloat16 included.
+// and the worker's memory, chunk by chunk. Gradients are sent from the worker's
+// memory, and as soon as they are ready if BeginPush() was called; as bfloat16,
+// from copies of one chunk at a time. A server of this host that maps the
+// worker's memory reads gradients and provides values there, as elements of the
+// variables' types, and calls carry only their places; the results are the
+// same, rounding to bfloat16 included.
 //
-// Its parts: Pulls and Pushes, over ServerLinks; HeldChunks knows what is
-// where.
+// It consists of Pulls and Pushes over ServerLinks; HeldChunks records which
+// values the memory holds.
 //
 // Threads:  one thread calls; Cancel() may come from any other.
 // Borrows:  the memory.
@@ -43,10 +43,11 @@ class ParameterClient final : public StepClient {
     // TCP connections for large calls, to each server; 0: two to one server,
     // else one.
     int connections = 0;
-    // In a mirrored job: the server beside this worker, which has the values of
-    // all parts. The others are pushed to alone.
+    // In a mirrored job: the index of the server beside this worker, which has
+    // the values of all parts. All pulls go to it; other servers receive pushes
+    // alone.
     std::optional<int> mirror = std::nullopt;
-    // By variable: no gradient of it is sent. Empty: of all.
+    // By variable: true if its gradient is never sent. Empty: all are sent.
     std::vector<bool> untrained = {};
     // Share memory with the mirror, and not with other servers of this host.
     bool shares_with_mirror_alone = false;

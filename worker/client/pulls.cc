@@ -36,6 +36,7 @@ absl::Status Pulls::Take(const grpc::ByteBuffer& response, int server,
     return absl::InternalError(absl::StrCat(
         "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
   }
+  // The answer's step, not the one asked for: the server may be ahead by then.
   chunks_.Hold(server, index, {header.step(), 0});
   return absl::OkStatus();
 }
@@ -84,11 +85,13 @@ absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
                 std::move(report));
         });
     LOCKSTEP_RETURN_IF_ERROR(links_.Finish(transfer));
-    // Servers may have answered with different steps, if one was committed
-    // between the answers.
+    // A step that was committed between the answers makes servers answer with
+    // different steps.
     const int64_t newest = chunks_.Newest(step);
     if (!one_step || newest == step) return newest;
-    // Training went on while this worker pulled: ask for the newer step.
+    // Training went on while this worker pulled. Only chunks of older steps are
+    // missing for the newer one, so the loop ends once steps take longer than a
+    // pull.
     step = newest;
   }
 }

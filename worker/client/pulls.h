@@ -15,8 +15,8 @@
 
 namespace lockstep::worker {
 
-// Pulls brings values of variables from the servers into the worker's memory,
-// as far as they are not there. Private to worker/client.
+// Pulls brings those values of variables from the servers that the worker's
+// memory does not hold. Private to worker/client.
 //
 // Threads: one thread calls.
 // Borrows: all constructor arguments.
@@ -30,7 +30,8 @@ class Pulls {
         memory_(memory),
         mirror_(mirror) {}
 
-  // As StepClient::Pull(). The tables' rows must have been routed.
+  // As StepClient::Pull(). HeldChunks::RouteTables() must have been called for
+  // the rows of the pass.
   absl::StatusOr<int64_t> Pull(int64_t step);
 
  private:

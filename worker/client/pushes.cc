@@ -76,6 +76,7 @@ Pushes::~Pushes() { Drop(); }
 void Pushes::OnNewChunks() {
   rounded_.clear();
   for (const auto& chunks : chunks_.chunks()) {
+    // 0 is no pass: the numbers of passes begin at 1.
     rounded_.emplace_back(chunks.size());
   }
   ready_ = ReadyChunks(chunks_.chunks());
@@ -92,6 +93,7 @@ absl::Status Pushes::Take(const grpc::ByteBuffer& response, int server,
     const absl::Status copied = mapped_.Copy(result.values(), server, chunk);
     has_values = !absl::IsAborted(copied);  // Pull() gets others
     if (has_values) LOCKSTEP_RETURN_IF_ERROR(copied);
+    // A push that did not count for all its parts brings no values.
   } else if (payload.size == 0) {
     has_values = false;
   } else if (payload.size == chunk.size) {
@@ -105,6 +107,7 @@ absl::Status Pushes::Take(const grpc::ByteBuffer& response, int server,
   }
   MutexLock lock(push.mutex);
   CountOutcomes(result, push.counts);
+  // After Hold(): AwaitValues() reads what is held of chunks that are through.
   push.through[server].insert(index);
   return absl::OkStatus();
 }
@@ -130,8 +133,12 @@ void Pushes::Start(int server, size_t index, Active& push,
   AddAbsent(chunk, absent_, header);
   std::vector<grpc::Slice> payload;
   if (chunk.table.has_value()) {
+    // Rows of the next step are not known before its batch is chosen, so tables
+    // are always pulled.
     header.set_return_values(false);
     v1::RowIds& ids = *header.add_rows();
+    // Without a gradient the rows stay empty; the push still counts this
+    // worker.
     if (header.absent().empty()) {
       const RoutedRows& rows = chunks_.rows(server, index);
       AddRows(rows, ids);
@@ -140,6 +147,7 @@ void Pushes::Start(int server, size_t index, Active& push,
   } else if (mapped_.Maps(server)) {
     RoundInPlace(server, index, header.pass());
     header.set_shared(true);
+    // Memory holds elements of the variable's type, rounded already.
     header.set_gradient_type(v1::VARIABLE);
   } else {
     payload = ChunkGradients(chunk, absent_, memory_, type_);
@@ -170,6 +178,8 @@ void Pushes::GradientAbsent(size_t variable) { absent_[variable] = 1; }
 
 void Pushes::GradientReady(size_t variable) {
   for (const ReadyChunks::Id& id : ready_.MarkReady(variable)) {
+    // MarkReady() must still run: BeginPush() sends the chunks that became
+    // ready before it.
     if (active_ == nullptr) continue;
     ChunkTransfer& transfer = *active_->transfer;
     // To start a large call takes as long as to copy it to the kernel, which
@@ -206,6 +216,7 @@ void Pushes::BeginPush(const PassId& pass, int64_t attempt) {
   // another order, and would wait for one another. Without a window no worker
   // waits for a call that is still to start.
   for (int server = 0; server < links_.num_servers(); ++server) {
+    // Not Maps(): chunks stay cut for memory after a server was restarted.
     options.without_window.push_back(mapped_.HasMapped(server));
   }
   active_->transfer = std::make_unique<ChunkTransfer>(
@@ -228,7 +239,8 @@ void Pushes::SendRest(const PassId& pass, int64_t attempt) {
   const bool begun = active_ != nullptr && active_->pass == pass &&
                      active_->attempt == attempt;
   if (begun && active_->rest_sent) return;
-  // A small pass then costs one packet for the push and the wait for its token.
+  // All small calls travel in one packet. The wait for the token comes first in
+  // it, so the server has it when the last gradient completes the step.
   ServerChannel::Together together(links_.channel(0));
   if (attempt > 0 && token_early_) sync_.SendTakeToken(pass, attempt);
   if (!begun) BeginPush(pass, attempt);
@@ -236,6 +248,8 @@ void Pushes::SendRest(const PassId& pass, int64_t attempt) {
   for (const ReadyChunks::Id& id : ready_.MarkRest()) {
     active_->transfer->Add(id.server, id.chunk);
   }
+  // The token's call was the last small call before an answer, unless some
+  // chunks still wait for the window.
   if (attempt > 0 && active_->transfer->AllStarted(0)) together.Wait();
 }
 
@@ -255,8 +269,8 @@ absl::Status Pushes::AwaitValues(size_t first, size_t count) {
     const auto& of_variable = ready_.ChunksOf(variable);
     chunks.insert(chunks.end(), of_variable.begin(), of_variable.end());
   }
-  // True when the values of all chunks are held, or some chunk is through
-  // without them; `chunks` keeps those that are not known to be held.
+  // Returns true when the values of all chunks are held, or some chunk was
+  // answered without them; `chunks` keeps those not known to be held.
   const auto known = [&] {
     MutexLock lock(active_->mutex);
     while (!chunks.empty() && active_->through[chunks.back().server].contains(
@@ -273,8 +287,8 @@ absl::Status Pushes::AwaitValues(size_t first, size_t count) {
   };
   if (!known()) {
     active_->transfer->RunUntil(known);
-    // The thread that waited was the one that served the connections; it is
-    // about to compute.
+    // This thread polled while it waited, and now computes: another one must
+    // poll.
     links_.poller().ServeAlone();
   }
   if (known() && chunks.empty()) return absl::OkStatus();
@@ -283,6 +297,8 @@ absl::Status Pushes::AwaitValues(size_t first, size_t count) {
 
 void Pushes::Drop() {
   if (active_ == nullptr) return;
+  // The calls refer to `active_` and to the gradients' memory, so they must
+  // end. Their results do not matter: the pass was dropped.
   active_->transfer->Run().IgnoreError();
   active_.reset();
 }

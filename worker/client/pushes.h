@@ -31,15 +31,15 @@ class Pushes {
  public:
   Pushes(ServerLinks& links, HeldChunks& chunks, MappedServers& mapped,
          SyncClient& sync, ParameterMemory& memory, GradientType type);
-  // Waits for the calls in flight: cancel the links before.
+  // Waits for the calls in flight: the links must have been cancelled.
   ~Pushes();
 
   // Must be called when chunks were cut anew, while no push is under way.
   void OnNewChunks();
   bool under_way() const { return active_ != nullptr; }
 
-  // As StepClient has them. BeginPass() drops a push that is under way: a pass
-  // that was given up has left it behind.
+  // As StepClient has them. BeginPass() drops a push that is under way: a
+  // dropped pass leaves it behind.
   void BeginPass(StepClient::PassKind kind);
   void GradientReady(size_t variable);
   void GradientAbsent(size_t variable);
@@ -52,14 +52,14 @@ class Pushes {
   // A push that is under way.
   struct Active;
 
-  // Waits for the calls of a push that is of no use any more.
+  // Waits for the calls of a push that is not needed any more, and forgets it.
   void Drop();
   ServerChannel::Size SizeOf(const ReadyChunks::Id& id) const {
     return ServerChannel::SizeOf(chunks_.CallBytes(id.server, id.chunk));
   }
   // Rounds the gradients that a server reads in place to the values that it
-  // would have got over the wire. Once a pass: the server may read them already
-  // for another call.
+  // would have got over the wire. At most once in a pass: the server may
+  // already read them for another call.
   void RoundInPlace(int server, size_t index, int64_t pass);
   void Start(int server, size_t index, Active& push,
              ChunkTransfer::Report report);

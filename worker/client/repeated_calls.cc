@@ -43,6 +43,8 @@ absl::Status RepeatedCalls::CallUntilAnswered(
     if (result.ok()) return DecodeMessage(call->answer, response);
     call = nullptr;
     if (!absl::IsUnavailable(result) && !absl::IsDeadlineExceeded(result)) {
+      // A cancelled channel fails calls with kCancelled, but a race may report
+      // another error first.
       return cancelled_ ? absl::CancelledError("the job ended") : result;
     }
     if (Clock::Real().Now() - reported > kReportEvery) {
@@ -50,6 +52,7 @@ absl::Status RepeatedCalls::CallUntilAnswered(
       spdlog::info("waits for ps {}: {}", server_,
                    std::string(result.message()));
     }
+    // In place of a sleep: this thread polls for the calls of others meanwhile.
     channel_.poller().RunUntil([&] { return cancelled_.load(); },
                                Clock::Real().Now() + pause);
     // Short, since all workers wait while a server is away for a second; it

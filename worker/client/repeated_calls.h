@@ -35,7 +35,8 @@ class RepeatedCalls {
   std::shared_ptr<Call> Start(const std::string& method,
                               const grpc::ByteBuffer& request);
 
-  // Calls an RPC until it answers. The first call may be on its way already.
+  // Calls an RPC until it answers. `first`, if given, is a call for the same
+  // request that Start() returned earlier.
   //
   //   kCancelled  the flag was set
   //   others      as the server failed it, kUnavailable and kDeadlineExceeded

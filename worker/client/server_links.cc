@@ -7,6 +7,8 @@
 namespace lockstep::worker {
 namespace {
 
+// Calls in flight per server: enough that chunks travel while the server works
+// on others.
 constexpr int kWindow = 4;
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
@@ -15,8 +17,9 @@ constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 ServerLinks::ServerLinks(const Options& options)
     : self_(options.self), poller_(options.pollers) {
-  // Two connections let both of a server's threads copy at the same time; with
-  // more servers there are enough without.
+  // gRPC serves one connection in one thread at a time. Two connections to a
+  // single server let two of its threads copy; several servers need only one
+  // each.
   const int usual = options.servers.size() == 1 ? 2 : 1;
   const int connections = options.connections > 0 ? options.connections : usual;
   for (const std::string& address : options.servers) {
@@ -26,6 +29,8 @@ ServerLinks::ServerLinks(const Options& options)
 }
 
 void ServerLinks::Cancel() {
+  // Before the calls end: their callbacks and loops read it to tell a
+  // cancellation from a failure.
   cancelled_ = true;
   for (auto& channel : channels_) channel->Cancel();
 }
@@ -50,7 +55,7 @@ ChunkTransfer::Options ServerLinks::TransferOptions(const std::string& what) {
 
 absl::Status ServerLinks::Finish(ChunkTransfer& transfer) {
   const absl::Status status = transfer.Run();
-  // Whatever the calls say: they fail in many ways once they are cancelled.
+  // Before the status: cancelled calls fail with various errors.
   if (cancelled_) return absl::CancelledError("the job ended");
   return status;
 }

@@ -38,8 +38,8 @@ class ServerLinks {
   void Cancel();
   const std::atomic<bool>& cancelled() const { return cancelled_; }
 
-  // For a transfer over these links, which is logged as `what` now and then
-  // while it waits for a server.
+  // Returns options for a transfer over these links. `what` names the transfer
+  // in the log line that appears every few seconds while a server is away.
   ChunkTransfer::Options TransferOptions(const std::string& what);
 
   // Runs the transfer to its end.

@@ -68,8 +68,7 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
       early_wait_->attempt == attempt) {
     call = std::move(early_wait_->call);
   }
-  // An early wait for another pass is of no use: the server answers it, and the
-  // answer is dropped.
+  // An early call for another pass is dropped with its answer.
   early_wait_.reset();
   const absl::Time began = Clock::Real().Now();
   absl::Time reported = began;
@@ -94,6 +93,8 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
       case v1::TOKEN_FINISHED:
         return Token{.kind = Token::Kind::kFinished,
                      .not_needed = response.not_needed()};
+      // TOKEN_WAIT: the server ends a wait before the call's deadline, which
+      // only a dead connection lets pass. Call again.
       default:
         break;
     }
@@ -109,12 +110,14 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
 void SyncClient::Watch(const PassId& pass) {
   EndWatch();
   v1::TakeTokenRequest request = TokenRequest(pass, 0);
+  // The server then answers when the step is over, and gives no token.
   request.set_computing(true);
   watch_ = std::make_shared<StepWatch>(channel_, EncodeMessage(request));
   AskAboutStep(watch_);
 }
 
-// A call that fails is not repeated: the pass is computed to its end then.
+// A call that fails is not repeated: the pass is then computed to its end,
+// which costs time but no correctness.
 void SyncClient::AskAboutStep(const std::shared_ptr<StepWatch>& watch) {
   PassFaultPoint(FaultPoint::kWorkerWatchSend);
   watch->channel.Call(

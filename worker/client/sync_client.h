@@ -35,11 +35,12 @@ class SyncClient {
   absl::StatusOr<Announcement> Announce(const PassId& pass);
   absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt);
 
-  // Sends the call whose answer TakeToken() with the same arguments will wait
-  // for, so that it travels together with a push.
+  // Sends the call for a token early, so that it travels together with a push.
+  // TakeToken() with the same arguments waits for its answer.
   void SendTakeToken(const PassId& pass, int64_t attempt);
 
-  // Watches the step of `pass`, until the next watch or wait begins.
+  // Makes StepIsOver() follow the step of `pass`, until the next Watch() or
+  // TakeToken().
   void Watch(const PassId& pass);
   // True if the step that was watched last is over.
   bool StepIsOver() const;
@@ -49,13 +50,14 @@ class SyncClient {
   void Cancel() { cancelled_ = true; }
 
  private:
-  // A wait for the token after a pass, sent before its gradient.
+  // The call for the token after a pass, sent before the pass's gradient.
   struct EarlyWait {
     PassId pass;
     int64_t attempt = 0;
     std::shared_ptr<RepeatedCalls::Call> call;
   };
-  // Outlives this object where its last answer does.
+  // Shared with the call in flight, whose callback may run after this object
+  // ended.
   struct StepWatch {
     StepWatch(ServerChannel& to, grpc::ByteBuffer what)
         : channel(to), request(std::move(what)) {}

@@ -36,7 +36,8 @@ absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
   if (name == "cuda") return MakeCuda();
   if (name == "auto") {
     MadeBackend cuda = MakeCuda();
-    // Any other error is of a device that is there.
+    // Any other error comes from a device that is there: computing on the CPU
+    // instead would hide it.
     return absl::IsFailedPrecondition(cuda.status()) ? MakeCpu(options)
                                                      : std::move(cuda);
   }

@@ -10,12 +10,12 @@
 namespace lockstep::worker {
 
 struct BackendOptions {
-  // CPU: threads of each large operation, in [0, 1024]; 0 leaves it to
-  // OpenBLAS, one per core. It counts for the whole process.
+  // CPU: threads of each large operation, in [0, 1024]; 0 lets OpenBLAS decide,
+  // which takes one per core. Applies to the whole process.
   int threads = 0;
 };
 
-// Makes the backend called `name`: "cpu", "cuda", or "auto" for the fastest
+// Returns the backend called `name`: "cpu", "cuda", or "auto" for the fastest
 // that works here.
 //
 //   kInvalidArgument     no such name, or threads out of range
@@ -25,7 +25,8 @@ struct BackendOptions {
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
     const std::string& name, const BackendOptions& options);
 
-// Why "auto" chooses no GPU here; empty if it does.
+// Returns the reason why "auto" chooses no GPU here; empty if it does. Opens
+// the device to find out.
 std::string WhyNoGpu();
 
 }  // namespace lockstep::worker

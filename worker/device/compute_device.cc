@@ -10,7 +10,8 @@
 namespace lockstep::worker {
 namespace {
 
-// Whether a driver shows a GPU, even one that cannot be used.
+// True if a driver shows a GPU, even one that cannot be used. /dev/dxg is the
+// driver's device under WSL.
 bool ShowsGpu(const std::string& devices) {
   std::error_code error;
   return std::filesystem::exists(devices + "/nvidiactl", error) ||

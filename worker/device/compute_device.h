@@ -1,4 +1,4 @@
-// What a process computes on, as its flags say.
+// Opens the backend that the flags of a process name.
 
 #ifndef LOCKSTEP_WORKER_DEVICE_COMPUTE_DEVICE_H_
 #define LOCKSTEP_WORKER_DEVICE_COMPUTE_DEVICE_H_
@@ -11,10 +11,9 @@
 
 namespace lockstep::worker {
 
-// MakeBackend(), and logs the device that it found. Where "auto" finds no GPU
-// the log says why: at level debug on a machine that has none, at level info
-// where `devices`, which is /dev but for tests, shows one. `threads` as in
-// BackendOptions. Errors: as MakeBackend().
+// As MakeBackend(), and logs the device. If "auto" finds no GPU, the log has
+// the reason: at level info if `devices` (/dev except in tests) shows one, else
+// at level debug. `threads` as in BackendOptions. Errors: as MakeBackend().
 absl::StatusOr<std::unique_ptr<ComputeBackend>> OpenComputeDevice(
     const std::string& name, int threads, const std::string& devices = "/dev");
 

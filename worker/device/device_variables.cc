@@ -23,8 +23,9 @@ uintptr_t PageOf(const std::byte* byte) {
   return reinterpret_cast<uintptr_t>(byte) / kPage;
 }
 
-// The memory of all values and gradients. A page is pinned once: ranges that
-// share one are returned as one range, with the bytes between them.
+// Returns the memory of all values and gradients. A page can be pinned only
+// once, so ranges that share a page are returned as one, with the bytes between
+// them.
 std::vector<absl::Span<std::byte>> MemoryOf(size_t variables,
                                             const ParameterMemory& memory) {
   std::vector<absl::Span<std::byte>> spans;
@@ -101,6 +102,8 @@ DeviceVariables::DeviceVariables(std::vector<VariableSpec> variables,
       host_values_(ValueViews(variables_, HostOf(floats_, memory))),
       host_gradients_(GradientViews(variables_, HostOf(floats_, memory))),
       memory_(MemoryOf(variables_.size(), HostOf(floats_, memory))) {
+  // The device's memory is allocated by the first pass, as a constructor cannot
+  // fail.
   if (!backend.UsesOrdinaryMemory()) return;
   values_ = host_values_;
   gradients_ = host_gradients_;
@@ -125,6 +128,9 @@ absl::Status DeviceVariables::Prepare() {
   if (prepared_) return absl::OkStatus();
   std::vector<Buffer> buffers;
   std::vector<Tensor> tensors;
+  // The first half becomes the values, the second the gradients. Members are
+  // set only when all allocations succeeded, so that a later pass may try
+  // again.
   for (int copy = 0; copy < 2; ++copy) {
     for (const Tensor& host : host_gradients_) {
       LOCKSTEP_ASSIGN_OR_RETURN(Buffer buffer, backend_.Allocate(host.bytes()));
@@ -147,6 +153,7 @@ absl::Status DeviceVariables::Prepare() {
 
 absl::Status DeviceVariables::BeginPass() {
   LOCKSTEP_RETURN_IF_ERROR(Prepare());
+  // A dropped pass may have left copies that still read or write this memory.
   Settle();
   brought_.assign(variables_.size(), false);
   uploads_.resize(own_values_.size());
@@ -155,6 +162,7 @@ absl::Status DeviceVariables::BeginPass() {
 
 absl::Status DeviceVariables::Bring(size_t variable) {
   if (brought_[variable]) return absl::OkStatus();
+  // Only now: the value may have arrived after the pass began.
   if (floats_ != nullptr) floats_->CopyValue(variable);
   if (!uploads_.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -192,10 +200,12 @@ absl::Status DeviceVariables::Upload() {
   return absl::OkStatus();
 }
 
-// The value may be overwritten as soon as the gradient is reported, so its
-// upload has to be over by then: it was, before the gradient was computed.
+// The value's upload is over: the operations that computed the gradient waited
+// for it. So the value may be overwritten once the gradient is reported.
 absl::Status DeviceVariables::StartDownload(size_t variable) {
   if (backend_.UsesOrdinaryMemory()) {
+    // Nothing is copied, but gradients are still reported through Arrived(),
+    // after the operations.
     downloads_.emplace_back(variable, CopyId{0});
     return absl::OkStatus();
   }
@@ -211,6 +221,8 @@ absl::Status DeviceVariables::Arrived(bool wait, const Report& report) {
     const auto [variable, copy] = downloads_.front();
     if (!wait) {
       LOCKSTEP_ASSIGN_OR_RETURN(const bool done, backend_.CopyIsDone(copy));
+      // Later copies may be done, but reports keep the order: it must be the
+      // same on all workers.
       if (!done) return absl::OkStatus();
     }
     LOCKSTEP_RETURN_IF_ERROR(backend_.FinishCopy(copy));
@@ -224,6 +236,7 @@ absl::Status DeviceVariables::Arrived(bool wait, const Report& report) {
 absl::StatusOr<BatchView> BatchStage::View(const Batch& batch, int64_t first,
                                            int64_t count) {
   BatchView view;
+  // A model of text has one label for each token: the next one.
   const int64_t labels = input_.tokens > 0 ? input_.tokens : 1;
   const auto stage = [&](const char* name, const std::vector<int32_t>& numbers,
                          Shape shape, Scratch& memory) {

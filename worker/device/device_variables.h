@@ -22,14 +22,14 @@
 
 namespace lockstep::worker {
 
-// The shape of the examples, as a model takes it.
+// Returns the shape of the examples as the input of a model.
 ModelInput InputOf(const Examples& examples);
 
 // DeviceVariables are a model's variables and gradients where the backend
 // computes: the worker's memory itself on a CPU, else copies of it. The
 // worker's memory is pinned, so that copies run beside the operations, and a
-// gradient is pushed from where its copy arrived. Where that memory has float16
-// or bfloat16, FloatCopies are between.
+// gradient is pushed from the memory to which it was copied. If that memory has
+// float16 or bfloat16, FloatCopies are in between.
 //
 // Borrows: memory and backend.
 class DeviceVariables {
@@ -47,25 +47,28 @@ class DeviceVariables {
   const std::vector<ConstTensor>& values() const { return values_; }
   const std::vector<Tensor>& gradients() const { return gradients_; }
 
-  // A pass begins: the worker's memory may have other values from now on.
-  // Allocates the device's memory the first time.
+  // Must be called before each pass, as the worker's memory may have other
+  // values. Waits for copies that the last pass left under way. Allocates the
+  // device's memory the first time.
   //
   //   kResourceExhausted  the device, or this host for FloatCopies, has too
   //                       little memory
   absl::Status BeginPass();
-  // BeginPass(), and begins to copy all values to the device, the first layers'
-  // first.
+  // BeginPass(), and starts to copy all values to the device, in the order of
+  // the variables: the first layers need theirs first.
   absl::Status StartUpload();
   // Makes the operations called from now on wait for the values of variables
-  // [first, first + count), and begins the copies that have not been begun.
+  // [first, first + count), and starts the copies that were not started. The
+  // values must be in the worker's memory.
   absl::Status BeforeUse(size_t first, size_t count);
-  // StartUpload(), and waits.
+  // StartUpload(), and waits for all copies.
   absl::Status Upload();
 
-  // The gradient is final: begins to copy it to the worker's memory.
+  // Starts to copy a gradient to the worker's memory, after the operations
+  // called so far.
   absl::Status StartDownload(size_t variable);
-  // Calls `report` for the gradients that have arrived, in the order of
-  // StartDownload(); waits for all of them if `wait` is set.
+  // Calls `report` for each gradient that has arrived, in the order of
+  // StartDownload(); if `wait` is set, for all that were started.
   absl::Status Arrived(bool wait, const Report& report);
 
  private:
@@ -76,7 +79,8 @@ class DeviceVariables {
 
   const std::vector<VariableSpec> variables_;
   ComputeBackend& backend_;
-  // Null: none are needed. An error is returned by each pass.
+  // Null: no copies are needed. The constructor cannot fail, so each pass
+  // returns the error.
   const absl::StatusOr<std::unique_ptr<FloatCopies>> made_floats_;
   FloatCopies* const floats_;
   // Views of the worker's memory, or of floats_.
@@ -94,15 +98,17 @@ class DeviceVariables {
   std::deque<std::pair<size_t, CopyId>> downloads_;
 };
 
-// BatchStage brings examples of a batch where the backend computes.
+// BatchStage copies examples of a batch to the memory in which the backend
+// computes.
 class BatchStage {
  public:
   BatchStage(ComputeBackend& backend, const ModelInput& input)
       : backend_(backend), input_(input) {}
 
-  // Examples [first, first + count) of the batch, which must outlive the view;
-  // good until the next call. Views of equally many examples lie in the same
-  // place where the backend does not use ordinary memory.
+  // Returns a view of examples [first, first + count) of the batch, which must
+  // outlive the view. It is valid until the next call. Views of equally many
+  // examples have the same address if the backend does not use ordinary memory,
+  // as recorded passes require.
   //
   //   kInvalidArgument  a label or a token that is no class
   absl::StatusOr<BatchView> View(const Batch& batch, int64_t first,

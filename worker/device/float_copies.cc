@@ -8,7 +8,8 @@
 namespace lockstep::worker {
 namespace {
 
-// Elements of a span of bytes, which starts at a multiple of their size.
+// Returns the elements in a span of bytes, which must start at a multiple of
+// their size.
 template <typename T>
 absl::Span<T> As(absl::Span<std::byte> bytes) {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};

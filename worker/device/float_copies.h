@@ -12,9 +12,9 @@
 
 namespace lockstep::worker {
 
-// FloatCopies is float32 memory for a model whose variables the worker's memory
-// holds in float16 or bfloat16: copies of their values, and gradients that are
-// rounded on their way to that memory.
+// FloatCopies is float32 memory for a model whose variables have float16 or
+// bfloat16 elements in the worker's memory: copies of the values, and gradients
+// that are rounded on the way to the worker's memory.
 //
 // Borrows: the worker's memory, whose variables are of the same shapes.
 // Threads: not thread-safe.
@@ -32,7 +32,8 @@ class FloatCopies {
 
   const ParameterMemory& memory() const { return copies_; }
 
-  // Copies the value of a variable; exact.
+  // Copies the value of a variable from the worker's memory. The conversion is
+  // exact.
   void CopyValue(size_t variable) const;
   // Rounds the gradient of a variable to nearest, ties to even. Elements too
   // large for float16 become infinite, which servers refuse unless the job

@@ -8,9 +8,9 @@
 
 namespace lockstep::worker {
 
-// The pass of one part of a batch, as the model sees it: in front of the
-// caller's pass, for the device is between the two. Only the first part waits
-// for values, and only the last one has gradients to report.
+// The pass of one part of a batch as the model sees it: it puts the device
+// between the model and the caller's pass. Only the first part waits for
+// values, and only the last one reports gradients.
 class ModelGradientSource::PartPass final : public GradientPass {
  public:
   PartPass(ModelGradientSource& source, int64_t part, GradientPass& outer)
@@ -26,6 +26,8 @@ class ModelGradientSource::PartPass final : public GradientPass {
   }
 
   void GradientReady(size_t variable) override {
+    // GradientReady() cannot fail, so the error ends the pass at its next
+    // CheckWanted().
     if (status_.ok()) status_ = source_.Add(variable, part_, outer_);
   }
 
@@ -54,7 +56,8 @@ ModelGradientSource::ModelGradientSource(Model& model, const ModelInput& input,
       recorder_(backend),
       replays_(MayReplay()) {}
 
-// A batch that is computed in parts is a large one.
+// A batch in several parts is large, and a model that draws random numbers
+// needs another key in each pass, which a recording would repeat.
 bool ModelGradientSource::MayReplay() const {
   size_t bytes = 0;
   for (const VariableSpec& variable : model_.variables()) {
@@ -72,6 +75,7 @@ absl::Status ModelGradientSource::PrepareDevice(bool has_all_values) {
         absl::StrCat("micro_batches must divide the batch of ", batch_.size,
                      " examples, got ", options_.micro_batches));
   }
+  // An early pass uploads each layer's values when they have arrived.
   LOCKSTEP_RETURN_IF_ERROR(has_all_values ? device_.StartUpload()
                                           : device_.BeginPass());
   LOCKSTEP_RETURN_IF_ERROR(numbers_.Prepare());
@@ -124,6 +128,8 @@ absl::Status ModelGradientSource::Send(size_t variable, GradientPass& pass) {
   LOCKSTEP_RETURN_IF_ERROR(backend_.CountNonFinite(
       device_.gradients()[variable], numbers_.At(CountIndex(variable))));
   if (options_.refuse_non_finite) {
+    // Before the gradient's copy, so that CheckFinite() finds the count soon
+    // after it.
     LOCKSTEP_RETURN_IF_ERROR(numbers_.StartDownload(CountIndex(variable)));
   }
   return Deliver(variable, pass);
@@ -132,6 +138,8 @@ absl::Status ModelGradientSource::Send(size_t variable, GradientPass& pass) {
 absl::Status ModelGradientSource::Add(size_t variable, int64_t part,
                                       GradientPass& pass) {
   if (!parts_.empty()) {
+    // The parts are of equal size, so the mean of their means is that of the
+    // batch. The first part overwrites the sum of the pass before.
     const double share = 1 / static_cast<double>(options_.micro_batches);
     LOCKSTEP_RETURN_IF_ERROR(backend_.Combine(parts_[variable], share,
                                               part == 0 ? 0 : 1,
@@ -145,6 +153,9 @@ absl::StatusOr<BatchView> ModelGradientSource::ViewOf(int64_t part) {
   const int64_t size = batch_.size / options_.micro_batches;
   LOCKSTEP_ASSIGN_OR_RETURN(BatchView view,
                             stage_.View(batch_, part * size, size));
+  // Each part of each batch has a number of its own in the job, and an odd
+  // constant (2^64 over the golden ratio) spreads the keys: a pass that is
+  // redone draws the same numbers.
   const auto number =
       static_cast<uint64_t>(index_ * options_.micro_batches + part);
   view.key = options_.key + number * 0x9e3779b97f4a7c15u;
@@ -161,11 +172,15 @@ absl::Status ModelGradientSource::FinishPart(int64_t part,
   const absl::Status status = model_.Finish(
       backend_, device_.values(), parts_.empty() ? device_.gradients() : parts_,
       numbers_.At(static_cast<size_t>(part)), part_pass);
+  // Before the model's status, which is only kAborted if GradientReady()
+  // failed.
   LOCKSTEP_RETURN_IF_ERROR(part_pass.status());
   return status;
 }
 
 RecordingKey ModelGradientSource::KeyOf(const BatchView& view) const {
+  // A recording has the addresses of its tensors in it, so it is replayed only
+  // if all are the same.
   RecordingKey key;
   for (const ConstTensor& tensor : {view.images, view.tokens, view.labels}) {
     key.Add(tensor);
@@ -177,8 +192,8 @@ RecordingKey ModelGradientSource::KeyOf(const BatchView& view) const {
 }
 
 absl::Status ModelGradientSource::CallOperations() {
-  // A recording may have no copies in it: gradients are counted on the device
-  // and delivered once it has run.
+  // A recording must contain no copies: gradients are counted on the device and
+  // delivered once it has run.
   class Recorded final : public GradientPass {
    public:
     explicit Recorded(ModelGradientSource& source) : source_(source) {}
@@ -203,6 +218,8 @@ absl::Status ModelGradientSource::CallOperations() {
 absl::Status ModelGradientSource::FinishAtOnce(GradientPass& pass) {
   LOCKSTEP_RETURN_IF_ERROR(
       recorder_.Run(KeyOf(view_), [&] { return CallOperations(); }));
+  // A recording that failed was run operation by operation, so this pass is
+  // complete; later ones do not try again.
   if (const absl::Status why = recorder_.TakeFailure(); !why.ok()) {
     spdlog::warn("passes are launched, for none can be replayed: {}",
                  why.message());
@@ -242,11 +259,13 @@ absl::Status ModelGradientSource::Begin(int64_t index, GradientPass& pass) {
     PartPass part_pass(*this, 0, pass);
     return BeginPart(0, part_pass);
   }
+  // A replayed pass runs as a whole in Finish(), with all values.
   LOCKSTEP_ASSIGN_OR_RETURN(view_, ViewOf(0));
   return NeedValues(0, model_.variables().size(), pass);
 }
 
 absl::StatusOr<GradientResult> ModelGradientSource::Finish(GradientPass& pass) {
+  // FinishAtOnce() may clear `replays_`; this pass is then computed already.
   const bool at_once = replays_;
   if (at_once) LOCKSTEP_RETURN_IF_ERROR(FinishAtOnce(pass));
   for (int64_t part = 0; !at_once && part < options_.micro_batches; ++part) {

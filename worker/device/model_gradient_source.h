@@ -23,10 +23,11 @@ namespace lockstep::worker {
 // gradients are added up on the device, so that it may be larger than the
 // device could hold at once.
 //
-// A pass waits for its device only at its end; operations that it has queued by
-// then run even if it is dropped. Gradients leave while the device goes on. But
-// where the backend can record, a pass of a small model is recorded and
-// replayed at once, and its gradients leave when all are there.
+// A pass waits for the device only at its end, and operations queued by then
+// run even if the pass is dropped. Gradients are sent while the device
+// computes. If the backend can record, a pass of a small model is instead
+// recorded and replayed as a whole, and its gradients are sent when all are
+// there.
 //
 // Threads: not thread-safe.
 // Borrows: model, backend and memory.
@@ -34,18 +35,18 @@ class ModelGradientSource final : public GradientSource {
  public:
   struct Options {
     int64_t micro_batches = 1;  // > 0, dividing the batch size
-    // A gradient with NaN or infinities is an error and is not reported. Such
-    // elements are counted either way; here the count arrives before the
-    // gradient.
+    // If set, a gradient with NaN or infinite elements is an error and is not
+    // reported; the count of such elements is copied before the gradient. They
+    // are counted either way.
     bool refuse_non_finite = false;
     uint64_t key = 0;               // of random numbers; each batch has its own
     bool replay = true;             // if not, every pass is launched
     SpanRecorder* spans = nullptr;  // of waits for batches; borrowed
   };
 
-  // A model is small if all its variables have at most this many bytes: they
-  // take some 80 microseconds to copy, about as long as a pass takes to launch.
-  // Beyond that, copies that run beside the pass gain more than a replay.
+  // A model is small if its variables have at most this many bytes: these take
+  // some 80 microseconds to copy, about as long as a pass takes to launch. For
+  // larger models, copies that run beside the pass gain more than a replay.
   static constexpr size_t kMaxReplayedBytes = size_t{4} << 20;
 
   ModelGradientSource(Model& model, const ModelInput& input,
@@ -70,29 +71,31 @@ class ModelGradientSource final : public GradientSource {
 
   bool MayReplay() const;
   absl::Status PrepareDevice(bool has_all_values);
-  // The examples of a part of the batch at hand, where the backend reads them.
+  // Returns the examples of a part of the current batch, where the backend
+  // reads them.
   absl::StatusOr<BatchView> ViewOf(int64_t part);
-  // Waits until the values are there, and lets the following operations use
-  // them.
+  // Waits until the values are in the worker's memory, and lets the following
+  // operations use them.
   absl::Status NeedValues(size_t first, size_t count, GradientPass& pass);
   absl::Status BeginPart(int64_t part, PartPass& part_pass);
   absl::Status FinishPart(int64_t part, PartPass& part_pass);
-  // The whole batch, recorded or replayed.
+  // Computes the whole batch, recorded or replayed.
   absl::Status FinishAtOnce(GradientPass& pass);
   absl::Status CallOperations();
   RecordingKey KeyOf(const BatchView& view) const;
-  // A part's gradient of a variable is final: adds it to those of the parts
-  // before, and sends the sum after the last part.
+  // Adds a part's final gradient of a variable to those of the parts before,
+  // and sends the sum after the last part.
   absl::Status Add(size_t variable, int64_t part, GradientPass& pass);
   absl::Status Send(size_t variable, GradientPass& pass);
-  // Begins to copy a gradient to the worker's memory.
+  // Starts to copy a gradient to the worker's memory.
   absl::Status Deliver(size_t variable, GradientPass& pass);
   // Reports the gradients that have arrived, unless they are refused.
   absl::Status Report(bool wait, GradientPass& pass);
   absl::Status CheckFinite(size_t variable);
 
-  // Index into the numbers of a pass: the loss of each part comes first, then,
-  // by variable, how many elements of its gradient are not finite.
+  // Returns the index of a variable's count into the numbers of a pass. The
+  // losses of the parts come first, then, by variable, the number of elements
+  // of its gradient that are not finite.
   size_t CountIndex(size_t variable) const {
     return static_cast<size_t>(options_.micro_batches) + variable;
   }

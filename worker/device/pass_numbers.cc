@@ -9,7 +9,8 @@
 namespace lockstep::worker {
 namespace {
 
-// Memory is pinned by the page: no other shall share these.
+// Memory is pinned by the page, and a page only once: these numbers must share
+// none with other memory.
 constexpr std::align_val_t kPage{4096};
 
 size_t BytesOf(size_t count) {
@@ -43,7 +44,7 @@ absl::Status PassNumbers::Prepare() {
                                             {static_cast<int64_t>(count_)}));
   absl::StatusOr<Buffer> pin = backend_.Pin(
       {reinterpret_cast<std::byte*>(here_.get()), BytesOf(count_)});
-  if (pin.ok()) pin_ = *std::move(pin);  // else copies are slower
+  if (pin.ok()) pin_ = *std::move(pin);  // otherwise copies are slower
   return absl::OkStatus();
 }
 

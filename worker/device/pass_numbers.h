@@ -14,9 +14,9 @@
 
 namespace lockstep::worker {
 
-// PassNumbers are the few float64 numbers that a pass results in, such as its
-// loss, in the backend's memory, with a copy in ordinary memory. The copy is
-// pinned, so that a number can arrive while operations go on.
+// PassNumbers are the few float64 results of a pass, such as its loss, in the
+// backend's memory, with a copy in ordinary memory. The copy is pinned, so that
+// a number can arrive while operations go on.
 //
 // Borrows: the backend.
 class PassNumbers {
@@ -26,7 +26,7 @@ class PassNumbers {
   PassNumbers(const PassNumbers&) = delete;
   PassNumbers& operator=(const PassNumbers&) = delete;
 
-  // Must be called before each pass: allocates memory the first time, and waits
+  // Must be called before each pass. Allocates memory the first time, and waits
   // for copies that the pass before has left under way.
   //
   //   kResourceExhausted  the device has too little memory
@@ -37,11 +37,12 @@ class PassNumbers {
   const Tensor& all() const { return there_; }
   Tensor At(size_t index) const;
 
-  // Begins to bring a number here, as the operations called so far leave it.
+  // Starts to copy a number to ordinary memory, as the operations called so far
+  // leave it.
   absl::Status StartDownload(size_t index);
-  // Waits for it, if it is under way.
+  // Waits for the number's copy, if one is under way.
   absl::Status Finish(size_t index);
-  // Brings all of them, and waits.
+  // Copies all numbers, and waits.
   absl::Status Download();
 
   // The value that arrived last.

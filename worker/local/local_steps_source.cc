@@ -8,8 +8,8 @@
 
 namespace lockstep::worker {
 
-// The pass of one local step, whose values are all there and whose gradients
-// stay here.
+// The pass of one local step: all values are in memory, and no gradient is
+// sent.
 class LocalStepsSource::LocalPass final : public GradientPass {
  public:
   LocalPass(GradientClipper& clipper, GradientPass& outer)
@@ -40,6 +40,8 @@ LocalStepsSource::LocalStepsSource(std::unique_ptr<GradientSource> source,
                [this] { return variables_->ClippedGradients(); }) {}
 
 absl::Status LocalStepsSource::Prepare(const PassId& pass, int64_t index) {
+  // The largest number whose local numbers, up to number * steps_ + steps_ - 1,
+  // do not overflow. The token comes from another process.
   const int64_t limit = std::numeric_limits<int64_t>::max() / steps_ - 1;
   for (const auto& [name, number] :
        {std::pair{"step", pass.step}, {"batch", index}}) {
@@ -66,6 +68,7 @@ absl::Status LocalStepsSource::MakeStep(int64_t batch, GradientPass& pass) {
 }
 
 absl::Status LocalStepsSource::Begin(int64_t index, GradientPass& pass) {
+  // All values at once: the first local step changes a copy of them.
   LOCKSTEP_RETURN_IF_ERROR(pass.NeedValues(0, num_variables_));
   variables_->Start(shared_, global_step_);
   result_ = {};
@@ -77,6 +80,8 @@ absl::Status LocalStepsSource::Begin(int64_t index, GradientPass& pass) {
 }
 
 absl::StatusOr<GradientResult> LocalStepsSource::Finish(GradientPass& pass) {
+  // The last first, as other sources report: all workers of a step must send in
+  // one order.
   for (size_t v = num_variables_; v-- > 0;) {
     LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
     variables_->WriteDifference(v, shared_);

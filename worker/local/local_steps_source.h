@@ -14,11 +14,12 @@
 
 namespace lockstep::worker {
 
-// LocalStepsSource makes a pass of several local steps (local SGD, DiLoCo): the
-// gradient that it reports is the change of the values, before minus after. The
-// batch `index` of the job are the local batches index * H to index * H + H -
-// 1, so that all of them differ and a pass that is redone is the same pass. At
-// the end of the input, batches that make no whole pass are left out.
+// LocalStepsSource makes several local steps in one pass (local SGD, DiLoCo)
+// and reports the change of the values, before minus after, as the gradient.
+// With H local steps, batch `index` of the job consists of the local batches
+// index * H to index * H + H - 1: no two passes share one, and a pass that is
+// redone repeats the same ones. Batches at the end of the input that make no
+// whole pass are left out.
 //
 // The result has the mean of the losses, and the sums of the counts.
 //
@@ -26,9 +27,10 @@ namespace lockstep::worker {
 // Borrows: the memory of the job's values.
 class LocalStepsSource final : public GradientSource {
  public:
-  // `source` computes the gradients of one batch in the memory of `variables`,
-  // and must need no Prepare().
-  // Gradients are clipped as `clipping` says before each local step.
+  // `source` must compute the gradients of one batch in the memory of
+  // `variables`, and need no Prepare(). `clipping` applies to the gradients of
+  // each local step, in elements of type `clipped`. `shared` has the values of
+  // the job and takes the change.
   LocalStepsSource(std::unique_ptr<GradientSource> source,
                    std::unique_ptr<LocalVariables> variables,
                    const ParameterMemory& shared, int64_t local_steps,
@@ -46,7 +48,7 @@ class LocalStepsSource final : public GradientSource {
 
   absl::Status MakeStep(int64_t batch, GradientPass& pass);
 
-  // Before the source, whose memory they own.
+  // Declared before the source, which computes in this memory and ends first.
   const std::unique_ptr<LocalVariables> variables_;
   const std::unique_ptr<GradientSource> source_;
   const ParameterMemory& shared_;

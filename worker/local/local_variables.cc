@@ -24,13 +24,16 @@ LocalVariables::LocalVariables(const JobConfig& job, ParameterMemory memory)
     : memory_(std::move(memory)),
       steps_(job.local_steps),
       rates_(LearningRatesOf(job)) {
+  // Index 0 is the rule of all variables without one of their own.
   rates_[0] = LocalLearningRateOf(job);
 }
 
 absl::StatusOr<LocalVariables> LocalVariables::Make(
     const JobConfig& job, const std::vector<VariableSpec>& variables) {
+  // Reports mistakes of the job's own patterns under their own field, not under
+  // "local".
   LOCKSTEP_RETURN_IF_ERROR(SettingsOf(job, variables).status());
-  // The local rule stands in the place of the servers', with its own patterns.
+  // The local rule replaces that of the servers, with its own patterns.
   JobConfig own_job = job;
   own_job.optimizer = job.local.optimizer;
   const absl::StatusOr<std::vector<VariableSettings>> settings =
@@ -79,8 +82,11 @@ void LocalVariables::Start(const ParameterMemory& shared, int64_t global_step) {
 }
 
 double LocalVariables::RateOf(const Variable& variable) const {
+  // A buffer's gradient is its change, taken whole.
   if (variable.spec.buffer) return 1;
   const auto index = static_cast<size_t>(variable.settings.optimizer);
+  // A schedule of the local rule counts local steps over the whole job; that of
+  // a variable's own rule counts global steps, as on the servers.
   const int64_t step =
       index == 0 ? global_step_ * steps_ + done_ : global_step_;
   return LearningRate(rates_[index], step);
@@ -104,6 +110,7 @@ absl::Status LocalVariables::Step() {
     input.step = done_;
     input.gradients = absl::MakeConstSpan(&one, 1);
     input.old_value = value;
+    // In place, unlike on a server, where readers may still have the old value.
     input.new_value = value;
     for (size_t s = 0; s < variable.slots.size(); ++s) {
       input.old_slots[s] = variable.slots[s].memory;
@@ -125,6 +132,7 @@ void LocalVariables::WriteDifference(size_t variable,
   const absl::Span<const std::byte> before = shared.value(variable);
   const absl::Span<const std::byte> after = memory_.value(variable);
   const absl::Span<std::byte> out = shared.gradient(variable);
+  // Combine() works in place, so the gradient first holds the value before.
   std::copy(before.begin(), before.end(), out.begin());
   const DType dtype = shared.dtype(variable);
   Combine(ElementTypeOf(dtype), Arithmetic::kSubtract,

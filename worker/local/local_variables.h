@@ -20,10 +20,10 @@ namespace lockstep::worker {
 //
 //   Start -> (compute gradients) -> Step -> ... -> WriteDifference
 //
-// Variables with an optimizer of their own in the job keep it and its rate;
-// buffers take the changes of passes; variables that are not trained keep their
-// values. Slots, and the counts of updates, begin anew with each Start(): a
-// pass that is redone is the same pass, and no state of a worker can be lost.
+// A variable with its own optimizer in the job keeps it and its rate; buffers
+// take the changes of passes; variables that are not trained keep their values.
+// Each Start() resets slots and counts of updates, so a pass that is redone has
+// the same result, and a worker that dies loses no state.
 //
 // Threads: not thread-safe.
 class LocalVariables {
@@ -35,10 +35,11 @@ class LocalVariables {
   static absl::StatusOr<LocalVariables> Make(
       const JobConfig& job, const std::vector<VariableSpec>& variables);
 
-  // Where the code that computes gradients reads values and writes gradients.
+  // The memory in which gradients are computed.
   const ParameterMemory& memory() const { return memory_; }
 
-  // Begins with the values of `shared`, those after step `global_step`.
+  // Copies the values of `shared`, which must be those after step
+  // `global_step`.
   void Start(const ParameterMemory& shared, int64_t global_step);
 
   // The next local step: applies the gradients in memory() to its values.
@@ -46,12 +47,13 @@ class LocalVariables {
   //   kInvalidArgument  as Optimizer::Apply()
   absl::Status Step();
 
-  // Writes the value in `shared` minus the own one to the gradient in `shared`:
-  // zeros for a variable that is not trained. Rounds as Combine() does.
+  // Writes the value in `shared` minus the local value to the gradient in
+  // `shared`: zeros for a variable that is not trained. Rounds as Combine()
+  // does.
   void WriteDifference(size_t variable, const ParameterMemory& shared) const;
 
-  // The gradients that clipping limits, by variable: of those that are trained
-  // and no buffers. The spans of the other variables are empty.
+  // Returns the gradients that clipping limits, by variable. The spans of
+  // buffers and of variables that are not trained are empty.
   std::vector<absl::Span<std::byte>> ClippedGradients() const;
 
  private:

@@ -29,6 +29,8 @@ void GradientClipper::Ready(size_t variable, Send send) {
 
 void GradientClipper::EndPass(Send send) {
   if (config_.kind != ClippingConfig::Kind::kGlobalNorm) return;
+  // The norm is over all spans, not over `kept_`: a variable without a gradient
+  // is not in `kept_`, and its zeros add nothing.
   const Gradients gradients = gradients_();
   const std::vector<absl::Span<const std::byte>> values(gradients.begin(),
                                                         gradients.end());
@@ -42,6 +44,7 @@ absl::StatusOr<DType> ClippedType(const ClippingConfig& clipping,
                                   const std::vector<VariableSpec>& variables) {
   const VariableSpec* first = nullptr;
   for (const VariableSpec& variable : variables) {
+    // Buffers are pushed without clipping, so their type does not matter.
     if (variable.buffer) continue;
     if (first == nullptr) first = &variable;
     if (variable.dtype == first->dtype ||

@@ -26,20 +26,24 @@ namespace lockstep::worker {
 // Borrows: the memory of the gradients.
 class GradientClipper {
  public:
-  // By variable, whole elements of one type; of a table, the rows of the pass.
+  // One span per variable, in the order of the plan: whole elements of one
+  // type. The span of a table holds the rows of the pass.
   using Gradients = std::vector<absl::Span<std::byte>>;
   using Send = absl::FunctionRef<void(size_t variable)>;
 
-  // `gradients` returns where the gradients of the pass at hand are.
+  // `gradients` returns the memory of the current pass's gradients; it is
+  // called again for each Ready() and EndPass(), as rows may lie elsewhere in
+  // each pass.
   GradientClipper(const ClippingConfig& config, DType dtype,
                   std::function<Gradients()> gradients)
       : config_(config), dtype_(dtype), gradients_(std::move(gradients)) {}
 
-  // A pass begins: forgets the gradients that the pass before kept back.
+  // Must be called before the first Ready() of a pass. Forgets the gradients
+  // that a dropped pass kept back.
   void BeginPass() { kept_.clear(); }
 
-  // The gradient of `variable` is final: clips it and calls `send`, or keeps it
-  // back.
+  // Clips the gradient of `variable`, which must be final, and calls `send`;
+  // with kGlobalNorm, keeps it back for EndPass() instead.
   void Ready(size_t variable, Send send);
 
   // Clips the gradients that were kept back and calls `send` for each, in the

@@ -11,7 +11,8 @@
 #include "common/numeric/float16.h"
 
 // Compiled with -ffp-contract=off. Functions that do arithmetic are not inlined
-// next to where the floating-point mode changes.
+// beside a ScopedFlushDenormals: the compiler may move arithmetic across the
+// change of the floating-point mode.
 namespace lockstep::worker {
 namespace {
 
@@ -29,7 +30,9 @@ Float16 FromNumber<Float16>(double value) {
 double ToNumber(double value) { return value; }
 double ToNumber(Float16 value) { return ToFloat(value); }
 
-// Elements that TensorFlow adds at a time, in one instruction.
+// The number of elements that TensorFlow adds at a time, in one instruction of
+// 256 bits (float16 computes eight at a time, too). The order of additions
+// below depends on it.
 template <typename T>
 inline constexpr size_t kLanes = sizeof(T) == 8 ? 4 : 8;
 
@@ -48,7 +51,8 @@ Lanes<T> Load(const T* values) {
   return lanes;
 }
 
-// Lane j and lane j + half, until one is left.
+// Adds lane j + half to lane j until one lane is left. Float16 lanes are added
+// in float32 and rounded once at the end.
 template <typename T>
 T Fold(const Lanes<T>& lanes) {
   using Wide = std::conditional_t<std::is_same_v<T, Float16>, float, T>;
@@ -62,7 +66,9 @@ T Fold(const Lanes<T>& lanes) {
   return FromNumber<T>(wide[0]);
 }
 
-// The sum of the first `groups` full groups of lanes; at least one.
+// Returns the sum of the first `groups` full groups of lanes; `groups` must be
+// at least 1. From four groups on, four independent sums advance side by side,
+// as in TensorFlow's unrolled loop; the order decides the last digits.
 template <typename T>
 T SumGroups(const T* values, size_t groups) {
   Lanes<T> total = Load(values);
@@ -82,7 +88,8 @@ T SumGroups(const T* values, size_t groups) {
   return Fold<T>(total);
 }
 
-// Groups of lanes, then the elements left over, one by one.
+// Returns the sum of full groups of lanes plus that of the elements left over,
+// which are added one by one.
 template <typename T>
 T Sum(const std::vector<T>& values) {
   const size_t groups = values.size() / kLanes<T>;
@@ -93,7 +100,8 @@ T Sum(const std::vector<T>& values) {
   return groups == 0 ? rest : rest + SumGroups(values.data(), groups);
 }
 
-// Half the sum of the squares.
+// TensorFlow's global_norm adds l2_loss(gradient), half the sum of squares,
+// over all gradients and doubles the sum; rounding follows the same steps.
 template <typename T>
 T HalfSquares(absl::Span<const std::byte> gradient) {
   std::vector<T> halves(gradient.size() / sizeof(T));
@@ -122,9 +130,11 @@ LOCKSTEP_NOINLINE void Scale(
   const T one = FromFloat<T>(1);
   const T clip = FromNumber<T>(clip_norm);
   const T length = FromNumber<T>(norm);
+  // TensorFlow's formula: clip_norm * min(1 / norm, 1 / clip_norm) times the
+  // gradient. Shorter equivalents round differently.
   const T by_norm = one / length;
   const T by_clip = one / clip;
-  // A norm that is not finite makes the last term NaN.
+  // A finite norm adds 0; infinity minus infinity and NaN make the factor NaN.
   const T factor =
       clip * (by_clip < by_norm ? by_clip : by_norm) + (length - length);
   for (const auto& gradient : gradients) {
@@ -153,6 +163,7 @@ LOCKSTEP_NOINLINE void Limit(double limit, absl::Span<std::byte> gradient) {
   T* x = reinterpret_cast<T*>(gradient.data());
   const size_t count = gradient.size() / sizeof(T);
   for (size_t i = 0; i < count; ++i) {
+    // Both comparisons are false for NaN, which stays.
     if (x[i] > high) x[i] = high;
     if (x[i] < low) x[i] = low;
   }
@@ -170,7 +181,8 @@ absl::Span<std::byte> BytesOf(std::vector<float>& floats) {
           floats.size() * sizeof(float)};
 }
 
-// `change` of the gradient in float32, rounded back.
+// Applies `change` to a float32 copy of the gradient and rounds the result to
+// bfloat16: there is no arithmetic in bfloat16.
 template <typename Change>
 void AsBFloat16(absl::Span<std::byte> gradient, const Change& change) {
   std::vector<float> floats = AsFloats(gradient);

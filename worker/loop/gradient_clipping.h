@@ -10,8 +10,9 @@
 // aggregate of many workers is not clipped again. Every operation rounds once
 // in the dtype; subnormal numbers count as zeros, except in float16.
 //
-// The rows of a sparse gradient count as they are, repeated rows each by
-// itself. A variable without a gradient must be left out of the list.
+// Rows of a sparse gradient that repeat an index count separately: they are not
+// added first. The caller must leave variables without a gradient out of the
+// list.
 //
 // Units: spans hold whole elements of the dtype and start at multiples of
 //        their size. Results are of the dtype, which double holds exactly.

@@ -7,10 +7,10 @@
 
 namespace lockstep::worker {
 
-// GradientPass is one pass as the code that computes it sees it: which values
-// it may read, whether its result is still wanted, and where to report its
-// gradients. Each caller passes on the object that it was given, or one of its
-// own in front of it.
+// GradientPass is the view of one pass that the code computing it has: which
+// values it may read, whether its result is still wanted, and where to report
+// its gradients. A GradientSource in front of another one passes on the object
+// that it was given, or its own wrapper of it.
 //
 // GradientPass itself is a pass whose values are in memory, whose gradients are
 // not sent, and which is wanted to its end.
@@ -47,15 +47,16 @@ class GradientPass {
   //   kAborted  the rest of the pass is not wanted
   virtual absl::Status CheckWanted() { return absl::OkStatus(); }
 
-  // Must be called once for each variable, the last layer's first: its gradient
-  // is final and the pass reads its value no more. From then on the gradient
-  // may be sent and the value be overwritten while the pass goes on.
+  // Must be called once for each variable, the last layer's first, when its
+  // gradient is final and the pass does not read its value any more. From then
+  // on the gradient may be sent and the value be overwritten while the pass
+  // goes on.
   virtual void GradientReady(size_t /*variable*/) {}
 
-  // In place of GradientReady(): the pass has no gradient of the variable, and
-  // has filled its memory with zeros. In strict mode a variable of which no
-  // member of the step has a gradient stays as it is; wherever else, it has a
-  // gradient of zeros.
+  // Must be called in place of GradientReady() for a variable without a
+  // gradient in this pass, after its memory was filled with zeros. In strict
+  // mode a step does not change a variable that has no gradient from any
+  // member; everywhere else the zeros count as its gradient.
   virtual void GradientAbsent(size_t variable) { GradientReady(variable); }
 };
 

@@ -30,9 +30,8 @@ class GradientSource {
  public:
   virtual ~GradientSource() = default;
 
-  // Chooses the parts of variables that the pass of batch `index` will read:
-  // the rows of tables, before they are pulled. In `pass`, step and slot
-  // are set.
+  // Chooses the rows of tables that the pass of batch `index` will read, before
+  // the loop pulls them. `pass` must have its step and slot.
   //
   //   kOutOfRange  as in Begin()
   virtual absl::Status Prepare(const PassId& /*pass*/, int64_t /*index*/) {
@@ -43,8 +42,8 @@ class GradientSource {
   // them, so that it may be called before they are in memory.
   virtual bool MayBeginEarly() const { return false; }
 
-  // Computes as much of the pass of batch `index` as needs no gradient's
-  // memory: the gradients of the pass before may still be in use.
+  // Computes the part of the pass of batch `index` that writes no gradient: the
+  // memory of gradients may still hold those of the pass before.
   //
   //   kOutOfRange  the end of input: there is no batch `index`
   //   kAborted     as GradientPass

@@ -96,6 +96,7 @@ void ProgressMeter::EndPass() {
     Settle(now);
     times = std::exchange(times_, {});
   }
+  // Outside the lock: the callback may take other locks, or call Get().
   on_pass_(times);
 }
 

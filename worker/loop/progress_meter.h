@@ -42,32 +42,39 @@ class ProgressMeter {
       const Clock& clock, SpanRecorder* spans = nullptr,
       std::function<void(const PhaseTimes& times)> on_pass = nullptr);
 
-  // The worker begins `activity`, a text for people. While it lasts, `more`
-  // says how far it is, or "" in place of which `activity` stands; any thread
-  // may call it.
+  // Begins `activity`, a text for people, and ends the one before it. While it
+  // lasts, Get() shows the text that `more` returns in its place, unless that
+  // is empty. Any thread may call `more`, and it must not call the meter.
   void Begin(const std::string& activity, Phase phase,
              std::function<std::string()> more = nullptr)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The worker begins a phase of the pass that follows `step`; -1: of the
-  // newest values there are. `attempt` is as Span has it; `micro_batch` is the
-  // number of a shared step that the pass computes, or -1. What is no computing
-  // counts as waiting.
+  // Begins a phase of the pass that follows `step` (-1: of the newest values).
+  // `attempt` is as Span has it; `micro_batch` is the number that the pass
+  // computes in a shared step, or -1. Phases other than forward, backward and
+  // announcement count as waiting.
   void Begin(SpanKind phase, int64_t step, int64_t attempt = 0,
              int64_t micro_batch = -1) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Counts a pass whose gradients are computed. Its fate must follow:
+  // Accepted() or Stale(). `loss` is the mean over the batch, `examples` its
+  // size.
   void Computed(int64_t local_step, double loss, int64_t examples)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Elements of a gradient that were NaN or infinite.
+  // Adds to the number of gradient elements that were NaN or infinite.
   void NonFinite(int64_t elements) ABSL_LOCKS_EXCLUDED(mutex_);
-  // A figure of the user's program, in place of an earlier one of that name.
+  // Keeps a figure of the user's program, in place of an earlier one of that
+  // name.
   //
   //   kInvalidArgument  as CheckFigures()
   absl::Status Report(const NamedFigure& figure) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The pass was dropped before its gradient was computed: it is stale.
+  // Counts a pass that was dropped before its gradient was computed; it is
+  // stale. No other call follows for the pass.
   void Dropped() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Each ends a pass: a step averaged its gradient, or not.
   void Accepted() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stale() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds to the number of parts whose push the servers had already received.
   void Duplicates(int64_t parts) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the counts so far; `waiting` includes the wait at hand.
@@ -76,9 +83,10 @@ class ProgressMeter {
  private:
   // Adds the time up to `now` to the phase at hand.
   void Settle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The pass has been computed, or dropped: notes how long that took.
+  // Ends the computing of a pass and keeps its duration among the newest
+  // kPassTimes.
   void EndComputing(bool dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Hands the times of the pass on, and begins those of the next.
+  // Passes the phase times of the pass to `on_pass_` and resets them.
   void EndPass() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the activity at hand at `now`, and records it if it was a phase.
   void End(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -94,8 +102,8 @@ class ProgressMeter {
   absl::Time since_ ABSL_GUARDED_BY(mutex_);       // of the activity
   absl::Time counted_ ABSL_GUARDED_BY(mutex_);  // up to here, as Settle() does
   std::function<std::string()> more_ ABSL_GUARDED_BY(mutex_);
-  // The phase at hand, if the activity is one; its text is made when it is
-  // asked for, as there are many phases between two reports.
+  // The current phase, if the activity is one. Its text is made only in Get(),
+  // as there are many phases between two reports.
   std::optional<Span> phase_ ABSL_GUARDED_BY(mutex_);
   int64_t micro_batch_ ABSL_GUARDED_BY(mutex_) = -1;  // of that phase
 };

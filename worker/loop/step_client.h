@@ -42,8 +42,8 @@ struct Token {
   bool not_needed = false;
 };
 
-// StepClient is the servers as the training loop sees them. Calls wait for the
-// answer, through any number of retries.
+// StepClient is the training loop's interface to the servers. Calls wait for
+// the answer, through any number of retries.
 //
 // Threads: one thread calls.
 // Errors: kCancelled           the job ended, or this process must end
@@ -59,15 +59,16 @@ class StepClient {
   // step.
   virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
 
-  // Equal for all members of an attempt of a step.
+  // How the set of the step comes about. It must be equal for all members of
+  // one attempt.
   enum class PassKind {
     kEverybodyCounts,  // the step's first attempt, whose members tokens select
     kSomeCount,        // any other
-    // Work is shared: TakeToken() after a push tells ps 0 that all servers have
-    // the gradient, so that it must not be asked before they have answered.
+    // Shared work. TakeToken() after a push tells ps 0 that all servers have
+    // the gradient, so it must not be sent before they have answered the push.
     kShared,
   };
-  // Strict mode: a pass begins, and no gradient is ready. If `watch` is set,
+  // Strict mode: begins a pass that has no gradient ready. If `watch` is set,
   // StepIsOver() turns true when the step is committed meanwhile, or when
   // training ends. Must come before the calls below.
   virtual void BeginPass(const PassId& /*pass*/, PassKind /*kind*/,
@@ -79,9 +80,10 @@ class StepClient {
   // ready.
   virtual void GradientReady(size_t /*variable*/) {}
 
-  // Strict mode: the pass has no gradient of the variable, whose memory holds
-  // zeros: GradientReady() and Push() tell the servers so, until the next pass
-  // begins. Must come before GradientReady() for the variable.
+  // Strict mode: marks the variable as one without a gradient in this pass; its
+  // memory must hold zeros. GradientReady() and Push() pass the mark on to the
+  // servers until the next pass begins. Must come before GradientReady() for
+  // the variable.
   virtual void GradientAbsent(size_t /*variable*/) {}
 
   // Strict mode: sends the gradients that are ready, and from now on those that

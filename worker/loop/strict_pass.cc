@@ -7,6 +7,8 @@ namespace {
 
 StepClient::PassKind KindOf(const StrictPass::Options& options) {
   if (options.shared) return StepClient::PassKind::kShared;
+  // A token that selects for a later attempt follows a change of the set, whose
+  // members need not be all workers.
   return options.selected_attempt == 1 ? StepClient::PassKind::kEverybodyCounts
                                        : StepClient::PassKind::kSomeCount;
 }
@@ -33,7 +35,8 @@ void StrictPass::GradientReady(size_t variable) {
   clipper_->Ready(variable, [this](size_t clipped) { Send(clipped); });
 }
 
-// There is nothing to clip: zeros add nothing to a norm.
+// Goes past the clipper: zeros add nothing to a norm, and the mark of absence
+// must reach the client before its GradientReady().
 void StrictPass::GradientAbsent(size_t variable) {
   client_.GradientAbsent(variable);
   Send(variable);
@@ -68,13 +71,15 @@ absl::Status StrictPass::Finish() {
 
 void StrictPass::Decide() {
   // Once per pass, with its first gradient: the later a worker announces, the
-  // more likely a backup was for nothing.
+  // more likely it is that a backup has computed in vain.
   if (decided_) return;
   decided_ = true;
   if (attempt_ == 0) {
     if (meter_ != nullptr) meter_->Begin(SpanKind::kAnnounce, pass_.step);
     const absl::StatusOr<Announcement> answer = client_.Announce(pass_);
     if (meter_ != nullptr) meter_->Begin(SpanKind::kBackward, pass_.step);
+    // An error ends the pass at the next CheckWanted(): GradientReady() returns
+    // nothing, and the source must not be torn out of a layer.
     status_ = answer.status();
     if (answer.ok() && answer->decision == Announcement::Decision::kSelected) {
       attempt_ = answer->attempt;

@@ -29,7 +29,7 @@ class StrictPass final : public GradientPass {
     // The attempt for which the token made the worker a member; 0: announce.
     int64_t selected_attempt = 0;
     bool watch = false;   // the step may be over before the pass is
-    bool shared = false;  // work is
+    bool shared = false;  // work is shared
     GradientClipper* clipper = nullptr;  // of gradients before they are sent
     ProgressMeter* meter = nullptr;      // of announcements; null: none
   };
@@ -37,7 +37,7 @@ class StrictPass final : public GradientPass {
   // Begins the pass at the client.
   StrictPass(StepClient& client, const PassId& pass, const Options& options);
 
-  // kAborted where dropped() is true or status() is an error from then on.
+  // Returns kAborted once the pass is dropped or status() is an error.
   absl::Status CheckWanted() override;
   absl::Status PullRows() override;
   void GradientReady(size_t variable) override;
@@ -54,9 +54,9 @@ class StrictPass final : public GradientPass {
   bool dropped() const { return dropped_; }
   // The announcement's; CheckWanted() ends the pass if it is an error.
   const absl::Status& status() const { return status_; }
-  // All workers are members, as the token says.
+  // True if the token made every worker a member of the step's set.
   bool everybody_counts() const { return everybody_counts_; }
-  // The attempt to push for; 0: the worker is no member.
+  // The attempt to push for; 0 if the worker is no member.
   int64_t attempt() const { return attempt_; }
 
  private:

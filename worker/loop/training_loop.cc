@@ -12,7 +12,8 @@
 namespace lockstep::worker {
 namespace {
 
-// True if `token` is for `pass`, and its step came of pushes for `attempt`.
+// True if `token` is for `pass` and its step came of the pushes for `attempt`:
+// only then are the values that an early pass has read those of the step.
 bool Follows(const Token& token, const PassId& pass, int64_t attempt) {
   return token.kind == Token::Kind::kToken && token.step == pass.step &&
          token.slot == pass.slot && token.attempt == attempt;
@@ -39,7 +40,8 @@ class EarlyPass final : public GradientPass {
   const int64_t step_;
 };
 
-// A pass whose gradients are sent when all are there.
+// A pass of compatible mode: Push() sends all gradients after it, so that the
+// clipper's callbacks have nothing to send.
 class CompatiblePass final : public GradientPass {
  public:
   CompatiblePass(StepClient& client, GradientClipper* clipper)
@@ -153,6 +155,8 @@ absl::StatusOr<Token> TrainingLoop::RunPasses(Token token) {
   LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(pass_, BatchOf(pass_)));
   std::optional<StrictPass> pass;
   LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
+  // The step ended during the pull. The token before named no attempt to push,
+  // hence 0.
   if (!pass.has_value()) return NextToken(0);
   absl::Status computed = Compute(BatchOf(pass_), *pass);
   while (true) {
@@ -160,21 +164,29 @@ absl::StatusOr<Token> TrainingLoop::RunPasses(Token token) {
     if (attempt == kDropped) return NextToken(0);
     if (!NextBeginsEarly(*pass)) return PushUntilToken(attempt);
 
+    // Without backups each worker computes the same share of every step, so the
+    // next token differs from this one in its step alone.
     PassId next = pass_;
     ++next.step;
     const absl::Status begun = BeginEarly(next, attempt);
     LOCKSTEP_ASSIGN_OR_RETURN(token, PushUntilToken(attempt));
-    // A pass that failed to begin is tried once more, with its token.
+    // A first half that failed (its values did not come, or a batch could not
+    // be read) is thrown away; the pass begins anew with its token, and reports
+    // an error that lasts.
     if (!begun.ok() || IsLeaving() || !Follows(token, next, attempt)) {
       return token;
     }
     LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
+    // RunPasses() pulls for this token again, finds its step over, and asks for
+    // the next one.
     if (!pass.has_value()) return token;
     computed = Finish(*pass);
   }
 }
 
 absl::Status TrainingLoop::BeginEarly(const PassId& next, int64_t attempt) {
+  // The answers bring values only for gradients that have been sent, and the
+  // first half waits for those values.
   client_.SendRest(pass_, attempt);
   meter_.Begin(SpanKind::kForward, next.step);
   EarlyPass early(client_, meter_, next.step);
@@ -210,6 +222,8 @@ absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
     meter_.Dropped();
     return kDropped;
   }
+  // The announcement's error comes first: `computed` is only its consequence
+  // (kAborted from CheckWanted()).
   LOCKSTEP_RETURN_IF_ERROR(pass.status());
   LOCKSTEP_RETURN_IF_ERROR(computed);
   LOCKSTEP_RETURN_IF_ERROR(pass.Finish());
@@ -244,6 +258,8 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
 }
 
 absl::Status TrainingLoop::RunCompatible() {
+  // Batches are numbered from the step at which the worker joined, then counted
+  // by its own passes: unlike in strict mode, they do not follow the step.
   pass_.step = options_.first_step;
   for (int64_t index = options_.first_step;; ++index) {
     LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(pass_, index));

@@ -70,32 +70,33 @@ class TrainingLoop {
  private:
   absl::Status RunStrict();
   absl::Status RunCompatible();
-  // Makes the pass of `token`, and those that begin early after it. Returns the
-  // token for the pass that has to begin anew.
+  // Makes the pass of `token` and the passes that begin early after it. Returns
+  // the first token whose pass has no first half yet.
   absl::StatusOr<Token> RunPasses(Token token);
-  // Pulls the values of the token's step, the first half of its pass; leaves
-  // `pass` empty if that step is over.
+  // Pulls the values of the token's step and begins its StrictPass in `pass`;
+  // leaves `pass` empty if that step is over.
   absl::Status Enter(const Token& token, std::optional<StrictPass>& pass);
   // Ends a pass whose computing returned `computed`. Returns the attempt to
-  // push for; 0: none, kDropped: the pass was given up.
+  // push for: 0 for none, kDropped if the pass was dropped.
   static constexpr int64_t kDropped = -1;
   absl::StatusOr<int64_t> Leave(const absl::Status& computed, StrictPass& pass);
   bool IsLeaving() const;
   // True if the pass after `pass` may begin before the token for it is there.
   bool NextBeginsEarly(const StrictPass& pass) const;
-  // Begins the pass `next` from the values that the answers to the push of the
-  // pass at hand for `attempt` bring.
+  // Computes the first half of pass `next` from the values that the answers to
+  // the current pass's push for `attempt` bring.
   absl::Status BeginEarly(const PassId& next, int64_t attempt);
-  // Pushes the gradients of the pass at hand, for `attempt` if that is not 0
-  // and for each attempt that follows, until the next token.
+  // Pushes the gradients of the current pass for `attempt`, unless that is 0,
+  // and again for each attempt that a redo names, until the next token.
   absl::StatusOr<Token> PushUntilToken(int64_t attempt);
   absl::StatusOr<PushCounts> Push(int64_t attempt);
   absl::StatusOr<Token> NextToken(int64_t attempt);
+  // Both halves of the current pass, on batch `index`.
   absl::Status Compute(int64_t index, GradientPass& pass);
-  // The second half of the pass at hand.
+  // The second half of the current pass.
   absl::Status Finish(GradientPass& pass);
-  // Strict: how many passes of a step are this worker's, or of shared work
-  // anyone's.
+  // Strict: the number of shares of a step that this worker computes; with
+  // shared work, that of all workers.
   int Shares() const;
   // Strict: the batch of a share of a step.
   int64_t BatchOf(const PassId& pass) const;

@@ -16,14 +16,14 @@ namespace lockstep::worker {
 namespace {
 
 constexpr size_t kAlignment = 64;
-// Bytes of all variables: no sum of their sizes overflows below this.
+// Limit of the bytes of all variables: no sum of two such sizes overflows.
 constexpr int64_t kMaxBytes = int64_t{1} << 60;
 
 size_t RoundUp(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Bytes of the variable, or of one row of a table.
+// Returns the bytes of the variable, or of one row if it is a table.
 absl::StatusOr<size_t> SizeOf(const VariableSpec& variable) {
   auto bytes = static_cast<int64_t>(ElementSize(variable.dtype));
   for (size_t i = variable.is_table() ? 1 : 0; i < variable.shape.size(); ++i) {
@@ -39,8 +39,9 @@ absl::StatusOr<size_t> SizeOf(const VariableSpec& variable) {
   return static_cast<size_t>(bytes);
 }
 
-// Memory is written at once, and the kernel ends a process that writes to more
-// than there is, so that an allocation that succeeds proves nothing.
+// Allocations succeed beyond the memory of the host, and the kernel kills the
+// process when it writes them. Since the memory is written at once, its size is
+// checked against that of the host instead.
 absl::Status CheckFits(size_t size) {
   struct sysinfo host = {};
   if (sysinfo(&host) != 0) return absl::OkStatus();
@@ -67,7 +68,7 @@ absl::StatusOr<ParameterMemory::Block> ParameterMemory::Allocate(size_t size) {
                      " bytes of memory for the model's variables: choose a "
                      "smaller model, or a host with more memory"));
   }
-  // Touched now, so that the first step need not.
+  // Writes each page now, so that the first step does not wait for page faults.
   std::memset(memory, 0, size);
   return Block{std::unique_ptr<std::byte[], Block::Free>(memory)};
 }
@@ -107,12 +108,14 @@ absl::StatusOr<ParameterMemory> ParameterMemory::Make(
   for (const VariableSpec& variable : variables) {
     LOCKSTEP_RETURN_IF_ERROR(made.Add(variable, total));
   }
+  // A job of tables alone: an allocation or mapping of 0 bytes may fail.
   total = std::max(total, kAlignment);
   LOCKSTEP_RETURN_IF_ERROR(CheckFits(total));
   LOCKSTEP_ASSIGN_OR_RETURN(made.values_, Allocate(total));
   made.value_bytes_ = made.values_.At({0, total});
   if (gradients == Gradients::kShared) {
     auto shared = SharedMemory::Create("lockstep-gradients", total);
+    // Not an error: without it gradients travel over connections.
     if (shared.ok()) made.shared_ = *std::move(shared);
   }
   if (made.shared_ != nullptr) {

@@ -18,22 +18,23 @@ namespace lockstep::worker {
 // The rows of a table that a pass uses, with their gradients.
 struct TableRows {
   std::vector<int64_t> ids;  // in the table, or keys; ascending, each once
-  // Row after row, as `ids`; as many elements as the table's rows have.
+  // Row after row, in the order of `ids`; bytes of the table's elements.
   std::vector<std::byte> values;
   std::vector<std::byte> gradients;
 };
 
-// ParameterMemory is a worker's copy of all variables and the gradients that
-// it computes, allocated once. It holds only the rows of tables that the pass
-// at hand has chosen, so that a table may be larger than the memory.
+// ParameterMemory is a worker's copy of all variables and the memory of the
+// gradients that it computes, allocated once. It holds only those rows of a
+// table that the current pass has chosen, so a table may be larger than the
+// memory.
 //
-// Threads: not guarded: a variable belongs to the pass until that reports it,
-//          and then to pushes and pulls until the next pass begins.
+// Threads: not thread-safe. A variable belongs to the pass until the pass
+//          reports it, then to pushes and pulls until the next pass begins.
 // Units:   bytes; every variable starts at a multiple of 64.
 class ParameterMemory {
  public:
   // kShared: servers of this host can map the gradients and read them in place.
-  // Where the system has no such memory, kShared is as kPrivate.
+  // If the system has no such memory, kShared means kPrivate.
   enum class Gradients { kPrivate, kShared };
 
   //   kInvalidArgument    a shape that cannot be, or more bytes than there are
@@ -43,9 +44,9 @@ class ParameterMemory {
       const std::vector<VariableSpec>& variables,
       Gradients gradients = Gradients::kShared);
 
-  // Returns gradients of their own beside the values of this object, which must
-  // outlive the result: for another computation on the same values. There must
-  // be no tables.
+  // Returns the values of this object, which must outlive the result, with
+  // other gradients: for another computation on the same values. There must be
+  // no tables.
   //
   //   kInvalidArgument    there is a table
   //   kResourceExhausted  as Make()
@@ -69,8 +70,8 @@ class ParameterMemory {
   }
 
   // Chooses the rows of a table that the next pass uses; repeated ids count
-  // once. Values mean nothing before they have been pulled; gradients are
-  // zeros.
+  // once. The rows' values are undefined until they are pulled; the gradients
+  // are zeros.
   //
   //   kInvalidArgument  no table, or a row that it does not have
   absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
@@ -104,7 +105,8 @@ class ParameterMemory {
     }
   };
   static absl::StatusOr<Block> Allocate(size_t size);
-  // Places a variable behind those that take `total` bytes, and adds its size.
+  // Places a variable behind the first `total` bytes, and adds its size,
+  // rounded up, to `total`.
   //
   //   kInvalidArgument  as Make()
   absl::Status Add(const VariableSpec& variable, size_t& total);

@@ -25,6 +25,7 @@ absl::Status ReplicaCrew::Run(Work work) {
   running_ = work_.size();
   for (const Work*& each : work_) each = &work;
   answered_.SignalAll();
+  // Requests of Tell() may be left when the last replica has ended.
   while (running_ > 0 || !requests_.empty()) {
     if (requests_.empty()) {
       changed_.Wait(mutex_);
@@ -38,8 +39,11 @@ absl::Status ReplicaCrew::Run(Work work) {
 void ReplicaCrew::Answer() {
   const Request request = std::move(requests_.front());
   requests_.pop_front();
+  // A replica that waits must get an answer even after a failure, or Run()
+  // would not end.
   absl::Status status = absl::AbortedError("another replica has failed");
   if (!failed_) {
+    // The function may take long, and other replicas must be able to ask.
     mutex_.Unlock();
     status = request.function();
     mutex_.Lock();
@@ -84,6 +88,8 @@ void ReplicaCrew::Serve(size_t replica) {
       MutexLock lock(mutex_);
       while (!ending_ && work_[replica] == nullptr) answered_.Wait(mutex_);
       if (ending_) return;
+      // Taken, so that a replica that ends early does not begin the same work
+      // again.
       work = std::exchange(work_[replica], nullptr);
     }
     absl::Status end = (*work)(replica);

@@ -16,8 +16,8 @@
 namespace lockstep::worker {
 
 // ReplicaCrew runs the same work for several replicas at once, each in a thread
-// of its own, and calls in the caller's thread what the replicas may not do
-// themselves.
+// of its own. Functions that must run in the caller's thread are passed to it
+// with Ask() and Tell().
 //
 // Threads: Run() from one thread at a time; Ask() and Tell() from the work.
 // Owns:    the threads, which end with this object.
@@ -30,22 +30,23 @@ class ReplicaCrew {
 
   size_t size() const { return threads_.size(); }
 
-  // Calls work(r) for each replica r and returns when all have ended. If some
-  // fail, the error is that of the first replica whose error is its own:
-  // neither kAborted nor an answer of Ask().
+  // Calls work(r) for each replica r and returns when all have ended. Must not
+  // be called from `work`. Among several errors it returns the first that is
+  // not kAborted, in the order of the replicas: kAborted is only the
+  // consequence of another replica's failure.
   absl::Status Run(absl::FunctionRef<absl::Status(size_t replica)> work)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls `function` in the thread of Run() and returns its answer. All calls
-  // of Ask() and Tell() happen one after the other, and those of one replica in
-  // their order.
+  // Calls `function` in the thread of Run() and returns its answer. Must be
+  // called from the work. All functions of Ask() and Tell() run one after the
+  // other, and those of one replica in their order.
   //
   //   kAborted  another replica has failed; the function was not called
   absl::Status Ask(std::function<absl::Status()> function)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The same without waiting. The calls are over before Run() returns, unless a
-  // replica fails: then some are not made.
+  // As Ask(), without waiting. Run() returns after the calls, but makes none
+  // after a replica has failed.
   void Tell(std::function<void()> function) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -56,7 +57,7 @@ class ReplicaCrew {
   using Work = absl::FunctionRef<absl::Status(size_t replica)>;
 
   void Serve(size_t replica) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Answers the next request; the mutex is free meanwhile.
+  // Calls the function of the next request; releases the mutex meanwhile.
   void Answer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Worst() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

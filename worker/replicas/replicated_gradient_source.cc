@@ -8,7 +8,7 @@
 
 namespace lockstep::worker {
 
-// The caller's pass as a replica sees it: its calls are made in the caller's
+// The caller's pass as a replica sees it: calls are passed on to the caller's
 // thread.
 class ReplicatedGradientSource::ReplicaPass final : public GradientPass {
  public:
@@ -31,12 +31,14 @@ class ReplicatedGradientSource::ReplicaPass final : public GradientPass {
     clipper_.Ready(variable, [this](size_t clipped) { Tell(clipped); });
   }
 
-  // All gradients have been computed.
+  // Must be called when all gradients have been computed.
   void End() {
     clipper_.EndPass([this](size_t clipped) { Tell(clipped); });
   }
 
  private:
+  // Does not wait, so that the replica computes while the caller sums. Run()
+  // returns after the call, so `outer` is still there.
   void Tell(size_t variable) {
     source_.crew_.Tell([&source = source_, &outer = outer_, variable] {
       source.Ready(variable, outer);
@@ -118,6 +120,7 @@ absl::Status ReplicatedGradientSource::NeedValues(size_t first, size_t count,
                                                   GradientPass& pass) {
   const auto begin = has_value_.begin() + static_cast<std::ptrdiff_t>(first);
   const auto end = begin + static_cast<std::ptrdiff_t>(count);
+  // Another replica has waited for these values already.
   if (std::all_of(begin, end, [](bool has) { return has; })) {
     return absl::OkStatus();
   }
@@ -127,6 +130,8 @@ absl::Status ReplicatedGradientSource::NeedValues(size_t first, size_t count,
 }
 
 void ReplicatedGradientSource::Ready(size_t variable, GradientPass& pass) {
+  // The last replica's report triggers the sum; the request's mutex makes the
+  // gradients that other threads wrote visible here.
   if (++ready_[variable] < replicas_.size()) return;
   const ElementType type = ElementTypeOf(mean_.dtype(variable));
   const absl::Span<std::byte> mean = mean_.gradient(variable);

@@ -16,11 +16,10 @@
 
 namespace lockstep::worker {
 
-// ReplicatedGradientSource computes the batch of each of several replicas at
-// the same time, clips their gradients one by one, and writes the mean: the sum
-// in the order of the replicas, divided once, as servers do with the gradients
-// of as many workers. A gradient is reported when all replicas have it, while
-// they go on.
+// ReplicatedGradientSource computes the batches of several replicas at the same
+// time, clips the gradients of each, and writes the mean: the sum in the order
+// of the replicas, divided once, as servers do with the gradients of as many
+// workers. A gradient is reported when all replicas have it, while they go on.
 //
 // The result has the mean of the losses, and the sums of the counts.
 //
@@ -31,13 +30,14 @@ class ReplicatedGradientSource final : public GradientSource {
  public:
   struct Replica {
     std::unique_ptr<GradientSource> source;
-    // Where the source writes, with the values of the memory of the mean.
+    // The memory in which the source writes its gradients. Its values must be
+    // those of the memory of the mean.
     std::unique_ptr<ParameterMemory> memory;
   };
 
-  // `replicas`, at least one, are of the same model, which has no tables.
-  // Gradients of variables that are not `trained` are not clipped and add
-  // nothing to a norm.
+  // There must be at least one replica, and all must have the same model,
+  // without tables. Gradients of variables that are not `trained` are not
+  // clipped and add nothing to a norm.
   ReplicatedGradientSource(std::vector<Replica> replicas,
                            const ClippingConfig& clipping,
                            const ParameterMemory& mean,
@@ -51,7 +51,7 @@ class ReplicatedGradientSource final : public GradientSource {
  private:
   class ReplicaPass;
 
-  // In the caller's thread.
+  // Called in the caller's thread alone, so that they need no lock.
   absl::Status NeedValues(size_t first, size_t count, GradientPass& pass);
   void Ready(size_t variable, GradientPass& pass);
 

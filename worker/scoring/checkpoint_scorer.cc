@@ -100,6 +100,7 @@ absl::Status CheckpointScorer::FitTo(const ExampleShape& examples) {
   const ExampleShape own = ShapeOf(data_);
   ExampleShape same_classes = own;
   same_classes.classes = examples.classes;
+  // Fewer classes are no mistake: the test set may lack the last ones.
   if (same_classes != examples) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the test set is of another kind than the training set: its examples "
@@ -121,6 +122,8 @@ absl::Status CheckpointScorer::FitToTrainingSet() {
     return absl::OkStatus();
   }
   const absl::StatusOr<int64_t> classes = CountClasses(job_.data.train_labels);
+  // The training set need not be on this machine; the checkpoint's shapes still
+  // reveal a wrong number of classes.
   if (!classes.ok()) return absl::OkStatus();
   ExampleShape examples = ShapeOf(data_);
   examples.classes = *classes;
@@ -144,6 +147,7 @@ absl::Status CheckpointScorer::CheckModel(
   for (const VariableSpec& variable : kept_) {
     const absl::Status status = checkpoint.CheckVariable(variable);
     if (status.ok()) continue;
+    // A file that cannot be read now says nothing about the model.
     if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status)) {
       return status;
     }

@@ -22,18 +22,18 @@
 
 namespace lockstep::worker {
 
-// What a model says of each of its examples.
+// The predictions of a model for a list of examples.
 struct Predictions {
   int64_t examples = 0;
   int64_t classes = 0;
-  // [examples, classes], row-major: the probability of each class. Models of
-  // log-odds have two classes, the positive one last.
+  // [examples, classes], row-major: the probability of each class, in [0, 1].
+  // Models of log-odds have two classes, the positive one last.
   std::vector<float> probabilities;
 };
 
 // CheckpointScorer scores checkpoints of a job on its test set, and predicts
-// the labels of other examples with them. It computes with the moving averages
-// of variables that have them, unless the job says otherwise.
+// the labels of other examples with them. It uses the moving averages of
+// variables that have them, unless the job forbids it.
 //
 // Threads: not thread-safe.
 // Borrows: the backend.
@@ -47,9 +47,9 @@ class CheckpointScorer {
   static absl::StatusOr<std::unique_ptr<CheckpointScorer>> Make(
       const JobConfig& job, ComputeBackend& backend);
 
-  // The same for examples without labels, in place of a test set: features as
-  // of data.test_images, or for a model with tables a file as of
-  // data.test_files.
+  // As Make(), for examples without labels in place of a test set: `path` holds
+  // features as data.test_images does, or for a model with tables, examples as
+  // data.test_files does.
   //
   //   kInvalidArgument  neither data.classes nor data.train_labels says how
   //                     many classes there are, or the model has text for
@@ -57,26 +57,28 @@ class CheckpointScorer {
   static absl::StatusOr<std::unique_ptr<CheckpointScorer>> MakeForFeatures(
       const JobConfig& job, const std::string& path, ComputeBackend& backend);
 
-  // From now on the model is the one that workers make of examples like these.
-  // Until then it is the one that the test set alone would give, which has too
-  // few classes if no example of the last one is in it.
+  // Makes the model that workers make of examples like these. Before this call
+  // the model is that of the test set alone, which has too few classes if no
+  // example of the last class is in it.
   //
   //   kInvalidArgument  the test set has pictures of another size, or a label
   //                     beyond the classes; says which
   absl::Status FitTo(const ExampleShape& examples);
 
-  // FitTo() with the classes of the training set, where its labels can be read
-  // and data.classes does not say how many there are.
+  // FitTo() with the classes of the training set, if data.classes is not set
+  // and the labels can be read; else has no effect.
   absl::Status FitToTrainingSet();
 
-  // Errors are CheckpointReader's, and:
+  // Returns loss (mean over the examples) and accuracy on the test set. Calls
+  // `on_scored` after each batch. Errors are CheckpointReader's, and:
   //
   //   kFailedPrecondition  the checkpoint is of another model: no later one of
   //                        the job will have a score either
   absl::StatusOr<TableScore> Score(CheckpointReader& checkpoint,
                                    const OnScored& on_scored = nullptr);
 
-  // Errors as of Score(), and:
+  // Returns the probabilities of the classes for each example. Errors as of
+  // Score(), and:
   //
   //   kUnimplemented  the model predicts no label of an example
   absl::StatusOr<Predictions> Predict(CheckpointReader& checkpoint,
@@ -103,7 +105,7 @@ class CheckpointScorer {
   Examples data_;
   ModelInput input_;
   std::unique_ptr<Model> model_;
-  std::vector<std::string> averaged_;  // variables of which averages are scored
+  std::vector<std::string> averaged_;      // scored by their averages
   std::unique_ptr<TableWorkload> tables_;  // in place of model and data
   std::vector<VariableSpec> kept_;  // the model's variables in checkpoints
   std::optional<ParameterMemory> memory_;

@@ -13,8 +13,8 @@
 
 namespace lockstep::worker {
 
-// ScoringProgress is what a process that scores checkpoints does and how far it
-// is, for people: the evaluator reports it to the chief.
+// ScoringProgress describes the activity of a process that scores checkpoints
+// and its progress, for people: the evaluator reports it to the chief.
 //
 // Threads: safe to share: the evaluator writes, the heartbeats read.
 // Borrows: the clock.
@@ -25,17 +25,18 @@ class ScoringProgress {
   explicit ScoringProgress(const Clock& clock,
                            std::function<void()> on_change = nullptr);
 
-  // The process begins `activity`, a text for people as "scores step 300".
+  // Begins `activity`, a text for people such as "scores step 300".
   void Begin(const std::string& activity) ABSL_LOCKS_EXCLUDED(mutex_);
-  // `done` of the `total` examples of the activity have been scored.
+  // Reports that `done` of the activity's `total` examples have been scored.
   void Advance(int64_t done, int64_t total) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Why the newest checkpoint has no score; empty: it has one.
+  // Sets the reason why the newest checkpoint has no score; empty: it has one.
   void SetTrouble(const std::string& trouble) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Tells of the files that are read during an activity, in place of its text.
+  // Describes the files that are read during an activity, in place of its text.
   FileReading& reading() { return reading_; }
 
-  // The activity with how far it is and how long yet, its age, and the trouble.
+  // Returns the activity with its share done and the time left, its age, and
+  // the trouble.
   Progress Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

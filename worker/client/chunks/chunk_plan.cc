@@ -7,6 +7,7 @@ std::vector<std::vector<Chunk>> MakeChunks(const Plan& plan, int num_servers,
   std::vector<std::vector<Chunk>> chunks(num_servers);
   for (const Part& part : plan.parts) {
     if (plan.variables[part.variable].is_table()) {
+      // A part of a table is a chunk by itself, whose size each pass decides.
       chunks[part.server].push_back(
           {part.index, 1, 0, {{part.variable, 0, 0}}, part});
       continue;
@@ -14,6 +15,8 @@ std::vector<std::vector<Chunk>> MakeChunks(const Plan& plan, int num_servers,
     const size_t element = ElementSize(plan.variables[part.variable].dtype);
     const size_t size = part.count * element;
     std::vector<Chunk>& of_server = chunks[part.server];
+    // Indexes of parts in a message are consecutive, so a table in between ends
+    // a chunk.
     if (of_server.empty() || of_server.back().table.has_value() ||
         of_server.back().size + size > target_bytes) {
       of_server.push_back({part.index, 0, 0, {}});

@@ -89,6 +89,7 @@ void ChunkTransfer::Pump(int server) {
       ++s.in_flight;
       ++total_in_flight_;
     }
+    // Outside the lock: `start_` may report from within, which calls Done().
     start_(server, chunk, [this, server, chunk](const absl::Status& status) {
       Done(server, chunk, status);
     });
@@ -106,6 +107,8 @@ void ChunkTransfer::Done(int server, size_t chunk, const absl::Status& status) {
       s.pause = options_.retry_pause;
       more = failure_.ok() && !s.waiting.empty();
     } else if (Passing(status)) {
+      // At the front: other workers may wait for this chunk, and all send in
+      // one order.
       s.waiting.push_front(chunk);
       s.retry_at = Clock::Real().Now() + s.pause;
       s.pause = std::min(2 * s.pause, kLongestPause);
@@ -137,6 +140,7 @@ void ChunkTransfer::PumpAll() {
 void ChunkTransfer::RunUntil(absl::FunctionRef<bool()> enough) {
   const auto over = [&] { return Finished() || enough(); };
   do {
+    // For calls whose retry pause is over; no event announces that.
     PumpAll();
     options_.wait(over, options_.retry_pause);
   } while (!over());

@@ -14,9 +14,9 @@
 
 namespace lockstep::worker {
 
-// ChunkTransfer drives one call per chunk to a number of servers, a few at a
-// time for each, and repeats those that fail for a passing reason. The calls
-// themselves are made by its Start function.
+// ChunkTransfer makes one call per chunk to a number of servers, a few at a
+// time for each, and repeats calls that fail with kUnavailable or
+// kDeadlineExceeded. Its Start function makes the calls.
 //
 // More chunks may follow while calls are under way: Add() ... Add(), Run().
 //
@@ -47,27 +47,28 @@ class ChunkTransfer {
   ChunkTransfer(Options options, std::vector<std::deque<size_t>> chunks,
                 Start start);
 
-  // Adds a chunk behind the others of its server, and starts what the window
-  // allows. Not after Run(). A call that failed for a passing reason is
-  // repeated by Run() or by a later Add(), not in between.
+  // Adds a chunk behind the others of its server, and starts calls that the
+  // window allows. Must not be called after Run(). A failed call is repeated by
+  // Run() or by a later Add(), not in between.
   void Add(int server, size_t chunk) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Adds a chunk and starts nothing, for a thread that should not lose the time
-  // which starting takes. If it returns true, another thread must call
-  // StartAdded() once; Run() waits until that has returned.
+  // Adds a chunk without starting its call, for a thread that must not spend
+  // time on that. If it returns true, another thread must call StartAdded()
+  // once; Run() waits until that has returned.
   [[nodiscard]] bool AddOnly(int server, size_t chunk)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void StartAdded() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True if all chunks that a server has so far are under way or through.
+  // True if the calls for all chunks added for a server have been started.
   bool AllStarted(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns when every chunk is through, or with the first failure that does
-  // not pass, once no call is in flight. The object must live until then.
+  // Returns kOk when every chunk is through, or the first failure that is not
+  // repeated, once no call is in flight. Must be called before the object ends,
+  // if any call was started.
   absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns when Run() would, or earlier when `enough` is true, which a report
-  // makes it. Further chunks may follow.
+  // Returns when Run() would, or once `enough` returns true, which a report
+  // must have made so. Further chunks may follow.
   void RunUntil(absl::FunctionRef<bool()> enough) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -5,8 +5,10 @@
 namespace lockstep::worker {
 namespace {
 
-// Calls to a server whose memory is mapped: enough for all threads of it.
+// The number of calls that one push or pull makes to a server that maps memory:
+// enough to occupy all of its threads.
 constexpr size_t kMappedCalls = 16;
+// Larger chunks would be updated by one thread for long while the others idle.
 constexpr size_t kLargestMappedChunk = size_t{4} << 20;
 
 }  // namespace
@@ -40,6 +42,7 @@ void HeldChunks::RouteTables() {
       if (!table.has_value()) continue;
       routed_[server][i] = RouteRows(*table, plan_.variables[table->variable],
                                      memory_.rows(table->variable).ids);
+      // Rows of the last pass are not reused, even if the step is the same.
       held_[server][i] = Held();
     }
   }

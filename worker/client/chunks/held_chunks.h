@@ -14,12 +14,12 @@
 
 namespace lockstep::worker {
 
-// HeldChunks is the variables of a job as a worker moves them: cut into chunks,
-// with the rows that the pass at hand needs of tables, and with the step that
-// the worker's memory holds of each chunk.
+// HeldChunks records, for the variables of a job cut into chunks, which step's
+// values the worker's memory holds of each chunk, and which rows of tables the
+// current pass needs.
 //
-// Threads: not guarded: the state of a chunk belongs to the call that moves it,
-//          and to the calling thread while there is none.
+// Threads: not thread-safe. The state of a chunk belongs to the call that moves
+//          it, and to the calling thread while there is none.
 // Borrows: the memory.
 class HeldChunks {
  public:
@@ -44,13 +44,13 @@ class HeldChunks {
     return plan_.variables[index];
   }
 
-  // Cuts the chunks of a server anew, into few large ones: where bytes do not
-  // travel, a call takes long and its size does not matter. Nothing of the
-  // server is held from then on.
+  // Cuts the chunks of a server anew, into few large ones: with shared memory
+  // no bytes travel, and the number of calls determines the time. Marks all of
+  // the server's chunks as not held.
   void CutForMapped(int server);
 
-  // Finds the parts that have the rows which the pass has chosen of tables. No
-  // rows of an earlier pass are held from then on.
+  // Assigns the rows that the pass has chosen in memory to the parts that have
+  // them. Marks all chunks of tables as not held.
   void RouteTables();
   // The rows of a chunk that is a part of a table.
   const RoutedRows& rows(int server, size_t index) const {
@@ -66,13 +66,15 @@ class HeldChunks {
   void Hold(int server, size_t index, const Held& held) {
     held_[server][index] = held;
   }
-  // The chunks that are not held as of committed `step`; without a step, all.
-  // Parts of tables from which the pass needs no rows are never missing.
+  // Returns the chunks that are not held as of committed `step`; without a
+  // step, all. Parts of tables from which the pass needs no rows are never
+  // missing.
   Lists Missing(std::optional<int64_t> step) const;
   // The newest step of which a chunk is held, or `step` if that is newer.
   int64_t Newest(int64_t step) const;
-  // Step `step` came of `attempt`: the values that pushes for it brought are
-  // those of the step, and the values that other attempts brought are dropped.
+  // Must be called with the step and attempt of each token. Values that pushes
+  // for `attempt` brought become values of committed `step`; values that other
+  // attempts brought are marked as not held.
   void Settle(int64_t step, int64_t attempt);
 
  private:

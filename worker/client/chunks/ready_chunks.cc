@@ -44,6 +44,7 @@ void ReadyChunks::Release(const Id& id, std::vector<Id>& sent) {
   if (policy_ == Order::kAsReady) return Send(id, sent);
   size_t& first_left = first_left_[id.server];
   if (ComesLast(id.chunk) && first_left > 0) {
+    // A set sorts by chunk: the first layer's chunks leave first at the end.
     kept_[id.server].insert(id.chunk);
     return;
   }

@@ -10,17 +10,17 @@
 
 namespace lockstep::worker {
 
-// ReadyChunks decides which chunks are sent while a pass goes on: those whose
-// variables are all ready, in an order that is the same for every worker of a
-// step. All workers must send in one order: servers answer the push of a chunk
-// when that of every worker has come, so workers that fill their windows with
+// ReadyChunks decides which chunks are sent while a pass is computed: those
+// whose variables are all ready, in an order that is the same for every worker
+// of a step. All workers must send in one order: a server answers the push of a
+// chunk when it has that of every worker, so workers whose windows hold
 // different chunks would wait for one another forever.
 //
 // Threads: not thread-safe.
 class ReadyChunks {
  public:
   enum class Order {
-    // As they become ready: the last layer's first.
+    // In the order in which they become ready: the last layer's first.
     kAsReady,
     // For a next pass that begins while chunks are still under way: every third
     // chunk of a server comes behind all the others, and of these the first
@@ -41,7 +41,7 @@ class ReadyChunks {
   // with another target.
   explicit ReadyChunks(const std::vector<std::vector<Chunk>>& chunks);
 
-  // A new pass begins: nothing is ready.
+  // Begins a new pass: no variable is ready.
   void Reset(Order order);
 
   // Returns the chunks that may be sent now that `variable` is ready. Has no
@@ -54,8 +54,8 @@ class ReadyChunks {
   // The chunks that have been returned, by server, in order.
   const std::vector<std::deque<size_t>>& order() const { return order_; }
 
-  // Makes the order kAsReady until the next pass, also that of order(): for a
-  // push that sends all chunks anew.
+  // Makes the order kAsReady until the next pass, also that of order(). For a
+  // push that sends all chunks again.
   void KeepNothingBack();
 
   // The chunks that hold parts of a variable, one for each part.
@@ -65,7 +65,8 @@ class ReadyChunks {
   bool ComesLast(size_t chunk) const {
     return policy_ == Order::kThirdsLast && chunk % 3 == 2;
   }
-  // A chunk has become ready: appends the chunks that may be sent to `sent`.
+  // Handles a chunk that has become ready: appends the chunks that may be sent
+  // now to `sent`.
   void Release(const Id& id, std::vector<Id>& sent);
   void Send(const Id& id, std::vector<Id>& sent);
 

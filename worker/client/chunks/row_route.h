@@ -11,15 +11,15 @@
 
 namespace lockstep::worker {
 
-// RoutedRows says which of a pass's rows of a table are in one part of it.
+// RoutedRows lists the rows of a pass that are in one part of a table.
 struct RoutedRows {
   std::vector<size_t> places;  // in the list of the pass, ascending
-  // The same rows, counted within the part; of a growing table, their keys.
+  // The same rows as indexes within the part; in a growing table, their keys.
   std::vector<int64_t> rows;
 };
 
-// Finds the rows `ids` of `table`, ascending and without repetition, that are
-// in `part` of it. Rows that no part has are in none.
+// Returns the rows of `ids` that are in `part` of `table`. `ids` must be
+// ascending without repetition. Rows that no part has are left out.
 RoutedRows RouteRows(const Part& part, const VariableSpec& table,
                      absl::Span<const int64_t> ids);
 

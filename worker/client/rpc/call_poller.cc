@@ -11,9 +11,9 @@
 namespace lockstep::worker {
 namespace {
 
-// For how long no thread polls after a follower has left: in a loop of short
-// steps it is back by then, and to wake a thread in between costs more than any
-// wait.
+// The time for which no thread polls after a follower has left. In a loop of
+// short steps the follower returns within it, and waking a thread in between
+// would cost more than the pause.
 constexpr std::chrono::milliseconds kGrace(1);
 
 int NumThreads(int asked) {
@@ -28,6 +28,7 @@ class CallPoller::Wake final : public Event {
  public:
   explicit Wake(grpc::CompletionQueue& queue, Event* then = nullptr)
       : then_(then) {
+    // An alarm whose time has passed puts an event into the queue at once.
     alarm_.Set(&queue, std::chrono::system_clock::time_point(), this);
   }
   void Happened(bool /*ok*/) override {
@@ -51,8 +52,11 @@ class CallPoller::Follower {
     MutexLock lock(poller_.mutex_);
     poller_.follower_ = false;
     ++poller_.visits_;
+    // Only then: a poller thread that waits for kGrace finds the new visit by
+    // itself.
     if (poller_.asleep_) poller_.changed_.SignalAll();
-    // Events that this thread leaves undone fall to one that waits already.
+    // Events of BeforeWaiting() that this thread leaves undone must not wait
+    // for the next answer: wake a thread that polls already.
     if (poller_.serving_ && !poller_.before_waiting_.empty()) {
       new Wake(poller_.queue_);
     }
@@ -76,6 +80,8 @@ class CallPoller::Follower {
  private:
   void Wait(absl::Time deadline) {
     MutexLock lock(poller_.mutex_);
+    // Events that ended between the caller's done() and this lock would
+    // otherwise be missed.
     if (std::exchange(seen_, poller_.events_) != poller_.events_) return;
     const absl::Duration left = deadline - Clock::Real().Now();
     if (left == absl::InfiniteDuration()) {
@@ -101,17 +107,20 @@ CallPoller::~CallPoller() {
     stopping_ = true;
     changed_.SignalAll();
   }
+  // Next() returns false once all events have been served, which ends Serve().
   queue_.Shutdown();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void CallPoller::Soon(Event* event) {
+  // Deletes itself when it has happened.
   new Wake(queue_, event);
   ServeAlone();
 }
 
 void CallPoller::ServeAlone() {
   MutexLock lock(mutex_);
+  // Pretends that the last visit is old, which ends the grace at once.
   seen_ = visits_;
   changed_.SignalAll();
 }
@@ -126,6 +135,8 @@ void CallPoller::RunWaiting(bool serves) {
     std::vector<Event*> events;
     {
       MutexLock lock(mutex_);
+      // An event may add another one, hence the loop; `serving_` changes under
+      // the lock that proves the list empty, so no event is left behind.
       if (before_waiting_.empty()) {
         serving_ = serving_ || serves;
         return;
@@ -160,6 +171,8 @@ void CallPoller::LetFollowerServe() {
   if (num_threads_ > 1) return;
   MutexLock lock(mutex_);
   while (!stopping_ && (follower_ || visits_ != seen_)) {
+    // No new visit since the last look, so the follower stays in RunUntil():
+    // sleep until it leaves. Otherwise wait for kGrace and look again.
     const bool stays = visits_ == seen_;
     seen_ = visits_;
     if (stays) {

@@ -46,8 +46,8 @@ class CallPoller {
 
   grpc::CompletionQueue& queue() { return queue_; }
 
-  // Calls event->Happened(true) in a thread that polls: perhaps in this one,
-  // later, in RunUntil().
+  // Calls event->Happened(true) later in a thread that polls, which may be the
+  // calling one in RunUntil().
   void Soon(Event* event) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Starts polling on the poller's thread now. Call it before work that keeps
@@ -55,13 +55,13 @@ class CallPoller {
   void ServeAlone() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Must be called from an event. Calls event->Happened(true) in a thread that
-  // is about to wait for further events, at most a few milliseconds later: an
-  // operation that it starts comes after all that were started meanwhile, and
-  // gRPC sends them in one packet.
+  // is about to wait for further events, at most a few milliseconds later. An
+  // operation that the event starts comes after all that were started
+  // meanwhile, and gRPC sends them in one packet.
   void BeforeWaiting(Event* event) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns when `done` is true, which an event makes so, or at the deadline.
-  // `done` is called in this thread, before everything else and after events.
+  // Returns when `done` returns true, which an event must make so, or at the
+  // deadline. `done` is called in this thread, first and after events.
   void RunUntil(absl::FunctionRef<bool()> done,
                 absl::Time deadline = absl::InfiniteFuture())
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -72,10 +72,10 @@ class CallPoller {
 
   // The loop of a thread of the poller.
   void Serve() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls the events of BeforeWaiting(). `serves`: this thread of the poller
-  // waits for events from then on.
+  // Calls the events of BeforeWaiting(). `serves` must be true if this thread
+  // of the poller waits for events next.
   void RunWaiting(bool serves) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns when there is no thread in RunUntil(), and there was none lately.
+  // Returns when no thread is in RunUntil() and none has been there for kGrace.
   void LetFollowerServe() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes a thread in RunUntil() call `done` again.
   void WakeFollower() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -41,11 +41,14 @@ void CallStreamClient::Hold() {
 void CallStreamClient::Release(bool waits) {
   MutexLock lock(mutex_);
   --holds_;
+  // The server then need not look for further calls before it answers these.
   if (waits && calls_.calls_size() > 0) calls_.set_waits(true);
   WriteNext();
 }
 
 void CallStreamClient::WriteNext() {
+  // gRPC allows one write at a time. Calls that come meanwhile collect in
+  // `calls_` and leave together in the next write.
   if (writing_ || broken_ || holds_ > 0 || calls_.calls_size() == 0) return;
   writing_ = true;
   ++under_way_;
@@ -53,7 +56,7 @@ void CallStreamClient::WriteNext() {
   calls_.Clear();
 }
 
-// The operation that is the last to end ends the stream, and perhaps `this`.
+// The last operation to end ends the stream, and perhaps deletes `this`.
 void CallStreamClient::Operation::Happened(bool ok) {
   CallStreamClient& stream = *stream_;
   (stream.*then_)(ok);
@@ -64,7 +67,7 @@ void CallStreamClient::Operation::Happened(bool ok) {
   stream.End();
 }
 
-// After a failure the read fails, too.
+// A failed write needs no handling: the read fails as well.
 void CallStreamClient::Written(bool /*ok*/) {
   MutexLock lock(mutex_);
   writing_ = false;
@@ -77,14 +80,17 @@ void CallStreamClient::Read(bool ok) {
     MutexLock lock(mutex_);
     ++under_way_;
     if (!ok) {
+      // No call is accepted from here on, so the write in flight is the last
+      // one.
       broken_ = true;
       stream_->Finish(&status_, &finish_);
       return;
     }
     batch.Swap(&incoming_);
   }
-  // A read tells the peer how much more it may send: on its own, unless calls
-  // are written before.
+  // A read sends flow-control bytes to the peer: in a packet of their own,
+  // unless calls are written at the same time. So it waits for the callbacks
+  // below.
   poller_->BeforeWaiting(&read_on_);
   for (v1::StreamedAnswer& answer : *batch.mutable_answers()) Answered(answer);
 }
@@ -102,6 +108,7 @@ void CallStreamClient::Answered(v1::StreamedAnswer& answer) {
   {
     MutexLock lock(mutex_);
     const auto found = waiting_.find(answer.id());
+    // The server answered twice, or a call that it was not sent.
     if (found == waiting_.end()) return;
     callback = std::move(found->second.callback);
     waiting_.erase(found);
@@ -118,7 +125,7 @@ absl::Status CallStreamClient::WhyBroken() {
   if (overdue_) {
     return absl::DeadlineExceededError("no answer within the deadline");
   }
-  // A server that shuts down cancels the calls that it serves.
+  // A server that shuts down cancels its calls; this end did not.
   if (status_.ok() || status_.error_code() == grpc::StatusCode::CANCELLED) {
     return absl::UnavailableError("the server ended the stream");
   }
@@ -133,7 +140,8 @@ void CallStreamClient::End() {
     failed.swap(waiting_);
     why = WhyBroken();
   }
-  // An error of the stream is not one of its calls: they may be made again.
+  // An error of the stream says nothing about its calls, which may be repeated.
+  // kCancelled must stay, or they would be repeated after the job's end.
   const bool passing = absl::IsCancelled(why) || absl::IsDeadlineExceeded(why);
   for (auto& [id, call] : failed) {
     call.callback(passing ? why : absl::UnavailableError(why.message()), {});
@@ -145,6 +153,8 @@ void CallStreamClient::End() {
 void CallStreamClient::CheckDeadlines(absl::Time now) {
   MutexLock lock(mutex_);
   for (const auto& [id, call] : waiting_) overdue_ |= call.deadline < now;
+  // One overdue call breaks the stream for all: the server or the connection
+  // hangs, and callers repeat the calls that fail.
   if (overdue_) context_.TryCancel();
 }
 

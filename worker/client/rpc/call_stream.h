@@ -19,9 +19,9 @@
 
 namespace lockstep::worker {
 
-// CallStreamClient is one open stream to a server's CallStreamService, with
-// the calls that wait for an answer on it. It opens once. When it breaks, for
-// any reason, its calls fail and it accepts no more.
+// CallStreamClient is one stream to a server's CallStreamService, with the
+// calls that wait for an answer on it. It opens once. When it breaks, for any
+// reason, its calls fail and it accepts no more.
 //
 //   made -> Open() -> broken -> on_end, after which gRPC does not use it
 //
@@ -30,8 +30,8 @@ namespace lockstep::worker {
 class CallStreamClient final {
  public:
   using Callback = std::function<void(absl::Status, grpc::ByteBuffer response)>;
-  // `status` says why the stream broke; kUnimplemented: the server has no
-  // streams.
+  // `status` is the reason why the stream broke; kUnimplemented: the server
+  // does not serve streams.
   using OnEnd = std::function<void(const absl::Status& status)>;
 
   // Must be called once. `on_end` runs after the callbacks of all calls, and
@@ -48,8 +48,9 @@ class CallStreamClient final {
   bool Call(const std::string& method, const grpc::ByteBuffer& request,
             absl::Time deadline, Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls made between Hold() and Release() are sent together. `waits`: the
-  // caller makes no further call before one of these is answered.
+  // Calls made between Hold() and Release() are sent together. `waits` must be
+  // true only if the caller makes no further call before one of these is
+  // answered.
   void Hold() ABSL_LOCKS_EXCLUDED(mutex_);
   void Release(bool waits) ABSL_LOCKS_EXCLUDED(mutex_);
 

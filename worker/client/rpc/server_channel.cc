@@ -11,6 +11,7 @@
 namespace lockstep::worker {
 namespace {
 
+// Deadlines of streamed calls are 10 s, so a second late does not matter.
 constexpr absl::Duration kWatchEvery = absl::Seconds(1);
 
 }  // namespace
@@ -30,6 +31,7 @@ ServerChannel::ServerChannel(CallPoller& poller, const std::string& address,
                              int connections)
     : poller_(poller) {
   for (int i = 0; i < connections; ++i) {
+    // Different indexes keep gRPC from sharing one connection.
     const std::shared_ptr<grpc::Channel> channel = MakeChannel(address, i);
     stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
     if (i == 0) stream_stub_ = v1::CallStreamService::NewStub(channel);
@@ -38,6 +40,7 @@ ServerChannel::ServerChannel(CallPoller& poller, const std::string& address,
 
 ServerChannel::~ServerChannel() {
   Cancel();
+  // Without the lock, which the thread needs to see that it must end.
   if (watch_.joinable()) watch_.join();
   MutexLock lock(mutex_);
   while (!in_flight_.empty() || !streams_.empty()) idle_.Wait(mutex_);
@@ -76,8 +79,8 @@ void ServerChannel::CallAlone(const std::string& method,
     MutexLock lock(mutex_);
     in_flight_.emplace(call, std::move(owned));
     stub = stubs_[next_stub_++ % stubs_.size()].get();
-    // The call still goes its way through gRPC, which reports the cancellation
-    // to the poller like any end.
+    // Started nevertheless: gRPC reports the cancellation to the poller like
+    // any other end, and the callback runs in a thread that polls.
     if (cancelled_) call->context.TryCancel();
   }
   call->reader =
@@ -86,10 +89,13 @@ void ServerChannel::CallAlone(const std::string& method,
   call->reader->Finish(&call->response, &call->status, call);
 }
 
-// The call ends before the channel may: its context shares the gRPC channel,
-// and gRPC crashes when a channel ends in the thread that runs callbacks.
+// The call must end before the channel does: its context shares the gRPC
+// channel, and gRPC crashes when a channel ends in the thread that runs
+// callbacks.
 void ServerChannel::Done(InFlight* call) {
   call->callback(FromGrpcStatus(call->status), std::move(call->response));
+  // Releases the callback's objects before the lock: they may be the last
+  // owners of something that calls this channel.
   call->callback = nullptr;
   MutexLock lock(mutex_);
   in_flight_.erase(call);
@@ -114,7 +120,7 @@ std::shared_ptr<CallStreamClient> ServerChannel::Stream() {
 void ServerChannel::StreamEnded(CallStreamClient* stream,
                                 const absl::Status& status) {
   MutexLock lock(mutex_);
-  // The server has no streams: each call is an RPC of its own then.
+  // A server of an older version: each call is an RPC of its own from now on.
   if (absl::IsUnimplemented(status)) has_streams_ = false;
   if (streams_.back().get() == stream) stream_open_ = false;
   std::erase_if(streams_,

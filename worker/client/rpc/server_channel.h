@@ -23,8 +23,8 @@
 namespace lockstep::worker {
 
 // ServerChannel sends raw messages to one server, and can end all calls in
-// flight at once. Large ones are calls of their own, over a few connections in
-// turn; small ones share an open stream.
+// flight at once. Large calls are RPCs of their own, spread over the
+// connections; small calls share an open stream.
 //
 // Threads: safe to share; callbacks run in threads that serve the poller, never
 //          inside Call().
@@ -40,15 +40,16 @@ class ServerChannel {
 
   CallPoller& poller() { return poller_; }
 
-  // A small call has few bytes in its request and its response, and a method
-  // that servers with streams serve on them.
+  // A small call has at most kLargestSmall bytes in its request and its
+  // response. Its method must be one that servers accept on streams.
   enum class Size { kSmall, kLarge };
   static constexpr size_t kLargestSmall = size_t{64} << 10;  // bytes
   static Size SizeOf(size_t bytes) {
     return bytes <= kLargestSmall ? Size::kSmall : Size::kLarge;
   }
-  // `method` is a full name, "/lockstep.v1.ParameterService/Push". Memory that
-  // the request refers to must not change or end before the callback has run.
+  // `method` is a full name, such as "/lockstep.v1.ParameterService/Push".
+  // Memory that the request refers to must neither change nor end before the
+  // callback has run. `deadline` is counted from now.
   void Call(Size size, const std::string& method,
             const grpc::ByteBuffer& request, absl::Duration deadline,
             Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -65,8 +66,8 @@ class ServerChannel {
     Together(const Together&) = delete;
     Together& operator=(const Together&) = delete;
 
-    // The caller makes no further small call before one of these is answered:
-    // the server may read no further until then.
+    // Must be called only if the caller makes no further small call before one
+    // of these is answered: the server may stop reading until then.
     void Wait() { waits_ = true; }
 
    private:
@@ -84,11 +85,12 @@ class ServerChannel {
                  absl::Duration deadline, Callback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Done(InFlight* call) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The open stream; null where the server has none, or all is cancelled.
+  // Returns the open stream, opened if necessary; null if the server does not
+  // serve streams, or after Cancel().
   std::shared_ptr<CallStreamClient> Stream() ABSL_LOCKS_EXCLUDED(mutex_);
   void StreamEnded(CallStreamClient* stream, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Breaks streams that leave a call without an answer for too long.
+  // The loop of a thread that breaks streams with an overdue call.
   void WatchStreams() ABSL_LOCKS_EXCLUDED(mutex_);
 
   CallPoller& poller_;

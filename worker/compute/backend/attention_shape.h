@@ -10,8 +10,12 @@
 namespace lockstep::worker {
 namespace kernel_backend {
 
-// The products of an attention over one [n, t, 3 d] tensor: Q, K and V are
-// blocks of columns in it, and `scores` is [n, heads, t, t].
+// The sizes and operands of the matrix products of an attention. `qkv` is [n,
+// t, 3 d]: Q, K and V are blocks of d columns in it, and head h has columns h *
+// e to h * e + e - 1 of each block, where e = d / heads. Scores are [n, heads,
+// t, t].
+//
+// Units: elements.
 struct AttentionShape {
   int64_t sequences;
   int64_t length;
@@ -29,7 +33,7 @@ struct AttentionShape {
   int64_t rows() const { return sequences * heads * length; }
 
   using Operand = StridedGemm::Operand;
-  // Vectors of the heads inside of `qkv`, and of [n, t, d].
+  // Matrices [t, e] of one head: within a block of `qkv`, and within [n, t, d].
   Operand InQkv(bool transpose = false) const {
     return {3 * width, 3 * width * length, head(), transpose};
   }
@@ -39,7 +43,8 @@ struct AttentionShape {
   Operand Scores(bool transpose = false) const {
     return {length, heads * length * length, length * length, transpose};
   }
-  // [t, t] = [t, e] [e, t], or [t, e] = [t, t] [t, e].
+  // Products over all heads: scores [t, t] from [t, e] times [e, t], and [t, e]
+  // from scores [t, t] times [t, e]. `alpha` multiplies the result.
   StridedGemm ToScores(const Operand& a, Operand b, double alpha) const {
     b.transpose = true;
     return Product(length, head(), a, b, Scores(), alpha);

@@ -27,42 +27,43 @@ struct Conv2DOptions {
                          // half the kernel, whose sides must be odd
 };
 
-// The elements that drop out: number i of `key` decides about element i, so the
-// gradient needs no record of them.
+// Which elements drop out: random number i of `key` decides about element i, so
+// the gradient needs no record of them.
 struct DropoutOptions {
   double rate = 0;  // in [0, 1): the share that becomes 0
   uint64_t key = 0;
 };
 
-// The least significance that products of float32 matrices keep; a device that
-// has nothing faster, such as a CPU, keeps more. All other operations are exact
-// to float32.
+// The least precision of the products of float32 matrices; a device for which a
+// lower precision is no faster, such as a CPU, keeps more. All other operations
+// are exact to float32.
 enum class Precision {
   kFloat32,
   kTf32,      // 11 significant bits of each operand
   kBfloat16,  // 8 significant bits of each operand
 };
 
-// A copy between ordinary memory and a device's that runs beside operations.
+// Names a copy between ordinary memory and a device's that runs beside
+// operations.
 using CopyId = uint64_t;
 
 class RecordingDevice;  // recording.h
 
 // ComputeBackend does the arithmetic of training on one kind of device: each
-// operation of a forward pass, and its gradient. `x_gradient` always stands
-// for the derivative of the loss with respect to x. A gradient operation
-// overwrites its results; the only operations that add to what is there are
-// MatMul() with `accumulate` and Combine() with b != 0.
+// operation of a forward pass, and its gradient. `x_gradient` always means the
+// derivative of the loss with respect to x. A gradient operation overwrites its
+// results; only MatMul() with `accumulate` and Combine() with b != 0 add to
+// their output.
 //
-// Tensors are dense, in row-major order. Those of one call share one element
-// type, float32 or float64, unless said, and lie in memory that the backend can
-// reach: its own Buffers, or for the CPU any. Ids and labels are int32 tensors
-// from StageIndices(). Outputs must not overlap inputs unless said. An empty
-// batch is legal.
+// Tensors are dense, in row-major order. All tensors of one call have one
+// element type, float32 or float64, unless said, and lie in memory that the
+// backend can access: its own Buffers, or any memory for the CPU. Ids and
+// labels are int32 tensors from StageIndices(). Outputs must not overlap inputs
+// unless said. An empty batch is legal.
 //
 // Operations take effect in the order of the calls. None waits for a device:
 // every result, even a single number, is a tensor, which is complete once it
-// has been downloaded. Equal inputs give equal bits.
+// has been downloaded. Equal inputs give equal bits on one kind of device.
 //
 // Threads: not thread-safe; one backend per thread of training.
 // Units:   shapes count elements; images are NHWC: [n,h,w,c] is n images of h
@@ -75,18 +76,18 @@ class ComputeBackend {
  public:
   virtual ~ComputeBackend() = default;
 
-  // As in the registry: "cpu".
+  // The name in the registry, such as "cpu".
   virtual const char* name() const = 0;
 
   // Sets the precision of the products that are called from now on.
   virtual void set_precision(Precision precision) { precision_ = precision; }
   Precision precision() const { return precision_; }
 
-  // Memory of this backend, 64-byte aligned, contents undefined.
+  // Returns memory of this backend, 64-byte aligned, contents undefined.
   virtual absl::StatusOr<Buffer> Allocate(size_t bytes) = 0;
 
-  // Copies between ordinary memory and this backend's, complete on return. Both
-  // sides have one shape and one element type, of any kind.
+  // Copy between ordinary memory and this backend's; complete on return. Both
+  // tensors must have one shape and one element type, which may be any.
   virtual absl::Status Upload(const ConstTensor& host, const Tensor& out) = 0;
   virtual absl::Status Download(const ConstTensor& values,
                                 const Tensor& host) = 0;
@@ -97,22 +98,23 @@ class ComputeBackend {
   virtual bool UsesOrdinaryMemory() const = 0;
 
   // Makes copies of this ordinary memory fast and truly concurrent until the
-  // result is destroyed, which must be before the memory is freed. An empty
-  // result if that does nothing here.
+  // result is destroyed, which must happen before the memory is freed. Returns
+  // an empty Buffer if the backend does not need it.
   //
   //   kResourceExhausted  the system refuses to pin so much memory
   virtual absl::StatusOr<Buffer> Pin(absl::Span<std::byte> memory) = 0;
 
-  // Begins an Upload(). Operations that are called after UseCopy() read the
-  // copied values; `host` must not change before FinishCopy(), and `out` is not
-  // touched by operations called before.
+  // Starts an Upload(). Operations that are called after UseCopy() read the
+  // copied values. `host` must not change before FinishCopy(), and `out` must
+  // not be used by operations called before UseCopy(), except those called
+  // before StartUpload().
   virtual absl::StatusOr<CopyId> StartUpload(const ConstTensor& host,
                                              const Tensor& out) = 0;
-  // Begins a Download() of `values` as the operations called so far leave them;
-  // they must not change before FinishCopy().
+  // Starts a Download() of `values` as the operations called so far leave them.
+  // `values` must not change before FinishCopy().
   virtual absl::StatusOr<CopyId> StartDownload(const ConstTensor& values,
                                                const Tensor& host) = 0;
-  // Lets the operations called from now on wait for the copy.
+  // Makes the operations called from now on wait for the copy.
   virtual absl::Status UseCopy(CopyId copy) = 0;
   // True if the copy is complete; does not wait.
   virtual absl::StatusOr<bool> CopyIsDone(CopyId copy) = 0;
@@ -134,8 +136,8 @@ class ComputeBackend {
 
   // out = max(in, 0), both of one shape. NaN stays NaN. `out` may be `in`.
   virtual absl::Status Relu(const ConstTensor& in, const Tensor& out) = 0;
-  // All of one shape; `out` is the result of Relu(). `in_gradient` may be
-  // `out_gradient`.
+  // The gradient of the input, all of one shape; `out` is the result of Relu().
+  // `in_gradient` may be `out_gradient`.
   virtual absl::Status ReluGradient(const ConstTensor& out,
                                     const ConstTensor& out_gradient,
                                     const Tensor& in_gradient) = 0;
@@ -146,36 +148,41 @@ class ComputeBackend {
   virtual absl::Status Conv2D(const ConstTensor& images,
                               const ConstTensor& filters, const Tensor& out,
                               const Conv2DOptions& options = {}) = 0;
-  // `filters` [kh,kw,c,o], `out_gradient` [n,oh,ow,o], `images_gradient`
-  // [n,h,w,c], with the options of Conv2D().
+  // The gradient of the images: `filters` [kh,kw,c,o] and `out_gradient`
+  // [n,oh,ow,o] into `images_gradient` [n,h,w,c]. `options` must be those of
+  // Conv2D().
   virtual absl::Status Conv2DInputGradient(
       const ConstTensor& filters, const ConstTensor& out_gradient,
       const Tensor& images_gradient, const Conv2DOptions& options = {}) = 0;
-  // `images` [n,h,w,c], `out_gradient` [n,oh,ow,o], `filters_gradient`
-  // [kh,kw,c,o], summed over the images.
+  // The gradient of the filters: `images` [n,h,w,c] and `out_gradient`
+  // [n,oh,ow,o] into `filters_gradient` [kh,kw,c,o], summed over the images.
+  // `options` must be those of Conv2D().
   virtual absl::Status Conv2DFilterGradient(
       const ConstTensor& images, const ConstTensor& out_gradient,
       const Tensor& filters_gradient, const Conv2DOptions& options = {}) = 0;
 
-  // Largest value of each 2x2 window of `in` [n,h,w,c], stride 2, into `out`
-  // [n,ceil(h/2),ceil(w/2),c]; windows at an odd edge are cut off there.
-  // `argmax` (uint8, shaped as `out`) receives the position 2 * dy + dx of the
-  // largest value, the first one of equals.
+  // The largest value of each 2x2 window of `in` [n,h,w,c], stride 2, into
+  // `out` [n,ceil(h/2),ceil(w/2),c]; windows at an odd edge have only the
+  // pixels inside. `argmax` (uint8, shaped as `out`) receives the position 2 *
+  // dy + dx of the largest value, the first one of equals. A NaN counts as the
+  // largest.
   virtual absl::Status MaxPool2x2(const ConstTensor& in, const Tensor& out,
                                   const Tensor& argmax) = 0;
-  // `argmax` and `out_gradient` shaped as `out` of MaxPool2x2(), `in_gradient`
-  // [n,h,w,c]: zero but where a window had its largest value.
+  // The gradient of the input: `argmax` and `out_gradient` are shaped as `out`
+  // of MaxPool2x2(); `in_gradient` [n,h,w,c] becomes zero except where a window
+  // had its largest value.
   virtual absl::Status MaxPool2x2Gradient(const ConstTensor& argmax,
                                           const ConstTensor& out_gradient,
                                           const Tensor& in_gradient) = 0;
 
-  // Mean of each window x window square of `in` [n,h,w,c] into `out`
-  // [n,ceil(h/window),ceil(w/window),c]; windows at an edge are cut off there,
-  // so that one as large as the image is the mean over all of it. `window` is
-  // in [1, 2^20] pixels.
+  // The mean of each window x window square of `in` [n,h,w,c] into `out`
+  // [n,ceil(h/window),ceil(w/window),c]. Windows at an edge have only the
+  // pixels inside, so one as large as the image is the mean over all of it.
+  // `window` is in [1, 2^20] pixels.
   virtual absl::Status AveragePool(const ConstTensor& in, int64_t window,
                                    const Tensor& out) = 0;
-  // `out_gradient` shaped as `out` of AveragePool(), `in_gradient` [n,h,w,c].
+  // The gradient of the input: `out_gradient` is shaped as `out` of
+  // AveragePool(), `in_gradient` is [n,h,w,c].
   virtual absl::Status AveragePoolGradient(const ConstTensor& out_gradient,
                                            int64_t window,
                                            const Tensor& in_gradient) = 0;
@@ -183,34 +190,37 @@ class ComputeBackend {
   // out = f(in), element by element, both of one shape. `out` may be `in`.
   virtual absl::Status Activate(Activation kind, const ConstTensor& in,
                                 const Tensor& out) = 0;
-  // All of one shape; `in` is the argument of Activate(). `in_gradient` may be
+  // The gradient of the input, in_gradient = out_gradient f'(in), all of one
+  // shape; `in` is the argument of Activate(). `in_gradient` may be
   // `out_gradient`.
   virtual absl::Status ActivateGradient(Activation kind, const ConstTensor& in,
                                         const ConstTensor& out_gradient,
                                         const Tensor& in_gradient) = 0;
 
-  // out = a in + b out, both of one shape; b = 0 overwrites `out` whatever it
-  // held, NaN too. A residual add is a = b = 1.
+  // out = a in + b out, both of one shape. With b = 0 the contents of `out` do
+  // not matter, even NaN. A residual add is a = b = 1.
   virtual absl::Status Combine(const ConstTensor& in, double a, double b,
                                const Tensor& out) = 0;
 
-  // Zero for a share `rate` of the elements, in / (1 - rate) for the others,
-  // both tensors of one shape. Its own gradient. `out` may be `in`.
+  // Sets a share `rate` of the elements of `out` to zero and the others to in /
+  // (1 - rate), both tensors of one shape. The gradient is the same operation
+  // on `out_gradient` with the same options. `out` may be `in`.
   virtual absl::Status Dropout(const ConstTensor& in,
                                const DropoutOptions& options,
                                const Tensor& out) = 0;
 
   // Normalises each row of `in` [rows,n] to mean 0 and variance 1, then
   // multiplies by `scale` [n] and adds `shift` [n], into `out` [rows,n].
-  // `statistics` [rows,2] receives the mean and the reciprocal deviation of
-  // each row, for the gradient. `epsilon` > 0 is added to variances.
+  // `statistics` [rows,2] receives each row's mean and reciprocal standard
+  // deviation for the gradient. `epsilon` > 0 is added to variances.
   virtual absl::Status LayerNorm(const ConstTensor& in,
                                  const ConstTensor& scale,
                                  const ConstTensor& shift, double epsilon,
                                  const Tensor& out,
                                  const Tensor& statistics) = 0;
-  // `in`, `out_gradient` and `in_gradient` [rows,n], `statistics` [rows,2] as
-  // LayerNorm() wrote them, all others [n], summed over the rows.
+  // The gradients of LayerNorm(): `in`, `out_gradient` and `in_gradient` are
+  // [rows,n], `statistics` [rows,2] as LayerNorm() wrote them, all others [n],
+  // summed over the rows.
   virtual absl::Status LayerNormGradient(const ConstTensor& in,
                                          const ConstTensor& scale,
                                          const ConstTensor& statistics,
@@ -219,8 +229,9 @@ class ComputeBackend {
                                          const Tensor& scale_gradient,
                                          const Tensor& shift_gradient) = 0;
 
-  // Means, then variances (divided by rows), of the columns of `in` [rows,n]
-  // into `statistics` [2,n]; zeros if there are no rows.
+  // The means, then the variances (sums of squares divided by rows) of the
+  // columns of `in` [rows,n] into `statistics` [2,n]; zeros if there are no
+  // rows.
   virtual absl::Status BatchStatistics(const ConstTensor& in,
                                        const Tensor& statistics) = 0;
   // Normalises each column of `in` [rows,n] by `statistics` [2,n], laid out as
@@ -231,17 +242,18 @@ class ComputeBackend {
                                  const ConstTensor& scale,
                                  const ConstTensor& shift, double epsilon,
                                  const Tensor& out) = 0;
-  // `statistics` must be those of `in`: the gradient goes through them too.
-  // Shapes as of BatchNorm(), gradients as their tensors; those of scale and
-  // shift are summed over the rows. `in_gradient` may be `out_gradient`.
+  // The gradients of BatchNorm(). `statistics` must be those of `in` itself, as
+  // the gradient passes through them too. Shapes as of BatchNorm(), gradients
+  // as their tensors; those of scale and shift are summed over the rows.
+  // `in_gradient` may be `out_gradient`.
   virtual absl::Status BatchNormGradient(
       const ConstTensor& in, const ConstTensor& statistics,
       const ConstTensor& scale, double epsilon, const ConstTensor& out_gradient,
       const Tensor& in_gradient, const Tensor& scale_gradient,
       const Tensor& shift_gradient) = 0;
 
-  // Row ids[i] of `table` [rows,n] into row i of `out` [count,n], for `ids`
-  // [count].
+  // Copies row ids[i] of `table` [rows,n] into row i of `out` [count,n], for
+  // `ids` [count].
   //
   //   kInvalidArgument  also: ids that are not known to be in [0, rows)
   virtual absl::Status Embed(const ConstTensor& table, const ConstTensor& ids,
@@ -267,20 +279,21 @@ class ComputeBackend {
                                                const ConstTensor& kept,
                                                const ConstTensor& out_gradient,
                                                const Tensor& qkv_gradient) = 0;
-  // The softmax, [n,heads,t,t], or, on a device that computes it again, the
+  // Returns the shape of the `kept` of CausalAttention(): that of the softmax,
+  // [n,heads,t,t], or, on a device that computes it again, that of the
   // logarithm of the sum of each of its rows, [n,heads,t]. `qkv` and `heads`
-  // must be good for CausalAttention().
+  // must be valid for CausalAttention().
   virtual Shape KeptByAttention(const ConstTensor& qkv,
                                 int64_t heads) const = 0;
 
-  // The number of elements of `values`, of any shape, that are NaN or infinite,
-  // into `count`, float64 [1].
+  // Writes the number of elements of `values`, of any shape, that are NaN or
+  // infinite to `count`, float64 [1].
   virtual absl::Status CountNonFinite(const ConstTensor& values,
                                       const Tensor& count) = 0;
 
-  // Mean over the batch of -log(softmax(logits)[label]), 0 if it is empty, into
-  // `loss`, float64 [1], and its gradient into `logits_gradient`, shaped as
-  // `logits` [n,classes]. `labels` are [n].
+  // Writes the mean over the batch of -log(softmax(logits)[label]), 0 if it is
+  // empty, to `loss`, float64 [1], and its gradient to `logits_gradient`,
+  // shaped as `logits` [n,classes]. `labels` are [n].
   //
   //   kInvalidArgument  also: labels that are not known to be in [0, classes)
   virtual absl::Status SoftmaxCrossEntropy(const ConstTensor& logits,
@@ -288,16 +301,17 @@ class ComputeBackend {
                                            const Tensor& loss,
                                            const Tensor& logits_gradient) = 0;
 
-  // The number of rows of `logits` [n,classes] that are largest at their label
-  // of `labels` [n], into `count`, float64 [1]. The first of equals counts; a
-  // row with a NaN never does.
+  // Writes the number of rows of `logits` [n,classes] that are largest at their
+  // label of `labels` [n] to `count`, float64 [1]. The first of equals counts;
+  // a row with a NaN never does.
   //
   //   kInvalidArgument  as of SoftmaxCrossEntropy()
   virtual absl::Status CountCorrect(const ConstTensor& logits,
                                     const ConstTensor& labels,
                                     const Tensor& count) = 0;
 
-  // Records operations and repeats them at once; null if this backend cannot.
+  // Returns the interface that records operations and repeats them as one; null
+  // if this backend has none. Borrowed from this object.
   virtual RecordingDevice* recording_device() { return nullptr; }
 
  private:

@@ -10,13 +10,14 @@
 
 namespace lockstep::worker {
 
-// Copies labels or ids to where operations can read them, and checks each of
+// Copies labels or ids to memory that operations can read, and checks each of
 // them while that is cheap, in ordinary memory: operations rely on the result's
 // bound() and never stop a device to read the numbers.
 //
-// `host` is int32 in ordinary memory, of any shape. The result has that shape;
-// it is `host` itself where the backend uses ordinary memory, else a copy in
-// `memory`, good until its next Reserve(). Messages call the numbers `name`.
+// `host` must be int32 in ordinary memory, of any shape. The result has that
+// shape; it is `host` itself if the backend uses ordinary memory, else a copy
+// in `memory`, valid until its next Reserve(). Messages call the numbers
+// `name`.
 //
 //   kInvalidArgument    no int32, or a number outside [0, bound); nothing has
 //                       been copied

@@ -7,9 +7,9 @@
 
 namespace lockstep::worker {
 
-// KernelBackend is every operation in terms of a few that a Device has, so that
-// the arithmetic, its order and its memory are written once. Each family of
-// operations is a base class of its own, one on top of the other, and each
+// KernelBackend implements every operation by a few functions of a Device, so
+// that the arithmetic, its order and its memory are written once. Each family
+// of operations is a base class of its own, one on top of the other, and each
 // operation checks its arguments before it calls the device.
 //
 //   ForEach(op, n, f)               f(i) for each i in [0, n)

@@ -28,8 +28,8 @@ class KernelMemory : public ComputeBackend {
     return device_.Pin(memory);
   }
 
-  // From memory of the process to the device, of one type and shape; complete
-  // on return.
+  // Copies from memory of the process to the device, of one type and shape;
+  // complete on return.
   absl::Status Upload(const ConstTensor& host, const Tensor& out) override {
     if (absl::Status s = CheckCopy("Upload", {"host", host}, {"out", out});
         !s.ok()) {
@@ -38,7 +38,7 @@ class KernelMemory : public ComputeBackend {
     return device_.Copy("Upload", host.raw(), out.raw(), host.bytes());
   }
 
-  // The other way; complete on return.
+  // Copies from the device to memory of the process; complete on return.
   absl::Status Download(const ConstTensor& values,
                         const Tensor& host) override {
     if (absl::Status s =

@@ -9,6 +9,8 @@ namespace lockstep::worker {
 namespace {
 
 constexpr char kMatMul[] = "MatMul";
+// Bounds stride, padding and pooling windows, so that sums of a size and two
+// paddings cannot overflow.
 constexpr int64_t kMaxMove = 1 << 20;  // pixels
 
 std::string Describe(ElementType type, const Shape& shape) {
@@ -22,7 +24,7 @@ absl::Status Mismatch(const char* operation, const Argument& argument,
       Describe(argument.tensor.type(), argument.tensor.shape())));
 }
 
-// The shape is a possible one, and there is memory for it.
+// The shape must be possible, and a tensor with elements must have memory.
 absl::Status CheckForm(const char* operation, const Argument& argument) {
   absl::StatusOr<int64_t> count = CountElements(argument.tensor.shape());
   if (!count.ok()) return Mismatch(operation, argument, "a possible shape");
@@ -72,6 +74,7 @@ absl::Status CheckIndices(const char* operation, const Argument& indices,
   const ConstTensor& tensor = indices.tensor;
   if (absl::Status s =
           CheckIs(operation, indices, ElementType::kInt32, {count});
+      // An empty tensor has no index that could be out of range.
       !s.ok() || count == 0) {
     return s;
   }
@@ -131,6 +134,8 @@ absl::Status CheckMatMul(const ConstTensor& a, const ConstTensor& b,
     return s;
   }
   for (int64_t side : {m, k, n}) {
+    // The argument that has the side, for the message; m and k are sides of
+    // `a`.
     const Argument& owner = side == n ? b_argument : a_argument;
     if (absl::Status s = CheckSide(kMatMul, owner, side); !s.ok()) return s;
   }
@@ -179,10 +184,12 @@ absl::Status CheckConv2D(const char* operation, const Argument& images,
   const ConstTensor& filter = filters.tensor;
   const int64_t height = filter.dim(0);
   const int64_t width = filter.dim(1);
+  // Half of an even kernel is no whole number of pixels.
   if (options.padding < 0 && (height % 2 == 0 || width % 2 == 0)) {
     return Mismatch(operation, filters, "of odd height and width");
   }
   if (absl::Status s = CheckMoves(operation, options); !s.ok()) return s;
+  // Filters must have the channels of the images.
   if (absl::Status s = CheckIs(operation, filters, image.type(),
                                {height, width, image.dim(3), filter.dim(3)});
       !s.ok()) {

@@ -10,12 +10,12 @@
 #include "worker/compute/kernels/image_shapes.h"
 #include "worker/compute/tensor/tensor.h"
 
-// The demands of the operations on their arguments. Each function
-// returns OK or kInvalidArgument with a message such as
+// The requirements of the operations on their arguments. Each function returns
+// OK or kInvalidArgument with a message such as
 //   MatMul: out must be float32 [2,3], got float32 [3,2]
 namespace lockstep::worker {
 
-// Longest side of a matrix, which is an int to BLAS.
+// The longest side of a matrix: BLAS libraries take sides as int.
 inline constexpr int64_t kMaxMatrixSide = INT32_MAX;
 
 // An argument under the name that its operation gives it.
@@ -24,7 +24,7 @@ struct Argument {
   const ConstTensor& tensor;
 };
 
-// The sizes of a convolution of these tensors, which are of rank 4.
+// Returns the sizes of a convolution of these tensors, which must be of rank 4.
 ConvShape MakeConvShape(const ConstTensor& images, const ConstTensor& filters,
                         const Conv2DOptions& options);
 
@@ -36,6 +36,7 @@ absl::Status CheckIs(const char* operation, const Argument& argument,
 absl::Status CheckFloats(const char* operation, const Argument& argument,
                          size_t rank);
 
+// `a` [m,k], `b` [k,n], as stored or transposed, and `out` [m,n].
 absl::Status CheckMatMul(const ConstTensor& a, const ConstTensor& b,
                          const MatMulOptions& options, const ConstTensor& out);
 
@@ -47,16 +48,19 @@ absl::Status CheckBias(const char* operation, const Argument& rows,
 absl::Status CheckSame(const char* operation, const Argument& first,
                        std::initializer_list<Argument> others);
 
-// Both sides of a copy: one type, any, and one shape, with memory.
+// Both tensors of a copy must have one shape and one type, which may be any,
+// and memory.
 absl::Status CheckCopy(const char* operation, const Argument& from,
                        const Argument& to);
 
-// The three tensors of a convolution, whichever of them is sought.
+// `images` [n,h,w,c], `filters` [kh,kw,c,o] and `out` [n,oh,ow,o], or their
+// gradients.
 absl::Status CheckConv2D(const char* operation, const Argument& images,
                          const Argument& filters, const Argument& out,
                          const Conv2DOptions& options);
 
-// Both tensors of an average pooling, whichever of them is sought.
+// `in` [n,h,w,c] and `out` [n,ceil(h/window),ceil(w/window),c], or their
+// gradients.
 absl::Status CheckAveragePool(const char* operation, const Argument& in,
                               int64_t window, const Argument& out);
 
@@ -76,12 +80,12 @@ absl::Status CheckDropout(const DropoutOptions& options);
 absl::Status CheckEmbed(const char* operation, const Argument& table,
                         const ConstTensor& ids, const Argument& out);
 
-// The queries, keys and values of an attention, and its result or the gradient
-// of that.
+// `qkv` [n,t,3d] and `out` [n,t,d], or their gradients; `heads` must divide d.
 absl::Status CheckAttention(const char* operation, const Argument& qkv,
                             int64_t heads, const Argument& out);
 
-// The three tensors of a pooling, whichever of them is sought.
+// `in` [n,h,w,c], `out` [n,ceil(h/2),ceil(w/2),c], or their gradients, and
+// `argmax` (uint8) shaped as `out`.
 absl::Status CheckMaxPool2x2(const char* operation, const Argument& in,
                              const Argument& out, const Argument& argmax);
 
@@ -89,7 +93,7 @@ absl::Status CheckMaxPool2x2(const char* operation, const Argument& in,
 absl::Status CheckLabels(const char* operation, const ConstTensor& logits,
                          const ConstTensor& labels);
 
-// Where an operation puts one number: float64 [1].
+// The output of an operation that results in one number must be float64 [1].
 absl::Status CheckNumber(const char* operation, const Argument& number);
 
 }  // namespace lockstep::worker

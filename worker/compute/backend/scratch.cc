@@ -18,6 +18,8 @@ absl::StatusOr<Tensor> Scratch::Reserve(ComputeBackend& backend,
         absl::StrCat("shape ", ShapeText(shape), " exceeds all memory"));
   }
 
+  // Memory of another backend is of no use to this one, even if it is large
+  // enough.
   if (owner_ != &backend || buffer_.bytes() < bytes) {
     absl::StatusOr<Buffer> larger = backend.Allocate(bytes);
     if (!larger.ok()) return larger.status();

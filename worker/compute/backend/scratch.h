@@ -8,14 +8,14 @@
 
 namespace lockstep::worker {
 
-// Scratch is memory that is kept between passes, so that a pass which is no
-// larger than those before it allocates nothing. It only ever grows.
+// Scratch is memory that is kept between passes, so that a pass that is no
+// larger than those before it allocates nothing. It only grows.
 //
-// Owns: the memory; the tensor of the last Reserve() dies with it.
+// Owns: the memory, to which the tensor of the last Reserve() refers.
 class Scratch {
  public:
-  // A tensor of undefined contents, in place of the one returned before. A
-  // change of backend allocates anew.
+  // Returns a tensor of undefined contents; the one returned before must not be
+  // used any more. If `backend` is another one than before, allocates anew.
   //
   //   kInvalidArgument    a negative dimension, or too many elements to count
   //   kResourceExhausted  not enough memory; the last tensor is still good

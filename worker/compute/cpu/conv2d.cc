@@ -7,6 +7,8 @@
 namespace lockstep::worker::cpu {
 namespace {
 
+// A megabyte of floats: a group's patches should stay in a core's cache between
+// the copy and the product.
 constexpr int64_t kGroupElements = 1 << 18;
 
 int64_t ImagesPerGroup(const ConvShape& shape) {
@@ -15,8 +17,8 @@ int64_t ImagesPerGroup(const ConvShape& shape) {
   return std::clamp<int64_t>(fitting, 1, std::max<int64_t>(shape.images, 1));
 }
 
-// Calls visit(group, image, pixel) for one group of images after the other:
-// their shape, and their first element in the batch and in the output.
+// Calls visit(group, image, pixel) for each group of images: the group's shape,
+// and the offset of its first element in the images, and in the output.
 template <typename Visit>
 void ForEachGroup(const ConvShape& shape, Visit visit) {
   const int64_t per_group = ImagesPerGroup(shape);
@@ -48,6 +50,8 @@ template <typename T>
 void Conv2DInputGradient(const ConvShape& shape, const T* filters,
                          const T* out_gradient, T* patches,
                          T* images_gradient) {
+  // Patches overlap, so that gradients are added to each pixel from several of
+  // them.
   std::fill_n(images_gradient, shape.pixels() * shape.channels, T{0});
   ForEachGroup(
       shape, [&](const ConvShape& group, int64_t image, int64_t pixel) {
@@ -64,6 +68,7 @@ template <typename T>
 void Conv2DFilterGradient(const ConvShape& shape, const T* images,
                           const T* out_gradient, T* patches,
                           T* filters_gradient) {
+  // Each group adds its part. Also without images the result must be zeros.
   std::fill_n(filters_gradient, shape.patch() * shape.filters, T{0});
   ForEachGroup(shape, [&](const ConvShape& group, int64_t image,
                           int64_t pixel) {

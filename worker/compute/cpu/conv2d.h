@@ -6,15 +6,17 @@
 #include "worker/compute/cpu/im2col.h"
 
 // Convolution as matrix products over patches. `patches` is scratch memory of
-// PatchElements(); images go through it in groups, so that it stays small
-// for any batch. Tensors are dense: `images` [n,h,w,c], `filters` [kh,kw,c,o],
-// `out` [n,oh,ow,o], gradients as their tensors. T is float or double.
+// PatchElements() elements; images pass through it in groups, so that it stays
+// small for any batch. Tensors are dense: `images` [n,h,w,c], `filters`
+// [kh,kw,c,o], `out` [n,oh,ow,o], gradients as their tensors. T is float or
+// double.
 namespace lockstep::worker::cpu {
 
-// Elements of `patches` that a convolution of this shape needs: one image's,
-// or about a megabyte's worth where images are smaller.
+// Returns the elements of `patches` that a convolution of this shape needs:
+// those of one image, or about a megabyte if several images fit in that.
 int64_t PatchElements(const ConvShape& shape);
 
+// Overwrites `out`.
 template <typename T>
 void Conv2D(const ConvShape& shape, const T* images, const T* filters,
             T* patches, T* out);

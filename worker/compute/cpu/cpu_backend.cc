@@ -23,6 +23,8 @@ absl::StatusOr<std::unique_ptr<CpuBackend>> CpuBackend::Make(
         absl::StrCat("threads of the cpu backend must be in [0, ", kMaxThreads,
                      "], got ", options.threads));
   }
+  // A setting of the library: the last backend made decides for all in the
+  // process.
   if (options.threads > 0) openblas_set_num_threads(options.threads);
   return std::unique_ptr<CpuBackend>(new CpuBackend);
 }

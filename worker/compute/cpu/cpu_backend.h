@@ -12,11 +12,11 @@ namespace lockstep::worker {
 extern template class KernelBackend<cpu::CpuDevice>;
 
 // CpuBackend computes with OpenBLAS and plain loops, on any memory of the
-// process. It is also the one that other backends are compared with.
+// process. It is also the reference for other backends.
 class CpuBackend : public KernelBackend<cpu::CpuDevice> {
  public:
   struct Options {
-    int threads = 0;  // of OpenBLAS, for the whole process; 0: as it decides
+    int threads = 0;  // of OpenBLAS, in the whole process; 0: it decides
   };
 
   //   kInvalidArgument  threads outside [0, 1024]

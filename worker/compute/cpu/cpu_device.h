@@ -12,8 +12,8 @@
 namespace lockstep::worker::cpu {
 
 // CpuDevice is a SerialDevice with loops of its own for the operations that a
-// processor does better than an element at a time. They add in the order in
-// which the kernels add.
+// processor does better than one element at a time. They add in the same order
+// as the kernels, except products of matrices, whose order is OpenBLAS's.
 //
 // Units: lengths in elements; T is float or double.
 class CpuDevice final : public SerialDevice {
@@ -55,8 +55,8 @@ class CpuDevice final : public SerialDevice {
     cpu::MaxPool2x2Gradient(shape, argmax, out_gradient, in_gradient);
   }
 
-  // Adds `count` rows of `n` to a table of `size` elements, in the order of the
-  // batch, as the kernel does.
+  // Overwrites `table`, of `size` elements in rows of `n`, with the sums of
+  // `count` rows of `n` by id, in the order of the batch, as the kernel does.
   template <typename T>
   static void EmbedGradient(const int32_t* ids, int64_t count, int64_t n,
                             const T* out_gradient, int64_t size, T* table) {

@@ -27,10 +27,11 @@ void Blas(const StridedGemm& s, const double* a, const double* b, double* out) {
               Side(s.out.stride));
 }
 
-// One matrix of the batch.
+// Multiplies one pair of matrices of the batch.
 template <typename T>
 void One(const StridedGemm& gemm, const T* a, const T* b, T* out) {
   if (gemm.m == 0 || gemm.n == 0) return;
+  // A beta of 0 makes BLAS overwrite `out` without reading it.
   if (gemm.k > 0) return Blas(gemm, a, b, out);
   if (gemm.accumulate) return;
   for (int64_t row = 0; row < gemm.m; ++row) {  // BLAS refuses sides of 0

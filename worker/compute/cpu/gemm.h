@@ -7,8 +7,8 @@
 
 namespace lockstep::worker::cpu {
 
-// out [m,n] = a [m,k] b [k,n], where a transposed matrix is stored the other
-// way round. Sides are at most INT32_MAX.
+// out [m,n] = a [m,k] b [k,n]; a transposed matrix is stored as [k,m] or [n,k].
+// Sides are at most INT32_MAX.
 struct GemmShape {
   int64_t m = 0;
   int64_t n = 0;
@@ -17,13 +17,13 @@ struct GemmShape {
   bool transpose_b = false;
 };
 
-// Row-major and dense. Adds to `out` if `accumulate`, else overwrites it, even
-// where it held NaN. T is float or double.
+// Matrices are row-major and dense. Adds to `out` if `accumulate`, else
+// overwrites it, even where it held NaN. T is float or double.
 template <typename T>
 void Gemm(const GemmShape& shape, const T* a, const T* b, bool accumulate,
           T* out);
 
-// The same for a batch of matrices that may lie inside of others.
+// The same for a batch of matrices, which may lie inside of larger ones.
 template <typename T>
 void Gemm(const StridedGemm& gemm, const T* a, const T* b, T* out);
 

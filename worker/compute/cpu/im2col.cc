@@ -21,6 +21,8 @@ Run MakeRun(const ConvShape& s, int64_t image, int64_t y, int64_t x,
             int64_t kernel_y) {
   const int64_t row = y * s.stride + kernel_y - s.top();
   const int64_t left = x * s.stride - s.left();
+  // Clamped twice: with large padding the kernel may lie wholly beside the
+  // image, and `begin - left` may then exceed its width.
   const int64_t begin = std::clamp<int64_t>(left, 0, s.width);
   const int64_t end =
       std::clamp<int64_t>(left + s.kernel_width, begin, s.width);
@@ -29,6 +31,8 @@ Run MakeRun(const ConvShape& s, int64_t image, int64_t y, int64_t x,
   run.length = s.kernel_width * s.channels;
   const int64_t pixel = (image * s.out_height() + y) * s.out_width() + x;
   run.patch = pixel * s.patch() + kernel_y * run.length;
+  // The whole row is zeros: `before` and `inside` stay 0, and callers fill the
+  // rest.
   if (row < 0 || row >= s.height) return run;
   run.image = ((image * s.height + row) * s.width + begin) * s.channels;
   run.before =

@@ -5,13 +5,14 @@
 
 namespace lockstep::worker::cpu {
 
-// Writes, for each pixel of the output, the patch of input that the kernel sees
-// there: `images` [pixels, channels] becomes `patches` [out_pixels, patch], so
-// that a convolution is one matrix product.
+// Writes the patch of input under the kernel for each pixel of the output:
+// `images` [pixels, channels] becomes `patches` [out_pixels, patch], so that a
+// convolution is one matrix product. Taps outside of the image are zeros.
 template <typename T>
 void ImagesToPatches(const ConvShape& shape, const T* images, T* patches);
 
-// The gradient of the above: adds each patch to the pixels it came from.
+// The gradient of ImagesToPatches(): adds each element of `patches` to the
+// pixel of `images` that it was copied from.
 template <typename T>
 void AddPatchesToImages(const ConvShape& shape, const T* patches, T* images);
 

@@ -6,7 +6,7 @@
 namespace lockstep::worker::cpu {
 namespace {
 
-// One window, by the elements that its channels start at.
+// One window; offsets are those of a pixel's first channel.
 struct Window {
   int64_t in = 0;   // of the window's first pixel
   int64_t out = 0;  // of the pixel it shrinks to
@@ -68,6 +68,8 @@ template <typename T>
 void MaxPool2x2(const PoolShape& shape, const T* in, T* out, uint8_t* argmax) {
   const int64_t n = shape.channels;
   ForEachWindow(shape, [=](const Window& window) {
+    // Starts with the first pixel, so a window of -infinity, too, has a
+    // position.
     std::copy_n(in + window.in, n, out + window.out);
     std::fill_n(argmax + window.out, n, uint8_t{0});
     ForEachPosition(shape, window, [=](uint8_t position, int64_t pixel) {
@@ -77,7 +79,8 @@ void MaxPool2x2(const PoolShape& shape, const T* in, T* out, uint8_t* argmax) {
   });
 }
 
-// Every element belongs to one window, so that all are written.
+// Every element belongs to exactly one window, so all of `in_gradient` is
+// written without being cleared first.
 template <typename T>
 void MaxPool2x2Gradient(const PoolShape& shape, const uint8_t* argmax,
                         const T* out_gradient, T* in_gradient) {

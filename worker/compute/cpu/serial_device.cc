@@ -8,6 +8,8 @@ namespace lockstep::worker::cpu {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
+// A larger request is a mistake in a shape; the sanitizers' allocators would
+// abort.
 constexpr size_t kMaxBytes = size_t{1} << 40;
 
 void Release(void* data) { ::operator delete(data, kAlignment); }

@@ -13,9 +13,10 @@ namespace {
 constexpr cublasStatus_t kMissing = CUBLAS_STATUS_NOT_INITIALIZED;
 constexpr char kMissingText[] = "cuBLAS is not installed";
 
-// The system's own first; then that of the toolkit that this was built with.
+// The system's library comes first, then that of the toolkit of this build.
 const absl::StatusOr<void*>& Library() {
   static const auto& library = *new absl::StatusOr<void*>([] {
+    // The major version of the headers: functions of another one may differ.
     const std::string name = absl::StrCat("libcublas.so.", CUBLAS_VER_MAJOR);
     const std::vector<std::string> names = {
         name, absl::StrCat(LOCKSTEP_CUBLAS_DIRECTORY "/", name)};
@@ -24,7 +25,7 @@ const absl::StatusOr<void*>& Library() {
   return library;
 }
 
-// Null where the library, or such a function, is missing.
+// Returns null if the library or the function is missing.
 template <typename Function>
 Function* Find(const char* name) {
   const absl::StatusOr<void*>& library = Library();

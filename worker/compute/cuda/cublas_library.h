@@ -7,14 +7,17 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-// cuBLAS is looked for when a device is opened, not when a program starts: one
-// that was built with this backend also runs where there is no cuBLAS. The
-// functions of <cublas_v2.h> that this backend calls are defined here, and hand
-// over to the library's; without it they fail with
+// cuBLAS is loaded when a device is opened, not when a program starts: a
+// program built with this backend also runs on machines without cuBLAS. The
+// functions of <cublas_v2.h> that this backend calls are defined here and
+// forward to the library; without it they fail with
 // CUBLAS_STATUS_NOT_INITIALIZED.
 namespace lockstep::worker::cuda {
 
-// Loads the library, once; it stays.
+// Loads the library on the first call; it is never unloaded.
+//
+//   kFailedPrecondition  the library is missing; the message has the places
+//                        tried
 //
 //   kFailedPrecondition  it is not there; says where it was looked for
 //

@@ -8,8 +8,8 @@
 
 namespace lockstep::worker {
 
-// The backend of one GPU: every operation as KernelBackend has it, by the
-// kernels of this folder and cuBLAS.
+// Returns the backend of one GPU: KernelBackend with the kernels of this folder
+// and cuBLAS.
 //
 //   kFailedPrecondition  no device can be used
 //   others               errors of CUDA while the device was set up

@@ -26,8 +26,8 @@ template <typename T>
 constexpr cudaDataType_t kDataType =
     std::is_same_v<T, double> ? CUDA_R_64F : CUDA_R_32F;
 
-// How products are computed: operands are float32 (or float64) in memory, and
-// tensor cores round them as they read.
+// Operands are float32 (or float64) in memory; with a lower precision tensor
+// cores round them as they read.
 template <typename T>
 cublasComputeType_t ComputeType(Precision precision) {
   if (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
@@ -47,7 +47,8 @@ cublasComputeType_t ComputeType(Precision precision) {
 absl::StatusOr<CudaDevice> CudaDevice::Open() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
-  // An unknown error is one of the driver, which may have no device.
+  // An unknown error comes from the driver, which may have no device: "auto"
+  // then uses the CPU. A lost device must not be hidden in that way.
   if (IsLost(error) && error != cudaErrorUnknown) {
     return ToStatus(error, {"cudaGetDeviceCount", kOpen, "the first device"});
   }
@@ -58,6 +59,7 @@ absl::StatusOr<CudaDevice> CudaDevice::Open() {
         error == cudaSuccess ? "there is none" : cudaGetErrorString(error),
         "; install a driver, set CUDA_VISIBLE_DEVICES, or use cpu"));
   }
+  // Only now: a machine without a GPU need not have the library.
   if (absl::Status s = LoadCublas(); !s.ok()) return s;
   CudaDevice device;
   if (absl::Status s = device.Initialise(); !s.ok()) return s;
@@ -66,12 +68,14 @@ absl::StatusOr<CudaDevice> CudaDevice::Open() {
 
 absl::Status CudaDevice::Initialise() {
   cudaDeviceProp properties = {};
+  // On the heap, because recordings refer to it and a CudaDevice may be moved.
   name_ = std::make_unique<std::string>("device 0");
   if (absl::Status s = Check(cudaSetDevice(0), "cudaSetDevice", kOpen);
       !s.ok()) {
     return s;
   }
   const cudaError_t described = cudaGetDeviceProperties(&properties, 0);
+  // The name is only for messages.
   Ignore(described);
   if (described == cudaSuccess) {
     *name_ = absl::StrCat("device 0 (", properties.name, ")");
@@ -112,7 +116,7 @@ absl::Status CudaDevice::Initialise() {
       {"cublasSetWorkspace", kOpen, *name_});
 }
 
-// Memory must not be freed while kernels use it.
+// Members free memory next, which no kernel or copy may use then.
 CudaDevice::~CudaDevice() {
   if (copies_ != nullptr) Ignore(cudaStreamSynchronize(copies_.get()));
   if (compute_ != nullptr) Ignore(cudaStreamSynchronize(compute()));
@@ -132,6 +136,7 @@ absl::StatusOr<Buffer> CudaDevice::Allocate(size_t bytes) {
   if (absl::Status s = Check(error, "cudaMalloc", "Allocate"); !s.ok()) {
     return s;
   }
+  // Recorded passes may have the address of memory that was freed before.
   ++generation_;
   return Buffer(data, bytes, FreeDevice);
 }
@@ -192,6 +197,8 @@ absl::StatusOr<CopyId> CudaDevice::StartCopy(const char* operation,
                                              size_t bytes) {
   absl::StatusOr<CopyId> copy = NewEvent(operation);
   if (!copy.ok()) return copy;
+  // The copy must follow the operations queued so far, which write its source
+  // or still read its target; later ones may run beside it.
   cudaStream_t stream = copies_.get();
   for (const absl::Status& s :
        {Check(cudaEventRecord(computed_.get(), compute()), "cudaEventRecord",
@@ -218,6 +225,7 @@ absl::Status CudaDevice::UseCopy(CopyId copy) {
 
 absl::StatusOr<bool> CudaDevice::CopyIsDone(CopyId copy) {
   const cudaError_t error = cudaEventQuery(events_[copy].get());
+  // No failure, but CUDA keeps it as the thread's last error.
   if (error == cudaErrorNotReady) {
     Ignore(error);
     return false;
@@ -231,14 +239,15 @@ absl::StatusOr<bool> CudaDevice::CopyIsDone(CopyId copy) {
 absl::Status CudaDevice::FinishCopy(CopyId copy) {
   const absl::Status status = Check(cudaEventSynchronize(events_[copy].get()),
                                     "cudaEventSynchronize", "FinishCopy");
+  // A second call for one copy must not give its event to two later copies.
   if (std::find(idle_.begin(), idle_.end(), copy) == idle_.end()) {
     idle_.push_back(copy);
   }
   return status;
 }
 
-// Lower precisions than TF32 are computed in TF32, too: the operands of an
-// attention come from shared memory, not from that of the device.
+// Precisions below TF32 are computed in TF32: they would save reads of device
+// memory, but the operands of an attention are in shared memory.
 AttentionProducts CudaDevice::ProductsOfAttention() const {
   return precision_ == Precision::kFloat32 ? AttentionProducts::kFloat32
                                            : AttentionProducts::kTf32;
@@ -293,13 +302,14 @@ absl::Status CudaDevice::Zero(const char* operation, const StridedGemm& gemm,
   return absl::OkStatus();
 }
 
-// cuBLAS stores columns, we store rows: its product of the transposed matrices
-// in reverse order is the transposed product.
+// cuBLAS stores columns, this backend rows. Read as columns, each matrix is its
+// transpose, and b^T a^T = (a b)^T: so the operands change places.
 template <typename T>
 absl::Status CudaDevice::GemmOf(const char* operation, const StridedGemm& gemm,
                                 const T* a, const T* b, T* out) {
   if (gemm.m == 0 || gemm.n == 0) return absl::OkStatus();
   if (gemm.k == 0) {
+    // A product over no elements is zero; cuBLAS refuses such sides.
     return gemm.accumulate ? absl::OkStatus() : Zero(operation, gemm, out);
   }
   const T alpha = static_cast<T>(gemm.alpha);

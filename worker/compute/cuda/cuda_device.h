@@ -79,7 +79,8 @@ class CudaDevice {
   absl::Status Gemm(const char* operation, const StridedGemm& gemm,
                     const double* a, const double* b, double* out);
 
-  // True for tensors that Attention() takes, with heads of so many elements.
+  // True if Attention() takes tensors of this type with heads of `head`
+  // elements.
   bool FusesAttention(ElementType type, int64_t head) const {
     return type == ElementType::kFloat32 && head <= kMaxFusedHead;
   }
@@ -101,11 +102,12 @@ class CudaDevice {
 
   absl::StatusOr<Buffer> Allocate(size_t bytes);
   absl::StatusOr<Buffer> Pin(absl::Span<std::byte> memory);
-  // Between ordinary memory and the device, in order with the operations;
-  // complete on return.
+  // Copies between ordinary memory and the device, after the operations queued
+  // so far; complete on return.
   absl::Status Copy(const char* operation, const void* from, void* to,
                     size_t bytes);
-  // The same beside the operations, once those queued so far are done.
+  // The same on the second stream, after the operations queued so far and
+  // beside later ones.
   absl::StatusOr<CopyId> StartCopy(const char* operation, const void* from,
                                    void* to, size_t bytes);
   absl::Status UseCopy(CopyId copy);
@@ -152,7 +154,7 @@ class CudaDevice {
   uint64_t generation_ = 0;
   Stream compute_;
   Stream copies_;
-  Event computed_;    // what the next copy has to wait for
+  Event computed_;    // records the operations that a copy follows
   Buffer workspace_;  // for cuBLAS: its own would depend on earlier calls
   Blas blas_;
   Buffer partial_;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kRecord[] = "Record";
 
-// CUDA frees a graph that still runs once it has ended.
+// Destroying a graph that still runs is legal: CUDA frees it when it has ended.
 class CudaRecording final : public Recording {
  public:
   CudaRecording(cudaGraphExec_t graph, cudaStream_t stream,
@@ -33,7 +33,7 @@ class CudaRecording final : public Recording {
 absl::Status BeginCapture(cudaStream_t stream, const std::string& device) {
   const cudaError_t error =
       cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-  cudaGetLastError();  // so that no launch trips over it
+  cudaGetLastError();  // or the next launch would return it
   return ToStatus(error, {"cudaStreamBeginCapture", kRecord, device});
 }
 

@@ -11,16 +11,17 @@
 #include "worker/compute/replay/recording.h"
 
 // Recordings as CUDA graphs: a stream is captured, and the work queued on it is
-// launched as one graph. Calls of other threads do not matter.
+// launched as one graph. Calls of other threads are not affected.
 //
 // Errors: those of ToStatus().
 namespace lockstep::worker::cuda {
 
-// `device` is its name, for messages.
+// Starts to capture the work queued on `stream`. `device` is its name, for
+// messages.
 absl::Status BeginCapture(cudaStream_t stream, const std::string& device);
 
-// Ends the capture whatever happened in it. The recording is replayed on
-// `stream`, and borrows `device`.
+// Ends the capture, also after a failure in it. The recording is replayed on
+// `stream` and borrows `device`.
 absl::StatusOr<std::unique_ptr<Recording>> EndCapture(
     cudaStream_t stream, const std::string& device);
 

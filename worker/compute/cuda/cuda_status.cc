@@ -12,6 +12,7 @@ std::string Where(const CallSite& site) {
 
 }  // namespace
 
+// These errors are sticky: each later call in this process returns them.
 bool IsLost(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:
@@ -54,7 +55,8 @@ absl::Status ToStatus(cublasStatus_t error, const CallSite& site) {
   const std::string message =
       absl::StrCat(Where(site), cublasGetStatusName(error), ", ",
                    cublasGetStatusString(error));
-  // The failure may be that of an earlier kernel, which shows only now.
+  // cuBLAS may report the failure of an earlier kernel, whose error has the
+  // cause.
   const cudaError_t cause = cudaGetLastError();
   if (error == CUBLAS_STATUS_ALLOC_FAILED) {
     return absl::ResourceExhaustedError(message);

@@ -18,24 +18,23 @@
 //   kInternal           anything else
 namespace lockstep::worker::cuda {
 
-// Where a call was made: its name, the operation that needed it, and the
-// device.
+// The site of a call: its name, the operation that needed it, and the device.
 struct CallSite {
   const char* call;
   const char* operation;
   const std::string& device;
 };
 
-// CUDA keeps the error of a call for the thread, and the next launch would
-// return it. Both functions take it.
+// Converts the error of a call. Also clears it: CUDA keeps the last error for
+// the thread, and the next launch would return it.
 absl::Status ToStatus(cudaError_t error, const CallSite& site);
 absl::Status ToStatus(cublasStatus_t error, const CallSite& site);
 
-// Takes an error that has no consequence.
+// Clears an error that has no consequence.
 void Ignore(cudaError_t error);
 
-// kResourceExhausted with the bytes asked for, free and in all. `total` is 0
-// where the device did not say how many there are.
+// Returns kResourceExhausted with the bytes asked for, free, and in all.
+// `total` is 0 if the device did not report it.
 absl::Status OutOfMemory(size_t asked, size_t free, size_t total,
                          const std::string& device);
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 
-// How the functions of worker/compute/kernels become kernels. Each call queues
+// Launches the functions of worker/compute/kernels as kernels. Each call queues
 // its work on `stream` and returns the launch's error; empty ranges queue
-// nothing. The .cu files hold the only instances, for the functions that they
-// list.
+// nothing. The .cu files contain the only instances, for the functions that
+// they list.
 //
 // No thread adds to an element that another one writes, and the order of each
 // sum follows from the shape alone, so equal inputs give equal bits.
@@ -25,10 +25,11 @@ cudaError_t LaunchGrid(cudaStream_t stream, int64_t rows, int64_t n,
 template <typename F>
 cudaError_t LaunchRows(cudaStream_t stream, int64_t rows, const F& f);
 
-// Sums over rows go in two stages: each chunk of rows by itself into `partial`,
-// [chunks, n], and then the chunks. `partial` is not used if there is one. The
-// fewer columns there are, the more chunks, so that 1,024 blocks of 32 columns
-// and one chunk fill a device.
+// Returns the number of chunks into which LaunchSumColumns() cuts the rows. It
+// sums in two stages: each chunk of rows into `partial`, [chunks, n], and then
+// the chunks; with one chunk, `partial` is not used. The fewer columns there
+// are, the more chunks: 1,024 blocks, each of 32 columns and one chunk, fill a
+// device.
 inline int64_t SumChunks(int64_t rows, int64_t n) {
   constexpr int64_t kRowsPerChunk = 256;
   constexpr int64_t kColumnsPerBlock = 32;

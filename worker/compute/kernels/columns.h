@@ -15,7 +15,8 @@
 // double.
 namespace lockstep::worker::kernels {
 
-// values[row, column] factor: with factor 1 the sums are those of the columns.
+// values[row, column] * factor; with factor 1 the sums are those of the
+// columns.
 template <typename T>
 struct Element {
   const T* values;

@@ -12,8 +12,9 @@ struct Division {
   int64_t remainder;
 };
 
-// Divides an index >= 0 by a size > 0. A GPU has no instruction for it: with 64
-// bits it takes some 35, with 32 a third of that, and few indices need more.
+// Divides an index >= 0 by a size > 0. GPUs have no instruction for that: a
+// division of 64 bits takes some 35 instructions, one of 32 bits a third of
+// that, and few indices need more.
 LOCKSTEP_HOST_DEVICE inline Division Divide(int64_t index, int64_t size) {
   int64_t quotient = 0;
   if (((index | size) >> 32) == 0) {

@@ -38,6 +38,7 @@ absl::Status Recorder::Run(const RecordingKey& key, Operations operations) {
 
 absl::Status Recorder::Launch(const RecordingKey& key, Operations operations) {
   if (absl::Status s = operations(); !s.ok()) return s;
+  // The generation after the pass, which may have allocated memory.
   plan_.Launched(key, device_->generation());
   return absl::OkStatus();
 }
@@ -54,14 +55,18 @@ absl::Status Recorder::Record(const RecordingKey& key, Operations operations) {
   if (!failure_.ok()) {
     device_ = nullptr;
     recording_ = nullptr;
+    // The failed recording has run nothing.
     return operations();
   }
+  // Recording has queued nothing yet, so this pass is replayed, too.
   plan_.Recorded(key, device_->generation());
   return Replay();
 }
 
 absl::Status Recorder::MakeRecording(Operations operations) {
   if (absl::Status s = device_->BeginRecording(); !s.ok()) return s;
+  // The recording must be ended even after a failure, or the device stays in
+  // it.
   const absl::Status called = operations();
   absl::StatusOr<std::unique_ptr<Recording>> recording =
       device_->EndRecording();

@@ -13,8 +13,8 @@
 
 namespace lockstep::worker {
 
-// RecordingKey is equal for passes that queue the same operations: the type,
-// shape and address of each tensor that a pass is given.
+// RecordingKey identifies passes that queue the same operations: it holds the
+// type, shape and address of each tensor that a pass is given.
 class RecordingKey {
  public:
   void Add(const ConstTensor& tensor);
@@ -33,16 +33,16 @@ class RecordingKey {
   std::vector<Entry> entries_;
 };
 
-// RecordingPlan decides if a pass is launched, recorded or replayed. A pass is
-// recorded when the one just before had the same key, since that one has
+// RecordingPlan decides whether a pass is launched, recorded or replayed. A
+// pass is recorded if the one before had the same key, because that one has
 // allocated the memory for both; it is replayed while the recording's key and
-// generation (see RecordingDevice) have not changed. There is one recording: if
-// passes of two kinds take turns, the first kind keeps it.
+// generation (see RecordingDevice) are unchanged. There is one recording: if
+// passes of two kinds alternate, the first kind keeps it.
 class RecordingPlan {
  public:
   enum class Action { kLaunch, kRecord, kReplay };
 
-  // `generation` is the present one.
+  // `generation` must be the device's current one.
   Action Next(const RecordingKey& key, uint64_t generation) const;
 
   // Must be called after each pass with the action taken and the generation
@@ -66,7 +66,8 @@ class RecordingPlan {
   Pass recorded_;  // the pass that the recording repeats
 };
 
-// Recorder runs passes, and repeats them at once where the backend can record.
+// Recorder runs passes; if the backend can record, it repeats equal ones as one
+// launch.
 //
 // Threads: as the backend. Borrows: the backend, which must outlive it.
 class Recorder {
@@ -76,10 +77,10 @@ class Recorder {
   explicit Recorder(ComputeBackend& backend)
       : device_(backend.recording_device()) {}
 
-  // Has the effect of calling `operations`, in the order of the backend's
-  // operations. `operations` must call only operations of the backend, and for
-  // equal keys the same ones; it may be called once, not at all, or twice if
-  // the first call could not be recorded.
+  // Has the effect of calling `operations`. `operations` must only call
+  // operations of the backend, and the same ones for equal keys; it is called
+  // once, not at all (a replay), or twice (if the first call could not be
+  // recorded).
   //
   //   errors of `operations` and of the backend
   absl::Status Run(const RecordingKey& key, Operations operations);
@@ -87,8 +88,8 @@ class Recorder {
   // How many passes have been replayed instead of launched.
   int64_t replays() const { return replays_; }
 
-  // Returns why passes are no longer recorded, once, and OK otherwise. After a
-  // failure passes are launched.
+  // Returns the reason why passes are no longer recorded, once, and OK
+  // otherwise. After a failure all passes are launched.
   absl::Status TakeFailure();
 
  private:

@@ -9,14 +9,14 @@
 
 namespace lockstep::worker {
 
-// Recording is a sequence of operations on the tensors that they were called
-// with. It must not outlive its backend, and must not be replayed when memory
-// of one of these tensors is gone.
+// Recording is a sequence of operations with the tensors of their calls. It
+// must not outlive its backend, and must not be replayed after memory of one of
+// these tensors was freed.
 class Recording {
  public:
   virtual ~Recording() = default;
 
-  // Queues all of them at once, as if they were called again.
+  // Queues all operations as one, with the effect of calling them again.
   virtual absl::Status Replay() = 0;
 };
 
@@ -26,17 +26,17 @@ class RecordingDevice {
  public:
   virtual ~RecordingDevice() = default;
 
-  // A number that changes when an operation, called again, may queue other work
-  // or use other memory: when memory was allocated, perhaps where some was
-  // freed, and when products got another precision.
+  // Returns a number that changes when an operation, called again, may queue
+  // other work or use other memory: after an allocation, which may have
+  // followed a release, and after a change of precision.
   virtual uint64_t generation() const = 0;
 
-  // Operations that this thread calls from now on are recorded instead of
-  // queued. Copies, waiting and allocating are not legal meanwhile.
+  // Records the operations that this thread calls from now on instead of
+  // queueing them. Copies, waits and allocations are not allowed meanwhile.
   virtual absl::Status BeginRecording() = 0;
 
-  // Must follow a BeginRecording() that succeeded; operations are queued again,
-  // also if it fails.
+  // Must follow a successful BeginRecording(). Operations are queued again
+  // afterwards, also if this fails.
   //
   //   kInternal  a call in between cannot be recorded
   virtual absl::StatusOr<std::unique_ptr<Recording>> EndRecording() = 0;

@@ -6,8 +6,8 @@
 
 namespace lockstep::worker {
 
-// Buffer owns memory that a backend allocated, perhaps on a device; an empty
-// one owns nothing. Tensors point into it and must not outlive it.
+// Buffer owns memory that a backend allocated, on the host or a device; an
+// empty one owns nothing. Tensors refer to the memory and must not outlive it.
 //
 // Units: bytes.
 class Buffer {
@@ -15,7 +15,7 @@ class Buffer {
   using Release = void (*)(void*);
 
   Buffer() = default;
-  // Takes over `data`, which `release` gives back.
+  // Takes ownership of `data`, of `bytes` bytes, which `release` frees.
   Buffer(void* data, size_t bytes, Release release)
       : data_(data, release), bytes_(bytes) {}
 

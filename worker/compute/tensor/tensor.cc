@@ -12,7 +12,8 @@ std::string ShapeText(const Shape& shape) {
 
 absl::StatusOr<int64_t> CountElements(const Shape& shape) {
   bool empty = false;
-  int64_t count = 1;  // zeros left out, so that no sub-product overflows either
+  int64_t count = 1;  // without zero dimensions, so that no product of some
+                      // dimensions overflows
   for (int64_t dim : shape) {
     empty |= dim == 0;
     if (dim < 0 || __builtin_mul_overflow(count, dim == 0 ? 1 : dim, &count)) {

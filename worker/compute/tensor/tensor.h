@@ -19,7 +19,7 @@ using Shape = absl::InlinedVector<int64_t, 4>;
 // "[3,2]", for messages.
 std::string ShapeText(const Shape& shape);
 
-// Number of elements, 1 for the empty shape.
+// Returns the number of elements, 1 for the empty shape.
 //
 //   kInvalidArgument  a negative dimension, or a product that is no int64
 absl::StatusOr<int64_t> CountElements(const Shape& shape);
@@ -46,7 +46,7 @@ class ConstTensor {
   // `axis` must be below rank().
   int64_t dim(size_t axis) const { return shape_[axis]; }
   size_t rank() const { return shape_.size(); }
-  int64_t size() const;  // elements
+  int64_t size() const;  // elements; the shape must pass CountElements()
   size_t bytes() const;
 
   // T must be the C++ type of type(). Row-major: element [i, j] of a matrix of
