@@ -19,8 +19,8 @@ struct Batch {
   std::vector<int32_t> tokens = {};
 };
 
-// Gives batch `index` of one worker, the same one each time it is asked.
-// kOutOfRange is the end of input.
+// Returns batch `index` of one worker, the same one for each call. kOutOfRange:
+// the end of input.
 using BatchSource = std::function<absl::StatusOr<Batch>(int64_t index)>;
 
 }  // namespace lockstep::worker

@@ -13,14 +13,14 @@
 namespace lockstep::worker {
 namespace {
 
-// Runs of this many bytes are converted by a loop of fixed length, which
-// compilers turn into vector instructions even where they spare code size.
+// Bytes are converted in runs of this length: compilers turn a loop of fixed
+// length into vector instructions even when they optimize for size.
 constexpr size_t kRun = 16;
 
-// A division, not a product with 1 / 255, which would round twice.
+// A division rounds once; a product with 1 / 255 would round twice.
 float Scaled(uint8_t byte) { return static_cast<float>(byte) / 255.0f; }
 
-// The two never overlap: without that promise, bytes may alias anything.
+// Without __restrict the compiler must assume that bytes may alias the floats.
 void ScaleInto(const uint8_t* __restrict from, size_t count,
                float* __restrict to) {
   const size_t in_runs = count - count % kRun;

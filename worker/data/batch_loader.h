@@ -11,15 +11,15 @@
 
 namespace lockstep::worker {
 
-// Copies the examples `ids` of `dataset` into a batch, in that order. Byte b
-// becomes exactly b / 255 in float arithmetic.
+// Returns a batch with the examples `ids` of `dataset`, in that order. Byte b
+// becomes exactly b / 255, rounded to float.
 //
 //   kInvalidArgument  an id outside [0, num_examples)
 absl::StatusOr<Batch> LoadBatch(const Dataset& dataset,
                                 absl::Span<const int64_t> ids);
 
-// Joins the two: `schedule` chooses the examples and `dataset`, which must
-// outlive the source, holds them. The source is used by one thread at a time.
+// Returns a source whose examples `schedule` chooses from `dataset`, which must
+// outlive it. One thread at a time may use it.
 BatchSource MakeBatchSource(BatchSchedule schedule, const Dataset& dataset);
 
 }  // namespace lockstep::worker

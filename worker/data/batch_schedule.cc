@@ -73,6 +73,7 @@ absl::StatusOr<std::vector<int64_t>> BatchSchedule::Batch(int64_t index) {
 }
 
 void BatchSchedule::EnterEpoch(int64_t epoch) {
+  // A shuffle touches all examples, so it is kept for the epoch.
   if (epoch == epoch_) return;
   const std::vector<int64_t> order =
       EpochShuffle(options_.num_examples, options_.seed, epoch);

@@ -9,14 +9,14 @@
 
 namespace lockstep::worker {
 
-// BatchSchedule says which examples make up a worker's batch: a function of
-// its options and of the batch's index alone, so that a restarted worker goes
-// on with exactly the batch that it would have had.
+// BatchSchedule chooses the examples of a worker's batches: a function of its
+// options and of the batch's index alone, so that a restarted worker continues
+// with exactly the batch that it would have had.
 //
 // In each epoch the whole set is shuffled anew; worker w of W takes the places
-// w, w + W, w + 2W, ... of that order, and cuts them into batches. Every worker
-// has equally many; what fills no batch of all workers is left out until the
-// next epoch.
+// w, w + W, w + 2W, ... of that order, and cuts them into batches. All workers
+// have equally many; examples that fill no batch of all workers are left out
+// until the next epoch.
 class BatchSchedule {
  public:
   struct Options {
@@ -48,12 +48,13 @@ class BatchSchedule {
   Options options_;
   int64_t batches_per_epoch_;
 
-  int64_t epoch_ = -1;          // that `shard_` is of
+  int64_t epoch_ = -1;          // of `shard_`
   std::vector<int64_t> shard_;  // this worker's examples, all its batches
 };
 
-// The schedule of `worker` of `num_workers` in a job; of shared work the one of
-// all workers, whose batch index counts the micro-batches of all steps.
+// Returns the options for `worker` of `num_workers` in a job. With shared work
+// they are the same for all workers, and the batch index counts the
+// micro-batches of all steps.
 BatchSchedule::Options ScheduleOf(const JobConfig& job, int64_t num_examples,
                                   int64_t worker, int64_t num_workers);
 

@@ -14,14 +14,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether `path` is `root` or below it. What does not exist is nowhere else
-// than its name says.
+// True if `path` is `root` or below it. Symbolic links are resolved as far as
+// the path exists; ".." in the rest is removed by name.
 bool IsBelow(const std::string& path, const std::string& root) {
   std::error_code no_path;
   std::error_code no_root;
   const fs::path file = fs::weakly_canonical(fs::absolute(path), no_path);
   const fs::path directory = fs::canonical(root, no_root);
   if (no_path || no_root) return false;
+  // Compares whole components: "/data2" is not below "/data".
   const auto [end, rest] = std::mismatch(directory.begin(), directory.end(),
                                          file.begin(), file.end());
   return end == directory.end();

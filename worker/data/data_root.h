@@ -9,13 +9,13 @@
 
 namespace lockstep::worker {
 
-// Which files a job may name: those below one of some directories. The chief
-// sends the job, so that without such a limit a process that poses as the chief
-// has a worker read any file.
+// Limits the files that a job may name to some directories. The job comes from
+// the chief: without such a limit, a process that poses as the chief could make
+// a worker read any file.
 
-// Checks the files that a worker reads, or those of an evaluator: its test set
-// and the directory of checkpoints. Symbolic links are followed, on both sides.
-// Without directories, every file may be named.
+// Check the files that a worker reads, or an evaluator: its test set and the
+// directory of checkpoints. Symbolic links are followed in paths and
+// directories. Without directories, every file is allowed.
 //
 //   kPermissionDenied  names the field, the path and the directories
 absl::Status CheckWorkerFiles(const JobConfig& job,

@@ -12,7 +12,8 @@
 namespace lockstep::worker {
 namespace {
 
-// As many as a model can have logits for; a larger label is a mistake.
+// The largest number of classes of a batch's int32 labels; a larger label is a
+// mistake.
 constexpr int64_t kMaxClasses = std::numeric_limits<int32_t>::max();
 
 absl::Status CheckFeatures(const NumberArray& features) {
@@ -46,7 +47,8 @@ absl::Status CheckLabels(const NumberArray& features,
   return absl::OkStatus();
 }
 
-// The largest label plus one; there are labels.
+// Returns the largest label plus one, at most kMaxClasses. There must be
+// labels. CheckClasses() then reports the larger label.
 int64_t ClassesOf(const std::vector<int64_t>& labels) {
   return std::min(*std::max_element(labels.begin(), labels.end()),
                   kMaxClasses - 1) +

@@ -15,8 +15,8 @@ uint64_t SplitMix64::Next() {
   return MixBits(state_);
 }
 
-// The last, incomplete run of `bound` numbers is drawn again: to keep it would
-// make small results likelier than large ones.
+// Draws again if the number is in the last, incomplete run of `bound` numbers,
+// which would make small results likelier than large ones.
 uint64_t SplitMix64::Below(uint64_t bound) {
   constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
   const uint64_t limit = kMax - kMax % bound;
@@ -25,8 +25,8 @@ uint64_t SplitMix64::Below(uint64_t bound) {
   return number % bound;
 }
 
-// The seed is mixed before the epoch joins it, so that (seed, epoch + 1) and
-// (seed + 1, epoch) are unrelated orders.
+// The seed is mixed before the epoch is added, so that (seed, epoch + 1) and
+// (seed + 1, epoch) give unrelated orders. The shuffle is Fisher and Yates's.
 std::vector<int64_t> EpochShuffle(int64_t n, uint64_t seed, int64_t epoch) {
   std::vector<int64_t> order(static_cast<size_t>(std::max<int64_t>(n, 0)));
   std::iota(order.begin(), order.end(), int64_t{0});

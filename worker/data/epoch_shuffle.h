@@ -6,16 +6,17 @@
 
 namespace lockstep::worker {
 
-// SplitMix64 is a small random generator whose numbers are the same with every
-// compiler and standard library, unlike those of <random>'s distributions.
+// SplitMix64 is a small random generator. Unlike the distributions of <random>,
+// its numbers are the same with every compiler and standard library.
 class SplitMix64 {
  public:
   explicit SplitMix64(uint64_t state) : state_(state) {}
 
-  // The next number, any of 64 bits.
+  // Returns the next number of 64 bits.
   uint64_t Next();
 
-  // The next number in [0, bound), all equally likely. `bound` > 0.
+  // Returns the next number in [0, bound), all equally likely. `bound` must be
+  // > 0.
   uint64_t Below(uint64_t bound);
 
  private:

@@ -53,7 +53,7 @@ absl::StatusOr<Examples> LoadTextExamples(const std::string& path,
                   }};
 }
 
-// Gzipped texts that are larger are not read to be counted.
+// Larger gzipped texts are not read to be counted.
 constexpr int64_t kMostToCount = int64_t{64} << 20;
 
 std::optional<int64_t> TextBytes(const std::string& path) {
@@ -72,6 +72,7 @@ std::optional<int64_t> TextBytes(const std::string& path) {
 std::optional<int64_t> CountTextExamples(const DataConfig& data) {
   const std::optional<int64_t> size = TextBytes(data.train_text);
   if (!size.has_value() || data.sequence_length < 1) return std::nullopt;
+  // As Text::num_examples(): the last byte is only a label.
   return (*size - 1) / data.sequence_length;
 }
 
@@ -101,6 +102,7 @@ absl::StatusOr<Examples> LoadFeatures(const std::string& path,
                                       int64_t classes) {
   LOCKSTEP_ASSIGN_OR_RETURN(NumberArray features, ReadArrayFile(path));
   const int64_t count = features.dimensions.front();
+  // Labels of 0, as a data set must have some.
   const NumberArray labels{NumberType::kUint8,
                            {count},
                            std::vector<uint8_t>(static_cast<size_t>(count))};

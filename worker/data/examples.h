@@ -15,7 +15,7 @@
 
 namespace lockstep::worker {
 
-// Examples is a whole data set in memory, whatever it is of.
+// Examples is a whole data set in memory, of pictures or text.
 //
 // Threads: safe to share.
 struct Examples {
@@ -25,11 +25,11 @@ struct Examples {
   int64_t channels = 1;
   int64_t classes = 0;
   int64_t tokens = 0;  // bytes of each text; 0: pictures
-  // Classes of pictures of which there is none, and the first of them.
+  // The number of classes without a picture, and the first of them.
   int64_t empty_classes = 0;
   int64_t first_empty_class = 0;
 
-  // The examples of these ids, in that order.
+  // Returns the examples of these ids, in that order.
   //
   //   kInvalidArgument  an id outside [0, count)
   std::function<absl::StatusOr<Batch>(absl::Span<const int64_t> ids)> load;
@@ -37,7 +37,7 @@ struct Examples {
 
 ExampleShape ShapeOf(const Examples& examples);
 
-// Reads the examples that the job trains on, or is scored on. Errors are those
+// Read the examples that the job trains on, or is scored on. Errors are those
 // of LoadDataset() and LoadText().
 absl::StatusOr<Examples> LoadTrainingExamples(const DataConfig& data);
 absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data);
@@ -46,13 +46,14 @@ absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data);
 // Errors are those of ReadArrayFile() and MakeDataset().
 absl::StatusOr<Examples> LoadFeatures(const std::string& path, int64_t classes);
 
-// How many examples the job trains on, as far as that can be told soon: of
-// pictures by their labels, of a text by its size, for which a gzipped one of
-// at most 64 MiB is read. Nothing otherwise, as of files that cannot be read.
+// Returns the number of examples that the job trains on, if it can be found
+// quickly: for pictures from their labels, for a text from its size (a gzipped
+// text of at most 64 MiB is read). Nothing otherwise, also if the files cannot
+// be read.
 std::optional<int64_t> CountTrainingExamples(const DataConfig& data);
 
-// Joins the two: `schedule` chooses the examples. The source is used by one
-// thread at a time.
+// Returns a source whose examples `schedule` chooses. One thread at a time may
+// use it.
 BatchSource MakeBatchSource(BatchSchedule schedule, const Examples& examples);
 
 }  // namespace lockstep::worker

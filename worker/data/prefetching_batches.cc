@@ -9,7 +9,7 @@
 namespace lockstep::worker {
 namespace {
 
-// So far that no index that is fetched ahead can overflow.
+// Far enough below 2^63 that no index fetched ahead overflows.
 constexpr int64_t kMaxIndex = int64_t{1} << 62;
 
 }  // namespace
@@ -47,6 +47,8 @@ absl::StatusOr<Batch> PrefetchingBatches::Take(int64_t index) {
   }
   absl::StatusOr<Batch> batch = std::move(ready_.front());
   ready_.pop_front();
+  // After an error the next Get() starts again, also for the same index: the
+  // error may pass.
   next_get_ = batch.ok() ? index + 1 : -1;
   changed_.SignalAll();
   return batch;
@@ -74,9 +76,11 @@ void PrefetchingBatches::Run() {
     const int64_t index = next_fetch_;
 
     mutex_.Unlock();
+    // Without the lock: Get() must be able to take ready batches meanwhile.
     absl::StatusOr<Batch> batch = source_(index);
     mutex_.Lock();
 
+    // Get() has started from another index meanwhile.
     if (restarts != restarts_) continue;
     fetching_ = batch.ok();
     next_fetch_ = index + 1;

@@ -15,7 +15,7 @@
 namespace lockstep::worker {
 
 // PrefetchingBatches makes the next batches in a thread of its own while the
-// caller computes on the present one.
+// caller computes.
 //
 // Threads: Get() from one thread at a time; the source is called from the
 //          prefetching thread alone.
@@ -31,8 +31,8 @@ class PrefetchingBatches {
   PrefetchingBatches& operator=(const PrefetchingBatches&) = delete;
 
   // Returns batch `index`. The successor of the last index is ready or being
-  // made; any other index discards the batches that wait and
-  // starts again from there.
+  // made; any other index discards the batches that wait and starts again from
+  // there.
   //
   //   kInvalidArgument  `index` is negative or above 2^62
   //   otherwise         the source's answer for this very index
@@ -51,10 +51,10 @@ class PrefetchingBatches {
   Mutex mutex_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Nothing is fetched before the first Get() and after an error.
+  // False before the first Get() and after an error: nothing is fetched.
   bool fetching_ ABSL_GUARDED_BY(mutex_) = false;
-  // Counts the restarts: a batch that was begun before the last one is thrown
-  // away when it is done.
+  // Counts the restarts: a batch begun before the last restart is discarded
+  // when it is done.
   uint64_t restarts_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t next_get_ ABSL_GUARDED_BY(mutex_) = -1;  // -1: any index restarts
   int64_t next_fetch_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -11,8 +11,8 @@
 
 namespace lockstep::worker {
 
-// Text is bytes cut into examples of `length`, one after the other. What fills
-// no example at the end is left out.
+// Text is bytes cut into consecutive examples of `length`. The bytes that fill
+// no example at the end are left out.
 //
 // Threads: constant once made, so safe to share.
 struct Text {
@@ -21,7 +21,8 @@ struct Text {
   std::vector<uint8_t> bytes;
   int64_t length = 0;
 
-  // The label of the last token of an example is the first of the next.
+  // The label of an example's last token is the next example's first byte,
+  // hence the - 1.
   int64_t num_examples() const {
     return (static_cast<int64_t>(bytes.size()) - 1) / length;
   }
@@ -37,7 +38,8 @@ absl::StatusOr<Text> MakeText(std::vector<uint8_t> bytes, int64_t length);
 //   kResourceExhausted            more than 4 GiB
 absl::StatusOr<Text> LoadText(const std::string& path, int64_t length);
 
-// The examples `ids` of `text`: tokens, and as labels the token after each.
+// Returns the examples `ids` of `text`: tokens, and as labels the byte after
+// each.
 //
 //   kInvalidArgument  an id outside [0, num_examples)
 absl::StatusOr<Batch> LoadTextBatch(const Text& text,

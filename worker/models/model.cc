@@ -35,7 +35,7 @@ absl::Status CheckClasses(const char* what, const ConstTensor& numbers,
                    "), got [0, ", bound, ")"));
 }
 
-// Number i of float64 tensor `numbers`.
+// A view of element i of float64 tensor `numbers`.
 Tensor Number(const Tensor& numbers, int64_t i) {
   return Tensor(numbers.type(), {1}, numbers.data<double>() + i);
 }
@@ -93,6 +93,7 @@ absl::StatusOr<BatchScore> Model::Evaluate(
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
                             Forward(backend, in, variables, no_gradients));
   LOCKSTEP_ASSIGN_OR_RETURN(
+      // SoftmaxCrossEntropy() always writes a gradient.
       const Tensor unused,
       logits_gradient_.Reserve(backend, type_, logits.shape()));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -101,10 +102,12 @@ absl::StatusOr<BatchScore> Model::Evaluate(
       logits, batch.labels, Number(score, 0), unused));
   LOCKSTEP_RETURN_IF_ERROR(
       backend.CountCorrect(logits, batch.labels, Number(score, 1)));
+  // One copy for both numbers: each copy waits for the device.
   double found[2] = {};
   LOCKSTEP_RETURN_IF_ERROR(
       backend.Download(score, Tensor(score.type(), score.shape(), found)));
   const int64_t examples = logits.dim(0);
+  // The device computed the mean.
   return BatchScore{found[0] * static_cast<double>(examples),
                     static_cast<int64_t>(found[1]), examples};
 }

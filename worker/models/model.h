@@ -29,34 +29,34 @@ struct ModelInput {
   int64_t elements() const { return height * width * channels; }
 };
 
-// The examples of one pass, n of them; 0 is legal.
+// The examples of one pass. n is their number and may be 0.
 //
-// Borrows: the memory of all tensors, which must be where the backend can read.
+// Borrows: the memory of all tensors, which the backend must be able to read.
 //          Labels and tokens must come from StageIndices(), with a bound of
 //          `classes`.
 struct BatchView {
   ConstTensor images;  // [n,h,w,c] or [n,h*w*c], in [0, 1]
   ConstTensor labels;  // int32 [n]
-  // Text instead of images: int32 [n,t], with labels [n*t]: the byte after each
-  // token.
+  // Text instead of images: int32 [n,t]. The labels are then [n*t]: the byte
+  // that follows each token.
   ConstTensor tokens = {};
   uint64_t key = 0;  // of the random numbers of this pass
 };
 
-// Sums over the examples of a batch (over the bytes of text), so that the sums
-// of several batches can be added.
+// Sums over the examples of a batch (for text, over its bytes), so that the
+// scores of several batches can be added.
 struct BatchScore {
   double loss_sum = 0;
   int64_t correct = 0;
   int64_t examples = 0;
 };
 
-// Model is a function from examples to one logit per class, with its gradients.
-// It keeps the memory of a pass for the next: a pass over a batch no larger
-// than those before allocates no tensor.
+// Model computes one logit per class for each example, and the gradients of its
+// variables. It keeps the memory of a pass for the next: a pass over a batch no
+// larger than those before allocates no tensor.
 //
-// The variables live elsewhere. `variables` and `gradients` are in the order,
-// and of the shapes, of variables().
+// The caller owns the variables. `variables` and `gradients` must be in the
+// order, and of the shapes, of variables().
 //
 // Threads: not thread-safe.
 // Errors:  kInvalidArgument for tensors or batches of another form than the
@@ -94,8 +94,9 @@ class Model {
                       absl::Span<const Tensor> gradients, const Tensor& loss,
                       GradientPass& pass);
 
-  // Both halves. The gradients are checked before anything is computed. Without
-  // `pass` all values are there and the pass is wanted to its end.
+  // Begin() and Finish(). The gradients are checked before anything is
+  // computed. Without `pass` all values must be in memory, and the pass is
+  // wanted to its end.
   absl::Status Gradients(ComputeBackend& backend, const BatchView& batch,
                          absl::Span<const ConstTensor> variables,
                          absl::Span<const Tensor> gradients, const Tensor& loss,
@@ -108,8 +109,8 @@ class Model {
     return Gradients(backend, batch, variables, gradients, loss, pass);
   }
 
-  // True if Gradients() may call other operations for another key of the batch,
-  // so that a recording of one pass must not be replayed for the next.
+  // True if Gradients() calls other operations for another key of the batch, so
+  // that a recording of one pass must not be replayed for the next.
   virtual bool random() const { return true; }
 
   // Scores the batch by its labels, without dropout and with moving statistics.
@@ -134,7 +135,7 @@ class Model {
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables, GradientPass& pass) = 0;
 
-  // Writes the gradients of the pass that Forward() was called for last, from
+  // Writes the gradients of the pass of the last Forward() from
   // `logits_gradient`, shaped as the logits. Must call `pass` as Finish() says.
   virtual absl::Status Backward(ComputeBackend& backend,
                                 absl::Span<const ConstTensor> variables,
@@ -142,7 +143,7 @@ class Model {
                                 absl::Span<const Tensor> gradients,
                                 GradientPass& pass) = 0;
 
-  // The context of the pass that Forward() is called for.
+  // The context of the current pass, for Forward().
   const PassContext& context() const { return context_; }
 
  private:
@@ -158,11 +159,12 @@ class Model {
   const ElementType type_;
   const std::vector<VariableSpec> variables_;
   PassContext context_;
-  // Between Begin() and Finish(); views of the caller's and a layer's memory.
+  // Valid between Begin() and Finish(): views of the caller's and a layer's
+  // memory.
   Tensor logits_;
   ConstTensor labels_;
   Scratch logits_gradient_;
-  Scratch score_;  // what Evaluate() finds, two numbers
+  Scratch score_;  // the two numbers of Evaluate()
 };
 
 }  // namespace lockstep::worker

@@ -33,6 +33,7 @@ absl::Status CheckModelInput(const ModelInput& input) {
   if (input.tokens < 0 || input.tokens > kMaxSide) {
     return CheckRange("positions of a text", input.tokens, kMaxSide);
   }
+  // Within the limits above, the product cannot overflow 64 bits.
   return CheckRange("height * width * channels of the images", input.elements(),
                     INT32_MAX);
 }
@@ -64,6 +65,8 @@ absl::Status CheckLayerSizes(const char* field,
 absl::Status CheckVariableSize(const VariableSpec& variable) {
   int64_t count = 1;
   for (const int64_t dim : variable.shape) {
+    // A zero dimension would hide the overflow of others, but sizes are at
+    // least 1.
     if (!__builtin_mul_overflow(count, dim, &count) &&
         count <= kMaxVariableElements) {
       continue;

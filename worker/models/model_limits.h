@@ -8,40 +8,41 @@
 #include "common/plan/variable_spec.h"
 #include "worker/models/model.h"
 
-// Ranges that models of every kind share. Each function returns OK or
+// Limits that models of every kind share. Each function returns OK or
 // kInvalidArgument, naming the field as the job file spells it, the value and
 // the allowed range.
 namespace lockstep::worker {
 
-// Sizes that fit any machine, and products that fit BLAS.
+// The sizes must be within limits that fit any machine, and their products
+// within those of BLAS.
 absl::Status CheckModelInput(const ModelInput& input);
 
-// Training is in float32 or float64.
+// The type must be float32 or float64.
 absl::Status CheckModelType(ElementType type);
 
 // Layer sizes such as model.hidden_units; may be empty.
 absl::Status CheckLayerSizes(const char* field,
                              absl::Span<const int64_t> sizes);
 
-// A variable of at most kMaxVariableElements.
+// The variable must have at most kMaxVariableElements elements.
 inline constexpr int64_t kMaxVariableElements = int64_t{1} << 31;
 absl::Status CheckVariableSize(const VariableSpec& variable);
 
-// A number such as model.layers, in [1, largest].
+// `value`, such as model.layers, must be in [1, largest].
 absl::Status CheckSetting(const char* field, int64_t value, int64_t largest);
 
-// The input is not text.
+// The input must be pictures, not text.
 absl::Status CheckPictures(const char* kind, const ModelInput& input);
 
-// A field that must hold something for this kind of model.
+// The field must have entries for this kind of model.
 absl::Status CheckGiven(const char* kind, const char* field,
                         absl::Span<const int64_t> sizes);
 
-// A field that has no meaning for this kind of model.
+// The field must be empty for this kind of model.
 absl::Status CheckNotGiven(const char* kind, const char* field,
                            absl::Span<const int64_t> sizes);
 
-// Odd, so that the kernel has a centre.
+// The size must be in [1, 63], and odd, so that the kernel has a centre.
 absl::Status CheckKernelSize(int64_t kernel_size);
 
 }  // namespace lockstep::worker

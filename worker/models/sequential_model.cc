@@ -42,6 +42,7 @@ absl::Status SequentialModel::Backward(ComputeBackend& backend,
                                        absl::Span<const Tensor> gradients,
                                        GradientPass& pass) {
   const auto ready = [&](size_t variable) { pass.GradientReady(variable); };
+  // No gradient of the input: the first layer reads data.
   return stack_.Backward({backend, variables, gradients, ready},
                          logits_gradient, nullptr,
                          [&](size_t, size_t) { return pass.CheckWanted(); });

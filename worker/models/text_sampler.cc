@@ -10,7 +10,8 @@
 namespace lockstep::worker {
 namespace {
 
-// In the order of the logits; a logit that is NaN weighs nothing.
+// Returns the weights in the order of the logits; a logit that is NaN has
+// weight 0. `largest` is taken off, so that no exponential overflows.
 std::vector<double> Weights(absl::Span<const float> logits, float largest,
                             double temperature) {
   std::vector<double> weights;
@@ -30,7 +31,7 @@ int32_t DrawClass(absl::Span<const float> logits, double temperature,
     const bool first = std::isnan(logits[best]) && !std::isnan(logits[i]);
     if (first || logits[i] > logits[best]) best = i;
   }
-  // An infinite logit leaves no room for another.
+  // An infinite logit would make all weights NaN or 0.
   if (temperature <= 0 || !std::isfinite(logits[best])) {
     return static_cast<int32_t>(best);
   }
@@ -69,7 +70,10 @@ absl::Status TextSampler::Extend(std::string& text) {
   std::vector<float> all(static_cast<size_t>(logits.size()));
   LOCKSTEP_RETURN_IF_ERROR(backend_.Download(
       logits, Tensor::Of<float>(absl::MakeSpan(all), logits.shape())));
+  // The position in the text is the counter, so equal keys draw equal texts.
   const double uniform = kernels::RandomBits(options_.key, drawn_) * 0x1p-32;
+  // The model returns logits after each position of the window; only those
+  // after the last one matter.
   const absl::Span<const float> last =
       absl::MakeSpan(all).last(all.size() / length);
   text.push_back(

@@ -13,9 +13,10 @@
 
 namespace lockstep::worker {
 
-// Returns the class that `uniform`, in [0, 1), picks if class i has the weight
-// exp(logits[i] / temperature): at temperature 0 the likeliest, the first one
-// of equals. Classes whose logit is NaN are never picked, unless all are NaN.
+// Returns the class that `uniform`, in [0, 1), picks when class i has the
+// weight exp(logits[i] / temperature). At temperature 0 it is the likeliest
+// class, the first one of equals. Classes whose logit is NaN are never picked,
+// unless all are NaN.
 int32_t DrawClass(absl::Span<const float> logits, double temperature,
                   double uniform);
 
@@ -37,8 +38,8 @@ class TextSampler {
         variables_(variables.begin(), variables.end()),
         options_(options) {}
 
-  // Appends a byte to `text`, drawn from the model's logits after the last
-  // `window` bytes of it. `text` does not change if that fails.
+  // Draws a byte from the model's logits after the last `window` bytes of
+  // `text`, and appends it. On failure `text` is unchanged.
   //
   //   kInvalidArgument  `text` is empty
   //   others            as the model and the backend

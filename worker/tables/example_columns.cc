@@ -58,8 +58,8 @@ absl::Status WrongFeature(const std::string& name, const char* allowed) {
       absl::StrCat("feature \"", name, "\" must be ", allowed));
 }
 
-// The last feature of this name, as in protobuf; an empty one if there is
-// none.
+// Returns the last feature of this name, as maps of protobuf do; an empty one
+// if there is none.
 const v1::TfFeature& Find(const v1::TfExample& example,
                           const std::string& name) {
   const auto& entries = example.features().feature();
@@ -105,9 +105,11 @@ void AddRows(const ColumnLayout& layout,
              ColumnExamples& examples) {
   for (size_t c = 0; c < categories.size(); ++c) {
     Fingerprint wide;
+    // Wide features share one table, so the name is part of the hash.
     wide.Add(layout.categorical[c]).Add(categories[c]);
     examples.wide.push_back(RowOf(wide, layout.wide_rows));
     Fingerprint deep;
+    // Each feature has an embedding table of its own.
     deep.Add(categories[c]);
     examples.deep.push_back(RowOf(deep, layout.deep_rows));
   }
@@ -136,13 +138,14 @@ absl::Status AddExample(const v1::TfExample& example,
   return absl::OkStatus();
 }
 
-// Whether there was one more record.
+// Returns true if there was one more record.
 absl::StatusOr<bool> AddRecord(TfRecordReader& reader,
                                const ColumnLayout& layout,
                                ColumnExamples& examples) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<absl::string_view> record,
                             reader.Next());
   if (!record.has_value()) return false;
+  // An arena on the stack: a set has millions of small messages.
   std::array<char, 4096> memory;  // of most examples
   google::protobuf::Arena arena(memory.data(), memory.size());
   auto& example =
@@ -198,6 +201,7 @@ absl::Status ParseExamples(absl::string_view bytes, const std::string& source,
     const absl::StatusOr<bool> more = AddRecord(reader, layout, examples);
     if (more.ok() && *more) continue;
     if (more.ok()) return absl::OkStatus();
+    // The failed record may have appended some of its features.
     examples.labels.resize(labels);
     examples.wide.resize(wide);
     examples.deep.resize(deep);

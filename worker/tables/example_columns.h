@@ -14,17 +14,17 @@
 
 namespace lockstep::worker {
 
-// What a model reads of a tf.train.Example. A categorical feature is one text
-// or one integer, which counts as its decimal digits; a cross is the pair of
-// values of two of them.
+// The features of a tf.train.Example that a model reads. A categorical feature
+// is one text or one integer, which counts as its decimal digits; a cross is
+// the pair of values of two of them.
 struct ColumnLayout {
   std::vector<std::string> categorical = {};
   std::vector<std::pair<size_t, size_t>> crosses =
       {};                                 // places in `categorical`
   std::vector<std::string> numeric = {};  // one finite number each
   std::string label = "label";            // above 0: positive class
-  int64_t wide_rows = 1;  // that categories and crosses are hashed to; > 0
-  int64_t deep_rows = 1;  // that the values of one feature are; > 0
+  int64_t wide_rows = 1;  // rows for hashes of categories and crosses; > 0
+  int64_t deep_rows = 1;  // rows for hashes of one feature's values; > 0
 
   size_t wide_columns() const { return categorical.size() + crosses.size(); }
 };
@@ -36,16 +36,16 @@ absl::StatusOr<ColumnLayout> ColumnLayoutOf(const ModelConfig& model);
 
 // Examples one after the other, with their values as rows of tables.
 struct ColumnExamples {
-  std::vector<bool> labels = {};   // whether of the positive class
+  std::vector<bool> labels = {};   // true: the positive class
   std::vector<int64_t> wide = {};  // wide_columns() each: categories, crosses
-  std::vector<int64_t> deep = {};  // as many each as there are categories
+  std::vector<int64_t> deep = {};  // one for each category of each example
   std::vector<float> numeric = {};
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
 };
 
-// Appends the examples of the bytes of a TFRecord file. `source` names it in
-// errors.
+// Appends the examples of a TFRecord file with contents `bytes`. `source` names
+// it in errors.
 //
 //   kInvalidArgument  a record is no tf.train.Example, or lacks a feature or
 //   has
@@ -57,7 +57,7 @@ absl::Status ParseExamples(absl::string_view bytes, const std::string& source,
                            const ColumnLayout& layout,
                            ColumnExamples& examples);
 
-// The same of a file, plain or gzipped.
+// The same for a file, plain or gzipped.
 //
 //   and the errors of ReadDataFile(), which name the path
 absl::Status ReadExampleFile(const std::string& path,

@@ -14,7 +14,8 @@
 namespace lockstep::worker {
 namespace {
 
-// The whole of `word` as a number; a plus sign may be in front.
+// Parses the whole of `word` as a number; a plus sign may precede it, which
+// std::from_chars does not accept.
 template <typename T>
 bool Parse(absl::string_view word, T& value) {
   if (!word.empty() && word[0] == '+') word.remove_prefix(1);
@@ -102,6 +103,7 @@ absl::Status ParseLibsvm(absl::string_view text, const std::string& source,
     ++number;
     const absl::Status status = ParseLine(line, options, examples);
     if (status.ok()) continue;
+    // Removes the lines before the wrong one.
     examples.labels.resize(examples_before);
     examples.ends.resize(examples_before);
     examples.features.resize(features_before);

@@ -11,10 +11,10 @@
 
 namespace lockstep::worker {
 
-// Examples of a few features each, one after the other.
+// Examples with a few features each, one after the other.
 struct SparseExamples {
-  std::vector<bool> labels;       // whether of the positive class
-  std::vector<size_t> ends;       // of each example, in what follows
+  std::vector<bool> labels;  // true: the positive class
+  std::vector<size_t> ends;  // of each example's range in the vectors below
   std::vector<int64_t> features;  // from 0; ascending in each example
   std::vector<float> values;      // of the features
 
@@ -34,9 +34,9 @@ struct LibsvmOptions {
 //
 //   <label> <feature>:<value> <feature>:<value> ...   # a comment
 //
-// A label above 0 is the positive class. Features may be in any order; none
-// occurs twice in a line. Empty lines are nothing. `source` names the text in
-// errors, "train.libsvm".
+// A label above 0 is the positive class. Features may be in any order, but each
+// at most once in a line. Empty lines are ignored. `source` names the text in
+// errors, such as "train.libsvm".
 //
 //   kInvalidArgument  names source, line, the error and the allowed form;
 //                     `examples` are as before
@@ -44,7 +44,7 @@ absl::Status ParseLibsvm(absl::string_view text, const std::string& source,
                          const LibsvmOptions& options,
                          SparseExamples& examples);
 
-// The same of a file, plain or gzipped.
+// The same for a file, plain or gzipped.
 //
 //   and the errors of ReadDataFile(), which name the path
 absl::Status ReadLibsvmFile(const std::string& path,

@@ -6,6 +6,7 @@ namespace lockstep::worker {
 
 double CrossEntropy(bool label, double log_odds) {
   const double z = label ? log_odds : -log_odds;
+  // log(1 + exp(-z)), computed so that no exponential overflows.
   return z > 0 ? std::log1p(std::exp(-z)) : std::log1p(std::exp(z)) - z;
 }
 

@@ -6,22 +6,23 @@
 #include "common/numeric/auc.h"
 #include "worker/tables/table_workload.h"
 
-// What models of two classes have in common: they say the logarithm of the odds
-// that an example is of the positive one.
+// Functions for models of two classes, which predict the log-odds of the
+// positive class: the logarithm of p / (1 - p).
 namespace lockstep::worker {
 
-// Minus the logarithm of the probability of the class that `label` names.
+// Returns minus the logarithm of the probability of the class `label`; >= 0.
 double CrossEntropy(bool label, double log_odds);
 
-// The probability of the positive class. The derivative of CrossEntropy() with
-// respect to the log-odds is this minus the label.
+// Returns the probability of the positive class. The derivative of
+// CrossEntropy() with respect to the log-odds is this minus the label.
 double Probability(double log_odds);
 
 // LogOddsScore collects a model's predictions on a test set.
 class LogOddsScore {
  public:
   void Add(double log_odds, bool label);
-  // Means over all, of which there is at least one. The AUC orders by log-odds.
+  // Returns means over all predictions; there must be at least one. The AUC
+  // orders by log-odds.
   TableScore Get() const;
 
  private:

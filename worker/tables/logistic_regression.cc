@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kWeights = 0;
 constexpr size_t kBias = 1;
-// So many that no number is too large for them, but for the last ones of all.
+// The number of features of a growing table: any int64 but the largest, so that
+// sums with index_base do not overflow.
 constexpr int64_t kAnyFeature = std::numeric_limits<int64_t>::max() - 1;
 
 }  // namespace
@@ -77,6 +78,7 @@ absl::StatusOr<std::vector<ScoredExample>> LogisticRegression::Predict(
     const CheckpointReader& checkpoint, const OnScored&) {
   std::vector<int64_t> features = examples_.features;
   std::sort(features.begin(), features.end());
+  // Each weight is read once: ReadTableRows() requires ascending ids.
   features.erase(std::unique(features.begin(), features.end()), features.end());
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::vector<float> weights,

@@ -10,13 +10,14 @@
 
 namespace lockstep::worker {
 
-// Logistic regression over sparse features: the table "weights" has a row of
-// one number for each, or, if it grows, for each that a batch has had; "bias"
-// is one more. The loss is the mean cross-entropy of a batch; its score, the
-// log-odds, is also what the AUC orders by.
+// Logistic regression over sparse features. The table "weights" has a row of
+// one number for each feature, or, if it grows, for each feature that occurred
+// in a batch; "bias" is one more number. The loss is the mean cross-entropy of
+// a batch. The score is the log-odds, by which the AUC orders, too.
 class LogisticRegression final : public TableWorkload {
  public:
-  // `num_rows` counts features; of a table that grows, the most there may be.
+  // `num_rows` is the number of features; for a growing table, the limit of its
+  // rows.
   LogisticRegression(SparseExamples examples, int64_t num_rows, RowCut row_cut);
 
   const std::vector<VariableSpec>& variables() const override {
@@ -37,11 +38,11 @@ class LogisticRegression final : public TableWorkload {
   const SparseExamples examples_;
   const std::vector<VariableSpec> variables_;
   std::vector<int64_t> batch_;
-  // By example and feature of the batch: its place in the memory.
+  // For each feature of each example of the batch, in order: its row in memory.
   std::vector<size_t> places_;
 };
 
-// From LIBSVM files.
+// Reads LIBSVM files.
 //
 //   kInvalidArgument  not one of model.features and model.row_limit is set, or
 //                     the files make no sense

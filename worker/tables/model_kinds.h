@@ -8,7 +8,7 @@
 
 namespace lockstep::worker {
 
-// The values that model.kind may have, with tables or without, in alphabetical
+// Returns the values of model.kind, with tables or without, in alphabetical
 // order.
 std::vector<std::string> AllModelKinds();
 

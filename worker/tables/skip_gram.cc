@@ -16,7 +16,7 @@ constexpr size_t kInput = 0;
 constexpr size_t kOutput = 1;
 constexpr double kDrawPower = 0.75;
 
-// In [0, 1).
+// Returns a number in [0, 1): the upper 53 bits, as many as a double holds.
 double Uniform(SplitMix64& random) {
   return static_cast<double>(random.Next() >> 11) * 0x1p-53;
 }
@@ -36,7 +36,8 @@ std::vector<VariableSpec> Tables(const SkipGram::Options& options,
           {"output_vectors", shape, DType::kFloat32, {}, cut}};
 }
 
-// Puts places in memory where `member` of the pairs has words.
+// Chooses the words in `member` of the pairs as rows of the table, and replaces
+// each word by the place of its row in memory.
 template <typename Pair>
 absl::Status ChooseWords(size_t variable, int32_t Pair::*member,
                          std::vector<Pair>& pairs, int64_t num_words,
@@ -66,6 +67,8 @@ SkipGram::SkipGram(const Options& options, Vocabulary vocabulary,
   double sum = 0;
   for (int64_t w = 0; w < vocabulary_.size(); ++w) {
     const auto count = static_cast<double>(vocabulary_.count(w));
+    // The formula of the original word2vec program, which keeps a word with
+    // probability sqrt(t / f) + t / f at threshold t and frequency f.
     const double ratio = options_.subsample * total / count;
     kept_.push_back(options_.subsample > 0 ? std::sqrt(ratio) + ratio : 1);
     sum += std::pow(count, kDrawPower);
@@ -88,6 +91,7 @@ bool SkipGram::IsKept(int32_t word, SplitMix64& random) const {
 int32_t SkipGram::Draw(SplitMix64& random) const {
   const double at = Uniform(random) * cumulative_.back();
   const auto found =
+      // Without the last entry, so that rounding cannot lead behind it.
       std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, at);
   return static_cast<int32_t>(found - cumulative_.begin());
 }
@@ -106,6 +110,7 @@ void SkipGram::AddLine(const std::vector<int32_t>& line, SplitMix64& random) {
       pairs_.push_back({kept[i], kept[j], true});
       for (int64_t n = 0; n < options_.negatives; ++n) {
         const int32_t drawn = Draw(random);
+        // A drawn word that equals the near one would teach the opposite.
         if (drawn != kept[j]) pairs_.push_back({kept[i], drawn, false});
       }
     }
@@ -144,6 +149,7 @@ absl::StatusOr<GradientResult> SkipGram::Compute(ParameterMemory& memory) {
     float dot = 0;
     for (size_t i = 0; i < dim; ++i) dot += in[i] * out[i];
     const float p = 1 / (1 + std::exp(-dot));
+    // The derivative of the loss with respect to the dot product.
     const float error = p - static_cast<float>(pair.near);
     for (size_t i = 0; i < dim; ++i) {
       in_gradient[i] += error * out[i];

@@ -14,14 +14,15 @@
 namespace lockstep::worker {
 
 // Skip-gram with negative sampling (Mikolov and others, 2013): the vector of a
-// word, a row of "input_vectors", is to tell the words near it in a sentence
-// from words drawn at random, each a row of "output_vectors".
+// word, a row of "input_vectors", learns to tell the words near it in a
+// sentence from words drawn at random, each a row of "output_vectors".
 //
 // An example is a line of the text. A batch leaves out frequent words at
-// times, each word's window is drawn from 1 to `window`, and negatives are
-// drawn in proportion to their count to the power of 0.75. Gradients belong to
-// the sum of the loss over all pairs, since how many a row is in varies from
-// row to row; the loss told is the mean over pairs, and examples are words.
+// random, each word's window is drawn from 1 to `window`, and negatives are
+// drawn in proportion to their count to the power of 0.75. Gradients are those
+// of the sum of the loss over all pairs, since rows occur in different numbers
+// of pairs; the reported loss is the mean over pairs, and `examples` counts
+// words.
 class SkipGram final : public TableWorkload {
  public:
   struct Options {
@@ -45,12 +46,12 @@ class SkipGram final : public TableWorkload {
   absl::Status Prepare(absl::Span<const int64_t> examples, uint64_t seed,
                        ParameterMemory& memory) override;
   absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) override;
-  // There is no label to predict.
+  // Returns kUnimplemented: there is no label to predict.
   absl::StatusOr<std::vector<ScoredExample>> Predict(
       const CheckpointReader& checkpoint, const OnScored& on_scored) override;
 
  private:
-  // A word, and one that is near it or was drawn.
+  // A word with one that is near it, or with one that was drawn.
   struct Pair {
     int32_t input = 0;  // word, later place in memory
     int32_t output = 0;
@@ -64,13 +65,13 @@ class SkipGram final : public TableWorkload {
   const Vocabulary vocabulary_;
   const std::vector<VariableSpec> variables_;
   std::vector<std::vector<int32_t>> lines_;
-  std::vector<double> kept_;        // by word: how often it is
-  std::vector<double> cumulative_;  // by word: chance to draw it or one before
+  std::vector<double> kept_;        // by word: the probability to keep it
+  std::vector<double> cumulative_;  // by word: weight of all words up to it
   std::vector<Pair> pairs_;         // of the batch
   int64_t words_ = 0;
 };
 
-// From text files; vocabulary and lines are of all of them.
+// Reads text files; vocabulary and lines are those of all of them.
 //
 //   kInvalidArgument  model.embedding_dim is missing, no word is frequent
 //                     enough, or the job wants to score

@@ -10,6 +10,7 @@ namespace lockstep::worker {
 
 absl::Status TableGradientSource::Prepare(const PassId& /*pass*/,
                                           int64_t index) {
+  // A failure below leaves rows of no batch in memory.
   prepared_ = -1;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> examples,
                             schedule_.Batch(index));
@@ -31,6 +32,8 @@ absl::Status TableGradientSource::Begin(int64_t index, GradientPass& pass) {
 absl::StatusOr<GradientResult> TableGradientSource::Finish(GradientPass& pass) {
   LOCKSTEP_ASSIGN_OR_RETURN(const GradientResult result,
                             workload_.Compute(memory_));
+  // The last first: all workers must report in one order, and sources of models
+  // do so in this one.
   for (size_t v = workload_.variables().size(); v > 0; --v) {
     pass.GradientReady(v - 1);
   }

@@ -13,7 +13,7 @@
 namespace lockstep::worker {
 
 // TableGradientSource computes the gradients of a model with tables, batch by
-// batch. A batch and its random draws follow from its index.
+// batch. A batch and its random draws are functions of its index and the seed.
 //
 // Borrows: workload and memory.
 class TableGradientSource final : public GradientSource {

@@ -26,13 +26,13 @@ constexpr Registration kModels[] = {
     {"wide_and_deep", MakeWideAndDeep},
 };
 
-// A row of a checkpoint, and where it goes in the answer.
+// A row of a checkpoint, and its place in the result.
 struct Wanted {
   int64_t row = 0;
   size_t place = 0;
 };
 
-// Those of the `ids` that are among the `keys`; both ascend.
+// Returns those of `ids` that are in `keys`; both must ascend.
 std::vector<Wanted> FindKeys(absl::Span<const int64_t> ids,
                              absl::Span<const int64_t> keys) {
   std::vector<Wanted> wanted;
@@ -44,7 +44,8 @@ std::vector<Wanted> FindKeys(absl::Span<const int64_t> ids,
   return wanted;
 }
 
-// Reads ranges of the table, so that few calls read many rows.
+// Reads rows by ranges of the table, so that few calls read many rows. `wanted`
+// must ascend by row.
 absl::Status ReadWanted(const CheckpointReader& checkpoint,
                         const VariableSpec& table, int64_t num_rows,
                         absl::Span<const Wanted> wanted,
@@ -57,6 +58,7 @@ absl::Status ReadWanted(const CheckpointReader& checkpoint,
     const int64_t end = std::min(first + rows_at_a_time, num_rows);
     size_t last = i;
     while (last < wanted.size() && wanted[last].row < end) ++last;
+    // Up to the last wanted row of the range, and not to its end.
     block.resize((wanted[last - 1].row + 1 - first) * width);
     LOCKSTEP_RETURN_IF_ERROR(
         checkpoint.ReadRange(table.name, first * width, absl::MakeSpan(block)));

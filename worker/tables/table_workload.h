@@ -20,7 +20,7 @@
 
 namespace lockstep::worker {
 
-// How good a checkpoint is.
+// The score of a checkpoint on a test set.
 struct TableScore {
   double loss = 0;      // mean over the test set
   double accuracy = 0;  // in [0, 1]
@@ -28,12 +28,12 @@ struct TableScore {
   std::optional<double> auc = {};
 };
 
-// Called now and then with how many of the `total` examples have been scored.
-// May be null.
+// Called now and then with the number of the `total` examples that have been
+// scored. May be null.
 using OnScored = std::function<void(int64_t done, int64_t total)>;
 
 // TableWorkload is a model with tables and its data, for a worker to train or
-// for the evaluator to score. Tables have many rows and an example needs few of
+// for the evaluator to score. Tables have many rows and a batch needs few of
 // them, so the rows to pull are chosen before a pass is computed.
 //
 // Threads: not thread-safe.
@@ -41,13 +41,13 @@ class TableWorkload {
  public:
   virtual ~TableWorkload() = default;
 
-  // The same for every worker of a job.
+  // Must return the same for every worker of a job.
   virtual const std::vector<VariableSpec>& variables() const = 0;
   // Examples of the training set; > 0.
   virtual int64_t num_examples() const = 0;
 
-  // Reads a batch and chooses the rows of tables that it needs. All random
-  // draws follow from `seed`.
+  // Reads a batch and chooses the rows of tables that it needs in `memory`. All
+  // random draws must follow from `seed`.
   virtual absl::Status Prepare(absl::Span<const int64_t> examples,
                                uint64_t seed, ParameterMemory& memory) = 0;
 
@@ -84,9 +84,9 @@ enum class Purpose { kTrain, kScore };
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeTableWorkload(
     const JobConfig& job, Purpose purpose);
 
-// Reads rows of a table of a checkpoint, one row after the other. `ids` must
-// ascend. For a growing table they are keys, and a row that the checkpoint does
-// not have, since training never met it, is zeros.
+// Reads rows of a table of a checkpoint, one after the other. `ids` must
+// ascend. For a growing table they are keys; a row that the checkpoint does not
+// have, as training never met its key, is zeros.
 //
 //   errors of CheckpointReader::CheckVariable(), ReadKeys() and ReadRange()
 absl::StatusOr<std::vector<float>> ReadTableRows(
@@ -100,7 +100,7 @@ std::vector<size_t> PlacesOf(absl::Span<const int64_t> ids,
 //   kInvalidArgument  the files of the set hold none
 absl::Status CheckHasExamples(int64_t count, Purpose purpose);
 
-// Views of memory as floats, which all values of these models are.
+// Returns memory as floats; all variables of these models are float32.
 absl::Span<float> Floats(absl::Span<std::byte> bytes);
 
 }  // namespace lockstep::worker

@@ -26,7 +26,7 @@ Layers DeepLayers(const WideAndDeep::Options& options, size_t inputs) {
   return layers;
 }
 
-// The variables of the tables, then those of `layers`.
+// Returns the variables of the tables, then those of `layers`.
 std::vector<VariableSpec> AllVariables(const WideAndDeep::Options& options,
                                        const ColumnLayout& layout,
                                        const Layer& layers) {
@@ -154,6 +154,8 @@ absl::Status WideAndDeep::WriteGradients(absl::Span<const double> errors,
   const auto count = static_cast<int64_t>(errors.size());
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor of_logits,
+      // The layers overwrite this gradient; the wide part reads `errors`
+      // itself.
       logits_gradient_memory_.Reserve(*backend_, kFloat, {count, 1}));
   std::copy(errors.begin(), errors.end(), of_logits.data<float>());
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -205,6 +207,7 @@ absl::Status WideAndDeep::Load(const CheckpointReader& checkpoint,
   for (size_t v = 0; v < variables_.size(); ++v) {
     const absl::Span<float> values = Floats(memory.value(v));
     if (!variables_[v].is_table()) {
+      // ReadTableRows() checks tables itself.
       LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(variables_[v]));
       LOCKSTEP_RETURN_IF_ERROR(checkpoint.Read(variables_[v].name, values));
       continue;

@@ -19,14 +19,15 @@ namespace lockstep::worker {
 // are the sum of a wide and of a deep part, trained together.
 //
 // Wide: a weight for each category and each cross of two, a row of
-// "wide/weights". Deep: of each categorical feature a row of "embedding/NAME";
-// these rows and the numeric features, one after the other, go through layers
-// with ReLU, "hidden1" and so on, to "logits", whose bias is that of the whole.
+// "wide/weights". Deep: a row of "embedding/NAME" for each categorical feature;
+// these rows and the numeric features, one after the other, pass through layers
+// with ReLU, "hidden1" and so on, to "logits", whose bias is that of the whole
+// model.
 //
-// The loss is the mean cross-entropy of a batch. Tables need little arithmetic
-// and the layers are small, so that all of it is computed on the CPU.
+// The loss is the mean cross-entropy of a batch. Everything is computed on the
+// CPU: tables need little arithmetic and the layers are small.
 //
-// Units: memory is proportional to the batch, of Predict() to 8192 examples.
+// Units: memory grows with the batch; Predict() takes 8192 examples at a time.
 class WideAndDeep final : public TableWorkload {
  public:
   struct Options {
@@ -35,7 +36,7 @@ class WideAndDeep final : public TableWorkload {
     RowCut row_cut = RowCut::kMod;
   };
 
-  // `backend` computes in ordinary memory.
+  // `backend` must use ordinary memory.
   WideAndDeep(const Options& options, ColumnLayout layout,
               ColumnExamples examples, std::unique_ptr<ComputeBackend> backend);
 
@@ -50,14 +51,15 @@ class WideAndDeep final : public TableWorkload {
       const CheckpointReader& checkpoint, const OnScored& on_scored) override;
 
  private:
-  // Chooses the rows of a table, and keeps where each of `ids` is among them.
+  // Chooses the rows `ids` of a table, and keeps the place in memory of each.
   absl::Status Choose(size_t table, const std::vector<int64_t>& ids,
                       ParameterMemory& memory);
-  // The log-odds of the batch that was prepared last, in its order.
+  // Returns the log-odds of the batch that was prepared last, in its order.
   absl::StatusOr<std::vector<double>> LogOdds(const ParameterMemory& memory);
-  // Writes what the layers read of the batch.
+  // Writes the input of the layers, [examples, inputs()], to `to`.
   void FillInputs(const ParameterMemory& memory, float* to) const;
-  // From what the loss grows by with each log-odds of the batch.
+  // Writes all gradients; `errors` are the derivatives of the loss with respect
+  // to the log-odds of the batch.
   absl::Status WriteGradients(absl::Span<const double> errors,
                               ParameterMemory& memory);
   void WriteWideGradients(absl::Span<const double> errors,
@@ -71,7 +73,7 @@ class WideAndDeep final : public TableWorkload {
   // The first layer's index in variables(), after the table of weights and the
   // embeddings.
   size_t first_dense() const { return 1 + layout_.categorical.size(); }
-  // Elements of an example.
+  // Elements of an example in the input of the layers.
   size_t inputs() const {
     return layout_.categorical.size() * dim() + layout_.numeric.size();
   }
@@ -84,15 +86,15 @@ class WideAndDeep final : public TableWorkload {
   const std::vector<VariableSpec> variables_;
 
   std::vector<int64_t> batch_;
-  // By table: of each row that each example of the batch reads, where the
-  // memory has it.
+  // By table: the place in memory of each row that the examples of the batch
+  // read, in order.
   std::vector<std::vector<size_t>> places_;
   Scratch inputs_memory_;
   Scratch logits_gradient_memory_;
   Scratch inputs_gradient_memory_;
 };
 
-// From TFRecord files of tf.train.Example.
+// Reads TFRecord files of tf.train.Example.
 //
 //   kInvalidArgument  a field of the model is missing or out of range, or the
 //                     files make no sense

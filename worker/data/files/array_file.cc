@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kArchive[] = ".npz:";
 
-// The header is cut off in place: a copy would double the memory.
+// Removes the header in place: a copy would double the memory.
 std::vector<uint8_t> Without(size_t header, std::vector<uint8_t> bytes) {
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(header));
   return bytes;
@@ -48,6 +48,7 @@ absl::StatusOr<NumberArray> Read(const std::string& path, int64_t max_bytes) {
 ArrayPath SplitArrayPath(const std::string& path) {
   const size_t at = path.rfind(kArchive);
   if (at == std::string::npos) return {path, ""};
+  // kArchive ends with the colon; its size counts the terminating zero.
   const size_t colon = at + sizeof(kArchive) - 2;
   return {path.substr(0, colon), path.substr(colon + 1)};
 }

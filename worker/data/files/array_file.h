@@ -10,8 +10,8 @@
 
 namespace lockstep::worker {
 
-// ArrayPath is where a job finds an array: a file, and for a NumPy archive the
-// array in it.
+// ArrayPath is the place of an array: a file, and for a NumPy archive the array
+// in it.
 struct ArrayPath {
   std::string file;
   std::string array;  // empty: the only one
@@ -21,8 +21,8 @@ struct ArrayPath {
 ArrayPath SplitArrayPath(const std::string& path);
 
 // Reads an array of numbers: an IDX file or a NumPy .npy file, either gzipped
-// or not, or an array of a NumPy .npz file. The first bytes tell which. Every
-// error names `path`.
+// or not, or an array of a NumPy .npz file. The first bytes decide the format,
+// not the name. Every error names `path`.
 //
 //   errors of ReadDataFile(), ParseIdxHeader(), ParseNpyHeader() and
 //   ReadNpzMember()

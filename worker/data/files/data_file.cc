@@ -19,12 +19,15 @@ namespace lockstep::worker {
 namespace {
 
 constexpr char kFashionMnist[] = "/usr/share/datasets/fashion-mnist/";
+// A read of this size is short enough to show progress.
 constexpr size_t kReadChunk = size_t{1} << 24;
 
 // FileDescriptor closes what it holds.
 class FileDescriptor {
  public:
   explicit FileDescriptor(const std::string& path)
+      // Non-blocking, so that opening a named pipe does not wait for a writer;
+      // CheckSize() then refuses it.
       : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~FileDescriptor() {
     if (fd_ >= 0) close(fd_);
@@ -58,7 +61,8 @@ absl::Status CheckSize(const struct stat& info, int64_t max_bytes) {
   return absl::OkStatus();
 }
 
-// Fills `bytes`, and shortens it if the file ends earlier.
+// Fills `bytes`, and shortens it if the file ends earlier, as it may if another
+// process truncates it.
 absl::Status ReadAll(int fd, std::vector<uint8_t>& bytes) {
   size_t filled = 0;
   while (filled < bytes.size()) {

@@ -9,8 +9,8 @@
 namespace lockstep::worker {
 namespace {
 
-// The readers of a dozen formats lie between the question and the loop that
-// reads; they would all pass it on and none would use it.
+// A thread's variable in place of an argument: the readers of a dozen formats
+// are between the caller and the loop that reads, and would only pass it on.
 thread_local FileReading* current = nullptr;
 
 }  // namespace

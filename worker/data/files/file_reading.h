@@ -12,8 +12,8 @@
 
 namespace lockstep::worker {
 
-// FileReading is how far a process is with the file of data that it reads, for
-// people, since files may have gigabytes.
+// FileReading describes the progress of a process through the file of data that
+// it reads, for people: files may have gigabytes.
 //
 // Threads: safe to share: one reads files, others ask.
 // Borrows: the clock.
@@ -24,8 +24,8 @@ class FileReading {
                        std::function<void()> on_change = nullptr)
       : clock_(clock), on_change_(std::move(on_change)) {}
 
-  // While it exists, the functions of this room that the same thread calls tell
-  // `reading` of their files. Scopes of a thread nest.
+  // While a Scope exists, the functions of this room that its thread calls
+  // report their files to `reading`. Scopes of a thread nest.
   class Scope {
    public:
     explicit Scope(FileReading& reading);
@@ -37,16 +37,16 @@ class FileReading {
     FileReading* const before_;
   };
 
-  // The work on a file begins: `verb` is "reads" or "unpacks", `bytes` its
-  // size. For the functions of this room; does nothing in a thread without a
+  // Begins the work on a file: `verb` is "reads" or "unpacks", `bytes` its
+  // size. For the functions of this room; has no effect in a thread without a
   // Scope.
   static void Begin(const std::string& verb, const std::string& path,
                     int64_t bytes);
-  // So many bytes more are done.
+  // Adds to the bytes done.
   static void Advance(int64_t bytes);
 
-  // "reads train.npy, 40 %, 12 s to go"; empty before the first file and once
-  // the scope has ended.
+  // Returns a text such as "reads train.npy, 40 %, 12 s to go"; empty before
+  // the first file and once the scope has ended.
   std::string Text() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -14,9 +14,9 @@ namespace lockstep::worker {
 namespace {
 
 constexpr size_t kChunk = size_t{1} << 20;
-constexpr int kGzipOnly = 16 + MAX_WBITS;  // what inflateInit2() shall accept
+constexpr int kGzipOnly = 16 + MAX_WBITS;  // accept no zlib header
 
-// The error for `code` of inflate() that ends the reading.
+// Returns the error for a failing `code` of inflate().
 absl::Status Explain(int code, const z_stream& stream) {
   if (code == Z_BUF_ERROR) {
     return absl::DataLossError(
@@ -31,8 +31,9 @@ absl::Status Explain(int code, const z_stream& stream) {
                    "); fetch the file again"));
 }
 
-// One call of zlib, which counts few bytes at a time: takes some off `in`, and
-// adds to `filled`, the bytes of `out` that are there.
+// Calls zlib once, with at most kChunk bytes on each side, as it counts in 32
+// bits. Removes the bytes used from `in`, and sets `filled` to the number of
+// bytes of `out` that have been written.
 int Inflate(z_stream& stream, absl::Span<const uint8_t>& in,
             absl::Span<uint8_t> out, size_t& filled) {
   stream.next_in = const_cast<Bytef*>(in.data());
@@ -64,6 +65,7 @@ absl::StatusOr<std::vector<uint8_t>> Gunzip(absl::Span<const uint8_t> bytes,
   std::vector<uint8_t> out;
   size_t filled = 0;
   for (;;) {
+    // One byte above the limit shows that there is more.
     if (filled == out.size()) out.resize(std::min(filled + kChunk, limit + 1));
     const int code = Inflate(stream, bytes, absl::MakeSpan(out), filled);
     if (filled > limit) {
@@ -71,6 +73,7 @@ absl::StatusOr<std::vector<uint8_t>> Gunzip(absl::Span<const uint8_t> bytes,
           absl::StrCat("decompresses to more than ", limit, " bytes"));
     }
     if (code != Z_OK && code != Z_STREAM_END) return Explain(code, stream);
+    // Z_STREAM_END: gzip allows another member behind this one.
     if (code == Z_OK) continue;
     if (bytes.empty()) break;
     if (!IsGzip(bytes)) {

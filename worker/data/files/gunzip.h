@@ -9,7 +9,7 @@
 
 namespace lockstep::worker {
 
-// Whether `bytes` begin as gzip data does (RFC 1952).
+// True if `bytes` begin as gzip data does (RFC 1952).
 bool IsGzip(absl::Span<const uint8_t> bytes);
 
 // Decompresses one or more gzip members into at most `max_bytes` bytes.

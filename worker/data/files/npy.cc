@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<uint8_t, 6> kMagic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 constexpr size_t kVersionEnd = 8;
 constexpr size_t kMaxDimensions = 8;
-// NumPy's own headers have 118 bytes. A longer text describes a record.
+// Headers of plain arrays have 118 bytes; a much longer one describes records.
 constexpr size_t kMaxText = 4096;
 
 // Scanner reads the dictionary of a header, a Python literal.
@@ -34,7 +34,7 @@ class Scanner {
         std::min(rest_.find_first_not_of(" \t\n"), rest_.size()));
     return absl::ConsumePrefix(&rest_, token);
   }
-  // A text in single or double quotes, without escapes.
+  // Takes a text in single or double quotes, without escapes.
   std::optional<std::string> TakeText() {
     const char quote = Take("'") ? '\'' : '"';
     if (quote == '"' && !Take("\"")) return std::nullopt;
@@ -45,6 +45,7 @@ class Scanner {
     return text;
   }
   std::optional<int64_t> TakeNumber() {
+    // Skips blanks.
     Take("");
     const size_t end =
         std::min(rest_.find_first_not_of("0123456789"), rest_.size());
@@ -70,6 +71,7 @@ std::optional<std::vector<int64_t>> TakeTuple(Scanner& scanner) {
   std::vector<int64_t> numbers;
   while (!scanner.Take(")")) {
     const std::optional<int64_t> number = scanner.TakeNumber();
+    // One above the limit is kept, for the message of ParseNpyHeader().
     if (!number.has_value() || numbers.size() > kMaxDimensions) {
       return std::nullopt;
     }
@@ -102,6 +104,7 @@ absl::StatusOr<Described> ParseText(absl::string_view text) {
   Described described;
   bool fine = scanner.Take("{");
   while (fine && !scanner.Take("}")) {
+    // The comma behind the last entry may be missing.
     fine = TakeEntry(scanner, described) && (scanner.Take(",") || true);
   }
   if (fine && scanner.AtEnd() && described.type.has_value() &&
@@ -141,12 +144,13 @@ absl::StatusOr<NumberType> TypeOf(const std::string& name) {
       "\", not little-endian numbers; save array.astype('float32')"));
 }
 
-// The text of the header and where the values begin.
+// Returns the text of the header and the offset of the values.
 absl::StatusOr<std::pair<absl::string_view, size_t>> FindText(
     absl::Span<const uint8_t> bytes) {
   if (!IsNpy(bytes)) {
     return absl::InvalidArgumentError("not a NumPy file");
   }
+  // Version 1 has a length of 2 bytes, later versions of 4.
   const size_t length_bytes = bytes.size() > 6 && bytes[6] > 1 ? 4 : 2;
   const size_t begin = kVersionEnd + length_bytes;
   if (bytes.size() < begin) {
@@ -158,6 +162,7 @@ absl::StatusOr<std::pair<absl::string_view, size_t>> FindText(
                      " of NumPy's format is not known; 1 to 3 are"));
   }
   size_t length = 0;
+  // Little-endian.
   for (size_t i = begin; i > kVersionEnd; --i) {
     length = length << 8 | bytes[i - 1];
   }
@@ -179,6 +184,7 @@ absl::Status CheckLength(const NpyHeader& header, size_t total) {
   for (const int64_t dimension : header.dimensions) {
     const uint64_t size = static_cast<uint64_t>(dimension);
     if (size != 0 && expected > std::numeric_limits<uint64_t>::max() / size) {
+      // No file is that long, so the comparison below fails.
       expected = std::numeric_limits<uint64_t>::max();
       break;
     }
@@ -232,7 +238,8 @@ std::string MakeNpyHeader(NumberType type,
     absl::StrAppend(&text, dimension, ", ");
   }
   absl::StrAppend(&text, "), }");
-  // The values begin at a multiple of 64 bytes, behind a line break.
+  // The format requires that the header ends with a line break at a multiple of
+  // 64 bytes; blanks fill it up.
   constexpr size_t kFixed = kVersionEnd + 2;
   text.resize((kFixed + text.size() + 1 + 63) / 64 * 64 - kFixed - 1, ' ');
   text.push_back('\n');

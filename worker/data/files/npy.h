@@ -21,7 +21,7 @@ struct NpyHeader {
   size_t size = 0;  // bytes of the header; the values follow, row-major
 };
 
-// Whether `bytes` begin as a NumPy file does.
+// True if `bytes` begin as a NumPy file does.
 bool IsNpy(absl::Span<const uint8_t> bytes);
 
 // Reads the header and checks it against the length of the whole of `bytes`.

@@ -20,7 +20,7 @@ constexpr size_t kNamesInMessages = 10;
 using Archive = std::unique_ptr<zip_t, void (*)(zip_t*)>;
 using Member = std::unique_ptr<zip_file_t, void (*)(zip_file_t*)>;
 
-// The bytes must outlive the archive, which reads them in place.
+// Opens an archive in memory; `bytes` must outlive it.
 absl::StatusOr<Archive> Open(absl::Span<const uint8_t> bytes) {
   zip_error_t error;
   zip_error_init(&error);
@@ -34,6 +34,8 @@ absl::StatusOr<Archive> Open(absl::Span<const uint8_t> bytes) {
     return Archive(archive, [](zip_t* opened) { zip_discard(opened); });
   }
   const std::string why = zip_error_strerror(&error);
+  // A failed open leaves the source to its caller; a successful one takes it
+  // over.
   if (source != nullptr) zip_source_free(source);
   zip_error_fini(&error);
   return absl::InvalidArgumentError(absl::StrCat("not a zip archive: ", why));
@@ -94,8 +96,7 @@ absl::StatusOr<std::vector<uint8_t>> ReadMember(zip_t* archive,
                         if (opened != nullptr) zip_fclose(opened);
                       });
   if (member == nullptr) return Damaged(name, zip_strerror(archive));
-  // What the archive says of its size need not be so: it is believed as far as
-  // bytes come.
+  // The size in the archive may be wrong: memory grows only as bytes arrive.
   constexpr size_t kChunk = size_t{1} << 20;
   std::vector<uint8_t> bytes;
   while (bytes.size() < info.size) {
@@ -109,7 +110,7 @@ absl::StatusOr<std::vector<uint8_t>> ReadMember(zip_t* archive,
     }
     bytes.resize(before + static_cast<size_t>(got));
   }
-  // The end of the data is where a wrong checksum shows.
+  // libzip compares the checksum when it reaches the end of the data.
   uint8_t more = 0;
   if (zip_fread(member.get(), &more, 1) != 0) {
     return Damaged(name, zip_file_strerror(member.get()));

@@ -10,7 +10,7 @@
 
 namespace lockstep::worker {
 
-// Whether `bytes` begin as a zip archive with a member does.
+// True if `bytes` begin as a zip archive with a member does.
 bool IsZip(absl::Span<const uint8_t> bytes);
 
 // Returns the member NAME.npy of an archive that numpy.savez() or

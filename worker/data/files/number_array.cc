@@ -14,7 +14,7 @@
 namespace lockstep::worker {
 namespace {
 
-// Elements are copied as they lie in the file.
+// Elements are copied without a conversion, as the files have them.
 static_assert(std::endian::native == std::endian::little);
 
 // Calls visit(index, element) for each element, with the element's own type,
@@ -62,13 +62,14 @@ bool VisitElements(const NumberArray& array, Visit visit) {
   return true;
 }
 
-// Above this, a double has no whole number of an int64: 2^63.
+// 2^63: the smallest double above all int64 numbers.
 constexpr double kTooLarge = 9223372036854775808.0;
 
 template <typename T>
 bool ToWhole(T element, int64_t& whole) {
   if constexpr (std::is_floating_point_v<T>) {
     const double wide = element;
+    // Negated, so that NaN is refused.
     if (!(wide >= -kTooLarge && wide < kTooLarge) || wide != std::floor(wide)) {
       return false;
     }

@@ -42,12 +42,12 @@ struct NumberArray {
 std::string ShapeText(const std::vector<int64_t>& dimensions);
 
 // Returns the elements as float32, each rounded to nearest. Elements of kUint8
-// stay as they are too: 255 becomes 255.
+// are not scaled: 255 becomes 255.
 //
 //   kInvalidArgument  an element is not finite as float32; says which
 absl::StatusOr<std::vector<float>> ToFloats(const NumberArray& array);
 
-// Returns the elements as whole numbers. Floats that are whole numbers count.
+// Returns the elements as whole numbers. Floats are allowed if they are whole.
 //
 //   kInvalidArgument  an element is no whole number of an int64; says which
 absl::StatusOr<std::vector<int64_t>> ToWholeNumbers(const NumberArray& array);

@@ -59,6 +59,8 @@ absl::Status ConvLayer::Backward(const BackwardPass& pass,
   LOCKSTEP_RETURN_IF_ERROR(
       backend.MaxPool2x2Gradient(argmax_, out_gradient, gradient));
   LOCKSTEP_RETURN_IF_ERROR(
+      // In place; `activation_` is the result of the ReLU, which is all that
+      // its gradient needs.
       backend.ReluGradient(activation_, gradient, gradient));
   LOCKSTEP_RETURN_IF_ERROR(
       backend.BiasGradient(gradient, pass.gradients[kBias]));
@@ -69,6 +71,8 @@ absl::Status ConvLayer::Backward(const BackwardPass& pass,
     LOCKSTEP_RETURN_IF_ERROR(backend.Conv2DInputGradient(
         pass.variables[kFilters], gradient, *in_gradient));
   }
+  // Only now: the input's gradient reads the filters, whose value may be
+  // overwritten after this call.
   pass.on_gradient(kFilters);
   return absl::OkStatus();
 }

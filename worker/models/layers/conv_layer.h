@@ -9,8 +9,8 @@
 
 namespace lockstep::worker {
 
-// ConvLayer is a square convolution, max(out, 0) and a 2x2 max-pool that
-// halves height and width, rounding up: [n,h,w,channels] becomes
+// ConvLayer is a square convolution with bias, then max(out, 0), then a 2x2
+// max-pool that halves height and width, rounding up: [n,h,w,channels] becomes
 // [n,ceil(h/2),ceil(w/2),filters]. Variables: NAME/filters
 // [kernel_size,kernel_size,channels,filters], NAME/bias [filters].
 class ConvLayer final : public Layer {

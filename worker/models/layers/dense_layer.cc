@@ -32,6 +32,7 @@ absl::StatusOr<Tensor> DenseLayer::Forward(
     ComputeBackend& backend, const ConstTensor& in,
     absl::Span<const ConstTensor> variables) {
   const ConstTensor& weights = variables[kWeights];
+  // Pictures [n,h,w,c] become rows; no element moves.
   in_ = in.Reshaped({in.dim(0), weights.dim(0)});
   LOCKSTEP_ASSIGN_OR_RETURN(out_, Out(backend, {in_.dim(0), weights.dim(1)}));
   LOCKSTEP_RETURN_IF_ERROR(backend.MatMul(in_, weights, {}, out_));
@@ -58,6 +59,8 @@ absl::Status DenseLayer::Backward(const BackwardPass& pass,
         out_gradient, pass.variables[kWeights], {.transpose_b = true},
         in_gradient->Reshaped(in_.shape())));
   }
+  // Only now: the input's gradient reads the weights, whose value may be
+  // overwritten after this call.
   pass.on_gradient(kWeights);
   return absl::OkStatus();
 }

@@ -11,9 +11,9 @@
 
 namespace lockstep::worker {
 
-// DenseLayer is out = in W + b, with max(out, 0) if asked for: `in` [n,...] of
-// `inputs` elements per example becomes [n,units].
-// Variables: NAME/weights [inputs,units], NAME/bias [units].
+// DenseLayer computes out = in W + b, and max(out, 0) with `relu`: `in` [n,...]
+// of `inputs` elements per example becomes [n,units]. Variables: NAME/weights
+// [inputs,units], NAME/bias [units].
 class DenseLayer final : public Layer {
  public:
   struct Options {
@@ -21,8 +21,8 @@ class DenseLayer final : public Layer {
     int64_t inputs = 0;  // elements per example
     int64_t units = 0;
     bool relu = false;
-    // By default kHeNormal before a ReLU, and else kGlorotUniform: layers above
-    // one another whose weights all start at 0 never learn. The bias starts at
+    // Default: kHeNormal before a ReLU, else kGlorotUniform. Weights of stacked
+    // layers must not all start at 0, or they never learn. The bias starts at
     // 0.
     std::optional<Initializer> weights = {};
   };
@@ -43,8 +43,8 @@ class DenseLayer final : public Layer {
   Tensor out_;
 };
 
-// Appends a ReLU layer per entry of `hidden_units`, called hidden1, hidden2 and
-// so on, and one without called "logits" of `outputs` units.
+// Appends one layer with ReLU for each entry of `hidden_units`, named hidden1,
+// hidden2 and so on, and one without, named "logits", of `outputs` units.
 void AppendDense(int64_t inputs, absl::Span<const int64_t> hidden_units,
                  int64_t outputs, ElementType type,
                  std::vector<std::unique_ptr<Layer>>& layers);

@@ -24,8 +24,8 @@ EmbeddingLayer::EmbeddingLayer(const Options& options, ElementType type)
                     VariableType(type),
                     kSmall}}) {}
 
-// Positions are added as a bias of whole sequences: the first rows of the
-// table, one after the other.
+// Adds positions as a bias of whole sequences: with sequences as rows of t *
+// width elements, the bias is the first t rows of the table.
 absl::StatusOr<Tensor> EmbeddingLayer::Forward(
     ComputeBackend& backend, const ConstTensor& in,
     absl::Span<const ConstTensor> variables) {
@@ -44,7 +44,7 @@ absl::Status EmbeddingLayer::Backward(const BackwardPass& pass,
                                       const Tensor*) {
   const Tensor& positions = pass.gradients[kPositions];
   const int64_t row = in_.dim(1) * out_gradient.dim(1);
-  if (positions.size() > row) {  // those that no sequence reached
+  if (positions.size() > row) {  // zeros for positions that no sequence reached
     LOCKSTEP_RETURN_IF_ERROR(
         pass.backend.Combine(pass.variables[kPositions], 0, 0, positions));
   }

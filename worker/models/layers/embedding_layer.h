@@ -10,9 +10,9 @@
 
 namespace lockstep::worker {
 
-// EmbeddingLayer is a vector for each token plus one for its position: int32
-// [n,t] becomes [n*t,width]. Must be the first layer of a model.
-// Variables: NAME/tokens [tokens,width], NAME/positions [positions,width].
+// EmbeddingLayer adds a vector for each token and one for its position: int32
+// [n,t] becomes [n*t,width]. Must be the first layer of a model. Variables:
+// NAME/tokens [tokens,width], NAME/positions [positions,width].
 class EmbeddingLayer final : public Layer {
  public:
   struct Options {
@@ -27,7 +27,7 @@ class EmbeddingLayer final : public Layer {
   absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) override;
-  // There is no gradient of a token: `in_gradient` must be null.
+  // Tokens have no gradient: `in_gradient` must be null.
   absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
                         const Tensor* in_gradient) override;
 

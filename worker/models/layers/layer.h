@@ -28,8 +28,8 @@ struct BackwardPass {
 };
 
 // Layer is one step of a sequential model, with the memory of its last pass.
-// Its class comment says the shapes of its input and output; a gradient has the
-// shape of its tensor.
+// The comment of each class has the shapes of its input and output; a gradient
+// has the shape of its tensor.
 //
 // Threads: not thread-safe.
 // Errors:  those of the backend.
@@ -46,15 +46,15 @@ class Layer {
   virtual bool random() const { return false; }
 
   // Returns a tensor of the backend that is valid until the next call. `in`
-  // must not change before Backward() has been called.
+  // must not change before Backward() has returned, if that follows.
   virtual absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) = 0;
 
-  // After Forward(): writes the gradients, and `in_gradient`, shaped as `in`
-  // was, unless it is null. Calls `on_gradient` once for each variable, when
-  // its gradient is final and its value is not read any more. Uses up
-  // `out_gradient`: its contents are lost.
+  // Must follow Forward(). Writes the gradients, and `in_gradient`, shaped as
+  // `in` was, unless it is null. Calls `on_gradient` once for each variable,
+  // when its gradient is final and its value is not read any more. Overwrites
+  // `out_gradient`.
   virtual absl::Status Backward(const BackwardPass& pass,
                                 const Tensor& out_gradient,
                                 const Tensor* in_gradient) = 0;
@@ -63,7 +63,7 @@ class Layer {
   explicit Layer(ElementType type, std::vector<VariableSpec> variables = {})
       : type_(type), variables_(std::move(variables)) {}
 
-  // Memory for the result of a pass, which is kept for the next one.
+  // Returns memory for the result of a pass; it is kept for the next one.
   absl::StatusOr<Tensor> Out(ComputeBackend& backend, Shape shape) {
     return out_memory_.Reserve(backend, type_, std::move(shape));
   }
@@ -83,7 +83,8 @@ bool AnyRandom(const Layers& layers);
 // The variables of all layers, in order.
 std::vector<VariableSpec> VariablesOf(const Layers& layers);
 
-// The element type that variables of a tensor type have outside.
+// Returns the type that variables with tensors of `type` have in plans and
+// memory.
 DType VariableType(ElementType type);
 
 }  // namespace lockstep::worker

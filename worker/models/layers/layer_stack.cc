@@ -69,6 +69,8 @@ absl::Status LayerStack::Backward(const BackwardPass& pass,
     Tensor below;
     if (i > 0) {
       LOCKSTEP_ASSIGN_OR_RETURN(
+          // Two buffers in turn: a layer reads the gradient of its output from
+          // one and writes that of its input to the other.
           below, between_[i % 2].Reserve(pass.backend, type_, step.in_shape));
     }
     const auto report = [&](size_t variable) {
@@ -118,6 +120,7 @@ absl::StatusOr<Tensor> ResidualLayer::Forward(
     LOCKSTEP_ASSIGN_OR_RETURN(
         beside, shortcut_.Forward(backend, in, variables.subspan(count)));
   }
+  // In place: the branch's own output is not needed any more (see the header).
   LOCKSTEP_RETURN_IF_ERROR(backend.Combine(beside, 1, 1, out));
   return out;
 }
@@ -127,7 +130,7 @@ absl::Status ResidualLayer::Backward(const BackwardPass& pass,
                                      const Tensor* in_gradient) {
   ComputeBackend& backend = pass.backend;
   const size_t count = branch_.variables().size();
-  // The branch uses up its gradient, so the shortcut's is put aside.
+  // The branch overwrites its gradient, so the shortcut's is copied first.
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor copy,
       out_gradient_copy_.Reserve(backend, type_, out_gradient.shape()));
@@ -146,6 +149,8 @@ absl::Status ResidualLayer::Backward(const BackwardPass& pass,
   } else if (in_gradient != nullptr) {
     LOCKSTEP_RETURN_IF_ERROR(backend.Combine(copy, 1, 0, *in_gradient));
   }
+  // The input's gradient is the sum of both ways: the shortcut has written its
+  // part, the branch's is added below.
   LOCKSTEP_RETURN_IF_ERROR(branch_.Backward(
       {backend, pass.variables.subspan(0, count),
        pass.gradients.subspan(0, count), pass.on_gradient},

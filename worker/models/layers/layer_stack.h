@@ -8,13 +8,13 @@
 
 namespace lockstep::worker {
 
-// LayerStack is layers that follow one another, as one layer: from the shape of
-// the first layer's input to that of the last one's output. An empty stack
-// returns its input.
+// LayerStack is a sequence of layers as one layer: from the shape of the first
+// layer's input to that of the last one's output. Forward() and Backward() must
+// not be called on an empty stack.
 class LayerStack final : public Layer {
  public:
-  // Called before each layer, whose variables are [first, first + count); an
-  // error ends the pass.
+  // Called before each layer, with the range of its variables [first, first +
+  // count); an error ends the pass.
   using BeforeLayer =
       absl::FunctionRef<absl::Status(size_t first, size_t count)>;
 
@@ -28,7 +28,7 @@ class LayerStack final : public Layer {
       absl::Span<const ConstTensor> variables) override;
   absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
                         const Tensor* in_gradient) override;
-  // The same, calling `before` before each layer.
+  // As above, with a call of `before` before each layer.
   absl::StatusOr<Tensor> Forward(ComputeBackend& backend, const ConstTensor& in,
                                  absl::Span<const ConstTensor> variables,
                                  BeforeLayer before);
@@ -49,9 +49,9 @@ class LayerStack final : public Layer {
   Scratch between_[2];  // gradients: a step reads one and writes the other
 };
 
-// ResidualLayer is out = branch(in) + shortcut(in); an empty shortcut is `in`
-// itself. The branch's last layer must not need its own output to go backward,
-// since the sum replaces it.
+// ResidualLayer computes out = branch(in) + shortcut(in); an empty shortcut is
+// `in` itself. The sum replaces the output of the branch's last layer, so the
+// gradient of that layer must not need its output.
 class ResidualLayer final : public Layer {
  public:
   ResidualLayer(Layers branch, Layers shortcut, ElementType type);

@@ -93,7 +93,7 @@ absl::StatusOr<Tensor> BatchNormLayer::Forward(
   return out;
 }
 
-// A batch of nothing has no statistics to follow.
+// An empty batch has no statistics; its gradient is then zero.
 absl::Status BatchNormLayer::MovingGradient(const BackwardPass& pass,
                                             size_t variable, int64_t row) {
   const double any = in_.dim(0) > 0 ? 1 : 0;
@@ -108,6 +108,8 @@ absl::Status BatchNormLayer::MovingGradient(const BackwardPass& pass,
 absl::Status BatchNormLayer::Backward(const BackwardPass& pass,
                                       const Tensor& out_gradient,
                                       const Tensor* in_gradient) {
+  // These need no gradient from above, so they can be sent before the layer's
+  // own.
   LOCKSTEP_RETURN_IF_ERROR(MovingGradient(pass, kMovingVariance, 1));
   LOCKSTEP_RETURN_IF_ERROR(MovingGradient(pass, kMovingMean, 0));
   Tensor in;

@@ -33,9 +33,9 @@ class LayerNormLayer final : public Layer {
 // moving ones. The output has the shape of the input.
 //
 // Variables, all [channels]: NAME/scale, NAME/shift, NAME/moving_mean,
-// NAME/moving_variance. The moving statistics travel like any variable, so that
-// all workers and the evaluator share them. The layer pushes value - statistic
-// as their gradient, which the servers average over the workers; a descent of
+// NAME/moving_variance. The moving statistics are ordinary variables, so all
+// workers and the evaluator share them. The layer pushes value - statistic as
+// their gradient, which the servers average over the workers; a descent with
 // rate r then leads to value + r (mean of the statistics - value).
 class BatchNormLayer final : public Layer {
  public:
@@ -55,7 +55,7 @@ class BatchNormLayer final : public Layer {
                               int64_t row);
   absl::Status CopyMoving(ComputeBackend& backend,
                           absl::Span<const ConstTensor> variables);
-  // Row `row` of the statistics: 0 means, 1 variances.
+  // A view of row `row` of the statistics: 0 means, 1 variances.
   Tensor Statistic(int64_t row) const;
 
   bool training_ = true;

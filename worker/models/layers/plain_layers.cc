@@ -41,6 +41,8 @@ absl::Status ActivationLayer::Backward(const BackwardPass& pass,
 
 void DropoutLayer::BeginPass(const PassContext& context) {
   options_.rate = context.training ? rate_ : 0;
+  // An odd factor spreads the keys, so that neighbouring passes with other
+  // salts do not draw the same numbers.
   options_.key = context.key * 0x9e3779b97f4a7c15u + salt_;
 }
 
@@ -62,6 +64,7 @@ absl::Status DropoutLayer::Backward(const BackwardPass& pass,
 absl::StatusOr<Tensor> GlobalAveragePoolLayer::Forward(
     ComputeBackend& backend, const ConstTensor& in,
     absl::Span<const ConstTensor>) {
+  // One window over the whole image: it is cut off at the image's edges.
   window_ = std::max(in.dim(1), in.dim(2));
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out,
                             Out(backend, {in.dim(0), 1, 1, in.dim(3)}));
@@ -94,7 +97,8 @@ absl::StatusOr<Tensor> AttentionLayer::Forward(ComputeBackend& backend,
   const Tensor sequences = out.Reshaped(Sequences(out));
   LOCKSTEP_RETURN_IF_ERROR(
       backend.CausalAttention(in_, heads_, sequences, kept_));
-  // The next layer does not change it before its own Backward().
+  // Kept for Backward(). The next layer changes it no earlier than in its own
+  // Backward(), which comes first but only writes gradients.
   out_ = sequences;
   return out;
 }

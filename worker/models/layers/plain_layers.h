@@ -8,8 +8,9 @@
 #include "worker/compute/backend/scratch.h"
 #include "worker/models/layers/layer.h"
 
-// Layers without variables, and a convolution without bias or activation. Where
-// no shapes are given, input and output may have any shape, and the same.
+// Layers without variables, and a convolution without bias or activation.
+// Unless shapes are given, the input may have any shape, and the output has the
+// same.
 namespace lockstep::worker {
 
 // ReluLayer is max(in, 0), element by element.
@@ -26,7 +27,7 @@ class ReluLayer final : public Layer {
   Tensor out_;
 };
 
-// ActivationLayer is any other function of each element.
+// ActivationLayer computes a function of each element; see Activation.
 class ActivationLayer final : public Layer {
  public:
   ActivationLayer(Activation kind, ElementType type)
@@ -94,7 +95,7 @@ class AttentionLayer final : public Layer {
                         const Tensor* in_gradient) override;
 
  private:
-  // `rows` [n * t, width] as [n, t, width].
+  // Returns the shape [n, t, width] of `rows` [n * t, width].
   Shape Sequences(const ConstTensor& rows) const;
 
   const int64_t heads_;

@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Model>> MakeCnn(const ModelConfig& config,
   LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config, input));
 
   Layers layers;
-  ModelInput image = input;  // what the next layer sees
+  ModelInput image = input;  // the input of the next layer
   for (int64_t filters : config.conv_filters) {
     layers.push_back(std::make_unique<ConvLayer>(
         ConvLayer::Options{.name = absl::StrCat("conv", layers.size() + 1),

@@ -11,11 +11,12 @@
 
 namespace lockstep::worker {
 
-// The values that model.kind may have, in alphabetical order.
+// Returns the values of model.kind for models without tables, in alphabetical
+// order.
 std::vector<std::string> ModelKinds();
 
-// Makes the model that a job asks for. All processes that make one from equal
-// arguments get equal variables().
+// Makes the model of a job. Processes that make one from equal arguments get
+// equal variables().
 //
 //   kInvalidArgument  unknown model.kind (the message lists all and the nearest
 //                     one), a field of `config` or `input` out of range, or a

@@ -23,7 +23,8 @@ absl::StatusOr<std::unique_ptr<Model>> MakeSoftmax(const ModelConfig& config,
       DenseLayer::Options{.name = "softmax",
                           .inputs = input.elements(),
                           .units = input.classes,
-                          .weights = Initializer{}},  // one layer: zeros do
+                          .weights = Initializer{}},  // one layer may start at
+                                                      // 0
       type));
   return SequentialModel::Make(input, type, std::move(layers));
 }

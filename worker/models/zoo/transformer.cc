@@ -91,7 +91,9 @@ class Builder {
   }
 
  private:
-  // All blocks add to one sum, whose variance should not grow with them.
+  // Every layer adds two branches to one sum. As in GPT-2, weights into it
+  // start smaller by the root of their number, so that the sum's variance does
+  // not grow with the depth.
   double IntoTheSum() const {
     return kDeviation / std::sqrt(2.0 * static_cast<double>(config_.layers));
   }
