@@ -23,6 +23,8 @@ std::vector<int> Backoff::TakeDue(absl::Time now) {
   std::vector<int> due;
   for (size_t i = 0; i < servers_.size(); ++i) {
     if (servers_[i].due > now) continue;
+    // The caller makes the call now; only another failure schedules the next
+    // one.
     servers_[i].due = absl::InfiniteFuture();
     due.push_back(static_cast<int>(i));
   }

@@ -10,6 +10,8 @@ namespace {
 class SteadyClock final : public Clock {
  public:
   absl::Time Now() const override {
+    // Wall time plus steady time: comparable with other processes' logs, but
+    // not moved by a change of the wall clock.
     return wall_ + absl::FromChrono(std::chrono::steady_clock::now() - steady_);
   }
 
@@ -22,6 +24,7 @@ class SteadyClock final : public Clock {
 }  // namespace
 
 const Clock& Clock::Real() {
+  // Never destroyed: threads that outlive main() still read it.
   static const SteadyClock* clock = new SteadyClock();
   return *clock;
 }

@@ -74,7 +74,9 @@ absl::Status ArmFaultFromEnvironment() {
 }
 
 void fault_points_internal::Reached() {
+  // Later passes count, too: every thread that comes by must stall.
   if (++times_reached < reached_at) return;
+  // SIGKILL, so that nothing of the process is released in good order.
   if (action == Fault::Action::kKill) kill(getpid(), SIGKILL);
   while (true) pause();
 }

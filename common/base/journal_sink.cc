@@ -32,6 +32,8 @@ int Priority(spdlog::level::level_enum level) {
 
 bool IsJournalStream(absl::string_view journal_stream,
                      const struct stat& file) {
+  // systemd's rule: a child may inherit the variable while its standard error
+  // leads elsewhere.
   return journal_stream == absl::StrCat(file.st_dev, ":", file.st_ino);
 }
 
@@ -67,6 +69,7 @@ void JournalSink::sink_it_(const spdlog::details::log_msg& message) {
   spdlog::memory_buf_t line;
   formatter_->format(message, line);
   absl::string_view text(line.data(), line.size());
+  // The journal's entries have no line breaks.
   if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   if (!send_(JournalFields(subject_(), message.level, text))) {
     std::cerr << text << std::endl;

@@ -12,6 +12,7 @@ void OneLineSink::log(const spdlog::details::log_msg& message) {
   const absl::string_view text(message.payload.data(), message.payload.size());
   if (IsOneLine(text, kMaxText)) return inner_->log(message);
   const std::string line = OneLine(text, kMaxText);
+  // Only a message that needs it is copied.
   spdlog::details::log_msg changed = message;
   changed.payload = spdlog::string_view_t(line.data(), line.size());
   inner_->log(changed);

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-// bfloat16 elements that are computed in float32 at a time.
+// The number of bfloat16 elements that are converted to float32 at a time.
 constexpr size_t kBlock = 256;
 using Floats = std::array<float, kBlock>;
 
@@ -21,8 +21,8 @@ std::byte* Bytes(Floats& floats) {
   return reinterpret_cast<std::byte*>(floats.data());
 }
 
-// Calls `change` for each block of bfloat16 elements, in float32, with the
-// offset of the block in elements.
+// Calls `change` for each block of bfloat16 elements of `a`, in float32, with
+// the offset of the block in elements; rounds the results back.
 template <typename Change>
 void InFloats(size_t count, std::byte* a, const Change& change) {
   Floats block;
@@ -79,6 +79,7 @@ void DivideInMode(ElementType type, size_t count, std::byte* a,
 
 void SumBFloat16(size_t count, absl::Span<const std::byte* const> terms,
                  double divisor, std::byte* sum) {
+  // InFloats() changes its array in place, so the first term goes there first.
   if (sum != terms[0]) std::memcpy(sum, terms[0], count * kBFloat16Size);
   InFloats(count, sum, [&](size_t first, size_t size, std::byte* floats) {
     Floats other;

@@ -52,6 +52,7 @@ absl::StatusOr<std::vector<Leaf>> Broadcast(Collective& group, int root,
         absl::StrCat("root is ", root, ", but must be at least 0 and below ",
                      group.members(), ", the members of the group"));
   }
+  // The other members' leaves would be sent in vain.
   if (group.rank() != root) mine.clear();
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::vector<Parcel> parcels,

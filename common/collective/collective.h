@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// Collective is a member's side of a group whose members all make the same
-// calls in the same order.
+// Collective is one member's interface to a group. All members of a group must
+// make the same calls in the same order.
 //
 // Threads: one call at a time.
 class Collective {
@@ -20,8 +20,8 @@ class Collective {
   virtual int rank() const = 0;
   virtual int members() const = 0;
 
-  // Gives `mine` to all members and returns the parcels of all, by rank.
-  // `description` says what the call is, and must be the same at all members.
+  // Sends `mine` to all members and returns the parcels of all, by rank.
+  // `description` names the call, and must be the same at all members.
   //
   //   kInvalidArgument   the members made different calls: all get this error,
   //                      with both descriptions

@@ -14,7 +14,8 @@ template <typename T>
 struct Operand {
   using Type = T;
 };
-// Integers wrap around: the sum of unsigned numbers has the same bits.
+// Integers are computed unsigned, where overflow wraps around with the same
+// bits; signed overflow is undefined.
 template <>
 struct Operand<int32_t> {
   using Type = uint32_t;
@@ -28,7 +29,7 @@ template <typename T>
 T Quotient(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     if (b == 0) return 0;
-    // The only quotient that overflows.
+    // The only division that overflows is that of the smallest number by -1.
     if (b == T{-1}) return static_cast<T>(typename Operand<T>::Type{0} - a);
   }
   return a / b;
@@ -37,6 +38,7 @@ T Quotient(T a, T b) {
 template <typename T, typename Function>
 void Each(size_t count, std::byte* a, const std::byte* b, Function function) {
   for (size_t i = 0; i < count; ++i) {
+    // Elements may lie at any address, so they are copied.
     const T result = function(LoadElement<T>(a, i), LoadElement<T>(b, i));
     std::memcpy(a + i * sizeof(T), &result, sizeof(T));
   }

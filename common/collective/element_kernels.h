@@ -1,6 +1,6 @@
-// The loops of arithmetic.h, in a file of their own: no arithmetic may be moved
-// across the change of the floating-point mode, and no multiply be fused with
-// an add.
+// The loops of arithmetic.h, in a source file of their own: the compiler must
+// not move arithmetic across the change of the floating-point mode, nor fuse a
+// multiplication with an addition.
 
 #ifndef LOCKSTEP_COMMON_COLLECTIVE_ELEMENT_KERNELS_H_
 #define LOCKSTEP_COMMON_COLLECTIVE_ELEMENT_KERNELS_H_

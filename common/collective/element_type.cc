@@ -25,6 +25,7 @@ constexpr std::array<Row, 6> kRows = {{
 }};
 
 const Row& RowOf(ElementType type) {
+  // The types are numbered from 1 without gaps.
   return kRows[static_cast<size_t>(type) - 1];
 }
 
@@ -39,6 +40,7 @@ bool IsInteger(ElementType type) {
 }
 
 ElementType ElementTypeOf(DType dtype) {
+  // The numbers are the same.
   return static_cast<ElementType>(static_cast<int>(dtype));
 }
 

@@ -14,39 +14,40 @@
 
 namespace lockstep {
 
-// What one member gives to an exchange; immutable, so that members share it.
+// The leaves that one member gives to an exchange; immutable, so that members
+// can share them.
 using Parcel = std::shared_ptr<const std::vector<Leaf>>;
 
 // ExchangeTable collects the parcels of a group's exchanges, which all members
-// make in one order, counted from 0. An exchange is complete when every member
-// has given a parcel under the same description.
+// must make in one order, numbered from 0. An exchange is complete when every
+// member has given a parcel under the same description.
 //
 // Threads: not thread-safe.
 class ExchangeTable {
  public:
-  // `takers` members take their answers here: all where they share a process,
-  // one where each has a table of its own.
+  // `takers` members take their answers from this table: all of them if they
+  // share a process, one if each member has its own table.
   ExchangeTable(int members, int takers) : members_(members), takers_(takers) {}
   explicit ExchangeTable(int members) : ExchangeTable(members, members) {}
 
-  // Member `rank` comes to exchange number `sequence`.
+  // Adds the parcel of member `rank` to exchange number `sequence`.
   //
   //   kInvalidArgument  no such member, or it has come to this exchange before
   absl::Status Add(int rank, uint64_t sequence, std::string description,
                    Parcel parcel);
 
-  // The parcels by rank, or the error that the exchange has for all members;
-  // absent while members are missing. Each taker must take its answer once; the
-  // exchange is forgotten with the last.
+  // Returns the parcels by rank, or the error that the exchange has for all
+  // members; nothing while members are missing. Each taker must take its answer
+  // once; the last one removes the exchange.
   //
   //   kInvalidArgument  members came with different descriptions; has the
   //                     description of rank 0 and the first other one
   std::optional<absl::StatusOr<std::vector<Parcel>>> Take(uint64_t sequence);
 
-  // The members that have not come to the exchange.
+  // Returns the members that have not given a parcel to the exchange.
   std::vector<int> Missing(uint64_t sequence) const;
 
-  // Exchanges that some member has yet to come to or to take.
+  // The number of exchanges that are not complete or not taken by all.
   size_t open() const { return exchanges_.size(); }
 
  private:

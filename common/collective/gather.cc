@@ -53,6 +53,8 @@ absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis) {
   for (size_t block = 0; block < blocks; ++block) {
     for (const Value& value : values) {
       const size_t size = value.bytes().size() / blocks;
+      // std::memcpy() must not be called with the null pointer of an empty
+      // value.
       if (size == 0) continue;
       std::memcpy(out, value.bytes().data() + block * size, size);
       out += size;

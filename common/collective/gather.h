@@ -9,15 +9,15 @@
 
 namespace lockstep {
 
-// Joins the values along an axis, in their order. They may differ in their
-// number of elements along that axis alone.
+// Joins the values along an axis, in their order. They may have different sizes
+// along that axis only.
 //
 //   kInvalidArgument  types, ranks or other dimensions differ; `axis` is not in
 //                     [0, rank)
 absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis);
 
-// The tensor that has the rows of `slices` added up at their indices, and zeros
-// elsewhere.
+// Returns the tensor of the whole shape, with the rows of `slices` added at
+// their indices and zeros elsewhere.
 //
 //   kInvalidArgument  the shape of the whole is unknown, an index is not in it,
 //                     or rows do not fit it

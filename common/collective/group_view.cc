@@ -19,6 +19,7 @@ GroupView::GroupView(Greeting self)
     : self_(std::move(self)), members_(static_cast<size_t>(self_.members)) {
   Member& own = members_[static_cast<size_t>(self_.rank)];
   own.incarnation = self_.incarnation;
+  // The member need not greet itself.
   own.answered = true;
 }
 
@@ -37,6 +38,7 @@ absl::StatusOr<GreetingAnswer> GroupView::Hear(const Greeting& other) {
     absl::Status refusal = absl::InvalidArgumentError(
         absl::StrCat(SizeAndPurpose(self_), "; ", SizeAndPurpose(other),
                      "; all members of a group must be started for the same"));
+    // A stray greeting must not end a group that works.
     if (!formed()) refusal_ = refusal;
     return refusal;
   }
@@ -49,12 +51,13 @@ absl::StatusOr<GreetingAnswer> GroupView::Hear(const Greeting& other) {
     }
     return GreetingAnswer{self_.incarnation, false};
   }
-  // An answer of an earlier start says nothing of this one.
+  // The answer of an earlier start does not hold for this one.
   if (!same) member = Member{.incarnation = other.incarnation};
   return GreetingAnswer{self_.incarnation, true};
 }
 
 void GroupView::Answered(int rank, const GreetingAnswer& answer) {
+  // An answer that arrives late must not change the starts of a formed group.
   if (!answer.joins || !CheckRank(rank).ok() || formed()) return;
   Member& member = members_[static_cast<size_t>(rank)];
   member.incarnation = answer.incarnation;
@@ -64,9 +67,10 @@ void GroupView::Answered(int rank, const GreetingAnswer& answer) {
 void GroupView::HearLeave(int rank, uint64_t incarnation) {
   if (!CheckRank(rank).ok()) return;
   Member& member = members_[static_cast<size_t>(rank)];
+  // The first reason stays.
   if (member.incarnation != incarnation || !member.gone.ok()) return;
   if (!formed()) {
-    // The group is still to be formed, with its next start.
+    // The group is not formed yet; it can be, with the member's next start.
     member = Member();
     return;
   }

@@ -10,29 +10,28 @@
 
 namespace lockstep {
 
-// What a member says when it joins a group, to each other member.
+// A member's message to each other member when it joins a group.
 struct Greeting {
   int rank = 0;
-  // A number of this start of the member, unlike those of its earlier starts.
+  // The number of this start of the member; an earlier start has another one.
   uint64_t incarnation = 0;
   int members = 0;
-  // What all members must agree on, in words.
+  // A text that must be the same at all members.
   std::string purpose;
 };
 
 // The answer to a greeting.
 struct GreetingAnswer {
   uint64_t incarnation = 0;
-  // False: the member is in a group with an earlier start of the one that
-  // greets, and will not take part until it has begun again itself.
+  // False: the member is in a group with an earlier start of the greeting one,
+  // and takes part again only after it has been restarted itself.
   bool joins = false;
 };
 
-// GroupView is the knowledge that a member of a group of processes has of the
-// others. The
-// group is formed, as this member sees it, when every other member has answered
-// its greeting. Members that begin again, or leave, do not come back to a group
-// that is formed: all have to begin again.
+// GroupView is one member's knowledge of the other members of a group of
+// processes. From this member's view the group is formed when every other
+// member has answered its greeting. A member that is restarted, or leaves,
+// cannot come back to a formed group: all members must be restarted.
 //
 // Threads: not thread-safe.
 class GroupView {
@@ -41,33 +40,36 @@ class GroupView {
 
   const Greeting& self() const { return self_; }
 
-  // Another member greets.
+  // Handles another member's greeting and returns the answer.
   //
   //   kInvalidArgument  no such member, or it has another number of members or
   //                     another purpose; names both
   absl::StatusOr<GreetingAnswer> Hear(const Greeting& other);
 
-  // Another member has answered this one's greeting.
+  // Handles another member's answer to this one's greeting.
   void Answered(int rank, const GreetingAnswer& answer);
 
-  // Another member leaves; a start of it that is not in the group counts for
-  // nothing.
+  // Handles another member's departure. Has no effect if `incarnation` is a
+  // start of it that is not in the group.
   void HearLeave(int rank, uint64_t incarnation);
 
   bool formed() const { return Awaited().empty(); }
-  // Whether the member's greeting must be given to `rank` once more.
+  // True if the greeting must be sent to `rank` again.
   bool awaits(int rank) const;
-  // The members that have not answered.
+  // Returns the members that have not answered.
   std::vector<int> Awaited() const;
 
-  // Checks that a message is of the group that this member is in: from start
-  // `incarnation` of `rank`, for start `meant` of this member.
+  // Checks that a message belongs to the group that this member is in: from
+  // start `incarnation` of `rank`, for start `meant` of this member.
+  //
+  //   kInvalidArgument  no such member
+  //   kAborted          another start; the message names the member
   //
   //   kInvalidArgument  no such member
   //   kAborted          of another start; says of which member
   absl::Status Check(int rank, uint64_t incarnation, uint64_t meant) const;
 
-  // OK while the member takes part.
+  // OK while the member takes part; else the reason.
   //
   //   kAborted  it has left, or begun again
   const absl::Status& gone(int rank) const { return Of(rank).gone; }
@@ -75,7 +77,8 @@ class GroupView {
   // The incarnation of a member that has greeted or answered.
   uint64_t incarnation(int rank) const { return Of(rank).incarnation; }
 
-  // OK, or why the group cannot be formed: kInvalidArgument as of Hear().
+  // OK, or the reason why the group cannot be formed: kInvalidArgument as of
+  // Hear().
   const absl::Status& refusal() const { return refusal_; }
 
  private:

@@ -39,6 +39,7 @@ class LocalMember final : public Collective {
     LOCKSTEP_RETURN_IF_ERROR(shared_->table.Add(
         rank_, sequence, description,
         std::make_shared<const std::vector<Leaf>>(std::move(mine))));
+    // The last member to come wakes all others.
     shared_->changed.SignalAll();
     while (true) {
       auto answer = shared_->table.Take(sequence);

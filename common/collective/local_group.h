@@ -9,8 +9,9 @@
 
 namespace lockstep {
 
-// Returns the members of a group within this process, by rank; each is for a
-// thread of its own. An exchange waits at most `timeout` for members.
+// Returns the members of a group within this process, by rank. Each must be
+// used by a thread of its own. An exchange waits at most `timeout` for the
+// others.
 std::vector<std::unique_ptr<Collective>> MakeLocalGroup(int members,
                                                         absl::Duration timeout);
 

@@ -14,6 +14,7 @@
 namespace lockstep {
 namespace {
 
+// EIGEN_MAX_ALIGN_BYTES in TensorFlow's builds.
 constexpr size_t kRingAlignment = 64;  // bytes
 
 absl::Status CheckAlike(absl::Span<const Value> values) {
@@ -32,7 +33,8 @@ absl::Status CheckAlike(absl::Span<const Value> values) {
   return absl::OkStatus();
 }
 
-// Adds elements [first, first + count) of all ranks, from rank `begin` on.
+// Adds elements [first, first + count) of all ranks, beginning with rank
+// `begin`.
 void AddFrom(size_t begin, size_t first, size_t count,
              absl::Span<const Value> values, Value& sum) {
   const size_t item = SizeOf(sum.type());
@@ -69,7 +71,7 @@ std::vector<double> AsDoubles(const Value& value) {
   return {elements.begin(), elements.end()};
 }
 
-// One pack of a rank: its values joined.
+// Returns one pack of a rank: its values joined.
 Value Join(const std::vector<Value>& values, absl::Span<const size_t> members) {
   std::vector<std::byte> bytes;
   for (const size_t i : members) {
@@ -93,7 +95,7 @@ void Cut(const Value& pack, const std::vector<Value>& like,
   }
 }
 
-// The members of each pack, in their order.
+// Returns the indices of the values in each pack, in their order.
 std::vector<std::vector<size_t>> PacksOf(const std::vector<Value>& values,
                                          int64_t bytes_per_pack) {
   std::vector<std::vector<size_t>> packs;
@@ -135,6 +137,8 @@ absl::Status CheckPacks(absl::Span<const std::vector<Value>> by_rank,
 size_t RingChunk(size_t elements, size_t ranks, size_t item) {
   const size_t base = (elements + ranks - 1) / ranks;
   const size_t bytes = base * item;
+  // As TensorFlow rounds chunks: one of whole 64 bytes gets 64 more. The chunks
+  // decide the order of additions, and so the bits.
   const size_t more = kRingAlignment -
                       (bytes < kRingAlignment ? bytes : bytes % kRingAlignment);
   return base + more / item;
@@ -188,6 +192,7 @@ absl::StatusOr<Value> SumAlong(const Value& value, int64_t axis) {
 absl::StatusOr<Value> Reduce(ReduceOp op, SumOrder order,
                              absl::Span<const Value> values) {
   LOCKSTEP_RETURN_IF_ERROR(CheckAlike(values));
+  // Without a division, so that a single integer keeps its type.
   if (values.size() == 1) return values[0];
   Value sum = Sum(order, values);
   if (op == ReduceOp::kSum) return sum;
@@ -226,6 +231,7 @@ absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
   if (slices.empty()) {
     return absl::InvalidArgumentError("there are no slices to reduce");
   }
+  // As in Reduce().
   if (slices.size() == 1) return slices[0];
   Slices joined;
   joined.dense_shape = slices[0].dense_shape;

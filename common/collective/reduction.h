@@ -10,8 +10,8 @@
 #include "absl/types/span.h"
 #include "common/collective/value.h"
 
-// How the values of several ranks become one. All functions are pure: the same
-// arguments give the same bits on every member.
+// Functions that combine the values of several ranks into one. All are pure:
+// the same arguments give the same bits on every member.
 //
 // Each addition and division rounds once in the element type. A mean is the sum
 // divided once by the number of ranks; integers are divided in float64 and the
@@ -23,26 +23,28 @@ enum class ReduceOp { kSum = 1, kMean = 2 };
 // The order in which the values of the ranks are added.
 enum class SumOrder {
   kRank = 1,  // ((x0 + x1) + x2) + ...
-  // TensorFlow's ring: a tensor is cut into chunks, and chunk c is added in the
-  // order of the ranks c, c + 1, ..., 0, ..., c - 1.
+  // TensorFlow's ring: a tensor is cut into chunks, and the values of chunk c
+  // are added in the order of the ranks c, c + 1, ..., 0, ..., c - 1.
   kRing = 2,
 };
 
-// Elements of each chunk of a ring, of which the last may be short or empty.
+// Returns the elements of each chunk of a ring; the last ones may be shorter or
+// empty.
 //
 // Units: `item` is bytes per element.
 size_t RingChunk(size_t elements, size_t ranks, size_t item);
 
-// `values`, at least one, by rank.
+// Combines `values`, by rank, of which there must be at least one.
 //
 //   kInvalidArgument  types or shapes differ; names both
 absl::StatusOr<Value> Reduce(ReduceOp op, SumOrder order,
                              absl::Span<const Value> values);
 
-// Reduces several values at once: by_rank[r][i] is value i of rank r. From the
-// last value to the first they are joined to packs, each reduced as one tensor,
-// so that the chunks of a ring run across values. A new pack begins when the
-// running one has more than `bytes_per_pack` bytes; 0: all are one pack.
+// Reduces several values at once: by_rank[r][i] is value i of rank r. The
+// values are joined to packs, from the last to the first, and each pack is
+// reduced as one tensor, so that the chunks of a ring run across values. A new
+// pack begins when the current one has more than `bytes_per_pack` bytes; 0: one
+// pack.
 //
 //   kInvalidArgument  as Reduce(); the values of a pack differ in type; the
 //                     ranks have different numbers of values
@@ -62,12 +64,13 @@ absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
 //   kInvalidArgument  neither
 absl::StatusOr<ReduceOp> ParseReduceOp(std::string_view name);
 
-// The sum of the elements along an axis, which the shape then lacks.
+// Returns the sums of the elements along an axis, without that axis.
 //
 //   kInvalidArgument  `axis` is not in [-rank, rank)
 absl::StatusOr<Value> SumAlong(const Value& value, int64_t axis);
 
-// The sum divided by `count`: in the type of the value, or float64 of integers.
+// Returns the sum divided by `count`: in the type of the value, but float64 for
+// integers.
 Value Mean(const Value& sum, double count);
 
 }  // namespace lockstep

@@ -12,6 +12,8 @@ absl::StatusOr<size_t> Value::BytesOf(ElementType type,
   constexpr int64_t kMaxBytes = int64_t{1} << 40;
   auto bytes = static_cast<int64_t>(SizeOf(type));
   for (const int64_t dim : shape) {
+    // With a dimension of 0, `bytes` becomes 0 and stays so; negative ones are
+    // still found.
     if (dim < 0 || (dim > 0 && bytes > kMaxBytes / dim)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "shape [", absl::StrJoin(shape, ","),

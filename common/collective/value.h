@@ -30,13 +30,14 @@ class Value {
   //   kInvalidArgument  a negative dimension, or more than 2^40 bytes
   static absl::StatusOr<Value> Zeros(ElementType type,
                                      std::vector<int64_t> shape);
-  // Elements that came from elsewhere.
+  // Makes a value of the bytes of its elements.
   //
   //   kInvalidArgument  as Zeros(); more or fewer bytes than the shape needs
   static absl::StatusOr<Value> FromBytes(ElementType type,
                                          std::vector<int64_t> shape,
                                          std::vector<std::byte> bytes);
-  // `elements` as many as the shape has, of a type of C++ of the same size.
+  // `elements` must be as many as the shape has, and T must have the size of
+  // `type`.
   template <typename T>
   static Value Of(ElementType type, std::vector<int64_t> shape,
                   const std::vector<T>& elements) {
@@ -57,7 +58,7 @@ class Value {
   absl::Span<const std::byte> bytes() const { return bytes_; }
   absl::Span<std::byte> mutable_bytes() { return absl::MakeSpan(bytes_); }
 
-  // The elements, of a type of C++ of their size.
+  // Returns the elements as T, which must have their size.
   template <typename T>
   std::vector<T> Elements() const {
     std::vector<T> elements(bytes_.size() / sizeof(T));
@@ -67,14 +68,14 @@ class Value {
     return elements;
   }
 
-  // The same elements in another shape of as many.
+  // Returns the same elements in another shape, which must have as many.
   Value Reshaped(std::vector<int64_t> shape) const {
     Value other = *this;
     other.shape_ = std::move(shape);
     return other;
   }
 
-  // The bytes that a value of the shape has.
+  // Returns the bytes of a value with this shape.
   //
   //   kInvalidArgument  as Zeros()
   static absl::StatusOr<size_t> BytesOf(ElementType type,
@@ -91,7 +92,7 @@ class Value {
   std::vector<std::byte> bytes_;
 };
 
-// Rows of a tensor with their places along its first axis, TensorFlow's
+// Rows of a tensor with their indices along its first axis, as TensorFlow's
 // IndexedSlices. values.shape()[0] is the number of indices, which may repeat.
 struct Slices {
   std::vector<int64_t> indices;

@@ -40,17 +40,18 @@ class RegisterResponse;
 class CoordinatorCalls;
 class TraceReporter;
 
-// ChiefClient is a process's membership in a job: it registers, keeps the
-// lease alive from a thread of its own, and says how the job ended. It makes
-// the calls; Membership decides what the answers mean.
+// ChiefClient is a process's membership in a job: it registers, renews the
+// lease from a thread of its own, and reports how the job ended. It makes the
+// calls; Membership decides what the answers mean.
 //
 //   made -> Register() -> heartbeats -> ended (the job's end, or loss of the
 //                                       chief or of the membership)
 //
-// A silent chief is waited for, for as long as the job's max_wait: one that has
-// been started again takes this process over with its next heartbeat.
+// It waits for a silent chief for as long as the job's max_wait: a restarted
+// chief takes this process over with its next heartbeat.
 //
-// Threads: safe to share, but for Register(), which one thread calls at a time.
+// Threads: safe to share, except Register(), which one thread may call at a
+// time.
 class ChiefClient {
  public:
   struct Options {
@@ -60,13 +61,13 @@ class ChiefClient {
     std::string expected_job;  // job name to insist on; empty: any
     // What a worker reports; may be empty.
     std::function<Progress()> progress;
-    // How long a chief is waited for that has never answered.
+    // How long to wait for a chief that has never answered.
     absl::Duration chief_wait = absl::InfiniteDuration();
-    // Called with each heartbeat, in its thread, once an operator wants this
-    // worker to leave; may be empty.
+    // Called with each heartbeat, in its thread, after an operator has asked
+    // this worker to leave; may be empty.
     std::function<void()> on_leave{};
     const Clock* clock = &Clock::Real();  // of waits and ages
-    // The spans to hand in where an operator wants a trace, by the same clock;
+    // The spans to report when an operator requests a trace, by the same clock;
     // null: none.
     SpanRecorder* spans = nullptr;
   };
@@ -86,7 +87,7 @@ class ChiefClient {
     double accuracy = 0;
     int64_t examples = 0;
     std::optional<double> auc = {};
-    // Named by a user's evaluator, in place of the others.
+    // The figures of a user's evaluator, in place of the others.
     std::vector<NamedFigure> figures = {};
   };
 
@@ -94,10 +95,9 @@ class ChiefClient {
   ~ChiefClient();
 
   // Waits for the chief, registers with a new incarnation and starts the
-  // heartbeats. A chief that has answered before is waited for as long as in
-  // between heartbeats. If the chief knows a newer incarnation of this task
-  // that is not alive, from a clock that was ahead, registers with one that is
-  // newer still.
+  // heartbeats. Waits for a chief that has answered before as long as between
+  // heartbeats. If the chief knows a newer incarnation of this task that is not
+  // alive, because a clock was ahead, registers with one that is newer still.
   //
   //   kUnavailable         no answer for as long as the chief is waited for
   //   kCancelled           Stop() was called meanwhile; held: this worker was
@@ -109,27 +109,27 @@ class ChiefClient {
   //                        chief should have accepted
   absl::StatusOr<Registration> Register();
 
-  // Describes the model to the chief, and the examples that it is made for.
-  // Errors as CoordinatorService: kAborted makes lease_lost() true, as in the
-  // calls below.
+  // Sends the model to the chief, and the shape of the examples that it is made
+  // for. Errors as CoordinatorService: kAborted makes lease_lost() true, as in
+  // the calls below.
   absl::Status DescribeModel(
       const std::vector<VariableSpec>& variables,
       const std::optional<ExampleShape>& examples = std::nullopt);
 
-  // Describes this model to a chief that is started again and asks for it.
+  // Keeps the model for a restarted chief that requests it.
   void KnowModel(const std::vector<VariableSpec>& variables)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits until variables have their values. Logs what is missing. Must be
   // called after DescribeModel(): the plan is checked against that model, so
-  // that it can be used without further care.
+  // that it can be used without further checks.
   //
   //   kCancelled        the job ended or Stop() was called meanwhile
   //   kInvalidArgument  the plan is of another model, or of other servers
   //   kFailedPrecondition  `values` has none
   //
-  // `values` returns a variable's initial values, for the chief, if its
-  // initializer is kGiven.
+  // `values` must return the initial values of a variable, given by its index,
+  // if its initializer is kGiven; the chief may request them.
   using InitialValues =
       std::function<absl::StatusOr<absl::Span<const std::byte>>(size_t)>;
   absl::StatusOr<Plan> WaitForPlan(int num_servers, int64_t& global_step,
@@ -145,24 +145,25 @@ class ChiefClient {
   absl::Status ReportEvaluation(int64_t step, const Score& score);
 
   // Asks the chief to stop the job with a checkpoint, because this process must
-  // end and the job cannot do without it.
+  // end and the job cannot continue without it.
   void AskToStop(const std::string& reason);
 
   // Leaves the job in good order, and ends the heartbeats. `reason` is for
-  // people. If the lease has expired before the chief has heard of the end of
-  // the input, lease_lost() is true and the caller must register again.
+  // people. If the lease expired before the chief received the end of the
+  // input, lease_lost() is true and the caller must register again.
   void Leave(LeaveCause cause, const std::string& reason);
 
-  // As Membership::OnNewerIncarnation(): a server has refused this incarnation.
+  // As Membership::OnNewerIncarnation(); must be called when a server has
+  // refused this incarnation.
   void OnNewerIncarnation(uint64_t newest) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Makes Register(), WaitForPlan() and all other waits return.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Why this process must end, once it must: kOk when the job is done,
-  // kCancelled when it was stopped, kAborted when it failed, kUnavailable when
-  // the chief is gone, or kAlreadyExists when a newer incarnation has taken
-  // this one's place.
+  // ended() is true once this process must end. end() is the reason: kOk when
+  // the job is done, kCancelled when it was stopped, kAborted when it failed,
+  // kUnavailable when the chief is gone, or kAlreadyExists when a newer
+  // incarnation has replaced this one.
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status end() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -181,9 +182,10 @@ class ChiefClient {
   // Waits until ended() or Stop(), at most `timeout`; true when ended.
   bool WaitForEnd(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Sets the function to call when ended() becomes true, from the thread that
+  // Sets the function to call when ended() becomes true, in the thread that
   // finds out; calls it at once if it is true already. It may be called more
-  // than once, and is not called any more when this has returned with another.
+  // than once. After the call of set_on_end() with another function, the old
+  // one is not called any more.
   void set_on_end(std::function<void()> on_end)
       ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
 
@@ -194,7 +196,7 @@ class ChiefClient {
   v1::Identity Identity() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Time Now() const { return options_.clock->Now(); }
   absl::Status TryRegister(v1::RegisterResponse& response);
-  // Repeats TryRegister(), with a newer incarnation where one is needed.
+  // Repeats TryRegister(), with a newer incarnation if necessary.
   absl::Status RegisterUntilLetIn(v1::RegisterResponse& response)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Repeats a call while its error may pass and the membership lasts.
@@ -205,7 +207,7 @@ class ChiefClient {
   absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
                               int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeats(absl::Duration interval);
-  // Waits in the heartbeats' thread; true if that is to end.
+  // Waits in the heartbeats' thread; true if that thread must end.
   bool Rest(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
   // One heartbeat; returns true when the membership has ended.
   bool Beat() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -214,7 +216,8 @@ class ChiefClient {
   void OnFailure(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Describes the model to a chief that does not know it.
   void DescribeAgain() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Another call has failed for good with `status`, which is returned.
+  // Handles a call other than a heartbeat that failed for good; returns
+  // `status`.
   absl::Status Refused(const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
   bool MustLeaveAgain(const absl::Status& status, LeaveCause cause)
@@ -229,7 +232,8 @@ class ChiefClient {
 
   const Options options_;
   const std::unique_ptr<CoordinatorCalls> calls_;
-  const std::unique_ptr<TraceReporter> traces_;  // of the heartbeats' thread
+  const std::unique_ptr<TraceReporter> traces_;  // used by the heartbeats'
+                                                 // thread
   std::thread heartbeats_;
   LoadMeter load_meter_;  // only the thread of heartbeats uses it
 

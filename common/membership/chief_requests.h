@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-// The requests of ChiefClient, without its identity. Private to
+// The requests of ChiefClient, without the sender's identity. Private to
 // common/membership.
 
 v1::RegisterRequest RegisterRequestOf(const ChiefClient::Options& options,

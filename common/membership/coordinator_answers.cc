@@ -35,6 +35,7 @@ Membership::Answer AnswerOf(const v1::HeartbeatResponse& response) {
 
 absl::StatusOr<JobConfig> JobOf(const v1::RegisterResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, FromProto(response.job()));
+  // The rest of the process relies on a valid job.
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
   return job;
 }

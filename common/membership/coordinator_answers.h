@@ -9,15 +9,18 @@
 
 namespace lockstep {
 
-// The chief's answer to a heartbeat, with its reason cut to a bounded length.
+// Converts the chief's answer to a heartbeat; cuts its reason to a bounded
+// length.
 Membership::Answer AnswerOf(const v1::HeartbeatResponse& response);
 
-// The chief's job.
+// Returns the job in the chief's answer.
+//
+//   kInvalidArgument  the job is invalid: the chief is of another version
 //
 //   kInvalidArgument  no chief of this version would have taken it
 absl::StatusOr<JobConfig> JobOf(const v1::RegisterResponse& response);
 
-// A history that was received `ago`, with all of its ages as they are now.
+// Returns a history that was received `ago`, with all of its ages advanced.
 v1::JobHistory Aged(v1::JobHistory history, absl::Duration ago);
 
 }  // namespace lockstep

@@ -18,8 +18,8 @@ void CoordinatorCalls::Prepare(absl::Duration deadline,
                                bool wait_for_connection,
                                grpc::ClientContext& context) {
   context.set_deadline(DeadlineIn(deadline));
-  // In a process without a server only waiting calls drive the connection: one
-  // that fails at once would leave it to be made when the next call comes.
+  // In a process without a server only calls that wait drive the connection: a
+  // call that fails at once would leave it unmade until the next call.
   context.set_wait_for_ready(wait_for_connection);
 }
 
@@ -36,7 +36,8 @@ absl::Status CoordinatorCalls::ReportTrace(
 }
 
 std::string CoordinatorCalls::Trouble(const absl::Status& status) {
-  // A call that waits for the connection knows only that none came about.
+  // A call that waits for the connection does not have the reason for its
+  // failure; one that does not wait has.
   if (!absl::IsDeadlineExceeded(status)) return std::string(status.message());
   v1::GetStatusResponse response;
   const absl::Status now =

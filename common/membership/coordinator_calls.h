@@ -26,8 +26,8 @@ class CoordinatorCalls {
   using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
                                         Response*);
 
-  // How long a call waits for the chief. A registration waits for less, so that
-  // ChiefClient::Stop() is noticed soon.
+  // The deadline of a call. That of a registration is shorter, so that
+  // ChiefClient::Stop() takes effect soon.
   static constexpr absl::Duration kDeadline = absl::Seconds(2);
   static constexpr absl::Duration kRegisterDeadline = absl::Seconds(1);
 
@@ -42,8 +42,8 @@ class CoordinatorCalls {
     return ToStatus(((*stub_).*method)(&context, request, &response));
   }
 
-  // Fails at once if there is no connection: for calls that are of use only to
-  // a chief that is there.
+  // As Call(), but fails at once without a connection: for calls that matter
+  // only to a chief that is there.
   template <typename Request, typename Response>
   absl::Status CallIfThere(Method<Request, Response> method,
                            const Request& request, Response& response) {
@@ -52,10 +52,11 @@ class CoordinatorCalls {
     return ToStatus(((*stub_).*method)(&context, request, &response));
   }
 
-  // Hands a trace in. Fails at once if there is no connection.
+  // Sends a trace. Fails at once without a connection.
   absl::Status ReportTrace(const v1::ReportTraceRequest& request);
 
-  // Describes to a person why a call failed with `status`.
+  // Returns the reason why a call failed with `status`, for people. May call
+  // the chief and try a connection of its own.
   std::string Trouble(const absl::Status& status);
 
  private:

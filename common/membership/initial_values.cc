@@ -47,7 +47,7 @@ absl::Status SendInitialValues(CoordinatorCalls& calls,
       request.set_offset(offset);
       request.set_payload(block.data(), block.size());
       const absl::Status sent = SendBlock(calls, request, is_over);
-      // Another chief runs the job now, or another worker gives the values.
+      // Another chief runs the job now, or another worker provides the values.
       if (absl::IsFailedPrecondition(sent)) return absl::OkStatus();
       LOCKSTEP_RETURN_IF_ERROR(sent);
     }

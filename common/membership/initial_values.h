@@ -11,9 +11,14 @@
 
 namespace lockstep {
 
-// Sends the values of all variables of `model` whose initializer is kGiven to
-// the chief, block by block, each until it is answered. Private to
+// Sends the values of all variables of `model` with initializer kGiven to the
+// chief, block by block, and repeats each until it is answered. Private to
 // common/membership.
+//
+//   kCancelled  `is_over` returned true
+//   others      the errors of `values` and of CoordinatorService
+//
+// Returns kOk also if the chief takes them from another worker by now.
 //
 //   kCancelled  `is_over` returned true
 //   and the errors of `values` and of CoordinatorService; kOk also where the

@@ -9,6 +9,7 @@ ProcessLoad LoadMeter::Measure(absl::Time now) {
   ProcessLoad load{.resident_bytes = usage.resident_bytes,
                    .memory_limit_bytes = ReadMemoryLimit()};
   const absl::Duration since = now - measured_;
+  // Without a call before, `since` is infinite.
   if (since > absl::ZeroDuration() && since < absl::InfiniteDuration()) {
     load.processors =
         absl::FDivDuration(usage.processor_time - processor_time_, since);

@@ -6,12 +6,13 @@
 
 namespace lockstep {
 
-// LoadMeter measures what this process takes of its machine.
+// LoadMeter measures this process's use of processors and memory.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class LoadMeter {
  public:
-  // The processors are those since the call before; 0 at the first call.
+  // Returns the load at `now`. The processors in use are the mean since the
+  // call before; 0 at the first call.
   ProcessLoad Measure(absl::Time now);
 
  private:

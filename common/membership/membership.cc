@@ -32,6 +32,8 @@ Membership::Next Membership::OnRegisterAnswer(const absl::Status& status,
                                               uint64_t newest, absl::Time now) {
   if (status.ok()) return Next::kMember;
   OnNewerIncarnation(newest);
+  // A newer incarnation may be the echo of a clock that was ahead: a number
+  // above it may be let in.
   if (newest == 0 && !MayPass(status)) return Next::kRefused;
   if (now - began_ >= registration_limit()) {
     return Next::kWaitedTooLong;
@@ -42,6 +44,7 @@ Membership::Next Membership::OnRegisterAnswer(const absl::Status& status,
 void Membership::BeginHeartbeats(const std::string& job_id,
                                  absl::Duration max_wait, absl::Time now) {
   job_id_ = job_id;
+  // From now on the job's max_wait limits waits, also across registrations.
   was_member_ = true;
   max_wait_ = max_wait;
   last_answer_ = now;
@@ -66,11 +69,13 @@ void Membership::OnHeartbeat(const Answer& answer, absl::Time now) {
 
 void Membership::OnFailedHeartbeat(const absl::Status& status, absl::Time now) {
   if (!MayPass(status)) {
-    // A process that a newer one has replaced must not come back.
+    // A replaced process must not come back, so its error keeps the code.
+    // kAborted: only the lease has expired.
     const bool replaced = absl::IsAlreadyExists(status);
     return End(replaced ? status : absl::UnavailableError(status.message()),
                absl::IsAborted(status));
   }
+  // The error may pass: a restarted chief answers again.
   if (now - last_answer_ < max_wait_) return;
   End(absl::UnavailableError(absl::StrCat(
       "the chief at ", options_.chief, " is gone: no answer for ",
@@ -88,6 +93,7 @@ std::optional<absl::Duration> Membership::SilenceToReport(absl::Time now) {
 
 Membership::AfterLeave Membership::OnLeaveAnswer(const absl::Status& status,
                                                  LeaveCause cause) {
+  // A chief that misses any other leave notices the missing heartbeats.
   if (cause != LeaveCause::kEndOfInput || ended_) return AfterLeave::kGone;
   OnRefusal(status);
   return MayPass(status) ? AfterLeave::kTryAgain : AfterLeave::kGone;
@@ -99,6 +105,8 @@ void Membership::OnRefusal(const absl::Status& status) {
 }
 
 void Membership::OnNewerIncarnation(uint64_t newest) {
+  // A larger number comes from a broken or hostile peer, and would exclude this
+  // task for ever.
   if (newest < kMaxIncarnation) newest_known_ = std::max(newest_known_, newest);
 }
 

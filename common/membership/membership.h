@@ -11,10 +11,10 @@
 
 namespace lockstep {
 
-// Membership decides what a process's place in a job is, from the chief's
-// answers and from the time: whether it is let in, has to try again or with a
-// newer incarnation, how long it waits for a silent chief, and how its part in
-// the job ends. It makes no calls and reads no clock.
+// Membership decides on a process's place in a job, from the chief's answers
+// and the time: whether it is a member, must try again or with a newer
+// incarnation, how long it waits for a silent chief, and how its part in the
+// job ends. It makes no calls and reads no clock.
 //
 //   BeginRegistration -> OnRegisterAnswer ... kMember -> BeginHeartbeats
 //     -> OnHeartbeat / OnFailedHeartbeat ... ended() -> BeginRegistration ...
@@ -24,22 +24,23 @@ class Membership {
  public:
   struct Options {
     std::string chief;  // its address, for messages
-    // How long a chief is waited for that has never answered.
+    // How long to wait for a chief that has never answered.
     absl::Duration chief_wait = absl::InfiniteDuration();
   };
 
   explicit Membership(Options options);
 
-  // A chief that is silent for longer than this is worth a line in the log.
+  // A chief that is silent for longer than this is logged.
   static constexpr absl::Duration kSilent = absl::Seconds(2);
-  // Lines in the log about one wait are this far apart.
+  // The time between two lines in the log about one wait.
   static constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
-  // True for errors that another call may not have: the peer was not there.
+  // True for errors that may pass: the peer did not answer. Another call may
+  // succeed.
   static bool MayPass(const absl::Status& status);
 
-  // A registration begins at `now`: the membership before, if any, is over.
-  // Must be followed by set_incarnation().
+  // Begins a registration at `now`; an earlier membership is over.
+  // set_incarnation() must follow.
   void BeginRegistration(absl::Time now);
   // `incarnation` must be above newest_known(). May be called again until
   // kMember.
@@ -52,21 +53,22 @@ class Membership {
     kWaitedTooLong,  // the chief has not let this task in
     kRefused,        // for good, with the status of the answer
   };
-  // Decides what `status`, the chief's answer to a registration, leads to.
-  // `newest` is the newest incarnation that the answer names; 0: none.
+  // Decides the next action after `status`, the chief's answer to a
+  // registration. `newest` is the newest incarnation that the answer names; 0:
+  // none.
   Next OnRegisterAnswer(const absl::Status& status, uint64_t newest,
                         absl::Time now);
-  // How long registration may take: as long as a chief is waited for that has
-  // never answered, or, once it has answered, the job's max_wait.
+  // How long registration may take: chief_wait for a chief that has never
+  // answered, the job's max_wait for one that has.
   absl::Duration registration_limit() const {
     return was_member_ ? max_wait_ : options_.chief_wait;
   }
 
-  // The chief has let this process in, to a job of this max_wait.
+  // Begins the membership after kMember, in a job with this max_wait.
   void BeginHeartbeats(const std::string& job_id, absl::Duration max_wait,
                        absl::Time now);
-  // The chief has let this process in, to a job that it cannot take part in: it
-  // must leave that job, with this id.
+  // Must be called after kMember if this process cannot take part in the job:
+  // keeps the id of the job that it must leave.
   void OnJobRefused(const std::string& job_id) { job_id_ = job_id; }
 
   // The chief's answer to a heartbeat.
@@ -77,27 +79,29 @@ class Membership {
     bool hold = false;        // of kStopped: this task is not to come back
     bool state_saved = false;
   };
-  // Both may set ended().
+  // Handle an answer to a heartbeat, or its failure. Both may set ended().
   void OnHeartbeat(const Answer& answer, absl::Time now);
   void OnFailedHeartbeat(const absl::Status& status, absl::Time now);
-  // How long the chief has been silent, if that is due to be logged at `now`.
+  // Returns the time for which the chief has been silent, if it must be logged
+  // at `now`.
   std::optional<absl::Duration> SilenceToReport(absl::Time now);
 
   enum class AfterLeave { kGone, kTryAgain };
-  // Decides what `status`, the chief's answer to a leave for `cause`, leads to.
-  // The end of a worker's input must be heard: no other process can tell the
-  // chief, which would wait for the worker. If the lease has expired meanwhile
-  // the worker must register again, as lease_lost() says, and finds its new
-  // share of the input at its end or not.
+  // Decides the next action after `status`, the chief's answer to a leave for
+  // `cause`. The chief must receive the end of a worker's input: no other
+  // process can report it, and the chief would wait for the worker. If the
+  // lease has expired meanwhile, the worker must register again, as
+  // lease_lost() says, and then finds whether its new share of the input is at
+  // its end.
   AfterLeave OnLeaveAnswer(const absl::Status& status, LeaveCause cause);
 
-  // Another call has failed for good. kAborted ends the membership: the lease
-  // has expired.
+  // Handles a failure of another call that does not pass. kAborted ends the
+  // membership: the lease has expired.
   void OnRefusal(const absl::Status& status);
 
-  // A peer knows incarnation `newest` of this task: the next registration must
-  // use a newer one. 0, and numbers that no clock can have led to, change
-  // nothing.
+  // Handles a peer's message that it knows incarnation `newest` of this task:
+  // the next registration must use a newer one. 0, and numbers that no clock
+  // can have produced, have no effect.
   void OnNewerIncarnation(uint64_t newest);
 
   const std::string& job_id() const { return job_id_; }  // "" until kMember
@@ -105,13 +109,14 @@ class Membership {
   uint64_t newest_known() const { return newest_known_; }
   bool was_member() const { return was_member_; }  // it has been let in before
 
-  // ended(): end() says how, as ChiefClient::end() has it. lease_lost(): only
-  // the lease has expired, and the process may register again.
+  // If ended(), end() is the reason, as ChiefClient::end() has it.
+  // lease_lost(): only the lease has expired, and the process may register
+  // again.
   bool ended() const { return ended_; }
   const absl::Status& end() const { return end_; }
   bool lease_lost() const { return lease_lost_; }
 
-  // As the newest answer says.
+  // From the newest answer.
   bool job_is_training() const { return job_is_training_; }
   bool state_saved() const { return state_saved_; }
 

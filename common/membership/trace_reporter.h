@@ -10,10 +10,10 @@
 
 namespace lockstep {
 
-// TraceReporter says when the chief wants a member's spans for an operator's
-// trace, and makes the report. All members copy their spans at one moment,
-// which the chief names by its clock: the round trips of heartbeats tell how
-// the clocks differ. Private to common/membership.
+// TraceReporter decides when to copy a member's spans for an operator's trace,
+// and makes the report. All members copy their spans at one moment, which the
+// chief gives by its clock; the round trips of heartbeats show how far the
+// clocks differ. Private to common/membership.
 //
 // Threads: one thread, that of the heartbeats.
 // Borrows: the recorder.
@@ -26,17 +26,18 @@ class TraceReporter {
 
   explicit TraceReporter(const Options& options) : options_(options) {}
 
-  // A heartbeat left at `sent`, and its answer came at `received`.
+  // Handles the answer to a heartbeat that was sent at `sent` and answered at
+  // `received`.
   void OnHeartbeat(const v1::HeartbeatResponse& answer, absl::Time sent,
                    absl::Time received);
 
-  // When TakeReport() must be called, by the own clock; InfiniteFuture(): there
-  // is no need. May have passed.
+  // The time at which TakeReport() must be called, by this process's clock;
+  // InfiniteFuture() if no trace is wanted. May be in the past.
   absl::Time due() const { return due_; }
 
-  // The newest spans, for the trace that the last heartbeat asked for, which is
-  // due no longer; must be due. If the chief does not get them, the next
-  // heartbeat asks again.
+  // Returns the newest spans, for the trace that the last heartbeat requested;
+  // must be due. The trace is not due afterwards; if the chief does not receive
+  // it, it requests it again.
   v1::ReportTraceRequest TakeReport(const v1::Identity& identity);
 
  private:

@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-// Describes to a person why a peer at `address` cannot be reached, given gRPC's
-// message: "the name HOST does not resolve", "nothing listens there", or that
-// message itself. For messages only: no decision may depend on it.
+// Returns the reason, for people, why a peer at `address` cannot be reached,
+// given gRPC's message: "the name HOST does not resolve", "nothing listens
+// there", or that message itself. No decision may depend on it.
 std::string DescribeUnreachable(absl::string_view address,
                                 absl::string_view grpc_message);
 

@@ -131,6 +131,7 @@ SharedFile OwnSharedFile(int fd, absl::Span<const std::byte> bytes,
 
 absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
     const std::string& name, uint64_t size) {
+  // A file's size is signed.
   if (size > std::numeric_limits<int64_t>::max() - kHeaderSize) {
     return NoMemory(ENOMEM, size);
   }
@@ -139,6 +140,7 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
     return absl::UnavailableError(
         absl::StrCat("cannot make shared memory: ", strerror(errno)));
   }
+  // Owns the descriptor, which a failure below closes.
   std::unique_ptr<SharedMemory> memory(new SharedMemory(fd));
   LOCKSTEP_RETURN_IF_ERROR(memory->Fill(kHeaderSize + size));
   return memory;
@@ -165,6 +167,7 @@ absl::Status SharedMemory::Fill(uint64_t size) {
     error = posix_fallocate(fd_, 0, static_cast<off_t>(size));
   }
   if (error != 0) return NoMemory(error, size);
+  // The proof must be there before the file is described to anyone.
   if (getrandom(address, kProofSize, 0) != kProofSize ||
       fcntl(fd_, F_ADD_SEALS, kSeals) != 0) {
     return absl::UnavailableError(

@@ -12,6 +12,7 @@
 namespace lockstep {
 namespace {
 
+// Freed memory up to the size in use, and this much, is kept for the next step.
 constexpr size_t kWorthKeeping = size_t{512} << 20;
 // The huge pages of TuneProcess(), which are lost if the heap shrinks below
 // them.

@@ -17,6 +17,8 @@ std::optional<double> AreaUnderCurve(std::vector<ScoredExample> examples) {
     for (; i < examples.size() && examples[i].first == score; ++i) {
       (examples[i].second ? tied_positives : tied_negatives) += 1;
     }
+    // Each positive wins against the negatives with lower scores and half of
+    // those with the same.
     won += tied_positives * (negatives + tied_negatives / 2);
     positives += tied_positives;
     negatives += tied_negatives;

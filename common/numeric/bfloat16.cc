@@ -13,7 +13,11 @@ namespace {
 // bfloat16.
 inline uint32_t Rounded(uint32_t bits) {
   const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  // The fraction's top bit: a NaN whose set bits are all in the lower half
+  // would otherwise become infinity.
   const uint32_t quiet = bits | 0x00400000u;
+  // Half a unit, less one bit unless the result is odd: ties go to even. An
+  // overflow of the fraction carries into the exponent, up to infinity.
   const uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
   return is_nan ? quiet : nearest;
 }

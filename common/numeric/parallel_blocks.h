@@ -11,14 +11,14 @@
 
 namespace lockstep {
 
-// Below so many elements a thread costs more than it saves.
+// With fewer elements a thread costs more than it saves.
 inline constexpr size_t kElementsPerThread = size_t{1} << 19;
 
-// Calls `visit(first, count)` for ranges that make up 0 to `count`, each in
-// a thread of its own, this one among them, and returns when all are done.
-// There are as many as processors, but none is shorter than kElementsPerThread.
-// In all of them subnormal numbers are flushed. What `visit` does must not
-// depend on how elements are divided.
+// Calls `visit(first, count)` for ranges that together are [0, count), each in
+// a thread of its own, one of them the caller's, and returns when all are done.
+// There are as many ranges as processors, but none is shorter than
+// kElementsPerThread. Subnormal numbers are flushed in all of them. The result
+// of `visit` must not depend on how elements are divided.
 template <typename Visit>
 void ForEachBlock(size_t count, const Visit& visit) {
   const size_t processors =

@@ -30,6 +30,7 @@ bool IsLoopbackAddress(const sockaddr& address) {
 
 std::string ListenAddress(const std::string& address) {
   const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
+  // The server reports what is wrong with it.
   if (!parsed.ok()) return address;
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
@@ -38,6 +39,8 @@ std::string ListenAddress(const std::string& address) {
     freeaddrinfo(found);
     return address;
   }
+  // All addresses, of IPv4 too: peers will find this machine by the name when
+  // it resolves.
   return absl::StrCat("[::]:", parsed->port);
 }
 

@@ -31,6 +31,7 @@ absl::StatusOr<PrivateDirectory> PrivateDirectory::Open(
   const int fd =
       open(plain.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) {
+    // lstat() may change errno.
     const int error = errno;
     struct stat info;
     const bool link = lstat(plain.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
@@ -52,6 +53,7 @@ absl::StatusOr<PrivateDirectory> PrivateDirectory::Open(
 
 absl::StatusOr<PrivateDirectory> PrivateDirectory::OpenOrMake(
     const std::string& path) {
+  // Another process may have made it; Open() checks whose it is.
   if (mkdir(path.c_str(), kOwnerOnly) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno,
                                absl::StrCat("cannot make directory ", path));
@@ -87,6 +89,7 @@ absl::Status PrivateDirectory::Check() const {
 }
 
 absl::Status PrivateDirectory::CheckWritable() const {
+  // By the effective user, as access() would use the real one.
   if (faccessat(fd_, ".", W_OK | X_OK, AT_EACCESS) == 0) {
     return absl::OkStatus();
   }

@@ -120,6 +120,7 @@ absl::Status CheckThreads(int count) {
   for (int i = 0; i < count; ++i) {
     try {
       crowd.Grow();
+      // The destructor of Crowd ends the threads made so far.
     } catch (const std::system_error&) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "only ", i, " of ", count, " threads can be made; ", ThreadLimits()));

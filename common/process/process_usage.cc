@@ -42,6 +42,7 @@ int64_t ReadMemoryLimit() {
     while (true) {
       std::ifstream file(group / "memory.max");
       int64_t bytes = 0;
+      // The word "max" is no number and means no limit.
       if (file >> bytes && bytes > 0) limit = std::min(limit, bytes);
       if (group == root || group == group.parent_path()) break;
       group = group.parent_path();

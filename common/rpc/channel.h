@@ -14,9 +14,9 @@ namespace lockstep {
 // `connection` numbers to one address use different connections. gRPC's limit
 // of message sizes is off; parts bound the messages.
 //
-// With `security`, it connects only to the task that the certificate of
-// `address` must name; the reason for which it does not is in the calls'
-// status.
+// With `security`, the channel connects only to the task that the certificate
+// of `address` must name; if it does not connect, the calls' status has the
+// reason.
 //
 // Units: a failed attempt is repeated within a second.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,

@@ -23,6 +23,7 @@ std::string ConnectionAdvice(const std::string& address) {
   const absl::StatusOr<PeerShown> shown = ProbePeer(
       parsed->host, parsed->port, own == nullptr ? nullptr : &files, kTimeout);
   if (own == nullptr) {
+    // No TLS there either: the cause is another one.
     if (!shown.ok()) return "";
     return absl::StrCat("the process at ", address, " (", shown->facts.Owner(),
                         ") speaks TLS, and this one has no certificate: give "

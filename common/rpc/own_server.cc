@@ -22,6 +22,7 @@ constexpr absl::string_view kServing = "\x08\x01";
 // The request is the empty message, which means the whole server.
 absl::Status CheckOwnServer(const std::string& address,
                             absl::Duration timeout) {
+  // The raw method needs no generated code of the health service.
   const grpc::internal::RpcMethod method(kHealthCheck,
                                          grpc::internal::RpcMethod::NORMAL_RPC);
   const grpc::Slice nothing;

@@ -10,6 +10,8 @@ void PollerDemand::Count(size_t bytes, absl::Time now) {
     return;
   }
   if (++calls_ < kMany) return;
+  // Absolute, so that a clock that was set back does not keep the threads awake
+  // for long.
   one_is_enough_ = absl::AbsDuration(now - last_large_) > kPeriod;
   calls_ = 0;
   since_ = now;

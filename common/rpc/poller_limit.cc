@@ -20,6 +20,8 @@
 namespace lockstep {
 namespace {
 
+// If threads do not sleep within this time, all stay awake: that costs only
+// speed.
 constexpr std::chrono::seconds kPatience(5);
 
 }  // namespace
@@ -27,6 +29,7 @@ constexpr std::chrono::seconds kPatience(5);
 // Sleepers are calls whose callbacks occupy threads of gRPC.
 class PollerLimit::Sleepers {
  public:
+  // No call on this channel is ever sent, so the address does not matter.
   Sleepers() : stub_(MakeChannel("localhost:0")) {}
 
   // Puts `count` threads to sleep. False if they do not fall asleep, or if no
@@ -168,6 +171,7 @@ void PollerLimit::Moved(size_t bytes) {
   {
     MutexLock lock(mutex_);
     demand_.Count(bytes, clock_.Now());
+    // Nothing changes for most calls, so that a call costs one lock.
     if (rests_ == demand_.one_is_enough()) return;
     begins = !std::exchange(rests_, true);
   }

@@ -87,6 +87,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   std::unique_ptr<GrpcServer> started(
       new GrpcServer(std::move(listener), options));
   grpc::EnableDefaultHealthCheckService(true);
+  // Both settings are global to the process and concern servers built later.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   started->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
@@ -105,6 +106,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
         "gRPC serves nothing on ", address, "; its own words are above"));
   }
   auto& acceptor = *started->acceptor_;
+  // Only now: a connection accepted earlier would find no server.
   started->listener_->Start([&acceptor](int from, int socket) {
     SetTimeout(socket);
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters

@@ -25,6 +25,7 @@ ServiceManagerClient::ServiceManagerClient(const std::string& address)
   sd_notify(0, "READY=1\nSTATUS=Serving");
   const absl::Duration interval = WatchdogInterval();
   if (interval == absl::ZeroDuration() || address.empty()) return;
+  // A third: one check may fail or be late without a restart.
   thread_ = std::thread([this, interval] { Watch(interval / 3); });
 }
 
@@ -48,6 +49,8 @@ void ServiceManagerClient::Watch(absl::Duration interval) {
       spdlog::warn("{}", serves.message());
     }
     MutexLock lock(mutex_);
+    // `quit_` may have been set during the check, whose wait nothing
+    // interrupts.
     if (!quit_) wake_.WaitFor(mutex_, absl::ToChronoMilliseconds(interval));
     if (quit_) return;
   }

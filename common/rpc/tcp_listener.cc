@@ -78,6 +78,8 @@ int Open(const addrinfo& where, int port) {
   sockaddr_storage address = {};
   std::memcpy(&address, where.ai_addr, where.ai_addrlen);
   const bool v6 = where.ai_family == AF_INET6;
+  // getaddrinfo() was called without a port, which the first address may
+  // choose.
   (v6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
       : reinterpret_cast<sockaddr_in&>(address).sin_port) =
       htons(static_cast<uint16_t>(port));
@@ -116,6 +118,7 @@ ConnectionLimits ConnectionLimits::For(size_t descriptors) {
       std::max(descriptors, kOwnDescriptors + 64) - kOwnDescriptors;
   ConnectionLimits limits;
   limits.all = std::min(limits.all, left / kDescriptorsOfOne);
+  // One peer alone must not use up the connections of all others.
   limits.of_one_address = limits.all / 2;
   return limits;
 }
@@ -299,6 +302,8 @@ bool TcpListener::HasRoom(const Peer& peer) {
     const auto found = of_peer_.find(peer);
     if (found != of_peer_.end()) its = found->second;
   }
+  // The count cannot grow before this connection is added: only this thread
+  // adds.
   if (all < limits_.all && its < limits_.of_one_address) return true;
   if (absl::Now() - warned_ > kWarnEvery) {
     warned_ = absl::Now();

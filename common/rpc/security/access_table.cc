@@ -19,8 +19,8 @@ constexpr RoleSet kSteerer = Bit(Role::kSteerer);
 constexpr RoleSet kOperators = Bit(Role::kReader) | kSteerer;
 constexpr RoleSet kMembers = kPs | kWorker | kEvaluator;
 
-// Sorted by method. Handlers check further that members speak in their own
-// name, and that only operators hold a job that they stop.
+// Sorted by method, for the binary search. Handlers check further that members
+// speak in their own name, and that only operators hold a job that they stop.
 constexpr AccessRow kTable[] = {
     {"/grpc.health.v1.Health/Check", kEveryRole},
     {"/grpc.health.v1.Health/Watch", kEveryRole},
@@ -29,7 +29,7 @@ constexpr AccessRow kTable[] = {
     {"/lockstep.v1.CallStreamService/Calls", kWorker},
     {"/lockstep.v1.CoordinatorService/ChangeSettings", kSteerer},
     {"/lockstep.v1.CoordinatorService/Checkpoint", kSteerer},
-    // A server, too: a chief that restarts when all workers have left.
+    // Also servers, for a chief that restarts when all workers have left.
     {"/lockstep.v1.CoordinatorService/DescribeModel", kPs | kWorker},
     {"/lockstep.v1.CoordinatorService/GetPlan", kWorker | kEvaluator},
     {"/lockstep.v1.CoordinatorService/GetStatus", kEveryRole},
@@ -39,7 +39,7 @@ constexpr AccessRow kTable[] = {
     {"/lockstep.v1.CoordinatorService/Register", kMembers},
     {"/lockstep.v1.CoordinatorService/ReportEvaluation", kEvaluator},
     {"/lockstep.v1.CoordinatorService/Stop", kPs | kSteerer},
-    // A chief, too: in a cluster without ps it is the first worker.
+    // Also a chief: in a cluster without ps it is the first worker.
     {"/lockstep.v1.GroupService/Give", kChief | kWorker},
     {"/lockstep.v1.GroupService/Greet", kChief | kWorker},
     {"/lockstep.v1.MirrorService/FetchMeans", kPs},

@@ -9,17 +9,17 @@
 
 namespace lockstep {
 
-// One row of the table of roles and the methods that they may call.
+// One row of the table: a method and the roles that may call it.
 struct AccessRow {
   absl::string_view method;  // "/package.Service/Method"
   RoleSet roles = 0;
 };
 
-// The whole table: each method of each service, the health service and
-// reflection too. A method without a row is for no role.
+// The whole table: each method of each service, also of the health service and
+// reflection. No role may call a method without a row.
 absl::Span<const AccessRow> AccessTable();
 
-// The roles that may call a method, given by its path; 0: none.
+// Returns the roles that may call a method, given by its path; 0: none.
 RoleSet RolesThatMay(absl::string_view method);
 
 // Checks a call by its path alone, before its body is read.

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// Names that a message quotes.
+// The number of names that a message quotes.
 constexpr size_t kQuoted = 4;
 
 std::string Quote(const NamesInCertificate& names) {
@@ -36,9 +36,11 @@ Caller::Caller(const NamesInCertificate& names, absl::string_view job,
         names_.push_back(mapped->second);
         continue;
       }
+      // Lockstep's own names are URIs; DNS names count only through the map.
       if (list == &names.dns) continue;
       absl::StatusOr<CertificateName> parsed = ParseCertificateName(name);
       if (!parsed.ok()) continue;
+      // A certificate for two jobs would let one job's process into the other.
       foreign = foreign || parsed->job != job;
       names_.push_back(*std::move(parsed));
     }

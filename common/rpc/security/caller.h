@@ -13,25 +13,26 @@
 
 namespace lockstep {
 
-// The names in a certificate, as they stand there.
+// The names in a certificate, unchanged.
 struct NamesInCertificate {
   std::vector<std::string> uris;
   std::vector<std::string> dns;
 };
 
 // Caller is the process at the other end of a call: the owner of a certificate,
-// or, on a connection without certificates, any process.
+// or any process if the connection has no certificates.
 //
 // Threads: an immutable value.
 class Caller {
  public:
-  // A process on a connection without certificates: it may do everything, in
-  // each name. Such connections are loopback, Unix sockets, or --insecure.
+  // A process on a connection without certificates: it may call everything, in
+  // any task's name. Such connections are loopback, Unix sockets, or
+  // --insecure.
   Caller() = default;
 
   // The owner of a certificate. Names that are neither Lockstep's nor in `map`
-  // count for nothing. The caller has no role if it has no name of `job`, or
-  // if it has one of another job.
+  // are ignored. The caller has no role if it has no name of `job`, or if it
+  // has one of another job.
   Caller(const NamesInCertificate& names, absl::string_view job,
          const IdentityMap& map);
 
@@ -41,12 +42,12 @@ class Caller {
   // Empty if the certificate has no name of the job.
   RoleSet roles() const { return roles_; }
 
-  // Checks that a message that says it is from `task` is from its sender.
+  // Checks that the sender of a message may speak as `task`.
   //
   //   kPermissionDenied  the certificate has no name of that task
   absl::Status CheckSpeaksFor(const TaskId& task) const;
 
-  // True if it may do what takes one of `roles`.
+  // True if the caller has one of `roles`, or is not checked.
   bool HasOneOf(RoleSet roles) const {
     return !checked_ || (roles_ & roles) != 0;
   }

@@ -39,7 +39,8 @@ bool IsPlain(absl::string_view text) {
          std::all_of(text.begin(), text.end(), IsNameCharacter);
 }
 
-// Only the spelling that StrCat() gives a number.
+// Accepts only the spelling that StrCat() gives a number: one task has one
+// name.
 std::optional<int> ParseIndex(absl::string_view text) {
   int index = 0;
   if (!absl::SimpleAtoi(text, &index) || index < 0 ||

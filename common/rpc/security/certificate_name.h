@@ -10,7 +10,8 @@
 
 namespace lockstep {
 
-// The roles that a certificate can give to its owner.
+// The roles that a certificate can give to its owner. Their numbers are bits of
+// a RoleSet.
 enum class Role : int {
   kChief = 0,
   kPs = 1,
@@ -24,7 +25,7 @@ inline constexpr int kRoles = 6;
 // "chief", "ps", "worker", "evaluator", "operator/read", "operator/steer".
 absl::string_view RoleName(Role role);
 
-// The role of a task's certificate.
+// Returns the role of a task's certificate.
 Role RoleOf(TaskType type);
 
 // CertificateName is one name that a certificate gives to its owner: a task of
@@ -34,7 +35,7 @@ struct CertificateName {
 
   std::string job;  // letters, digits, '-', '_' and '.'
   Role role = Role::kReader;
-  // Nothing: any index of the role. Always nothing for operators.
+  // Absent: any index of the role. Always absent for operators.
   std::optional<int> index;
 
   // True if the owner may speak as this task of the job.

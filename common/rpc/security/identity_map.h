@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-// IdentityMap gives roles of one job to the owners of certificates with names
-// that are not Lockstep's: SPIFFE ids of service accounts, DNS names of a mesh.
+// IdentityMap gives roles of one job to the owners of certificates whose names
+// are not Lockstep's: SPIFFE ids of service accounts, or DNS names of a mesh.
 // Keys are URI names, with their scheme, or DNS names.
 using IdentityMap = std::map<std::string, CertificateName, std::less<>>;
 
@@ -25,7 +25,7 @@ inline constexpr size_t kLargestIdentityMap = size_t{1} << 20;  // bytes
 //   admin.example.com = operator/steer
 //
 // Empty lines and lines that begin with '#' are comments. The line "job" names
-// the job that the roles are of; it is needed where the own certificate has no
+// the job of the roles; it is needed if the process's own certificate has no
 // name of Lockstep's. `source` names the text in messages; `job` is the job of
 // the own certificate, or empty.
 //
@@ -36,7 +36,7 @@ absl::StatusOr<IdentityMap> ParseIdentityMap(absl::string_view text,
                                              absl::string_view source,
                                              absl::string_view job);
 
-// The job that such a text names; empty if it names none.
+// Returns the job that such a text names; empty if it names none.
 std::string JobInIdentityMap(absl::string_view text);
 
 }  // namespace lockstep

@@ -29,10 +29,13 @@ bool TroubleBook::Enter(const std::string& sentence, bool is_current,
     std::erase_if(entries_, [now](const auto& entry) {
       return now - entry.second.last > kLogEvery;
     });
+    // Not logged either: hostile peers could fill the disk with different
+    // sentences.
     if (entries_.size() >= kMost) return false;
   }
   const auto [found, is_new] = entries_.try_emplace(sentence);
   Entry& entry = found->second;
+  // A problem that was over begins anew.
   if (is_new || now - entry.last > kLasts) entry.first = now;
   entry.last = now;
   entry.is_current = is_current;

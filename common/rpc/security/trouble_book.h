@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-// TroubleBook keeps what is wrong with certificates now, for log, status and
+// TroubleBook keeps the current problems with certificates, for log, status and
 // metrics. Peers without certificates can cause entries, so their number is
 // limited, and a repeated one is logged once a minute.
 //
@@ -22,7 +22,7 @@ class TroubleBook {
  public:
   static constexpr size_t kMost = 32;
   static constexpr absl::Duration kLogEvery = absl::Minutes(1);
-  // An entry that is not noted again is over after this time.
+  // An entry is no longer current this long after its last note.
   static constexpr absl::Duration kLasts = absl::Seconds(30);
 
   // Counts of calls that were refused, by method and role.
@@ -30,19 +30,19 @@ class TroubleBook {
 
   explicit TroubleBook(const Clock& clock = Clock::Real()) : clock_(clock) {}
 
-  // Notes a trouble, one sentence. True if it is to be logged now.
+  // Notes a problem, in one sentence. Returns true if it must be logged now.
   bool Note(const std::string& sentence, absl::Duration log_every = kLogEvery)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Counts a handshake that failed because of a certificate. As Note().
   bool NoteHandshake(const std::string& sentence) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Counts a call that was refused. As Note(), but the sentence is not kept: it
-  // is the caller's trouble.
+  // Counts a call that was refused. As Note(), but the sentence is not among
+  // Current(): the problem is the caller's.
   bool NoteDenied(const std::string& method, const std::string& role,
                   const std::string& sentence) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The troubles that last, in the order of their first note.
+  // Returns the current problems, in the order of their first note.
   std::vector<std::string> Current() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t failed_handshakes() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -30,6 +30,7 @@ std::string TextOf(const X509_NAME* name) {
 std::string AddressOf(const ASN1_STRING* bytes) {
   char text[INET6_ADDRSTRLEN] = "";
   const int size = ASN1_STRING_length(bytes);
+  // Anyone can write other sizes into a certificate.
   if (size != 4 && size != 16) return "";
   inet_ntop(size == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(bytes), text,
             sizeof(text));
@@ -93,6 +94,7 @@ absl::StatusOr<std::vector<X509Ptr>> ReadCertificates(
     if (next == nullptr) break;
     certificates.push_back(std::move(next));
   }
+  // OpenSSL has no other sign for the end of the text.
   const bool ended =
       ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   const std::string error = OpenSslError();

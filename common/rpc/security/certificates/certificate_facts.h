@@ -12,10 +12,10 @@
 
 namespace lockstep {
 
-// How long before its end a certificate's expiry is announced.
+// The time before its end from which a certificate's expiry is announced.
 inline constexpr absl::Duration kExpirySoon = absl::Hours(24 * 14);
 
-// What a certificate says.
+// The contents of a certificate.
 struct CertificateFacts {
   NamesInCertificate names;
   std::vector<std::string> addresses;  // IP addresses among its names
@@ -26,25 +26,26 @@ struct CertificateFacts {
   absl::Time not_after;
   bool is_authority = false;
 
-  // "lockstep://fashion/worker/1", or the subject if it has no URI name: for
-  // messages, made harmless for terminals.
+  // Returns the first URI name, such as "lockstep://fashion/worker/1", or the
+  // subject if there is none, for messages: harmless for terminals.
   std::string Owner() const;
 };
 
 CertificateFacts FactsOf(X509* certificate);
 
-// Reads all certificates of a PEM text, in its order; other blocks, such as
-// keys, are passed over.
+// Reads all certificates of a PEM text, in order; skips other blocks, such as
+// keys.
 //
 //   kInvalidArgument  none, or a block that is no certificate; names `source`
 absl::StatusOr<std::vector<X509Ptr>> ReadCertificates(absl::string_view pem,
                                                       absl::string_view source);
 
-// "expires in 12 days", "expired 3 min ago", "is not valid before ..., in 5
-// min"; empty if it is valid for longer than kExpirySoon.
+// Returns "expires in 12 days", "expired 3 min ago" or "is not valid before
+// ..., in 5 min"; empty if the certificate is valid for longer than
+// kExpirySoon.
 std::string ValidityTrouble(const CertificateFacts& facts, absl::Time now);
 
-// A duration in its largest unit: "12 days", "3 h", "5 min", "40 s".
+// Returns a duration in its largest unit: "12 days", "3 h", "5 min", "40 s".
 std::string RoughDuration(absl::Duration duration);
 
 }  // namespace lockstep

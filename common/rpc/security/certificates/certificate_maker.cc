@@ -45,7 +45,8 @@ bool AddExtension(X509* certificate, X509V3_CTX& context, int id,
          X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-// Not by X509V3_EXT_conf_nid(), in whose text a comma begins another name.
+// Adds the names without X509V3_EXT_conf_nid(), which takes a comma in a name
+// for the beginning of the next one: a name could smuggle in another.
 bool AddNames(X509* certificate, const CertificateRequest& request) {
   const std::unique_ptr<GENERAL_NAMES, void (*)(GENERAL_NAMES*)> names(
       sk_GENERAL_NAME_new_null(), GENERAL_NAMES_free);
@@ -74,7 +75,8 @@ bool AddNames(X509* certificate, const CertificateRequest& request) {
                            X509V3_ADD_DEFAULT) == 1;
 }
 
-// A certificate with all but its extensions and its signature.
+// Returns a certificate without extensions and signature; null, and an error of
+// OpenSSL, on failure.
 X509Ptr Blank(EVP_PKEY* key, absl::string_view common_name,
               const Validity& validity) {
   X509Ptr certificate(X509_new());
@@ -96,6 +98,7 @@ X509Ptr Blank(EVP_PKEY* key, absl::string_view common_name,
 
 absl::StatusOr<CertifiedKey> ToPem(X509* certificate, EVP_PKEY* key) {
   const BioPtr certificate_bio(BIO_new(BIO_s_mem()));
+  // Secure memory is wiped when it is freed.
   const BioPtr key_bio(BIO_new(BIO_s_secmem()));
   if (PEM_write_bio_X509(certificate_bio.get(), certificate) != 1 ||
       PEM_write_bio_PrivateKey(key_bio.get(), key, nullptr, nullptr, 0, nullptr,
@@ -203,6 +206,7 @@ absl::StatusOr<std::string> MakeRevocationList(
         number == nullptr ? nullptr : BN_to_ASN1_INTEGER(number.get(), nullptr),
         ASN1_INTEGER_free);
     X509_REVOKED* revoked = X509_REVOKED_new();
+    // X509_CRL_add0_revoked() takes ownership, but only if it succeeds.
     made = made && integer != nullptr &&
            X509_REVOKED_set_serialNumber(revoked, integer.get()) == 1 &&
            X509_REVOKED_set_revocationDate(revoked, from.get()) == 1 &&

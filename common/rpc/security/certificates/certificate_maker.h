@@ -22,7 +22,7 @@ struct Validity {
   absl::Time until;
 };
 
-// What a new certificate says of its owner.
+// The contents of a new certificate.
 struct CertificateRequest {
   std::string common_name;         // cut to the 64 bytes that X.509 allows
   std::vector<std::string> uris;   // names, as CertificateName::ToUri()
@@ -32,13 +32,18 @@ struct CertificateRequest {
 };
 
 // Makes a certificate authority with a new P-256 key. It may sign certificates
-// of processes, and no further authorities.
+// of processes, but no further authorities.
+//
+//   kInternal  the message is OpenSSL's
 //
 //   kInternal  in OpenSSL's words
 absl::StatusOr<CertifiedKey> MakeAuthority(absl::string_view common_name,
                                            const Validity& validity);
 
 // Makes a new P-256 key with a certificate that `authority` signs.
+//
+//   kInvalidArgument  `authority` is no certificate with its key
+//   kInternal         the message is OpenSSL's
 //
 //   kInvalidArgument  `authority` is no certificate with its key
 //   kInternal         in OpenSSL's words

@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-// OpenSSL would ask the terminal.
+// Without it OpenSSL would ask the terminal for a passphrase.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/,
                  void* /*data*/) {
   return -1;

@@ -28,16 +28,17 @@ using CrlPtr = std::unique_ptr<X509_CRL, OpenSslFree>;
 using StorePtr = std::unique_ptr<X509_STORE, OpenSslFree>;
 using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, OpenSslFree>;
 
-// A BIO that reads `text`, which must outlive it.
+// Returns a BIO that reads `text`, which must outlive it.
 BioPtr ReadFrom(absl::string_view text);
 
-// The contents of a BIO that was written to.
+// Returns the bytes that were written to a BIO.
 std::string ContentsOf(BIO* bio);
 
-// The last error of this thread in OpenSSL's words, which are then forgotten.
+// Returns this thread's last error in OpenSSL's words, and clears all of its
+// errors: an old one would mislead the next check.
 std::string OpenSslError();
 
-// A certificate's time; the infinite past if OpenSSL cannot read it.
+// Converts a certificate's time; the infinite past if OpenSSL cannot read it.
 absl::Time ToTime(const ASN1_TIME* time);
 
 // Reads a private key without a passphrase; null, and an error of OpenSSL, if

@@ -19,7 +19,7 @@
 namespace lockstep {
 namespace {
 
-constexpr unsigned char kHttp2[] = "\x02h2";  // as gRPC demands
+constexpr unsigned char kHttp2[] = "\x02h2";  // gRPC demands it
 constexpr size_t kHttp2Bytes = 3;
 
 class Socket {

@@ -10,19 +10,20 @@
 
 namespace lockstep {
 
-// What a server showed in a TLS handshake.
+// The contents of a TLS handshake with a server.
 struct PeerShown {
   std::string chain;  // PEM; its own certificate first
   CertificateFacts facts;
-  // Empty if the server went on after it had seen the own certificate; else
-  // why not, in OpenSSL's words.
+  // Empty if the server accepted this process's certificate; else the reason in
+  // OpenSSL's words.
   std::string refusal;
 };
 
-// Makes a TLS 1.3 handshake with the server at `host` and `port`, with the own
-// certificate if `own` is not null, and closes the connection. It checks
-// nothing of the server's certificate, which the caller must do. Blocks for at
-// most `timeout`, without the time of the system's resolver.
+// Makes a TLS 1.3 handshake with the server at `host` and `port`, with this
+// process's certificate if `own` is not null, and closes the connection. It
+// checks nothing of the server's certificate; the caller must. Blocks for at
+// most `timeout` in each of connecting, writing and reading, besides the time
+// of the system's resolver.
 //
 //   kUnavailable         no connection
 //   kFailedPrecondition  the server speaks no TLS 1.3

@@ -20,7 +20,8 @@ constexpr char kSettings[] =
     "Protocol = -ALL,TLSv1.3\n";
 
 absl::Status Load() {
-  // The system's own settings come first, or they would come after these.
+  // Loads the system's settings first; OpenSSL would otherwise load them later,
+  // over these.
   OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, nullptr);
   OPENSSL_load_builtin_modules();
   const BioPtr text = ReadFrom(kSettings);

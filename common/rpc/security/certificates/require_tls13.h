@@ -5,10 +5,12 @@
 
 namespace lockstep {
 
-// Makes TLS 1.3 the only version that connections of this process speak from
-// now on. gRPC 1.51 has no setting for it; this replaces the section of the
-// system's openssl.cnf with the defaults of connections. Call it before a
-// server or a channel is made; more than once does no harm.
+// Makes TLS 1.3 the only version for connections of this process from now on.
+// gRPC 1.51 has no setting for that; this replaces the section of the system's
+// openssl.cnf with the defaults of connections. Must be called before a server
+// or a channel is made; later calls have no effect.
+//
+//   kInternal  the message is OpenSSL's
 //
 //   kInternal  in OpenSSL's words
 absl::Status RequireTls13();

@@ -38,6 +38,7 @@ absl::Status CheckOwner(const std::string& path, const struct stat& info) {
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, Secret secret) {
+  // Non-blocking, so that opening a named pipe does not wait for a writer.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
@@ -56,6 +57,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, Secret secret) {
   if (status.ok()) {
     text.resize(static_cast<size_t>(info.st_size));
     const ssize_t got = read(fd, text.data(), text.size());
+    // A file that is being written may be cut off; CheckTlsFiles() then refuses
+    // it, and the next reading finds it whole.
     text.resize(got > 0 ? static_cast<size_t>(got) : 0);
   }
   close(fd);
@@ -63,7 +66,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, Secret secret) {
   return text;
 }
 
-// The one job of the names; empty if there is none.
+// Returns the job that all names have. It is an error if there is none, or
+// several.
 absl::StatusOr<std::string> JobOf(const CertificateFacts& facts,
                                   const std::string& given) {
   std::string job = given;

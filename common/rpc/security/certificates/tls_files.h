@@ -28,15 +28,15 @@ struct TlsFiles {
   bool operator==(const TlsFiles&) const = default;
 };
 
-// Files that fit each other.
+// Files that have been checked against each other.
 struct CheckedTlsFiles {
   TlsFiles files;
   CertificateFacts own;
-  std::string job;  // that the own certificate's names are of
+  std::string job;  // the job in the own certificate's names
   std::shared_ptr<const TrustedAuthorities> authorities;
 };
 
-// Replaces {role} and {index} in a --tls_dir by a task's.
+// Replaces {role} and {index} in a --tls_dir by those of a task.
 std::string TlsDirOf(const std::string& directory, const TaskId& task);
 
 // Reads the files of a directory.
@@ -48,10 +48,13 @@ std::string TlsDirOf(const std::string& directory, const TaskId& task);
 //   kInvalidArgument   a file is empty or larger than 1 MiB
 absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory);
 
-// Checks that the key fits the certificate, that the certificate is valid at
-// `now`, signed by one of the authorities, and has names of one job. `job` is
-// the job that foreign names of --identity_map are of; empty: only Lockstep's
-// own names count.
+// Checks that the key fits the certificate, and that the certificate is valid
+// at `now`, signed by one of the authorities, and has names of exactly one job.
+// `job` is the job of the foreign names of --identity_map; empty: only
+// Lockstep's own names count.
+//
+//   kInvalidArgument  names the file and the mistake
+//   kUnauthenticated  as TrustedAuthorities::Check()
 //
 //   kInvalidArgument  names the file and what is wrong with it
 //   kUnauthenticated  as TrustedAuthorities::Check()

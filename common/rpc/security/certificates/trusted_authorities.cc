@@ -14,10 +14,10 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kLongestNames = 200;  // of authorities, in a message
+constexpr size_t kLongestNames = 200;  // of authorities in a message
 
-// A list of revoked certificates is a help where there is one: neither an
-// authority without a list nor an old list makes certificates invalid.
+// Lists of revoked certificates are optional: neither an authority without a
+// list nor an expired list makes certificates invalid.
 int AllowMissingLists(int ok, X509_STORE_CTX* context) {
   if (ok == 1) return 1;
   const int error = X509_STORE_CTX_get_error(context);
@@ -67,7 +67,7 @@ std::string Words(int error, const CertificateFacts& facts, absl::Time now,
     case X509_V_ERR_CERT_HAS_EXPIRED:
     case X509_V_ERR_CERT_NOT_YET_VALID: {
       const std::string trouble = ValidityTrouble(facts, now);
-      // Else it is an authority's.
+      // Otherwise the error is that of an authority in the chain.
       if (now < facts.not_before || now > facts.not_after) return trouble;
       return "is signed by an authority that is expired or not yet valid";
     }
@@ -140,6 +140,8 @@ absl::Status TrustedAuthorities::Check(absl::string_view chain, Side side,
   if (X509_verify_cert(context.get()) == 1) return absl::OkStatus();
   const int error = X509_STORE_CTX_get_error(context.get());
   const CertificateFacts facts = FactsOf(leaf);
+  // Errors that remain would be taken for those of the next TLS call of this
+  // thread.
   ERR_clear_error();
   return absl::UnauthenticatedError(
       absl::StrCat("the certificate of ", facts.Owner(), " ",

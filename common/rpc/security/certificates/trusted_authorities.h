@@ -15,8 +15,8 @@
 namespace lockstep {
 
 // TrustedAuthorities checks certificates of peers against the authorities of a
-// CA bundle, and says in words what is wrong with one. OpenSSL verifies; the
-// words are why gRPC's own check is not used.
+// CA bundle, and reports the mistake in words. OpenSSL verifies; gRPC's own
+// check is not used because it does not report a reason.
 //
 // Threads: safe to share; immutable.
 class TrustedAuthorities {
@@ -32,8 +32,12 @@ class TrustedAuthorities {
   static absl::StatusOr<std::shared_ptr<const TrustedAuthorities>> Make(
       absl::string_view bundle, absl::string_view revoked);
 
-  // Checks a certificate, the first of `chain`, at `now`. All others may be
+  // Checks the first certificate of `chain` at `now`. The others may be
   // intermediate authorities.
+  //
+  //   kInvalidArgument   no certificate
+  //   kUnauthenticated   signed by another authority, expired, not yet valid,
+  //                      revoked, or not for this use; names its owner
   //
   //   kInvalidArgument   no certificate
   //   kUnauthenticated   signed by another authority, expired, not yet valid,

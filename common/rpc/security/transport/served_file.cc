@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-// A new file in memory with these contents, changed at `changed`.
+// Returns a new file in memory with these contents, changed at `changed`.
 absl::StatusOr<int> NewFile(absl::string_view contents, std::time_t changed) {
   const int fd = memfd_create("lockstep_tls", MFD_CLOEXEC);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make a memory file");
@@ -43,6 +43,7 @@ ServedFile::~ServedFile() { close(fd_); }
 
 absl::Status ServedFile::Replace(absl::string_view contents) {
   LOCKSTEP_ASSIGN_OR_RETURN(const int next, NewFile(contents, ++changed_));
+  // Atomic: a reader that opens the path finds the old file or the new one.
   const int moved = dup3(next, fd_, O_CLOEXEC);
   const int error = errno;
   close(next);

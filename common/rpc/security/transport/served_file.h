@@ -11,12 +11,12 @@
 
 namespace lockstep {
 
-// ServedFile is a file in memory with a path that this process alone can open.
-// gRPC's watcher of certificates reads files again and again, and takes what it
-// finds; from this one it gets only contents that were checked, and each at
-// once: Replace() puts another file in the place of the first.
+// ServedFile is a file in memory with a path that only this process can open.
+// gRPC's watcher of certificates reads its files repeatedly without checks;
+// from this one it gets only checked contents, and each version as a whole:
+// Replace() puts a new file in the place of the old one.
 //
-// Threads: Replace() must not be called in two at once.
+// Threads: Replace() must not be called by two threads at once.
 class ServedFile {
  public:
   // Errors of the system.
@@ -28,9 +28,9 @@ class ServedFile {
 
   const std::string& path() const { return path_; }
 
-  // Readers that opened the path before go on with the old contents. The time
-  // of the last change differs, as the watcher needs to notice that it has read
-  // from two files. Errors of the system; then the old contents stay.
+  // Readers that opened the path earlier keep the old contents. The time of the
+  // last change differs, which the watcher needs to notice that it has read
+  // from two files. Errors of the system; the old contents then stay.
   absl::Status Replace(absl::string_view contents);
 
  private:
@@ -38,7 +38,7 @@ class ServedFile {
 
   const int fd_;
   const std::string path_;
-  std::time_t changed_ = 1;  // seconds; only that it differs means anything
+  std::time_t changed_ = 1;  // seconds; only the difference matters
 };
 
 }  // namespace lockstep

@@ -24,7 +24,8 @@ std::vector<std::string> Texts(const std::vector<grpc::string_ref>& texts) {
   return copies;
 }
 
-// On the server's side, OpenSSL's chain is without the peer's own certificate.
+// OpenSSL's chain lacks the peer's own certificate on the server's side, so it
+// is put first; a second copy on the client's side does no harm.
 std::string ChainOf(TlsCustomVerificationCheckRequest& request) {
   const grpc::string_ref own = request.peer_cert();
   const grpc::string_ref chain = request.peer_cert_full_chain();
@@ -74,6 +75,7 @@ class ServerVerifier final : public ExternalCertificateVerifier {
               grpc::Status* status) override {
     absl::Status checked = security_->CheckChain(
         ChainOf(*request), TrustedAuthorities::Side::kServer);
+    // Names count only in a certificate of a trusted authority.
     if (checked.ok()) {
       checked = security_->CheckReached(
           address_, {Texts(request->uri_names()), Texts(request->dns_names())});
@@ -95,7 +97,7 @@ class ServerVerifier final : public ExternalCertificateVerifier {
   const std::string address_;
 };
 
-// The first role of a caller, for a metric.
+// Returns the first role of a caller, for a metric.
 std::string RoleIn(const Caller& caller) {
   for (int i = 0; i < kRoles; ++i) {
     const Role role = static_cast<Role>(i);
@@ -125,7 +127,8 @@ class AccessProcessor final : public grpc::AuthMetadataProcessor {
             ? CheckMayCall(caller, method)
             : absl::UnauthenticatedError("a call without a certificate");
     if (status.ok()) return grpc::Status::OK;
-    // A caller can choose the path, but not the labels of a metric.
+    // Callers choose the path: unknown ones share a label, or they could add
+    // metrics without end.
     const std::string known(RolesThatMay(method) == 0 ? "other" : method);
     if (security_->troubles().NoteDenied(known, RoleIn(caller),
                                          std::string(status.message()))) {

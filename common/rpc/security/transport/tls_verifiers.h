@@ -11,16 +11,17 @@ namespace lockstep {
 
 class TransportSecurity;
 
-// For servers: lets in the owners of certificates of trusted authorities.
+// For servers: accepts the owners of certificates of trusted authorities.
 std::shared_ptr<grpc::experimental::CertificateVerifier> MakeClientVerifier(
     std::shared_ptr<TransportSecurity> security);
 
-// For channels to `address`: demands a certificate of a trusted authority with
+// For channels to `address`: requires a certificate of a trusted authority with
 // the name of the task there.
 std::shared_ptr<grpc::experimental::CertificateVerifier> MakeServerVerifier(
     std::shared_ptr<TransportSecurity> security, std::string address);
 
-// For servers: refuses calls by their path, before the body is read.
+// For servers: refuses calls by their path, before the body is read, as
+// CheckMayCall() says.
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeAccessProcessor(
     std::shared_ptr<TransportSecurity> security);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned int kRefreshSeconds = 1;
 constexpr std::chrono::seconds kReload(1);
-// How often the log reminds of a certificate that is still valid.
+// The time between reminders in the log of a certificate that is still valid.
 constexpr absl::Duration kRemindEvery = absl::Hours(6);
 
 absl::StatusOr<std::string> ReadMap(const std::string& path) {
@@ -62,6 +62,7 @@ absl::StatusOr<std::shared_ptr<TransportSecurity>> TransportSecurity::Load(
   }
   LOCKSTEP_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(options.directory));
   absl::StatusOr<CheckedTlsFiles> checked =
+      // absl::Now(), not Clock: certificates are valid by the wall clock.
       CheckTlsFiles(std::move(files), JobInIdentityMap(map_text), absl::Now());
   if (!checked.ok()) {
     return absl::Status(checked.status().code(),
@@ -118,7 +119,7 @@ absl::Status TransportSecurity::Take(CheckedTlsFiles files) {
                      job_, "; restart it for another job"));
   }
   MutexLock lock(mutex_);
-  // First the authorities: a new certificate may need a new one.
+  // The authorities first: the new certificate may need the new ones.
   LOCKSTEP_RETURN_IF_ERROR(authorities_->Replace(files.files.authorities));
   LOCKSTEP_RETURN_IF_ERROR(
       pair_->Replace(files.files.key + "\n" + files.files.certificate));
@@ -136,6 +137,8 @@ void TransportSecurity::Reload() {
       MutexLock lock(mutex_);
       is_new = !(*files == files_.files);
     }
+    // Equal files were checked before; parsing them each second would cost
+    // more.
     if (!is_new) return;
     absl::StatusOr<CheckedTlsFiles> checked =
         CheckTlsFiles(*std::move(files), map_.empty() ? "" : job_, now);
@@ -198,6 +201,8 @@ absl::Status TransportSecurity::CheckChain(
   std::shared_ptr<const TrustedAuthorities> authorities;
   {
     MutexLock lock(mutex_);
+    // A copy of the pointer: the check may take long, and Take() may replace
+    // the files meanwhile.
     authorities = files_.authorities;
   }
   return authorities->Check(chain, side, absl::Now());
@@ -220,7 +225,8 @@ std::shared_ptr<grpc::ServerCredentials> TransportSecurity::ForServer() {
   grpc::experimental::TlsServerCredentialsOptions options(provider_);
   options.watch_identity_key_cert_pairs();
   options.watch_root_certs();
-  // ClientVerifier verifies, so that a refusal is told in words.
+  // ClientVerifier verifies instead of gRPC, so that a refusal has a reason in
+  // words.
   options.set_cert_request_type(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_certificate_verifier(MakeClientVerifier(shared_from_this()));
@@ -237,7 +243,8 @@ std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ForChannel(
   options.set_certificate_provider(provider_);
   options.watch_identity_key_cert_pairs();
   options.watch_root_certs();
-  // ServerVerifier verifies, so that a refusal is told in words.
+  // ServerVerifier verifies instead of gRPC, so that a refusal has a reason in
+  // words.
   options.set_verify_server_certs(false);
   options.set_check_call_host(false);
   options.set_certificate_verifier(
@@ -248,6 +255,8 @@ std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ForChannel(
 void SetOwnSecurity(std::shared_ptr<TransportSecurity> security) {
   OwnHolder& holder = Holder();
   MutexLock lock(holder.mutex);
+  // Swapped, so that the old one ends after the lock is released: its end joins
+  // a thread.
   holder.own.swap(security);
 }
 

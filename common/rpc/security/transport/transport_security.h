@@ -23,10 +23,10 @@
 
 namespace lockstep {
 
-// TransportSecurity has all that a process needs for mutual TLS 1.3: its
+// TransportSecurity has everything that a process needs for mutual TLS 1.3: its
 // certificate and key, the authorities that it trusts, and the names of peers.
-// It reads its files again each second, and takes new ones if they fit each
-// other; until then the last ones stay.
+// It reads its files again each second, and uses new ones if they fit each
+// other; until then it keeps the old ones.
 //
 // Threads: safe to share.
 class TransportSecurity
@@ -35,7 +35,7 @@ class TransportSecurity
   struct Options {
     std::string directory;     // as TlsFiles describes it
     std::string identity_map;  // a file, as ParseIdentityMap() reads it; or ""
-    // The tasks at the addresses that this process calls. At another address
+    // The tasks at the addresses that this process calls. At any other address
     // it expects the chief.
     std::map<std::string, TaskId> peers{};
   };
@@ -45,10 +45,10 @@ class TransportSecurity
       const Options& options);
   ~TransportSecurity();
 
-  // The job that its certificate is of.
+  // The job of its certificate.
   const std::string& job() const { return job_; }
 
-  // Lets in peers with a certificate of a trusted authority, and calls that
+  // Accepts peers with a certificate of a trusted authority, and calls that
   // CheckMayCall() allows, before their bodies are read.
   std::shared_ptr<grpc::ServerCredentials> ForServer();
 
@@ -56,7 +56,7 @@ class TransportSecurity
   std::shared_ptr<grpc::ChannelCredentials> ForChannel(
       const std::string& address);
 
-  // The caller whose certificate has these names.
+  // Returns the caller whose certificate has these names.
   Caller ToCaller(const NamesInCertificate& names) const {
     return {names, job_, map_};
   }
@@ -66,7 +66,9 @@ class TransportSecurity
                           TrustedAuthorities::Side side) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Checks that the names are those of the task at `address`.
+  // Checks that the names include that of the task at `address`.
+  //
+  //   kPermissionDenied  they are another's; names both
   //
   //   kPermissionDenied  they are another's: names both
   absl::Status CheckReached(const std::string& address,
@@ -81,7 +83,7 @@ class TransportSecurity
   // Reads the files again at once; a thread does it each second.
   void Reload() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The files are about to be removed: they are not read any more.
+  // Must be called before the files are removed: they are not read afterwards.
   void StopReading() ABSL_LOCKS_EXCLUDED(mutex_);
 
   TroubleBook& troubles() { return troubles_; }
@@ -89,7 +91,7 @@ class TransportSecurity
   // Notes a certificate that has expired, or expires soon.
   void NoteExpiry(const CertificateFacts& facts);
 
-  // What is wrong now, or soon: one sentence each.
+  // Returns the problems that exist now or soon will, one sentence each.
   std::vector<std::string> Troubles() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -118,19 +120,20 @@ class TransportSecurity
   std::thread thread_;  // last: it uses all of the above
 };
 
-// The security of this process; null for one without certificates. Set it once,
+// The security of this process; null without certificates. Must be set once,
 // before any server or channel is made; tests may set it again.
 void SetOwnSecurity(std::shared_ptr<TransportSecurity> security);
 std::shared_ptr<TransportSecurity> OwnSecurity();
 
-// The caller of an RPC, as its connection's certificate has it. It has no role
-// if the process has no own security, but the connection a certificate.
+// Returns the caller of an RPC, by its connection's certificate. It has no role
+// if the connection has a certificate but this process has no security of its
+// own.
 Caller CallerOf(const grpc::ServerContextBase& context);
 Caller CallerOf(const grpc::AuthContext& context,
                 const TransportSecurity* security);
 
-// Notes among the troubles of this process if the caller's certificate expires
-// soon. Takes some microseconds: not for each call.
+// Notes a problem of this process if the caller's certificate expires soon.
+// Takes some microseconds, so it must not be called for each call.
 void NoteExpiryOf(const grpc::ServerContextBase& context);
 
 }  // namespace lockstep
