@@ -38,9 +38,12 @@ struct Lock {
 
 Lock TryLock(const std::string& path) {
   Lock lock;
+  // The kernel releases a lock of flock() when its process ends, however it
+  // ends.
   lock.fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock.fd < 0) return lock;
   if (flock(lock.fd, LOCK_EX | LOCK_NB) == 0) return lock;
+  // Any other error means that the file system has no locks.
   lock.taken = errno == EWOULDBLOCK;
   close(std::exchange(lock.fd, -1));
   return lock;
@@ -87,6 +90,8 @@ absl::Status ForEachAside(const std::string& parent,
   std::error_code error;
   fs::directory_iterator entry(parent, error);
   if (error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  // increment() sets the iterator to the end on an error, so `error` is checked
+  // after the loop too.
   while (!error && entry != fs::directory_iterator()) {
     if (absl::StartsWith(entry->path().filename().string(), kPrefix)) {
       asides.push_back(entry->path().string());
@@ -108,10 +113,12 @@ absl::StatusOr<AsideDirectory> AsideDirectory::Create(const std::string& parent,
   while (true) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::string path, NewName(parent, step));
     if (mkdir(path.c_str(), kMode) != 0) {
+      // Another process drew the same name: draws a new one.
       if (errno == EEXIST) continue;
       return absl::ErrnoToStatus(
           errno, absl::StrCat(path, ": cannot create the directory"));
     }
+    // Between mkdir() and here, the directory has no lock.
     const Lock lock = TryLock(path);
     // A sweep for stale directories has just locked this one, and removes it.
     if (lock.taken) continue;
@@ -136,6 +143,7 @@ absl::Status AsideDirectory::MoveTo(const std::string& target) {
   std::error_code error;
   fs::rename(path_, target, error);
   if (error) return Error(error, path_, absl::StrCat("rename to ", target));
+  // From here on, the destructor must not remove the directory.
   path_.clear();
   return absl::OkStatus();
 }

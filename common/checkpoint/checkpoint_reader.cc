@@ -25,6 +25,7 @@ absl::Status ReadConverted(const SafetensorsReader& file,
                            absl::Span<float> values, Convert convert) {
   std::vector<Stored> piece(std::min(values.size(), kPieceElements));
   while (!values.empty()) {
+    // The last piece may be smaller than the buffer.
     const size_t count = std::min(values.size(), kPieceElements);
     LOCKSTEP_RETURN_IF_ERROR(
         file.ReadAt(name, first * sizeof(Stored),
@@ -58,6 +59,7 @@ absl::Status ReadElements(const SafetensorsReader& file,
       return ReadConverted<double>(
           file, tensor.name, first, values,
           [](double value) { return static_cast<float>(value); });
+    // A float cannot hold every int64, so such a tensor has its own function.
     case TensorType::kI64:
       break;
   }
@@ -80,6 +82,8 @@ absl::StatusOr<CheckpointReader> CheckpointReader::Open(
     const std::string& directory, int64_t step) {
   LOCKSTEP_ASSIGN_OR_RETURN(Manifest manifest,
                             ReadCompleteManifest(directory, step));
+  // Opening reads only the headers; elements stay on the disk until a caller
+  // asks for them.
   const std::filesystem::path place =
       std::filesystem::path(directory) / StepDirectoryName(step);
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -101,6 +105,7 @@ CheckpointReader::CheckpointReader(Manifest manifest, SafetensorsReader model,
       optimizer_(std::move(optimizer)) {}
 
 absl::Status CheckpointReader::CheckStep() const {
+  // Only checkpoints that hold the tensor can contradict the manifest.
   if (optimizer_.Find(kGlobalStep) == nullptr) return absl::OkStatus();
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t step, ReadInt64(kGlobalStep));
   if (step == manifest_.global_step) return absl::OkStatus();
@@ -129,6 +134,8 @@ absl::Status CheckpointReader::CheckVariable(
   std::vector<int64_t> shape = variable.shape;
   const StoredTensor* keys =
       variable.is_table() ? model_.Find(KeysOf(variable.name)) : nullptr;
+  // A growing table has as many rows as keys at the time of the checkpoint; the
+  // job states only its first size.
   if (variable.grows() && keys != nullptr) shape[0] = CountElements(*keys);
   if (stored->type == type && stored->shape == shape &&
       variable.grows() == (keys != nullptr)) {
@@ -170,6 +177,7 @@ absl::Status CheckpointReader::ReadRange(absl::string_view name, int64_t first,
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file, FileOf(name));
   const StoredTensor& tensor = *file->Find(name);
   const int64_t count = CountElements(tensor);
+  // Compares differences: `first` plus a size could overflow.
   if (first < 0 || first > count ||
       static_cast<int64_t>(values.size()) > count - first) {
     return absl::OutOfRangeError(
@@ -193,6 +201,8 @@ absl::StatusOr<std::vector<int64_t>> CheckpointReader::ReadKeys(
   LOCKSTEP_RETURN_IF_ERROR(file->ReadAt(
       name, 0,
       absl::MakeSpan(reinterpret_cast<char*>(keys.data()), tensor.bytes)));
+  // Strictly ascending: a key that is there twice would give one row two
+  // values.
   if (std::adjacent_find(keys.begin(), keys.end(), std::greater_equal<>()) ==
       keys.end()) {
     return keys;

@@ -25,6 +25,8 @@ absl::Status MakeDirectory(const std::string& directory) {
   std::error_code error;
   if (fs::is_directory(directory, error)) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(directory));
+  // A new directory survives a crash of the machine only after its parent is
+  // synced.
   const fs::path parent = fs::absolute(directory, error).parent_path();
   return SyncDirectory(parent.string());
 }
@@ -51,6 +53,8 @@ absl::Status CheckpointStore::CheckWritable() const {
     LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory_));
     LOCKSTEP_ASSIGN_OR_RETURN(AsideDirectory aside,
                               AsideDirectory::Create(directory_, 0));
+    // A checkpoint needs both: a written file, and a directory renamed into
+    // another. A file system may refuse the second.
     LOCKSTEP_RETURN_IF_ERROR(
         WriteWholeFile(absl::StrCat(aside.path(), "/trial"), "trial"));
     LOCKSTEP_ASSIGN_OR_RETURN(const AsideDirectory other,
@@ -83,6 +87,8 @@ absl::StatusOr<LatestCheckpoint> CheckpointStore::Latest() const {
       latest.manifest = *std::move(manifest);
       break;
     }
+    // A newer version of Lockstep wrote it. To pass over it would silently
+    // resume at an older step.
     if (absl::IsFailedPrecondition(manifest.status())) {
       return manifest.status();
     }
@@ -106,6 +112,7 @@ absl::StatusOr<CheckpointReader> CheckpointStore::OpenLatest() const {
 absl::Status CheckpointStore::Verify(int64_t step) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader reader, Open(step));
   const fs::path place = fs::path(directory_) / StepDirectoryName(step);
+  // Open() has compared sizes; only the digest shows changed bytes.
   for (const CheckpointFile& file : reader.manifest().files) {
     LOCKSTEP_RETURN_IF_ERROR(VerifyFile((place / file.name).string(), file));
   }
@@ -118,12 +125,16 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::StepsToRemove(
                             ListStepDirectories(directory_));
   std::vector<int64_t> older;
   for (; !steps.empty(); steps.pop_back()) {
+    // Goes from new to old: the first `keep` good checkpoints stay, and
+    // everything damaged between them stays too, for a person to examine.
     const bool enough = keep == 0;
     const absl::Status found =
         check && !enough
             ? check(steps.back())
             : ReadCompleteManifest(directory_, steps.back()).status();
     if (found.ok() && !enough) --keep;
+    // Any other error may be temporary, or a newer version's checkpoint: both
+    // stay.
     if (enough && (found.ok() || absl::IsDataLoss(found))) {
       older.push_back(steps.back());
     }
@@ -163,6 +174,8 @@ absl::StatusOr<std::string> CheckpointStore::SetAside(
   const std::string name = StepDirectoryName(step);
   std::string target = absl::StrCat(directory_, "/", prefix, name);
   std::error_code error;
+  // symlink_status() also finds a dangling link, onto which rename() could not
+  // move a directory.
   for (int number = 2; fs::exists(fs::symlink_status(target, error));
        ++number) {
     target = absl::StrCat(directory_, "/", prefix, name, "-", number);

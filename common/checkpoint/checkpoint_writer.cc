@@ -22,6 +22,8 @@ std::string Join(const std::string& directory, const std::string& name) {
 }
 
 absl::Status CheckDisjoint(const CheckpointTensors& tensors) {
+  // CheckpointReader::FileOf() finds a tensor by its name alone, so a name must
+  // not be in both files.
   absl::flat_hash_set<absl::string_view> names;
   for (const TensorSpec& tensor : tensors.model) names.insert(tensor.name);
   for (const TensorSpec& tensor : tensors.optimizer) {
@@ -63,6 +65,7 @@ absl::StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
         absl::StrCat("step is ", step, ", want at least 0"));
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckDisjoint(tensors));
+  // Checked before any byte is written, and again in Publish().
   LOCKSTEP_RETURN_IF_ERROR(CheckReplaceable(directory, step));
   LOCKSTEP_ASSIGN_OR_RETURN(AsideDirectory aside,
                             AsideDirectory::Create(directory, step));
@@ -95,9 +98,13 @@ absl::Status CheckpointWriter::Commit(Manifest manifest) {
     return absl::FailedPreconditionError(
         absl::StrCat("the checkpoint of step ", step_, " is committed"));
   }
+  // The order is a promise: all bytes of the files are on the disk before the
+  // manifest that names their digests, and the manifest before the final name.
   LOCKSTEP_RETURN_IF_ERROR(model_->Finish());
   LOCKSTEP_RETURN_IF_ERROR(optimizer_->Finish());
   LOCKSTEP_RETURN_IF_ERROR(WriteManifest(std::move(manifest)));
+  // Taken before the rename: afterwards another process may have changed the
+  // files.
   files_ = FileMetadata(aside_.path());
   return Publish();
 }
@@ -136,6 +143,8 @@ absl::Status CheckpointWriter::Publish() {
         error.value(),
         absl::StrCat(target, ": cannot move the damaged checkpoint away"));
   }
+  // A crash between the two renames leaves no checkpoint of this step; the
+  // replaced one was damaged, so an older one was the newest good one anyway.
   PassFaultPoint(FaultPoint::kChiefRenameBefore);
   if (absl::Status moved = aside_.MoveTo(target); !moved.ok()) {
     // Puts the damaged one back, so that the failure has changed nothing.
@@ -143,6 +152,8 @@ absl::Status CheckpointWriter::Publish() {
     return moved;
   }
   PassFaultPoint(FaultPoint::kChiefRenameAfter);
+  // Committed even if the sync below fails: the name is visible, and a second
+  // Commit() would find a complete checkpoint in its place.
   committed_ = true;
   return SyncDirectory(directory_);
 }

@@ -50,16 +50,21 @@ absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
       open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
   // No mark: the file cannot be opened, or is a link.
   if (owner.lock_ < 0) return owner;
+  // Polls: a blocking flock() knows no time limit.
   while (flock(owner.lock_, LOCK_EX | LOCK_NB) != 0) {
     const bool taken = errno == EWOULDBLOCK;
     const std::string other = Read(owner.lock_);
     // Not taken: a file system without locks. The job's own id: another process
     // of this job, see the class.
     if (!taken || other == job_id) return owner;
+    // An operator that restarts a chief starts the new one while the old one
+    // ends.
     if (patience <= absl::ZeroDuration()) return InUse(directory, other);
     absl::SleepFor(kPause);
     patience -= kPause;
   }
+  // Written under the lock, so a reader never sees the id of a job that has
+  // lost it.
   Write(owner.lock_, job_id);
   return owner;
 }

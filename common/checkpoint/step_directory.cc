@@ -29,6 +29,8 @@ absl::Status Damaged(const fs::path& path, absl::string_view what) {
 absl::StatusOr<Manifest> ReadManifestFile(const fs::path& path) {
   const absl::StatusOr<std::string> text =
       ReadWholeFile(path.string(), kMaxManifestBytes);
+  // The caller has seen the directory, so a missing manifest is damage and not
+  // an absent checkpoint.
   if (absl::IsNotFound(text.status())) return Damaged(path, "is missing");
   // Or the path is something else than a directory.
   if (absl::IsInvalidArgument(text.status()) ||
@@ -40,6 +42,7 @@ absl::StatusOr<Manifest> ReadManifestFile(const fs::path& path) {
   if (absl::IsInvalidArgument(manifest.status())) {
     return Damaged(path, manifest.status().message());
   }
+  // Other errors keep their code: kFailedPrecondition means a newer version.
   if (manifest.ok()) return manifest;
   return absl::Status(
       manifest.status().code(),
@@ -74,6 +77,8 @@ std::optional<int64_t> ParseStepDirectoryName(absl::string_view name) {
   absl::string_view digits = name;
   if (!absl::ConsumePrefix(&digits, kPrefix) ||
       !absl::SimpleAtoi(digits, &step) || step < 0 ||
+      // Compares with the name that this program writes: "step-5" and
+      // "step-+0000005" are not checkpoints, although they parse.
       StepDirectoryName(step) != name) {
     return std::nullopt;
   }
@@ -86,6 +91,8 @@ absl::StatusOr<std::vector<int64_t>> ListStepDirectories(
   std::error_code error;
   fs::directory_iterator entry(directory, error);
   if (error == std::errc::no_such_file_or_directory) return steps;
+  // increment() sets the iterator to the end on an error, so `error` is checked
+  // after the loop too.
   while (!error && entry != fs::directory_iterator()) {
     const std::string name = entry->path().filename().string();
     if (auto step = ParseStepDirectoryName(name)) steps.push_back(*step);
@@ -106,12 +113,14 @@ absl::StatusOr<Manifest> ReadCompleteManifest(const std::string& directory,
                                               int64_t step) {
   const fs::path place = fs::path(directory) / StepDirectoryName(step);
   std::error_code error;
+  // An error here is no answer; ReadManifestFile() reports it.
   if (!fs::exists(place, error) && !error) {
     return absl::NotFoundError(absl::StrCat(
         place.string(), ": there is no checkpoint of step ", step));
   }
   const fs::path path = place / kManifestFile;
   LOCKSTEP_ASSIGN_OR_RETURN(Manifest manifest, ReadManifestFile(path));
+  // A person may have copied or renamed a directory.
   if (manifest.global_step != step) {
     return Damaged(
         path, absl::StrCat("global_step is ", manifest.global_step, ", want ",
@@ -130,7 +139,11 @@ std::string FileMetadata(const std::string& path) {
   for (const char* name : {kModelFile, kOptimizerFile, kManifestFile}) {
     struct stat about = {};
     const std::string file = absl::StrCat(path, "/", name);
+    // A missing file counts as zeros: the text then differs from that of any
+    // file.
     if (stat(file.c_str(), &about) != 0) about = {};
+    // The change time is set by the kernel alone, so it also shows a write
+    // after which someone set the modification time back.
     absl::StrAppend(&files, about.st_ino, " ", about.st_size, " ",
                     about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, " ",
                     about.st_ctim.tv_sec, ".", about.st_ctim.tv_nsec, "\n");

@@ -26,6 +26,8 @@ std::string WholeCheckpoints::FilesOf(int64_t step) const {
 }
 
 absl::Status WholeCheckpoints::Check(int64_t step) {
+  // Taken before Verify(): a change during the check then leads to another
+  // check, never to a stale answer.
   std::string files = FilesOf(step);
   const auto known = known_.find(step);
   if (known != known_.end() && known->second.files == files) {
@@ -60,9 +62,12 @@ absl::StatusOr<WholeCheckpoints::Newest> WholeCheckpoints::FindNewest() {
       newest.reader.emplace(std::move(reader));
       return newest;
     }
+    // Resuming at an older checkpoint because of, say, a missing right would
+    // lose steps that are there.
     if (!IsDamage(whole)) return whole;
     newest.damaged.push_back({steps.back(), whole});
   }
+  // No checkpoint at all: the job begins at step 0.
   if (newest.damaged.empty()) return newest;
   const Damaged& first = newest.damaged.front();
   return absl::DataLossError(absl::StrCat(

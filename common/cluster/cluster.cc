@@ -67,10 +67,14 @@ absl::StatusOr<Cluster> Cluster::Make(const TfConfig& config,
     LOCKSTEP_RETURN_IF_ERROR(config.mistakes.status());
     return MakeLocal(config);
   }
+  // Each check runs although an earlier one failed, so that one start reports
+  // every mistake. Worker 0 stands in for a task that cannot be read.
   const absl::StatusOr<TaskType> type = ReadType(config);
   const absl::StatusOr<int> index = ReadIndex(config);
   const TaskId self = type.ok() && index.ok() ? TaskId{*type, *index}
                                               : TaskId{TaskType::kWorker, 0};
+  // Normalization depends on the own task, see
+  // Normalizer::MoveLonePsToItsIndex().
   absl::StatusOr<NormalizedCluster> normalized =
       NormalizeCluster(config, self, options.allow_port_zero);
   Mistakes mistakes = config.mistakes;
@@ -91,6 +95,7 @@ absl::StatusOr<Cluster> Cluster::Make(const TfConfig& config,
   }
   std::move(normalized->warnings.begin(), normalized->warnings.end(),
             std::back_inserter(cluster.warnings_));
+  // An evaluator is often absent from cluster, since nothing calls it.
   if (self.type != TaskType::kEvaluator) {
     const absl::Status found = cluster.CheckTask(self);
     if (!found.ok()) {
@@ -116,6 +121,8 @@ absl::StatusOr<Cluster> Cluster::MakeLocal(const TfConfig& config) {
 }
 
 int Cluster::num_ps() const {
+  // Like TensorFlow's ClusterResolver: an evaluator is outside of the cluster
+  // that trains.
   return IsEvaluator() ? 0 : NumTasks(TaskType::kPs);
 }
 
@@ -138,6 +145,8 @@ std::vector<TaskId> Cluster::Tasks(TaskType type) const {
 
 absl::StatusOr<std::string> Cluster::Address(TaskId task) const {
   const absl::Status found = CheckTask(task);
+  // chief() names worker 0 if there is no chief, also if the cluster lists no
+  // worker 0; this message tells the likely cause.
   if (!found.ok() && task == chief()) {
     return Error(
         "cluster has neither a chief nor a worker 0, so no task is known to "
@@ -167,6 +176,7 @@ absl::StatusOr<int> Cluster::IdInCluster(TaskId task) const {
     case TaskType::kChief:
       return 0;
     case TaskType::kWorker:
+      // The chief has rank 0, so workers follow it.
       return task.index + NumTasks(TaskType::kChief);
     default:
       return task.index;
@@ -184,6 +194,8 @@ absl::StatusOr<Cluster> Cluster::WithMirrors() const {
     return Error("cluster.ps is not empty, so workers have no mirrors");
   }
   ClusterSpec::Jobs jobs;
+  // Every task that computes becomes worker `rank`, and the same address also
+  // serves as ps `rank`.
   for (const TaskType type : {TaskType::kChief, TaskType::kWorker}) {
     for (const TaskId& task : Tasks(type)) {
       LOCKSTEP_ASSIGN_OR_RETURN(const int rank, IdInCluster(task));
@@ -201,6 +213,7 @@ absl::StatusOr<Cluster> Cluster::WithMirrors() const {
   LOCKSTEP_ASSIGN_OR_RETURN(mirrored.spec_,
                             ClusterSpec::FromJobs(std::move(jobs)));
   mirrored.hosts_mirrors_ = true;
+  // The evaluator keeps its own index: it has no rank among those that compute.
   if (!IsEvaluator()) {
     LOCKSTEP_ASSIGN_OR_RETURN(mirrored.self_.index, IdInCluster(self_));
     mirrored.self_.type = TaskType::kWorker;
@@ -217,6 +230,7 @@ absl::StatusOr<Cluster> Cluster::SeenBy(TaskId task) const {
 
 absl::StatusOr<int> Cluster::WorkerCount(TaskType type) const {
   if (type == TaskType::kPs) return Error("ps tasks do not count as workers");
+  // An evaluator computes alone, outside of the replicas.
   if (type == TaskType::kEvaluator && has_evaluator()) return 1;
   if (IsLocal() && type == TaskType::kWorker) return 1;
   if (NumTasks(type) == 0) {
@@ -251,6 +265,8 @@ absl::Status Cluster::ValidateForAllReduce() const {
     return Error("task is a ps, which takes no part in all-reduce");
   }
   for (const auto& [job, tasks] : spec_.jobs()) {
+    // A ring needs every address; an operator with dynamic workers lists only
+    // some.
     if (tasks.empty() || spec_.IsDense(job)) continue;
     return Error(absl::StrCat("cluster.", job, " lacks tasks below ",
                               tasks.rbegin()->first,
@@ -278,6 +294,7 @@ absl::Status Cluster::CheckTask(TaskId task) const {
   if (std::binary_search(indices.begin(), indices.end(), task.index)) {
     return absl::OkStatus();
   }
+  // subspan() cuts the length to the end of `indices`.
   const absl::Span<const int> shown =
       absl::MakeSpan(indices).subspan(0, kShown);
   return Error(absl::StrCat("cluster has no task ", task.ToString(),

@@ -44,6 +44,7 @@ absl::optional<std::string> ValueOf(const Environment& variables,
                                     absl::string_view name) {
   std::vector<std::string> values = ValuesOf(variables, name);
   if (values.empty()) return absl::nullopt;
+  // In a file that sets a name twice, the last setting wins, as in a shell.
   return std::move(values.back());
 }
 
@@ -63,6 +64,7 @@ void RenamePools(json& document, std::vector<std::string>& warnings) {
   for (const Pool& pool : kPools) {
     const auto found = cluster.find(pool.name);
     if (found == cluster.end()) continue;
+    // Moved out first: adding a key may move the elements of the object.
     json tasks = std::move(*found);
     cluster.erase(found);
     cluster[pool.job] = std::move(tasks);
@@ -90,6 +92,7 @@ absl::StatusOr<json> WrapJobs(json jobs, const Environment& variables) {
   json document;
   document["cluster"] = std::move(jobs);
   document["task"]["type"] = *job_name;
+  // The parser also accepts an index that is a string.
   document["task"]["index"] = *task_index;
   return document;
 }
@@ -121,6 +124,8 @@ absl::Status NotSet(const Environment& variables, absl::string_view file) {
   std::string text = file.empty() ? "" : absl::StrCat(file, ": ");
   absl::StrAppend(&text, kTfConfig, " is not set; ");
   for (const auto& [name, value] : variables) {
+    // A variable "tf_config" is a likely mistake, which "not set" alone would
+    // hide.
     const std::string upper = absl::AsciiStrToUpper(name);
     if (upper != kTfConfig && upper != kClusterSpec) continue;
     absl::StrAppend(&text, name, " is: write its name in capitals");

@@ -42,6 +42,8 @@ class Normalizer {
           "cluster has both chief and master; remove master, its old "
           "name");
     }
+    // A cluster with "master" is of the time when the master itself evaluated;
+    // TensorFlow refuses both together too.
     if (cluster.NumTasks("evaluator") > 0 ||
         self_.type == TaskType::kEvaluator) {
       return Error(
@@ -53,6 +55,7 @@ class Normalizer {
 
   void AddJob(const std::string& job, const ClusterSpec::Tasks& tasks) {
     const absl::StatusOr<TaskType> type = ParseTaskType(job);
+    // Not a mistake: platforms list jobs of their own.
     if (!type.ok()) {
       Warn(absl::StrCat("cluster has the job ", Excerpt(job),
                         ", which is none of chief, worker, ps, evaluator; "
@@ -68,6 +71,8 @@ class Normalizer {
     for (const auto& [index, address] : tasks) {
       const std::string path = absl::StrCat("cluster.", job, "[", index, "]");
       absl::StatusOr<std::string> checked = CheckAddress(path, address);
+      // The task stays in the list with an empty address, so that later checks
+      // do not report it as missing.
       mistakes_.Add(checked.status());
       known[index] = std::move(checked).value_or("");
     }
@@ -84,6 +89,8 @@ class Normalizer {
       Warn(absl::StrCat(path, " is ", Excerpt(address),
                         "; the scheme is ignored"));
     }
+    // Port 0 makes the kernel choose a port, so several tasks may share the
+    // address.
     if (parsed->port == 0) {
       if (allow_port_zero_) return parsed->ToString();
       return Error(absl::StrCat(path, " is ", Excerpt(address),
@@ -94,6 +101,7 @@ class Normalizer {
   }
 
   absl::Status CheckUnique(const std::string& path, const HostPort& address) {
+    // Canonical: "localhost" and "127.0.0.1" are the same listener.
     const auto [first, inserted] = paths_.emplace(address.Canonical(), path);
     if (inserted) return absl::OkStatus();
     return Error(absl::StrCat(first->second, " and ", path, " are both ",

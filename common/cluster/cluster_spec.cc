@@ -11,6 +11,7 @@ namespace {
 
 bool IsDenseTasks(const ClusterSpec::Tasks& tasks) {
   return !tasks.empty() && tasks.begin()->first == 0 &&
+         // Keys of a map are unique, so first 0 and last size - 1 leave no gap.
          static_cast<size_t>(tasks.rbegin()->first) + 1 == tasks.size();
 }
 
@@ -35,6 +36,7 @@ ClusterSpec ClusterSpec::FromLists(const Lists& lists) {
 absl::StatusOr<ClusterSpec> ClusterSpec::FromJobs(Jobs jobs) {
   for (const auto& [job, tasks] : jobs) {
     if (tasks.empty()) continue;
+    // The map is sorted by index: the ends bound all others.
     for (int index : {tasks.begin()->first, tasks.rbegin()->first}) {
       if (index >= 0 && index <= kMaxTaskIndex) continue;
       return absl::InvalidArgumentError(

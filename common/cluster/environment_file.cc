@@ -65,6 +65,7 @@ class Reader {
     while (!AtEnd()) {
       const char c = Next();
       if (c == '\n') return;
+      // As in systemd, a backslash continues a comment on the next line.
       if (c == '\\' && !AtEnd()) Next();
     }
   }
@@ -76,6 +77,8 @@ class Reader {
     }
     const absl::string_view name =
         absl::StripAsciiWhitespace(text_.substr(at_, end - at_));
+    // Programs that set the environment from such files do not know the word
+    // either.
     if (absl::StartsWith(name, "export") && name.size() > 6 &&
         absl::ascii_isspace(name[6])) {
       return Error(line_,
@@ -114,14 +117,18 @@ class Reader {
       char c = Next();
       const bool escaped = c == '\\' && !AtEnd();
       if (escaped) c = Next();
+      // The value goes on in the next line.
       if (escaped && c == '\n') continue;
       value.push_back(c);
+      // An escaped space at the end of the line is part of the value.
       if (escaped || !absl::ascii_isspace(c)) keep = value.size();
     }
     value.resize(keep);
   }
 
   absl::Status ReadQuoted(char quote, std::string& value) {
+    // The line of the opening quote: at the end of the text, the current line
+    // would help no reader.
     const int opened = line_;
     while (!AtEnd()) {
       const char c = Next();
@@ -134,6 +141,7 @@ class Reader {
       if (!absl::StrContains(kEscapable, escaped) && escaped != '\n') {
         value.push_back(c);
       }
+      // A backslash before the end of a line removes both.
       if (escaped != '\n') value.push_back(escaped);
     }
     return Error(opened, absl::StrCat("opens a quote ", std::string(1, quote),

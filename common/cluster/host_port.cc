@@ -70,6 +70,7 @@ bool IsIpv4(absl::string_view host) {
 std::string CanonicalIpv6(const Ipv6& ipv6) {
   char text[INET6_ADDRSTRLEN] = "";
   const in6_addr& address = ipv6.address;
+  // "::ffff:10.0.0.1" reaches the same listener as "10.0.0.1".
   if (IN6_IS_ADDR_V4MAPPED(&address)) {
     inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof(text));
   } else {
@@ -90,6 +91,8 @@ absl::Status CheckName(absl::string_view host) {
   if (!std::all_of(host.begin(), host.end(), IsNameChar)) {
     return Malformed("the host has a character that no host name has");
   }
+  // A name of four numbers such as "10.0.0.256" is a mistyped address; without
+  // this check it would be looked up as a name.
   if (LooksLikeIpv4(host) && !IsIpv4(host)) {
     return Malformed("the host is no IPv4 address");
   }
@@ -105,6 +108,7 @@ absl::Status CheckIpv6(absl::string_view host) {
 
 absl::StatusOr<int> ParsePort(absl::string_view text) {
   int port = 0;
+  // Digits alone: SimpleAtoi() also accepts signs and spaces.
   if (text.empty() || text.size() > 5 ||
       !std::all_of(text.begin(), text.end(), absl::ascii_isdigit) ||
       !absl::SimpleAtoi(text, &port) || port > kMaxPort) {
@@ -126,6 +130,7 @@ absl::StatusOr<HostPort> ParseBracketed(absl::string_view text) {
 }
 
 absl::StatusOr<HostPort> ParseNamed(absl::string_view text) {
+  // The last colon: CheckName() then explains an IPv6 address without brackets.
   const size_t colon = text.rfind(':');
   if (colon == absl::string_view::npos) return Malformed("the port is missing");
   LOCKSTEP_RETURN_IF_ERROR(CheckName(text.substr(0, colon)));
@@ -143,6 +148,7 @@ std::string HostPort::ToString() const {
 }
 
 std::string HostPort::Canonical() const {
+  // DNS ignores case, and a final dot only marks a name as complete.
   HostPort canonical{absl::AsciiStrToLower(absl::StripSuffix(host, ".")), port};
   const absl::optional<Ipv6> ipv6 = ParseIpv6(canonical.host);
   if (ipv6.has_value()) canonical.host = CanonicalIpv6(*ipv6);

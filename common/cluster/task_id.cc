@@ -25,6 +25,7 @@ absl::string_view TaskTypeName(TaskType type) {
 }
 
 absl::StatusOr<TaskType> ParseTaskType(absl::string_view name) {
+  // The old name of the chief in TensorFlow.
   if (name == "master") return TaskType::kChief;
   for (TaskType type : {TaskType::kChief, TaskType::kWorker, TaskType::kPs,
                         TaskType::kEvaluator}) {
@@ -37,6 +38,7 @@ absl::StatusOr<TaskType> ParseTaskType(absl::string_view name) {
 
 std::string TaskTypeHint(absl::string_view name) {
   constexpr size_t kLongest = 32;
+  // The edit distance takes quadratic time, and the name may come from a peer.
   if (name.size() > kLongest) return "";
   const std::optional<std::string> near =
       NearestMatch(std::string(name), {"chief", "worker", "ps", "evaluator"});

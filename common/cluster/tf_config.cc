@@ -43,6 +43,7 @@ std::string ToJson(const ClusterSpec& cluster, TaskId task) {
   document["cluster"] = std::move(jobs);
   document["task"]["type"] = std::string(TaskTypeName(task.type));
   document["task"]["index"] = task.index;
+  // Replaces bytes that are not UTF-8: dump() would throw.
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -31,6 +31,8 @@ absl::StatusOr<std::string> ReadDocumentFile(const std::string& name) {
         "the cluster file ", name, " cannot be read: ", std::strerror(errno),
         "; check the name and its rights"));
   }
+  // A short read is the usual case and sets failbit, which is not an error
+  // here.
   text.resize(static_cast<size_t>(file.gcount()));
   return text;
 }

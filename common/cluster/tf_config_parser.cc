@@ -52,6 +52,7 @@ std::string JobPath(absl::string_view parent, absl::string_view job) {
 
 absl::optional<int> IndexOfText(absl::string_view text) {
   int index = 0;
+  // Digits alone: SimpleAtoi() also accepts signs and spaces.
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
                                                    absl::ascii_isdigit);
   if (!digits || !absl::SimpleAtoi(text, &index)) return absl::nullopt;
@@ -64,6 +65,7 @@ absl::optional<int> IndexOf(const json& value) {
   if (value.is_string()) return IndexOfText(Text(value));
   if (!value.is_number()) return absl::nullopt;
   const double number = value.get<double>();
+  // Compared as double: a cast of a number outside of int is undefined.
   const bool whole = number >= 0 && number <= ClusterSpec::kMaxTaskIndex &&
                      std::floor(number) == number;
   return whole ? absl::make_optional(static_cast<int>(number)) : absl::nullopt;
@@ -83,6 +85,8 @@ absl::StatusOr<TfConfig> TfConfigParser::Parse(absl::string_view text) {
 
 absl::StatusOr<TfConfig> TfConfigParser::Read(absl::string_view text) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Json root, ReadDocument(text));
+  // Mistakes are collected, not returned, so that one start reports all of
+  // them.
   ReadCluster(root);
   ReadTask(root);
   ReadText(root, "rpc_layer", config_.rpc_layer);
@@ -100,6 +104,7 @@ absl::StatusOr<json> TfConfigParser::ReadDocument(absl::string_view text) {
     Warn(
         "the document is a JSON string that holds the document; remove the "
         "outer quotes");
+    // A copy: the text is part of `root`, which the next line replaces.
     const std::string inner = Text(root);
     LOCKSTEP_ASSIGN_OR_RETURN(root, ParseBoundedJson(inner, config_.source));
   }
@@ -118,6 +123,8 @@ void TfConfigParser::ReadCluster(const Json& root) {
   }
   if (cluster == nullptr && sparse == nullptr) return;
   const std::string path = cluster != nullptr ? "cluster" : "sparseCluster";
+  // TensorFlow writes sparseCluster if a task sees only some of the others; its
+  // keys are indices, and both forms are read by the same code here.
   if (cluster == nullptr) cluster = sparse;
   if (!cluster->is_object()) {
     return Wrong(path, *cluster, "an object such as {\"worker\": [...]}");
@@ -165,6 +172,7 @@ ClusterSpec::Tasks TfConfigParser::ReadMap(const std::string& path,
                            ", but a key must be ", kWantedIndex));
     } else if (!address.is_string()) {
       Wrong(key_path, address, kWantedAddress);
+      // JSON keys are unique, but "1" and "01" are the same index.
     } else if (!tasks.emplace(*index, Text(address)).second) {
       Mistake(absl::StrCat(path, " gives task ", *index,
                            " twice; remove the key ", Excerpt(key)));
@@ -194,6 +202,7 @@ void TfConfigParser::ReadTaskType(const Json& task) {
   const Json* type = Find(task, "type");
   if (type == nullptr) return;
   if (!type->is_structured()) {
+    // A number or bool is kept as text: ReadType() reports it with its value.
     config_.task_type = type->is_string() ? Text(*type) : type->dump();
   }
   if (!config_.task_type.empty()) return;

@@ -20,6 +20,7 @@ using nlohmann::json;
 // Returns "line 1, column 17" for byte `offset`; both count from 1.
 std::string Position(absl::string_view text, size_t offset) {
   const absl::string_view before =
+      // The parser counts the bytes that it has read, including the wrong one.
       text.substr(0, std::min(text.size(), offset > 0 ? offset - 1 : 0));
   const size_t newline = before.rfind('\n');
   const size_t column = newline == absl::string_view::npos
@@ -61,6 +62,8 @@ class StructureChecker final : public json::json_sax_t {
   bool end_array() override { return Close(); }
 
   bool key(json::string_t& key) override {
+    // Other parsers keep the last value silently; two values for one setting
+    // are a mistake of the writer.
     if (open_.back().insert(key).second) return true;
     fault_ = absl::StrCat("has the key ", Excerpt(key),
                           " twice in one object; remove one");
@@ -102,6 +105,7 @@ absl::Status Refuse(absl::string_view source, absl::string_view fault) {
 absl::StatusOr<json> ParseBoundedJson(absl::string_view text,
                                       absl::string_view source,
                                       const JsonLimits& limits) {
+  // Some editors begin a file with a byte order mark.
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   if (absl::StripAsciiWhitespace(text).empty()) {
     return Refuse(source, "is empty; write a JSON object");
@@ -110,10 +114,14 @@ absl::StatusOr<json> ParseBoundedJson(absl::string_view text,
     return Refuse(source,
                   absl::StrCat("is longer than ", limits.max_bytes, " bytes"));
   }
+  // First a pass without a document: depth and duplicate keys must be checked
+  // before json::parse() builds anything, since it keeps only one of two keys.
   StructureChecker checker(text, limits.max_depth);
   if (!json::sax_parse(text.begin(), text.end(), &checker)) {
     return Refuse(source, checker.fault());
   }
+  // Without exceptions, which the checker makes unnecessary: it has accepted
+  // the text.
   json document = json::parse(text.begin(), text.end(), nullptr, false);
   if (document.is_discarded()) return Refuse(source, "is not valid JSON");
   return document;

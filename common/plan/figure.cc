@@ -41,6 +41,7 @@ absl::Status CheckFigures(const std::vector<NamedFigure>& figures) {
                                                      "\" is ", figure.value,
                                                      "; it must be finite"));
     }
+    // Quadratic, but the number is at most kMostFigures.
     for (size_t j = 0; j < i; ++j) {
       if (figures[j].name != figure.name) continue;
       return absl::InvalidArgumentError(absl::StrCat(

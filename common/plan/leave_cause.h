@@ -3,7 +3,8 @@
 
 namespace lockstep {
 
-// Why a process leaves a job: v1::LeaveCause, with the same numbers.
+// The cause of a process's departure from a job: v1::LeaveCause, with the same
+// numbers.
 enum class LeaveCause {
   kDone = 1,            // the job has ended
   kEndOfInput = 2,      // a worker has used up its data

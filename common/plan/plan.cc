@@ -12,6 +12,7 @@ namespace lockstep {
 std::vector<Part> PartsOf(const Plan& plan, int server) {
   std::vector<Part> parts;
   for (const Part& part : plan.parts) {
+    // With mirrors, every server holds every part.
     if (plan.mirrored || part.server == server) parts.push_back(part);
   }
   std::sort(parts.begin(), parts.end(),
@@ -57,11 +58,15 @@ absl::Status CheckModel(const std::vector<VariableSpec>& plan,
 
 absl::Status CheckPlan(const Plan& plan,
                        const std::vector<VariableSpec>& model) {
+  // Equal variables also mean that the part's index below is valid for `model`:
+  // PlanFromProto() has checked it against plan.variables.
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(plan.variables, model));
   std::vector<int64_t> planned(model.size(), 0);  // elements
   for (const Part& part : plan.parts) {
     const VariableSpec& variable = model[static_cast<size_t>(part.variable)];
     int64_t& elements = planned[static_cast<size_t>(part.variable)];
+    // Parts of a table interleave (row_stride) or divide keys, so only their
+    // sum is checked.
     const bool follows = variable.is_table() || part.offset == elements;
     if (!follows || part.count > NumElements(variable.shape) - elements) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -8,16 +8,18 @@
 
 namespace lockstep {
 
-// What a process may draw from its clock as its incarnation: microseconds up to
-// the year 2112. Larger ones come only of those before them, so that no process
-// can name one that shuts out all others of its task.
+// The largest incarnation that a process may draw from its clock: microseconds
+// since 1970, up to the year 2112. A larger one must be within
+// kMaxIncarnationLead of the newest that is known, so that no process can claim
+// one that shuts out all later processes of its task.
 inline constexpr uint64_t kMaxDrawnIncarnation = uint64_t{1} << 52;
 inline constexpr uint64_t kMaxIncarnationLead = uint64_t{1} << 20;
 
-// Whether `task`, of which `newest` is the newest incarnation that is known (0:
-// none), can have drawn `incarnation`.
+// Checks that `task` can have drawn `incarnation`. `newest` is the newest known
+// incarnation of the task, 0 if none is known.
 //
-//   kInvalidArgument  no clock can have led to it
+//   kInvalidArgument  above both kMaxDrawnIncarnation and `newest` +
+//                     kMaxIncarnationLead; names the task and the fix
 absl::Status CheckDrawn(const TaskId& task, uint64_t incarnation,
                         uint64_t newest);
 

@@ -25,6 +25,7 @@ v1::SharedValue ToProto(const SharedPlace& place) {
 }
 
 SharedPlace FromProto(const v1::SharedValue& value) {
+  // The range of the counter is checked where the file is mapped.
   return {value.offset(), static_cast<int>(value.counter()), value.writes()};
 }
 

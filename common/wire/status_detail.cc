@@ -13,6 +13,7 @@ constexpr char kCause[] = "lockstep/cause";
 constexpr char kNewest[] = "lockstep/newest_incarnation";
 
 void SetNumber(absl::Status& status, const char* name, uint64_t number) {
+  // 0 means "none", and no payload means the same.
   if (number == 0) return;
   status.SetPayload(name, absl::Cord(absl::StrCat(number)));
 }
@@ -35,6 +36,7 @@ absl::Status WithCause(absl::Status status, FailureCause cause) {
 }
 
 FailureCause CauseOf(const absl::Status& status) {
+  // A number of a newer version becomes kUnspecified.
   return NumberOf(status, kCause) ==
                  static_cast<uint64_t>(FailureCause::kNoRoomForRows)
              ? FailureCause::kNoRoomForRows
@@ -52,6 +54,7 @@ uint64_t NewestIncarnationOf(const absl::Status& status) {
 
 absl::Status WithMessage(const absl::Status& status,
                          absl::string_view message) {
+  // A new Status has no payloads: each of them is carried over.
   return WithNewestIncarnation(
       WithCause(absl::Status(status.code(), message), CauseOf(status)),
       NewestIncarnationOf(status));

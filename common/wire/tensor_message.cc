@@ -37,6 +37,8 @@ class Cursor {
 
   absl::Status ReadVarint(const char* what, uint64_t& value) {
     value = 0;
+    // At most ten bytes of 7 bits each; further bits of the tenth are lost, as
+    // in protobuf.
     for (int shift = 0; shift < 64; shift += 7) {
       uint8_t byte = 0;
       if (!ReadByte(byte)) return Error(absl::StrCat(what, " is cut off"));
@@ -146,6 +148,7 @@ absl::Status ReadHeader(Cursor& cursor, google::protobuf::MessageLite& header) {
   uint64_t length = 0;
   LOCKSTEP_RETURN_IF_ERROR(cursor.ReadVarint("header length", length));
   const size_t most = std::min<uint64_t>(cursor.remaining(), kMaxHeaderBytes);
+  // Checked before the merge: Merge() trusts the length.
   if (length > most) {
     return cursor.Error(absl::StrCat("header of ", length,
                                      " bytes is cut off; at most ", most,
@@ -180,6 +183,7 @@ absl::Status DecodeTensorMessage(const grpc::ByteBuffer& buffer,
   payload = TensorPayload();
   std::vector<grpc::Slice> slices;
   if (buffer.Valid()) {
+    // Dump() only takes references, unless the buffer is compressed.
     if (!buffer.Dump(&slices).ok()) {
       return absl::InvalidArgumentError(
           "tensor message: compressed; send it uncompressed");
@@ -194,6 +198,8 @@ absl::Status DecodeTensorMessage(const grpc::ByteBuffer& buffer,
     } else if (tag == kPayloadTag) {
       uint64_t length = 0;
       LOCKSTEP_RETURN_IF_ERROR(cursor.ReadVarint("payload length", length));
+      // The payload is the last field, so its bytes end with the message and
+      // can be taken as slices.
       if (length != cursor.remaining()) {
         return cursor.Error(absl::StrCat("payload of ", length,
                                          " bytes is cut off or not last"));
@@ -214,6 +220,8 @@ grpc::ByteBuffer EncodeTensorMessage(
   const std::string body = header.SerializeAsString();
   std::vector<grpc::Slice> slices;
   slices.reserve(payload.size() + 1);
+  // Everything before the payload is one slice; the payload's slices are
+  // referenced, not copied.
   slices.emplace_back(absl::StrCat(FieldPrefix(kHeaderTag, body.size()), body,
                                    FieldPrefix(kPayloadTag, bytes)));
   slices.insert(slices.end(), payload.begin(), payload.end());
@@ -241,6 +249,8 @@ absl::Status DecodeMessage(const grpc::ByteBuffer& buffer,
 FilledSlice::FilledSlice(size_t size, std::shared_ptr<void> held)
     : memory(new std::byte[size]),
       slice(
+          // The last reference to the slice frees the memory, perhaps in a
+          // thread of gRPC after the call.
           memory, size, [](void* owner) { delete static_cast<Memory*>(owner); },
           new Memory{std::unique_ptr<std::byte[]>(memory), std::move(held)}) {}
 

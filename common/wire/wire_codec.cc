@@ -11,6 +11,7 @@
 namespace lockstep {
 namespace {
 
+// Limit of google.protobuf.Duration: 10,000 years.
 constexpr int64_t kMaxDurationSeconds = 315576000000;
 // Limit of a variable, so that byte counts cannot overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 56;
@@ -19,6 +20,7 @@ constexpr int kMaxDimensions = 64;
 absl::Status CheckShape(const VariableSpec& variable) {
   int64_t elements = 1;
   for (int64_t dim : variable.shape) {
+    // Not dim * elements > kMaxElements: the product could overflow.
     if (dim < 1 || dim > kMaxElements / elements) {
       return absl::InvalidArgumentError(absl::StrCat(
           "variable \"", variable.name, "\" has shape ",
@@ -49,6 +51,7 @@ absl::StatusOr<Sender> FromProto(const v1::Identity& identity) {
                                                    identity.task_index(),
                                                    "; it must be 0 or more"));
   }
+  // 0 is the default of the field, so a sender that forgot it is refused.
   if (identity.incarnation() == 0) {
     return absl::InvalidArgumentError(
         "identity.incarnation is 0; draw one at process start");
@@ -86,6 +89,8 @@ absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto) {
   variable.shape.assign(proto.shape().begin(), proto.shape().end());
   LOCKSTEP_RETURN_IF_ERROR(CheckShape(variable));
   LOCKSTEP_ASSIGN_OR_RETURN(variable.dtype, ParseDType(proto.dtype()));
+  // Initializer::Kind and v1::Initializer have the same numbers, so a cast
+  // converts.
   const int kind = proto.initializer();
   if (kind < 0 || kind > static_cast<int>(Initializer::Kind::kGiven)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -171,6 +176,7 @@ v1::Part ToProto(const Part& part) {
 }
 
 Part FromProto(const v1::Part& part) {
+  // Absent, row_stride is 0 and means adjacent rows.
   return {part.variable(), part.offset(),
           part.count(),    part.server(),
           part.index(),    std::max<int64_t>(part.row_stride(), 1)};
@@ -184,6 +190,7 @@ std::vector<int> FirstIndices(const v1::GetPlanResponse& response,
   std::vector<int> first(num_servers, 0);
   for (const v1::Part& part : response.parts()) {
     const int64_t next = int64_t{part.server()} + 1;
+    // Parts of unknown servers are skipped here; PlanFromProto() refuses them.
     if (next >= 1 && next < num_servers) ++first[next];
   }
   for (int i = 1; i < num_servers; ++i) first[i] += first[i - 1];
@@ -245,9 +252,12 @@ v1::GradientType ToProto(GradientType type) {
 
 google::protobuf::Duration ToProto(absl::Duration duration) {
   const absl::Duration limit = absl::Seconds(kMaxDurationSeconds);
+  // InfiniteDuration() becomes the longest that the message can hold.
   absl::Duration rest = std::clamp(duration, -limit, limit);
   google::protobuf::Duration proto;
   proto.set_seconds(absl::IDivDuration(rest, absl::Seconds(1), &rest));
+  // IDivDuration() truncates toward zero, so both numbers have the same sign,
+  // as the message requires.
   proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
   return proto;
 }
@@ -268,6 +278,7 @@ absl::StatusOr<RunSettings> FromProto(const v1::RunSettings& proto) {
   settings.paused = proto.paused();
   settings.workers = {proto.workers().begin(), proto.workers().end()};
   const std::vector<int>& workers = settings.workers;
+  // Strictly ascending: a worker that is listed twice would count twice.
   const bool ascending =
       std::adjacent_find(workers.begin(), workers.end(),
                          std::greater_equal<>()) == workers.end() &&
@@ -350,6 +361,8 @@ v1::WorkerProgress ToProto(const Progress& progress) {
   proto.set_cannot_score(progress.cannot_score);
   *proto.mutable_figures() = ToProto(progress.figures);
   for (const PassTime& pass : progress.pass_times) {
+    // One number for each pass: the lowest bit says whether its gradient was
+    // dropped.
     proto.add_pass_times(2 * Micros(pass.computed) + (pass.dropped ? 1 : 0));
   }
   proto.set_pass_age(Micros(progress.pass_age));
@@ -366,12 +379,14 @@ Progress FromProto(const v1::WorkerProgress& progress) {
   decoded.waiting = FromProto(progress.waiting());
   decoded.loss = progress.loss();
   decoded.examples = progress.examples();
+  // Texts of a peer are cut, so that it cannot fill the chief's memory.
   decoded.activity = CutText(progress.activity());
   decoded.activity_age = FromProto(progress.activity_age());
   decoded.computed = progress.computed();
   decoded.trouble = CutText(progress.trouble());
   decoded.cannot_score = progress.cannot_score();
   for (const uint64_t pass : progress.pass_times()) {
+    // A peer may send more; the rest is dropped.
     if (decoded.pass_times.size() == Progress::kPassTimes) break;
     decoded.pass_times.push_back({FromMicros(pass / 2), pass % 2 == 1});
   }
@@ -392,6 +407,8 @@ v1::ProcessLoad ToProto(const ProcessLoad& load) {
 
 ProcessLoad FromProto(const v1::ProcessLoad& load) {
   ProcessLoad decoded;
+  // A load is only for display: a wrong number counts as unknown and does not
+  // refuse the heartbeat.
   decoded.resident_bytes = std::max<int64_t>(load.resident_bytes(), 0);
   decoded.memory_limit_bytes = std::max<int64_t>(load.memory_limit_bytes(), 0);
   if (std::isfinite(load.processors()) && load.processors() > 0) {
@@ -412,6 +429,7 @@ LeaveCause FromProto(v1::LeaveCause cause) {
     case v1::LEAVE_NO_ROOM:
       return static_cast<LeaveCause>(cause);
     default:
+      // A cause of a newer version counts as an ordinary stop.
       return LeaveCause::kStopped;
   }
 }

@@ -33,11 +33,11 @@ namespace lockstep {
 // versions do not work together.
 inline constexpr int kProtocolVersion = 2;
 
-// Larger ones are no incarnations: a process of the same task that comes later
-// needs a larger one still.
+// The largest valid incarnation. The rest of the range stays free for later
+// processes of the same task, whose incarnation must be larger.
 inline constexpr uint64_t kLargestIncarnation = uint64_t{1} << 62;
 
-//   kInvalidArgument  larger than that; names `field`
+//   kInvalidArgument  above kLargestIncarnation; names `field`
 absl::Status CheckIncarnation(absl::string_view field, uint64_t incarnation);
 
 //   kInvalidArgument  unknown task type, negative index, no incarnation, or one

@@ -19,6 +19,7 @@ constexpr mode_t kFileMode = 0640;
 constexpr mode_t kDirectoryMode = 0750;
 
 absl::Status ErrnoError(const std::string& path, absl::string_view act) {
+  // Saved first: StrCat() may allocate and change errno.
   const int cause = errno;
   return absl::ErrnoToStatus(cause, absl::StrCat(path, ": cannot ", act));
 }
@@ -78,10 +79,14 @@ absl::Status PosixFile::Reserve(uint64_t bytes) const {
   const auto length = static_cast<off_t>(bytes);
   if (bytes != 0) {
     int result;
+    // Reserves blocks now, so a full disk fails before training has spent time
+    // on a checkpoint.
     do {
       result = fallocate(fd_, 0, 0, length);
     } while (result != 0 && errno == EINTR);
     if (result == 0) return absl::OkStatus();
+    // A file system without fallocate(): only the length can be set, and a full
+    // disk shows later, at a write.
     if (errno != EOPNOTSUPP && errno != ENOSYS) {
       return Error(absl::StrCat("reserve ", bytes, " bytes"));
     }
@@ -96,6 +101,8 @@ absl::Status PosixFile::WriteAt(uint64_t offset,
     const ssize_t done =
         pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
+    // POSIX allows 0 without an errno; without one the message would name no
+    // cause.
     if (done == 0) errno = EIO;
     if (done <= 0) {
       return Error(
@@ -137,13 +144,15 @@ absl::Status MakeDirectories(const std::string& path) {
   if (errno == EEXIST && std::filesystem::is_directory(path, error)) {
     return absl::OkStatus();
   }
+  // EEXIST with a file in place is also refused here.
   if (errno != ENOENT) return ErrnoError(path, "create the directory");
   const std::string parent = std::filesystem::path(path).parent_path().string();
   if (parent.empty() || parent == path) {
     return ErrnoError(path, "create the directory");
   }
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(parent));
-  // The path may have been "a/b/", which equals its own parent.
+  // EEXIST: another process created it meanwhile, or the path is "a/b/", whose
+  // parent "a/b" is the same directory.
   if (mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST) {
     return absl::OkStatus();
   }
@@ -178,6 +187,8 @@ absl::Status WriteWholeFile(const std::string& path,
   LOCKSTEP_ASSIGN_OR_RETURN(const PosixFile file, PosixFile::CreateNew(path));
   absl::Status written = file.WriteAt(0, contents);
   if (written.ok()) written = file.Sync();
+  // The errors of unlink() and close() are ignored: the status already tells
+  // the first cause.
   if (!written.ok()) unlink(path.c_str());
   return written;
 }

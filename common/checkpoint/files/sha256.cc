@@ -31,6 +31,7 @@ absl::Status Unavailable(const std::string& path) {
 absl::Status Digest(const PosixFile& file, EVP_MD_CTX* context) {
   LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
   std::vector<char> buffer(std::min(size, kPieceBytes));
+  // Reads in pieces: a file may be larger than the memory.
   for (uint64_t offset = 0; offset < size; offset += kPieceBytes) {
     const auto piece =
         absl::MakeSpan(buffer).first(std::min(kPieceBytes, size - offset));

@@ -6,10 +6,13 @@
 namespace lockstep {
 
 void ByteRanges::Add(uint64_t begin, uint64_t end) {
+  // An empty range would break the rule that ranges neither touch nor overlap.
   if (begin >= end) return;
   auto next = end_by_begin_.upper_bound(begin);
   if (next != end_by_begin_.begin()) {
     auto before = std::prev(next);
+    // Ranges that touch are joined too, so FirstMissing() needs only the first
+    // one.
     if (before->second >= begin) {
       begin = before->first;
       next = before;

@@ -35,9 +35,11 @@ absl::Status Refuse(absl::string_view field, absl::string_view value,
       absl::StrCat(field, " is ", value, ", want ", wanted));
 }
 
-// --- what both directions check ---
+// --- checks of EncodeManifest() and ParseManifest() ---
 
 bool IsPlainFileName(absl::string_view name) {
+  // No '/' and no leading '.': a manifest must not name a file outside of its
+  // directory.
   return !name.empty() && name.size() <= kMaxText && name[0] != '.' &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) {
            return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
@@ -60,6 +62,7 @@ absl::Status CheckFile(const CheckpointFile& file) {
     return Refuse("files.name", Excerpt(file.name),
                   "a plain file name of letters, digits, '-', '_' and '.'");
   }
+  // Offsets of POSIX files are signed.
   if (file.bytes > static_cast<uint64_t>(kMaxInt)) {
     return Refuse("files.bytes", absl::StrCat(file.bytes), "less than 2^63");
   }
@@ -93,6 +96,7 @@ absl::Status CheckNumbers(absl::string_view field,
   }
   for (const auto& [name, value] : metrics) {
     LOCKSTEP_RETURN_IF_ERROR(CheckText(absl::StrCat(field, " key"), name));
+    // JSON has no infinity and no NaN; nlohmann would write null.
     if (!std::isfinite(value)) {
       return Refuse(absl::StrCat(field, ".", name), absl::StrCat(value),
                     "a finite number");
@@ -125,6 +129,7 @@ absl::Status CheckManifest(const Manifest& manifest) {
 // --- JSON to fields ---
 
 const Json& Field(const Json& object, const char* name) {
+  // Null, which each Read() refuses with a message that shows it.
   static const Json absent;
   const auto found = object.find(name);
   return found == object.end() ? absent : *found;
@@ -157,6 +162,7 @@ absl::Status Read(const Json& object, const char* name, int64_t& value) {
 }
 
 absl::Status ReadFiles(const Json& json, std::vector<CheckpointFile>& files) {
+  // Checked before the entries are copied, so the limit also bounds memory.
   if (!json.is_array() || json.size() > kMaxFiles) {
     return Refuse("files", ShowJson(json),
                   absl::StrCat("a list of 1 to ", kMaxFiles, " files"));
@@ -177,6 +183,7 @@ absl::Status ReadFiles(const Json& json, std::vector<CheckpointFile>& files) {
 absl::Status ReadNumbers(const Json& object, const char* field,
                          std::map<std::string, double>& numbers) {
   const Json& json = Field(object, field);
+  // Manifests of versions without this field stay readable.
   if (json.is_null()) return absl::OkStatus();
   if (!json.is_object()) return Refuse(field, ShowJson(json), "an object");
   for (const auto& [name, value] : json.items()) {
@@ -193,6 +200,7 @@ absl::Status CheckVersion(const Json& json) {
   int64_t version = 0;
   LOCKSTEP_RETURN_IF_ERROR(Read(json, "format_version", version));
   if (version == kManifestFormatVersion) return absl::OkStatus();
+  // Versions below the first one never existed, so the file is damaged.
   if (version < kManifestFormatVersion) {
     return Refuse("format_version", absl::StrCat(version),
                   absl::StrCat(kManifestFormatVersion));
@@ -203,6 +211,7 @@ absl::Status CheckVersion(const Json& json) {
 }
 
 absl::Status ReadManifest(const Json& json, Manifest& manifest) {
+  // First: a newer version may have changed every other field.
   LOCKSTEP_RETURN_IF_ERROR(CheckVersion(json));
   LOCKSTEP_RETURN_IF_ERROR(Read(json, "job_name", manifest.job_name));
   LOCKSTEP_RETURN_IF_ERROR(Read(json, "job_id", manifest.job_id));

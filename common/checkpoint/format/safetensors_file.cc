@@ -34,6 +34,7 @@ absl::StatusOr<size_t> Lookup(const TensorIndex& index, absl::string_view name,
 
 absl::Status CheckRange(const StoredTensor& tensor, uint64_t offset,
                         uint64_t size, const std::string& path) {
+  // Not offset + size <= bytes: the sum could overflow.
   if (offset <= tensor.bytes && size <= tensor.bytes - offset) {
     return absl::OkStatus();
   }
@@ -44,6 +45,8 @@ absl::Status CheckRange(const StoredTensor& tensor, uint64_t offset,
 
 absl::StatusOr<SafetensorsHeader> ReadHeader(const PosixFile& file) {
   LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
+  // First the length field alone: only a checked length may decide how much
+  // memory the header gets.
   std::string start(std::min<uint64_t>(size, kSafetensorsLengthBytes), '\0');
   LOCKSTEP_RETURN_IF_ERROR(file.ReadAt(0, absl::MakeSpan(start)));
   LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t data_start,
@@ -56,6 +59,8 @@ absl::StatusOr<SafetensorsHeader> ReadHeader(const PosixFile& file) {
 absl::Status Prepare(const PosixFile& file,
                      const BuiltSafetensorsHeader& built) {
   const SafetensorsHeader& header = built.header;
+  // Reserved before the first write, so a full disk is noticed now and not in
+  // the middle of a checkpoint.
   LOCKSTEP_RETURN_IF_ERROR(file.Reserve(header.data_start + header.data_bytes));
   return file.WriteAt(0, built.bytes);
 }
@@ -89,6 +94,7 @@ SafetensorsWriter::SafetensorsWriter(PosixFile file, SafetensorsHeader header)
 
 SafetensorsWriter::~SafetensorsWriter() {
   MutexLock lock(mutex_);
+  // An unfinished file has holes that read as zeros, so it must not stay.
   if (!finished_) unlink(path().c_str());
 }
 
@@ -105,10 +111,14 @@ absl::Status SafetensorsWriter::WriteAt(absl::string_view tensor,
           path(), ": is finished, ", DescribeTensor(stored), " came too late"));
     }
   }
+  // The lock is released during the write: callers write different tensors, or
+  // different ranges, at the same time.
   LOCKSTEP_RETURN_IF_ERROR(
       file_.WriteAt(header_.data_start + stored.offset + offset, bytes));
 
   MutexLock lock(mutex_);
+  // Only after the write, so that CheckComplete() counts only bytes that are in
+  // the file.
   written_[i].Add(offset, offset + bytes.size());
   return absl::OkStatus();
 }
@@ -152,6 +162,7 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(
   if (header.ok()) {
     return SafetensorsReader(std::move(file), *std::move(header));
   }
+  // Other errors, such as a missing file, do not mean damage.
   if (!absl::IsInvalidArgument(header.status())) return header.status();
   return absl::DataLossError(
       absl::StrCat(path, ": ", header.status().message(),

@@ -50,7 +50,7 @@ std::string WriteLittleEndian(uint64_t value) {
   return bytes;
 }
 
-// --- building ---
+// --- of BuildSafetensorsHeader() ---
 
 absl::Status CheckName(const std::string& name) {
   if (name.empty()) return Invalid("a tensor has an empty name");
@@ -83,12 +83,15 @@ absl::Status CheckMetadata(const std::map<std::string, std::string>& metadata) {
 
 absl::Status PlaceTensors(std::vector<TensorSpec> tensors,
                           SafetensorsHeader& header) {
+  // Each tensor's size is a multiple of its element's, so after descending
+  // element sizes every offset is a multiple of the next element size.
   std::stable_sort(tensors.begin(), tensors.end(),
                    [](const TensorSpec& a, const TensorSpec& b) {
                      return TensorTypeSize(a.type) > TensorTypeSize(b.type);
                    });
   for (TensorSpec& tensor : tensors) {
     LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t bytes, TensorBytes(tensor));
+    // Not bytes + data_bytes > kMaxDataBytes: the sum could overflow.
     if (bytes > kMaxDataBytes - header.data_bytes) {
       return Invalid("tensors up to ", DescribeTensor(tensor),
                      " need more than ", kMaxDataBytes, " bytes");
@@ -111,7 +114,7 @@ std::string ToJson(const SafetensorsHeader& header) {
   return json.dump();
 }
 
-// --- parsing ---
+// --- of ParseSafetensorsHeader() ---
 
 absl::StatusOr<std::vector<int64_t>> ParseShape(const Json& json) {
   if (!json.is_array() || json.size() > kMaxTensorRank) {
@@ -139,6 +142,7 @@ absl::Status ParseOffsets(const Json& json, uint64_t data_bytes,
   }
   const auto begin = json[0].get<uint64_t>();
   const auto end = json[1].get<uint64_t>();
+  // Within the file, so that a reader of `tensor` needs no other check.
   if (begin > end || end > data_bytes) {
     return Invalid("data_offsets is ", ShowJson(json),
                    ", want begin <= end <= ", data_bytes,
@@ -156,6 +160,7 @@ absl::Status ParseOffsets(const Json& json, uint64_t data_bytes,
 
 absl::Status ParseFields(const Json& json, uint64_t data_bytes,
                          StoredTensor& tensor) {
+  // Further fields are refused: the format defines exactly these.
   if (!json.is_object() || json.size() != 3 || !json.contains("dtype") ||
       !json.contains("shape") || !json.contains("data_offsets")) {
     return Invalid(ShowJson(json),
@@ -200,6 +205,8 @@ absl::Status ParseMetadata(const Json& json,
 absl::Status CheckPlaces(const SafetensorsHeader& header) {
   uint64_t next = 0;
   for (const StoredTensor& tensor : header.tensors) {
+    // Header tensors are in the order of their offsets, so one pass finds gaps
+    // and overlaps.
     if (tensor.offset != next) {
       return Invalid("tensor ", Quote(tensor.name), ": data_offsets begins at ",
                      tensor.offset, ", want ", next,
@@ -234,6 +241,7 @@ absl::StatusOr<uint64_t> TensorBytes(const TensorSpec& tensor) {
                      " is negative");
     }
     const auto factor = static_cast<uint64_t>(dimension);
+    // Not bytes * factor > kMaxDataBytes: the product could overflow.
     if (factor != 0 && bytes > kMaxDataBytes / factor) {
       return Invalid(DescribeTensor(tensor), " has more than ", kMaxDataBytes,
                      " bytes");
@@ -253,6 +261,8 @@ absl::StatusOr<BuiltSafetensorsHeader> BuildSafetensorsHeader(
   LOCKSTEP_RETURN_IF_ERROR(PlaceTensors(std::move(tensors), built.header));
 
   std::string json = ToJson(built.header);
+  // The format allows spaces after the JSON; they move the data to a multiple
+  // of kDataAlignment.
   const size_t used = (kSafetensorsLengthBytes + json.size()) % kDataAlignment;
   if (used != 0) json.append(kDataAlignment - used, ' ');
   if (json.size() > kMaxSafetensorsHeaderBytes) {
@@ -273,6 +283,8 @@ absl::StatusOr<uint64_t> SafetensorsDataStart(absl::string_view start,
                    std::min<uint64_t>(start.size(), file_bytes),
                    " bytes, its header length alone needs 8");
   }
+  // Also bounded by the file: a damaged length must not make the caller
+  // allocate memory for bytes that do not exist.
   const uint64_t most = std::min(file_bytes - kSafetensorsLengthBytes,
                                  kMaxSafetensorsHeaderBytes);
   const uint64_t length = ReadLittleEndian(start);

@@ -41,6 +41,7 @@ absl::StatusOr<TensorType> ParseTensorType(absl::string_view name) {
     if (name == TensorTypeName(type)) return type;
   }
   return absl::InvalidArgumentError(
+      // The name comes from a file, so its length is not bounded.
       absl::StrCat("dtype \"", name.substr(0, 32),
                    "\" is not one of F16, BF16, F32, F64, I64"));
 }
