@@ -140,6 +140,7 @@ absl::Status CheckModel(const ModelConfig& model) {
     return Wrong("model.variable_type", "float64",
                  "float32, float16 or bfloat16");
   }
+  // An even kernel has no middle, and cannot keep the size of a picture.
   if (model.kernel_size % 2 == 0) {
     return Wrong("model.kernel_size", model.kernel_size, "odd");
   }
@@ -205,6 +206,7 @@ absl::Status CheckData(const ModelConfig& model, const DataConfig& data) {
   }
   if (!data.train_files.empty()) return CheckFileLists(data);
   if (!data.train_text.empty()) return CheckText(data);
+  // A program of the user may read its data from anywhere.
   if (model.kind == kExternalModel && data.train_images.empty() &&
       data.train_labels.empty()) {
     return CheckInt("data.epochs", data.epochs, 0);
@@ -288,6 +290,7 @@ absl::Status CheckGradientType(const JobConfig& job) {
     return Wrong("gradient_wire_type", static_cast<int>(type),
                  "VARIABLE or BFLOAT16");
   }
+  // Compatible mode reproduces TensorFlow, which sends gradients as they are.
   if (job.mode == SyncMode::kStrict) return absl::OkStatus();
   return Wrong("gradient_wire_type", "BFLOAT16",
                "VARIABLE where mode is COMPATIBLE");
@@ -335,6 +338,7 @@ absl::Status CheckSizes(const JobConfig& job) {
       CheckInt("batch_size", job.batch_size, least, kMaxBatchSize));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("micro_batches", job.micro_batches, 1, kMaxMicroBatches));
+  // Micro-batches of different sizes would have different weights in the mean.
   if (job.pass_batch_size() % job.micro_batches != 0) {
     return Wrong("micro_batches", job.micro_batches,
                  absl::StrCat("a divisor of ", job.pass_batch_size(),
@@ -350,6 +354,7 @@ absl::Status CheckTimes(const JobConfig& job) {
                     absl::Milliseconds(1), absl::Hours(1)));
   LOCKSTEP_RETURN_IF_ERROR(CheckDuration(
       "lease", job.lease, absl::Milliseconds(1), absl::Hours(24)));
+  // One heartbeat may be lost or late without an end of the lease.
   if (job.lease <= 2 * job.heartbeat_interval) {
     return Wrong("lease", absl::FormatDuration(job.lease),
                  absl::StrCat("above 2 times heartbeat_interval, which is ",
@@ -408,6 +413,7 @@ std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job) {
 LearningRateConfig LocalLearningRateOf(const JobConfig& job) {
   LearningRateConfig rate = job.local.learning_rate;
   if (rate.decay_steps == 0) {
+    // The product could overflow: job files may give any number of steps.
     rate.decay_steps = job.train_steps > kNoLimit / job.local_steps
                            ? kNoLimit
                            : job.train_steps * job.local_steps;

@@ -132,7 +132,7 @@ double DefaultMomentum(OptimizerConfig::Kind kind);
 double DefaultEpsilon(OptimizerConfig::Kind kind);
 double DefaultWeightDecay(OptimizerConfig::Kind kind);
 
-// Whether the rule is PyTorch's; only these know weight decay.
+// True if the rule is PyTorch's; only these rules know weight decay.
 bool IsTorchOptimizer(OptimizerConfig::Kind kind);
 
 // Limits gradients on each worker, before they are sent; kMeanGlobalNorm: their
@@ -340,7 +340,8 @@ struct JobConfig {
   absl::Duration stall_timeout = absl::ZeroDuration();
 
   bool shares_work() const { return work == Work::kShared; }
-  // A pass may have one: its change is then not a gradient either.
+  // True also for 1 local step with a rate of its own: the worker then sends a
+  // change of values and not a gradient.
   bool has_local_steps() const {
     return local_steps > 1 || local.learning_rate.base != 0;
   }
@@ -352,14 +353,15 @@ struct JobConfig {
   }
 };
 
-// All optimizers of a job; the job's own comes
-// first.
+// Returns all optimizers of a job, the job's own first.
 std::vector<OptimizerConfig> OptimizersOf(const JobConfig& job);
 
-// The learning rates of those optimizers, with decay_steps filled in.
+// Returns the learning rates of OptimizersOf(), in its order, with decay_steps
+// filled in.
 std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job);
 
-// The learning rate of local steps, likewise.
+// Returns the learning rate of local steps, with decay_steps filled in, in
+// local steps.
 LearningRateConfig LocalLearningRateOf(const JobConfig& job);
 
 inline constexpr int64_t kMaxLocalSteps = 65536;

@@ -12,6 +12,7 @@ void CheckSchedule(const std::string& field, const LearningRateConfig& rate,
   const bool ends = rate.schedule == Schedule::kCosineDecay ||
                     rate.schedule == Schedule::kLinear ||
                     rate.schedule == Schedule::kCosine;
+  // Other schedules go on after decay_steps.
   if (!ends || rate.decay_steps >= train_steps) return;
   warnings.push_back(absl::StrCat(
       field, ".decay_steps is ", rate.decay_steps, ", train_steps is ",
@@ -25,7 +26,8 @@ void CheckSchedule(const std::string& field, const LearningRateConfig& rate,
 // Below this, most of the change that workers have computed is thrown away.
 constexpr double kLeastShareOfChange = 0.1;
 
-// The rate is no share of the change where a rule divides by its size.
+// True if the rule multiplies the change by the rate. Rules that divide by the
+// size of the change, such as Adam, do not.
 bool AppliesAShare(OptimizerConfig::Kind kind) {
   return kind == OptimizerConfig::Kind::kGradientDescent ||
          kind == OptimizerConfig::Kind::kMomentum ||
@@ -52,6 +54,7 @@ std::vector<std::string> JobWarnings(const JobConfig& job) {
   const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
   CheckSchedule("learning_rate_schedule", rates[0], job.train_steps, warnings);
   for (size_t i = 0; i < job.variable_optimizers.size(); ++i) {
+    // Without a schedule of its own, it has the job's, which is checked above.
     if (!job.variable_optimizers[i].schedule.has_value()) continue;
     CheckSchedule(
         absl::StrCat("variable_optimizers[", i, "].learning_rate_schedule"),

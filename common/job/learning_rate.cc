@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// Number of decay periods that have passed, with fraction.
+// Returns the decay periods that have passed, with fraction.
 double Periods(const LearningRateConfig& config, int64_t global_step) {
   if (config.decay_steps <= 0) return 0;
   return static_cast<double>(global_step) /
@@ -20,22 +20,25 @@ double Exponential(const LearningRateConfig& config, int64_t global_step) {
   return config.base * std::pow(config.decay_rate, periods);
 }
 
-// The step of a boundary still uses the value before it.
+// The step of a boundary still has the value before it, as in TensorFlow's
+// piecewise_constant_decay.
 double Piecewise(const LearningRateConfig& config, int64_t global_step) {
   const auto above = std::lower_bound(config.boundaries.begin(),
                                       config.boundaries.end(), global_step);
   const size_t index = above - config.boundaries.begin();
+  // A job that was not validated must not read past the end.
   return index < config.values.size() ? config.values[index] : config.base;
 }
 
 double Cosine(const LearningRateConfig& config, int64_t global_step) {
   const double periods = std::min(1.0, Periods(config, global_step));
   const double cosine = 0.5 * (1 + std::cos(std::numbers::pi * periods));
+  // TensorFlow's CosineDecay.
   return config.base * ((1 - config.alpha) * cosine + config.alpha);
 }
 
-// The part of the decay that is still to come, from 1 at the end of the warm-up
-// to 0.
+// Returns the share of the decay that is still to come, from 1 at the end of
+// the warm-up to 0 at decay_steps.
 double Remaining(const LearningRateConfig& config, int64_t global_step) {
   const int64_t steps = config.decay_steps - config.warmup_steps;
   if (steps <= 0 || global_step >= config.decay_steps) return 0;
@@ -47,12 +50,13 @@ double FromBaseToMinimum(const LearningRateConfig& config, double share) {
   return config.minimum + (config.base - config.minimum) * share;
 }
 
-// During the warm-up the rate that both schedules rise to.
+// In the warm-up, both schedules return `base`; LearningRate() scales it.
 double AlongALine(const LearningRateConfig& config, int64_t global_step) {
   if (global_step < config.warmup_steps) return config.base;
   return FromBaseToMinimum(config, Remaining(config, global_step));
 }
 
+// CosineAnnealingLR of PyTorch, in its closed form.
 double AlongACosine(const LearningRateConfig& config, int64_t global_step) {
   if (global_step < config.warmup_steps) return config.base;
   const double passed = 1 - Remaining(config, global_step);

@@ -16,7 +16,8 @@ namespace lockstep {
 // Otherwise the result is unspecified, but nothing crashes.
 double LearningRate(const LearningRateConfig& config, int64_t global_step);
 
-// The rate of the job's own optimizer, times `scale` of its run settings.
+// Returns the rate of the job's own optimizer, times `scale`, which is
+// RunSettings::learning_rate_scale.
 double LearningRateInEffect(const JobConfig& job, double scale,
                             int64_t global_step);
 

@@ -32,6 +32,7 @@ absl::Status CheckOneWorker(const JobConfig& job) {
   for (const auto& [field, count] :
        {std::pair{"replicas_to_aggregate", job.replicas_to_aggregate},
         {"total_num_replicas", job.total_num_replicas}}) {
+    // 0 means as many as the cluster has workers, which is 1 here.
     if (count == 0 || count == 1) continue;
     return Contradicts(field, count, job,
                        absl::StrCat("whose one worker pushes one gradient a "

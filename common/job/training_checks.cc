@@ -15,7 +15,8 @@ namespace {
 constexpr absl::string_view kBoundaries = "learning_rate_schedule.boundaries";
 constexpr absl::string_view kValues = "learning_rate_schedule.values";
 
-// An accumulator that these divide by.
+// True for rules that divide by the root of the accumulator: 0 would make the
+// first step of an element without a gradient 0 / 0.
 bool StartsAboveZero(OptimizerConfig::Kind kind) {
   return kind == OptimizerConfig::Kind::kAdagrad ||
          kind == OptimizerConfig::Kind::kAdagradDa ||
@@ -67,7 +68,7 @@ absl::Status CheckWeightDecay(const OptimizerConfig& optimizer) {
       "set both or neither");
 }
 
-// torch.optim.SGD refuses the same.
+// Refuses the same settings as torch.optim.SGD.
 absl::Status CheckSgd(const OptimizerConfig& optimizer) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckBelowOne("optimizer.dampening", optimizer.dampening));
@@ -195,6 +196,7 @@ absl::Status CheckPiecewise(const LearningRateConfig& rate) {
   for (size_t i = 0; i < rate.boundaries.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(CheckInt(Element(kBoundaries, i),
                                       rate.boundaries[i], least, kNoLimit - 1));
+    // Strictly ascending: an equal boundary would make a value unreachable.
     least = rate.boundaries[i] + 1;
   }
   for (size_t i = 0; i < rate.values.size(); ++i) {
@@ -221,7 +223,8 @@ absl::Status CheckScheduleKind(const LearningRateConfig& rate) {
                "COSINE_DECAY, LINEAR_DECAY or COSINE");
 }
 
-// What only the schedules with a minimum have. `rate` has its decay_steps.
+// Checks the fields of the schedules with a minimum, which other schedules must
+// not have. `rate` must have its decay_steps filled in.
 absl::Status CheckMinimum(const LearningRateConfig& rate) {
   using Schedule = LearningRateConfig::Schedule;
   const bool decays =
@@ -235,6 +238,7 @@ absl::Status CheckMinimum(const LearningRateConfig& rate) {
       CheckReal("learning_rate_schedule.minimum", rate.minimum,
                 rate.minimum >= 0 && rate.minimum <= rate.base,
                 absl::StrCat("from 0 to the learning rate, ", rate.base)));
+  // Otherwise the decay would have no step.
   if (rate.warmup_steps < rate.decay_steps) return absl::OkStatus();
   return Wrong("learning_rate_schedule.warmup_steps", rate.warmup_steps,
                absl::StrCat("below decay_steps, which is ", rate.decay_steps));
@@ -366,6 +370,7 @@ absl::Status CheckLocalSteps(const JobConfig& job) {
       CheckInt("local_steps", job.local_steps, 1, kMaxLocalSteps));
   const bool has_rule =
       job.local.optimizer.kind != OptimizerConfig::Kind::kGradientDescent;
+  // A rule without local steps is a mistake, reported below.
   if (!job.has_local_steps() && !has_rule) return absl::OkStatus();
   if (job.local.learning_rate.base == 0) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -26,9 +26,12 @@ absl::StatusOr<std::vector<size_t>> Find(
     const std::vector<VariableSettings>& settings) {
   std::vector<size_t> found;
   for (size_t i = 0; i < variables.size(); ++i) {
+    // Buffers and untrained variables have no update rule that a setting could
+    // change.
     if (variables[i].buffer || !settings[i].trained) continue;
     if (MatchesVariable(pattern, variables[i].name)) found.push_back(i);
   }
+  // A pattern without a match is probably misspelt.
   if (!found.empty()) return found;
   return absl::InvalidArgumentError(absl::StrCat(
       field, " is \"", pattern,
@@ -54,6 +57,7 @@ absl::Status ChooseOptimizers(const JobConfig& job,
              job.variable_optimizers[i].variables, variables, settings));
     for (const size_t variable : found) {
       int& chosen = settings[variable].optimizer;
+      // Two rules for one variable: the order of the list must not decide.
       if (chosen != 0) {
         return Overlap("variable_optimizers", variables[variable].name,
                        static_cast<size_t>(chosen - 1), i);
@@ -78,6 +82,8 @@ absl::Status ChooseDecays(const JobConfig& job,
       LOCKSTEP_ASSIGN_OR_RETURN(
           const std::vector<size_t> found,
           Find(field + ".weight_decay_exempt", pattern, variables, settings));
+      // A pattern may match variables of other optimizers too, but not only
+      // those.
       bool any = false;
       for (const size_t variable : found) {
         if (settings[variable].optimizer != static_cast<int>(optimizer)) {
@@ -127,6 +133,7 @@ absl::Status ChooseAverages(const JobConfig& job,
                             std::vector<VariableSettings>& settings) {
   const MovingAverageConfig& average = job.moving_average;
   if (average.decay == 0) return absl::OkStatus();
+  // No pattern means all trained variables.
   if (average.variables.empty()) {
     for (size_t i = 0; i < settings.size(); ++i) {
       settings[i].averaged = !variables[i].buffer && settings[i].trained;
@@ -145,6 +152,7 @@ absl::Status ChooseAverages(const JobConfig& job,
 absl::Status ChooseConstraints(const JobConfig& job,
                                const std::vector<VariableSpec>& variables,
                                std::vector<VariableSettings>& settings) {
+  // By variable, the index of its constraint; the size of the list means none.
   std::vector<size_t> chosen(variables.size(), job.constraints.size());
   for (size_t i = 0; i < job.constraints.size(); ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -202,6 +210,8 @@ absl::Status ChooseUntrained(const JobConfig& job,
                              const std::vector<VariableSpec>& variables,
                              std::vector<VariableSettings>& settings) {
   for (size_t i = 0; i < job.untrained.size(); ++i) {
+    // Fresh settings, in which everything is trained: two patterns may match
+    // the same variable here.
     const std::vector<VariableSettings> all(variables.size());
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<size_t> found,
                               Find(absl::StrCat("untrained[", i, "]"),
@@ -220,6 +230,7 @@ absl::Status ChooseUntrained(const JobConfig& job,
 absl::Status ChooseWithoutOptimizer(const JobConfig& job,
                                     const std::vector<VariableSpec>& variables,
                                     std::vector<VariableSettings>& settings) {
+  // The rule behind the job's own ones, see OptimizersOf() with variables.
   const size_t optimizer = OptimizersOf(job).size();
   for (size_t i = 0; i < variables.size(); ++i) {
     if (!variables[i].buffer && settings[i].trained) continue;
@@ -243,6 +254,7 @@ std::vector<OptimizerConfig> OptimizersOf(
   std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
   for (const VariableSpec& variable : variables) {
     if (!variable.buffer && !IsUntrained(job, variable)) continue;
+    // A default OptimizerConfig is gradient descent.
     optimizers.emplace_back();
     break;
   }
@@ -250,15 +262,18 @@ std::vector<OptimizerConfig> OptimizersOf(
 }
 
 bool MatchesVariable(const std::string& pattern, const std::string& name) {
+  // Without FNM_PATHNAME, '*' also matches '/'.
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables) {
   std::vector<VariableSettings> settings(variables.size());
+  // First: all later patterns skip untrained variables.
   LOCKSTEP_RETURN_IF_ERROR(ChooseUntrained(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseWithoutOptimizer(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseOptimizers(job, variables, settings));
+  // After the optimizers: an exemption counts only for variables of its own.
   LOCKSTEP_RETURN_IF_ERROR(ChooseDecays(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(CheckTables(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseAverages(job, variables, settings));

@@ -58,6 +58,7 @@ absl::Status CheckWork(const JobConfig& job) {
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("micro_batches_per_step", numbers, 1, kMaxMicroBatchesPerStep));
+  // Micro-batches of different sizes would have different weights in the mean.
   if (job.batch_size % numbers != 0) {
     return Wrong("micro_batches_per_step", numbers,
                  absl::StrCat("a divisor of batch_size, ", job.batch_size,

@@ -7,12 +7,13 @@
 
 namespace lockstep {
 
-// A number of a job that the chief chooses: the word for it in job files and in
-// overrides, and its value on the wire, which no number of a user's has.
+// The mark of a number that the chief chooses: its word in job files and
+// overrides, and its value in messages, which ValidateJobConfig() allows no
+// user to give.
 inline constexpr absl::string_view kAutoText = "AUTO";
 inline constexpr int32_t kAutoNumber = -1;
 
-// Whether the field of that name may be kAutoText.
+// True if a field of this name may be kAutoText.
 inline bool MayBeAuto(absl::string_view field) {
   return field == "replicas_to_aggregate";
 }

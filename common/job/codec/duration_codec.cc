@@ -16,6 +16,7 @@ constexpr int32_t kMaxNanos = 999'999'999;
 bool IsMeaningful(int64_t seconds, int32_t nanos) {
   if (seconds < -kMaxSeconds || seconds > kMaxSeconds) return false;
   if (nanos < -kMaxNanos || nanos > kMaxNanos) return false;
+  // A rule of google.protobuf.Duration.
   return seconds == 0 || nanos == 0 || (seconds < 0) == (nanos < 0);
 }
 

@@ -29,6 +29,7 @@ std::vector<std::string> EnumNames(const EnumDescriptor& type) {
   std::vector<std::string> names;
   for (int i = 0; i < type.value_count(); ++i) {
     const std::string& name = type.value(i)->name();
+    // The unspecified value is for absent fields; users need not write it.
     if (!absl::EndsWith(name, "_UNSPECIFIED")) names.push_back(name);
   }
   return names;
@@ -37,6 +38,8 @@ std::vector<std::string> EnumNames(const EnumDescriptor& type) {
 std::vector<std::string> EnumNames(const Descriptor& message,
                                    absl::string_view field) {
   std::vector<std::string> names;
+  // The parser's error names the field but not its message, so all messages of
+  // the file are searched.
   const FileDescriptor& file = *message.file();
   for (int i = 0; i < file.message_type_count(); ++i) {
     const FieldDescriptor* found =

@@ -132,6 +132,7 @@ absl::Status ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
   SetUnlessZero(proto.window(), model.window);
   if (proto.has_negatives()) model.negatives = proto.negatives();
   if (proto.has_subsample()) model.subsample = proto.subsample();
+  // BY_MOD and an absent field mean the same.
   model.cut_by_div = proto.table_cut() == v1::BY_DIV;
   model.row_limit = proto.row_limit();
   model.layers = proto.layers();
@@ -218,6 +219,8 @@ void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
   if (proto.has_seed()) job.seed = proto.seed();
   job.replicas_to_aggregate = proto.replicas_to_aggregate();
   job.total_num_replicas = proto.total_num_replicas();
+  // AUTO is -1 in messages, so it must be replaced: see
+  // JobConfig::tune_backups.
   job.tune_backups = proto.replicas_to_aggregate() == kAutoNumber;
   if (job.tune_backups) job.replicas_to_aggregate = job.total_num_replicas;
   if (proto.has_initial_tokens()) job.initial_tokens = proto.initial_tokens();
@@ -228,6 +231,8 @@ void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
   if (proto.has_refuse_non_finite()) {
     job.refuse_non_finite = proto.refuse_non_finite();
   }
+  // With local steps, servers apply a mean change of values and not a gradient:
+  // rate 1 applies all of it.
   if (proto.local_steps() > 1 || proto.local().learning_rate() != 0) {
     job.learning_rate.base = 1;
   }
@@ -431,6 +436,8 @@ absl::StatusOr<bool> NamesModelKind(absl::string_view text,
 }
 
 absl::Status ApplyOverride(absl::string_view assignment, JobConfig& job) {
+  // By way of the message, whose field names and types are those of the job
+  // file.
   v1::JobConfig proto = ToProto(job);
   LOCKSTEP_RETURN_IF_ERROR(SetField(assignment, proto));
   LOCKSTEP_ASSIGN_OR_RETURN(job, FromProto(proto));

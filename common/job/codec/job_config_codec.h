@@ -30,9 +30,9 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto);
 absl::StatusOr<JobConfig> ParseJobText(absl::string_view text,
                                        absl::string_view source);
 
-// Whether a job file names a model.kind.
+// Returns true if the text of a job file sets model.kind.
 //
-// Errors: those of ParseJobText() that are of the syntax.
+//   kInvalidArgument  a syntax error or unknown field, as in ParseJobText()
 absl::StatusOr<bool> NamesModelKind(absl::string_view text,
                                     absl::string_view source);
 

@@ -40,6 +40,7 @@ bool IsDuration(const FieldDescriptor& field) {
 
 bool HasFields(const FieldDescriptor& field) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+         // A duration is a message too, but users write it as one value.
          !field.is_repeated() && !IsDuration(field);
 }
 
@@ -165,6 +166,7 @@ class FieldWriter {
   bool WriteDuration(absl::string_view text) {
     absl::Duration duration;
     if (!absl::ParseDuration(text, &duration)) return false;
+    // ParseDuration() accepts "inf", which no field of a job means.
     if (duration == absl::InfiniteDuration()) return false;
     if (duration == -absl::InfiniteDuration()) return false;
     reflection_.MutableMessage(&message_, &field_)->CopyFrom(ToProto(duration));
@@ -191,6 +193,7 @@ std::vector<absl::string_view> ListOf(absl::string_view value) {
   const bool brackets = absl::StartsWith(value, "[") &&
                         absl::EndsWith(value, "]") && value.size() > 1;
   if (brackets) value = value.substr(1, value.size() - 2);
+  // StrSplit() of an empty text returns one empty element, not none.
   if (absl::StripAsciiWhitespace(value).empty()) return {};
   std::vector<absl::string_view> texts = absl::StrSplit(value, ',');
   if (!brackets) return texts;
@@ -208,6 +211,8 @@ absl::Status WriteValue(absl::string_view key, const FieldDescriptor& field,
                         absl::string_view value, Message& message) {
   std::vector<absl::string_view> texts = {value};
   if (field.is_repeated()) {
+    // An override replaces the list: without it, the writer would add to the
+    // job's.
     message.GetReflection()->ClearField(&message, &field);
     texts = ListOf(value);
   }
@@ -223,6 +228,7 @@ absl::Status WriteValue(absl::string_view key, const FieldDescriptor& field,
 }  // namespace
 
 absl::Status SetField(absl::string_view assignment, Message& message) {
+  // The first '=': a value, such as a path, may contain others.
   const size_t equals = assignment.find('=');
   if (equals == absl::string_view::npos) {
     return Error(absl::StrCat(Excerpt(assignment),
@@ -233,6 +239,7 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
   const std::vector<std::string> names = absl::StrSplit(key, '.');
   Message* target = &message;
   std::string prefix;  // prefix of the next name: "checkpoint."
+  // Ends at the last name: each branch below returns there.
   for (size_t i = 0;; ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const FieldDescriptor* field,

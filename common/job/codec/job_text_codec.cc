@@ -49,6 +49,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 
   void AddError(int line, google::protobuf::io::ColumnNumber column,
                 const std::string& message) override {
+    // Later errors are often consequences of the first.
     if (!text_.empty()) return;
     text_ = absl::StrCat(line + 1, ":", column + 1, ": ", Explain(message));
   }
@@ -56,6 +57,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
  private:
   // The parser puts names in double quotes: first the type or the value.
   std::string Explain(const std::string& message) const {
+    // At the end of the text, protobuf quotes an empty token.
     const bool at_end = absl::EndsWith(message, ", got: ") ||
                         absl::EndsWith(message, ", found \"\".");
     if (at_end && open_line_ > 0) {
@@ -64,6 +66,8 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
     }
     if (at_end) return "the text ends where a value or a '{' is expected";
     const std::vector<std::string> parts = absl::StrSplit(message, '"');
+    // Another message, or another version of protobuf: its own words are still
+    // correct.
     if (parts.size() != 5) return Cut(message);
     if (parts[2] == " has no field named ") {
       return UnknownField(parts[1], parts[3]);
@@ -97,7 +101,9 @@ absl::Status ParseTextMessage(absl::string_view text, absl::string_view source,
         absl::StrCat(source, " has ", text.size(),
                      " bytes, but a job file may have ", kMaxJobTextBytes));
   }
+  // Some editors begin a file with a byte order mark.
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
+  // TextFormat knows neither "60s" nor AUTO.
   LOCKSTEP_ASSIGN_OR_RETURN(
       const JobTextScan scan,
       ScanJobText(text, source, *message.GetDescriptor()));

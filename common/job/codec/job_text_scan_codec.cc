@@ -105,6 +105,7 @@ absl::StatusOr<JobTextScan> ScanJobText(absl::string_view text,
                                                static_cast<int>(text.size()));
   Silence silence;
   Tokenizer tokens(&input, &silence);
+  // As TextFormat does, so that both see the same tokens.
   tokens.set_comment_style(Tokenizer::SH_COMMENT_STYLE);
   JobTextScan scan;
   Cursor cursor(text);
@@ -113,10 +114,13 @@ absl::StatusOr<JobTextScan> ScanJobText(absl::string_view text,
   std::string name;  // of the field whose value may follow
   while (tokens.Next()) {
     const Tokenizer::Token& token = tokens.current();
+    // An unclosed string is left to the parser, which reports its position.
     if (IsClosedString(token) && durations.contains(name)) {
       auto spelled = SpellOut(token, name, source);
       if (!spelled.ok()) return spelled.status();
       const size_t begin = cursor.At(token.line, token.column);
+      // Copies the text up to the token unchanged, so that the parser's lines
+      // stay those of the file.
       absl::StrAppend(&scan.text, text.substr(copied, begin - copied),
                       *spelled);
       copied = cursor.At(token.line, token.end_column);
@@ -130,6 +134,7 @@ absl::StatusOr<JobTextScan> ScanJobText(absl::string_view text,
     }
     if (token.text == "{") open.push_back(token.line + 1);
     if (token.text == "}" && !open.empty()) open.pop_back();
+    // The colon between a name and its value does not replace the name.
     if (token.text != ":") name = token.text;
   }
   absl::StrAppend(&scan.text, text.substr(copied));

@@ -17,8 +17,9 @@ struct JobTextScan {
   int open_line = 0;  // of the last '{' that is not closed; 0: all are
 };
 
-// `root` is the message type of the text: durations are the fields of that type
-// in its file. Errors of syntax are left to the parser.
+// Rewrites two kinds of values that TextFormat cannot parse: durations as text,
+// and AUTO. `root` is the message type of the text: durations are the fields of
+// that type in its file. Syntax errors are left to the parser.
 //
 //   kInvalidArgument  "source:line:column: ..." for text that is no duration
 absl::StatusOr<JobTextScan> ScanJobText(

@@ -98,6 +98,8 @@ absl::StatusOr<Value> ValueOf(absl::string_view field,
 v1::OptimizerConfig ToProto(const OptimizerConfig& optimizer) {
   v1::OptimizerConfig proto;
   proto.set_kind(ProtoOf(kOptimizers, optimizer.kind));
+  // Left out if it is the kind's default: an override of optimizer.kind then
+  // takes the default of the new kind.
   if (optimizer.momentum != DefaultMomentum(optimizer.kind)) {
     proto.set_momentum(optimizer.momentum);
   }

@@ -43,6 +43,7 @@ absl::StatusOr<VariableOptimizer> FromProto(
 absl::StatusOr<VariableConstraint> FromProto(
     const v1::VariableConstraint& proto) {
   const int kind = proto.kind();
+  // VariableConstraint::Kind and its message have the same numbers.
   if (kind < 0 || kind > static_cast<int>(Kind::kMaxNorm)) {
     return absl::InvalidArgumentError(
         absl::StrCat("constraints.kind is the number ", kind,
