@@ -54,6 +54,7 @@ std::string ExplainFlag(const CLI::App& app, const std::string& argument) {
 
 std::string ExplainWord(const CLI::App& app, const std::string& argument) {
   const std::vector<std::string> subcommands = SubcommandNames(app);
+  // After a chosen sub-command, a further word cannot be a misspelt one.
   if (subcommands.empty() || !app.get_subcommands().empty()) {
     return "unexpected argument \"" + Echo(argument) + "\"";
   }
@@ -84,6 +85,8 @@ std::string FlagWithoutValue(int argc, const char* const* argv) {
     if (argument == "--") break;
     if (!argument.starts_with("--")) continue;
     const size_t equals = argument.find('=');
+    // Without '=', find() returns npos, and npos + 1 is 0, which no size equals
+    // here.
     if (equals + 1 == argument.size()) return argument.substr(0, equals);
   }
   return "";
@@ -137,6 +140,7 @@ int FlagParser::RefuseUsage(const std::string& message,
 // is the better explanation.
 int FlagParser::Explain(const CLI::Error& error, std::ostream& out,
                         std::ostream& err) const {
+  // CLI11 throws for --help and --version too.
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     return app_.exit(error, out, err);
   }

@@ -18,9 +18,8 @@ inline constexpr int kUsageExitCode = 2;
 //
 //   FlagParser flags("ps_server", "Holds variables and updates them.");
 //   flags.app().add_option("--state_dir", state_dir, "Where ...");
-//   if (std::optional<int> code = flags.Parse(argc, argv, std::cout,
-//   std::cerr))
-//     return *code;
+//   const auto code = flags.Parse(argc, argv, std::cout, std::cerr);
+//   if (code.has_value()) return *code;
 class FlagParser {
  public:
   FlagParser(const std::string& program, const std::string& summary);

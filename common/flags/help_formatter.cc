@@ -60,6 +60,8 @@ std::string HelpFormatter::TwoColumns(const std::string& left,
   std::string out = WrapText("  " + (fits ? left : WithSpacesAfterCommas(left)),
                              kWidth, kHangingIndent);
   if (right.empty()) return out + "\n";
+  // At least two spaces between the columns, otherwise the right one begins on
+  // the next line.
   if (out.size() + 2 > kRightColumn) {
     out += "\n" + std::string(kRightColumn, ' ');
   } else {

@@ -17,6 +17,7 @@ std::string Fold(std::string_view name) {
 }
 
 size_t AllowedMistakes(std::string_view candidate) {
+  // Linear in the length: more mistakes are likely in a long name.
   return std::max<size_t>(1, candidate.size() / 3);
 }
 
@@ -33,6 +34,8 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
+    // Rotates the rows: `row` is overwritten, and the one before it becomes
+    // `above`.
     std::swap(before, above);
     std::swap(above, row);
     row[0] = i;
@@ -63,6 +66,7 @@ std::optional<std::string> NearestMatch(
     if (!LengthsFit(name, candidate)) continue;
     const size_t distance = EditDistance(Fold(name), Fold(candidate));
     if (distance > AllowedMistakes(candidate)) continue;
+    // As many mistakes as letters: the names have nothing in common.
     if (distance >= std::max<size_t>(1, candidate.size())) continue;
     if (nearest.has_value() && distance >= nearest_distance) continue;
     nearest = candidate;

@@ -23,6 +23,7 @@ void AppendWrapped(std::string_view line, size_t width, size_t indent,
     const size_t space = BreakPosition(current, width);
     const size_t next =
         space == kNone ? kNone : current.find_first_not_of(' ', space);
+    // One long word, or only spaces after it: the line stays too long.
     if (next == kNone) break;
     out.append(current, 0, space).append("\n");
     current = std::string(indent, ' ').append(current, next);

@@ -19,8 +19,8 @@ struct JsonLimits {
 
 // Parses JSON from outside, without exceptions. A byte order mark is skipped. A
 // key that appears twice in one object is refused, not overwritten: two readers
-// of such a text could disagree about what it says. `source` is the name of the
-// text in messages, which never carry the text itself.
+// of such a text could take different values. `source` is the name of the text
+// in messages, which never carry the text itself.
 //
 //   kInvalidArgument  empty, beyond a limit, a key twice in one object, no
 //                     UTF-8, or not JSON (the message says at which line and
@@ -33,7 +33,7 @@ absl::StatusOr<nlohmann::json> ParseBoundedJson(absl::string_view text,
 // the like.
 std::string DescribeJson(const nlohmann::json& value);
 
-// The value for a message as it stands, or the beginning of a long one.
+// Returns `value` as JSON for a message, cut after 64 bytes.
 std::string ShowJson(const nlohmann::json& value);
 
 }  // namespace lockstep

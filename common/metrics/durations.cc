@@ -10,6 +10,8 @@ namespace lockstep {
 namespace {
 
 const prometheus::Histogram::BucketBoundaries& Buckets() {
+  // Never destroyed, as all objects of this file: threads may still measure
+  // while the process ends.
   static const auto* const buckets =
       new prometheus::Histogram::BucketBoundaries{
           1e-5,   2.5e-5, 5e-5, 1e-4,  2.5e-4, 5e-4, 1e-3,
@@ -37,6 +39,7 @@ class ByLabel {
     MutexLock lock(mutex_);
     const auto found = histograms_.find(value);
     if (found != histograms_.end()) return *found->second;
+    // The family owns the histogram, whose address stays valid.
     prometheus::Histogram& made =
         family_.Add({{label_, std::string(value)}}, Buckets());
     histograms_.emplace(value, &made);

@@ -10,33 +10,34 @@
 
 namespace lockstep {
 
-// The durations that this process measures, as histograms of Prometheus'
-// client library, from 10 microseconds to a minute:
+// The durations that this process measures, in seconds, as histograms of
+// Prometheus' client library, from 10 microseconds to a minute:
 //
-//   lockstep_step_seconds             of the chief: from one commit to the next
-//   lockstep_worker_phase_seconds     of a worker, by phase: its share of a
-//   pass lockstep_rpc_client_seconds       by method: from the call to its
-//   answer lockstep_rpc_server_seconds       by method: from the arrival of a
-//   call to
-//                                     its answer
+//   lockstep_step_seconds          chief: from one commit to the next
+//   lockstep_worker_phase_seconds  worker, by phase: the time of a pass in it
+//   lockstep_rpc_client_seconds    by method: from a call to its answer
+//   lockstep_rpc_server_seconds    by method: from a call's arrival to its
+//   answer
 //
-// Threads: safe to share, all of it.
+// Threads: all functions and classes are safe to share.
 
 prometheus::Histogram& StepSeconds();
 
-// `phase` is a word of the source: the histograms of all stay in memory.
+// `phase` must be a constant of the source, because its histogram stays in
+// memory for ever.
 prometheus::Histogram& WorkerPhaseSeconds(absl::string_view phase);
 
 enum class RpcSide { kClient, kServer };
 
-// RpcTimer measures one call. `method` is a full name of this tree's protos,
-// "/lockstep.v1.ParameterService/Push", never text from a wire: the histograms
-// of all stay in memory.
+// RpcTimer measures one call, from its constructor to Done(). `method` must be
+// the full name of a method of this tree's protos, such as
+// "/lockstep.v1.ParameterService/Push", and never text from a peer, because its
+// histogram stays in memory for ever.
 class RpcTimer {
  public:
   RpcTimer(RpcSide side, absl::string_view method);
 
-  // The call is answered.
+  // Records the call's duration. Must be called when the call has its answer.
   void Done() const;
 
  private:
@@ -44,7 +45,8 @@ class RpcTimer {
   std::chrono::steady_clock::time_point began_;
 };
 
-// All of them, as they are now; those that were never used are left out.
+// Returns all histograms with their present values, without those that were
+// never used.
 MetricFamilies DurationMetrics();
 
 }  // namespace lockstep

@@ -12,14 +12,15 @@ namespace lockstep {
 // Names are [a-z_]+; values are any text.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
-// MetricFamilies is the metrics of one instant, grouped by name as Prometheus'
-// client library has them. Names follow its conventions: base units (seconds,
-// bytes), and `_total` for counters.
+// MetricFamilies holds the metrics of one instant, grouped by name as in
+// Prometheus' client library. Names follow its conventions: base units
+// (seconds, bytes), and `_total` for counters.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class MetricFamilies {
  public:
-  // Add one sample. `help`, one line, is taken from the first of a name.
+  // Adds one sample. All samples of a name share the help of the first one,
+  // which must be one line.
   void Gauge(const std::string& name, const std::string& help, double value,
              const MetricLabels& labels = {});
   void Counter(const std::string& name, const std::string& help, double value,
@@ -41,7 +42,7 @@ class MetricFamilies {
   std::string ToText() const;
 
  private:
-  // The family of that name, which is made if there is none.
+  // Returns the family of that name, and makes it if there is none.
   prometheus::MetricFamily& Family(const std::string& name,
                                    const std::string& help,
                                    prometheus::MetricType type);

@@ -37,6 +37,7 @@ absl::StatusOr<HttpRequest> ParseHttpRequest(absl::string_view text) {
   if (end == text.npos) {
     return absl::InvalidArgumentError("the headers have no end");
   }
+  // Without the final empty line, so each further line must be a header.
   const std::vector<absl::string_view> lines =
       absl::StrSplit(text.substr(0, end), "\r\n");
   const std::vector<absl::string_view> words =
@@ -48,6 +49,7 @@ absl::StatusOr<HttpRequest> ParseHttpRequest(absl::string_view text) {
   }
   HttpRequest request;
   request.method = std::string(words[0]);
+  // substr() accepts npos: a path without a query.
   request.path = std::string(words[1].substr(0, words[1].find('?')));
   std::optional<std::string> host;
   for (size_t i = 1; i < lines.size(); ++i) {
@@ -58,6 +60,8 @@ absl::StatusOr<HttpRequest> ParseHttpRequest(absl::string_view text) {
     }
     const absl::string_view value =
         absl::StripAsciiWhitespace(lines[i].substr(colon + 1));
+    // With two Host headers, a proxy and this server could disagree on the
+    // host.
     if (host.has_value() || !IsPlain(value)) {
       return absl::InvalidArgumentError("Host must be one plain name");
     }
@@ -68,11 +72,15 @@ absl::StatusOr<HttpRequest> ParseHttpRequest(absl::string_view text) {
 }
 
 bool IsOwnHost(absl::string_view host, const std::vector<std::string>& names) {
+  // Browsers always send Host, so a request without it comes from another
+  // program.
   if (host.empty() || host == "localhost") return true;
   const bool brackets =
       absl::StartsWith(host, "[") && absl::EndsWith(host, "]");
   const std::string number(brackets ? host.substr(1, host.size() - 2) : host);
   in6_addr address = {};
+  // DNS rebinding needs a name: a page loaded from a number is of that very
+  // host.
   if (inet_pton(brackets ? AF_INET6 : AF_INET, number.c_str(), &address) == 1) {
     return true;
   }

@@ -17,10 +17,12 @@ struct HttpRequest {
 };
 
 // Parses the first line of a request and its headers, which must end with an
-// empty line; what follows is not read.
+// empty line. The rest of `text` is ignored.
 //
-//   kInvalidArgument  no such text; two headers Host; a byte that is neither
-//                     printable ASCII nor a blank or tab in a line that counts
+//   kInvalidArgument  not in this form; two headers Host; a byte that is
+//   neither
+//                     printable ASCII nor a blank or tab in the first line or
+//                     in Host
 absl::StatusOr<HttpRequest> ParseHttpRequest(absl::string_view text);
 
 // True if a request for `host` is meant for this server: an address in numbers,

@@ -18,7 +18,8 @@
 namespace lockstep {
 namespace {
 
-// The kernel's spelling: each word of four bytes as a number of this machine.
+// Spells an address as /proc/net/tcp does: each word of four bytes in the byte
+// order of this machine, then the port.
 std::string Spell(const void* address, size_t bytes, in_port_t port) {
   std::string text;
   for (size_t at = 0; at < bytes; at += sizeof(uint32_t)) {
@@ -29,8 +30,8 @@ std::string Spell(const void* address, size_t bytes, in_port_t port) {
   return text + absl::StrFormat(":%04X", ntohs(port));
 }
 
-// One end of a connection. IPv4 within IPv6 is spelt as IPv4: the peer's socket
-// is such a one.
+// One end of a connection. IPv4 within IPv6 counts as IPv4, because the peer's
+// own socket is an IPv4 socket.
 struct End {
   bool is_v6 = false;
   std::string spelt;
@@ -83,11 +84,14 @@ bool IsPeerOfOwnUser(int socket) {
   const std::optional<End> theirs = ToEnd(peer);
   const std::optional<End> ours = ToEnd(own);
   if (!theirs.has_value() || !ours.has_value()) return false;
+  // The peer's socket is in the table only if it is in the same network
+  // namespace.
   std::ifstream file(theirs->is_v6 ? "/proc/self/net/tcp6"
                                    : "/proc/self/net/tcp");
   const std::string table{std::istreambuf_iterator<char>(file), {}};
   const std::optional<uid_t> user =
       SocketOwner(table, theirs->spelt, ours->spelt);
+  // Root may read everything anyway.
   return user.has_value() && (*user == geteuid() || *user == 0);
 }
 

@@ -10,9 +10,10 @@
 
 namespace lockstep {
 
-// Returns the user whose socket has the addresses `local` and `remote` in
-// `table`, the text of /proc/net/tcp, whose spelling of addresses they have.
-// Nothing if there is no such socket, or no process holds it any more.
+// Returns the user of the socket with the addresses `local` and `remote` in
+// `table`, the text of /proc/net/tcp. The addresses must be spelt as there.
+// Returns nothing if there is no such socket, or if no process holds it any
+// more.
 std::optional<uid_t> SocketOwner(absl::string_view table,
                                  const std::string& local,
                                  const std::string& remote);

@@ -46,7 +46,7 @@ void AddFiles(MetricFamilies& metrics) {
   std::error_code error;
   const std::filesystem::directory_iterator files("/proc/self/fd", error);
   if (!error) {
-    // One is that of this look.
+    // Minus the descriptor that this listing itself has opened.
     metrics.Gauge("process_open_fds", "Open files and connections.",
                   static_cast<double>(std::distance(
                       begin(files), std::filesystem::directory_iterator())) -
@@ -72,6 +72,7 @@ std::optional<double> StartTime() {
   const std::vector<std::string> fields = absl::StrSplit(
       stat->substr(stat->rfind(')') + 1), ' ', absl::SkipEmpty());
   double ticks = 0;
+  // starttime is field 22 of the file, and fields[0] is field 3.
   if (fields.size() < 20 || !absl::SimpleAtod(fields[19], &ticks)) {
     return std::nullopt;
   }

@@ -28,7 +28,8 @@ constexpr size_t kLongestRequest = 8 << 10;
 constexpr std::chrono::seconds kReadTime(1);
 constexpr std::chrono::seconds kWriteTime(2);
 
-// Waits until the socket is ready; false after `deadline`.
+// Waits until the socket is ready. Returns false after `deadline`, or if the
+// wait fails.
 bool Await(int socket, int16_t event, steady_clock::time_point deadline) {
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -53,6 +54,7 @@ std::string ReadRequest(int socket) {
       return "";
     }
     const ssize_t count = recv(socket, buffer, sizeof(buffer), 0);
+    // EAGAIN: a wakeup without data; poll() waits again.
     if (count == 0 || (count < 0 && errno != EAGAIN)) return "";
     if (count > 0) request.append(buffer, static_cast<size_t>(count));
   }
@@ -77,7 +79,7 @@ void Close(int socket) {
   close(socket);
 }
 
-// Nothing is loaded, from here or elsewhere, but what a page's policy allows.
+// A browser loads and runs nothing but the additions of StatusPage::policy.
 constexpr char kHeaders[] =
     "Connection: close\r\n"
     "Cache-Control: no-store\r\n"
@@ -112,6 +114,8 @@ struct StatusServer::Served {
   steady_clock::time_point until ABSL_GUARDED_BY(mutex) = {};
 
   std::string Response() ABSL_LOCKS_EXCLUDED(mutex) {
+    // Held during body(): StatusPage promises one call at a time, and requests
+    // that arrive meanwhile then share the result.
     MutexLock lock(mutex);
     if (steady_clock::now() >= until) {
       body = page.body();
@@ -148,11 +152,13 @@ StatusServer::StatusServer(std::unique_ptr<TcpListener> listener,
   for (int i = 0; i < kThreads; ++i) {
     threads_.emplace_back([this] { ServeAll(); });
   }
+  // Last: sockets may arrive before Start() returns.
   listener_->Start([this](int, int socket) { Enqueue(socket); });
 }
 
 StatusServer::~StatusServer() {
-  // First, so that no further socket is queued.
+  // Before the lock, which Enqueue() takes: Stop() waits for it, and afterwards
+  // no further socket is queued.
   listener_->Stop();
   {
     MutexLock lock(mutex_);
@@ -166,6 +172,8 @@ StatusServer::~StatusServer() {
 
 void StatusServer::Enqueue(int socket) {
   MutexLock lock(mutex_);
+  // Closed instead of delayed: the next request of a scraper is more useful
+  // than a late answer.
   if (waiting_.size() >= kLongestQueue) return Close(socket);
   waiting_.push_back(socket);
   changed_.Signal();
@@ -177,6 +185,7 @@ void StatusServer::ServeAll() {
     {
       MutexLock lock(mutex_);
       while (waiting_.empty() && !quit_) changed_.Wait(mutex_);
+      // Sockets that wait are closed by the destructor.
       if (quit_) return;
       socket = waiting_.front();
       waiting_.pop_front();

@@ -21,14 +21,14 @@ namespace lockstep {
 struct StatusPage {
   std::string path;  // "/metrics"
   std::string type;  // its Content-Type
-  // What a browser may load and run for it, to follow others in the header
-  // Content-Security-Policy: "; script-src 'sha256-...'".
+  // The page's additions to the header Content-Security-Policy, which otherwise
+  // lets a browser load and run nothing: "; script-src 'sha256-...'".
   std::string policy = {};
-  // Called in a thread of the server's, one call at a time.
+  // Returns the body. Runs in a thread of the server, one call at a time.
   std::function<std::string()> body;
   // Shows figures that only an operator with a certificate may see.
   bool is_private = false;
-  // Answers within this time have the same body.
+  // Answers repeat the last body for this time.
   absl::Duration lasts = absl::ZeroDuration();
 };
 
@@ -53,7 +53,7 @@ class StatusServer {
  public:
   struct Options {
     std::vector<StatusPage> pages;
-    // Null: the process is well if it answers.
+    // Null: the process is healthy if it answers.
     std::function<absl::Status()> health;
     std::vector<std::string> host_names;  // of this server, besides its numbers
     // Answers private pages only to peers of this process's user, or root, on

@@ -22,12 +22,13 @@ struct Plan {
   bool mirrored = false;
 };
 
-// The parts that a server holds, by index.
+// Returns the parts that a server holds, by index.
 std::vector<Part> PartsOf(const Plan& plan, int server);
 
 // Checks that a plan matches the model that this worker has described, so that
-// buffers of the plan's sizes hold the model's variables, and that its parts
-// cover each variable: a variable that is no table, each element exactly once.
+// buffers of the plan's sizes hold the model's variables. Also checks that the
+// parts cover each variable: for a table, that they have as many elements in
+// all; for other variables, that they have each element exactly once.
 //
 //   kInvalidArgument  names the first difference
 absl::Status CheckPlan(const Plan& plan,

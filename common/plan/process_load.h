@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// What a process takes of its machine, as its heartbeats report it.
+// The load of a process on its machine, as its heartbeats report it.
 struct ProcessLoad {
   int64_t resident_bytes = 0;
   // Least limit of the control groups above the process, or the machine's

@@ -13,7 +13,7 @@ namespace lockstep {
 // The words that chief, servers and workers share about a step.
 
 // A pass of a worker, as the worker names it: the gradient of share `slot` of
-// global step `step`; of shared work `slot` is the number of a micro-batch.
+// global step `step`. In shared work, `slot` is the number of a micro-batch.
 struct PassId {
   int64_t step = 0;
   int64_t number = 0;  // counts the incarnation's passes, from 1; 0: none yet
@@ -22,7 +22,7 @@ struct PassId {
   bool operator==(const PassId&) const = default;
 };
 
-// The same with its worker, as a server knows it.
+// A pass with its worker, as a server knows it.
 struct Pass {
   int worker = 0;
   uint64_t incarnation = 0;
@@ -42,11 +42,11 @@ struct MeanNorm {
 // The answer of ps task 0 to a worker's announcement of a pass.
 enum class Decision { kSelected, kNotNeeded, kTooLate };
 
-// What servers keep about a worker, for a chief that does not know it.
+// The state of a worker that servers keep for a chief that has lost it.
 struct WorkerStanding {
   int worker = 0;
-  // Its incarnations above this one are not admitted, until ExpireWorker()
-  // names one that is above it, too.
+  // Incarnations above this one are not admitted, until ExpireWorker() names a
+  // higher one.
   std::optional<uint64_t> shut_out_above{};
   bool input_ended = false;  // it has used up its data
 
@@ -57,10 +57,11 @@ struct WorkerStanding {
 struct Opening {
   int64_t global_step = 0;
   std::vector<float> scalars{};  // the optimizers'; empty: those of step 0
-  // The step at hand begins anew with this attempt; 0: it stays as it is.
+  // The attempt with which the uncommitted step begins anew; 0: it stays as it
+  // is.
   int64_t attempt = 0;
-  // Workers that are not admitted any more, with the last incarnation of which
-  // that holds.
+  // Workers that are not admitted any more, with the last incarnation that is
+  // refused.
   std::vector<std::pair<int, uint64_t>> expired{};
   std::vector<WorkerStanding> workers{};
   RunSettings settings{};

@@ -43,6 +43,7 @@ constexpr int kThreads = 16;
 // Labels of this process, for its metrics.
 MetricLabels OwnLabels() {
   const LogSubject subject = CurrentLogSubject();
+  // The subject's task is "worker 1".
   const std::pair<std::string, std::string> task =
       absl::StrSplit(subject.task, absl::MaxSplits(' ', 1));
   return {{"job", subject.job}, {"task", task.first}, {"index", task.second}};
@@ -52,6 +53,7 @@ std::map<std::string, TaskId> PeersOf(const Cluster& cluster) {
   std::map<std::string, TaskId> peers;
   for (const auto& [job, tasks] : cluster.spec().jobs()) {
     const absl::StatusOr<TaskType> type = ParseTaskType(job);
+    // Other jobs of the cluster run none of Lockstep's programs.
     if (!type.ok()) continue;
     for (const auto& [index, address] : tasks) {
       peers[address] = TaskId{*type, index};
@@ -75,6 +77,8 @@ std::vector<std::string> HostNames(const CommonFlags& flags,
   for (const auto& [job, tasks] : cluster.spec().jobs()) {
     for (const auto& [index, address] : tasks) add(address);
   }
+  // One byte more than is passed below: gethostname() need not end a cut name
+  // with 0.
   char own[HOST_NAME_MAX + 1] = {};
   if (gethostname(own, HOST_NAME_MAX) == 0) {
     names.push_back(absl::AsciiStrToLower(own));
@@ -112,6 +116,7 @@ absl::Status Secure(const CommonFlags& flags, const Cluster& cluster) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<TransportSecurity> security,
                             TransportSecurity::Load(options));
   std::vector<TaskId> names = {cluster.self()};
+  // Callers of a hosted chief expect a certificate of the chief.
   if (cluster.IsChief()) names.push_back({TaskType::kChief, 0});
   for (const TaskId& task : names) {
     LOCKSTEP_RETURN_IF_ERROR(CheckOwnCertificate(*security, options.directory,
@@ -255,6 +260,7 @@ absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
     LOCKSTEP_RETURN_IF_ERROR(ApplyOverride(assignment, job));
   }
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
+  // Before the chief fills in fields: see JobWarnings().
   for (const std::string& warning : JobWarnings(job)) {
     spdlog::warn("{}", warning);
   }
@@ -264,14 +270,17 @@ absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
 absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
                                      const std::vector<TaskType>& allowed,
                                      const std::string& program) {
+  // First: the parent may end at any moment.
   if (flags.exit_with_parent) LOCKSTEP_RETURN_IF_ERROR(ExitWithParent());
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, LoadTfConfig(flags.tf_config));
   LOCKSTEP_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Make(config));
+  // Returns its error: the programs need a cluster.
   if (cluster.IsLocal()) return cluster.ValidateForParameterServers();
   if (cluster.HasMirrors()) {
     LOCKSTEP_ASSIGN_OR_RETURN(cluster, cluster.WithMirrors());
   }
   LOCKSTEP_RETURN_IF_ERROR(RequireTaskType(cluster, allowed, program));
+  // Not earlier: each line of the log names the task.
   LOCKSTEP_RETURN_IF_ERROR(InitLog(cluster.self().ToString(), flags.log_level));
   LOCKSTEP_RETURN_IF_ERROR(ArmFaultFromEnvironment());
   LOCKSTEP_RETURN_IF_ERROR(CheckThreads(kThreads));
@@ -302,6 +311,7 @@ absl::StatusOr<std::unique_ptr<StatusServer>> ServeStatus(
     const std::function<std::vector<StatusPage>()>& pages) {
   if (flags.status_address.empty()) return nullptr;
   const absl::Status exposed = CheckExposure(flags, flags.status_address);
+  // StatusServer::Start() reports an address that cannot be parsed.
   if (!exposed.ok() && ParseHostPort(flags.status_address).ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--status_address: ", exposed.message()));
@@ -315,6 +325,9 @@ absl::StatusOr<std::unique_ptr<StatusServer>> ServeStatus(
                              metrics.Add(DurationMetrics());
                              metrics.Add(ProcessMetrics());
                              metrics.Add(SecurityMetrics());
+                             // Last, so that all samples get them; the job's
+                             // name is known only after the registration, hence
+                             // at each request.
                              metrics.AddLabels(OwnLabels());
                              return metrics.ToText();
                            }});
@@ -352,6 +365,7 @@ int Refuse(const absl::Status& status) {
 int ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return kExitDone;
   if (absl::IsCancelled(status)) {
+    // Held: a restart would only be refused again.
     return IsHeld(status) ? kExitHeld : kExitStopped;
   }
   // An unavailable peer may come back, so this process asks for a restart.
@@ -378,7 +392,9 @@ void SignalGate::SetHandler(
 
 void SignalGate::OnSignal(int signal) {
   MutexLock lock(mutex_);
+  // _exit() and not exit(): destructors could wait for a step that never ends.
   if (++received_ > 1) _exit(128 + signal);
+  // Kept for a handler that is set later.
   pending_ = signal == SIGTERM ? "SIGTERM" : "SIGINT";
   if (!handler_) return;
   handler_(*pending_);

@@ -80,11 +80,13 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
 absl::Status CheckExposure(const CommonFlags& flags,
                            const std::string& address);
 
-// Serves at --status_address the metrics of `source` and of the process, with
-// the labels job, task and index of the log's subject, the health of the
-// process's gRPC server, if `cluster` gives it an address, and what `pages`
-// returns; null without that flag. With certificates, private pages are
-// guarded. Errors as StatusServer::Start().
+// Serves a StatusServer at --status_address; returns null without that flag. It
+// has the metrics of `source` and of the process, with the labels job, task and
+// index of the log's subject; the health of the process's gRPC server, if
+// `cluster` gives it an address; and the pages that `pages` returns. With
+// certificates, private pages are guarded.
+//
+// Errors: those of StatusServer::Start().
 absl::StatusOr<std::unique_ptr<StatusServer>> ServeStatus(
     const CommonFlags& flags, const Cluster& cluster,
     std::function<MetricFamilies()> source,

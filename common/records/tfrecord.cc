@@ -17,6 +17,7 @@ constexpr std::array<uint32_t, 256> MakeTable() {
   for (uint32_t byte = 0; byte < 256; ++byte) {
     uint32_t crc = byte;
     for (int bit = 0; bit < 8; ++bit) {
+      // Castagnoli's polynomial with its bits reversed.
       crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
     }
     table[byte] = crc;
@@ -32,7 +33,7 @@ uint64_t LittleEndian(absl::string_view bytes) {
   return number;
 }
 
-// `number` in `size` bytes, the low ones first.
+// Returns `number` in `size` bytes, the lowest byte first.
 std::string ToLittleEndian(uint64_t number, size_t size) {
   std::string bytes;
   for (size_t i = 0; i < size; ++i) {
@@ -54,6 +55,7 @@ uint32_t Crc32c(absl::string_view bytes) {
 
 uint32_t MaskedCrc32c(absl::string_view bytes) {
   const uint32_t crc = Crc32c(bytes);
+  // TensorFlow's masking: rotated right by 15 bits, plus kMask.
   return ((crc >> 15) | (crc << 17)) + kMask;
 }
 
@@ -66,6 +68,8 @@ void AppendTfRecord(absl::string_view record, std::string& file) {
 absl::StatusOr<absl::string_view> TfRecordReader::Checked(uint64_t size,
                                                           const char* what) {
   const size_t left = bytes_.size() - at_;
+  // `size` may be any number of a damaged file, so size + kCrcSize could
+  // overflow.
   if (left < kCrcSize || size > left - kCrcSize) {
     return absl::DataLossError(
         absl::StrCat("the ", what, " at byte ", at_, " should have ", size,

@@ -42,7 +42,7 @@ struct WorkerCounts {
   std::vector<std::pair<std::string, double>> figures{};
 };
 
-// What a process takes of its machine.
+// The load of a process on its machine.
 struct LoadStatus {
   int64_t resident_bytes = 0;
   int64_t memory_limit_bytes = 0;  // 0: not known

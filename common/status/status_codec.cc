@@ -3,6 +3,7 @@
 namespace lockstep {
 namespace {
 
+// Any numbers are accepted: absl::Duration saturates.
 absl::Duration Decode(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) +
          absl::Nanoseconds(duration.nanos());
@@ -97,6 +98,7 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
       .checkpoint_trouble = response.checkpoint_trouble(),
       .security_troubles = {response.security_troubles().begin(),
                             response.security_troubles().end()}};
+  // An older chief does not send it; the default stays.
   if (!response.example_unit().empty()) {
     status.example_unit = response.example_unit();
   }

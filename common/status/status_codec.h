@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// Accepts any message: a state without a name becomes kUnknown, durations
-// beyond their range become infinite.
+// Converts an answer. Accepts any message: a state without a name becomes
+// kUnknown, durations beyond their range become infinite.
 JobStatus DecodeStatus(const v1::GetStatusResponse& response);
 
 }  // namespace lockstep

@@ -13,7 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Six digits hold all the information of a training figure.
+// Rounds to six significant digits: more are noise in a training figure. JSON
+// has no NaN or infinity, so these become null.
 Json Figure(double value) {
   double rounded = value;
   if (!std::isfinite(value) ||
@@ -23,7 +24,7 @@ Json Figure(double value) {
   return rounded;
 }
 
-// Rounded to microseconds.
+// Returns seconds, rounded to microseconds.
 Json Seconds(absl::Duration duration) {
   return std::round(absl::ToDoubleSeconds(duration) * 1e6) / 1e6;
 }
@@ -66,6 +67,8 @@ Json ToJson(const MemberStatus& member) {
 }
 
 Json ToJson(const Evaluation& evaluation) {
+  // The evaluator of a user's program reports figures of its own, and no
+  // accuracy.
   if (!evaluation.figures.empty()) {
     return {{"global_step", evaluation.step},
             {"figures", Figures(evaluation.figures)}};
@@ -139,6 +142,7 @@ JobState StateOf(const std::string& name) {
 
 std::string FormatStatusJson(const JobStatus& status, int indent,
                              const std::optional<RunResult>& result) {
+  // Before the first step there is no loss, and 0 would look like a good one.
   const bool stepped = status.step > 0;
   Json json = {
       {"job_name", status.job_name},
@@ -165,11 +169,14 @@ std::string FormatStatusJson(const JobStatus& status, int indent,
   json["losses"] = ToJson(status.losses);
   json["deaths"] = ToArray(status.deaths);
   json["result"] = OrNull(result);
+  // Replaces bytes that are not UTF-8: dump() would throw.
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 absl::StatusOr<RunResult> ParseResultJson(absl::string_view text,
                                           absl::string_view source) {
+  // Without exceptions: broken text becomes a discarded value, which is no
+  // object.
   const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   const auto result = json.is_object() ? json.find("result") : json.end();
   const auto has = [&](const char* name, auto is) {

@@ -13,6 +13,7 @@ std::string FormatSeconds(absl::Duration duration) {
 
 std::string FormatAge(absl::Duration age) {
   const double seconds = absl::ToDoubleSeconds(age);
+  // 9.95 would be rounded to "10.0 s".
   if (seconds < 9.95) return absl::StrFormat("%.1f s", seconds);
   if (seconds < 120) return absl::StrFormat("%.0f s", seconds);
   if (seconds < 7200) return absl::StrFormat("%.0f min", seconds / 60);
@@ -21,6 +22,7 @@ std::string FormatAge(absl::Duration age) {
 
 std::string FormatClock(absl::Duration duration) {
   if (duration > absl::Hours(99)) return "--:--";
+  // Rounded up: a remaining time shows 0:00 only when it is over.
   const int64_t seconds = absl::ToInt64Seconds(absl::Ceil(
       duration < absl::ZeroDuration() ? absl::ZeroDuration() : duration,
       absl::Seconds(1)));
@@ -32,6 +34,8 @@ std::string FormatClock(absl::Duration duration) {
 
 std::string FormatCompact(double value) {
   const double size = std::fabs(value);
+  // The limits are those from which rounding would give four digits before the
+  // unit. Negated, so that NaN is printed here too.
   if (!(size >= 999.5)) return absl::StrFormat("%.0f", value);
   if (size < 999'950) return absl::StrFormat("%.1fk", value / 1e3);
   if (size < 999'950e3) return absl::StrFormat("%.1fM", value / 1e6);

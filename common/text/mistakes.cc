@@ -7,6 +7,7 @@ namespace lockstep {
 
 void Mistakes::Add(const absl::Status& status) {
   if (status.ok()) return;
+  // Counts them all, but keeps few: a document may have any number.
   if (++count_ <= kShown) shown_.emplace_back(status.message());
 }
 

@@ -26,6 +26,7 @@ std::string ProgressText(int64_t done, int64_t total, double seconds) {
       static_cast<double>(std::min(done, total)) / static_cast<double>(total);
   const std::string text =
       absl::StrCat(", ", static_cast<int>(100 * share), " %");
+  // Assumes that the rest goes on at the mean speed so far.
   const double left = share > 0 ? seconds / share - seconds : kLongest;
   if (share < 0.01 || seconds < 1 || left >= kLongest) return text;
   return absl::StrCat(text, ", ", TimeText(left), " to go");

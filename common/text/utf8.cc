@@ -40,6 +40,7 @@ bool IsUtf8(absl::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   for (size_t i = 0; i < text.size();) {
     const size_t length = LengthOf(byte(i));
+    // Compares with the rest, so that no byte beyond the end is read below.
     if (length == 0 || length > text.size() - i) return false;
     if (length > 1 && !SecondFits(byte(i), byte(i + 1))) return false;
     for (size_t k = 1; k < length; ++k) {

@@ -14,6 +14,7 @@ std::vector<std::string> SplitWords(absl::string_view line) {
   const auto is_letter = [&](size_t i) {
     return i < line.size() && absl::ascii_isalpha(line[i]);
   };
+  // One index beyond the end finishes a word that ends with the line.
   for (size_t i = 0; i <= line.size(); ++i) {
     const bool inside =
         !word.empty() && i < line.size() && line[i] == '\'' && is_letter(i + 1);
@@ -32,6 +33,8 @@ absl::StatusOr<Vocabulary> Vocabulary::Make(absl::string_view text,
   for (const std::string& word : SplitWords(text)) ++counts[word];
   std::vector<std::pair<int64_t, std::string>> order;
   for (const auto& [word, count] : counts) {
+    // Negated counts: ascending order puts the most frequent first, and equally
+    // frequent words in alphabetical order.
     if (count >= min_count) order.emplace_back(-count, word);
   }
   std::sort(order.begin(), order.end());

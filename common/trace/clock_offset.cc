@@ -8,6 +8,8 @@ void ClockOffset::Note(int64_t sent, int64_t received, int64_t other) {
   if (received < sent) return;
   // Rounded up, so that the error holds.
   const int64_t half = (received - sent + 1) / 2;
+  // The other clock was read somewhere in the round trip: assumes the middle,
+  // which is wrong by half of it at most.
   last_[count_ % kRoundTrips] = {other - (sent + half), half};
   ++count_;
 }

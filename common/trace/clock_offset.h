@@ -7,10 +7,11 @@
 
 namespace lockstep {
 
-// ClockOffset estimates how far another process's clock is ahead of this one's
-// from the round trips of calls: the other process has read its clock at some
-// moment between the call and its answer. It takes the shortest of the last
-// round trips, whose half is the largest possible error. (Cristian, 1989)
+// ClockOffset estimates how far another process's clock is ahead of this one's,
+// from the round trips of calls: the other process reads its clock at some
+// moment between the call and its answer. The estimate is that of the shortest
+// of the last round trips, whose half is the largest possible error. (Cristian,
+// 1989)
 //
 // Threads: not thread-safe.
 class ClockOffset {
@@ -24,9 +25,9 @@ class ClockOffset {
     int64_t error = 0;   // at most, ns; -1: nothing is known
   };
 
-  // A call left at `sent` and its answer came at `received`, by this clock; the
-  // other one was at `other` between them. All in ns. Ignores a round trip of
-  // negative length.
+  // Notes a round trip: a call left at `sent` and its answer arrived at
+  // `received` by this process's clock; in between, the other process's clock
+  // read `other`. All in ns. Ignores a round trip of negative length.
   void Note(int64_t sent, int64_t received, int64_t other);
 
   Estimate Get() const;

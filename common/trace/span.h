@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-// The activities of a step that processes record. A worker has one of the first
-// group at a time, but for kReadData, which lies within another one. The
-// numbers are those of the wire contract.
+// The activities of a step that processes record. A worker has one activity of
+// kToken to kAwaitValues at a time, except kReadData, which lies within another
+// one. The numbers are those of v1::SpanKind.
 enum class SpanKind : uint8_t {
   kToken = 1,         // a worker waits for the token of its next step
   kPull = 2,          // it brings variables into its memory
@@ -44,8 +44,8 @@ struct Span {
   uint16_t attempt = 0;  // of the step, 65535 for larger ones; 0: not known
   int32_t part = -1;     // of the server; -1: none
   int32_t peer = -1;     // as the kind has it; -1: none
-  // Committed steps when it began: the step at hand makes them one more. -1:
-  // the step of the span around it.
+  // Committed steps when it began: the activity belongs to the step after them.
+  // -1: the step of the span around it.
   int64_t step = -1;
   int64_t begin = 0;  // ns since the Unix epoch
   int64_t end = 0;    // the same; not before `begin`

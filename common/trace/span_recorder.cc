@@ -13,6 +13,8 @@ bool IsRare(SpanKind kind) {
 }  // namespace
 
 SpanRecorder& SpanRecorder::Of(Role role) {
+  // Never destroyed: threads may record while the process ends. Memory of roles
+  // that this process does not have is never touched, see SpanRing.
   static auto* const worker = new SpanRecorder(kWorkerSpans, Clock::Real());
   static auto* const server = new SpanRecorder(kServerSpans, Clock::Real());
   static auto* const chief = new SpanRecorder(kChiefSpans, Clock::Real());

@@ -11,12 +11,11 @@
 
 namespace lockstep {
 
-// SpanRecorder keeps the newest spans of one role of a process: those of its
-// steps, and apart from them, so that steps do not displace them, the few of
-// checkpoints and deaths.
+// SpanRecorder keeps the newest spans of one role of a process. The few spans
+// of checkpoints and deaths are kept apart from those of steps, so that steps
+// do not displace them.
 //
-// Threads: safe to share.
-// Borrows: the clock.
+// Threads: safe to share. Borrows: the clock.
 class SpanRecorder {
  public:
   // The roles that a process may have, perhaps several at once.
@@ -36,7 +35,7 @@ class SpanRecorder {
   // The process's recorder of a role, with the real clock. Never destroyed.
   static SpanRecorder& Of(Role role);
 
-  // ns since the Unix epoch.
+  // Returns the clock's time in ns since the Unix epoch.
   int64_t Now() const;
 
   void Add(const Span& span);
@@ -70,7 +69,7 @@ class SpanTimer {
     recorder_->Add(span_);
     recorder_ = nullptr;
   }
-  // Records nothing: the activity turned out to be none.
+  // Ends the timer without recording a span.
   void Drop() { recorder_ = nullptr; }
 
  private:

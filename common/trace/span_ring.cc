@@ -47,14 +47,16 @@ void SpanRing::Add(const Span& span) {
   Place& place = places_[index % capacity_];
   uint64_t state = place.state.load(std::memory_order_relaxed);
   const uint64_t written = 2 * (index + 1);
-  // A slow writer is here still, or a fast one has overtaken this one.
+  // Drops the span if a slow writer is still here, or a fast one has overtaken
+  // this one by a whole round.
   if (state % 2 != 0 || state >= written ||
       !place.state.compare_exchange_strong(state, written - 1,
                                            std::memory_order_acquire)) {
     return;
   }
   const Words words = Pack(span);
-  // After the odd state for each reader that sees one of the words.
+  // Release: a reader that sees one of these words also sees the odd state, or
+  // a later one.
   for (size_t i = 0; i < words.size(); ++i) {
     place.words[i].store(words[i], std::memory_order_release);
   }
@@ -72,8 +74,10 @@ std::vector<Span> SpanRing::Newest(size_t most) const {
     if (place.state.load(std::memory_order_acquire) != written) continue;
     Words words;
     for (size_t i = 0; i < words.size(); ++i) {
+      // Acquire, so that the load of `state` below cannot move before these.
       words[i] = place.words[i].load(std::memory_order_acquire);
     }
+    // Changed meanwhile: the words may be of two spans.
     if (place.state.load(std::memory_order_relaxed) != written) continue;
     spans.push_back(Unpack(words));
   }

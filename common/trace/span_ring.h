@@ -32,8 +32,8 @@ class SpanRing {
 
  private:
   struct Place {
-    // Twice the number of the span that is here, counted from 1; odd: that of
-    // one that is being written; 0: none yet.
+    // Twice the number of the span that is stored here, counted from 1; minus 1
+    // while it is being written; 0: none yet.
     std::atomic<uint64_t> state{0};
     std::array<std::atomic<uint64_t>, 5> words;
   };
@@ -44,7 +44,7 @@ class SpanRing {
   };
 
   const size_t capacity_;
-  // Zero pages, which is how a Place begins.
+  // All bytes are 0 at first, which is a valid Place without a span.
   const std::unique_ptr<Place[], FreeMemory> places_;
   std::atomic<uint64_t> count_{0};  // of all spans so far
 };

@@ -47,9 +47,8 @@ struct ColumnExamples {
 // Appends the examples of a TFRecord file with contents `bytes`. `source` names
 // it in errors.
 //
-//   kInvalidArgument  a record is no tf.train.Example, or lacks a feature or
-//   has
-//                     it of another form; names source, record and feature
+//   kInvalidArgument  a record is no tf.train.Example, lacks a feature, or
+//                     has it in another form; names source, record and feature
 //   kDataLoss         as TfRecordReader says
 //
 // `examples` are then as before.

@@ -43,6 +43,8 @@ absl::StatusOr<Span> SpanFrom(const v1::TraceSpan& proto, int64_t base) {
   span.kind = static_cast<SpanKind>(proto.kind());
   span.flags = static_cast<uint8_t>(proto.flags());
   span.attempt = SpanAttempt(proto.attempt());
+  // Sent plus 1, so that "none" is 0, the default of the field, and takes no
+  // bytes.
   span.part = static_cast<int32_t>(proto.part()) - 1;
   span.peer = static_cast<int32_t>(proto.peer()) - 1;
   span.step = proto.step() - 1;
@@ -63,6 +65,7 @@ v1::TaskTrace ToProto(const TaskTrace& trace) {
   proto.set_host(trace.host);
   proto.set_offset(trace.clock.offset);
   proto.set_offset_error(trace.clock.error);
+  // Times are sent relative to the earliest: small numbers are short varints.
   int64_t base = trace.spans.empty() ? 0 : trace.spans.front().begin;
   for (const Span& span : trace.spans) base = std::min(base, span.begin);
   proto.set_base(base);

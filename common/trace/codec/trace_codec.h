@@ -9,8 +9,10 @@ namespace lockstep {
 
 v1::TaskTrace ToProto(const TaskTrace& trace);
 
-//   kInvalidArgument  a time, a step or a number that cannot be; an unknown
-//                     kind of span is left out, as it may be a newer program's
+// Unknown kinds of spans are left out, because a newer program may have sent
+// them.
+//
+//   kInvalidArgument  a time, a step or a number out of range; names the field
 absl::StatusOr<TaskTrace> FromProto(const v1::TaskTrace& proto);
 
 }  // namespace lockstep

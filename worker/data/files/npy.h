@@ -29,8 +29,8 @@ bool IsNpy(absl::Span<const uint8_t> bytes);
 //   kInvalidArgument  no NumPy file, a version above 3, elements that are no
 //                     little-endian numbers (names the type and the fix), an
 //                     array in Fortran order, no dimension or more than 8
-//   kDataLoss         the header or the values are cut off, or more bytes
-//   follow
+//   kDataLoss         the header or the values are cut off, or bytes follow
+//                     the values
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const uint8_t> bytes);
 
 // Returns the header of a file of version 1 with an array of this type and of

@@ -13,8 +13,8 @@ namespace lockstep::worker {
 // logits. Variables: hidden1/weights, hidden1/bias, ..., logits/weights,
 // logits/bias.
 //
-//   kInvalidArgument  model.hidden_units empty or out of range, conv_filters
-//   given
+//   kInvalidArgument  model.hidden_units is empty or out of range, or
+//                     model.conv_filters is given
 absl::StatusOr<std::unique_ptr<Model>> MakeMlp(const ModelConfig& config,
                                                const ModelInput& input,
                                                ElementType type);
