@@ -95,6 +95,8 @@ absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
   job_ = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job_));
   LOCKSTEP_RETURN_IF_ERROR(OpenReplicas());
+  // A new registration may come with another share of the data or other
+  // replicas.
   models_.clear();
   schedules_.clear();
   for (int r = 0; r < replicas(); ++r) {
@@ -126,6 +128,7 @@ absl::Status ModelWorkload::OpenReplicas() {
         "GPU, or compute with --device=cpu"));
   }
   while (backends_.size() < wanted) {
+    // Replicas compute at the same time and share the worker's threads.
     const int threads = std::max(1, threads_ / replicas());
     LOCKSTEP_ASSIGN_OR_RETURN(backends_.emplace_back(),
                               MakeBackend("cpu", {.threads = threads}));
@@ -176,6 +179,7 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::BatchSourceOf(
   for (const VariableSettings& each : settings) trained.push_back(each.trained);
   std::vector<ReplicatedGradientSource::Replica> made;
   for (size_t r = 0; r < models_.size(); ++r) {
+    // Replicas share the values, which they only read, but not the gradients.
     LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory own, memory.WithOwnGradients());
     auto& replica = made.emplace_back();
     replica.memory = std::make_unique<ParameterMemory>(std::move(own));
@@ -190,6 +194,7 @@ std::unique_ptr<GradientSource> ModelWorkload::SourceOf(
   const uint64_t key = PassKey(
       job_.seed,
       static_cast<uint64_t>(drawing_worker()) * models_.size() + replica);
+  // Compatible mode reproduces TensorFlow, which does not check for NaN.
   return std::make_unique<ModelGradientSource>(
       *models_[replica], InputOf(*data_), *backends_[replica],
       MakeBatchSource(schedules_[replica], *data_), memory,

@@ -34,6 +34,7 @@ struct Flags {
 struct Hosted {
   std::unique_ptr<HostedChief> chief;
   std::unique_ptr<HostedMirror> mirror;
+  // Only for the health of a process that hosts nothing else.
   std::unique_ptr<GrpcServer> server;
 
   MetricFamilies Metrics() const {
@@ -47,6 +48,7 @@ struct Hosted {
   }
   // Returns how the job ended for the hosted parts.
   absl::Status Wait() const {
+    // The chief's result is that of the job, so it replaces the mirror's.
     absl::Status status = mirror == nullptr ? absl::OkStatus() : mirror->Wait();
     if (chief != nullptr) status = chief->Wait();
     return status;
@@ -97,6 +99,7 @@ absl::StatusOr<Hosted> Host(const Cluster& cluster, const Flags& flags) {
   if (cluster.hosts_mirrors()) {
     server::PsServer::Options options = flags.mirror;
     if (hosted.chief != nullptr) {
+      // One server at one address answers for both.
       options.more_services = hosted.chief->services();
     }
     LOCKSTEP_ASSIGN_OR_RETURN(hosted.mirror, StartListening([&] {
@@ -167,6 +170,7 @@ int Main(const Flags& flags) {
   absl::StatusOr<Cluster> cluster = StartProcess(
       flags.common, {type}, flags.evaluate ? "worker --evaluate" : "worker");
   if (!cluster.ok()) return Refuse(cluster.status());
+  // Before most threads start, since they inherit the processors.
   const absl::Status placed = StayOnNumaNode(flags.transfer.numa_node);
   if (!placed.ok()) return Refuse(placed);
   return flags.evaluate ? Evaluate(*cluster, flags, signals)
@@ -225,6 +229,8 @@ int main(int argc, char** argv) {
   flags.worker.shared_memory = flags.transfer.shared_memory;
   flags.worker.pollers = flags.transfer.pollers;
   flags.worker.chief_wait = flags.transfer.chief_wait;
+  // Only the default directory is removed at the end; one that the user names
+  // stays.
   flags.mirror.own_state_dir = flags.mirror.state_dir == own_directory;
   flags.mirror.expected_job = flags.worker.expected_job;
   flags.mirror.shared_memory = flags.transfer.shared_memory;

@@ -34,6 +34,8 @@ absl::Status CheckRanges(const BatchSchedule::Options& options) {
 }
 
 absl::Status CheckEnough(const BatchSchedule::Options& options) {
+  // Rounded down: all shards have the same size, and the rest of an epoch's
+  // order is left out.
   const int64_t share = options.num_examples / options.num_workers;
   if (share >= options.batch_size) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -60,6 +62,7 @@ absl::StatusOr<std::vector<int64_t>> BatchSchedule::Batch(int64_t index) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch index is ", index, "; it must be >= 0"));
   }
+  // CheckEnough() guarantees at least one batch in an epoch.
   const int64_t epoch = index / batches_per_epoch_;
   if (options_.epochs > 0 && epoch >= options_.epochs) {
     return absl::OutOfRangeError(
@@ -78,6 +81,8 @@ void BatchSchedule::EnterEpoch(int64_t epoch) {
   const std::vector<int64_t> order =
       EpochShuffle(options_.num_examples, options_.seed, epoch);
   shard_.resize(static_cast<size_t>(batches_per_epoch_ * options_.batch_size));
+  // Every num_workers-th example of the common order, so shards are disjoint
+  // without any message between workers.
   size_t place = static_cast<size_t>(options_.worker);
   for (int64_t& id : shard_) {
     id = order[place];
@@ -90,6 +95,8 @@ BatchSchedule::Options ScheduleOf(const JobConfig& job, int64_t num_examples,
                                   int64_t worker, int64_t num_workers) {
   return {.num_examples = num_examples,
           .batch_size = job.pass_batch_size(),
+          // Micro-batches of shared work are numbered over the whole job, so
+          // every worker has the schedule of a single one.
           .num_workers = job.shares_work() ? 1 : num_workers,
           .worker = job.shares_work() ? 0 : worker,
           .seed = job.seed,

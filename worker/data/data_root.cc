@@ -30,7 +30,9 @@ bool IsBelow(const std::string& path, const std::string& root) {
 
 absl::Status Check(const std::string& field, const std::string& path,
                    const std::vector<std::string>& roots) {
+  // Without --data_root a job may name any file.
   if (path.empty() || roots.empty()) return absl::OkStatus();
+  // "FILE.npz:NAME" names a member of FILE.npz.
   const std::string file = SplitArrayPath(path).file;
   for (const std::string& root : roots) {
     if (IsBelow(file, root)) return absl::OkStatus();

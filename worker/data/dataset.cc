@@ -79,6 +79,7 @@ void FindEmptyClasses(Dataset& dataset) {
 }
 
 void SetShape(const std::vector<int64_t>& dimensions, Dataset& dataset) {
+  // Rows of values count as images with a height of 1.
   const bool rows = dimensions.size() == 2;
   dataset.num_examples = dimensions[0];
   dataset.height = rows ? 1 : dimensions[1];
@@ -107,6 +108,7 @@ absl::StatusOr<Dataset> MakeDataset(NumberArray features,
       CheckClasses(*numbers, dataset.classes, classes > 0));
   dataset.labels.assign(numbers->begin(), numbers->end());
   FindEmptyClasses(dataset);
+  // Bytes stay bytes, a quarter of the memory; LoadBatch() converts them.
   if (features.type == NumberType::kUint8) {
     dataset.bytes = std::move(features.bytes);
     return dataset;

@@ -58,6 +58,8 @@ constexpr int64_t kMostToCount = int64_t{64} << 20;
 
 std::optional<int64_t> TextBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
+  // A failure shows at the check of `file` below, also for a file of less than
+  // 2 bytes.
   const int64_t size = file.tellg();
   std::array<uint8_t, 2> start = {};
   file.seekg(0).read(reinterpret_cast<char*>(start.data()), start.size());
@@ -121,6 +123,7 @@ std::optional<int64_t> CountTrainingExamples(const DataConfig& data) {
 }
 
 BatchSource MakeBatchSource(BatchSchedule schedule, const Examples& examples) {
+  // Mutable: the schedule keeps the shuffle of its present epoch.
   return [schedule = std::move(schedule), load = examples.load](
              int64_t index) mutable -> absl::StatusOr<Batch> {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> ids,

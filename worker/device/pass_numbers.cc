@@ -33,10 +33,13 @@ PassNumbers::PassNumbers(size_t count, ComputeBackend& backend)
 }
 
 PassNumbers::~PassNumbers() {
+  // A copy that is under way writes to `here_`, so it must end first; its
+  // result is not needed any more.
   for (size_t i = 0; i < count_; ++i) Finish(i).IgnoreError();
 }
 
 absl::Status PassNumbers::Prepare() {
+  // A late copy of the last pass must not overwrite a number of the next one.
   for (size_t i = 0; i < count_; ++i) LOCKSTEP_RETURN_IF_ERROR(Finish(i));
   if (there_.raw() != nullptr) return absl::OkStatus();
   LOCKSTEP_ASSIGN_OR_RETURN(there_,
@@ -66,6 +69,7 @@ absl::Status PassNumbers::StartDownload(size_t index) {
 
 absl::Status PassNumbers::Finish(size_t index) {
   const std::optional<CopyId> copy =
+      // Forgotten before the wait: a copy may be finished only once.
       std::exchange(copies_[index], std::nullopt);
   return copy.has_value() ? backend_.FinishCopy(*copy) : absl::OkStatus();
 }

@@ -80,6 +80,8 @@ ProgressMeter::ProgressMeter(const Clock& clock, SpanRecorder* spans,
 }
 
 void ProgressMeter::Settle(absl::Time now) {
+  // Adds the time since the last call to the present use, so that no moment
+  // counts twice or not at all.
   const absl::Duration time = now - counted_;
   if (IsWait(use_)) progress_.waiting += time;
   if (use_ == Phase::kCompute) progress_.pass_age += time;
@@ -104,6 +106,7 @@ void ProgressMeter::EndComputing(bool dropped) {
   Settle(clock_.Now());
   progress_.pass_times.push_back({progress_.pass_age, dropped});
   progress_.pass_age = absl::ZeroDuration();
+  // Only the newest are reported.
   if (progress_.pass_times.size() <= Progress::kPassTimes) return;
   progress_.pass_times.erase(progress_.pass_times.begin());
 }
@@ -111,6 +114,7 @@ void ProgressMeter::EndComputing(bool dropped) {
 void ProgressMeter::End(absl::Time now) {
   Settle(now);
   since_ = now;
+  // Activities without a SpanKind are not traced.
   if (spans_ == nullptr || !phase_.has_value()) return;
   phase_->end = absl::ToUnixNanos(now);
   spans_->Add(*phase_);

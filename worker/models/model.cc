@@ -27,6 +27,7 @@ absl::Status CheckTensor(const char* what, const VariableSpec& spec,
 absl::Status CheckClasses(const char* what, const ConstTensor& numbers,
                           int64_t classes) {
   const int64_t bound = numbers.bound();
+  // Checked by the bound and not by the elements, which may be on a device.
   if (numbers.size() == 0 || (bound > 0 && bound <= classes)) {
     return absl::OkStatus();
   }
@@ -53,7 +54,9 @@ absl::Status Model::Begin(ComputeBackend& backend, const BatchView& batch,
   LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckInput(batch));
   LOCKSTEP_RETURN_IF_ERROR(CheckLabels(batch, in));
 
+  // For pictures, `length` is the height, which no layer of theirs reads.
   context_ = {.training = true, .key = batch.key, .length = in.dim(1)};
+  // Finish() needs the labels, whose memory must stay until then.
   labels_ = batch.labels;
   LOCKSTEP_ASSIGN_OR_RETURN(logits_, Forward(backend, in, variables, pass));
   return absl::OkStatus();
@@ -124,6 +127,7 @@ absl::StatusOr<Tensor> Model::Logits(ComputeBackend& backend,
 
 absl::StatusOr<ConstTensor> Model::CheckImages(const BatchView& batch) const {
   const ConstTensor& images = batch.images;
+  // A tensor of rank 0 has no dim(0); its shape is refused below.
   const int64_t n = images.rank() == 0 ? 0 : images.dim(0);
   const Shape full = {n, input_.height, input_.width, input_.channels};
   const Shape flat = {n, input_.elements()};
@@ -157,6 +161,7 @@ absl::StatusOr<ConstTensor> Model::CheckInput(const BatchView& batch) const {
 
 absl::Status Model::CheckLabels(const BatchView& batch,
                                 const ConstTensor& in) const {
+  // A text has one label for each position: the next token.
   const int64_t count = input_.tokens > 0 ? in.size() : in.dim(0);
   const ConstTensor& labels = batch.labels;
   if (labels.type() != ElementType::kInt32 || labels.shape() != Shape{count}) {

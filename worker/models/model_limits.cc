@@ -7,6 +7,7 @@
 namespace lockstep::worker {
 namespace {
 
+// The limits keep products of sizes within 64 bits; real models are far below.
 constexpr int64_t kMaxSide = 1 << 16;
 constexpr int64_t kMaxChannels = 1 << 12;
 constexpr int64_t kMaxClasses = 1 << 20;
@@ -30,6 +31,7 @@ absl::Status CheckModelInput(const ModelInput& input) {
         std::tuple("number of classes", input.classes, kMaxClasses)}) {
     if (absl::Status s = CheckRange(name, value, largest); !s.ok()) return s;
   }
+  // 0 means pictures, which CheckRange() would refuse.
   if (input.tokens < 0 || input.tokens > kMaxSide) {
     return CheckRange("positions of a text", input.tokens, kMaxSide);
   }

@@ -65,6 +65,7 @@ absl::StatusOr<std::unique_ptr<CheckpointScorer>>
 CheckpointScorer::MakeForFeatures(const JobConfig& job, const std::string& path,
                                   ComputeBackend& backend) {
   if (IsTableModel(job.model.kind)) {
+    // The file takes the place of the test set.
     JobConfig with_file = job;
     with_file.data.test_files = {path};
     return Make(with_file, backend);
@@ -83,6 +84,7 @@ CheckpointScorer::MakeForFeatures(const JobConfig& job, const std::string& path,
 
 absl::Status CheckpointScorer::MakeModelFor(int64_t classes) {
   ModelInput input = InputOf(data_);
+  // The test set may have fewer classes than the training set.
   input.classes = classes;
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                             MakeModel(job_.model, input));
@@ -96,6 +98,7 @@ absl::Status CheckpointScorer::MakeModelFor(int64_t classes) {
 }
 
 absl::Status CheckpointScorer::FitTo(const ExampleShape& examples) {
+  // Tables do not depend on the shape of examples.
   if (tables_ != nullptr) return absl::OkStatus();
   const ExampleShape own = ShapeOf(data_);
   ExampleShape same_classes = own;
@@ -144,6 +147,8 @@ absl::Status CheckpointScorer::ChooseAverages(
 
 absl::Status CheckpointScorer::CheckModel(
     const CheckpointReader& checkpoint) const {
+  // Compares with the types that checkpoints keep, not with those of the
+  // computation.
   for (const VariableSpec& variable : kept_) {
     const absl::Status status = checkpoint.CheckVariable(variable);
     if (status.ok()) continue;
@@ -200,6 +205,7 @@ absl::StatusOr<Predictions> CheckpointScorer::Predict(
                               tables_->Predict(checkpoint, on_scored));
     for (const auto& [odds, label] : log_odds) {
       const double positive = Probability(odds);
+      // One column for each class, as models of pictures have.
       all.probabilities.push_back(static_cast<float>(1 - positive));
       all.probabilities.push_back(static_cast<float>(positive));
     }
@@ -246,6 +252,7 @@ absl::Status CheckpointScorer::ForEachBatch(const CheckpointReader& checkpoint,
                         absl::MakeSpan(reinterpret_cast<float*>(value.data()),
                                        value.size() / sizeof(float))));
   }
+  // Uploaded once for all batches.
   DeviceVariables device(variables, *memory_, backend_);
   LOCKSTEP_RETURN_IF_ERROR(device.Upload());
   const int64_t batch_size =
@@ -253,6 +260,7 @@ absl::Status CheckpointScorer::ForEachBatch(const CheckpointReader& checkpoint,
                        : kBatchSize;
   BatchStage stage(backend_, input_);
   for (int64_t first = 0; first < data_.count; first += batch_size) {
+    // The last batch may be smaller: every example counts exactly once.
     std::vector<int64_t> ids(std::min(batch_size, data_.count - first));
     std::iota(ids.begin(), ids.end(), first);
     LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, data_.load(ids));

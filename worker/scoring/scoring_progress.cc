@@ -23,6 +23,7 @@ void ScoringProgress::Begin(const std::string& activity) {
     done_ = 0;
     total_ = 0;
   }
+  // Outside the lock: the callback may call Get().
   on_change_();
 }
 
@@ -41,6 +42,7 @@ void ScoringProgress::SetTrouble(const std::string& trouble) {
 }
 
 Progress ScoringProgress::Get() const {
+  // Before the lock: `reading_` has one of its own.
   std::string reading = reading_.Text();
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);

@@ -113,6 +113,8 @@ void AddRows(const ColumnLayout& layout,
     deep.Add(categories[c]);
     examples.deep.push_back(RowOf(deep, layout.deep_rows));
   }
+  // Crosses share the wide table with single categories: their hash has four
+  // parts and that of a category two, so they rarely meet in a row.
   for (const auto& [a, b] : layout.crosses) {
     Fingerprint wide;
     wide.Add(layout.categorical[a]).Add(layout.categorical[b]);
@@ -134,6 +136,7 @@ absl::Status AddExample(const v1::TfExample& example,
                               NumberOf(example, name));
   }
   AddRows(layout, categories, examples);
+  // Labels are 0 and 1, or -1 and 1.
   examples.labels.push_back(label > 0);
   return absl::OkStatus();
 }

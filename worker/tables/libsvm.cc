@@ -41,6 +41,7 @@ absl::Status ParseFeature(absl::string_view word, const LibsvmOptions& options,
   const int64_t base = options.index_base;
   const absl::string_view number = word.substr(0, colon);
   if (!Parse(number, feature.first) || feature.first < base ||
+      // Cannot overflow: the number is at least `base` here.
       feature.first - base >= options.num_features) {
     return Wrong(
         "a feature's number", number,
@@ -58,6 +59,8 @@ absl::Status ParseFeature(absl::string_view word, const LibsvmOptions& options,
 absl::Status AddExample(bool label, std::vector<Feature>& features,
                         const LibsvmOptions& options,
                         SparseExamples& examples) {
+  // Most files are sorted already; sorting makes the check for duplicates a
+  // comparison of neighbours.
   std::sort(features.begin(), features.end());
   for (size_t i = 1; i < features.size(); ++i) {
     if (features[i].first != features[i - 1].first) continue;
@@ -76,6 +79,7 @@ absl::Status AddExample(bool label, std::vector<Feature>& features,
 
 absl::Status ParseLine(absl::string_view line, const LibsvmOptions& options,
                        SparseExamples& examples) {
+  // substr() accepts npos: a line without a comment.
   line = line.substr(0, line.find('#'));
   const std::vector<absl::string_view> words =
       absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
@@ -88,6 +92,7 @@ absl::Status ParseLine(absl::string_view line, const LibsvmOptions& options,
   for (size_t i = 1; i < words.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(ParseFeature(words[i], options, features[i - 1]));
   }
+  // Labels are 0 and 1, or -1 and 1.
   return AddExample(label > 0, features, options, examples);
 }
 

@@ -62,8 +62,10 @@ absl::StatusOr<GradientResult> LogisticRegression::Compute(
       log_odds += double{weights[place[i]]} * values[i];
     }
     const bool label = examples_.labels[example];
+    // The gradient of the mean cross entropy with respect to the log odds.
     const double error = (Probability(log_odds) - label) * share;
     for (size_t i = 0; i < count; ++i) {
+      // Adds: other examples may have the same feature.
       gradients[place[i]] += static_cast<float>(error * values[i]);
     }
     loss += CrossEntropy(label, log_odds);
@@ -101,6 +103,7 @@ absl::StatusOr<std::vector<ScoredExample>> LogisticRegression::Predict(
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
     const JobConfig& job, Purpose purpose) {
   const bool grows = job.model.row_limit > 0;
+  // Exactly one of the two must be set.
   if ((job.model.features > 0) == grows) {
     return absl::InvalidArgumentError(absl::StrCat(
         grows ? "model.features and model.row_limit are both set"

@@ -36,6 +36,7 @@ std::vector<VariableSpec> AllVariables(const WideAndDeep::Options& options,
                                           {},
                                           options.row_cut}};
   const double deviation =
+      // The default deviation of TensorFlow's embedding_column.
       1 / std::sqrt(static_cast<double>(options.embedding_dim));
   for (const std::string& name : layout.categorical) {
     variables.push_back({absl::StrCat("embedding/", name),
@@ -69,6 +70,7 @@ WideAndDeep::WideAndDeep(const Options& options, ColumnLayout layout,
 absl::Status WideAndDeep::Choose(size_t table, const std::vector<int64_t>& ids,
                                  ParameterMemory& memory) {
   LOCKSTEP_RETURN_IF_ERROR(memory.ChooseRows(table, ids));
+  // ChooseRows() sorts and removes duplicates, so ids and rows differ in order.
   places_[table] = PlacesOf(ids, memory.rows(table).ids);
   return absl::OkStatus();
 }
@@ -101,6 +103,7 @@ void WideAndDeep::FillInputs(const ParameterMemory& memory, float* to) const {
   for (size_t i = 0; i < batch_.size(); ++i) {
     for (size_t c = 0; c < categories; ++c) {
       const float* rows = Floats(memory.value(kWide + 1 + c)).data();
+      // A row of the input: one embedding of each category, then the numbers.
       to = std::copy_n(rows + places_[kWide + 1 + c][i] * dim(), dim(), to);
     }
     to = std::copy_n(examples_.numeric.data() + batch_[i] * numbers, numbers,
@@ -126,6 +129,8 @@ absl::StatusOr<std::vector<double>> WideAndDeep::LogOdds(
   const size_t* place = places_[kWide].data();
   std::vector<double> log_odds;
   for (int64_t i = 0; i < count; ++i) {
+    // The log odds are the sum of the deep part's logit and the wide part's
+    // weights.
     double sum = logits.data<float>()[i];
     for (size_t c = 0; c < layout_.wide_columns(); ++c)
       sum += weights[*place++];
@@ -142,6 +147,7 @@ absl::StatusOr<GradientResult> WideAndDeep::Compute(ParameterMemory& memory) {
   double loss = 0;
   for (size_t i = 0; i < batch_.size(); ++i) {
     const bool label = examples_.labels[batch_[i]];
+    // The gradient of the mean cross entropy with respect to the log odds.
     errors.push_back((Probability(log_odds[i]) - label) * share);
     loss += CrossEntropy(label, log_odds[i]);
   }
@@ -183,6 +189,7 @@ void WideAndDeep::WriteWideGradients(absl::Span<const double> errors,
   const size_t* place = places_[kWide].data();
   for (const double error : errors) {
     for (size_t c = 0; c < layout_.wide_columns(); ++c) {
+      // Adds: two columns, or two examples, may have the same row.
       gradients[*place++] += static_cast<float>(error);
     }
   }
@@ -193,6 +200,7 @@ void WideAndDeep::WriteEmbeddingGradients(const float* of_inputs,
   for (size_t c = 0; c < layout_.categorical.size(); ++c) {
     const absl::Span<float> gradients = Floats(memory.gradient(kWide + 1 + c));
     std::fill(gradients.begin(), gradients.end(), 0.0f);
+    // Category c's embedding begins at column c * dim() of each input.
     const float* from = of_inputs + c * dim();
     for (const size_t place : places_[kWide + 1 + c]) {
       float* to = &gradients[place * dim()];
@@ -230,6 +238,8 @@ absl::StatusOr<std::vector<ScoredExample>> WideAndDeep::Predict(
     std::vector<int64_t> some(
         std::min(kPredictedAtATime, num_examples() - first));
     std::iota(some.begin(), some.end(), first);
+    // Chooses the rows of these examples; Load() reads only those from the
+    // checkpoint.
     LOCKSTEP_RETURN_IF_ERROR(Prepare(some, /*seed=*/0, memory));
     LOCKSTEP_RETURN_IF_ERROR(Load(checkpoint, memory));
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<double> log_odds,
@@ -268,6 +278,7 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeWideAndDeep(
                            model.cut_by_div ? RowCut::kDiv : RowCut::kMod},
       std::move(layout), std::move(examples), std::move(backend));
   for (const VariableSpec& variable : workload->variables()) {
+    // Servers hold tables; a worker only has some rows.
     if (variable.is_table()) continue;
     LOCKSTEP_RETURN_IF_ERROR(CheckVariableSize(variable));
   }

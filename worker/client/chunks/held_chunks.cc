@@ -30,6 +30,8 @@ void HeldChunks::CutForMapped(int server) {
   for (const Chunk& chunk : chunks_[server]) total += chunk.size;
   const size_t target = std::min(total / kMappedCalls, kLargestMappedChunk);
   chunks_[server] = MakeChunks(plan_, static_cast<int>(chunks_.size()),
+                               // Not below the usual size: smaller chunks would
+                               // only cost more calls.
                                std::max(target, max_part_bytes_))[server];
   held_[server].assign(chunks_[server].size(), Held());
   routed_[server].assign(chunks_[server].size(), {});
@@ -62,9 +64,11 @@ HeldChunks::Lists HeldChunks::Missing(std::optional<int64_t> step) const {
     for (size_t i = 0; i < chunks_[server].size(); ++i) {
       const Held& held = held_[server][i];
       if (chunks_[server][i].table.has_value() &&
+          // The pass needs no row of this server's part.
           routed_[server][i].rows.empty()) {
         continue;
       }
+      // Values of an uncommitted attempt do not count as held.
       if (step != held.step || held.attempt != 0) missing[server].push_back(i);
     }
   }
@@ -83,6 +87,7 @@ void HeldChunks::Settle(int64_t step, int64_t attempt) {
     for (Held& held : of_server) {
       if (held.attempt == 0) continue;
       const bool committed = held.step == step && held.attempt == attempt;
+      // Attempt 0 marks committed values.
       held = committed ? Held{step, 0} : Held();
     }
   }

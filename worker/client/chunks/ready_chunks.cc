@@ -9,6 +9,8 @@ ReadyChunks::ReadyChunks(const std::vector<std::vector<Chunk>>& chunks)
   for (size_t server = 0; server < chunks.size(); ++server) {
     for (size_t i = 0; i < chunks[server].size(); ++i) {
       parts_[server].push_back(chunks[server][i].ranges.size());
+      // A chunk is ready when all its ranges are; a variable may be in several
+      // chunks.
       for (const MemoryRange& range : chunks[server][i].ranges) {
         const auto variable = static_cast<size_t>(range.variable);
         if (variable >= by_variable_.size()) by_variable_.resize(variable + 1);
@@ -49,6 +51,7 @@ void ReadyChunks::Release(const Id& id, std::vector<Id>& sent) {
     return;
   }
   Send(id, sent);
+  // The last chunk that the others wait for has left: the kept ones may follow.
   if (ComesLast(id.chunk) || --first_left > 0) return;
   for (const size_t chunk : std::exchange(kept_[id.server], {})) {
     Send({id.server, chunk}, sent);
@@ -63,6 +66,7 @@ void ReadyChunks::KeepNothingBack() {
 
 std::vector<ReadyChunks::Id> ReadyChunks::MarkReady(size_t variable) {
   std::vector<Id> sent;
+  // A variable that is reported twice must count once.
   if (variable >= ready_.size() || ready_[variable]) return sent;
   ready_[variable] = true;
   for (const Id& id : by_variable_[variable]) {
@@ -75,6 +79,7 @@ std::vector<ReadyChunks::Id> ReadyChunks::MarkRest() {
   std::vector<Id> sent;
   for (size_t server = 0; server < missing_.size(); ++server) {
     for (size_t i = 0; i < missing_[server].size(); ++i) {
+      // Released already.
       if (missing_[server][i] == 0) continue;
       missing_[server][i] = 0;
       Release({static_cast<int>(server), i}, sent);

@@ -11,6 +11,7 @@ CBLAS_TRANSPOSE Transpose(bool transpose) {
   return transpose ? CblasTrans : CblasNoTrans;
 }
 
+// operation_checks.h limits sides, so they fit.
 blasint Side(int64_t side) { return static_cast<blasint>(side); }
 
 void Blas(const StridedGemm& s, const float* a, const float* b, float* out) {
@@ -58,6 +59,7 @@ void Gemm(const GemmShape& shape, const T* a, const T* b, bool accumulate,
 
 template <typename T>
 void Gemm(const StridedGemm& gemm, const T* a, const T* b, T* out) {
+  // CBLAS has no batched product in its standard interface.
   for (int64_t i = 0; i < gemm.outer_count; ++i) {
     for (int64_t j = 0; j < gemm.inner_count; ++j) {
       One(gemm, a + gemm.Offset(gemm.a, i, j), b + gemm.Offset(gemm.b, i, j),

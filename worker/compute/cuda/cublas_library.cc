@@ -15,6 +15,7 @@ constexpr char kMissingText[] = "cuBLAS is not installed";
 
 // The system's library comes first, then that of the toolkit of this build.
 const absl::StatusOr<void*>& Library() {
+  // Never closed: handles may still be destroyed while the process ends.
   static const auto& library = *new absl::StatusOr<void*>([] {
     // The major version of the headers: functions of another one may differ.
     const std::string name = absl::StrCat("libcublas.so.", CUBLAS_VER_MAJOR);
@@ -55,6 +56,8 @@ using lockstep::worker::cuda::Find;
 using lockstep::worker::cuda::kMissing;
 using lockstep::worker::cuda::kMissingText;
 
+// The functions below have the names of cuBLAS, so that callers need no other
+// header, and forward to the loaded library.
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   static auto* const call = Find<decltype(cublasCreate_v2)>("cublasCreate_v2");
   return call == nullptr ? kMissing : call(handle);

@@ -37,6 +37,8 @@ bool IsLost(cudaError_t error) {
 
 absl::Status ToStatus(cudaError_t error, const CallSite& site) {
   if (error == cudaSuccess) return absl::OkStatus();
+  // Removes the error from CUDA's record, so that a later call does not report
+  // it again.
   Ignore(error);
   const std::string message = absl::StrCat(Where(site), cudaGetErrorName(error),
                                            ", ", cudaGetErrorString(error));

@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMagicSize = 4;
 constexpr size_t kDimensionSize = 4;
 constexpr size_t kMaxDimensions = 4;
+// The header is 0, 0, element type, number of dimensions; then each dimension
+// as a big-endian 32-bit number.
 constexpr uint8_t kUnsignedByte = 0x08;
 
 int64_t ReadBigEndian32(absl::Span<const uint8_t> bytes) {
@@ -20,6 +22,7 @@ int64_t ReadBigEndian32(absl::Span<const uint8_t> bytes) {
          (int64_t{bytes[2]} << 8) | int64_t{bytes[3]};
 }
 
+// All types of the format; only unsigned bytes are read.
 const char* TypeName(uint8_t type) {
   switch (type) {
     case 0x09:
@@ -74,6 +77,7 @@ absl::Status CheckLength(const IdxHeader& header, size_t total) {
   uint64_t expected = 1;
   for (int64_t dimension : header.dimensions) {
     const uint64_t size = static_cast<uint64_t>(dimension);
+    // Four dimensions of 32 bits can overflow 64.
     if (size != 0 && expected > std::numeric_limits<uint64_t>::max() / size) {
       return WrongSize(header, "more than 2^64", found);
     }
@@ -88,6 +92,7 @@ absl::Status CheckLength(const IdxHeader& header, size_t total) {
 absl::StatusOr<IdxHeader> ParseIdxHeader(absl::Span<const uint8_t> bytes) {
   LOCKSTEP_RETURN_IF_ERROR(CheckMagic(bytes));
   IdxHeader header;
+  // At most kMaxDimensions, as CheckMagic() has checked.
   header.size = kMagicSize + kDimensionSize * bytes[3];
   if (bytes.size() < header.size) {
     return absl::DataLossError(

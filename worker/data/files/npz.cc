@@ -31,6 +31,7 @@ absl::StatusOr<Archive> Open(absl::Span<const uint8_t> bytes) {
                        : zip_open_from_source(source, ZIP_RDONLY, &error);
   if (archive != nullptr) {
     zip_error_fini(&error);
+    // zip_discard(), not zip_close(): nothing is to be written.
     return Archive(archive, [](zip_t* opened) { zip_discard(opened); });
   }
   const std::string why = zip_error_strerror(&error);
@@ -133,6 +134,7 @@ absl::StatusOr<std::vector<uint8_t>> ReadNpzMember(
   if (name.empty() && names.size() == 1) {
     return ReadMember(opened.get(), names.front(), max_bytes);
   }
+  // Not zip_stat() alone: it would also accept members that are no arrays.
   for (const std::string& known : names) {
     if (known == name) return ReadMember(opened.get(), name, max_bytes);
   }

@@ -23,6 +23,7 @@ template <typename T, typename Visit>
 bool VisitAs(const NumberArray& array, Visit visit) {
   const size_t count = array.bytes.size() / sizeof(T);
   for (size_t i = 0; i < count; ++i) {
+    // Copied, because the bytes of a file need not be aligned for T.
     T element;
     std::memcpy(&element, array.bytes.data() + i * sizeof(T), sizeof(T));
     if (!visit(i, element)) return false;

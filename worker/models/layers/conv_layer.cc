@@ -26,6 +26,8 @@ absl::Status ConvLayer::Reserve(ComputeBackend& backend,
                                 const ConstTensor& in) {
   const int64_t filters = variables()[kBias].shape[0];
   const Shape full = {in.dim(0), in.dim(1), in.dim(2), filters};
+  // Rounded up, as MaxPool2x2() does: a last odd row or column is a window of
+  // its own.
   const Shape half = {in.dim(0), (in.dim(1) + 1) / 2, (in.dim(2) + 1) / 2,
                       filters};
   LOCKSTEP_ASSIGN_OR_RETURN(activation_,
@@ -44,6 +46,7 @@ absl::StatusOr<Tensor> ConvLayer::Forward(
   LOCKSTEP_RETURN_IF_ERROR(
       backend.Conv2D(in, variables[kFilters], activation_));
   LOCKSTEP_RETURN_IF_ERROR(backend.AddBias(variables[kBias], activation_));
+  // In place: only the result is needed again, see Backward().
   LOCKSTEP_RETURN_IF_ERROR(backend.Relu(activation_, activation_));
   LOCKSTEP_RETURN_IF_ERROR(backend.MaxPool2x2(activation_, out_, argmax_));
   return out_;

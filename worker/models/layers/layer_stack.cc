@@ -47,6 +47,7 @@ absl::StatusOr<Tensor> LayerStack::Forward(
   Tensor out;
   for (Step& step : steps_) {
     LOCKSTEP_RETURN_IF_ERROR(before(step.first_variable, step.count()));
+    // Backward() reserves the gradient of this input.
     step.in_shape = next.shape();
     LOCKSTEP_ASSIGN_OR_RETURN(
         out, step.layer->Forward(

@@ -65,6 +65,7 @@ BatchNormLayer::BatchNormLayer(const std::string& name, int64_t channels,
                    Vector(name, "moving_variance", channels, type, 1)}) {}
 
 Tensor BatchNormLayer::Statistic(int64_t row) const {
+  // Row 0 holds the means, row 1 the variances.
   const size_t bytes = statistics_.bytes() / 2;
   return Tensor(type_, {statistics_.dim(1)},
                 static_cast<char*>(statistics_.raw()) + row * bytes);
@@ -81,6 +82,7 @@ absl::StatusOr<Tensor> BatchNormLayer::Forward(
     ComputeBackend& backend, const ConstTensor& in,
     absl::Span<const ConstTensor> variables) {
   const int64_t channels = variables[kScale].dim(0);
+  // Each pixel of each picture is one sample of its channel.
   in_ = in.Reshaped({in.size() / channels, channels});
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out, Out(backend, in.shape()));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -96,6 +98,8 @@ absl::StatusOr<Tensor> BatchNormLayer::Forward(
 // An empty batch has no statistics; its gradient is then zero.
 absl::Status BatchNormLayer::MovingGradient(const BackwardPass& pass,
                                             size_t variable, int64_t row) {
+  // The gradient is value - statistic: a descent moves the value toward the
+  // statistic, see the class.
   const double any = in_.dim(0) > 0 ? 1 : 0;
   LOCKSTEP_RETURN_IF_ERROR(pass.backend.Combine(pass.variables[variable], any,
                                                 0, pass.gradients[variable]));

@@ -40,6 +40,7 @@ absl::Status ActivationLayer::Backward(const BackwardPass& pass,
 }
 
 void DropoutLayer::BeginPass(const PassContext& context) {
+  // Scoring uses all elements.
   options_.rate = context.training ? rate_ : 0;
   // An odd factor spreads the keys, so that neighbouring passes with other
   // salts do not draw the same numbers.
@@ -58,6 +59,7 @@ absl::Status DropoutLayer::Backward(const BackwardPass& pass,
                                     const Tensor& out_gradient,
                                     const Tensor* in_gradient) {
   if (in_gradient == nullptr) return absl::OkStatus();
+  // The same options draw the same elements again, so no mask has to be kept.
   return pass.backend.Dropout(out_gradient, options_, *in_gradient);
 }
 
@@ -90,6 +92,8 @@ absl::StatusOr<Tensor> AttentionLayer::Forward(ComputeBackend& backend,
                                                absl::Span<const ConstTensor>) {
   in_ = in.Reshaped(Sequences(in));
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out,
+                            // Rows hold query, key and value side by side; the
+                            // result has the width of one.
                             Out(backend, {in.dim(0), in.dim(1) / 3}));
   LOCKSTEP_ASSIGN_OR_RETURN(
       kept_, kept_memory_.Reserve(backend, type_,

@@ -66,6 +66,8 @@ std::vector<VariableSpec> KeptVariables(const Model& model,
                                         const ModelConfig& config) {
   std::vector<VariableSpec> variables = model.variables();
   for (VariableSpec& variable : variables) {
+    // Workers compute in float32 or float64; servers and checkpoints keep the
+    // variables in the job's type.
     variable.dtype = config.variable_type;
   }
   return variables;

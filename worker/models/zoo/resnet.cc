@@ -56,6 +56,7 @@ void AppendBlock(const std::string& name, int64_t channels, int64_t filters,
          branch);
   branch.push_back(std::make_unique<ReluLayer>(type));
   Append({absl::StrCat(name, "/conv2"), 3, filters, filters, 1}, type, branch);
+  // The shortcut is the input itself unless the branch changes its shape.
   Layers shortcut;
   if (channels != filters || stride != 1) {
     Append({absl::StrCat(name, "/shortcut"), 1, channels, filters, stride},

@@ -70,6 +70,8 @@ class Builder {
     Layers branch;
     const int64_t d = config_.width;
     branch.push_back(Norm(absl::StrCat(block, "/norm1")));
+    // One matrix for queries, keys and values, side by side, as AttentionLayer
+    // expects.
     branch.push_back(Dense(absl::StrCat(block, "/qkv"), d, 3 * d, kDeviation));
     branch.push_back(std::make_unique<AttentionLayer>(config_.heads, type_));
     branch.push_back(
@@ -101,6 +103,8 @@ class Builder {
   std::unique_ptr<Layer> Residual(Layers branch) {
     if (config_.dropout > 0) {
       branch.push_back(
+          // Each layer has a salt of its own, so that no two drop the same
+          // elements.
           std::make_unique<DropoutLayer>(config_.dropout, ++dropouts_, type_));
     }
     return std::make_unique<ResidualLayer>(std::move(branch), Layers(), type_);
@@ -129,6 +133,8 @@ absl::StatusOr<std::unique_ptr<Model>> MakeTransformer(
     layers.push_back(builder.Attention(block));
     layers.push_back(builder.Mlp(block));
   }
+  // Blocks normalise their input, not their output, so the last sum needs a
+  // norm.
   layers.push_back(builder.Norm("norm"));
   layers.push_back(
       builder.Dense("logits", config.width, input.classes, kDeviation));
