@@ -62,6 +62,7 @@ void ArmFault(const Fault& fault) {
   reached_at = fault.nth;
   action = fault.action;
   times_reached = 0;
+  // Last: other threads may pass the point as soon as it is armed.
   fault_points_internal::armed = static_cast<int>(fault.point);
 }
 

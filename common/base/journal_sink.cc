@@ -57,6 +57,7 @@ bool SendToJournal(const std::vector<std::string>& fields) {
   std::vector<iovec> parts;
   parts.reserve(fields.size());
   for (const std::string& field : fields) {
+    // iovec is also for reading, hence the cast; the journal only reads.
     parts.push_back({const_cast<char*>(field.data()), field.size()});
   }
   return sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) == 0;

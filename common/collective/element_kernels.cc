@@ -28,6 +28,7 @@ struct Operand<int64_t> {
 template <typename T>
 T Quotient(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
+    // Division by 0 would end the process; floats give infinity or NaN.
     if (b == 0) return 0;
     // The only division that overflows is that of the smallest number by -1.
     if (b == T{-1}) return static_cast<T>(typename Operand<T>::Type{0} - a);
@@ -76,6 +77,7 @@ void CombineKernel(Arithmetic op, size_t count, std::byte* a,
 
 template <typename T>
 void DivideAllKernel(size_t count, std::byte* a, double divisor) {
+  // Rounded first: a division in double would give other last bits.
   const T rounded = Rounded<T>(divisor);
   for (size_t i = 0; i < count; ++i) {
     const T result = LoadElement<T>(a, i) / rounded;

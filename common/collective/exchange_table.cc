@@ -49,6 +49,7 @@ std::optional<absl::StatusOr<std::vector<Parcel>>> ExchangeTable::Take(
   }
   Exchange& exchange = found->second;
   const absl::Status alike = Compare(exchange, sequence);
+  // Parcels are shared pointers, so takers share the values.
   std::vector<Parcel> parcels = exchange.parcels;
   // Also after an error: each taker must get it.
   if (++exchange.taken == takers_) exchanges_.erase(found);

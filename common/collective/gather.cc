@@ -52,6 +52,8 @@ absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis) {
   std::byte* out = joined.mutable_bytes().data();
   for (size_t block = 0; block < blocks; ++block) {
     for (const Value& value : values) {
+      // The bytes of a value that belong to one index before the axis are
+      // consecutive.
       const size_t size = value.bytes().size() / blocks;
       // std::memcpy() must not be called with the null pointer of an empty
       // value.
@@ -87,6 +89,7 @@ absl::StatusOr<Value> ToDense(const Slices& slices) {
       return absl::InvalidArgumentError(
           absl::StrCat("index ", index, " is not in ", dense.Description()));
     }
+    // Adds: a row may be there several times, as in TensorFlow's IndexedSlices.
     Combine(dense.type(), Arithmetic::kAdd, row,
             dense.mutable_bytes().data() + static_cast<size_t>(index) * bytes,
             slices.values.bytes().data() + i * bytes);

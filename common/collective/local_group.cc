@@ -32,6 +32,8 @@ class LocalMember final : public Collective {
 
   absl::StatusOr<std::vector<Parcel>> Exchange(
       const std::string& description, std::vector<Leaf> mine) override {
+    // Members must make the same calls in the same order, so equal numbers
+    // belong together.
     const uint64_t sequence = next_++;
     const auto deadline =
         std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout_);
@@ -42,6 +44,8 @@ class LocalMember final : public Collective {
     // The last member to come wakes all others.
     shared_->changed.SignalAll();
     while (true) {
+      // Before the deadline is checked: a result that is there is taken even if
+      // it is late.
       auto answer = shared_->table.Take(sequence);
       if (answer.has_value()) return *std::move(answer);
       const auto left = deadline - std::chrono::steady_clock::now();

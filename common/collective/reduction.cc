@@ -56,6 +56,8 @@ Value Sum(SumOrder order, absl::Span<const Value> values) {
   }
   const size_t ranks = values.size();
   const size_t chunk = RingChunk(size, ranks, SizeOf(sum.type()));
+  // In a ring, chunk c is summed beginning with rank c; the order decides the
+  // last bits of the sum.
   for (size_t c = 0; c < ranks && c * chunk < size; ++c) {
     AddFrom(c, c * chunk, std::min(chunk, size - c * chunk), values, sum);
   }
@@ -100,7 +102,10 @@ std::vector<std::vector<size_t>> PacksOf(const std::vector<Value>& values,
                                          int64_t bytes_per_pack) {
   std::vector<std::vector<size_t>> packs;
   int64_t bytes = 0;
+  // From the last value to the first, as TensorFlow packs: gradients of the
+  // last layers are ready first.
   for (size_t i = values.size(); i-- > 0;) {
+    // A pack is full once it is above the limit, so one value may exceed it.
     if (packs.empty() || (bytes_per_pack > 0 && bytes > bytes_per_pack)) {
       packs.emplace_back();
       bytes = 0;

@@ -21,6 +21,7 @@ Membership::Answer AnswerOf(const v1::HeartbeatResponse& response) {
     case v1::JOB_STOPPED:
       answer.job = Job::kStopped;
       answer.reason = CutText(response.reason());
+      // Only a stopped job may be held: a restart then makes no sense.
       answer.hold = response.hold();
       break;
     case v1::JOB_FAILED:
@@ -44,6 +45,8 @@ v1::JobHistory Aged(v1::JobHistory history, absl::Duration ago) {
   *history.mutable_training_time() =
       ToProto(FromProto(history.training_time()) + ago);
   for (v1::DeathStatus& death : *history.mutable_deaths()) {
+    // Ages are relative to the moment of the message, so they grow with the
+    // time that a server keeps it.
     *death.mutable_since() = ToProto(FromProto(death.since()) + ago);
   }
   return history;

@@ -42,6 +42,7 @@ std::string CoordinatorCalls::Trouble(const absl::Status& status) {
   v1::GetStatusResponse response;
   const absl::Status now =
       CallIfThere(&Stub::GetStatus, v1::GetStatusRequest(), response);
+  // The chief answers after all: the first error is the one to report.
   if (!absl::IsUnavailable(now)) return std::string(status.message());
   const std::string advice = ConnectionAdvice(address_);
   if (!advice.empty()) return advice;

@@ -19,6 +19,7 @@ absl::Status SendBlock(CoordinatorCalls& calls,
   while (!is_over()) {
     v1::PutInitialValuesResponse response;
     PassFaultPoint(FaultPoint::kWorkerValuesSend);
+    // A block that arrives twice is harmless: it has the same bytes and offset.
     const absl::Status status = calls.Call(
         &CoordinatorCalls::Stub::PutInitialValues, request, response);
     PassFaultPoint(FaultPoint::kWorkerValuesAnswered);

@@ -35,6 +35,8 @@ Membership::Next Membership::OnRegisterAnswer(const absl::Status& status,
   // A newer incarnation may be the echo of a clock that was ahead: a number
   // above it may be let in.
   if (newest == 0 && !MayPass(status)) return Next::kRefused;
+  // The limit is the job's max_wait for a task that was a member, otherwise
+  // chief_wait.
   if (now - began_ >= registration_limit()) {
     return Next::kWaitedTooLong;
   }
@@ -100,6 +102,8 @@ Membership::AfterLeave Membership::OnLeaveAnswer(const absl::Status& status,
 }
 
 void Membership::OnRefusal(const absl::Status& status) {
+  // kAborted: the chief does not know this incarnation any more. The process
+  // must register again.
   if (!absl::IsAborted(status)) return;
   End(absl::UnavailableError(status.message()), /*lease_lost=*/true);
 }

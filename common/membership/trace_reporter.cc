@@ -14,6 +14,8 @@ void TraceReporter::OnHeartbeat(const v1::HeartbeatResponse& answer,
   }
   due_ = absl::InfiniteFuture();
   if (!answer.has_trace() || options_.spans == nullptr) return;
+  // The chief names a time of its own clock; all tasks then report the same
+  // period.
   wanted_ = answer.trace();
   due_ = absl::FromUnixNanos(wanted_.at()) -
          absl::Nanoseconds(clock_offset_.Get().offset);

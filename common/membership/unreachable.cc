@@ -7,6 +7,7 @@ namespace lockstep {
 
 std::string DescribeUnreachable(absl::string_view address,
                                 absl::string_view grpc_message) {
+  // gRPC gives these causes only in its text.
   if (absl::StrContains(grpc_message, "DNS resolution failed")) {
     return absl::StrCat("the name ", address.substr(0, address.rfind(':')),
                         " does not resolve");

@@ -20,6 +20,7 @@ namespace {
 using Mask = std::unique_ptr<bitmask, decltype(&numa_bitmask_free)>;
 
 bool HasProcessors(int node, bitmask& processors) {
+  // numa_all_nodes_ptr has the nodes that this process may use.
   return numa_bitmask_isbitset(numa_all_nodes_ptr, node) != 0 &&
          numa_node_to_cpus(node, &processors) == 0 &&
          numa_bitmask_weight(&processors) > 0;

@@ -29,6 +29,8 @@ absl::StatusOr<PrivateDirectory> PrivateDirectory::Open(
     const std::string& path) {
   const std::string plain = WithoutSlashes(path);
   const int fd =
+      // Everything below works on this descriptor, so the path cannot be
+      // exchanged between check and use.
       open(plain.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) {
     // lstat() may change errno.

@@ -82,6 +82,7 @@ RoleSet RolesThatMay(absl::string_view method) {
   const AccessRow* row = std::lower_bound(
       std::begin(kTable), std::end(kTable), method,
       [](const AccessRow& row, absl::string_view m) { return row.method < m; });
+  // A method that the table lacks is allowed to no role.
   return row != std::end(kTable) && row->method == method ? row->roles : 0;
 }
 

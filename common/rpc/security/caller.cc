@@ -39,12 +39,15 @@ Caller::Caller(const NamesInCertificate& names, absl::string_view job,
       // Lockstep's own names are URIs; DNS names count only through the map.
       if (list == &names.dns) continue;
       absl::StatusOr<CertificateName> parsed = ParseCertificateName(name);
+      // Names that mean nothing here give no rights, and are no error:
+      // certificates may serve other programs too.
       if (!parsed.ok()) continue;
       // A certificate for two jobs would let one job's process into the other.
       foreign = foreign || parsed->job != job;
       names_.push_back(*std::move(parsed));
     }
   }
+  // Without names, no call is allowed.
   if (foreign || names_.empty()) {
     names_.clear();
     text_ = absl::StrCat("nobody in job ", job,
@@ -59,6 +62,7 @@ Caller::Caller(const NamesInCertificate& names, absl::string_view job,
 }
 
 absl::Status Caller::CheckSpeaksFor(const TaskId& task) const {
+  // Not checked: the process has no certificates.
   if (!checked_) return absl::OkStatus();
   const bool covered = std::any_of(
       names_.begin(), names_.end(),

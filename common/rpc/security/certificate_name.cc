@@ -73,6 +73,7 @@ absl::StatusOr<CertificateName> Parse(absl::string_view text,
                    [&](const auto& task) { return task.first == role; });
   if (found == std::end(kTasks)) return Wrong(text, "there is no such role");
   name.role = found->second;
+  // No index: any task of the role.
   if (index == "*") return name;
   name.index = ParseIndex(index);
   if (!name.index.has_value()) {
@@ -145,11 +146,14 @@ absl::StatusOr<CertificateName> ParseCertificateName(absl::string_view uri) {
   }
   std::vector<absl::string_view> parts = absl::StrSplit(rest, '/');
   if (spiffe) {
+    // "lockstep" in the path keeps other SPIFFE ids of the domain from meaning
+    // a task.
     if (parts.size() != 5 || !IsPlain(parts[0]) || parts[1] != "lockstep") {
       return Wrong(uri,
                    "a SPIFFE id is spiffe://DOMAIN/lockstep/JOB/ROLE/INDEX, or "
                    "is in the identity map");
     }
+    // JOB/ROLE/INDEX remain, as in the other scheme.
     parts.erase(parts.begin(), parts.begin() + 2);
   }
   if (parts.size() != 3) return Wrong(uri, "it has not three parts");
@@ -165,6 +169,7 @@ absl::StatusOr<CertificateName> ParseRolePath(absl::string_view path,
 
 absl::Status CheckJobInName(absl::string_view job) {
   if (!IsPlain(job) || job.size() > CertificateName::kLongestJob ||
+      // URI libraries remove such parts.
       job == "." || job == "..") {
     return absl::InvalidArgumentError(absl::StrCat(
         "the job's name ", Excerpt(job),

@@ -17,6 +17,7 @@ constexpr absl::string_view kJob = "job";
 using Line = std::pair<absl::string_view, absl::string_view>;
 
 Line SplitLine(absl::string_view line) {
+  // Only at the first '=': roles have none.
   const Line sides = absl::StrSplit(line, absl::MaxSplits('=', 1));
   return {absl::StripAsciiWhitespace(sides.first),
           absl::StripAsciiWhitespace(sides.second)};
@@ -27,6 +28,7 @@ absl::Status AddLine(absl::string_view line, absl::string_view job,
                      IdentityMap& map) {
   const auto [name, role] = SplitLine(line);
   if (name == kJob) {
+    // A map for another job would give its processes roles in this one.
     if (role == job) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("the roles are of job ", Excerpt(role),
@@ -40,6 +42,7 @@ absl::Status AddLine(absl::string_view line, absl::string_view job,
     return absl::InvalidArgumentError(
         absl::StrCat(Excerpt(line), " is not NAME = ROLE/INDEX"));
   }
+  // A second meaning for a name of Lockstep's own could raise its rights.
   if (absl::StartsWith(name, "lockstep:") || ParseCertificateName(name).ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(Excerpt(name), " has a meaning already; remove the line"));

@@ -26,6 +26,7 @@ bool TroubleBook::Enter(const std::string& sentence, bool is_current,
                         absl::Duration log_every) {
   const absl::Time now = clock_.Now();
   if (entries_.count(sentence) == 0 && entries_.size() >= kMost) {
+    // Old sentences make room first.
     std::erase_if(entries_, [now](const auto& entry) {
       return now - entry.second.last > kLogEvery;
     });
@@ -53,6 +54,7 @@ std::vector<std::string> TroubleBook::Current() const {
       current.emplace_back(entry.first, sentence);
     }
   }
+  // The oldest problem first: later ones are often its consequences.
   std::sort(current.begin(), current.end());
   std::vector<std::string> sentences;
   sentences.reserve(current.size());

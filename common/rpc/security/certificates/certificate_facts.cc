@@ -60,6 +60,7 @@ std::string SerialOf(const X509* certificate) {
       ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr),
       BN_free);
   if (number == nullptr) return "";
+  // The form that certificate_maker.cc reads back.
   char* hex = BN_bn2hex(number.get());
   std::string text = hex == nullptr ? "" : hex;
   OPENSSL_free(hex);
@@ -80,7 +81,10 @@ CertificateFacts FactsOf(X509* certificate) {
   facts.serial = SerialOf(certificate);
   facts.not_before = ToTime(X509_get0_notBefore(certificate));
   facts.not_after = ToTime(X509_get0_notAfter(certificate));
+  // Only 1: other results are old certificates without basic constraints.
   facts.is_authority = X509_check_ca(certificate) == 1;
+  // Otherwise OpenSSL would report the errors at the next TLS call of this
+  // thread.
   ERR_clear_error();
   return facts;
 }

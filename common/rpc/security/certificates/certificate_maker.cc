@@ -53,6 +53,7 @@ bool AddNames(X509* certificate, const CertificateRequest& request) {
   const auto add = [&](int type, const std::string& text) {
     std::unique_ptr<GENERAL_NAME, void (*)(GENERAL_NAME*)> name(
         GENERAL_NAME_new(), GENERAL_NAME_free);
+    // GENERAL_NAME_set0_value() takes ownership.
     ASN1_IA5STRING* value = ASN1_IA5STRING_new();
     ASN1_STRING_set(value, text.data(), static_cast<int>(text.size()));
     GENERAL_NAME_set0_value(name.get(), type, value);
@@ -60,6 +61,7 @@ bool AddNames(X509* certificate, const CertificateRequest& request) {
   };
   for (const std::string& uri : request.uris) add(GEN_URI, uri);
   for (const std::string& host : request.hosts) {
+    // Null for a host that is no address in numbers.
     ASN1_OCTET_STRING* address = a2i_IPADDRESS(host.c_str());
     if (address == nullptr) {
       add(GEN_DNS, host);
@@ -80,6 +82,7 @@ bool AddNames(X509* certificate, const CertificateRequest& request) {
 X509Ptr Blank(EVP_PKEY* key, absl::string_view common_name,
               const Validity& validity) {
   X509Ptr certificate(X509_new());
+  // RFC 5280's limit; the common name is only for people.
   const std::string name(common_name.substr(0, kLongestCommonName));
   X509_NAME* subject = X509_get_subject_name(certificate.get());
   const bool made = X509_set_version(certificate.get(), 2) == 1 &&  // means 3
@@ -136,6 +139,7 @@ absl::StatusOr<CertifiedKey> MakeAuthority(absl::string_view common_name,
   const X509Ptr made = Blank(key.get(), common_name, validity);
   if (made == nullptr) return Failed("make an authority");
   X509V3_CTX context = {};
+  // Issuer and subject are the same: the authority signs itself.
   X509V3_set_ctx(&context, made.get(), made.get(), nullptr, nullptr, 0);
   if (X509_set_issuer_name(made.get(), X509_get_subject_name(made.get())) !=
           1 ||

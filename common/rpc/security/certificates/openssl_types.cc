@@ -28,6 +28,7 @@ std::string ContentsOf(BIO* bio) {
 
 std::string OpenSslError() {
   char text[256] = "unknown error";
+  // The last error is the most specific one.
   if (const uint64_t error = ERR_peek_last_error(); error != 0) {
     ERR_error_string_n(error, text, sizeof(text));
   }
@@ -38,6 +39,7 @@ std::string OpenSslError() {
 absl::Time ToTime(const ASN1_TIME* time) {
   tm broken = {};
   if (time == nullptr || ASN1_TIME_to_tm(time, &broken) != 1) {
+    // A certificate with a broken time then counts as expired.
     return absl::InfinitePast();
   }
   return absl::FromTM(broken, absl::UTCTimeZone());

@@ -46,6 +46,7 @@ absl::StatusOr<Socket> Connect(const std::string& host, int port,
   if (failed != 0) return absl::UnavailableError(gai_strerror(failed));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
   int error = ECONNREFUSED;
+  // Tries all addresses, as gRPC does; the error of the last one is reported.
   for (const addrinfo* next = found; next != nullptr; next = next->ai_next) {
     Socket made(socket(next->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (made.fd() < 0) continue;
@@ -71,6 +72,7 @@ std::string ChainOf(SSL* connection) {
 void UseOwn(SSL_CTX* context, const TlsFiles& own) {
   const KeyPtr key = ReadKey(own.key);
   const auto certificates = ReadCertificates(own.certificate, "tls.crt");
+  // Without a usable certificate the probe still shows that of the server.
   if (key == nullptr || !certificates.ok()) return;
   SSL_CTX_use_certificate(context, certificates->front().get());
   SSL_CTX_use_PrivateKey(context, key.get());
@@ -84,6 +86,8 @@ absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,
   LOCKSTEP_ASSIGN_OR_RETURN(const Socket socket, Connect(host, port, timeout));
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(
       SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  // No verification: the probe must also show a certificate that would be
+  // refused.
   SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION);
   if (own != nullptr) UseOwn(context.get(), *own);
   const std::unique_ptr<SSL, void (*)(SSL*)> connection(SSL_new(context.get()),

@@ -23,6 +23,7 @@ constexpr mode_t kRightsOfOthers = 037;  // the group may read
 enum class Secret { kNo, kYes };
 
 absl::Status CheckOwner(const std::string& path, const struct stat& info) {
+  // Root may own it: Kubernetes mounts secrets so.
   if (info.st_uid != geteuid() && info.st_uid != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
         path, " belongs to user ", info.st_uid, ", and this is user ",
@@ -112,6 +113,7 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory) {
       ReadFile(path(TlsFiles::kRevoked), Secret::kNo);
   if (revoked.ok()) {
     files.revoked = *std::move(revoked);
+    // The list is optional, but one that cannot be read must not be ignored.
   } else if (!absl::IsNotFound(revoked.status())) {
     return revoked.status();
   }
@@ -142,6 +144,7 @@ absl::StatusOr<CheckedTlsFiles> CheckTlsFiles(TlsFiles files,
   LOCKSTEP_ASSIGN_OR_RETURN(
       checked.authorities,
       TrustedAuthorities::Make(files.authorities, files.revoked));
+  // Peers would refuse the certificate too; here the cause is easier to find.
   LOCKSTEP_RETURN_IF_ERROR(checked.authorities->Check(
       files.certificate, TrustedAuthorities::Side::kClient, now));
   LOCKSTEP_ASSIGN_OR_RETURN(checked.job, JobOf(checked.own, job));

@@ -56,6 +56,7 @@ absl::Status AddLists(absl::string_view revoked,
     return absl::InvalidArgumentError(
         "crl.pem has no list of revoked certificates in PEM format");
   }
+  // Only with lists: otherwise each certificate would lack one.
   X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
   X509_STORE_set_verify_cb(store, &AllowMissingLists);
   return absl::OkStatus();
@@ -105,6 +106,8 @@ TrustedAuthorities::Make(absl::string_view bundle, absl::string_view revoked) {
                        ", which is no authority"));
     }
     X509_STORE_add_cert(made->store_.get(), certificate.get());
+    // The first authority that expires ends trust in the peers that it has
+    // signed.
     made->not_after_ = std::min(made->not_after_, facts.not_after);
     absl::StrAppend(&made->names_, made->names_.empty() ? "" : ", ",
                     OneLine(facts.subject, kLongestNames));
@@ -125,6 +128,7 @@ absl::Status TrustedAuthorities::Check(absl::string_view chain, Side side,
   const std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)> others(
       sk_X509_new_null(), [](STACK_OF(X509) * stack) { sk_X509_free(stack); });
   for (const X509Ptr& certificate : certificates) {
+    // The leaf is among them, which OpenSSL ignores.
     sk_X509_push(others.get(), certificate.get());
   }
   const StoreContextPtr context(X509_STORE_CTX_new());
@@ -133,6 +137,7 @@ absl::Status TrustedAuthorities::Check(absl::string_view chain, Side side,
     return absl::InternalError(OpenSslError());
   }
   X509_VERIFY_PARAM* rules = X509_STORE_CTX_get0_param(context.get());
+  // The caller's time, so that tests need no real clock.
   X509_VERIFY_PARAM_set_time(rules, absl::ToTimeT(now));
   X509_STORE_CTX_set_purpose(context.get(), side == Side::kServer
                                                 ? X509_PURPOSE_SSL_SERVER

@@ -17,6 +17,8 @@ namespace {
 absl::StatusOr<int> NewFile(absl::string_view contents, std::time_t changed) {
   const int fd = memfd_create("lockstep_tls", MFD_CLOEXEC);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make a memory file");
+  // gRPC compares the time of change to notice new contents, so each file gets
+  // another one.
   const timespec times[2] = {{changed, 0}, {changed, 0}};
   const ssize_t written = write(fd, contents.data(), contents.size());
   if (written != static_cast<ssize_t>(contents.size()) ||

@@ -55,6 +55,7 @@ class ClientVerifier final : public ExternalCertificateVerifier {
         spdlog::error("{}", sentence);
       }
     }
+    // True below: the verdict is there, and no callback will follow.
     *status = ToGrpc(checked);
     return true;
   }

@@ -55,6 +55,7 @@ std::vector<std::string> Values(const grpc::AuthContext& context,
 
 absl::StatusOr<std::shared_ptr<TransportSecurity>> TransportSecurity::Load(
     const Options& options) {
+  // First: OpenSSL applies the setting only to connections that are made later.
   LOCKSTEP_RETURN_IF_ERROR(RequireTls13());
   std::string map_text;
   if (!options.identity_map.empty()) {
@@ -106,6 +107,8 @@ absl::Status TransportSecurity::Serve() {
                               ServedFile::Make(files.authorities));
   }
   provider_ =
+      // gRPC's providers renew certificates only from files, hence the files in
+      // memory.
       std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
           pair_->path(), pair_->path(), authorities_->path(), kRefreshSeconds);
   thread_ = std::thread([this] { Watch(); });
@@ -113,6 +116,7 @@ absl::Status TransportSecurity::Serve() {
 }
 
 absl::Status TransportSecurity::Take(CheckedTlsFiles files) {
+  // A running process cannot change its job.
   if (files.job != job_) {
     return absl::InvalidArgumentError(
         absl::StrCat("tls.crt is of job ", files.job, ", and this process of ",
@@ -161,6 +165,8 @@ void TransportSecurity::Watch() {
   while (true) {
     {
       MutexLock lock(mutex_);
+      // Polls: a new set may come by a rename, a remount or a new link, which
+      // no single kind of notification covers.
       if (!quit_) wake_.WaitFor(mutex_, kReload);
       if (quit_) return;
     }
@@ -211,6 +217,8 @@ absl::Status TransportSecurity::CheckChain(
 absl::Status TransportSecurity::CheckReached(
     const std::string& address, const NamesInCertificate& names) const {
   const auto found = options_.peers.find(address);
+  // At an address outside of the cluster the chief is expected, see
+  // Options::peers.
   const TaskId wanted = found == options_.peers.end()
                             ? TaskId{TaskType::kChief, 0}
                             : found->second;
@@ -246,6 +254,7 @@ std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ForChannel(
   // ServerVerifier verifies instead of gRPC, so that a refusal has a reason in
   // words.
   options.set_verify_server_certs(false);
+  // Certificates name tasks, not hosts: see CheckReached().
   options.set_check_call_host(false);
   options.set_certificate_verifier(
       MakeServerVerifier(shared_from_this(), address));
@@ -269,7 +278,9 @@ std::shared_ptr<TransportSecurity> OwnSecurity() {
 Caller CallerOf(const grpc::AuthContext& context,
                 const TransportSecurity* security) {
   const auto type = context.FindPropertyValues("transport_security_type");
+  // An unchecked caller: the connection has no TLS.
   if (type.empty() || type[0] != "tls") return {};
+  // A checked caller without names, which may call nothing.
   if (security == nullptr) return {{}, "", {}};
   return security->ToCaller(
       {Values(context, "peer_uri"), Values(context, "peer_dns")});
