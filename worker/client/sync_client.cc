@@ -64,6 +64,7 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
   EndWatch();
   const v1::TakeTokenRequest request = TokenRequest(pass, attempt);
   std::shared_ptr<RepeatedCalls::Call> call;
+  // SendTakeToken() has sent the same request already.
   if (early_wait_.has_value() && early_wait_->pass == pass &&
       early_wait_->attempt == attempt) {
     call = std::move(early_wait_->call);

@@ -27,6 +27,7 @@ PrefetchingBatches::~PrefetchingBatches() {
     stopping_ = true;
   }
   changed_.SignalAll();
+  // Joins after stopping_: Run() may still be inside `source_`.
   thread_.join();
 }
 
@@ -40,6 +41,8 @@ absl::StatusOr<Batch> PrefetchingBatches::Get(int64_t index) {
 
 absl::StatusOr<Batch> PrefetchingBatches::Take(int64_t index) {
   MutexLock lock(mutex_);
+  // Another order than expected, for example after a redone step: what was
+  // fetched is of no use.
   if (index != next_get_) StartFrom(index);
   if (ready_.empty()) {
     const SpanTimer wait(spans_, {.kind = SpanKind::kReadData});
@@ -82,6 +85,7 @@ void PrefetchingBatches::Run() {
 
     // Get() has started from another index meanwhile.
     if (restarts != restarts_) continue;
+    // After an error nothing is fetched until Get() has taken it.
     fetching_ = batch.ok();
     next_fetch_ = index + 1;
     ready_.push_back(std::move(batch));

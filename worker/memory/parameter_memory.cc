@@ -83,6 +83,7 @@ absl::Status ParameterMemory::Add(const VariableSpec& variable, size_t& total) {
   LOCKSTEP_ASSIGN_OR_RETURN(const size_t size, SizeOf(variable));
   dtypes_.push_back(variable.dtype);
   if (variable.is_table()) {
+    // The rows of a table lie elsewhere: ChooseRows() makes room in each pass.
     spans_.push_back({total, 0});
     tables_.push_back(std::make_unique<Table>(
         Table{variable.name,
@@ -94,6 +95,7 @@ absl::Status ParameterMemory::Add(const VariableSpec& variable, size_t& total) {
   }
   tables_.push_back(nullptr);
   spans_.push_back({total, size});
+  // Variables begin at multiples of kAlignment, for vector instructions.
   total += RoundUp(size);
   if (total <= static_cast<size_t>(kMaxBytes)) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -160,6 +162,7 @@ absl::Status ParameterMemory::ChooseRows(size_t variable,
         "row ", ids.front() < 0 ? ids.front() : ids.back(), " of table \"",
         table.name, "\" must be at least 0 and less than ", table.num_rows));
   }
+  // Not cleared: a pull writes every row that was chosen.
   table.rows.values.resize(ids.size() * table.row_size);
   table.rows.gradients.assign(ids.size() * table.row_size, std::byte{0});
   table.rows.ids = std::move(ids);

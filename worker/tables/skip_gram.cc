@@ -23,6 +23,8 @@ double Uniform(SplitMix64& random) {
 
 std::vector<VariableSpec> Tables(const SkipGram::Options& options,
                                  int64_t words) {
+  // As in word2vec: input vectors begin in [-0.5, 0.5) / dim, output vectors at
+  // 0.
   const double bound = 0.5 / static_cast<double>(options.dim);
   const bool grow = options.row_limit > 0;
   const std::vector<int64_t> shape = {grow ? options.row_limit : words,
@@ -48,6 +50,8 @@ absl::Status ChooseWords(size_t variable, int32_t Pair::*member,
   LOCKSTEP_RETURN_IF_ERROR(memory.ChooseRows(variable, std::move(words)));
   std::vector<int32_t> places(num_words);
   int32_t next = 0;
+  // A table over the vocabulary is faster here than a binary search for each
+  // pair.
   for (const int64_t word : memory.rows(variable).ids) places[word] = next++;
   for (Pair& pair : pairs) pair.*member = places[pair.*member];
   return absl::OkStatus();
@@ -103,6 +107,7 @@ void SkipGram::AddLine(const std::vector<int32_t>& line, SplitMix64& random) {
   }
   const auto count = static_cast<int64_t>(kept.size());
   for (int64_t i = 0; i < count; ++i) {
+    // A random reach gives near words more weight, as in word2vec.
     const auto reach = static_cast<int64_t>(1 + random.Below(options_.window));
     const int64_t end = std::min(count, i + reach + 1);
     for (int64_t j = std::max<int64_t>(0, i - reach); j < end; ++j) {
@@ -119,6 +124,8 @@ void SkipGram::AddLine(const std::vector<int32_t>& line, SplitMix64& random) {
 
 absl::Status SkipGram::Prepare(absl::Span<const int64_t> examples,
                                uint64_t seed, ParameterMemory& memory) {
+  // All random choices of a pass come from its seed, so a pass that is computed
+  // again has the same pairs.
   SplitMix64 random(seed);
   pairs_.clear();
   words_ = 0;

@@ -51,12 +51,15 @@ absl::Status ReadWanted(const CheckpointReader& checkpoint,
                         absl::Span<const Wanted> wanted,
                         absl::Span<float> rows) {
   const int64_t width = RowWidth(table.shape);
+  // About 4 MiB of float32 in one call.
   const int64_t rows_at_a_time = std::max<int64_t>(1, (1 << 20) / width);
   std::vector<float> block;
   for (size_t i = 0; i < wanted.size();) {
     const int64_t first = wanted[i].row;
     const int64_t end = std::min(first + rows_at_a_time, num_rows);
     size_t last = i;
+    // Rows between wanted ones are read too: one large read costs less than
+    // many small ones.
     while (last < wanted.size() && wanted[last].row < end) ++last;
     // Up to the last wanted row of the range, and not to its end.
     block.resize((wanted[last - 1].row + 1 - first) * width);
@@ -130,6 +133,7 @@ absl::StatusOr<std::vector<float>> ReadTableRows(
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> keys,
                               checkpoint.ReadKeys(table.name));
     num_rows = static_cast<int64_t>(keys.size());
+    // A key that the checkpoint lacks keeps the row of zeros below.
     wanted = FindKeys(ids, keys);
   } else {
     for (size_t i = 0; i < ids.size(); ++i) wanted.push_back({ids[i], i});

@@ -200,6 +200,7 @@ absl::Status CheckConv2D(const char* operation, const Argument& images,
       !s.ok()) {
     return s;
   }
+  // Convolutions are products of matrices: patches by filters.
   for (int64_t side : {height * width * image.dim(3), filter.dim(3)}) {
     if (absl::Status s = CheckSide(operation, filters, side); !s.ok()) return s;
   }
@@ -283,6 +284,7 @@ absl::Status CheckAttention(const char* operation, const Argument& qkv,
       !s.ok()) {
     return s;
   }
+  // Attention is computed as products of matrices with these sides.
   for (int64_t side : {shape[1], shape[2]}) {
     if (absl::Status s = CheckSide(operation, qkv, side); !s.ok()) return s;
   }
@@ -293,6 +295,7 @@ absl::Status CheckMaxPool2x2(const char* operation, const Argument& in,
                              const Argument& out, const Argument& argmax) {
   if (absl::Status s = CheckFloats(operation, in, 4); !s.ok()) return s;
   const Shape& full = in.tensor.shape();
+  // Not (x + 1) / 2, which could overflow.
   const Shape half = {full[0], full[1] / 2 + full[1] % 2,
                       full[2] / 2 + full[2] % 2, full[3]};
   if (absl::Status s = CheckIs(operation, out, in.tensor.type(), half);

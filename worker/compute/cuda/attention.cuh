@@ -17,6 +17,8 @@ struct AttentionHead {
   int64_t first_row;  // of `log_sums`
 
   __device__ AttentionHead(const AttentionTensors& t, int64_t index) {
+    // A row of `qkv` has the queries of all heads, then their keys, then their
+    // values; each block is out_stride elements wide.
     const int64_t sequence = index / t.heads;
     const int64_t head = index % t.heads;
     out_stride = t.heads * t.head;
@@ -62,6 +64,8 @@ struct RowLogSum {
   float sum = 0;
 
   __device__ void Add(const ScoreRow& row, float* scores, float scale) {
+    // This thread's columns first, then those of its neighbour: afterwards both
+    // have the same largest score.
     float now = largest;
     row.ForEach(scores, [&](float score, bool seen) {
       if (seen && now < score * scale) now = score * scale;
@@ -73,6 +77,8 @@ struct RowLogSum {
       if (seen) added += std::exp(score * scale - now);
     });
     added += __shfl_xor_sync(0xffffffffu, added, 1);
+    // Earlier terms had another score taken off. In the first tile, the factor
+    // is exp(-inf) = 0.
     sum = sum * std::exp(largest - now) + added;
     largest = now;
   }
@@ -118,12 +124,15 @@ __global__ void AttentionKernel(AttentionTensors t,
         score = seen ? std::exp(score * t.scale - log_sum) : 0.0f;
       });
       __syncthreads();
+      // The values take the place of the keys, which the scores have replaced.
       load(key, 2, keys);
       __syncthreads();
       out.template Add<kProducts, wmma::row_major>(scores, keys);
       __syncthreads();
     }
     const ScoreRow row(query, query);
+    // One of the two threads of a row writes; rows beyond the sequence are
+    // padding.
     if (row.first_column == 0 && query + row.row < t.length) {
       results.log_sums[head.first_row + query + row.row] = log_sum;
     }
@@ -199,6 +208,8 @@ struct GradientTiles {
     MultiplyRows<kProducts, kWidth>(queries, keys, weights);
     MultiplyRows<kProducts, kWidth>(out_gradients, values, gradients);
     const ScoreRow row(query, key);
+    // Rows beyond the sequence get weights of 0, so they add nothing to
+    // gradients of keys and values.
     const bool exists = query + row.row < t.length;
     const int64_t index = head.first_row + query + row.row;
     const float log_sum = exists ? log_sums[index] : 0.0f;
@@ -208,6 +219,8 @@ struct GradientTiles {
     });
     for (int column = row.first_column; column < kTile; column += 2) {
       const int at = row.row * kScoreStride + column;
+      // The gradient of a softmax: weight * (gradient - sum of weight *
+      // gradient), where the sum equals out * out_gradient of the row.
       gradients[at] = weights[at] * (gradients[at] - product) * t.scale;
     }
     __syncwarp();

@@ -49,6 +49,7 @@ template <typename Fragment>
 __device__ void Split(const Fragment& x, Fragment& high, Fragment& low) {
   for (int i = 0; i < x.num_elements; ++i) {
     high.x[i] = wmma::__float_to_tf32(x.x[i]);
+    // The subtraction is exact, because `high` has the leading bits of x.
     low.x[i] = wmma::__float_to_tf32(x.x[i] - high.x[i]);
   }
 }

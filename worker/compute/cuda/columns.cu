@@ -3,6 +3,8 @@
 
 namespace lockstep::worker::cuda {
 
+// The launches of launch.cuh are templates that only nvcc can compile. Each .cu
+// file instantiates those of one family, so that they compile in parallel.
 #define LOCKSTEP_SUM(T, ...)                                            \
   template cudaError_t LaunchSumColumns(cudaStream_t, int64_t, int64_t, \
                                         const kernels::__VA_ARGS__&, T*, T*)

@@ -95,6 +95,8 @@ __global__ void RowsKernel(int64_t rows, F f) {
 template <typename T, typename F>
 __global__ void SumColumnsKernel(int64_t rows, int64_t chunk_rows, int64_t n,
                                  F f, T* out) {
+  // One column more than needed, so that a column's elements lie in different
+  // banks.
   __shared__ T sums[kTileRows][kWarp + 1];
   const int64_t column = int64_t{blockIdx.x} * kWarp + threadIdx.x;
   const int64_t first = int64_t{blockIdx.y} * chunk_rows;
@@ -107,6 +109,7 @@ __global__ void SumColumnsKernel(int64_t rows, int64_t chunk_rows, int64_t n,
   }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
+  // Only after the barrier, which all threads must reach.
   if (threadIdx.y != 0 || column >= n) return;
   for (int i = 1; i < kTileRows; ++i) sum += sums[i][threadIdx.x];
   out[blockIdx.y * n + column] = sum;
@@ -149,6 +152,9 @@ template <typename T, typename F>
 cudaError_t LaunchSumColumns(cudaStream_t stream, int64_t rows, int64_t n,
                              const F& f, T* partial, T* out) {
   if (n == 0) return cudaSuccess;
+  // Few columns alone would occupy few blocks, so rows are summed in chunks
+  // first. The number of chunks depends on the shape alone, which keeps the
+  // bits of the sum the same on each device.
   const int64_t chunks = SumChunks(rows, n);
   const int64_t chunk_rows = (rows + chunks - 1) / chunks;
   const auto blocks = static_cast<unsigned>((n + kWarp - 1) / kWarp);

@@ -147,6 +147,7 @@ absl::StatusOr<std::vector<float>> ToFloats(const NumberArray& array) {
   std::vector<float> floats;
   floats.reserve(static_cast<size_t>(array.count()));
   const bool all = VisitElements(array, [&floats](size_t, auto element) {
+    // A double above the largest float becomes infinite and is refused here.
     floats.push_back(static_cast<float>(element));
     return std::isfinite(floats.back());
   });

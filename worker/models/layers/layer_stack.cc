@@ -7,6 +7,7 @@
 namespace lockstep::worker {
 namespace {
 
+// For callers that need no notice before a layer.
 absl::Status AskNobody(size_t /*first*/, size_t /*count*/) {
   return absl::OkStatus();
 }
