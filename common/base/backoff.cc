@@ -16,6 +16,7 @@ void Backoff::Answered(int server) { servers_[server] = Server(); }
 
 bool Backoff::Pauses(int server, absl::Time now) const {
   const absl::Time due = servers_[server].due;
+  // InfiniteFuture: a call is under way, or none has failed.
   return due != absl::InfiniteFuture() && now < due;
 }
 

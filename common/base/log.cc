@@ -41,6 +41,7 @@ bool JournalReadsStderr() {
 
 absl::Status InitLog(const std::string& task, const std::string& level) {
   const spdlog::level::level_enum parsed = spdlog::level::from_str(level);
+  // from_str() returns `off` for an unknown name.
   if (parsed == spdlog::level::off || level.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--log_level is \"", level,

@@ -10,8 +10,8 @@ namespace lockstep {
 namespace {
 
 bool IsDenseTasks(const ClusterSpec::Tasks& tasks) {
+  // Keys of a map are unique, so first 0 and last size - 1 leave no gap.
   return !tasks.empty() && tasks.begin()->first == 0 &&
-         // Keys of a map are unique, so first 0 and last size - 1 leave no gap.
          static_cast<size_t>(tasks.rbegin()->first) + 1 == tasks.size();
 }
 

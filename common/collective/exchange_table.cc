@@ -15,6 +15,7 @@ absl::Status ExchangeTable::Add(int rank, uint64_t sequence,
   }
   Exchange& exchange = exchanges_[sequence];
   const auto size = static_cast<size_t>(members_);
+  // The first member to come makes the exchange.
   exchange.descriptions.resize(size);
   exchange.parcels.resize(size);
   const auto place = static_cast<size_t>(rank);

@@ -19,8 +19,8 @@ using nlohmann::json;
 
 // Returns "line 1, column 17" for byte `offset`; both count from 1.
 std::string Position(absl::string_view text, size_t offset) {
+  // The parser counts the bytes that it has read, including the wrong one.
   const absl::string_view before =
-      // The parser counts the bytes that it has read, including the wrong one.
       text.substr(0, std::min(text.size(), offset > 0 ? offset - 1 : 0));
   const size_t newline = before.rfind('\n');
   const size_t column = newline == absl::string_view::npos

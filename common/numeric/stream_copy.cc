@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kLine = 64;
 
 size_t ToNextLine(const std::byte* to) {
+  // Unsigned negation wraps around, so this is the distance to the next
+  // multiple.
   return -reinterpret_cast<uintptr_t>(to) % kLine;
 }
 
@@ -43,6 +45,8 @@ size_t StreamLines(size_t size, const std::byte* from, std::byte* to) {
 void StreamCopy(size_t size, const std::byte* from, std::byte* to) {
   size_t done = 0;
 #if defined(__SSE2__)
+  // Streaming stores must be aligned, so the bytes before the first line are
+  // copied as usual.
   done = std::min(size, ToNextLine(to));
   std::memcpy(to, from, done);
   done += StreamLines(size - done, from + done, to + done);

@@ -28,9 +28,9 @@ std::string WithoutSlashes(std::string path) {
 absl::StatusOr<PrivateDirectory> PrivateDirectory::Open(
     const std::string& path) {
   const std::string plain = WithoutSlashes(path);
+  // Everything below works on this descriptor, so the path cannot be exchanged
+  // between check and use.
   const int fd =
-      // Everything below works on this descriptor, so the path cannot be
-      // exchanged between check and use.
       open(plain.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) {
     // lstat() may change errno.

@@ -54,6 +54,7 @@ void UseHugePagesForHeap() {
   const uintptr_t first = (reinterpret_cast<uintptr_t>(block) + kHugePage - 1) /
                           kHugePage * kHugePage;
   madvise(reinterpret_cast<void*>(first), kHugeHeap - kHugePage, MADV_HUGEPAGE);
+  // The address range stays the heap's: M_TRIM_THRESHOLD is above its size.
   free(block);
 }
 

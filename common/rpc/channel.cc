@@ -15,6 +15,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address, int connection,
     const std::shared_ptr<TransportSecurity>& security) {
   grpc::ChannelArguments arguments;
+  // No limit: the server bounds its requests, and a caller its answers, by the
+  // size of parts.
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   // With gRPC's global pool, equal channels of a process would share a
@@ -23,6 +25,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(
   arguments.SetInt("lockstep.connection", connection);
   // Callers repeat calls themselves.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // In gRPC, the minimum is the time that one attempt may take, so it may be
+  // above the maximum, the longest pause between attempts.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);

@@ -34,6 +34,7 @@ std::string ConnectionAdvice(const std::string& address) {
                         " speaks no TLS, and this one does: start it with "
                         "--tls_dir");
   }
+  // The handshake succeeded: certificates are not the cause.
   if (!shown.ok() || shown->refusal.empty()) return "";
   return absl::StrCat("the process at ", address, " (", shown->facts.Owner(),
                       ") refuses the certificate of ", own->own().Owner(),

@@ -142,6 +142,7 @@ class PollerLimit::Sleepers {
 };
 
 int GrpcPollers() {
+  // gRPC's own formula for the number of its threads.
   return std::clamp<int>(sysconf(_SC_NPROCESSORS_CONF) / 2, 2, 16);
 }
 

@@ -30,8 +30,8 @@ bool IsFinal(JobState state) {
 }
 
 absl::string_view ShownState(const JobStatus& status) {
+  // The setting survives the end of a job, but an ended job is not paused.
   const bool paused =
-      // The setting survives the end of a job, but an ended job is not paused.
       status.settings.paused && status.state == JobState::kTraining;
   return paused ? "paused" : JobStateName(status.state);
 }

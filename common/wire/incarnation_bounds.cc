@@ -8,8 +8,8 @@ namespace lockstep {
 
 absl::Status CheckDrawn(const TaskId& task, uint64_t incarnation,
                         uint64_t newest) {
+  // The sum cannot overflow: `newest` is at most kLargestIncarnation.
   const uint64_t most =
-      // The sum cannot overflow: `newest` is at most kLargestIncarnation.
       std::max(kMaxDrawnIncarnation, newest + kMaxIncarnationLead);
   if (incarnation <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

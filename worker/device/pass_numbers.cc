@@ -68,8 +68,8 @@ absl::Status PassNumbers::StartDownload(size_t index) {
 }
 
 absl::Status PassNumbers::Finish(size_t index) {
+  // Forgotten before the wait: a copy may be finished only once.
   const std::optional<CopyId> copy =
-      // Forgotten before the wait: a copy may be finished only once.
       std::exchange(copies_[index], std::nullopt);
   return copy.has_value() ? backend_.FinishCopy(*copy) : absl::OkStatus();
 }

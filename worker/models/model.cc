@@ -95,8 +95,8 @@ absl::StatusOr<BatchScore> Model::Evaluate(
   GradientPass no_gradients;
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
                             Forward(backend, in, variables, no_gradients));
+  // SoftmaxCrossEntropy() always writes a gradient.
   LOCKSTEP_ASSIGN_OR_RETURN(
-      // SoftmaxCrossEntropy() always writes a gradient.
       const Tensor unused,
       logits_gradient_.Reserve(backend, type_, logits.shape()));
   LOCKSTEP_ASSIGN_OR_RETURN(

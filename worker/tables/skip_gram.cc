@@ -94,8 +94,8 @@ bool SkipGram::IsKept(int32_t word, SplitMix64& random) const {
 
 int32_t SkipGram::Draw(SplitMix64& random) const {
   const double at = Uniform(random) * cumulative_.back();
+  // Without the last entry, so that rounding cannot lead behind it.
   const auto found =
-      // Without the last entry, so that rounding cannot lead behind it.
       std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, at);
   return static_cast<int32_t>(found - cumulative_.begin());
 }

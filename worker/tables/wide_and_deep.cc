@@ -35,8 +35,8 @@ std::vector<VariableSpec> AllVariables(const WideAndDeep::Options& options,
                                           DType::kFloat32,
                                           {},
                                           options.row_cut}};
+  // The default deviation of TensorFlow's embedding_column.
   const double deviation =
-      // The default deviation of TensorFlow's embedding_column.
       1 / std::sqrt(static_cast<double>(options.embedding_dim));
   for (const std::string& name : layout.categorical) {
     variables.push_back({absl::StrCat("embedding/", name),
@@ -158,10 +158,9 @@ absl::StatusOr<GradientResult> WideAndDeep::Compute(ParameterMemory& memory) {
 absl::Status WideAndDeep::WriteGradients(absl::Span<const double> errors,
                                          ParameterMemory& memory) {
   const auto count = static_cast<int64_t>(errors.size());
+  // The layers overwrite this gradient; the wide part reads `errors` itself.
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor of_logits,
-      // The layers overwrite this gradient; the wide part reads `errors`
-      // itself.
       logits_gradient_memory_.Reserve(*backend_, kFloat, {count, 1}));
   std::copy(errors.begin(), errors.end(), of_logits.data<float>());
   LOCKSTEP_ASSIGN_OR_RETURN(

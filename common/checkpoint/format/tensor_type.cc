@@ -40,8 +40,8 @@ absl::StatusOr<TensorType> ParseTensorType(absl::string_view name) {
                           TensorType::kF64, TensorType::kI64}) {
     if (name == TensorTypeName(type)) return type;
   }
+  // The name comes from a file, so its length is not bounded.
   return absl::InvalidArgumentError(
-      // The name comes from a file, so its length is not bounded.
       absl::StrCat("dtype \"", name.substr(0, 32),
                    "\" is not one of F16, BF16, F32, F64, I64"));
 }

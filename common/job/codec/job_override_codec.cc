@@ -39,8 +39,8 @@ bool IsDuration(const FieldDescriptor& field) {
 }
 
 bool HasFields(const FieldDescriptor& field) {
+  // A duration is a message too, but users write it as one value.
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
-         // A duration is a message too, but users write it as one value.
          !field.is_repeated() && !IsDuration(field);
 }
 

@@ -29,9 +29,8 @@ void HeldChunks::CutForMapped(int server) {
   size_t total = 0;
   for (const Chunk& chunk : chunks_[server]) total += chunk.size;
   const size_t target = std::min(total / kMappedCalls, kLargestMappedChunk);
+  // Not below the usual size: smaller chunks would only cost more calls.
   chunks_[server] = MakeChunks(plan_, static_cast<int>(chunks_.size()),
-                               // Not below the usual size: smaller chunks would
-                               // only cost more calls.
                                std::max(target, max_part_bytes_))[server];
   held_[server].assign(chunks_[server].size(), Held());
   routed_[server].assign(chunks_[server].size(), {});
@@ -63,8 +62,8 @@ HeldChunks::Lists HeldChunks::Missing(std::optional<int64_t> step) const {
   for (size_t server = 0; server < chunks_.size(); ++server) {
     for (size_t i = 0; i < chunks_[server].size(); ++i) {
       const Held& held = held_[server][i];
+      // The pass needs no row of this server's part.
       if (chunks_[server][i].table.has_value() &&
-          // The pass needs no row of this server's part.
           routed_[server][i].rows.empty()) {
         continue;
       }

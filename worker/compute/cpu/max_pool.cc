@@ -46,6 +46,7 @@ template <typename T>
 void KeepLarger(int64_t channels, const T* in, uint8_t position, T* out,
                 uint8_t* argmax) {
   for (int64_t c = 0; c < channels; ++c) {
+    // A NaN counts as the largest, so that pooling does not hide it.
     const bool larger = in[c] > out[c] || std::isnan(in[c]);
     out[c] = larger ? in[c] : out[c];
     argmax[c] = larger ? position : argmax[c];

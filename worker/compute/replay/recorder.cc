@@ -11,6 +11,8 @@ void RecordingKey::Add(const ConstTensor& tensor) {
 RecordingPlan::Action RecordingPlan::Next(const RecordingKey& key,
                                           uint64_t generation) const {
   if (recorded_.Is(key, generation)) return Action::kReplay;
+  // Records only the second equal pass: the first one may allocate memory,
+  // which a recording must not.
   return before_.Is(key, generation) ? Action::kRecord : Action::kLaunch;
 }
 

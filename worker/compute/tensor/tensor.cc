@@ -26,6 +26,8 @@ absl::StatusOr<int64_t> CountElements(const Shape& shape) {
   return empty ? 0 : count;
 }
 
+// Cannot overflow for shapes that CountElements() accepts; operations check
+// their arguments by it.
 int64_t ConstTensor::size() const {
   int64_t count = 1;
   for (int64_t dim : shape_) count *= dim;

@@ -61,9 +61,9 @@ absl::Status ConvLayer::Backward(const BackwardPass& pass,
       activation_gradient_memory_.Reserve(backend, type_, activation_.shape()));
   LOCKSTEP_RETURN_IF_ERROR(
       backend.MaxPool2x2Gradient(argmax_, out_gradient, gradient));
+  // In place; `activation_` is the result of the ReLU, which is all that its
+  // gradient needs.
   LOCKSTEP_RETURN_IF_ERROR(
-      // In place; `activation_` is the result of the ReLU, which is all that
-      // its gradient needs.
       backend.ReluGradient(activation_, gradient, gradient));
   LOCKSTEP_RETURN_IF_ERROR(
       backend.BiasGradient(gradient, pass.gradients[kBias]));

@@ -10,9 +10,8 @@ constexpr size_t kWeights = 0;
 constexpr size_t kBias = 1;
 
 Initializer WeightsOf(const DenseLayer::Options& options) {
+  // He's initializer makes up for the half of the variance that a ReLU removes.
   return options.weights.value_or(
-      // He's initializer makes up for the half of the variance that a ReLU
-      // removes.
       Initializer{.kind = options.relu ? Initializer::Kind::kHeNormal
                                        : Initializer::Kind::kGlorotUniform});
 }
@@ -48,9 +47,8 @@ absl::Status DenseLayer::Backward(const BackwardPass& pass,
                                   const Tensor* in_gradient) {
   ComputeBackend& backend = pass.backend;
   if (relu_) {
+    // In place: a layer may overwrite the gradient of its output, see Layer.
     LOCKSTEP_RETURN_IF_ERROR(
-        // In place: a layer may overwrite the gradient of its output, see
-        // Layer.
         backend.ReluGradient(out_, out_gradient, out_gradient));
   }
   LOCKSTEP_RETURN_IF_ERROR(

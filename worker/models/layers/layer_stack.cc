@@ -70,9 +70,9 @@ absl::Status LayerStack::Backward(const BackwardPass& pass,
     LOCKSTEP_RETURN_IF_ERROR(before(first, step.count()));
     Tensor below;
     if (i > 0) {
+      // Two buffers in turn: a layer reads the gradient of its output from one
+      // and writes that of its input to the other.
       LOCKSTEP_ASSIGN_OR_RETURN(
-          // Two buffers in turn: a layer reads the gradient of its output from
-          // one and writes that of its input to the other.
           below, between_[i % 2].Reserve(pass.backend, type_, step.in_shape));
     }
     const auto report = [&](size_t variable) {

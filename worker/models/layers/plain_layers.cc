@@ -91,9 +91,9 @@ absl::StatusOr<Tensor> AttentionLayer::Forward(ComputeBackend& backend,
                                                const ConstTensor& in,
                                                absl::Span<const ConstTensor>) {
   in_ = in.Reshaped(Sequences(in));
+  // Rows hold query, key and value side by side; the result has the width of
+  // one.
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out,
-                            // Rows hold query, key and value side by side; the
-                            // result has the width of one.
                             Out(backend, {in.dim(0), in.dim(1) / 3}));
   LOCKSTEP_ASSIGN_OR_RETURN(
       kept_, kept_memory_.Reserve(backend, type_,

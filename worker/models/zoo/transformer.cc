@@ -102,9 +102,9 @@ class Builder {
 
   std::unique_ptr<Layer> Residual(Layers branch) {
     if (config_.dropout > 0) {
+      // Each layer has a salt of its own, so that no two drop the same
+      // elements.
       branch.push_back(
-          // Each layer has a salt of its own, so that no two drop the same
-          // elements.
           std::make_unique<DropoutLayer>(config_.dropout, ++dropouts_, type_));
     }
     return std::make_unique<ResidualLayer>(std::move(branch), Layers(), type_);

@@ -62,8 +62,8 @@ absl::StatusOr<std::shared_ptr<TransportSecurity>> TransportSecurity::Load(
     LOCKSTEP_ASSIGN_OR_RETURN(map_text, ReadMap(options.identity_map));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(options.directory));
+  // absl::Now(), not Clock: certificates are valid by the wall clock.
   absl::StatusOr<CheckedTlsFiles> checked =
-      // absl::Now(), not Clock: certificates are valid by the wall clock.
       CheckTlsFiles(std::move(files), JobInIdentityMap(map_text), absl::Now());
   if (!checked.ok()) {
     return absl::Status(checked.status().code(),
@@ -106,9 +106,9 @@ absl::Status TransportSecurity::Serve() {
     LOCKSTEP_ASSIGN_OR_RETURN(authorities_,
                               ServedFile::Make(files.authorities));
   }
+  // gRPC's providers renew certificates only from files, hence the files in
+  // memory.
   provider_ =
-      // gRPC's providers renew certificates only from files, hence the files in
-      // memory.
       std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
           pair_->path(), pair_->path(), authorities_->path(), kRefreshSeconds);
   thread_ = std::thread([this] { Watch(); });
