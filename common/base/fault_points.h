@@ -111,7 +111,7 @@ struct FaultPointName {
   absl::string_view name;
 };
 
-// All of them, by number.
+// All fault points with their names, in the order of their numbers.
 #define LOCKSTEP_POINT_(point, name) FaultPointName{FaultPoint::k##point, name},
 inline constexpr std::array kFaultPoints = {LOCKSTEP_ALL_POINTS_};
 #undef LOCKSTEP_POINT_

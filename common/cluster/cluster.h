@@ -84,7 +84,7 @@ class Cluster {
   // each of them has a mirror in its process.
   bool HasMirrors() const;
 
-  // The same cluster as parameter servers see it: the tasks that compute are
+  // Returns the cluster as parameter servers see it: the tasks that compute are
   // worker 0 to n-1 by their IdInCluster(), so that a chief task is worker 0
   // and hosts the chief, and ps i is the mirror of worker i, at the same
   // address.

@@ -281,8 +281,7 @@ absl::Status CheckInitialTokens(const JobConfig& job) {
                             "total_num_replicas)"));
 }
 
-// Whether all variables are float32 is checked when a worker has described
-// them.
+// The types of variables are checked later, when a worker has described them.
 absl::Status CheckGradientType(const JobConfig& job) {
   const GradientType type = job.gradient_wire_type;
   if (type == GradientType::kVariable) return absl::OkStatus();

@@ -13,7 +13,8 @@
 
 namespace lockstep {
 
-// How gradients are chosen and summed; the README describes the difference.
+// The choice of gradients and the order of their sum; the README describes the
+// difference.
 enum class SyncMode : int {
   kStrict = 0,      // one set of workers for all variables, summed in order
   kCompatible = 1,  // TensorFlow's SyncReplicasOptimizer: order of arrival
@@ -238,8 +239,8 @@ struct VariableConstraint {
 // of fixed size, hence the limit.
 inline constexpr size_t kMaxOptimizers = 8;
 
-// When the chief writes checkpoints. Steps and seconds may both be set; the
-// end of training always writes one.
+// The times at which the chief writes checkpoints. Steps and seconds may both
+// be set; the end of training always writes one.
 struct CheckpointConfig {
   std::string directory;                        // empty: no checkpoints
   int64_t every_steps = 0;                      // 0: not by steps
@@ -259,7 +260,7 @@ struct SummaryConfig {
 // there are that many workers.
 enum class ElasticPolicy { kFixedBackups, kFixedReplicasToAggregate };
 
-// Where variables live, and which devices compute a step.
+// The place of variables, and the devices that compute a step.
 enum class StrategyKind : int {
   kParameterServer = 0,  // on servers
   kMirrored = 1,         // one worker with several replicas
@@ -268,14 +269,14 @@ enum class StrategyKind : int {
   kMultiWorkerMirrored = 3,
 };
 
-// How the computation of a step is distributed.
+// The distribution of a step's computation.
 struct StrategyConfig {
   StrategyKind kind = StrategyKind::kParameterServer;
   // Copies of the model that a worker computes at the same time, in [1, 64].
   int replicas_per_worker = 1;
 };
 
-// How the gradients of a step are divided among workers.
+// The division of a step's gradients among workers.
 enum class Work {
   kOwnBatches,  // each worker has batches of its own
   kShared       // workers take numbered micro-batches one after the other

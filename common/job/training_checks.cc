@@ -42,7 +42,7 @@ absl::Status CheckFtrl(const OptimizerConfig& optimizer) {
   return CheckAtLeastZero("optimizer.beta", optimizer.beta);
 }
 
-// Whether it matches a variable is checked when a worker has described them.
+// A match with a variable is checked later, when a worker has described them.
 absl::Status CheckPattern(absl::string_view field, const std::string& pattern) {
   if (!pattern.empty() && IsUtf8(pattern)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

@@ -47,7 +47,7 @@ struct ChiefClient::Kept {
   }
 
   v1::DescribeModelRequest description;  // for a chief that is started again
-  // The same of a ps: the job's past, and when it was received.
+  // For a restarted chief: the job's past, and when it was received.
   std::optional<v1::JobHistory> history;
   absl::Time history_at = absl::InfinitePast();
   bool history_wanted = false;

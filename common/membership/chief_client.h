@@ -59,9 +59,9 @@ class ChiefClient {
     TaskId task;
     std::string own_address;   // where this process serves
     std::string expected_job;  // job name to insist on; empty: any
-    // What a worker reports; may be empty.
+    // Returns the worker's progress for heartbeats; may be empty.
     std::function<Progress()> progress;
-    // How long to wait for a chief that has never answered.
+    // The longest wait for a chief that has never answered.
     absl::Duration chief_wait = absl::InfiniteDuration();
     // Called with each heartbeat, in its thread, after an operator has asked
     // this worker to leave; may be empty.

@@ -24,7 +24,7 @@ class Membership {
  public:
   struct Options {
     std::string chief;  // its address, for messages
-    // How long to wait for a chief that has never answered.
+    // The longest wait for a chief that has never answered.
     absl::Duration chief_wait = absl::InfiniteDuration();
   };
 
@@ -58,8 +58,8 @@ class Membership {
   // none.
   Next OnRegisterAnswer(const absl::Status& status, uint64_t newest,
                         absl::Time now);
-  // How long registration may take: chief_wait for a chief that has never
-  // answered, the job's max_wait for one that has.
+  // Returns the time limit of a registration: chief_wait for a chief that has
+  // never answered, the job's max_wait for one that has.
   absl::Duration registration_limit() const {
     return was_member_ ? max_wait_ : options_.chief_wait;
   }

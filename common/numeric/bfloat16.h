@@ -33,7 +33,7 @@ BFloat16 ToBFloat16(float value);
 // ranges must not overlap.
 void RoundToBFloat16(size_t count, const std::byte* floats, std::byte* rounded);
 
-// The same in place: overwrites each float32 with the value of its bfloat16.
+// Overwrites each of `count` float32 with the value of its bfloat16.
 void RoundToBFloat16InPlace(size_t count, std::byte* floats);
 
 // Exact. `packed` holds `count` bfloat16, may be unaligned, and must not

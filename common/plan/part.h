@@ -17,7 +17,7 @@ struct Part {
   int index = 0;   // among the parts of that server, from 0
   // Distance from one row of the part to its next, in rows of the table; above
   // 1 where a table is cut by RowCut::kMod. `offset` is that of the first row.
-  // For a growing table: the number of parts, and `offset` counts parts.
+  // In a growing table it is the number of parts, and `offset` counts parts.
   int64_t row_stride = 1;
 
   bool operator==(const Part&) const = default;

@@ -47,7 +47,7 @@ struct Progress {
   std::vector<NamedFigure> figures = {};  // of the user's program, last pass
   // The newest of `passes`, oldest first.
   std::vector<PassTime> pass_times = {};
-  absl::Duration pass_age = {};  // computed so far of the pass at hand
+  absl::Duration pass_age = {};  // computed so far of the current pass
 };
 
 }  // namespace lockstep

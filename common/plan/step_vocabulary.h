@@ -71,7 +71,7 @@ struct Opening {
 struct ExpiredWorker {
   bool held_announcement = false;
   bool held_token = false;
-  int64_t step = 0;          // the step at hand
+  int64_t step = 0;          // the current step
   int64_t attempt = 0;       // and its attempt from now on
   uint64_t incarnation = 0;  // that is not admitted any more
 };
@@ -79,7 +79,7 @@ struct ExpiredWorker {
 // The result of replacing a member that holds up its step.
 struct ReplacedMember {
   std::optional<int> by{};  // the worker that has its place; else no change
-  int64_t step = 0;         // the step at hand
+  int64_t step = 0;         // the current step
   int64_t attempt = 0;      // and its attempt from now on
 };
 

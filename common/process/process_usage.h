@@ -7,7 +7,8 @@
 
 namespace lockstep {
 
-// What this process uses now. Figures that the system does not provide are 0.
+// The resources that this process uses now. Figures that the system does not
+// provide are 0.
 struct ProcessUsage {
   absl::Duration processor_time;  // user and system, since the start
   int64_t virtual_bytes = 0;

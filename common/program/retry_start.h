@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-// How long a process retries to get its port, and how often: the previous
+// A process retries to get its port for this long, and this often: the previous
 // process of that port may still be ending.
 inline constexpr absl::Duration kPortPatience = absl::Seconds(5);
 inline constexpr absl::Duration kPortPause = absl::Milliseconds(200);

@@ -70,7 +70,7 @@ class ParameterClient final : public StepClient {
   absl::Status AwaitValues(size_t first, size_t count) override;
   absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt) override;
 
-  // Ends the call at hand and all later ones with kCancelled.
+  // Ends the current call and all later ones with kCancelled.
   void Cancel();
 
  private:

@@ -45,7 +45,7 @@ class SyncClient {
   // True if the step that was watched last is over.
   bool StepIsOver() const;
 
-  // Ends the call at hand and all later ones with kCancelled. The owner of the
+  // Ends the current call and all later ones with kCancelled. The owner of the
   // channel must cancel the calls in flight.
   void Cancel() { cancelled_ = true; }
 

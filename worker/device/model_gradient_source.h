@@ -63,7 +63,7 @@ class ModelGradientSource final : public GradientSource {
   //   kInvalidArgument  also: a gradient that is refused
   absl::StatusOr<GradientResult> Finish(GradientPass& pass) override;
 
-  // How many passes were replayed.
+  // Returns the number of passes that were replayed.
   int64_t replays() const { return recorder_.replays(); }
 
  private:
@@ -112,7 +112,7 @@ class ModelGradientSource final : public GradientSource {
   PassNumbers numbers_;
   Recorder recorder_;
   bool replays_;
-  // The pass at hand, from Begin() on.
+  // The current pass, from Begin() on.
   int64_t index_ = 0;
   Batch batch_;
   BatchView view_;             // of its first part

@@ -77,18 +77,18 @@ class ProgressMeter {
   // Adds to the number of parts whose push the servers had already received.
   void Duplicates(int64_t parts) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns the counts so far; `waiting` includes the wait at hand.
+  // Returns the counts so far; `waiting` includes the present wait.
   Progress Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Adds the time up to `now` to the phase at hand.
+  // Adds the time up to `now` to the current phase.
   void Settle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the computing of a pass and keeps its duration among the newest
   // kPassTimes.
   void EndComputing(bool dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Passes the phase times of the pass to `on_pass_` and resets them.
   void EndPass() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the activity at hand at `now`, and records it if it was a phase.
+  // Ends the current activity at `now`, and records it if it was a phase.
   void End(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

@@ -59,8 +59,8 @@ class StepClient {
   // step.
   virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
 
-  // How the set of the step comes about. It must be equal for all members of
-  // one attempt.
+  // The kind of rule that chooses the members of the step. It must be equal for
+  // all members of one attempt.
   enum class PassKind {
     kEverybodyCounts,  // the step's first attempt, whose members tokens select
     kSomeCount,        // any other

@@ -52,7 +52,7 @@ class TrainingLoop {
     int total_num_replicas = 1;     // N
     int worker = 0;
     int64_t first_step = 0;  // the global step when this worker joined
-    // Strict mode: set when the worker is to leave after the pass at hand.
+    // Strict mode: set when the worker is to leave after the current pass.
     const std::atomic<bool>* leaving = nullptr;
     GradientClipper* clipper = nullptr;  // of all gradients; null: none
     // The micro-batches of a shared step, whose numbers are the shares of

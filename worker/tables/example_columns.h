@@ -56,7 +56,7 @@ absl::Status ParseExamples(absl::string_view bytes, const std::string& source,
                            const ColumnLayout& layout,
                            ColumnExamples& examples);
 
-// The same for a file, plain or gzipped.
+// Appends the examples of a file, plain or gzipped.
 //
 //   and the errors of ReadDataFile(), which name the path
 absl::Status ReadExampleFile(const std::string& path,

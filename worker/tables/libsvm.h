@@ -44,7 +44,7 @@ absl::Status ParseLibsvm(absl::string_view text, const std::string& source,
                          const LibsvmOptions& options,
                          SparseExamples& examples);
 
-// The same for a file, plain or gzipped.
+// Appends the examples of a file, plain or gzipped.
 //
 //   and the errors of ReadDataFile(), which name the path
 absl::Status ReadLibsvmFile(const std::string& path,

@@ -30,7 +30,8 @@ class ChunkTransfer {
     std::vector<bool> without_window;
     // After the first failure; doubled after each further one, up to 0.3 s.
     absl::Duration retry_pause = absl::Milliseconds(100);
-    // How Run() waits: until `done`, which a report makes true, for `at_most`.
+    // Run() calls this to wait until `done` returns true, which a report can
+    // cause, or for `at_most`.
     std::function<void(absl::FunctionRef<bool()> done, absl::Duration at_most)>
         wait;
     // Called before a pause, at the first failure and every few seconds.

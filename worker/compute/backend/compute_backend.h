@@ -13,22 +13,22 @@
 
 namespace lockstep::worker {
 
-// How MatMul() reads its operands and writes its result.
+// The form in which MatMul() reads its operands and writes its result.
 struct MatMulOptions {
   bool transpose_a = false;  // `a` is stored as [k, m] instead of [m, k]
   bool transpose_b = false;  // `b` is stored as [n, k] instead of [k, n]
   bool accumulate = false;   // out += a b instead of out = a b
 };
 
-// How the kernel of a convolution moves.
+// The movement of a convolution's kernel over the image.
 struct Conv2DOptions {
   int64_t stride = 1;    // pixels, in [1, 2^20]
   int64_t padding = -1;  // zeros around the image, in pixels, in [0, 2^20]; -1:
                          // half the kernel, whose sides must be odd
 };
 
-// Which elements drop out: random number i of `key` decides about element i, so
-// the gradient needs no record of them.
+// The choice of elements that become 0: random number i of `key` decides about
+// element i, so the gradient needs no record of the choice.
 struct DropoutOptions {
   double rate = 0;  // in [0, 1): the share that becomes 0
   uint64_t key = 0;

@@ -84,7 +84,8 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
-  // All of one shape. From `out`, so that `in` need not be kept.
+  // All tensors have one shape. Computed from `out`, so that `in` need not be
+  // kept.
   absl::Status ReluGradient(const ConstTensor& out,
                             const ConstTensor& out_gradient,
                             const Tensor& in_gradient) override {
@@ -119,8 +120,8 @@ class KernelElements : public KernelMemory<Device> {
     });
   }
 
-  // All of one shape. From `in`, since not each of these functions can be
-  // inverted.
+  // All tensors have one shape. Computed from `in`, since not each of these
+  // functions can be inverted.
   absl::Status ActivateGradient(Activation kind, const ConstTensor& in,
                                 const ConstTensor& out_gradient,
                                 const Tensor& in_gradient) override {

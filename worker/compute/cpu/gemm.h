@@ -23,7 +23,8 @@ template <typename T>
 void Gemm(const GemmShape& shape, const T* a, const T* b, bool accumulate,
           T* out);
 
-// The same for a batch of matrices, which may lie inside of larger ones.
+// Multiplies each pair of a batch of matrices, which may lie inside of larger
+// ones.
 template <typename T>
 void Gemm(const StridedGemm& gemm, const T* a, const T* b, T* out);
 

@@ -106,7 +106,7 @@ class CudaDevice {
   // so far; complete on return.
   absl::Status Copy(const char* operation, const void* from, void* to,
                     size_t bytes);
-  // The same on the second stream, after the operations queued so far and
+  // Starts a copy on the second stream, after the operations queued so far and
   // beside later ones.
   absl::StatusOr<CopyId> StartCopy(const char* operation, const void* from,
                                    void* to, size_t bytes);

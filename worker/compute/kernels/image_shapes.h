@@ -51,7 +51,7 @@ struct ConvShape {
   LOCKSTEP_HOST_DEVICE int64_t patch() const {
     return kernel_height * kernel_width * channels;
   }
-  // The same convolution of `count` images.
+  // Returns this convolution with `count` images.
   ConvShape Of(int64_t count) const {
     ConvShape shape = *this;
     shape.images = count;

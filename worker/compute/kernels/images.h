@@ -16,14 +16,14 @@
 // said. T is float or double.
 namespace lockstep::worker::kernels {
 
-// Where a pixel is in a batch of height x width images.
+// The position of a pixel in a batch of height x width images.
 struct Pixel {
   int64_t image;
   int64_t y;
   int64_t x;
 };
 
-// The place of pixel number `index` of the batch.
+// Returns the position of pixel number `index` of the batch.
 LOCKSTEP_HOST_DEVICE inline Pixel PixelAt(int64_t index, int64_t height,
                                           int64_t width) {
   const Division line = Divide(index, width);

@@ -85,7 +85,7 @@ class Recorder {
   //   errors of `operations` and of the backend
   absl::Status Run(const RecordingKey& key, Operations operations);
 
-  // How many passes have been replayed instead of launched.
+  // Returns the number of passes that were replayed instead of launched.
   int64_t replays() const { return replays_; }
 
   // Returns the reason why passes are no longer recorded, once, and OK

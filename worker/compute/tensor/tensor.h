@@ -57,7 +57,8 @@ class ConstTensor {
   }
   const void* raw() const { return data_; }
 
-  // The same elements under another shape, which must have as many.
+  // Returns a view of the same elements under another shape, which must have as
+  // many elements.
   ConstTensor Reshaped(Shape shape) const {
     return ConstTensor(type_, std::move(shape), data_).WithBound(bound_);
   }

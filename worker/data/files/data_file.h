@@ -24,7 +24,8 @@ inline constexpr int64_t kMaxDataFileBytes = int64_t{1} << 32;
 absl::StatusOr<std::vector<uint8_t>> ReadDataFile(
     const std::string& path, int64_t max_bytes = kMaxDataFileBytes);
 
-// The same as text. Errors name `path` first.
+// Returns the contents as text. Errors are those of ReadDataFile() and name
+// `path` first.
 absl::StatusOr<std::string> ReadDataText(const std::string& path);
 
 }  // namespace lockstep::worker
