@@ -126,6 +126,7 @@ absl::Status CheckStrategy(const JobConfig& job) {
 }
 
 absl::Status CheckStrategyWorkers(const JobConfig& job, int num_workers) {
+  // One worker suits every strategy.
   if (job.strategy.kind == StrategyKind::kParameterServer || num_workers == 1) {
     return absl::OkStatus();
   }

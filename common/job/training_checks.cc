@@ -261,6 +261,7 @@ absl::Status CheckLearningRate(const LearningRateConfig& rate) {
 
 absl::Status CheckVariableOptimizers(const JobConfig& job) {
   const size_t count = job.variable_optimizers.size();
+  // The job's own optimizer takes one of the places.
   if (count >= kMaxOptimizers) {
     return Wrong("the number of variable_optimizers", count,
                  absl::StrCat("at most ", kMaxOptimizers - 1));

@@ -53,6 +53,7 @@ absl::StatusOr<Batch> LoadTextBatch(const Text& text,
     }
     const uint8_t* first = text.bytes.data() + id * text.length;
     batch.tokens.insert(batch.tokens.end(), first, first + length);
+    // The label of each byte is the next byte.
     batch.labels.insert(batch.labels.end(), first + 1, first + length + 1);
   }
   return batch;

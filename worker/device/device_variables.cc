@@ -14,6 +14,7 @@ Shape ShapeOf(const VariableSpec& variable) {
 }
 
 ElementType TypeOf(const VariableSpec& variable) {
+  // Halves are computed in float32: see FloatCopies.
   return variable.dtype == DType::kFloat64 ? ElementType::kFloat64
                                            : ElementType::kFloat32;
 }

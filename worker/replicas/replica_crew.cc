@@ -23,6 +23,7 @@ absl::Status ReplicaCrew::Run(Work work) {
   MutexLock lock(mutex_);
   failed_ = false;
   running_ = work_.size();
+  // A pointer is enough: Run() returns only when all replicas have ended.
   for (const Work*& each : work_) each = &work;
   answered_.SignalAll();
   // Requests of Tell() may be left when the last replica has ended.

@@ -347,6 +347,7 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   proto.set_replicas_to_aggregate(job.tune_backups ? kAutoNumber
                                                    : job.replicas_to_aggregate);
   proto.set_total_num_replicas(job.total_num_replicas);
+  // Absent means TensorFlow's default, which is -1 here.
   if (job.initial_tokens != -1) proto.set_initial_tokens(job.initial_tokens);
   proto.set_train_steps(job.train_steps);
   proto.set_batch_size(job.batch_size);
@@ -355,6 +356,8 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   proto.set_max_part_bytes(job.max_part_bytes);
   proto.set_refuse_non_finite(job.refuse_non_finite);
   proto.set_gradient_wire_type(ToProto(job.gradient_wire_type));
+  // Always set: an override of local_steps does not change the rate, and
+  // JobWarnings() tells the user.
   proto.set_learning_rate(job.learning_rate.base);
   proto.set_elastic_workers(job.elastic_workers);
   proto.set_elastic_policy(job.elastic_policy == ElasticPolicy::kFixedBackups

@@ -37,6 +37,7 @@ absl::StatusOr<NumberArray> Read(const std::string& path, int64_t max_bytes) {
   const ArrayPath split = SplitArrayPath(path);
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes,
                             ReadDataFile(split.file, max_bytes));
+  // By the contents, not by the name: a path may have any ending.
   if (!IsZip(bytes)) return Parse(std::move(bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(bytes,
                             ReadNpzMember(bytes, split.array, max_bytes));

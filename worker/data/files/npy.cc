@@ -230,6 +230,7 @@ std::string MakeNpyHeader(NumberType type,
                           const std::vector<int64_t>& dimensions) {
   absl::string_view name;
   for (const auto& [known, of] : kTypes) {
+    // The first name of a type in kTypes is the one that NumPy itself writes.
     if (of == type && name.empty()) name = known;
   }
   std::string text = absl::StrCat("{'descr': '", name,

@@ -79,6 +79,8 @@ absl::StatusOr<std::unique_ptr<Model>> MakeResnet(const ModelConfig& config,
   layers.push_back(std::make_unique<ReluLayer>(type));
   for (size_t stage = 0; stage < config.conv_filters.size(); ++stage) {
     const int64_t filters = config.conv_filters[stage];
+    // The first block of each later stage halves the picture and changes the
+    // number of channels.
     for (int64_t block = 1; block <= config.layers; ++block) {
       AppendBlock(absl::StrCat("stage", stage + 1, "/block", block), channels,
                   filters, stage > 0 && block == 1 ? 2 : 1, type, layers);
