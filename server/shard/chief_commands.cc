@@ -14,8 +14,8 @@ void Append(std::vector<Gate::Answer>& to,
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// Whether each of the sets is the set of `members`, in which a worker may stand
-// several times. All ascend.
+// True if each of the sets equals the set of `members`, which may hold a worker
+// several times. All are ascending.
 bool AreAll(const std::vector<std::vector<int>>& sets,
             std::vector<int> members) {
   // Servers report each worker once, however many shares it has.
@@ -48,8 +48,8 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Activate(
     host_.ExpireWorker(worker, incarnation);
   }
   host_.KeepStandings(opening.workers);
-  // Workers are fenced off before the shard opens: a push of one of them must
-  // not get in between.
+  // Workers are fenced off before the shard opens, so that no push of theirs
+  // gets in between.
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard::Activated activated,
       shard->Activate(opening.global_step, opening.scalars, opening.attempt,
@@ -70,23 +70,23 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(
   {
     MutexLock lock(epoch_mutex_);
     LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(chief));
-    // Under the lock: a grant of an older chief must not come after the epoch
-    // of a newer one.
+    // Under the lock: the grant of an older chief must not follow the epoch of
+    // a newer one.
     shard->Grant(order.commit_until);
   }
   ShardAnswers updated;
   if (order.norm.has_value()) {
     updated = shard->engine().ApplyNorm(step, *order.norm);
   }
-  // The step may have been prepared while nothing was granted; no push comes
-  // any more that would commit it.
+  // The step may have been prepared before the grant, or by ApplyNorm(): no
+  // further push will come to commit it.
   Ready begun = Settle(*shard, {.prepared = shard->engine().WaitsForCommit()});
   begun.answers.Append(std::move(updated));
   begun.answers.prepared.reset();
   while (true) {
     const int64_t at = shard->engine().step();
-    // A push has committed the step since the chief asked, as it was granted:
-    // that is the answer.
+    // A push has committed the step since the chief's call, under a grant: that
+    // is the answer.
     if (shard->gate() != nullptr && at > step && shard->WasGranted(at)) {
       begun.answers.takes.push_back({ticket, true, 0, absl::OkStatus()});
       begun.committed_step = at;
@@ -100,8 +100,8 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(
       Append(ready.tokens, begun.tokens);
       return ready;
     }
-    // The step is the same as before the call, so this was no race with a push
-    // that has had a granted step committed: the error is real.
+    // The step has not moved during the call, so no push has committed a
+    // granted step in between: the error is real.
     if (shard->engine().step() == at) {
       begun.answers.takes.push_back({ticket, false, 0, answers.status()});
       return begun;
@@ -111,10 +111,12 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(
 
 absl::StatusOr<std::vector<Gate::Answer>> ChiefCommands::CommitStep(
     Shard& shard, int64_t step, int64_t attempt) {
+  // First: the gate must not commit a step for the job that the values of this
+  // server cannot follow.
   LOCKSTEP_RETURN_IF_ERROR(shard.engine().CheckCommit(step, attempt));
   std::vector<Gate::Answer> tokens;
-  // The gate refuses an attempt that has been given up, so it goes first; its
-  // tokens go out after the values have been committed.
+  // The gate goes first: it refuses an attempt that has been given up. Its
+  // tokens go out only after the values are committed.
   if (shard.gate() != nullptr) {
     LOCKSTEP_ASSIGN_OR_RETURN(tokens, shard.gate()->Commit(step, attempt));
     PassFaultPoint(FaultPoint::kPsCommitHalfDone);
@@ -130,12 +132,14 @@ absl::StatusOr<ChiefCommands::Committed> ChiefCommands::Commit(
   MutexLock lock(epoch_mutex_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
   if (shard->gate() != nullptr) committed.members = shard->gate()->Members();
+  // A repeated commit is not compared: the members are those of the next step
+  // then.
   if (shard->gate() != nullptr && shard->gate()->global_step() + 1 == step &&
       !AreAll(contributors, committed.members)) {
     LOCKSTEP_RETURN_IF_ERROR(shard->engine().CheckCommit(step, attempt));
-    // Another server has summed other gradients than ps task 0 has members: one
-    // of them has died or was replaced between its pushes. The step is made
-    // again, of one set.
+    // Another server has summed other gradients than those of ps task 0's
+    // members: a member has died or was replaced between its pushes. The step
+    // is made again from one set.
     committed.redone_attempt = attempt + 1;
     committed.ready.answers =
         shard->engine().StartAttempt(step - 1, committed.redone_attempt);
@@ -157,10 +161,13 @@ absl::StatusOr<ChiefCommands::Expired> ChiefCommands::ExpireWorker(
     host_.KeepStandings({{.worker = worker, .input_ended = true}});
   }
   if (incarnation == 0 && shard->gate() != nullptr) {
-    // A chief that has just started knows the worker's task, not its process.
+    // A chief that has just started knows the worker's task but not its
+    // incarnation.
     incarnation = shard->gate()->NewestIncarnation(worker);
   }
   host_.ExpireWorker(worker, incarnation);
+  // Before the gate frees the worker's place: from here on its pushes are
+  // refused.
   Expired expired;
   expired.incarnation = incarnation;
   expired.step = step;
@@ -190,7 +197,7 @@ absl::StatusOr<ChiefCommands::Replaced> ChiefCommands::ReplaceMember(
   if (shard->gate() != nullptr) {
     const Gate::Replaced by = shard->gate()->Replace(worker, step, attempt);
     static_cast<ReplacedMember&>(replaced) = by;
-    // No backup is ready, or the step has gone on: nothing has changed.
+    // No backup is ready, or the step has moved on: nothing has changed.
     if (!by.by.has_value()) return replaced;
     tokens = by.answers;
   }
@@ -205,9 +212,11 @@ ChiefCommands::Ready ChiefCommands::Settle(Shard& shard, ShardAnswers answers) {
   if (answers.prepared.has_value()) {
     const int64_t step = answers.prepared->step + 1;
     MutexLock lock(epoch_mutex_);
+    // Under the lock, like every commit: a newer chief may have withdrawn the
+    // grant.
     if (shard.MayCommit(step)) {
       auto committed = CommitStep(shard, step, answers.prepared->attempt);
-      // Otherwise the chief's own commit will show what is wrong.
+      // If the commit fails, the chief's own Commit() reports the error.
       if (committed.ok()) {
         ready.tokens = *std::move(committed);
         ready.committed_step = step;

@@ -21,10 +21,9 @@ namespace lockstep::server {
 // follow the decisions of ps task 0.
 //
 // Threads: safe to share; no call waits. The caller must send the answers that
-// a
-//          call returns, with no lock held.
-// Borrows: the host.
-// Errors:  a call that fails has changed nothing. All calls for a chief have
+//          a call returns, with no lock held.
+// Borrows: the host. Errors:  a call that fails has changed nothing. All calls
+// for a chief have
 //            kUnavailable         no job or no shard yet
 //            kFailedPrecondition  another job
 //            kAborted             there is a newer chief
@@ -41,8 +40,8 @@ class ChiefCommands {
   struct Ready {
     ShardAnswers answers;
     std::vector<Gate::Answer> tokens;
-    // The step that was committed here as the chief had granted, which the
-    // answers to its waits report; 0: none.
+    // The step that was committed here under the chief's grant; the answers to
+    // the chief's waits report it. 0: none.
     int64_t committed_step = 0;
   };
 
@@ -51,8 +50,8 @@ class ChiefCommands {
   // Returns the shard if this is the chief that the server follows.
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(const Chief& chief);
 
-  // As ShardHost::TakeEpoch(). After it has returned, no commit happens that an
-  // older chief has asked for or granted.
+  // As ShardHost::TakeEpoch(). Once it has returned, no commit that an older
+  // chief has ordered or granted can happen.
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
                                      uint64_t newer_than, uint64_t chief = 0)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);

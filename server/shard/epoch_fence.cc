@@ -10,7 +10,7 @@ namespace lockstep::server {
 
 absl::StatusOr<uint64_t> EpochFence::Draw(uint64_t newer_than, uint64_t chief,
                                           absl::string_view state) const {
-  // The answer to its first call was lost.
+  // A repeated call: the answer to the first one was lost.
   if (chief != 0 && chief == chief_ && newer_than < epoch_) return epoch_;
   if (chief != 0 && chief < chief_) {
     return WithNewestIncarnation(
@@ -26,8 +26,8 @@ absl::StatusOr<uint64_t> EpochFence::Draw(uint64_t newer_than, uint64_t chief,
         "remove ",
         state));
   }
-  // One epoch for all servers: `newer_than` is the largest that another one has
-  // drawn.
+  // All servers of the chief get one epoch: `newer_than` is the largest that
+  // another server has drawn.
   return std::max(epoch_, newer_than) + 1;
 }
 
@@ -82,8 +82,8 @@ bool EpochFence::IsStateNew(bool active) const {
 }
 
 bool EpochFence::BeginShutOut() {
-  // A chief that repeats its call knows workers by now that have joined since,
-  // and must not shut them out.
+  // Workers that have joined since the first call must not be shut out by its
+  // repetition.
   if (shut_out_epoch_ == epoch_) return false;
   shut_out_epoch_ = epoch_;
   return true;

@@ -9,50 +9,49 @@
 
 namespace lockstep::server {
 
-// Epochs are drawn one after the other. So none comes near kLargestEpoch, and
-// one that is so far ahead of what a server knows was drawn by no chief: to
-// follow it could shut out all chiefs to come.
+// Epochs are drawn one after the other, so none comes near kLargestEpoch, and
+// no chief has drawn one that is further ahead than kLongestEpochLead: a server
+// that followed it might refuse all later chiefs.
 inline constexpr uint64_t kLargestEpoch = uint64_t{1} << 62;
 inline constexpr uint64_t kLongestEpochLead = uint64_t{1} << 32;
 
 // EpochFence decides which chief a server follows. Each chief draws an epoch,
-// larger than any before, and names it in all its calls; the server obeys the
-// chief of the newest epoch alone.
+// larger than any before, and names it in all its calls; the server obeys only
+// the chief of the newest epoch.
 //
 //   Draw(), or a newer epoch that CheckMayFollow() admits
 //     -> the caller makes the epoch outlive the process -> Follow()
 //     -> CheckFollowed() admits that chief and refuses all others
 //
-// A chief is its incarnation; 0 means that it is not known.
+// A chief is identified by its incarnation; 0 means that it is not known.
 //
-// Threads: not safe to share.
-// Errors:  name the ps task of the constructor.
+// Threads: not safe to share. Errors:  name the ps task of the constructor.
 class EpochFence {
  public:
   explicit EpochFence(int task_index) : task_index_(task_index) {}
 
   uint64_t epoch() const { return epoch_; }
 
-  // Returns the epoch of a chief that wants one newer than `newer_than`: the
-  // one at hand, if it has taken that already, since the answer was lost or the
-  // request was delayed; else a new one, which is not followed yet. `state` is
-  // the path of the state file, for the message.
+  // Returns an epoch newer than `newer_than` for a chief: the current one if
+  // this chief has drawn it already, because the answer was lost or the request
+  // was delayed; else a new one, which the caller must pass to Follow().
+  // `state` is the path of the state file, for the message.
   //
   //   kInvalidArgument     no server has answered `newer_than`: it is too far
   //                        ahead of this server's epoch
-  //   kFailedPrecondition  nothing can follow the epoch at hand
-  //   kAborted             a chief that started later has taken one; the status
+  //   kFailedPrecondition  nothing can follow the current epoch
+  //   kAborted             a chief that started later has drawn one; the status
   //                        has it as NewestIncarnationOf()
   absl::StatusOr<uint64_t> Draw(uint64_t newer_than, uint64_t chief,
                                 absl::string_view state) const;
 
-  // Whether a chief may take the server over, or is followed already.
+  // Checks that a chief may take the server over, or is followed already.
   //
   //   kInvalidArgument  an epoch too far ahead, as in Draw()
   //   and the errors of CheckFollowed() for epochs that are not newer
   absl::Status CheckMayFollow(uint64_t epoch, uint64_t chief) const;
 
-  // Whether this is the chief that is followed.
+  // Checks that this is the chief that the server follows.
   //
   //   kUnavailable  a newer epoch, or the chief of this one is not known
   //   kAborted      an older epoch, or one of another chief
@@ -60,21 +59,24 @@ class EpochFence {
 
   void Follow(uint64_t epoch, uint64_t chief);
 
-  // An earlier process of this task has followed `epoch`: older ones are over.
+  // Records that an earlier process of this task has followed `epoch`: older
+  // ones are over.
   void Find(uint64_t epoch);
 
-  // What happens once an epoch, so that a call that was delayed does no harm.
+  // The events that may happen once per epoch, so that a delayed call does no
+  // harm.
 
-  // Whether state of this epoch is to stay though its chief wants none kept: it
-  // was discarded and made anew, or nothing was found and none has been opened.
+  // True if the state must stay although the chief of this epoch orders it to
+  // be discarded: it was discarded and created again in this epoch, or it was
+  // created in this epoch because none was found, and has not been opened.
   bool IsStateNew(bool active) const;
   void NoteDiscarded() { discarded_epoch_ = epoch_; }
   void NoteCreated() { created_epoch_ = epoch_; }
-  // Whether workers may be shut out: true for the first call of an epoch.
+  // True if workers may be shut out: in the first call of an epoch only.
   bool BeginShutOut();
 
  private:
-  // Whether an epoch that a chief names can have been drawn.
+  // Checks that a server can have drawn the epoch that a chief names.
   absl::Status CheckDrawn(absl::string_view field, uint64_t epoch) const;
 
   const int task_index_;

@@ -15,9 +15,8 @@
 namespace lockstep::server {
 namespace {
 
-// Whether the server certainly has all elements of all variables. Parts of a
-// table that grows have room for more rows than the table, so that their sizes
-// do not tell.
+// True if the server certainly has all elements of all variables. The size of a
+// growing table says nothing: its parts have room for more rows than the table.
 bool HasAllParts(const ShardState::Options& options) {
   std::vector<int64_t> elements(options.variables.size());
   for (const PartSpec& part : options.parts) {
@@ -79,7 +78,8 @@ std::unique_ptr<Gate> MakeGate(const JobConfig& job) {
       job.total_num_replicas});
 }
 
-// What workers share of each part: nothing of tables.
+// The memory that workers share for each part. Tables have none: their
+// gradients are single rows.
 std::vector<SharedGradients::Part> SharedParts(const ShardState& state) {
   std::vector<SharedGradients::Part> parts;
   for (int part = 0; part < state.num_parts(); ++part) {
@@ -138,6 +138,8 @@ bool Shard::everybody_counts() const {
 
 absl::Status Shard::CheckSettings(const RunSettings& settings) const {
   if (job_.mode == SyncMode::kCompatible) return absl::OkStatus();
+  // The engine was made for one way of answering pushes, before or after the
+  // update of their parts, and shares decide which.
   const bool shares = job_.total_num_replicas < job_.replicas_to_aggregate;
   const bool as_before =
       job_.shares_work()
@@ -152,6 +154,8 @@ absl::Status Shard::CheckSettings(const RunSettings& settings) const {
 std::vector<Gate::Answer> Shard::Apply(const RunSettings& settings) {
   settings_ = settings;
   state_->SetSettings(settings);
+  // The gate follows the engine: the tokens of the new settings may bring
+  // pushes at once.
   engine_->SetReplicas(ReplicasOf(settings));
   if (gate_ == nullptr) return {};
   return gate_->SetReplicas(ReplicasOf(settings), settings.workers);
@@ -163,7 +167,8 @@ absl::Status Shard::CheckWorker(const TaskId& task, int slot) const {
       now.workers.empty() ? task.index < job_.total_num_replicas
                           : std::binary_search(now.workers.begin(),
                                                now.workers.end(), task.index);
-  // The job has gone back to when it had not joined: it may join again.
+  // The job may have gone back to a step before the worker joined: it joins
+  // again.
   if (task.type == TaskType::kWorker && !takes_part && job_.elastic_workers) {
     return absl::FailedPreconditionError(
         absl::StrCat(task.ToString(),
@@ -217,9 +222,11 @@ absl::Status Shard::OpenAt(int64_t global_step,
 }
 
 absl::Status Shard::MoveTo(int64_t global_step) {
-  // On ps task 0 a commit is more than this, and comes from the chief.
+  // On ps task 0 a commit includes the gate, and only the chief orders it.
   if (gate_ == nullptr && engine_->step() + 1 == global_step) {
     engine_->LearnCommitted(global_step);
+    // LearnCommitted() does nothing in compatible mode, and in strict mode it
+    // drops the error of a commit: this call reports it.
     if (engine_->step() != global_step && CanCommitNext()) {
       return engine_->Commit(global_step, state_->record().attempt).status();
     }
@@ -248,11 +255,14 @@ absl::StatusOr<Shard::Activated> Shard::Activate(
     activated.tokens = Apply(settings);
   } else {
     LOCKSTEP_RETURN_IF_ERROR(OpenAt(global_step, scalars));
+    // No answers are lost: no worker is admitted before the shard is active, so
+    // none waits.
     Apply(settings);
     engine_->Activate(global_step);
     if (gate_ != nullptr) activated.tokens = gate_->Activate(global_step);
     active_ = true;
   }
+  // A mirror asks the others for means as soon as it is open.
   activated.answers.means_changed = true;
   if (attempt == 0) return activated;
   activated.answers = engine_->StartAttempt(global_step, attempt);
@@ -339,8 +349,8 @@ absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
       if (part == first_part) values.step = part_step;
       one_step = one_step && part_step == values.step;
     }
-    // A step was committed between two parts. Commits are rare beside this
-    // loop, so the next try succeeds.
+    // A step was committed between two parts. A commit is rare compared with
+    // this loop, so the next try succeeds.
     if (one_step || job_.mode == SyncMode::kCompatible) return values;
   }
 }
@@ -350,6 +360,7 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
     return absl::FailedPreconditionError(
         "the variables have no values yet, so there is nothing to copy");
   }
+  // The copy is made without the lock: it takes long, and the shard is in use.
   const auto progress = std::make_shared<FillProgress>();
   {
     MutexLock lock(mutex_);

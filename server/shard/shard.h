@@ -21,17 +21,10 @@
 
 namespace lockstep::server {
 
-// Shard is one server's share of a job: the state of its parts, the engine
-// that moves them from step to step, on ps task 0 the gate, and the copy that
-// a checkpoint is made from.
-//
-//   created, or reopened -> Activate() -> open for workers -> Remove()
-//                              ^----------------'
-//
 // A reopened shard has the state that a killed process left, but no gradients
-// of the step at hand; the chief decides which step it goes on from. Activate()
-// is called on an open shard as well, after the chief or another server was
-// away.
+// of the current step; the chief decides which step it continues from.
+// Activate() is also called on an open shard, after the chief or another server
+// was away.
 //
 // Threads: safe to share.
 class Shard {
@@ -53,8 +46,8 @@ class Shard {
   // Checks that `task` is a worker of the job, and `slot` one of its shares.
   //
   //   kInvalidArgument     another task, or a slot that is not the worker's
-  //   kFailedPrecondition  a worker that an elastic job has not let in, or no
-  //                        longer has; it must register again
+  //   kFailedPrecondition  a worker that an elastic job has not admitted, or no
+  //                        longer admits; it must register again
   absl::Status CheckWorker(const TaskId& task, int slot) const;
 
   // The facts from which a chief decides how to open the shard.
@@ -76,11 +69,11 @@ class Shard {
     ShardAnswers answers;
     std::vector<Gate::Answer> tokens;
   };
-  // Opens the shard at `global_step`, and on ps task 0 gives the initial tokens
-  // out. A shard that has prepared `global_step` commits it. Restarts the step
-  // at hand as `attempt`, unless that is 0. `scalars` are used only if no step
-  // was ever committed here. Applies `settings`. Repeating the call changes
-  // nothing.
+  // Opens the shard at `global_step`, and on ps task 0 issues the initial
+  // tokens. A shard that has prepared `global_step` commits it. Restarts the
+  // current step as `attempt`, unless that is 0. `scalars` are used only if no
+  // step was ever committed here. Applies `settings`. Repeating the call
+  // changes nothing.
   //
   //   kInvalidArgument     wrong scalars, a negative step or attempt, or
   //                        settings that give workers several shares of a step
@@ -107,10 +100,10 @@ class Shard {
     if (commit_until > most_granted_) most_granted_ = commit_until;
   }
   bool MayCommit(int64_t step) const { return step <= granted_until_; }
-  // Whether any grant so far has included the step.
+  // True if any grant so far has included the step.
   bool WasGranted(int64_t step) const { return step <= most_granted_; }
 
-  // Lends the values of parts, of the newest committed step, which is at least
+  // Lends the values of parts at the newest committed step, which is at least
   // `step`. In strict mode all parts are of the same step.
   //
   //   kInvalidArgument     unknown parts
@@ -168,7 +161,7 @@ class Shard {
  private:
   Shard(const ShardState::Options& options, std::unique_ptr<ShardState> state);
 
-  // Whether values of `step` can be read.
+  // Checks that values of `step` can be read. Errors as Pull().
   absl::Status CheckReadable(int64_t step) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the state and the engine stand at `global_step`.
   absl::Status OpenAt(int64_t global_step, const std::vector<float>& scalars);
@@ -177,7 +170,7 @@ class Shard {
   absl::Status CheckSettings(const RunSettings& settings) const;
   std::vector<Gate::Answer> Apply(const RunSettings& settings)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A and N of the settings, or of the job where they are silent.
+  // A and N of the settings, or of the job if the settings have none.
   int ReplicasOf(const RunSettings& settings) const;
   int WorkersOf(const RunSettings& settings) const;
 

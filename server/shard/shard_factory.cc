@@ -6,7 +6,7 @@
 namespace lockstep::server {
 namespace {
 
-// Whether the state of variables consists of the same tensors.
+// True if both jobs keep the same tensors for each variable.
 bool SameTensors(const JobConfig& a, const JobConfig& b) {
   if (a.variable_optimizers.size() != b.variable_optimizers.size()) {
     return false;
@@ -34,9 +34,9 @@ absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
       made.shard = *std::move(found);
       return made;
     }
-    // State that cannot be read is as good as none, and the chief goes back to
-    // a checkpoint. Other errors pass, such as a file that an older process
-    // still holds: state must not be given up for them.
+    // Unreadable state counts as none, and the chief goes back to a checkpoint.
+    // Other errors are transient, such as a file that an older process still
+    // holds: state must not be given up for them.
     if (!absl::IsNotFound(found.status()) &&
         !absl::IsDataLoss(found.status())) {
       return found.status();
@@ -51,7 +51,7 @@ absl::Status CheckSameShard(const Shard& shard,
                             const std::vector<VariableSpec>& variables,
                             const ShardState::Options& wanted) {
   const JobConfig& job = shard.job();
-  // The chief may have learnt of other workers since.
+  // In an elastic job the workers may have changed since.
   const bool elastic = job.elastic_workers && wanted.job.elastic_workers;
   const bool same =
       shard.parts() == wanted.parts && variables == wanted.variables &&

@@ -10,7 +10,7 @@
 
 namespace lockstep::server {
 
-// What becomes of state of the job that exists already.
+// The treatment of state of the job that exists already.
 enum class Keep {
   kState,  // the job goes on from it, in memory or as a killed process left it
   kNothing,  // it is discarded, even if it is in use: once an epoch, so that a

@@ -16,7 +16,8 @@ void ShardHost::SetJobId(const std::string& job_id) {
   if (shard_ != nullptr) return;
   const absl::StatusOr<StepRecord> left =
       StateFile::Peek(options_.state_dir, FileHeader());
-  // Else a chief older than the state would be followed until it is opened.
+  // Otherwise the server would follow a chief older than the state until the
+  // state is opened.
   if (left.ok()) fence_.Find(left->epoch);
 }
 
@@ -59,10 +60,10 @@ absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
       const uint64_t epoch,
       fence_.Draw(newer_than, chief,
                   StateFile::Path(options_.state_dir, FileHeader())));
-  // A call that was repeated.
+  // A repeated call: the epoch is in the state already.
   if (epoch == fence_.epoch()) return epoch;
   LOCKSTEP_RETURN_IF_ERROR(SetEpoch(epoch, chief));
-  if (shard_ != nullptr) shard_->Grant(0);  // it was the old chief's word
+  if (shard_ != nullptr) shard_->Grant(0);  // the old chief's grant
   return epoch;
 }
 
@@ -71,6 +72,7 @@ absl::Status ShardHost::FollowChief(const std::string& job_id, uint64_t epoch,
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   LOCKSTEP_RETURN_IF_ERROR(fence_.CheckMayFollow(epoch, chief));
+  // A repeated call of the current epoch writes nothing.
   return epoch > fence_.epoch() ? SetEpoch(epoch, chief) : absl::OkStatus();
 }
 
@@ -95,13 +97,13 @@ absl::Status ShardHost::KeepEpoch(uint64_t epoch) {
   if (shard_ != nullptr) return shard_->state().SetEpoch(epoch);
   const absl::Status noted =
       StateFile::NoteEpoch(options_.state_dir, FileHeader(), epoch);
-  // One that cannot be read counts as none.
+  // A state file that cannot be read counts as none.
   const bool none = absl::IsNotFound(noted) || absl::IsDataLoss(noted);
   return none ? absl::OkStatus() : noted;
 }
 
 absl::Status ShardHost::SetEpoch(uint64_t epoch, uint64_t chief) {
-  // On disk first: after a restart the server must know each epoch that it has
+  // State first: after a restart the server must know every epoch that it has
   // ever answered with.
   LOCKSTEP_RETURN_IF_ERROR(KeepEpoch(epoch));
   fence_.Follow(epoch, chief);
@@ -127,7 +129,8 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
     const std::string& job_id, const TaskId& task, uint64_t incarnation) const {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
-  // Readers of values, such as evaluators, change nothing and are never dead.
+  // Only workers are fenced: evaluators and other readers of values change
+  // nothing.
   const bool worker = task.type == TaskType::kWorker;
   if (worker && fences_.IsShutOut(task.index, incarnation)) {
     return absl::FailedPreconditionError(
@@ -179,6 +182,8 @@ absl::Status ShardHost::CheckDescription(
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
     const ShardState::Options& options, Keep keep,
     std::shared_ptr<Shard>& discarded) {
+  // An order to discard state counts once per epoch: a repeated or delayed
+  // order must not discard the state that was made for it.
   const bool is_new = shard_ != nullptr && fence_.IsStateNew(shard_->active());
   if (keep == Keep::kState || is_new) {
     if (shard_ == nullptr) return nullptr;
@@ -186,7 +191,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
     if (keep == Keep::kNothing) fence_.NoteDiscarded();
     return shard_;
   }
-  fences_.KeepIn({});  // their memory goes with the state
+  fences_.KeepIn({});  // they are mapped with the state, which goes
   discarded = std::exchange(shard_, nullptr);  // there may be no room for two
   return nullptr;
 }
@@ -204,12 +209,14 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
                               FindShard(options, keep, discarded));
     if (found != nullptr) return found;
     options.progress = progress_ = std::make_shared<FillProgress>();
-    // The process is about to end, and filling the memory of a large shard
-    // takes minutes.
+    // StopCreating() came first: the process is about to end, and filling the
+    // memory of a large shard takes minutes.
     if (stop_creating_) progress_->Stop();
     creating_ = true;
   }
   discarded = nullptr;  // with no lock held: unmapping takes long
+  // Without mutex_, so that other calls are served; create_mutex_ keeps a
+  // second Create() out.
   absl::StatusOr<MadeShard> made = MakeShard(options, keep);
   MutexLock lock(mutex_);
   creating_ = false;
@@ -223,8 +230,8 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Install(
     std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables) {
-  // The state was of a newer chief than the one that had it opened: that one is
-  // not obeyed.
+  // The state belongs to a newer chief than the one that had it opened, so the
+  // older one must not be followed.
   const uint64_t found = shard->state().record().epoch;
   if (found > fence_.epoch()) {
     fence_.Find(found);
@@ -260,6 +267,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::shard() const {
 void ShardHost::TouchLocks() const {
   const absl::StatusOr<std::shared_ptr<Shard>> found = shard();
   if (!found.ok()) return;
+  // Each getter takes one lock and releases it.
   (*found)->active();
   (*found)->engine().step();
   if ((*found)->gate() != nullptr) (*found)->gate()->global_step();
@@ -294,7 +302,8 @@ std::vector<WorkerStanding> ShardHost::Standings() const {
 absl::Status ShardHost::RemoveState() {
   {
     MutexLock lock(mutex_);
-    // The state that is being made is to be removed anyway.
+    // Ends a running Create(), which holds create_mutex_: its state would be
+    // removed anyway.
     if (creating_) progress_->Stop();
   }
   MutexLock create_lock(create_mutex_);

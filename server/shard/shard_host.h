@@ -37,13 +37,13 @@ class ShardHost {
 
   int task_index() const { return options_.task_index; }
 
-  // Parts whose readers are done. The caller that takes one out must pass
-  // it to Engine::PartReturned() of the shard at hand, in a thread that may
-  // update a part; gRPC's threads must not.
+  // Parts whose readers are done. The caller that takes one out must pass it to
+  // Engine::PartReturned() of the current shard, in a thread that may update a
+  // part; gRPC's threads must not.
   EventQueue<int>& returned_parts() { return *returned_parts_; }
 
-  // Gets an entry, of no meaning, whenever a mirror may want other means. One
-  // thread takes them out.
+  // Receives an entry, whose value has no meaning, whenever a mirror may want
+  // other means. Only one thread may take entries out.
   EventQueue<int>& attempts() { return *attempts_; }
 
   // Checks that a peer means this server. Without this check a peer with
@@ -62,14 +62,14 @@ class ShardHost {
   // calls are refused. Reads the epoch of the chief that was followed last, if
   // an earlier process of this task has left its state.
   void SetJobId(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Empty before.
+  // The job of SetJobId(); empty before that call.
   std::string job_id() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Draws an epoch for the chief of this incarnation, as EpochFence::Draw(),
-  // makes it outlive the process and follows it. Withdraws the grant of commits
-  // of the chief before.
+  // Draws an epoch for the chief with the incarnation `chief`, as
+  // EpochFence::Draw(), writes it to the state and follows it. Withdraws the
+  // grant of commits of the previous chief.
   //
-  //   kUnavailable         no job yet; so do the calls below
+  //   kUnavailable         no job yet; also returned by the calls below
   //   kFailedPrecondition  another job
   //   and the errors of EpochFence::Draw()
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
@@ -125,8 +125,8 @@ class ShardHost {
   // and a second Create() waits for the first.
   //
   //   kFailedPrecondition  the existing state has another job, layout or
-  //   version kUnavailable         its epoch is newer than the one followed, or
-  //   another
+  //                        version
+  //   kUnavailable         its epoch is newer than the one followed, or another
   //                        process uses it
   //   and the errors of Shard::Create(); with kNothing there is no shard then
   absl::StatusOr<std::shared_ptr<Shard>> Create(
@@ -150,19 +150,20 @@ class ShardHost {
   // not return while one of them is stuck.
   void TouchLocks() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Refuses incarnations of the worker up to this one from now on, here and in
-  // later processes that find the state. Unmaps the memory that they share.
+  // Refuses incarnations of the worker up to `incarnation` from now on, in this
+  // process and in later ones that find the state. Unmaps the memory that those
+  // incarnations share.
   void ExpireWorker(int worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Keeps these facts about workers, here and in later processes that find the
-  // state. Only the first call of an epoch shuts workers out, so that a delayed
-  // call does no harm.
+  // Keeps these facts about workers, in this process and in later ones that
+  // find the state. Only the first call of an epoch shuts workers out, so a
+  // delayed call does no harm.
   void KeepStandings(const std::vector<WorkerStanding>& workers)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<WorkerStanding> Standings() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Deletes the state file, if there is one, also that of an earlier process.
+  // Deletes the state file, if there is one, even that of an earlier process.
   // Stops a running Create().
   absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
 

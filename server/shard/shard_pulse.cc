@@ -48,12 +48,13 @@ void ShardPulse::Look() {
   absl::Duration silent;
   {
     MutexLock lock(mutex_);
-    // This process was stopped, or its clock was set: the silence was its own.
+    // This process was stopped, or its clock was set: the silence proves
+    // nothing.
     if (pause > options_.longest / 2) touched_ = std::max(touched_, now);
     silent = now - touched_;
   }
   const bool lives = silent <= options_.longest;
-  // One line for each change, not one for each look.
+  // One log line per change, not one per check.
   if (lives == lives_) return;
   lives_ = lives;
   if (lives) {

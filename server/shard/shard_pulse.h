@@ -10,13 +10,12 @@
 
 namespace lockstep::server {
 
-// ShardPulse finds out whether the locks of a server's shard can still be had:
-// one thread takes them now and then, another one looks when that was last
-// done. A server that hangs in one of them answers no call of use, but a health
-// check, which needs none of them, would not show it.
+// ShardPulse detects that a lock of a server's shard can no longer be acquired:
+// one thread acquires the locks periodically, and a second one checks when that
+// last succeeded. A server that hangs in one of them answers no useful call,
+// but a health check, which needs none of them, would not show it.
 //
-// Threads: belongs to the thread that makes it.
-// Borrows: the clock.
+// Threads: belongs to the thread that makes it. Borrows: the clock.
 class ShardPulse {
  public:
   struct Options {
@@ -24,7 +23,8 @@ class ShardPulse {
     absl::Duration longest = absl::Seconds(20);
     // Takes all locks, one after the other.
     std::function<void()> touch;
-    // Told when that takes longer than `longest`, and when it is over.
+    // Called with false when touch() has taken longer than `longest`, and with
+    // true when it returns again.
     std::function<void(bool lives)> tell;
   };
 
@@ -33,13 +33,14 @@ class ShardPulse {
   ShardPulse(const ShardPulse&) = delete;
   ShardPulse& operator=(const ShardPulse&) = delete;
 
-  // Looks once, as the second thread does again and again. A pause between two
-  // looks is this process's own, and says nothing of the shard.
+  // Checks once, as the second thread does periodically. A long pause between
+  // two checks means that this process itself was stopped, and proves nothing
+  // about the shard.
   void Look() ABSL_LOCKS_EXCLUDED(mutex_, look_mutex_);
 
  private:
   void Touch() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns whether to go on.
+  // Waits for `every`. Returns false if the threads must end.
   bool Rest() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;

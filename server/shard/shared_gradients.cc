@@ -27,6 +27,8 @@ absl::Status SharedGradients::CheckOffsets(
 absl::Status SharedGradients::Add(int worker, uint64_t incarnation,
                                   std::shared_ptr<const PeerMemory> memory,
                                   std::vector<uint64_t> offsets) {
+  // The offsets come from another process: a wrong one would make the server
+  // read beyond the memory.
   LOCKSTEP_RETURN_IF_ERROR(CheckOffsets(*memory, offsets));
   MutexLock lock(mutex_);
   Entry& entry = workers_[worker];
@@ -52,6 +54,7 @@ absl::StatusOr<std::vector<PartGradient>> SharedGradients::Find(
   std::vector<PartGradient> gradients;
   for (int part = first_part; part < first_part + num_parts; ++part) {
     const std::byte* bytes = entry.memory->bytes().data() + entry.offsets[part];
+    // Each gradient keeps the mapping alive, even if the worker is removed.
     gradients.push_back({{{bytes, parts_[part].size}}, entry.memory});
   }
   return gradients;

@@ -16,14 +16,14 @@
 
 namespace lockstep::server {
 
-// SharedGradients is the gradient memory of those workers that run on this
+// SharedGradients holds the gradient memory of the workers that run on this
 // host: their pushes carry no bytes.
 //
 // A worker must not change its gradients before all its pushes are answered. A
-// worker that does spoils its own gradient only.
+// worker that does spoils only its own gradient.
 //
-// Threads: safe to share. Gradients that were handed out stay readable,
-//          whatever becomes of the worker.
+// Threads: safe to share. Gradients that were handed out stay readable even if
+//          the worker is removed.
 class SharedGradients {
  public:
   // A part of this server.

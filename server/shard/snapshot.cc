@@ -45,6 +45,8 @@ void Snapshot::AddParts(const ShardState& state) {
 size_t Snapshot::PlaceTensors() {
   size_t total = 0;
   bool any = true;
+  // Tensor after tensor, and in each part after part: a read of one tensor of
+  // consecutive parts is then a single range.
   for (int tensor = 0; any; ++tensor) {
     any = false;
     std::vector<size_t> starts;
@@ -72,6 +74,8 @@ absl::Status Snapshot::CopyParts(const ShardState& state,
       } else {
         LOCKSTEP_ASSIGN_OR_RETURN(step, state.values().Read(i, tensor, to));
       }
+      // The step of the values is compared after each copy, so that no lock has
+      // to keep commits away meanwhile.
       if (step != step_) {
         return absl::InternalError("a step was committed during the copy");
       }
@@ -109,8 +113,8 @@ absl::Status Snapshot::Read(const ByteRange& range, int tensor,
   for (int i = 0; i < range.num_parts; ++i) {
     const Part& part = parts_[range.first_part + i];
     found = found && tensor < part.num_tensors;
-    // The selector was checked against the size of the whole table, of which
-    // the copy has a few rows.
+    // The caller has checked the range against the size of the whole table, of
+    // which the copy has only some rows.
     if (!part.grows) continue;
     found = found && range.num_parts == 1 && range.first <= part.size &&
             range.size <= part.size - range.first;

@@ -30,19 +30,19 @@ class Snapshot {
     size_t first = 0;
     size_t size = 0;
   };
-  // Copies `step`, which must stay the committed one meanwhile. Takes memory of
-  // the size of the state, and tells `progress` how far it is.
+  // Copies `step`, which must stay the committed one meanwhile. Allocates
+  // memory of the size of the state, and reports its progress to `progress`.
   //
   //   kResourceExhausted  no memory for the copy
   //   kInternal           a step was committed meanwhile
-  //   kCancelled          `progress` says so
+  //   kCancelled          `progress` was stopped
   static absl::StatusOr<std::shared_ptr<const Snapshot>> Take(
       ShardState& state, int64_t step, FillProgress& progress);
 
   int64_t step() const { return step_; }
   // As ShardState::Scalars().
   const std::vector<float>& scalars() const { return scalars_; }
-  // By part: the number of rows that the copy has of one that grows, else 0.
+  // By part: the number of its rows in the copy if the part grows, else 0.
   std::vector<int64_t> num_rows() const;
 
   // Copies keys of a part that grows, ascending, from the row `first` on.
@@ -61,12 +61,12 @@ class Snapshot {
                     absl::Span<std::byte> out) const;
 
  private:
-  // A part, of whose tensors each has this size in the copy.
+  // A part. Each of its tensors has `size` bytes in the copy.
   struct Part {
     size_t size = 0;
     int num_tensors = 0;
     bool grows = false;
-    // A part that grows has its rows' keys, ascending, and their places.
+    // If the part grows: the keys of its rows, ascending, and their places.
     std::vector<int64_t> keys;
     std::vector<int64_t> rows;
   };

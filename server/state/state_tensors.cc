@@ -10,6 +10,8 @@ namespace lockstep::server {
 
 bool MovesAllRows(const VariableSettings& settings,
                   const std::vector<OptimizerConfig>& optimizers) {
+  // Adam's momentum decays in rows without gradients too, and moves their
+  // values.
   return settings.averaged ||
          optimizers[settings.optimizer].kind == OptimizerConfig::Kind::kAdam;
 }
@@ -51,6 +53,8 @@ int64_t StateTensors::Updates(size_t part) const {
 }
 
 void StateTensors::SetNextUpdates(size_t part, int64_t updates) const {
+  // The counters have two buffers like the tensors: the commit makes all of
+  // them current at the same instant.
   std::memcpy(Counter(part, NextBuffer()), &updates, sizeof(updates));
 }
 
@@ -73,6 +77,7 @@ absl::Span<std::byte> StateTensors::Next(size_t part, size_t tensor) const {
 }
 
 int StateTensors::CommittedBuffer(size_t part) const {
+  // A logged part stays in buffer 0; its buffer 1 holds the rows of the log.
   return is_logged(part) ? 0 : static_cast<int>(record().current_buffer);
 }
 

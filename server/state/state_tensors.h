@@ -20,21 +20,21 @@
 
 namespace lockstep::server {
 
-// What is kept beside each variable: slots, and an average where there is one.
+// The tensors that are kept beside each variable: its slots, then its average
+// if it has one.
 std::vector<std::vector<SlotSpec>> SlotsByVariable(
     const std::vector<OptimizerConfig>& optimizers,
     const std::vector<VariableSettings>& settings);
 
-// Whether every step changes all rows of a variable, whichever rows have
+// True if every step changes all rows of a variable, whichever rows have
 // gradients.
 bool MovesAllRows(const VariableSettings& settings,
                   const std::vector<OptimizerConfig>& optimizers);
 
-// StateTensors knows where each tensor of a server's parts lies in the state
-// file, and which of a part's two buffers is the committed one.
+// StateTensors finds each tensor of a server's parts in the state file, and
+// distinguishes the committed buffer of a part from the next one.
 //
-// Threads: as VariableStore.
-// Units:   spans and sizes count bytes.
+// Threads: as VariableStore. Units:   spans and sizes count bytes.
 class StateTensors {
  public:
   StateTensors(std::vector<VariableSpec> variables,
@@ -67,26 +67,27 @@ class StateTensors {
   size_t num_tensors(size_t part) const { return layout_.num_tensors(part); }
   size_t RowSize(size_t part) const;
 
-  // Whether the next step of a part is written row by row, as TableStore does.
+  // True if the next step of a part is written row by row, by TableStore.
   bool is_logged(size_t part) const;
 
-  // The committed value or slot. It is not written to before the step after
-  // the next one is being prepared: a reader must be done by then.
+  // The committed value or slot. It is not written before the step after the
+  // next one is being prepared: a reader must be done by then.
   absl::Span<const std::byte> Committed(size_t part, size_t tensor) const;
-  // Where the next step's value or slot goes; in place, the committed one.
+  // The memory for the next step's value or slot; in place, the committed one.
   absl::Span<std::byte> Next(size_t part, size_t tensor) const;
 
   absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
-  // Updates of a part up to the committed step, which an optimizer may count,
-  // and up to the next one. In place both are one number.
+  // The number of updates of a part up to the committed step, for optimizers
+  // that depend on it, and up to the next one. In place both are one number.
   int64_t Updates(size_t part) const;
   void SetNextUpdates(size_t part, int64_t updates) const;
-  // The number that Updates() returns after the state was opened.
+  // Sets the number that Updates() returns. Must be called before the state is
+  // active.
   void SetUpdates(size_t part, int64_t updates) const;
 
-  // The buffer that the next step of the parts goes to, but for logged ones.
+  // The buffer for the next step of all parts that are not logged.
   int NextBuffer() const;
-  // The buffer that has the committed step of a part.
+  // The buffer with the committed step of a part.
   int CommittedBuffer(size_t part) const;
 
   //   kInvalidArgument  unknown part or tensor, or another size than its own

@@ -56,15 +56,18 @@ void TableStore::ApplyLogs() {
     const size_t size = tensors_.RowSize(i);
     const int64_t num_rows = tensors_.part(i).num_rows();
     for (size_t tensor = 0; tensor < tensors_.num_tensors(i); ++tensor) {
+      // The rows lie in buffer 1 in the order of the log. A process killed here
+      // leaves the log, and Open() of the store copies all of them again.
       const std::byte* from = tensors_.Tensor(i, tensor, 1).data();
       std::byte* to = tensors_.Tensor(i, tensor, 0).data();
       for (const int64_t row : Log(i).rows()) {
-        if (row < 0 || row >= num_rows) break;  // not what was written
+        if (row < 0 || row >= num_rows) break;  // the log is damaged
         std::memcpy(to + static_cast<size_t>(row) * size, from, size);
         from += size;
       }
     }
     if (directories_[i] == nullptr) continue;
+    // After the copies: a kept row has the values of a committed step.
     for (const int64_t row : Log(i).rows()) directories_[i]->Keep(row);
   }
 }
@@ -110,6 +113,7 @@ absl::StatusOr<std::vector<int64_t>> TableStore::NewKeys(
     if (directory.Find(key).has_value() || !seen.insert(key).second) continue;
     fresh.push_back(key);
   }
+  // All keys fit or none gets a row: the caller repeats the call as a whole.
   const auto count = static_cast<int64_t>(fresh.size());
   if (count <= directory.capacity() - directory.size()) return fresh;
   const PartSpec& spec = tensors_.part(part);
@@ -137,6 +141,8 @@ absl::StatusOr<std::vector<int64_t>> TableStore::MakeRows(
         tensors_.Tensor(part, 0, tensors_.CommittedBuffer(part));
     const size_t size = tensors_.RowSize(part);
     for (const int64_t key : fresh) {
+      // Values first, then the key: a process killed in between leaves no row
+      // with other values than its initial ones.
       const auto row = static_cast<size_t>(directories_[part]->size());
       LOCKSTEP_RETURN_IF_ERROR(
           values.FillRow(key, table.subspan(row * size, size)));

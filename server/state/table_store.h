@@ -16,53 +16,50 @@
 
 namespace lockstep::server {
 
-// TableStore is the rows of those parts that are tables.
+// TableStore writes the parts that are tables, row by row.
 //
 // A logged part has one buffer of its tensors, and a RowLog in place of the
-// other: BeginRows() says where the next rows go, and ApplyLogs() copies them
-// into the table after the commit. A part that grows has a RowDirectory
-// besides: MakeRows() gives keys rows, and rows that ApplyLogs() has copied
-// count as kept.
+// other: BeginRows() prepares the memory of the next rows, and ApplyLogs()
+// copies them into the table after the commit. A part that grows also has a
+// RowDirectory: MakeRows() gives rows to keys, and a row that ApplyLogs() has
+// copied counts as kept.
 //
-// Threads: as VariableStore.
-// Units:   spans count bytes.
-// Errors:  a call that fails has changed nothing.
-// Borrows: the tensors.
+// Threads: as VariableStore. Units:   spans count bytes. Errors:  a call that
+// fails has changed nothing. Borrows: the tensors.
 class TableStore {
  public:
   explicit TableStore(StateTensors& tensors) : tensors_(tensors) {}
   TableStore(const TableStore&) = delete;
   TableStore& operator=(const TableStore&) = delete;
 
-  // Reads the directories of the parts that grow. Must be called before all
-  // else.
+  // Reads the directories of the parts that grow. Must be called first.
   absl::Status Open();
 
-  // Copies rows of a logged part to where their next values and slots go: one
-  // after the other at the beginning of Next(), in the order given. They are
-  // updated there before FinishRows() is called.
+  // Copies rows of a logged part to the beginning of Next(), one after the
+  // other in the order given. The caller must update them there and then call
+  // FinishRows().
   //
-  // `rows` ascend and are of the part.
+  // `rows` must ascend and be rows of the part.
   void BeginRows(size_t part, absl::Span<const int64_t> rows);
   void FinishRows(size_t part);
 
-  // The next step changes no row of a logged part.
+  // Records that the next step changes no row of a logged part.
   void SkipRows(size_t part);
   // Copies the rows of logs that lead to the committed step into their tables.
   // No call may read or write tables meanwhile. Repeating it changes nothing.
   void ApplyLogs();
 
-  // Rows of keys of a part that grows, in the order given.
+  // Returns the rows of keys of a part that grows, in the order given.
   //
   //   kInvalidArgument  a key has no row
   absl::StatusOr<std::vector<int64_t>> FindRows(
       size_t part, absl::Span<const int64_t> keys) const;
-  // As FindRows(); keys that have no row get one, with initial values. No
-  // other call may use the part meanwhile.
+  // As FindRows(); keys that have no row get one, with initial values. No other
+  // call may use the part meanwhile.
   //
   //   kInvalidArgument    a negative key, or one of another part
-  //   kResourceExhausted  no room for those that have none: names the table and
-  //                       its limit
+  //   kResourceExhausted  no room for the new rows: names the table and its
+  //                       limit
   absl::StatusOr<std::vector<int64_t>> MakeRows(size_t part,
                                                 absl::Span<const int64_t> keys,
                                                 uint64_t seed);
@@ -71,20 +68,20 @@ class TableStore {
     return directories_[part]->Kept();
   }
   // Overwrites rows of a tensor of a part that grows, before Activate(). Keys
-  // that have no row get one. From here on they are kept.
+  // without a row get one. From here on checkpoints hold the rows.
   //
-  //   as VariableStore::WriteTensor() and MakeRows()
+  //   the errors of VariableStore::WriteTensor() and of MakeRows()
   absl::Status WriteRows(size_t part, size_t tensor,
                          absl::Span<const int64_t> keys, uint64_t seed,
                          absl::Span<const std::byte> bytes);
 
-  // Forgets all rows of a part, if it grows. Returns whether it does.
+  // Removes all rows of a part if it grows. Returns false if it does not.
   bool Clear(size_t part);
 
  private:
   RowLog Log(size_t part) const;
   absl::Status CheckKeys(size_t part, absl::Span<const int64_t> keys) const;
-  // Those that have no row, each once. Fails if there is no room for them.
+  // The keys that have no row, each once. Fails if there is no room for them.
   absl::StatusOr<std::vector<int64_t>> NewKeys(
       size_t part, absl::Span<const int64_t> keys) const;
 

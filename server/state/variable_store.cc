@@ -16,7 +16,8 @@
 namespace lockstep::server {
 namespace {
 
-// Few enough bytes that writing them does not take long.
+// Bytes that are written between two reports of progress: so few that a stop is
+// noticed at once.
 constexpr size_t kRange = size_t{4} << 20;
 
 absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
@@ -102,7 +103,8 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Create(
   StepRecord record;
   record.incarnation = options.incarnation;
   if (options.progress != nullptr) {
-    // Initialize() follows; a waiting chief must not see the end come twice.
+    // With the bytes of Initialize(), which follows: the progress that a
+    // waiting chief sees must not end twice.
     options.progress->Expect(layout.file_size() + BytesToInitialize(layout));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -130,6 +132,8 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Open(
   StepRecord record = store->record();
   record.incarnation = options.incarnation;
   store->tensors_.file().WriteRecord(record);
+  // The process before may have been killed between a commit and the copies of
+  // its rows.
   if (store->is_active()) store->tables_.ApplyLogs();
   return store;
 }
@@ -183,6 +187,7 @@ void VariableStore::CarryOver(size_t part) {
     tables_.SkipRows(part);
     return;
   }
+  // The average, which is the last tensor, has a move of its own.
   const size_t averages = tensors_.settings(part).averaged ? 1 : 0;
   for (size_t tensor = 0; tensor + averages < tensors_.num_tensors(part);
        ++tensor) {
@@ -232,7 +237,7 @@ absl::Status VariableStore::WriteStretch(size_t part, size_t tensor,
 
 absl::Status VariableStore::FillPart(size_t i, const InitialValues& values,
                                      absl::Span<std::byte> out) {
-  // Rows may be apart, in the variable.
+  // The rows of a part may be interleaved with those of other parts.
   const bool apart = tensors_.part(i).row_stride != 1;
   const size_t element = ElementSize(tensors_.part(i).dtype);
   const size_t range = apart ? tensors_.RowSize(i) : kRange;
@@ -245,6 +250,7 @@ absl::Status VariableStore::FillPart(size_t i, const InitialValues& values,
     const size_t size = std::min(range, out.size() - first);
     LOCKSTEP_RETURN_IF_ERROR(values.Fill(offset, out.subspan(first, size)));
     offset += from_one_to_the_next;
+    // Rows are short, so several of them make one report.
     if (first + size - told < kRange && first + size < out.size()) continue;
     LOCKSTEP_RETURN_IF_ERROR(Advance(first + size - told));
     told = first + size;
@@ -260,6 +266,8 @@ absl::Status VariableStore::Initialize(uint64_t seed) {
     first_elements.push_back(elements);
     elements += static_cast<size_t>(tensors_.part(i).count);
   }
+  // A part is filled by the block that has its first element, so blocks never
+  // share a part.
   const auto part_at = [&](size_t element) {
     return static_cast<size_t>(absl::c_lower_bound(first_elements, element) -
                                first_elements.begin());
@@ -347,6 +355,8 @@ absl::Status VariableStore::MarkPrepared(int64_t step, int64_t attempt) {
   StepRecord next = record();
   next.prepared_step = step;
   next.attempt = attempt;
+  // The powers of the committed step stay in the other place: the commit
+  // switches them with the buffers.
   next.powers[tensors_.NextBuffer()] = NextPowers();
   tensors_.file().WriteRecord(next);
   return absl::OkStatus();
@@ -371,6 +381,8 @@ absl::Status VariableStore::Commit(int64_t step) {
   StepRecord next = record();
   next.committed_step = step;
   next.prepared_step = StepRecord::kNone;
+  // The record below is the commit of all parts at once. A process that is
+  // killed after it copies the rows of logs when it is opened again.
   next.current_buffer = static_cast<uint32_t>(tensors_.NextBuffer());
   if (in_place()) {
     next.powers[0] = NextPowers();
@@ -402,6 +414,8 @@ void VariableStore::SetSettings(const RunSettings& settings) {
   for (int worker : settings.workers) {
     next.workers[worker / 64] |= uint64_t{1} << (worker % 64);
   }
+  // Activate() is repeated with the same settings, and need not write the
+  // record.
   if (next != record()) tensors_.file().WriteRecord(next);
 }
 

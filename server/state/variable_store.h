@@ -43,11 +43,9 @@ class InitialValues;
 // MarkPrepared() has returned, the prepared step is whole as well.
 //
 // Threads: the caller must synchronize. The tensors of a part may be used by
-// one
-//          thread at a time. A call marked "record" must not run together with
-//          any other call.
-// Units:   spans count bytes.
-// Errors:  a call that fails has changed nothing.
+//          one thread at a time. A call marked "record" must not run together
+//          with any other call.
+// Units:   spans count bytes. Errors:  a call that fails has changed nothing.
 class VariableStore {
  public:
   struct Options {
@@ -96,7 +94,7 @@ class VariableStore {
   const PartSpec& part(size_t part) const { return tensors_.part(part); }
   size_t num_tensors(size_t part) const { return tensors_.num_tensors(part); }
   bool in_place() const { return tensors_.in_place(); }
-  // Whether the next step of a part is written by tables().
+  // True if the next step of a part is written by tables().
   bool is_logged(size_t part) const { return tensors_.is_logged(part); }
   const StepRecord& record() const { return tensors_.record(); }
   int64_t committed_step() const { return tensors_.committed_step(); }
@@ -136,9 +134,9 @@ class VariableStore {
   // and the learning rate, times record().learning_rate_scale.
   ApplyInput Update(size_t part);
 
-  // The tensors that move the average of a part to the committed step. With two
-  // buffers the other one keeps the average of the step before, so that the
-  // move may be repeated.
+  // The tensors of a move of a part's average to the committed step. With two
+  // buffers `from` keeps the average of the step before, so the move may be
+  // repeated.
   struct AverageMove {
     absl::Span<const std::byte> value;
     absl::Span<const std::byte> from;  // in place: `to` itself
@@ -170,7 +168,7 @@ class VariableStore {
   //   kFailedPrecondition  active already
   absl::Status WriteTensor(size_t part, size_t tensor,
                            absl::Span<const std::byte> bytes);
-  // The same of a range of it, from byte `first` on.
+  // The same for a range of it, from byte `first` on.
   absl::Status WriteStretch(size_t part, size_t tensor, size_t first,
                             absl::Span<const std::byte> bytes);
 
@@ -189,12 +187,12 @@ class VariableStore {
   //   kFailedPrecondition  active already, at another step
   absl::Status Activate(int64_t step, const AllAdamPowers& powers);
 
-  // record: notes that the next buffers are complete for `step`, as the outcome
-  // of `attempt`.
+  // record: records that the next buffers are complete for `step`, as the
+  // result of `attempt`.
   //
   //   kInvalidArgument     attempt below 0
-  //   kFailedPrecondition  in place, not active, or `step` is not the one
-  //                        after the committed one
+  //   kFailedPrecondition  in place, not active, or `step` is not the one after
+  //                        the committed one
   absl::Status MarkPrepared(int64_t step, int64_t attempt);
 
   // record: withdraws MarkPrepared(). Must be called before the next buffers

@@ -13,7 +13,7 @@
 // Units: `count` counts elements. Pointers need no alignment.
 namespace lockstep::server {
 
-// sum[i] = sum[i] + addend[i]. The two must not overlap.
+// sum[i] = sum[i] + addend[i]. `sum` and `addend` must not overlap.
 void AddElements(const FlushSubnormals& mode, DType dtype, size_t count,
                  const std::byte* addend, std::byte* sum);
 

@@ -76,7 +76,7 @@ struct TakeAnswer {
   int64_t attempt = 0;
   absl::Status status;  // not OK: an update failed
   // Strict mode, if prepared or with `squares`: the workers whose gradients
-  // were summed, ascending. Empty of shared work, whose steps always sum all
+  // were summed, ascending. Empty if work is shared: such steps always sum all
   // numbers.
   std::vector<int> contributors = {};
   // Where the norm of the mean gradients is limited: the sum of their squares.
@@ -138,16 +138,17 @@ class Engine {
   //                        that it has prepared
   virtual absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) = 0;
 
-  // Where the norm of the mean gradients over all servers is limited: `norm` is
-  // known, so that parts can be updated. No effect unless the gradients of that
-  // attempt of the step after `step` are all in and no norm has come before.
+  // Where the norm of the mean gradients over all servers is limited: gives the
+  // engine that norm, so that parts are updated. No effect unless all gradients
+  // of that attempt of the step after `step` have arrived and no norm came
+  // before.
   virtual ShardAnswers ApplyNorm(int64_t /*step*/, const MeanNorm& /*norm*/) {
     return {};
   }
 
-  // Lends the mean gradients of consecutive parts that this mirror sums, once
-  // they are all there; nothing before, and for an attempt that has not begun
-  // here.
+  // Lends the mean gradients of consecutive parts that this mirror sums.
+  // Nullopt until all of them are computed, and for an attempt that has not
+  // begun here.
   //
   //   kInvalidArgument     unknown parts, or parts that another server sums
   //   kAborted             that attempt of the step after `step` is over
@@ -159,8 +160,8 @@ class Engine {
   }
 
   // Takes mean gradients of consecutive parts that another mirror sums, as its
-  // Means() lent them. No effect if that attempt is over, or if the means are
-  // here.
+  // Means() lent them. No effect if that attempt is over or the means have
+  // arrived before.
   //
   //   kInvalidArgument     a part that is summed here, or a mean of another
   //                        size
@@ -183,12 +184,12 @@ class Engine {
   // Withdraws a wait of the chief. No effect once it has been answered.
   virtual void CancelTake(uint64_t ticket) = 0;
 
-  // The step that is prepared and not committed; none in compatible mode.
+  // The step that is prepared and not committed; nullopt in compatible mode.
   virtual std::optional<ShardAnswers::Prepared> WaitsForCommit() const {
     return std::nullopt;
   }
 
-  // Whether Commit() would succeed. Changes nothing. Errors as Commit().
+  // Checks that Commit() would succeed. Changes nothing. Errors as Commit().
   virtual absl::Status CheckCommit(int64_t step, int64_t attempt) const = 0;
 
   // Makes `step` the server's step. Repeating it changes nothing.
@@ -197,25 +198,26 @@ class Engine {
   virtual absl::StatusOr<ShardAnswers> Commit(int64_t step,
                                               int64_t attempt) = 0;
 
-  // Must be called when a worker names `step`, the step of its token. Commits
-  // nothing but what the gate of ps task 0 has committed already.
+  // Must be called when a worker names `step`, the step of its token. Commits a
+  // step only if the gate of ps task 0 has committed it already.
   //
-  //   kUnavailable         the step is prepared here, and the chief has not
-  //                        said yet that it is committed, as a token may have
+  //   kUnavailable         the step is prepared here, and the chief has not yet
+  //                        said that it is committed; the token may prove it
   //   kFailedPrecondition  another step that is ahead of this server
   virtual absl::Status CheckReached(int64_t step) = 0;
 
-  // Whether a call that names `step` must wait for the chief's word.
+  // True if a call that names `step` must wait until the chief commits that
+  // step here.
   bool AwaitsCommit(int64_t step) {
     return absl::IsUnavailable(CheckReached(step));
   }
 
   // Begins `attempt` of the step after `step`: drops the gradients that older
-  // attempts collected. No effect if the attempt has begun before. The chief
-  // says that the job is at `step`: it is committed here if it is the prepared
-  // one, except on ps task 0, which commits by itself.
+  // attempts collected. No effect if the attempt has begun before. The call
+  // also says that the job is at `step`: if that is the step prepared here, it
+  // is committed, except on ps task 0, which commits by itself.
   virtual ShardAnswers StartAttempt(int64_t step, int64_t attempt) = 0;
-  // The same for the attempt at hand.
+  // The same without a new attempt.
   void LearnCommitted(int64_t step) { StartAttempt(step, 0); }
 
   // Sets the number of gradients of a step, A. In strict mode the caller must
@@ -236,8 +238,8 @@ class Engine {
   struct Arrivals {
     int64_t attempt = 0;
     int open_parts = 0;  // parts that lack gradients
-    // By worker: open parts with its gradient. Empty of shared work, whose
-    // gradients are no worker's.
+    // By worker: open parts with its gradient. Empty if work is shared: its
+    // gradients belong to numbers.
     std::map<int, int> parts;
   };
   virtual Arrivals arrivals() const { return {}; }
@@ -312,7 +314,7 @@ class PartUpdater {
   // the owner lives.
   virtual PartGradient LendMean(int /*part*/) { return {}; }
   // Keeps a mean that another server computed, in place of MeasureMean().
-  // Returns the sum of the squares of its elements, where clipping needs it.
+  // Returns the sum of the squares of its elements if clipping needs it.
   //
   //   kInvalidArgument  not as many bytes as the mean of the part has
   virtual absl::StatusOr<double> KeepMean(int /*part*/, PartGradient /*mean*/) {

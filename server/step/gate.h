@@ -35,17 +35,18 @@ class Gate {
     Outcome outcome = Outcome::kToken;
     int64_t step = 0;  // of kToken
     int slot = 0;      // of kToken
-    // With kRedo the attempt at hand. With kToken, strict mode, the attempt
-    // that `step` came of, 0 where this gate has not seen it.
+    // With kRedo: the current attempt. With kToken, strict mode: the attempt
+    // that produced `step`; 0 if this gate has not seen it.
     int64_t attempt = 0;
-    // With kToken, strict mode: the worker is in the set of `step` already.
+    // With kToken, strict mode: the attempt of `step` whose set has the worker
+    // already; 0: the worker must announce its pass.
     int64_t selected_attempt = 0;
-    // Strict mode: the step of the pass went on without it, as far as this gate
-    // has seen that step.
+    // Strict mode: the step of the pass was committed without it, as far as
+    // this gate has seen.
     bool not_needed = false;
   };
 
-  // What Expire() and Replace() did, and what became ready.
+  // The results of Expire() and Replace(), with the answers that became ready.
   struct Expired : ExpiredWorker {
     std::vector<Answer> answers;
   };
@@ -137,8 +138,8 @@ class Gate {
 
   // Ends training: all waits, present and future, are answered kFinished.
   virtual std::vector<Answer> Finish() = 0;
-  // Takes Finish() back: a chief that takes the job over makes further steps.
-  // Waits that were answered kFinished stay answered.
+  // Undoes Finish(): a chief that takes the job over makes further steps. Waits
+  // that were answered kFinished stay answered.
   virtual void Reopen() = 0;
 
   virtual int64_t global_step() const = 0;
@@ -147,13 +148,13 @@ class Gate {
   virtual uint64_t NewestIncarnation(int worker) const = 0;
 
   // Workers of the step's set so far, ascending, each once per share; empty in
-  // compatible mode and of shared work, where a step has no set of workers.
+  // compatible mode and if work is shared, where a step has no set of workers.
   virtual std::vector<int> Members() const = 0;
   virtual std::vector<Waiting> WaitingWorkers() const = 0;
 
-  // Whether the gradient of a pass may count in the step after its local step.
-  // False in strict mode if that step is at hand and its set is without the
-  // worker, or, of shared work, the pass was not announced.
+  // True if the gradient of a pass may count in the step after its local step.
+  // False in strict mode if that step is the current one and its set is without
+  // the worker, or, if work is shared, the pass was not announced.
   virtual bool Counts(const Pass& /*pass*/) const { return true; }
 };
 

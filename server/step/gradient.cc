@@ -19,7 +19,8 @@ absl::string_view Name(DType dtype) {
   return absl::string_view(name.data(), name.size());
 }
 
-// Nullopt where the product does not fit.
+// Nullopt if the product overflows. A dimension of 0 comes first: the product
+// of the others may overflow although the tensor is empty.
 std::optional<uint64_t> ByteSize(DType dtype, absl::Span<const int64_t> shape) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   uint64_t bytes = ElementSize(dtype);

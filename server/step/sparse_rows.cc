@@ -46,6 +46,8 @@ void SparseRows::AddToLast(const FlushSubnormals& mode, const SparseRows& from,
 SparseRows SparseRows::Canonical(const FlushSubnormals& mode) const {
   std::vector<size_t> order(indices_.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  // Stable, so that equal rows are added in order of appearance: a
+  // floating-point sum depends on it.
   std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
     return indices_[a] < indices_[b];
   });
@@ -72,6 +74,8 @@ SparseRows SparseRows::Merged(const FlushSubnormals& mode,
       result.Append(*this, mine++);
     } else {
       result.Append(*this, mine++);
+      // The mean of a row divides by the number of gradients that have the row,
+      // not by that of all gradients.
       result.counts_.back() += other.counts_[theirs];
       result.AddToLast(mode, other, theirs++);
     }

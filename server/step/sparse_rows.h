@@ -11,7 +11,7 @@
 
 namespace lockstep::server {
 
-// How wide a row is.
+// The width of a row.
 struct RowFormat {
   DType dtype = DType::kFloat32;
   size_t elements = 0;

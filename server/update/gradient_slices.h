@@ -38,9 +38,9 @@ class GradientReader {
   explicit GradientReader(absl::Span<const ByteSlice> slices)
       : slices_(slices) {}
 
-  // Returns the next `size` bytes: where they lie, if that is in one slice,
-  // otherwise gathered in `scratch`, which holds at least `size` bytes.
-  // At least `size` bytes, and at least one, must be left.
+  // Returns the next `size` bytes: in place if one slice has them all,
+  // otherwise copied to `scratch`, which must hold at least `size` bytes. At
+  // least `size` bytes, and at least one, must be left.
   const std::byte* Next(size_t size, std::byte* scratch);
 
  private:

@@ -15,6 +15,8 @@
 namespace lockstep::server {
 namespace {
 
+// Element i is added to lane i % kSquareLanes in Store() as in SumOf(): servers
+// that measure a mean block by block or as a whole get the same bits.
 static_assert(kBlockElements % kSquareLanes == 0);
 
 class Squares {
@@ -30,7 +32,7 @@ class Squares {
     }
   }
 
-  // Lane after lane.
+  // The sum of the lanes, in their order.
   double sum() const {
     double sum = 0;
     for (const double lane : lanes_) sum += lane;
@@ -112,6 +114,8 @@ MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,
       break;
   }
   std::vector<GradientSlices> packed(gradients.begin(), gradients.end());
+  // To the reader, gradients of a bfloat16 variable are float32 ones that were
+  // sent as bfloat16.
   for (GradientSlices& each : packed) each.type = GradientType::kBFloat16;
   return Store<float>(packed, divisor, mean);
 }
@@ -150,6 +154,7 @@ void ScaleElements(DType dtype, double scale, absl::Span<std::byte> elements) {
 
 double ClippingScale(double limit, double norm) {
   const double scale = limit / (norm + 1e-6);
+  // The comparison is false for NaN, which is returned.
   return scale > 1 ? 1 : scale;
 }
 

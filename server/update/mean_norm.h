@@ -15,7 +15,7 @@
 // Units: spans hold whole elements, and start at multiples of their size.
 namespace lockstep::server {
 
-// Bytes of the mean of so many elements: bfloat16 is averaged in float32.
+// Bytes of the mean of `elements` elements: bfloat16 is averaged in float32.
 size_t MeanSize(DType dtype, size_t elements);
 
 struct MeanOutcome {
@@ -23,8 +23,9 @@ struct MeanOutcome {
   double squares = 0;  // the sum of the squares of its elements
 };
 
-// Writes the sum of `gradients`, at least one, divided by `divisor`, rounded as
-// Optimizer::Apply() rounds it. All have as many elements as `mean`.
+// Writes the sum of `gradients`, at least one, divided by `divisor`, to `mean`,
+// rounded as Optimizer::Apply() rounds it. All must have as many elements as
+// `mean`.
 MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,
                       int64_t divisor, absl::Span<std::byte> mean);
 

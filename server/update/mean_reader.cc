@@ -45,6 +45,8 @@ const std::byte* MeanReader<T>::Next(size_t count) {
     AddKernel(count, sum, Read(sources_[i], count, next_), mean_.data());
     sum = Bytes(mean_);
   }
+  // The last addition, the division and the check for finite elements are one
+  // pass.
   if (last > 0) {
     const std::byte* addend = Read(sources_[last], count, next_);
     all_finite_ &= MeanKernel(count, sum, addend, divisor_, mean_.data());

@@ -13,8 +13,8 @@
 
 namespace lockstep::server {
 
-// Elements that are summed and applied at a time: few, so that the processor
-// need not wait until the stores of one block are done to begin the next.
+// Elements that are summed and applied at a time: so few that the processor
+// does not wait for the stores of one block before it begins the next.
 inline constexpr size_t kBlockElements = 128;
 
 // MeanReader yields the mean of several gradients block by block: the first
@@ -37,7 +37,7 @@ class MeanReader {
   // They stay valid until the next call. That many must be left.
   const std::byte* Next(size_t count);
 
-  // Whether all that Next() has returned was finite.
+  // True if all elements that Next() has returned were finite.
   bool all_finite() const { return all_finite_; }
 
  private:
@@ -45,7 +45,7 @@ class MeanReader {
     GradientReader reader;
     GradientType type;
   };
-  // The next elements of one gradient: where they lie, or in `block`.
+  // The next elements of one gradient: in place, or copied to `block`.
   const std::byte* Read(Source& source, size_t count,
                         std::array<T, kBlockElements>& block);
 

@@ -17,9 +17,9 @@
 
 namespace lockstep::server {
 
-// LockedParts is the parts of one server in their VariableStore, with the locks
-// that the store asks of its callers. The classes that read, update and restore
-// the parts share it.
+// LockedParts holds the parts of one server, their VariableStore, and the locks
+// that the store requires of its callers. The classes that read, update and
+// restore the parts share one object.
 //
 // Threads: `part_mutexes[p]` guards the tensors of part p, `record_mutex` the
 //          calls of the store marked "record". The part's lock must be taken
@@ -38,13 +38,13 @@ struct LockedParts {
   //   kInvalidArgument  there is no such part
   absl::Status Check(int part) const;
 
-  // The rest is of existing parts.
+  // The functions below require an existing part.
 
   // The size of the part's value, and of each tensor beside it.
   size_t size(int part) const {
     return parts[part].count * ElementSize(parts[part].dtype);
   }
-  // The part's value and the tensors beside it.
+  // The number of the part's tensors: its value and those beside it.
   int num_tensors(int part) const {
     return 1 + static_cast<int>(slots[parts[part].variable].size());
   }

@@ -37,6 +37,7 @@ AllFiniteKernel KernelFor(DType dtype, GradientType type) {
 // Units: `element` counts bytes.
 bool AllFinite(AllFiniteKernel kernel, size_t element, GradientReader reader,
                size_t elements) {
+  // The scratch space is used only for a block that straddles two slices.
   constexpr size_t kBlock = 1024;
   alignas(64) std::byte scratch[kBlock * sizeof(double)];
   while (elements > 0) {
@@ -48,7 +49,7 @@ bool AllFinite(AllFiniteKernel kernel, size_t element, GradientReader reader,
   return true;
 }
 
-// Those that are not absent.
+// The gradients that are not absent.
 std::vector<PartGradient> Present(absl::Span<const PartGradient> gradients) {
   std::vector<PartGradient> present;
   for (const PartGradient& gradient : gradients) {
@@ -100,14 +101,17 @@ absl::Status PartUpdates::MoveAverage(int part) {
   {
     MutexLock lock(parts_.record_mutex);
     step = parts_.store->committed_step();
+    // The average of the opened step was written, not computed.
     if (step == parts_.store->record().opened_step) return absl::OkStatus();
+    // In place a move cannot be repeated: it overwrites the average that it
+    // starts from. With two buffers it starts from the other one.
     if (parts_.store->in_place() && step == averaged_step_[part]) {
       return absl::OkStatus();
     }
     move = parts_.store->MoveAverage(part);
   }
-  // What was committed meanwhile leaves these tensors alone: the part's lock is
-  // held.
+  // Without record_mutex: the part's lock is held, so nothing else writes these
+  // tensors, not even a commit.
   std::optional<int64_t> updates;
   if (parts_.job.moving_average.count_steps) updates = step;
   if (move.from.data() != move.to.data()) {
@@ -143,8 +147,8 @@ absl::Status PartUpdates::UpdateDense(int part, int64_t step,
   LOCKSTEP_RETURN_IF_ERROR(MoveAverage(part));
   {
     MutexLock lock(parts_.record_mutex);
-    // Before the first byte is written: processes that copy the old value out
-    // of this buffer see that they were too slow.
+    // Before the first byte is written: a process that copies the old value out
+    // of this buffer must see that it was too slow.
     values_.BeginWrite(part);
     const ApplyInput stored = parts_.store->Update(part);
     input.dtype = stored.dtype;
@@ -161,6 +165,8 @@ absl::Status PartUpdates::UpdateDense(int part, int64_t step,
                               : LearningRate(rates_[settings.optimizer], step) *
                                     parts_.store->record().learning_rate_scale;
   }
+  // The arithmetic of the step holds only the part's lock, so other parts are
+  // updated and read meanwhile.
   LOCKSTEP_RETURN_IF_ERROR(optimizers_[settings.optimizer].Apply(input));
   CountUpdate(part);
   Project(settings.constraint, spec.dtype,
@@ -179,11 +185,12 @@ absl::StatusOr<bool> PartUpdates::Update(
   if (parts_.parts[part].is_table()) {
     const SparseGradient mean = MeanOfRows(parts_.parts[part], present);
     LOCKSTEP_RETURN_IF_ERROR(UpdateTable(part, step, mean));
-    return true;  // rows were looked at before they were added up
+    return true;  // rows were checked before they were added up
   }
   const std::vector<GradientSlices> slices = SlicesOf(present);
   ApplyInput input;
   input.gradients = slices;
+  // Absent gradients count as zeros.
   input.divisor = static_cast<int64_t>(gradients.size());
   bool finite = true;
   if (parts_.job.refuse_non_finite) input.mean_is_finite = &finite;
@@ -204,7 +211,8 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
     mean.rows = MeanOfRows(spec, present);
     return Measured{true, SumOfSquares(spec.dtype, mean.rows.values)};
   }
-  // Another server may still be sent the mean of the step before.
+  // The previous mean may still be in an answer to another server, so its
+  // memory is not written.
   if (mean.memory == nullptr || mean.memory.use_count() > 1) {
     mean.memory = std::make_shared<std::vector<std::byte>>(
         MeanSize(spec.dtype, spec.count));
@@ -213,7 +221,7 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
                                        static_cast<int64_t>(gradients.size()),
                                        absl::MakeSpan(*mean.memory));
   mean.dense.slices = {{mean.memory->data(), mean.memory->size()}};
-  // Buffers are no part of the norm.
+  // Buffers are not trained, so the norm leaves them out.
   return Measured{stored.finite || !parts_.job.refuse_non_finite,
                   parts_.variables[spec.variable].buffer ? 0 : stored.squares};
 }
@@ -238,6 +246,8 @@ absl::StatusOr<double> PartUpdates::KeepMean(int part, PartGradient mean) {
   double squares = 0;
   if (parts_.job.clipping.limits_mean() && !mean.absent &&
       !parts_.variables[spec.variable].buffer) {
+    // In one range: the sum must have the same bits as that of the server which
+    // computed the mean.
     std::vector<std::byte> whole;
     whole.reserve(size);
     for (const ByteSlice& slice : mean.slices) {
@@ -271,8 +281,10 @@ absl::Status PartUpdates::ApplyMean(int part, int64_t step, double norm) {
       input.is_mean = true;
       return UpdateDense(part, step, input);
     }
+    // A copy, because the kept mean must survive a repeated call.
     rows = mean.rows;
   }
+  // KeepPart() and UpdateTable() take the part's lock themselves.
   if (absent) return KeepPart(part);
   ScaleElements(spec.dtype, scale, absl::MakeSpan(rows.values));
   return UpdateTable(part, step, rows);
@@ -311,6 +323,8 @@ absl::Status PartUpdates::UpdateTable(int part, int64_t step,
   {
     MutexLock lock(parts_.record_mutex);
     if (logged) {
+      // The rows are copied to the beginning of the next buffer, one after the
+      // other, so the optimizer sees a small table with rows 0, 1, 2 and so on.
       parts_.store->tables().BeginRows(part, mean.indices);
       shape[0] = static_cast<int64_t>(indices.size());
       std::iota(indices.begin(), indices.end(), int64_t{0});
@@ -324,6 +338,7 @@ absl::Status PartUpdates::UpdateTable(int part, int64_t step,
   input.indices = indices;
   input.values_shape = mean.values_shape;
   input.values = mean.values;
+  // An optimizer or average that moves all rows runs even without a gradient.
   if (!indices.empty() || !logged) {
     LOCKSTEP_RETURN_IF_ERROR(
         sparse_optimizers_[settings.optimizer].Apply(input));
@@ -374,6 +389,7 @@ absl::Status PartUpdates::AdmitRows(int part, PartGradient& gradient) const {
   }
   std::swap(gradient.rows->indices, rows);
   const absl::Status status = MakeCanonical(part, spec, gradient);
+  // The gradient of a failed call keeps its keys.
   if (!status.ok()) gradient.rows->indices = std::move(rows);
   return status;
 }
@@ -382,6 +398,7 @@ absl::Status PartUpdates::CheckFinite(int part,
                                       const PartGradient& gradient) const {
   PartSpec spec = parts_.parts[part];
   if (spec.is_table()) {
+    // The gradient of a table has the elements of its rows only.
     spec.count = gradient.rows->shape[0] * spec.row_width;
   }
   LOCKSTEP_ASSIGN_OR_RETURN(size_t element,
@@ -416,7 +433,8 @@ void PartUpdates::DropPrepared() {
     parts_.store->DropPrepared();
 }
 
-// Commit() copies rows of tables: no call may read them meanwhile.
+// A commit copies rows into their tables, so no call may read tables meanwhile.
+// The locks of parts come before record_mutex; see LockedParts.
 absl::Status PartUpdates::Commit(int64_t step) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   const SpanTimer timer(&spans_, {.kind = SpanKind::kCommit, .step = step - 1});
   std::vector<std::unique_ptr<MutexLock>> tables;

@@ -66,9 +66,9 @@ class PartUpdates final : public PartUpdater {
   // The mean gradient of a part, until it is applied and, in a mirrored job,
   // the other servers have it.
   struct Mean {
-    // As StoreMean() writes it; absent where there was no gradient at all.
+    // As StoreMean() writes it; absent if there was no gradient at all.
     PartGradient dense{.absent = true};
-    // The memory of `dense` where this server computed it.
+    // The memory of `dense` if this server computed it.
     std::shared_ptr<std::vector<std::byte>> memory;
     SparseGradient rows;  // of a table
   };
@@ -78,15 +78,15 @@ class PartUpdates final : public PartUpdater {
     return {.kind = SpanKind::kUpdate, .part = part, .step = step};
   }
   absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
-  // Whether the part's variable is no untrained one.
+  // True unless the part's variable is an untrained one.
   bool IsTrained(int part) const {
     return parts_.settings[parts_.parts[part].variable].trained;
   }
-  // The update of a part without a gradient, or of an untrained variable:
-  // nothing but its average moves.
+  // Updates a part without a gradient, or of an untrained variable: only its
+  // average moves.
   absl::Status KeepPart(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
-  // The update of a part that is no table. `input` has gradients, divisor and
-  // scale.
+  // Updates a part that is no table. `input` must have gradients, divisor and
+  // scale. The caller must hold the part's lock.
   absl::Status UpdateDense(int part, int64_t step, ApplyInput input)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   // Updates a table from the mean of gradients of rows; see RowLog.

@@ -31,6 +31,7 @@ int PartValues::NextBuffer(int part) const {
 
 bool PartValues::ClaimNext(int part) {
   MutexLock lock(parts_.record_mutex);
+  // In place every reader has a copy.
   return parts_.store->in_place() || loans_->Claim(NextBuffer(part));
 }
 
@@ -71,6 +72,8 @@ LentBytes PartValues::LendCommitted(int part, int64_t& step) const {
     return {*copy, copy};
   }
   MutexLock lock(parts_.record_mutex);
+  // The loan begins under the lock that a commit takes: afterwards the buffer
+  // might be the next one, and an update might claim it.
   step = parts_.store->committed_step();
   return Lend(CommittedBuffer(part), parts_.store->Committed(part, 0));
 }
@@ -91,8 +94,8 @@ absl::StatusOr<int64_t> PartValues::Read(int part, int tensor,
     source = parts_.store->Committed(part, tensor);
     step = parts_.store->committed_step();
   }
-  // A commit meanwhile is harmless: this buffer is written again only after
-  // the part's lock is free.
+  // A commit meanwhile is harmless: this buffer is written again only under the
+  // part's lock.
   std::memcpy(out.data(), source.data(), out.size());
   return step;
 }

@@ -19,19 +19,18 @@
 
 namespace lockstep::server {
 
-// PartValues reads the parts of a server: it lends values in place where there
-// are two buffers of each, and copies them out otherwise. Processes of the same
-// host may copy lent values out of shared memory by themselves; counters of
-// writes tell them whether they were too slow.
+// PartValues reads the parts of a server: it lends values in place if each has
+// two buffers, and copies them otherwise. Processes of the same host may copy
+// lent values out of shared memory; counters of writes tell them whether they
+// were too slow.
 //
-// Threads: safe to share.
-// Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
-// Borrows: the parts.
+// Threads: safe to share. Units:   sizes count bytes; tensor 0 is a value,
+// tensor k its k-th slot. Borrows: the parts.
 class PartValues {
  public:
   // `returned` receives each part for which ClaimNext() has returned false,
-  // when its last reader has returned it; it may be null. `counters` are the
-  // reason if values are not shared.
+  // when its last reader has returned it; it may be null. If values cannot be
+  // shared, `counters` is the reason.
   PartValues(LockedParts& parts, std::shared_ptr<EventQueue<int>> returned,
              absl::StatusOr<std::unique_ptr<WriteCounters>> counters);
   ~PartValues() { loans_->Close(); }
@@ -46,9 +45,8 @@ class PartValues {
   // Copies committed rows of a table to `out`, in the order of `rows`, which
   // count within the part. Returns their step.
   //
-  //   kInvalidArgument  unknown part, a part of no table, a row beyond the
-  //   part,
-  //                     or `out` has another length
+  //   kInvalidArgument  unknown part, a part that is no table, a row beyond the
+  //                     part, or `out` has another length
   absl::StatusOr<int64_t> ReadRows(int part, absl::Span<const int64_t> rows,
                                    absl::Span<std::byte> out) const
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
@@ -63,8 +61,8 @@ class PartValues {
                                    absl::Span<std::byte> out)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // The keys and rows of a part that grows which steps have changed, and which
-  // a checkpoint therefore holds, ascending by key.
+  // The keys and rows of a growing part that steps have changed, ascending by
+  // key: a checkpoint holds these rows.
   std::vector<std::pair<int64_t, int64_t>> KeptRows(int part) const
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
@@ -93,16 +91,17 @@ class PartValues {
   bool ClaimNext(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   LentBytes LendNext(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Tells processes that read the next value of a part in place that it is
-  // about to be written. The caller must hold `record_mutex`, which the
-  // analysis cannot see through another object's reference to the parts.
+  // Marks the next value of a part as about to be written, for processes that
+  // read it in place. The caller must hold `record_mutex`, which the analysis
+  // cannot see through another object's reference to the parts.
   void BeginWrite(int part) ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
   int64_t CopyRowsLocked(int part, int tensor, absl::Span<const int64_t> rows,
                          std::byte* to) const
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
-  // Checks that the part is a table, and that `size` is that of so many rows.
+  // Checks that the part is a table and that `rows` rows of it have `size`
+  // bytes.
   absl::Status CheckRead(int part, size_t rows, size_t size) const;
   LentBytes Lend(int buffer, absl::Span<const std::byte> value) const;
   // The number, for loans and counters, of the part's next or committed value.

@@ -17,6 +17,8 @@ std::shared_ptr<const void> ReadLoans::Lend(
     int buffer, std::shared_ptr<const void> memory) {
   ++loans_[buffer];
   const void* address = memory.get();
+  // A pointer to the memory whose deleter returns the loan: copies of an answer
+  // share one loan.
   return {address, [book = shared_from_this(), memory = std::move(memory),
                     buffer](const void*) { book->Return(buffer); }};
 }
@@ -25,7 +27,7 @@ bool ReadLoans::Claim(int buffer) {
   MutexLock lock(mutex_);
   if (loans_[buffer] == 0) return true;
   claimed_.insert(buffer);
-  // The last holder may have let go before it could see the claim.
+  // The last reader may have returned the buffer before it could see the claim.
   return loans_[buffer] == 0 && claimed_.erase(buffer) == 1;
 }
 
@@ -34,7 +36,7 @@ void ReadLoans::Return(int buffer) {
   OnReturned tell;
   {
     MutexLock lock(mutex_);
-    // Lent again meanwhile: that loan's end will tell.
+    // Lent again in between: the end of that loan makes the call.
     if (loans_[buffer] > 0 || claimed_.erase(buffer) == 0) return;
     tell = on_returned_;
   }

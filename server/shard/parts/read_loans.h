@@ -19,7 +19,7 @@ namespace lockstep::server {
 //              `-> Claim() is false -> last loan ends -> on_returned
 //
 // A buffer must not be lent between a Claim() that returned true and the end of
-// the writing that it was for.
+// the write that it was for.
 //
 // Threads: safe to share. `on_returned` runs in the thread that ended the last
 //          loan, with no lock held. That thread may be gRPC's, so `on_returned`
@@ -36,7 +36,7 @@ class ReadLoans : public std::enable_shared_from_this<ReadLoans> {
   std::shared_ptr<const void> Lend(int buffer,
                                    std::shared_ptr<const void> memory);
 
-  // True if the buffer has no readers. If it has, `on_returned` is called once,
+  // True if the buffer has no readers. If false, `on_returned` is called once,
   // when the last loan ends.
   bool Claim(int buffer) ABSL_LOCKS_EXCLUDED(mutex_);
 

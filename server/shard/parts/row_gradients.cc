@@ -17,7 +17,8 @@
 namespace lockstep::server {
 namespace {
 
-// All bytes in one range: where they lie, or gathered in `scratch`.
+// All bytes in one range: in place if they are one slice, else copied to
+// `scratch`.
 absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
                                        std::vector<std::byte>& scratch) {
   if (gradient.slices.size() == 1) {
@@ -58,7 +59,7 @@ absl::Status CheckForm(int index, const PartSpec& part,
                    " elements of ", element, " bytes"));
 }
 
-// Replaces bfloat16 by the floats that it stands for.
+// Converts bfloat16 elements to float32.
 void Expand(PartGradient& gradient) {
   if (gradient.type != GradientType::kBFloat16) return;
   std::vector<std::byte> scratch;
@@ -91,6 +92,7 @@ absl::Status MakeCanonical(int index, const PartSpec& part,
   std::vector<int64_t>& indices = gradient.rows->indices;
   LOCKSTEP_RETURN_IF_ERROR(CheckRows(index, part, indices));
   Expand(gradient);
+  // The usual case: workers send rows sorted, and nothing is copied.
   if (IsCanonical(indices)) return absl::OkStatus();
   std::vector<std::byte> scratch;
   const FlushSubnormals mode;
@@ -109,6 +111,7 @@ SparseGradient MeanOfRows(const PartSpec& part,
                           absl::Span<const PartGradient> gradients) {
   SparseSum::Options options;
   options.dtype = part.dtype;
+  // The gradients are canonical already.
   options.input = SparseInput::kAsSent;
   SparseSum sum(options);
   std::vector<std::byte> scratch;

@@ -11,9 +11,9 @@
 namespace lockstep::server {
 
 // Checks a gradient of a table's part and makes it canonical: its rows ascend,
-// and rows of the same index are added up in the order of appearance. A
-// gradient that is canonical already is not copied, unless it is bfloat16,
-// which is converted to float32.
+// and rows of the same index are added in the order of appearance. A gradient
+// that is canonical already is not copied, unless it is bfloat16, which is
+// converted to float32.
 //
 //   kInvalidArgument  no rows; another number of bytes than the rows need; rows
 //                     of another width; an index beyond the part; elements of

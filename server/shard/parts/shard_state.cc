@@ -13,8 +13,8 @@
 namespace lockstep::server {
 namespace {
 
-// Float32 holds all integers up to this one. With so many updates the bias
-// corrections are 1.
+// Scalars are float32, which holds all integers up to this one. After so many
+// updates the bias corrections are 1.
 constexpr int64_t kMostUpdates = int64_t{1} << 24;
 
 absl::StatusOr<int64_t> ToUpdates(float scalar) {
@@ -43,7 +43,7 @@ VariableStore::Options StoreOptions(
   return store;
 }
 
-// What the job says of each variable, if each part can follow it.
+// The job's settings of each variable, if each part can follow them.
 absl::StatusOr<std::vector<VariableSettings>> CheckedSettings(
     const ShardState::Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<VariableSettings> settings,
@@ -110,6 +110,7 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Create(
     LOCKSTEP_ASSIGN_OR_RETURN(store, VariableStore::Create(store_options));
     if (absl::Status status = store->Initialize(options.job.seed);
         !status.ok()) {
+      // The error of Initialize() matters; a later Create() replaces the file.
       store->Remove().IgnoreError();
       return status;
     }
@@ -128,6 +129,8 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Open(
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<VariableStore> store,
       VariableStore::Open(StoreOptions(options, settings)));
+  // The process was killed before Activate(): values may be missing, or partly
+  // those of a checkpoint.
   if (!store->is_active()) {
     LOCKSTEP_RETURN_IF_ERROR(store->Initialize(options.job.seed));
   }
@@ -159,6 +162,7 @@ std::vector<std::string> ShardState::ScalarNames() const {
   for (const OptimizerConfig& optimizer : parts_.optimizers) {
     if (!HasAdamPowers(optimizer)) continue;
     const std::string suffix =
+        // Every Adam before this one has added two names.
         names.empty() ? "" : absl::StrCat("_", names.size() / 2);
     names.push_back("beta1_power" + suffix);
     names.push_back("beta2_power" + suffix);
@@ -203,6 +207,7 @@ absl::Status ShardState::Activate(int64_t step,
   }
   MutexLock lock(parts_.record_mutex);
   if (parts_.store == nullptr) return absl::OkStatus();
+  // A repeated call changes nothing, and SetUpdates() would refuse it.
   if (parts_.store->is_active()) return parts_.store->Activate(step, powers);
   for (int part = 0; part < num_parts(); ++part) {
     LOCKSTEP_RETURN_IF_ERROR(
@@ -214,6 +219,7 @@ absl::Status ShardState::Activate(int64_t step,
 absl::Status ShardState::Resume(int64_t step) {
   MutexLock lock(parts_.record_mutex);
   if (parts_.store == nullptr) return absl::OkStatus();
+  // No effect if the step is committed already.
   LOCKSTEP_RETURN_IF_ERROR(parts_.store->Commit(step));
   parts_.store->DropPrepared();
   return absl::OkStatus();
@@ -271,6 +277,7 @@ std::vector<float> ShardState::Scalars() const {
   }
   std::vector<int64_t> updates(parts_.variables.size(), 0);
   for (int part = 0; part < num_parts(); ++part) {
+    // All parts of a variable have the same number.
     updates[parts_.parts[part].variable] = parts_.store->Updates(part);
   }
   for (const int variable : CountedVariables()) {

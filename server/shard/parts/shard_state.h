@@ -21,11 +21,11 @@
 
 namespace lockstep::server {
 
-// ShardState is the variables of one server. It opens, restores and deletes
+// ShardState holds the variables of one server. It opens, restores and deletes
 // them; values() reads them, and updates() moves them from step to step.
 //
-// Threads: safe to share.
-// Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
+// Threads: safe to share. Units:   sizes count bytes; tensor 0 is a value,
+// tensor k its k-th slot.
 class ShardState {
  public:
   struct Options {
@@ -39,7 +39,7 @@ class ShardState {
     bool shared_memory = true;            // let workers read values in place
     // As the argument of PartValues.
     std::shared_ptr<EventQueue<int>> returned_parts;
-    // Gets an entry at each commit of a mirrored job; may be null.
+    // Receives an entry at each commit of a mirrored job; may be null.
     std::shared_ptr<EventQueue<int>> attempts = nullptr;
     // Set by Create() and Open(); may be null.
     std::shared_ptr<FillProgress> progress = nullptr;
@@ -84,8 +84,9 @@ class ShardState {
   // first, then an average.
   std::vector<std::vector<std::string>> SlotNames() const;
   // The names of the optimizers' scalars: the powers of TensorFlow's Adams,
-  // those of a second one called "beta1_power_1", and so on; then the updates
-  // of each variable whose optimizer counts them, "<variable>/step".
+  // where those of the second one are "beta1_power_1" and so on; then the
+  // number of updates of each variable whose optimizer counts them,
+  // "<variable>/step".
   std::vector<std::string> ScalarNames() const;
 
   // Opens the state at `step`. `scalars` are those of ScalarNames(), or empty
@@ -96,7 +97,7 @@ class ShardState {
   absl::Status Activate(int64_t step, const std::vector<float>& scalars)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Goes on from the state that Open() found, at `step`, which must be
+  // Continues from the state that Open() found, at `step`, which must be
   // committed or prepared there. Drops another prepared step.
   //
   //   kFailedPrecondition  `step` is neither
@@ -121,16 +122,17 @@ class ShardState {
                      absl::Span<const std::byte> bytes)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // As Write(), of rows of a part that grows. From here on they are kept.
+  // As Write(), for rows of a part that grows. From here on checkpoints hold
+  // them.
   //
   //   kResourceExhausted  besides the errors of Write(): no room for them
   absl::Status WriteRows(int part, int tensor, absl::Span<const int64_t> keys,
                          absl::Span<const std::byte> bytes)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // The optimizer's scalars, as the next update will use them. The updates of a
-  // variable without a part here are 0; from 2^24 on they stay there, where
-  // nothing depends on them any more.
+  // The optimizers' scalars, as the next update will use them. The number of
+  // updates of a variable is 0 if it has no part here; it stays at 2^24, from
+  // where on nothing depends on it.
   std::vector<float> Scalars() const ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
   // As VariableStore::fences(); empty where the server has no part.

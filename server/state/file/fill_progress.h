@@ -8,19 +8,18 @@
 
 namespace lockstep::server {
 
-// FillProgress is how far the making of a state file is: its memory, and then
-// the initial values in it. That may take minutes, so a chief that waits can
-// read it, and a newer chief can cancel it.
+// FillProgress counts the bytes of a state file that is being made: first its
+// memory, then the initial values in it. That may take minutes, so a waiting
+// chief can read the progress, and a newer chief can cancel the work.
 //
-// Threads: safe to share.
-// Units:   bytes.
+// Threads: safe to share. Units:   bytes.
 class FillProgress {
  public:
-  // There is so much more to be done.
+  // Adds to the total.
   void Expect(uint64_t bytes) { total_ += bytes; }
-  // So much more has been done.
+  // Adds to the bytes that are done.
   //
-  //   kCancelled  it is not wanted any more
+  //   kCancelled  Stop() was called: the caller must give up
   absl::Status Advance(uint64_t bytes) {
     done_ += bytes;
     if (!stopped_) return absl::OkStatus();

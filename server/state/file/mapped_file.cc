@@ -42,8 +42,9 @@ absl::Status NoRoom(const std::string& path, uint64_t size,
       "; enlarge the file system or point --state_dir at a larger one"));
 }
 
-// Makes the pages now, as huge ones where that can be. A failure is found out
-// by what follows, or does no harm.
+// Makes the pages now, as huge ones if possible. Errors are ignored: without
+// huge pages the memory is only slower, and a lack of memory is found by the
+// calls that follow.
 void Populate(absl::Span<std::byte> bytes) {
   (void)madvise(bytes.data(), bytes.size(), MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
@@ -51,8 +52,9 @@ void Populate(absl::Span<std::byte> bytes) {
 #endif
 }
 
-// Calls `visit(first, count)` for ranges of `size` bytes, which are small
-// enough that none of them takes long, and tells how far it is.
+// Calls `visit(first, count)` for consecutive ranges of `size` bytes, and
+// reports each to `progress`. A range is small enough to take well under a
+// second.
 constexpr uint64_t kRange = uint64_t{64} << 20;
 template <typename Visit>
 absl::Status InStretches(uint64_t size, FillProgress* progress,
@@ -80,7 +82,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
   LOCKSTEP_RETURN_IF_ERROR(file->CheckOwnership());
   LOCKSTEP_RETURN_IF_ERROR(file->Lock());
   LOCKSTEP_RETURN_IF_ERROR(file->CheckStillTemporary());
-  // Publish() would find that out as well, but after minutes of filling memory.
+  // Publish() would find that too, but only after minutes of filling memory.
   if (faccessat(file->directory_fd(), name.c_str(), F_OK, 0) == 0) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
@@ -131,7 +133,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
         path, " has ", size, " bytes, less than ", min_size, "; remove it"));
   }
   LOCKSTEP_RETURN_IF_ERROR(file->Map(size));
-  // Here, not at the first step: page faults would slow that down.
+  // Now, so that page faults do not slow the first step down.
   Populate(file->bytes_);
   return file;
 }
@@ -149,13 +151,15 @@ absl::Status MappedFile::Remove(const std::string& path) {
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  // Before close(), which releases the lock: after that another process may be
+  // filling a file of this name.
   if (temporary_) unlinkat(directory_fd(), TemporaryName().c_str(), 0);
   if (fd_ >= 0) close(fd_);
 }
 
 absl::Status MappedFile::Publish() {
   if (path_.empty()) return absl::OkStatus();
-  // A link, not a rename, since that would replace a file of another process.
+  // A link, not a rename, which would replace a file of another process.
   if (linkat(directory_fd(), TemporaryName().c_str(), directory_fd(),
              name_.c_str(), 0) != 0) {
     return PosixError(errno, "make", path_);
@@ -172,7 +176,7 @@ SharedFile MappedFile::Share(size_t proof_size) const {
 }
 
 absl::Status MappedFile::Lock() {
-  // The kernel drops the lock with the process, however it ends.
+  // The kernel releases the lock when the process ends, however that happens.
   if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   if (errno != EWOULDBLOCK) return PosixError(errno, "lock", path_);
   return absl::UnavailableError(absl::StrCat(
@@ -190,8 +194,8 @@ absl::Status MappedFile::CheckOwnership() {
       path_, " must be a regular file of this user with mode 0600"));
 }
 
-// Between our open and our lock another process may have published the file
-// and died: then it is no longer ours to fill.
+// Between our open and our lock another process may have published the file and
+// died: then the file is no longer ours to fill.
 absl::Status MappedFile::CheckStillTemporary() {
   struct stat ours;
   struct stat named;
@@ -213,8 +217,8 @@ absl::Status MappedFile::Allocate(uint64_t size, FillProgress* progress) {
     Populate(bytes_.subspan(first, count));
     int error = EINTR;
     while (error == EINTR) {
-      // Without this, a file system that is full would kill the process with
-      // SIGBUS at some later write.
+      // Without this a full file system would kill the process with SIGBUS at
+      // some later write.
       error = posix_fallocate(fd_, static_cast<off_t>(first),
                               static_cast<off_t>(count));
     }
@@ -224,8 +228,8 @@ absl::Status MappedFile::Allocate(uint64_t size, FillProgress* progress) {
   });
 }
 
-// Asks for room first, so that a request that cannot be met does not fill the
-// file system of other programs before it fails.
+// Checks for room first, so that a request that must fail does not fill a file
+// system that other programs use.
 absl::Status MappedFile::Resize(uint64_t size) {
   if (ftruncate(fd_, 0) != 0) return PosixError(errno, "resize", path_);
   struct statvfs room;

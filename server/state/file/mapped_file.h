@@ -17,37 +17,36 @@
 
 namespace lockstep::server {
 
-// MappedFile is a file that one process at a time maps for reading and
-// writing. What was written outlives the process, however it ends.
+// MappedFile is a file that one process at a time maps for reading and writing.
+// Its content outlives the process, however that ends.
 //
-// Its memory is there before Create() returns: writing to it later can not
-// fail for want of space. Huge pages are asked for and used where the file
-// system has them.
+// Create() allocates all memory of the file: a later write cannot fail for lack
+// of space. Huge pages are requested, and used if the file system has them.
 //
-// It lies in a PrivateDirectory, of which the errors come where that is not so.
+// The file must lie in a PrivateDirectory; otherwise calls return the errors of
+// that class.
 //
-// Threads: safe to share; the bytes are the caller's to guard.
+// Threads: safe to share; the caller must guard the bytes.
 // Owns:    the mapping and the lock on the file, but not the file itself,
 //          which stays when the object goes.
 class MappedFile {
  public:
   // Makes a file of zeros, mode 0600, under a temporary name; it appears at
-  // `path` with Publish(), or not at all. A remainder of an earlier process
-  // that was killed in between is replaced.
+  // `path` with Publish(), or not at all. Replaces the remainder of an earlier
+  // process that was killed in between.
   //
   //   kAlreadyExists      there is a file at `path`
   //   kResourceExhausted  the file system has no room for `size` bytes
   //   kUnavailable        another process is making this file
   //   kNotFound           no such directory
   //   kPermissionDenied   the directory is not ours to write to
-  //   kCancelled          `progress`, to which the caller has added `size`,
-  //   says
-  //                       so
+  //   kCancelled          `progress` was stopped; the caller must have added
+  //                       `size` to it
   static absl::StatusOr<std::unique_ptr<MappedFile>> Create(
       const std::string& path, uint64_t size, FillProgress* progress = nullptr);
 
-  // Zeros in the memory of this process, under no name: Publish() does nothing,
-  // and nothing outlives the process.
+  // Makes zeros in the memory of this process, under no name: Publish() does
+  // nothing, and nothing outlives the process.
   //
   //   kResourceExhausted  there is not so much memory
   //   kCancelled          as in Create()
@@ -74,15 +73,15 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Gives a created file its name. At most once.
+  // Gives a created file its name. Must be called at most once.
   //
   //   kAlreadyExists  another process made a file at `path`
   absl::Status Publish();
 
   absl::Span<std::byte> bytes() const { return bytes_; }
 
-  // For processes that shall read the file, which has a name, while this one
-  // has it open. The proof are its first `proof_size` bytes, which must not
+  // The file for processes that read it while this one has it open; it must
+  // have a name. Its first `proof_size` bytes are the proof and must not
   // change.
   SharedFile Share(size_t proof_size) const;
 

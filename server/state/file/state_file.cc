@@ -20,7 +20,7 @@ constexpr uint64_t kTensorsOffset = 4096;
 static_assert(StateHeader::kSize <= kRecordOffset);
 static_assert(kRecordOffset + StepRecordSlots::kSize <= kTensorsOffset);
 
-// What the path is made of.
+// Checks the fields that the path consists of.
 absl::Status CheckName(const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobId(header.job_id));
   if (header.task_index >= 0) return absl::OkStatus();
@@ -47,7 +47,8 @@ absl::Status MakeDirectory(const std::string& directory) {
       errno, absl::StrCat("cannot make --state_dir ", directory));
 }
 
-// Another process may remove the directory as soon as it is there.
+// Attempts to make a file in a directory that other processes may remove at
+// once.
 constexpr int kTries = 5;
 
 absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
@@ -58,8 +59,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
   for (int tries = 0; tries < kTries; ++tries) {
     LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory));
     file = MappedFile::Create(path, size, progress);
-    // Another process of the host may remove the directory when its last file
-    // goes.
+    // Another process of the host removes the directory with its last file.
     if (!absl::IsNotFound(file.status())) break;
   }
   return file;
@@ -70,7 +70,7 @@ absl::Status CheckNamed(const std::string& directory) {
   return absl::NotFoundError("what is in a process's own memory goes with it");
 }
 
-// Says which file it was.
+// Adds the path of the file.
 absl::Status Annotate(const absl::Status& status, const std::string& path) {
   return {status.code(), absl::StrCat(path, ": ", status.message())};
 }
@@ -101,7 +101,7 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Create(
   std::unique_ptr<StateFile> state(new StateFile(path, std::move(mapped)));
   EncodeStateHeader(header, state->bytes());
   state->WriteRecord(record);
-  // Last: a file that can be found by its name is whole.
+  // Last: a file that has its name is complete.
   LOCKSTEP_RETURN_IF_ERROR(file.Publish());
   return state;
 }
@@ -133,6 +133,7 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::OpenAs(
   absl::StatusOr<StateHeader> found = DecodeStateHeader(state->bytes());
   if (!found.ok()) return Annotate(found.status(), path);
   StateHeader expected = layout == Layout::kAny ? *found : header;
+  // Job and task must be right in any layout.
   expected.job_id = header.job_id;
   expected.task_index = header.task_index;
   absl::Status same = CheckStateHeader(*found, expected);
@@ -177,7 +178,7 @@ absl::Status StateFile::CheckDirectory(const std::string& directory) {
 }
 
 void StateFile::RemoveIfEmpty(const std::string& directory) {
-  // Fails if it is not empty: then it stays.
+  // Fails if the directory is not empty: then it must stay.
   rmdir(directory.c_str());
 }
 

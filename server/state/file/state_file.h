@@ -14,26 +14,26 @@
 
 namespace lockstep::server {
 
-// StateFile is the state of one server on a memory file system, which lives on
-// when the server is killed; or, where the directory is "", in the server's own
-// memory, so that there never is a file of an earlier process:
+// StateFile is the state of one server in a file on a memory file system, which
+// outlives the server; if the directory is "", it is in the server's own
+// memory, and there never is a file of an earlier process:
 //
 //   header at 0 | step record at 1024 | the rest, from 4096 on
 //
-// Threads: not safe to share; the bytes are the caller's to guard.
+// Threads: not safe to share; the caller must guard the bytes.
 class StateFile {
  public:
   // "<directory>/<job id>.ps-<task index>.state"; "" in no directory.
   static std::string Path(const std::string& directory,
                           const StateHeader& header);
 
-  // Makes a file of header.file_size bytes, all zeros but for the header and
-  // `record`. Makes the directory too, mode 0700, if only the last part of its
-  // path is missing; one that is there must be a PrivateDirectory. A file that
-  // could be made is whole.
+  // Makes a file of header.file_size bytes, all zeros except the header and
+  // `record`. Also makes the directory, mode 0700, if only the last part of its
+  // path is missing; an existing one must be a PrivateDirectory. A file that
+  // others can see is complete.
   //
   //   kInvalidArgument    job id, task index or size out of range
-  //   and what MappedFile::Create() and Publish() say
+  //   and the errors of MappedFile::Create() and Publish()
   static absl::StatusOr<std::unique_ptr<StateFile>> Create(
       const std::string& directory, const StateHeader& header,
       const StepRecord& record, FillProgress* progress = nullptr);
@@ -43,20 +43,20 @@ class StateFile {
   //   kInvalidArgument     as in Create()
   //   kNotFound            there is none
   //   kFailedPrecondition  another job, task, layout or version
-  //   kDataLoss            damaged; says what
-  //   and what else MappedFile::Open() says
+  //   kDataLoss            damaged; the message says where
+  //   and the other errors of MappedFile::Open()
   static absl::StatusOr<std::unique_ptr<StateFile>> Open(
       const std::string& directory, const StateHeader& header);
 
   // Returns the newest record of the file that an earlier process of this task
   // made, in any layout. Unmaps the file before it returns.
   //
-  // Errors: those of Open(); layout and size of `header` are not looked at.
+  // Errors: those of Open(); ignores layout and size of `header`.
   static absl::StatusOr<StepRecord> Peek(const std::string& directory,
                                          const StateHeader& header);
 
-  // Writes a newer epoch into the record of that file, which no
-  // process has open.
+  // Writes `epoch` into the record of that file if it is newer. No process may
+  // have the file open.
   //
   // Errors: as Peek()
   static absl::Status NoteEpoch(const std::string& directory,
@@ -70,14 +70,14 @@ class StateFile {
   static absl::Status Discard(const std::string& directory,
                               const StateHeader& header);
 
-  // Finds out, before there is anything to be kept, whether files can be made
-  // in a directory. Makes it, as Create() does. "" is fine.
+  // Checks that files can be made in a directory, before there is any state.
+  // Makes the directory, as Create() does. "" is valid.
   //
   // Errors: those of PrivateDirectory::OpenOrMake() and CheckWritable()
   static absl::Status CheckDirectory(const std::string& directory);
 
-  // Deletes a directory in which nothing is left; in any other case there is
-  // nothing to be done about it.
+  // Deletes an empty directory. Ignores all errors: a directory that is not
+  // empty must stay.
   static void RemoveIfEmpty(const std::string& directory);
 
   StateFile(const StateFile&) = delete;
@@ -86,16 +86,16 @@ class StateFile {
   // The whole file; a StateLayout has the place of each tensor.
   absl::Span<std::byte> bytes() const { return file_->bytes(); }
   const std::string& path() const { return path_; }
-  // For processes that shall read it too; the header is the proof.
+  // The file for processes that read it too; the header is the proof.
   SharedFile Share() const { return file_->Share(StateHeader::kSize); }
 
   // The newest step record.
   const StepRecord& record() const { return record_; }
-  // Makes `record` the newest one. It survives this process from here on.
+  // Makes `record` the newest one. It outlives this process from here on.
   void WriteRecord(const StepRecord& record);
 
-  // Deletes the file; the memory stays usable until this object goes. Safe to
-  // repeat.
+  // Deletes the file; the memory stays usable for the lifetime of this object.
+  // Safe to repeat.
   //
   //   kPermissionDenied  the directory is not ours
   absl::Status Remove();

@@ -93,6 +93,7 @@ absl::StatusOr<StateHeader> DecodeStateHeader(
                      ", this program needs ", StateHeader::kVersion,
                      "; remove it and restore the job from a checkpoint"));
   }
+  // The last byte of the job id must be 0: it is read as a C string below.
   if (raw.checksum != Checksum(raw) || raw.job_id.back() != 0) {
     return absl::DataLossError("state file header is damaged; remove the file");
   }

@@ -12,8 +12,8 @@
 
 namespace lockstep::server {
 
-// StateHeader says whose state a file holds. It never changes after the file
-// was made.
+// StateHeader identifies the owner of the state in a file. It never changes
+// after the file was made.
 struct StateHeader {
   static constexpr uint32_t kVersion = 3;
   static constexpr size_t kSize = 256;            // bytes
@@ -42,7 +42,7 @@ void EncodeStateHeader(const StateHeader& header, absl::Span<std::byte> out);
 absl::StatusOr<StateHeader> DecodeStateHeader(
     absl::Span<const std::byte> bytes);
 
-// Checks that a file is the one that was looked for.
+// Checks that a file is the expected one.
 //
 //   kFailedPrecondition  another job, task, layout or size; says which
 absl::Status CheckStateHeader(const StateHeader& found,

@@ -96,6 +96,8 @@ absl::Status StateLayout::PlaceRegion(size_t tensor) {
   uint64_t end = buffer_size_;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const uint64_t start = RoundUp(end, kPartAlignment);
+    // Also for a part without this tensor: offsets are found by the part's
+    // index.
     offsets.push_back(start);
     if (tensor >= num_tensors_[i]) continue;
     if (!AddProduct(start, static_cast<uint64_t>(parts_[i].count),
@@ -167,6 +169,8 @@ uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
   for (const VariableSpec& variable : variables) {
     hash.Add(variable.name).Add(uint64_t{variable.shape.size()});
     for (const int64_t dim : variable.shape) hash.Add(uint64_t(dim));
+    // Neither initial values nor the reducer of a part are included: they do
+    // not change the meaning of the bytes.
     hash.Add(uint64_t(variable.dtype));
   }
   for (size_t i = 0; i < layout.parts().size(); ++i) {

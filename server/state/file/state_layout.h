@@ -24,10 +24,11 @@ struct PartSpec {
   // part to its next.
   int64_t row_width = 0;  // 0: no table
   int64_t row_stride = 1;
-  // A growing table: rows have keys, and come to be one after the other.
+  // A growing table: rows have keys and are created one after the other.
   bool grows = false;
-  // Where every server has all parts: the index of the server that sums the
-  // gradients of this one. -1: this server does, as where parts are spread.
+  // If every server has all parts: the index of the server that sums the
+  // gradients of this one. -1: this server does, as always where parts are
+  // spread.
   int reducer = -1;
 
   bool is_table() const { return row_width > 0; }
@@ -36,28 +37,27 @@ struct PartSpec {
   bool operator==(const PartSpec&) const = default;
 };
 
-// StateLayout says where in a state file each tensor of each part lies. Tensor
-// 0 is the value, tensor k the k-th of what is kept beside it. Every tensor has
+// StateLayout gives the offset in a state file of each tensor of each part.
+// Tensor 0 is the value, tensor k the k-th tensor beside it. Every tensor has
 // one region per buffer, for the parts that have such a tensor:
 //
 //   header | fences | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, ..
 //   | logs | directories | counters
 //
-// Regions start at multiples of 2 MiB, parts at multiples of 64 bytes. Where
-// there are two buffers, each table has a RowLog, and a RowDirectory if it
-// grows. The counters are two numbers of 8 bytes for each part: its updates, by
-// the buffer that has the step of the record.
+// Regions start at multiples of 2 MiB, parts at multiples of 64 bytes. If there
+// are two buffers, each table has a RowLog, and a RowDirectory if it grows. The
+// counters are two numbers of 8 bytes for each part: its updates, by the buffer
+// that has the step of the record.
 //
-// Threads: immutable.
-// Units:   bytes.
+// Threads: immutable. Units:   bytes.
 class StateLayout {
  public:
   static constexpr uint64_t kHeaderSize = 4096;
   static constexpr uint64_t kRegionAlignment = uint64_t{2} << 20;
   static constexpr uint64_t kPartAlignment = 64;
 
-  // `num_tensors` says how many each part has, at least 1; `num_buffers` is 2,
-  // or 1 where updates happen in place.
+  // `num_tensors` has the number of tensors of each part, at least 1;
+  // `num_buffers` is 2, or 1 if updates happen in place.
   //
   //   kInvalidArgument  no part, a part out of range, another number of tensors
   //                     than there are parts, another number of buffers, or one
@@ -114,7 +114,8 @@ class StateLayout {
   uint64_t file_size_ = 0;
 };
 
-// Changes whenever a file with this layout could not serve these variables.
+// A fingerprint of the variables and the layout: equal ones can use the same
+// file.
 uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
                     const StateLayout& layout);
 

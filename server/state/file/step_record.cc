@@ -30,6 +30,8 @@ uint32_t Checksum(const Slot& slot) {
 }
 
 bool IsPlausible(const StepRecord& record) {
+  // The numbers choose a buffer and a step, so impossible ones must not be
+  // followed even if their checksum is right.
   const bool nothing_prepared = record.prepared_step == StepRecord::kNone;
   const bool next_prepared = record.committed_step >= 0 &&
                              record.prepared_step > 0 &&
@@ -51,7 +53,7 @@ std::optional<Slot> Load(const std::byte* memory, int index) {
   return slot;
 }
 
-// Which of the two holds the newest record.
+// The index of the newest record, if one is whole.
 std::optional<int> Newest(const std::byte* memory) {
   const std::optional<Slot> first = Load(memory, 0);
   const std::optional<Slot> second = Load(memory, 1);
@@ -60,8 +62,8 @@ std::optional<int> Newest(const std::byte* memory) {
   return second->sequence > first->sequence ? 1 : 0;
 }
 
-// What was written before is in memory before anything after is. For a reader
-// that maps the file once this process is dead, program order is enough.
+// All earlier writes reach memory before all later ones. For a reader that maps
+// the file once this process is dead, program order is enough.
 void Order() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 }  // namespace
@@ -80,6 +82,7 @@ void StepRecordSlots::Write(const StepRecord& record) {
   slot.sequence = newest ? Load(memory_, *newest)->sequence + 1 : 1;
   slot.record = record;
   slot.checksum = Checksum(slot);
+  // Always the older copy: the newest record stays whole until this one is.
   std::byte* target = memory_ + (newest == 0 ? kSlotSize : 0);
   const Slot nothing;
   Order();  // the state that the record names came first

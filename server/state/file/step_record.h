@@ -10,8 +10,8 @@
 
 namespace lockstep::server {
 
-// StepRecord is what a server knows about its progress and must know again
-// after it was killed. Its layout is part of state files.
+// StepRecord is the progress of a server that it must know again after it was
+// killed. Its layout is part of state files.
 struct StepRecord {
   static constexpr int64_t kNone = -1;
 
@@ -20,8 +20,8 @@ struct StepRecord {
   int64_t committed_step = kNone;  // kNone: not open yet, values may be unset
   int64_t prepared_step = kNone;   // or committed_step + 1, in the other buffer
   int64_t attempt = 0;             // of the prepared step
-  // The step whose values and all that is kept beside them were written when
-  // the state was opened, and not computed here.
+  // The step whose values and slots were written when the state was opened, and
+  // not computed here.
   int64_t opened_step = kNone;
   int64_t replicas_to_aggregate = 0;  // run-time change; 0: as the job says
   double learning_rate_scale = 1;     // run-time change; times the schedule
@@ -35,12 +35,12 @@ struct StepRecord {
   bool operator==(const StepRecord&) const = default;
 };
 
-// StepRecordSlots keeps a step record twice in shared memory and writes the
-// two in turn, so that a process killed at any instant leaves the record before
-// or the record after, never something between.
+// StepRecordSlots keeps two copies of a step record in shared memory and writes
+// them in turn, so that a process killed at any instant leaves the previous
+// record or the new one, never a mixture.
 //
-// Threads:  not safe to share; one writer at a time, in one process.
-// Borrows:  the memory.
+// Threads:  not safe to share; one writer at a time, in one process. Borrows:
+// the memory.
 class StepRecordSlots {
  public:
   static constexpr size_t kSize = 1024;  // bytes of both

@@ -7,7 +7,7 @@
 namespace lockstep::server {
 namespace {
 
-// The bit of a worker's word that says that its input has ended. The other bits
+// The bit of a worker's word that marks the end of its input. The other bits
 // are one more than the incarnation above which it is shut out, or 0.
 constexpr uint64_t kInputEnded = uint64_t{1} << 62;
 
@@ -22,6 +22,8 @@ void WorkerFences::KeepIn(absl::Span<std::byte> memory) {
   for (size_t worker = 0; worker < used; ++worker) {
     const int64_t* words = Place(worker);
     if (words[0] == 0 && words[1] == 0) continue;
+    // Both sources count: fences of this process from before it had a file, and
+    // those of the file.
     Fence& fence = fences_[static_cast<int>(worker)];
     fence.expired = std::max(fence.expired, static_cast<uint64_t>(words[0]));
     const auto standing = static_cast<uint64_t>(words[1]);
@@ -37,6 +39,8 @@ void WorkerFences::KeepIn(absl::Span<std::byte> memory) {
 void WorkerFences::Expire(int worker, uint64_t incarnation) {
   Fence& fence = fences_[worker];
   fence.expired = std::max(fence.expired, incarnation);
+  // The chief has expired a process that was shut out: it knows the worker, so
+  // its next process is admitted.
   if (fence.shut_out.has_value() && incarnation > *fence.shut_out) {
     fence.shut_out.reset();
   }
@@ -69,8 +73,8 @@ WorkerFences::Fence WorkerFences::Find(int worker) const {
   return found == fences_.end() ? Fence() : found->second;
 }
 
-// A process that is killed in between leaves the worker shut out: what lets it
-// in is written last.
+// The word that may admit the worker is written last: a process that is killed
+// in between leaves the worker shut out.
 void WorkerFences::Keep(int worker, const Fence& fence) {
   const auto at = static_cast<size_t>(worker);
   if (worker < 0 || at >= NumPlaces(words_.size() * sizeof(int64_t))) return;

@@ -12,38 +12,37 @@
 
 namespace lockstep::server {
 
-// WorkerFences knows which incarnations of workers are heard no more: those
-// that were taken for dead, and those that no chief has let in since the job
-// went back. A worker that hung meanwhile would otherwise add what it has of
-// lost steps. It also knows which workers have used up their data.
+// WorkerFences records the incarnations of workers that must be refused: those
+// that were declared dead, and those that no chief has admitted since the job
+// went back, because such a worker would add gradients of lost steps. It also
+// records which workers have used up their data.
 //
-// They have to outlive the process: a chief that was started again does not
-// know which workers its predecessor fenced off. In a state file each of the
-// first NumPlaces() workers has a place; the fences of other workers, and all
-// fences where there is no file, end with the process.
+// They must outlive the process: a chief that was started again does not know
+// which workers its predecessor fenced off. In a state file each of the first
+// NumPlaces() workers has a place; the fences of other workers, and all fences
+// if there is no file, end with the process.
 //
-// Threads: not safe to share.
-// Borrows: the memory.
+// Threads: not safe to share. Borrows: the memory.
 class WorkerFences {
  public:
-  // How many workers have a place in so many bytes.
+  // The number of workers that have a place in `bytes` bytes.
   static constexpr size_t NumPlaces(size_t bytes) {
     return bytes / sizeof(int64_t) < 1
                ? 0
                : (bytes / sizeof(int64_t) - 1) / kWordsPerWorker;
   }
 
-  // Fences are kept in `memory` too from now on, at a multiple of 8 bytes;
-  // empty for none. Those that an earlier process left there count as well;
-  // zeros hold none.
+  // Keeps the fences in `memory` too from now on, which must be at a multiple
+  // of 8 bytes; empty for none. Fences that an earlier process left there count
+  // as well; zeros hold none.
   void KeepIn(absl::Span<std::byte> memory);
 
-  // Incarnations up to this one are heard no more.
+  // Refuses incarnations up to `incarnation` from now on.
   void Expire(int worker, uint64_t incarnation);
-  // No incarnation above this one is heard, until Expire() names one that is
-  // above it, too.
+  // Refuses incarnations above `above`, until Expire() names one that is above
+  // it, too.
   void ShutOut(int worker, uint64_t above);
-  // For the next chief.
+  // Records that the worker has used up its data, for the next chief.
   void EndInput(int worker);
 
   bool IsShutOut(int worker, uint64_t incarnation) const {
@@ -52,7 +51,7 @@ class WorkerFences {
   }
   // The standings of workers that have one, ascending.
   std::vector<WorkerStanding> Standings() const;
-  // The newest one that is heard no more; 0: none.
+  // The newest incarnation that Expire() has refused; 0: none.
   uint64_t Expired(int worker) const { return Find(worker).expired; }
   bool IsExpired(int worker, uint64_t incarnation) const {
     return incarnation <= Find(worker).expired;
@@ -73,8 +72,9 @@ class WorkerFences {
   void Keep(int worker, const Fence& fence);
 
   std::map<int, Fence> fences_;
-  // How many workers may have fences, then theirs; or nothing. Places beyond
-  // that number are never touched, which would make the file's pages.
+  // The number of workers that may have fences, then their places; or empty.
+  // Places beyond that number are never touched, which would allocate the
+  // file's pages.
   absl::Span<int64_t> words_;
 };
 

@@ -10,14 +10,14 @@
 
 namespace lockstep::server {
 
-// CounterRandom gives random numbers by index, in any order: number i follows
-// from (seed, name, i) alone.
+// CounterRandom gives random numbers by index, in any order: number i depends
+// only on (seed, name, i).
 class CounterRandom {
  public:
   CounterRandom(uint64_t seed, std::string_view name)
       : CounterRandom(Mix(Fingerprint().Add(seed).Add(name).value())) {}
 
-  // Numbers that are independent of these and of those of every other key.
+  // Numbers that are independent of these and of those for every other key.
   CounterRandom OfKey(int64_t key) const {
     return CounterRandom(
         Mix(key_ + Mix(static_cast<uint64_t>(key) + 0x9e3779b97f4a7c15)));
@@ -36,7 +36,7 @@ class CounterRandom {
     return radius * std::cos(2 * std::numbers::pi * Uniform(index, 1));
   }
 
-  // The same, but what is beyond 2 is drawn again.
+  // As Normal(), but numbers beyond 2 are drawn again.
   double TruncatedNormal(int64_t index) const {
     CounterRandom draw = *this;
     double value = draw.Normal(index);

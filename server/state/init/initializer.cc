@@ -13,11 +13,12 @@
 namespace lockstep::server {
 namespace {
 
-// What the standard deviation of normal numbers becomes when those beyond two
-// of them are left out.
+// The standard deviation of standard normal numbers without those beyond 2.
+// Glorot's formula divides by it, as TensorFlow does.
 constexpr double kTruncatedDeviation = 0.87962566103423978;
 
-// A server that needs a part of an orthogonal matrix computes all of it.
+// A limit, because a server that needs a part of an orthogonal matrix computes
+// all of it.
 constexpr int64_t kMaxOrthogonalElements = int64_t{1} << 22;
 
 template <typename T>
@@ -42,6 +43,8 @@ T Below(T value, double low) {
 template <typename Half>
 Half HalfBelow(Half value, double low) {
   const float end = ToFloat(value);
+  // The negative number nearest to 0: the bits of a half are sign and
+  // magnitude.
   if (end == 0) return Half{low < 0 ? uint16_t{0x8001} : uint16_t{0}};
   const int step = end > 0 ? -1 : 1;
   return Half{static_cast<uint16_t>(value.bits + step)};
@@ -53,7 +56,7 @@ bool Less(double a, double b) { return a < b; }
 bool Less(Float16 a, Float16 b) { return a < b; }
 bool Less(BFloat16 a, BFloat16 b) { return ToFloat(a) < ToFloat(b); }
 
-// Rounding to T may reach the upper end, which is not part of the range.
+// Rounding to T may reach the upper end, which the range excludes.
 template <typename T>
 T UniformIn(double low, double high, double fraction) {
   const T value = Rounded<T>(low + (high - low) * fraction);
@@ -61,8 +64,8 @@ T UniformIn(double low, double high, double fraction) {
   return Less(value, end) || low >= high ? value : Below(end, low);
 }
 
-// The value of element `index`, before it is rounded. kUniform and its kin are
-// apart: they must not round up to their end.
+// The value of element `index` before it is rounded. Uniform kinds have
+// UniformIn(): they must not round up to their end.
 double NormalAt(const Initializer& init, const Fans& fans,
                 const CounterRandom& random, int64_t index) {
   switch (init.kind) {

@@ -42,13 +42,12 @@ class InitialValues {
   //                     or the range leaves the variable; unknown dtype
   absl::Status Fill(int64_t offset, absl::Span<std::byte> values) const;
 
-  // Writes the row of a key of a growing table. Element i of it follows from
-  // (seed, spec.name, key, i) alone; what counts fans counts spec.shape, whose
-  // rows are as many as there may be.
+  // Writes the row of a key of a growing table. Element i of the row depends
+  // only on (seed, spec.name, key, i). Fans are those of spec.shape, which has
+  // the largest number of rows.
   //
   //   kInvalidArgument  `values` is no row, or misaligned; an orthogonal
-  //   matrix,
-  //                     or unknown dtype
+  //                     matrix, or unknown dtype
   absl::Status FillRow(int64_t key, absl::Span<std::byte> values) const;
 
  private:

@@ -14,7 +14,7 @@ double Dot(const Vector& a, const Vector& b) {
   return sum;
 }
 
-// Takes out of `v` what lies in the direction of the unit vector `unit`.
+// Subtracts from `v` its component in the direction of the unit vector `unit`.
 void Project(const Vector& unit, Vector& v) {
   const double part = Dot(unit, v);
   for (size_t i = 0; i < v.size(); ++i) v[i] -= part * unit[i];
@@ -35,6 +35,7 @@ std::vector<double> OrthogonalMatrix(const CounterRandom& random, int64_t rows,
   for (int64_t u = 0; u < count; ++u) {
     Vector v(length);
     for (int64_t i = 0; i < length; ++i) v[i] = random.Normal(u * length + i);
+    // Twice: rounding leaves a rest of the other vectors after the first round.
     for (int round = 0; round < 2; ++round) {
       for (const Vector& unit : units) Project(unit, v);
     }

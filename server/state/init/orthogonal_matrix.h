@@ -8,11 +8,10 @@
 
 namespace lockstep::server {
 
-// A random matrix of `rows` times `cols`, row-major, whose columns (or rows,
-// if there are fewer of them) are orthonormal: what is left of normal numbers
-// when each vector is made orthogonal to those before it, twice, so that
-// nothing of them remains by rounding. It is drawn evenly from all such
-// matrices, as TensorFlow's orthogonal initializer draws.
+// A random matrix of `rows` times `cols`, row-major, whose columns (or rows, if
+// there are fewer of them) are orthonormal: vectors of normal numbers, each
+// made orthogonal to those before it. The distribution is uniform over all such
+// matrices, as that of TensorFlow's orthogonal initializer.
 //
 // Cost: about 4 max(rows, cols) min(rows, cols)^2 operations.
 std::vector<double> OrthogonalMatrix(const CounterRandom& random, int64_t rows,

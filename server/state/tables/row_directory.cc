@@ -9,6 +9,7 @@
 namespace lockstep::server {
 namespace {
 
+// Keys are at least 0, so their complements are negative.
 bool IsFresh(int64_t word) { return word < 0; }
 int64_t KeyOf(int64_t word) { return IsFresh(word) ? ~word : word; }
 
@@ -46,6 +47,7 @@ std::optional<int64_t> RowDirectory::Find(int64_t key) const {
 
 void RowDirectory::Add(int64_t key) {
   const int64_t row = size();
+  // The count makes the row exist, so it is written last.
   StoreWord(&words_[1 + row], ~key);
   StoreWord(&words_[0], row + 1);
   rows_.emplace(key, row);

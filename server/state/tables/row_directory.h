@@ -14,33 +14,33 @@
 
 namespace lockstep::server {
 
-// RowDirectory says which row of a growing table's part belongs to which key.
-// Rows are given out one after the other and never taken back:
+// RowDirectory maps the keys of a growing table's part to its rows. Rows are
+// given out one after the other and never taken back:
 //
 //   free -> Add(key): fresh, has its initial values -> Keep(): steps changed it
 //
 // A fresh row is as good as none, since the next call with its key gets the
 // same values. So a row that a killed process left fresh does no harm, and a
-// checkpoint holds only the others: the committed steps decide which rows these
-// are, and reads do not.
+// checkpoint holds only the other rows: the committed steps decide which rows
+// these are, and reads do not.
 //
 // A list in the state file outlives the process; its layout is part of the
 // file's:
 //   int64 number of rows given out, then for each row int64 its key, or, while
 //   the row is fresh, the complement of its key
-// The index from keys to rows is in the process's own memory, some 20 bytes a
-// row, and made again from the list when the file is opened. One in the file
-// would have to be whole at any instant, and this one is read as fast.
+// The index from keys to rows is in the process's own memory, some 20 bytes per
+// row, and is rebuilt from the list when the file is opened. An index in the
+// file would have to be whole at any instant, and the list is read as fast.
 //
 // Threads: not guarded. A process killed inside Add() leaves the list with the
 //          row or without it; inside Keep(), the row kept or fresh.
 class RowDirectory {
  public:
-  // Bytes of the list of a part of so many rows.
+  // Bytes of the list of a part of `rows` rows.
   static uint64_t Size(int64_t rows) { return 8 + 8 * uint64_t(rows); }
 
-  // `memory` has Size() bytes at a multiple of 8: zeros, or what an earlier
-  // process left.
+  // `memory` must have Size() bytes at a multiple of 8: zeros, or the list of
+  // an earlier process.
   //
   //   kDataLoss  a count or a key that no directory writes; says which
   static absl::StatusOr<std::unique_ptr<RowDirectory>> Open(
@@ -52,18 +52,19 @@ class RowDirectory {
 
   std::optional<int64_t> Find(int64_t key) const;
 
-  // Gives the next row to a key from 0 on that has none; size() is below
-  // capacity(). The row's values have been written before.
+  // Gives the next row to a key, which must be at least 0 and have no row;
+  // size() must be below capacity(). The caller must have written the row's
+  // values before.
   void Add(int64_t key);
 
-  // A committed step has changed the row. Repeating it changes nothing. A row
-  // that was not given out is ignored.
+  // Records that a committed step has changed the row. Repeating it changes
+  // nothing. No effect for a row that was not given out.
   void Keep(int64_t row);
 
-  // Keys and rows of those, ascending by key.
+  // The keys and rows that are kept, ascending by key.
   std::vector<std::pair<int64_t, int64_t>> Kept() const;
 
-  // Takes all rows back, where nothing has been committed yet.
+  // Removes all rows. Nothing may have been committed yet.
   void Clear();
 
  private:

@@ -6,8 +6,8 @@
 
 namespace lockstep::server {
 
-// A file that was just made is zeros: of a log, only step 0, to which none
-// leads.
+// A new file holds zeros. No log leads to step 0, so an all-zero head means
+// that the log is not whole.
 int64_t RowLog::step() const { return head_[0] > 0 ? head_[0] : kNone; }
 
 absl::Span<const int64_t> RowLog::rows() const {
@@ -16,6 +16,8 @@ absl::Span<const int64_t> RowLog::rows() const {
 }
 
 void RowLog::Begin(absl::Span<const int64_t> rows) {
+  // First: a process killed while the rows are written must not leave them
+  // under the step of the previous log.
   StoreWord(&head_[0], kNone);
   head_[1] = static_cast<int64_t>(rows.size());
   std::copy(rows.begin(), rows.end(), head_ + 2);

@@ -8,25 +8,25 @@
 
 namespace lockstep::server {
 
-// RowLog says which rows of a table's part the next step changes. It is a redo
-// log, and how a step of a table keeps the promises of two buffers without
-// copying the table:
+// RowLog lists the rows of a table's part that the next step changes. It is a
+// redo log, and gives a step of a table the guarantees of two buffers without a
+// copy of the table:
 //
-//   update    the rows that gradients are of are gathered, in the order of the
-//             log, at the beginning of the part's second buffer, and updated
-//             there; the table stays as it is, so that a step can be redone
-//             from it and readers see the committed step
+//   update    the rows with gradients are copied, in the order of the log, to
+//             the beginning of the part's second buffer, and updated there; the
+//             table stays as it is, so that a step can be redone from it and
+//             readers see the committed step
 //   commit    the step record makes the step the committed one; then the rows
-//             are copied to where they belong in the table
-//   recovery  a process that was killed between these two leaves a log that
-//             leads to the committed step: the rows are copied once more, which
-//             changes nothing where they have been copied before
+//             are copied to their places in the table
+//   recovery  a process that was killed between these two leaves a log of the
+//             committed step: the rows are copied once more, which changes
+//             nothing where they have been copied before
 //
-// So a step costs what its rows cost, however large the table is. Its price is
-// that rows are copied twice, and that the second buffer is there although few
-// of its pages are used. An optimizer that changes all rows in every step
-// (Adam), or a moving average, which does too, has no use for a log: the second
-// buffer is written as a whole.
+// So a step costs as much as its rows, however large the table is. Its price is
+// that rows are copied twice, and that the second buffer exists although few of
+// its pages are used. An optimizer or a moving average that changes all rows in
+// every step, such as Adam, has no use for a log: the second buffer is written
+// as a whole.
 //
 // The log lies in the state file; its layout is part of that:
 //   int64 step, int64 number of rows, then int64 row after row
@@ -37,7 +37,7 @@ class RowLog {
  public:
   static constexpr int64_t kNone = -1;
 
-  // Bytes of a log that all `rows` of a part may be in.
+  // Bytes of a log that can hold all `rows` of a part.
   static uint64_t Size(int64_t rows) { return 16 + 8 * uint64_t(rows); }
 
   // `memory` has Size() bytes of at least one row, at a multiple of 8.
@@ -45,17 +45,17 @@ class RowLog {
       : head_(reinterpret_cast<int64_t*>(memory.data())),
         capacity_(memory.size() / sizeof(int64_t) - 2) {}
 
-  // The step that the log leads to; kNone: it is not whole.
+  // The step that the logged rows belong to; kNone: the log is not whole.
   int64_t step() const;
 
-  // The rows of it, ascending; of a log that leads to no step, of no meaning.
+  // The logged rows, ascending; meaningless if step() is kNone.
   absl::Span<const int64_t> rows() const;
 
-  // Begins a new log: of no step before Finish(). `rows` ascend and are of the
-  // part.
+  // Begins a new log, which has no step before Finish(). `rows` must ascend and
+  // be rows of the part.
   void Begin(absl::Span<const int64_t> rows);
 
-  // The log is whole, and what it says about has been written.
+  // Completes the log. The caller must have written the values of all its rows.
   void Finish(int64_t step);
 
   // Begins a log of a step that changes nothing.

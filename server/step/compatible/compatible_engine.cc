@@ -11,8 +11,8 @@
 namespace lockstep::server {
 namespace {
 
-// The elements of a gradient in one range: where they lie, if in one slice,
-// else gathered in `scratch`.
+// The elements of a gradient in one range: in place if they are one slice, else
+// copied to `scratch`.
 absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
                                        std::vector<std::byte>& scratch) {
   if (gradient.slices.size() == 1) {
@@ -43,6 +43,8 @@ CompatibleEngine::CompatibleEngine(int replicas_to_aggregate,
     }
     GradientAccumulator::Options options;
     options.dtype = parts_[part].dtype;
+    // A dense part is one dimension here: servers know slices of variables, and
+    // no update looks at the shape.
     options.shape = std::vector<int64_t>{
         static_cast<int64_t>(updater_.part_size(static_cast<int>(part)) /
                              ElementSize(parts_[part].dtype))};
@@ -155,12 +157,16 @@ bool CompatibleEngine::IsDuplicate(int part, const Pass& pass) {
   const bool repeated =
       pass.incarnation < newest.incarnation ||
       (pass.incarnation == newest.incarnation && pass.pass <= newest.pass);
+  // Before the gradient is added: a repeated call that runs at the same time
+  // must not add it again.
   if (!repeated) newest = {pass.incarnation, pass.pass};
   return repeated;
 }
 
 void CompatibleEngine::Forget(int part, const Pass& pass) {
   MutexLock lock(mutex_);
+  // The gradient did not count, so a repetition of the same push is no
+  // duplicate.
   accepted_[part][pass.worker] = {pass.incarnation, pass.pass - 1};
 }
 
@@ -241,6 +247,8 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
   bool begin = false;
   {
     MutexLock lock(mutex_);
+    // The take of the next step says that ps task 0 has committed this one; the
+    // chief's commit may still be on its way.
     if (step == step_ + 1 && all_updated()) {
       LOCKSTEP_RETURN_IF_ERROR(CommitLocked(step));
     }
@@ -252,6 +260,8 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
       answers.takes.push_back({*take_, false, 0, absl::OkStatus()});
       take_.reset();
     }
+    // Accumulators keep their takes when the chief's wait ends, so a step files
+    // them once.
     begin = !taking_;
     taking_ = true;
     if (all_updated() || !failure_.ok()) {  // or there is no part
@@ -261,7 +271,8 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
     take_ = ticket;
   }
   if (!begin) {
-    // Settings may have changed since the chief asked first.
+    // A change of settings may have changed the number of gradients since the
+    // first take.
     for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
       RequirePart(part, step, answers);
     }
@@ -269,6 +280,8 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
   }
   for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
     if (!parts_[part].sparse_rows.has_value()) continue;
+    // For all parts before the first take: a take may complete at once and
+    // update its part.
     LOCKSTEP_RETURN_IF_ERROR(updater_.BeginSparse(part));
   }
   for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {

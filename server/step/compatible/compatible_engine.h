@@ -18,7 +18,7 @@
 
 namespace lockstep::server {
 
-// What has to be known of a part.
+// The properties of a part that CompatibleEngine needs.
 struct CompatiblePart {
   DType dtype = DType::kFloat32;
   // Rows of a part with sparse gradients; none: its gradients are dense.
@@ -43,16 +43,16 @@ class CompatibleEngine final : public Engine {
   CompatibleEngine(int replicas_to_aggregate, std::vector<CompatiblePart> parts,
                    PartUpdater& updater);
 
-  // A chief that has started again calls it once more: gradients
-  // that have come stay counted, parts that the step at hand has updated stay
-  // updated and will be updated again.
+  // May be called again, by a chief that has started again: gradients that have
+  // arrived stay counted; parts that the current step has updated stay updated,
+  // and will be updated again.
   void Activate(int64_t global_step) override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The chief is gone: no call takes before the next Activate(), and gradients
-  // gather meanwhile.
+  // Ends the takes of a chief that is gone. Until the next Activate() gradients
+  // are collected and update nothing.
   void StopTakes() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Gradients that a part has gathered.
+  // The number of gradients that a part has collected.
   int64_t num_accumulated(int part) const;
 
   absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) override
@@ -70,7 +70,7 @@ class CompatibleEngine final : public Engine {
   void SetReplicas(int replicas_to_aggregate) override {
     replicas_to_aggregate_ = replicas_to_aggregate;
   }
-  // Nothing is lent that an update writes to.
+  // No update waits for readers: updates write to no lent memory.
   ShardAnswers PartReturned(int) override { return {}; }
   int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
   std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -88,7 +88,8 @@ class CompatibleEngine final : public Engine {
   absl::Status CheckForm(const Push& push) const;
   absl::Status CheckGradient(int part, const PartGradient& gradient) const;
   absl::Status CheckRows(int part, const PartGradient& gradient) const;
-  // Whether the push counted before; notes that it counts now.
+  // True if the push counted before. Records that it counts now; Forget()
+  // undoes that.
   bool IsDuplicate(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<PushOutcome> AddPart(int part, const Pass& pass,
@@ -100,8 +101,7 @@ class CompatibleEngine final : public Engine {
   absl::Status UpdatePart(int part, const DenseGradient& mean);
   absl::Status UpdatePart(int part, const SparseGradient& mean);
   absl::Status TakePart(int part, int64_t step, ShardAnswers& answers);
-  // Tells a take of TakePart() that still waits how many gradients it needs
-  // now.
+  // Changes the number of gradients that a waiting take of TakePart() needs.
   void RequirePart(int part, int64_t step, ShardAnswers& answers);
   bool all_updated() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return updated_parts_ == updater_.num_parts() && failure_.ok();
@@ -120,7 +120,7 @@ class CompatibleEngine final : public Engine {
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // accumulators hold a take
   int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
-  // An update's failure: the step can neither go on nor back.
+  // The failure of an update: the step can neither be completed nor be undone.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::map<int, Accepted>> accepted_ ABSL_GUARDED_BY(mutex_);

@@ -8,8 +8,8 @@
 namespace lockstep::server {
 namespace {
 
-// A wait ends with a token, or because the queue was closed, or because
-// another wait of the worker replaced it.
+// A wait ends with a token, with the end of the queue, or because another wait
+// of the worker has replaced it.
 std::vector<Gate::Answer> ToAnswers(
     const TokenQueue::Completions& completions) {
   std::vector<Gate::Answer> answers;
@@ -43,6 +43,7 @@ std::vector<Gate::Answer> CompatibleGate::Activate(int64_t global_step) {
     active_ = true;
     global_step_ = global_step;
   }
+  // Without the lock, as for every call of the queue.
   return Issue(options_.initial_tokens, global_step);
 }
 
@@ -80,6 +81,7 @@ void CompatibleGate::Cancel(uint64_t ticket) { queue_.Cancel(ticket); }
 
 Gate::Expired CompatibleGate::Expire(int worker, uint64_t incarnation) {
   Expired expired;
+  // Before ReturnTokensOf(), which ends the leases.
   for (const TokenQueue::Lease& lease : queue_.GetState().leases) {
     if (lease.taker.worker == worker &&
         lease.taker.incarnation <= incarnation && !lease.settled) {
@@ -95,6 +97,8 @@ std::vector<Gate::Answer> CompatibleGate::SetReplicas(
     int replicas_to_aggregate, const std::vector<int>& workers) {
   const int replicas = workers.empty() ? options_.total_num_replicas
                                        : static_cast<int>(workers.size());
+  // Without more tokens a larger step could starve: too few workers could begin
+  // a pass for it.
   const int needed = std::max(replicas_to_aggregate, replicas);
   int missing = 0;
   int64_t step = 0;

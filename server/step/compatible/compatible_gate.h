@@ -32,15 +32,16 @@ class CompatibleGate final : public Gate {
 
   std::vector<Answer> Activate(int64_t global_step) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // What TensorFlow's chief does when it has started again: the initial tokens
-  // once more, of the global step as it is now.
+  // Issues the initial tokens once more, for the current global step, as
+  // TensorFlow's chief does after a restart.
   std::vector<Answer> IssueInitialTokens();
   absl::StatusOr<Announced> Announce(const Pass& pass) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gradients that were taken for a step are not given twice.
+  // No effect: a gradient that an accumulator has taken cannot be requested
+  // again.
   std::vector<Answer> Redo(int64_t /*attempt*/) override { return {}; }
-  // Where a step takes more tokens than before, the missing ones are issued
-  // for the global step as it is; tokens beyond the new number stay with their
+  // If a step needs more tokens than before, issues the missing ones for the
+  // current global step. Tokens beyond a smaller number stay with their
   // workers.
   std::vector<Answer> SetReplicas(int replicas_to_aggregate,
                                   const std::vector<int>& workers) override
@@ -53,7 +54,7 @@ class CompatibleGate final : public Gate {
   void Cancel(uint64_t ticket) override;
   Expired Expire(int worker, uint64_t incarnation) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // No gate of this mode waits for one worker rather than for another.
+  // No effect: this gate never waits for a certain worker.
   Replaced Replace(int, int64_t, int64_t) override {
     Replaced none;
     none.step = global_step();

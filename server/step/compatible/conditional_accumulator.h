@@ -89,7 +89,7 @@ class ConditionalAccumulator {
   // first comes the cancelled one. Empty when `id` does not wait.
   std::vector<Completed> Cancel(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Sets the time step. What has been summed stays, and so do waiting takes.
+  // Sets the time step. The sum and the waiting takes stay.
   StepChange SetGlobalStep(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Gradients summed since the last completed take.

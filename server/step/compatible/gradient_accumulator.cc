@@ -20,6 +20,8 @@ absl::Status DenseSum::Check(const View& gradient, int64_t count) const {
 
 void DenseSum::Add(const View& gradient, int64_t count) {
   if (count == 0) {
+    // The first gradient is copied and not added to zeros: -0 + 0 would be 0,
+    // and a subnormal would be flushed.
     shape_.assign(gradient.shape.begin(), gradient.shape.end());
     values_.assign(gradient.values.begin(), gradient.values.end());
     return;

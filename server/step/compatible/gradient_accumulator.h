@@ -41,7 +41,7 @@ class DenseSum {
 
  private:
   const Options options_;
-  std::vector<int64_t> shape_;     // of what has been summed
+  std::vector<int64_t> shape_;     // of the sum
   std::vector<std::byte> values_;  // meaningful while `count` > 0
 };
 

@@ -30,7 +30,7 @@ absl::Status CheckStructure(const SparseGradientView& gradient) {
   return absl::OkStatus();
 }
 
-// Dimensions of which `expected` is negative may have any length.
+// A negative `expected` accepts every length.
 absl::Status CheckDim(absl::string_view what, size_t dim, int64_t expected,
                       int64_t actual) {
   if (expected < 0 || expected == actual) return absl::OkStatus();
@@ -90,6 +90,7 @@ absl::Status SparseSum::CheckIndices(const View& gradient) const {
   if (canonical && gradient.dense_shape.has_value()) {
     limit = std::min(limit, IndexLimit(*gradient.dense_shape));
   }
+  // As sent: only a declared upper bound is checked, as in TensorFlow.
   const int64_t least = canonical ? 0 : std::numeric_limits<int64_t>::min();
   for (int64_t index : gradient.indices) {
     if (index < least || (limit != kNoLimit && index >= limit)) {

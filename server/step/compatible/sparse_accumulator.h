@@ -12,7 +12,7 @@
 
 namespace lockstep::server {
 
-// What becomes of the rows of a gradient before they are merged.
+// The treatment of the rows of a gradient before they are merged.
 enum class SparseInput {
   // Nothing, as in TensorFlow: rows of unsorted or repeated indices fail to
   // pair up, and indices are hardly checked.

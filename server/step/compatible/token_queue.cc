@@ -29,6 +29,8 @@ TokenQueue::Completions TokenQueue::Add(Adding adding) {
   Completions completed;
   adding_.push_back(std::move(adding));
   Serve(completed);
+  // If anything is left, the new request is: it is the last in the line. Its
+  // call returns now, so a later call reports its end.
   if (!adding_.empty()) adding_.back().returned = true;
   return completed;
 }
@@ -49,12 +51,15 @@ absl::StatusOr<TokenQueue::Completions> TokenQueue::TakeToken(
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckRequest(id));
   LOCKSTEP_RETURN_IF_ERROR(CheckTaker(taker));
+  // A repeated call whose first answer was lost. It comes before the check of
+  // the end: the token was taken before.
   if (const Lease* lease = FindLease(taker); lease != nullptr) {
     return Completions{{id, absl::OkStatus(), lease->token}};
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckNotDrained());
 
   Completions completed;
+  // A repeated call while the first one waits.
   const auto waiting = FindWaitingWorker(taker.worker);
   if (waiting != waiting_.end() && waiting->taker == taker) {
     completed.push_back(
@@ -62,9 +67,10 @@ absl::StatusOr<TokenQueue::Completions> TokenQueue::TakeToken(
          absl::CancelledError("the worker has repeated its call"), 0});
     return completed;
   }
+  // A later pass or a newer process: the older wait is over.
   if (waiting != waiting_.end()) CancelWaiting(waiting, completed);
-  // The chief may not have expired the process before yet, and would not find
-  // its lease any more.
+  // The chief may not have expired the previous process yet. Its token is kept
+  // for ReturnTokensOf(): the lease is overwritten below.
   const auto before = members_.find(taker.worker);
   if (before != members_.end() &&
       before->second.incarnation < taker.incarnation &&
@@ -72,6 +78,7 @@ absl::StatusOr<TokenQueue::Completions> TokenQueue::TakeToken(
     left_[taker.worker].emplace(before->second.incarnation,
                                 before->second.lease->token);
   }
+  // The request for a later pass shows that the earlier token was used.
   members_[taker.worker] = {taker.incarnation, taker.pass, std::nullopt};
   waiting_.push_back({id, taker, now});
   Serve(completed);
@@ -243,6 +250,7 @@ bool TokenQueue::ServeAdding(Completions& completed) {
   bool changed = false;
   while (!adding_.empty()) {
     Adding& head = adding_.front();
+    // Read first: a close must not refuse itself, only the requests behind it.
     const bool refused = closed_;
     if (head.tokens.empty()) closed_ = true;
     while (!refused && !head.tokens.empty() && HasRoom()) {
@@ -250,6 +258,7 @@ bool TokenQueue::ServeAdding(Completions& completed) {
       head.tokens.pop_front();
       changed = true;
     }
+    // No room: the line waits, and so do the requests behind this one.
     if (!refused && !head.tokens.empty()) return changed;
     if (head.returned) {
       completed.push_back(

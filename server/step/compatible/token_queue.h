@@ -112,8 +112,8 @@ class TokenQueue {
                                         absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Says that the token taken after that pass has been used: the worker's next
-  // push has arrived. Knows nothing of it: nothing happens.
+  // Marks the token that was taken after that pass as used: the worker's next
+  // push has arrived. No effect if the queue has no such lease.
   void Settle(const Taker& taker) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends all that a dead worker's incarnations up to `incarnation` have here: a
@@ -122,7 +122,7 @@ class TokenQueue {
   Completions ReturnTokensOf(int32_t worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Undoes Close(): what has been refused meanwhile stays so.
+  // Undoes Close(). Requests that were refused in between stay refused.
   void Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
   // Closes the queue. A wait for a token ends with kOutOfRange. A wait for room
   // ends with kCancelled, or, if `cancel_pending_enqueues` is false, is served
@@ -133,15 +133,16 @@ class TokenQueue {
                                     uint64_t id = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends a waiting request with kCancelled, and what it held up. No token is
-  // lost but those that were never in the queue. Empty when `id` does not wait.
+  // Ends a waiting request with kCancelled, and serves the requests that it
+  // held up. Only tokens that were not yet in the queue are lost. Empty when
+  // `id` does not wait.
   Completions Cancel(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
   State GetState() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The newest that is known of a worker.
+  // The newest incarnation and pass that a worker has called with.
   struct Member {
     uint64_t incarnation = 0;
     int64_t pass = 0;
@@ -155,7 +156,7 @@ class TokenQueue {
   struct Adding {
     uint64_t id = 0;
     std::deque<int64_t> tokens;  // empty: a close
-    bool returned = false;       // its call: it is to be told how it ends
+    bool returned = false;       // its call: a later call reports its end
   };
 
   WaitingList::iterator FindWaiting(uint64_t id)
@@ -171,9 +172,9 @@ class TokenQueue {
   void CancelWaiting(const WaitingList::const_iterator& waiting,
                      Completions& completed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Files a request and does what can be done now.
+  // Files a request and serves both lines.
   Completions Add(Adding adding) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Does all that can be done: both lines move each other.
+  // Serves both lines until neither moves: each makes the other one move.
   void Serve(Completions& completed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Each returns whether anything has changed.
   bool ServeAdding(Completions& completed)

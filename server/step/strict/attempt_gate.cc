@@ -11,6 +11,8 @@ namespace lockstep::server {
 
 std::vector<Gate::Answer> AttemptGate::Activate(int64_t global_step) {
   MutexLock lock(mutex_);
+  // The gate is open already: a chief that was started again repeats the call,
+  // and the step goes on.
   if (active_) return {};
   active_ = true;
   opened_step_ = global_step;
@@ -39,12 +41,12 @@ absl::StatusOr<std::vector<Gate::Answer>> AttemptGate::Accept(
   if (!roll_.Note(waiter.pass, /*waits=*/!waiter.computing)) {
     return std::vector<Answer>{{waiter.ticket, Outcome::kCancelled}};
   }
-  // A worker waits for one thing at a time. The older wait is of a call that it
-  // has given up, or of its watch while it computed.
+  // A worker waits for one thing at a time. The older wait is a call that it
+  // has given up, or its watch while it computed.
   const std::vector<Answer> replaced =
       CancelWaits(waiter.pass.worker, std::numeric_limits<uint64_t>::max());
   std::vector<Answer> answers = File(waiter);
-  // Last: the answers that end steps are the urgent ones.
+  // Last: the answers that give tokens are the urgent ones.
   answers.insert(answers.end(), replaced.begin(), replaced.end());
   return answers;
 }
@@ -94,7 +96,7 @@ std::vector<Gate::Answer> AttemptGate::CancelWaits(int worker,
 
 Gate::Expired AttemptGate::ExpireWaits(int worker, uint64_t incarnation) {
   Expired expired;
-  // The worker's one wait may be its successor's.
+  // The worker's only wait may be that of its new process, which stays.
   expired.answers = CancelWaits(worker, roll_.Expire(worker, incarnation));
   for (const Answer& answer : AnswerWaiters()) {
     expired.answers.push_back(answer);
@@ -114,6 +116,9 @@ absl::Status AttemptGate::CheckCommit(int64_t step, int64_t attempt) const {
 
 void AttemptGate::BeginNextStep() {
   ++global_step_;
+  // Attempts count from 1 in every step. Tokens carry the committed attempt:
+  // workers keep the values that a push of this attempt has returned, and no
+  // others.
   committed_attempt_ = std::exchange(attempt_, 1);
 }
 

@@ -14,10 +14,9 @@
 
 namespace lockstep::server {
 
-// AttemptGate is what the gates of strict mode share: the step at hand, which a
-// death may begin anew as its next attempt, the workers that take part, and
-// their waits. What a step needs, and so which wait has an answer, is a
-// subclass's.
+// AttemptGate is the common base of the gates of strict mode. It keeps the
+// current step and its attempt, the workers that take part, and their waits. A
+// subclass defines the needs of a step, and so which waits have an answer.
 //
 // Threads: safe to share; no call waits. Subclasses are called with the lock
 //          held.
@@ -48,16 +47,17 @@ class AttemptGate : public Gate {
     int64_t attempt;
     absl::Time since;
     bool computing;           // of Watch()
-    bool not_needed = false;  // the answer is to say so
+    bool not_needed = false;  // for Answer::not_needed
   };
 
   explicit AttemptGate(int total_num_replicas) : roll_(total_num_replicas) {}
 
-  // Whether the pass may call at all.
+  // Checks that the worker of the pass may call at all. Errors as Gate.
   virtual absl::Status Check(const Pass& pass) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  // Files the wait of a newest pass, whose worker has no other one; returns the
-  // answers that are there now.
+  // Files the wait of a worker that has no other one; returns the answers that
+  // are ready now. The caller has checked that no newer pass of the worker is
+  // known.
   virtual std::vector<Answer> File(Waiter waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // Fills in `answer` and returns true if the wait can be answered now. A token
@@ -71,13 +71,14 @@ class AttemptGate : public Gate {
   std::vector<Answer> CancelLeavers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Answer> CancelWaits(int worker, uint64_t admitted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The state of Expired, once the worker has no place in the step any more.
+  // Ends the waits of the dead incarnations and fills in Expired. The caller
+  // must have removed the worker from the step.
   Expired ExpireWaits(int worker, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   //   kFailedPrecondition  not the attempt at hand of the step at hand
   absl::Status CheckCommit(int64_t step, int64_t attempt) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The attempt at hand is committed, and the next step begins.
+  // Records the current attempt as committed and begins the next step.
   void BeginNextStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;

@@ -7,8 +7,9 @@
 
 namespace lockstep::server {
 
-// MeanSquares collects what the norm of the mean gradients of an attempt needs
-// of one server: by part, the sum of the squares of its mean gradient.
+// MeanSquares collects one server's contribution to the norm of the mean
+// gradients of an attempt: by part, the sum of the squares of its mean
+// gradient.
 //
 //   Measured(), once for each part -> complete() -> Decide() -> decided()
 //
@@ -17,22 +18,23 @@ class MeanSquares {
  public:
   explicit MeanSquares(size_t num_parts) : parts_(num_parts) {}
 
-  // Another attempt or step begins.
+  // Forgets all sums: another attempt or step begins.
   void Reset();
 
-  // The gradients of a part are all in. Once per part and attempt.
+  // Records the sum of squares of a part whose gradients have all arrived. Must
+  // be called once per part and attempt.
   void Measured(int part, double squares);
   bool has(int part) const { return parts_[part].has_value(); }
-  // Every part is measured; never where there is none.
+  // True if every part is measured; false if the server has no parts.
   bool complete() const { return !parts_.empty() && missing() == 0; }
   // The sum over all parts that are measured, in the order of the parts, so
   // that it does not depend on the order in which they were measured.
   double Sum() const;
 
-  // The norm over all servers is known: the update of the parts begins.
+  // Records that the norm over all servers is known and the updates begin.
   void Decide() { decided_ = true; }
   bool decided() const { return decided_; }
-  // All gradients are in, and the update waits for the norm.
+  // True if all gradients have arrived and the updates wait for the norm.
   bool waits() const { return complete() && !decided_; }
 
  private:

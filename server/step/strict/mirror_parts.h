@@ -12,13 +12,13 @@
 
 namespace lockstep::server {
 
-// MirrorParts tells the parts that a mirror sums from those whose means other
-// mirrors sum.
+// MirrorParts distinguishes the parts that a mirror sums from those whose means
+// come from other mirrors.
 //
 // Threads: immutable.
 class MirrorParts {
  public:
-  // By part, whether another server sums it; empty where there are no mirrors.
+  // By part: true if another server sums it. Empty if there are no mirrors.
   explicit MirrorParts(std::vector<bool> copied) : copied_(std::move(copied)) {}
 
   bool mirrored() const { return !copied_.empty(); }
@@ -31,8 +31,8 @@ class MirrorParts {
   //   kFailedPrecondition  the job is not mirrored
   absl::Status Check(int first_part, int num_parts, bool copied) const;
 
-  // Where there are mirrors, the same of the parts of a push, whose gradients
-  // are to be summed here.
+  // The same check for the parts of a push, whose gradients must be summed
+  // here. OK if there are no mirrors.
   absl::Status CheckPush(int first_part, size_t num_parts) const {
     return mirrored() ? Check(first_part, static_cast<int>(num_parts), false)
                       : absl::OkStatus();
@@ -42,21 +42,19 @@ class MirrorParts {
   const std::vector<bool> copied_;
 };
 
-// The time of an exchange of means: an attempt of the step after `step`.
+// Identifies an exchange of means: an attempt of the step after `step`.
 struct StepAttempt {
   int64_t step = 0;
   int64_t attempt = 0;
 };
 
-// Why a server at `now`, which has updated `updated` of its parts, cannot
-// commit the step and attempt `asked`.
+// The error of a commit of `asked` on a server at `now` that has updated
+// `updated` of its parts, e.g. "3 of 12".
 absl::Status CommitRefused(const StepAttempt& asked, const StepAttempt& now,
                            const std::string& updated);
 
-// Whether `asked` is the attempt of a server that is at `now`; false: it is
-// over.
-//
-//   kUnavailable  it has not begun there
+// True if `asked` is the current attempt of a server that is at `now`; false if
+// that attempt is over.
 absl::StatusOr<bool> IsAtHand(const StepAttempt& asked, const StepAttempt& now);
 
 }  // namespace lockstep::server

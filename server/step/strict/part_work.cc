@@ -23,7 +23,7 @@ absl::StatusOr<bool> Compute(PartUpdater& updater, PartWork& work) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           work.squares,
           updater.KeepMean(work.part, std::move(work.gradients[0])));
-      return true;  // the mirror that computed it has looked
+      return true;  // checked by the mirror that computed it
     }
     case PartWork::Kind::kMeasure:
       break;
@@ -39,9 +39,10 @@ absl::StatusOr<bool> Compute(PartUpdater& updater, PartWork& work) {
 absl::Status Perform(PartUpdater& updater, bool refuse_non_finite,
                      PartWork& work) {
   LOCKSTEP_ASSIGN_OR_RETURN(const bool finite, Compute(updater, work));
-  // A finite mean has finite gradients but for sums that cancel, and the
-  // gradients are looked at one by one only where it is not: it costs as much
-  // as the sum.
+  // The gradients are checked one by one only if their mean is not finite,
+  // since that costs as much as the sum. A finite mean proves enough: NaN and
+  // infinities never cancel to a finite number. Finite gradients whose sum
+  // overflows count.
   if (finite || !refuse_non_finite) return absl::OkStatus();
   for (size_t i = 0; i < work.gradients.size(); ++i) {
     if (work.gradients[i].absent) continue;

@@ -12,12 +12,11 @@
 
 namespace lockstep::server {
 
-// The source of a gradient, worker and slot, or of shared work its number and
-// 0; the order is that of summation.
+// The source of a gradient: worker and slot, or number and 0 if work is shared.
+// Their order is the order of summation.
 using Contributor = std::pair<int, int>;
 
-// The arithmetic that is due for a part with all its gradients, for the thread
-// that does it.
+// The arithmetic for one part that has all its gradients. One thread does it.
 struct PartWork {
   enum class Kind {
     kUpdate,   // from the gradients
@@ -38,13 +37,13 @@ struct PartWork {
   double squares = 0;
 };
 
-// Does the work. Where a mean is not finite and `refuse_non_finite` is set,
-// finds the gradients that are not.
+// Does the work. If the mean is not finite and `refuse_non_finite` is set,
+// fills in `refused` with the gradients that are not finite.
 absl::Status Perform(PartUpdater& updater, bool refuse_non_finite,
                      PartWork& work);
 
-// Calls `run` with shares of the work of about the same size, on as many
-// processors as are worth it, and returns when all is done.
+// Calls `run` with shares of the work of about equal size, in several threads
+// if the work is large enough, and returns when all calls have ended.
 void ForEachShare(const PartUpdater& updater, std::vector<PartWork> work,
                   absl::FunctionRef<void(std::vector<PartWork>)> run);
 

@@ -5,7 +5,7 @@
 namespace lockstep::server {
 namespace {
 
-// Pushes that wait for one worker's gradient of a part: the first one, and the
+// Pushes that may wait for one worker's gradient of a part: the first one, and
 // one that repeats it because its answer was lost.
 constexpr size_t kWaiters = 2;
 
@@ -21,12 +21,12 @@ std::shared_ptr<PendingPush> MakePending(uint64_t ticket, const Push& push,
   auto pending = std::make_shared<PendingPush>();
   pending->ticket = ticket;
   pending->first_part = push.first_part;
-  // Workers read single rows of tables, so the whole value is never wanted.
+  // Workers read single rows of tables and never need the whole value.
   pending->return_values =
       push.return_values && may_return &&
       std::none_of(push.gradients.begin(), push.gradients.end(),
                    [](const PartGradient& g) { return g.rows.has_value(); });
-  // A part that keeps this outcome had counted before the call.
+  // The engine overwrites this for every part that has not counted before.
   pending->outcomes.resize(push.gradients.size(), PushOutcome::kDuplicate);
   return pending;
 }
@@ -35,6 +35,7 @@ void CountWorkers(const std::map<Contributor, Contribution>& collected,
                   std::map<int, int>& counts) {
   int last = -1;
   for (const auto& [who, contribution] : collected) {
+    // The map is ordered by worker, so the shares of one worker are neighbours.
     if (who.first != last) ++counts[who.first];
     last = who.first;
   }
@@ -44,6 +45,7 @@ void PendingPushes::Await(Contribution& contribution,
                           const std::shared_ptr<PendingPush>& pending, int i,
                           int64_t step, ShardAnswers& answers) const {
   auto& waiters = contribution.waiters;
+  // The worker has given up the call before the one that it repeated last.
   if (waiters.size() >= kWaiters) {
     const std::shared_ptr<PendingPush> oldest =
         std::move(waiters.front().first);
@@ -76,8 +78,8 @@ void PendingPushes::Answer(PendingPush& pending, int64_t step,
   PushAnswer answer{pending.ticket, pending.outcomes, step, pending.status, {}};
   const bool counted =
       std::all_of(pending.outcomes.begin(), pending.outcomes.end(), Counted);
-  // A push that counted in part has no values: those of the other parts may
-  // become others in a newer attempt.
+  // A push of which only some parts counted gets no values: a newer attempt may
+  // change those of the other parts.
   if (pending.return_values && counted && pending.status.ok()) {
     for (size_t i = 0; i < pending.outcomes.size(); ++i) {
       answer.values.push_back(

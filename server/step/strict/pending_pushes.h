@@ -23,8 +23,8 @@ struct PendingPush {
   absl::Status status = {};  // of an update that failed
 };
 
-// The push before any of its parts is decided. Its values are returned if it
-// asks for them and `may_return` is set.
+// Returns the record of a push none of whose parts is decided. The answer will
+// have values if the push asks for them and `may_return` is set.
 std::shared_ptr<PendingPush> MakePending(uint64_t ticket, const Push& push,
                                          bool may_return);
 
@@ -43,30 +43,32 @@ void CountWorkers(const std::map<Contributor, Contribution>& collected,
 
 // PendingPushes answers each push when the last of its parts is decided.
 //
-// Threads: not guarded: the caller holds the lock of what it passes.
+// Threads: not guarded: the caller must hold the lock that guards the
+//          arguments.
 // Borrows: the updater.
 class PendingPushes {
  public:
   explicit PendingPushes(PartUpdater& updater) : updater_(updater) {}
 
-  // Files a push for the outcome of its part `i`. The oldest of too many pushes
-  // of one gradient is answered with kAborted.
+  // Lets a push wait for the outcome of its part `i`. If too many pushes wait
+  // for the same gradient, the oldest is answered with kAborted.
   void Await(Contribution& contribution,
              const std::shared_ptr<PendingPush>& pending, int i, int64_t step,
              ShardAnswers& answers) const;
 
-  // Decides a gradient: all pushes that wait for it have one part less to wait
-  // for.
+  // Decides a gradient: each push that waits for it has one undecided part
+  // less, and is answered when it has none.
   void Decide(Contribution& contribution, PushOutcome outcome,
               const absl::Status& status, int64_t step,
               ShardAnswers& answers) const;
 
-  // Decides all gradients of a part, and forgets them.
+  // Decides all gradients of a part, and removes them.
   void DecideAll(std::map<Contributor, Contribution>& collected,
                  PushOutcome outcome, const absl::Status& status, int64_t step,
                  ShardAnswers& answers) const;
 
-  // Removes the refused gradients: the part waits for others of these workers.
+  // Removes the refused gradients and answers their pushes with the error. The
+  // part then waits for other gradients of these workers.
   void Refuse(std::map<Contributor, Contribution>& collected,
               const std::map<Contributor, absl::Status>& refused, int64_t step,
               ShardAnswers& answers) const;

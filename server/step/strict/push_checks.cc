@@ -81,6 +81,8 @@ absl::StatusOr<std::optional<PushOutcome>> JudgePush(const Push& push,
 }
 
 std::string TextOf(const WaitCounts& waits) {
+  // Missing gradients are reported first: readers delay a step only when none
+  // is missing.
   if (waits.open_parts == 0 && waits.blocked > 0) {
     return absl::StrCat("readers of older values of ",
                         CountText(waits.blocked, "part"));

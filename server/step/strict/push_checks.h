@@ -19,14 +19,15 @@ namespace lockstep::server {
 absl::Status CheckPush(const PartUpdater& updater, bool refuse_non_finite,
                        bool answered_early, Push& push);
 
-// Whether a server at `step` has reached the step that a worker names.
-// `prepared`: `named` waits for the chief's word. Errors as
+// Checks that a server at `step` has reached the step that a worker names.
+// `prepared` says that `named` only waits for the chief's commit. Errors as
 // Engine::CheckReached().
 absl::Status CheckStep(int64_t named, int64_t step, bool prepared);
 
-// The outcome of a push on a server at `attempt` of the step after `step`, if
-// it is of another one; nothing for a push that is to be collected. It must not
-// be ahead of the server.
+// Returns the outcome of a push that a server at `attempt` of the step after
+// `step` must not collect: kStale for an older step, kSuperseded for an older
+// attempt. Nullopt: the push must be collected. Its step must not be ahead of
+// the server's.
 //
 //   kUnavailable  as Engine::AddPush()
 absl::StatusOr<std::optional<PushOutcome>> JudgePush(const Push& push,
@@ -43,7 +44,7 @@ struct WaitCounts {
   bool norm = false;      // of the gradients of all servers
 };
 
-// For people, as Engine::WaitsFor().
+// The text of Engine::WaitsFor().
 std::string TextOf(const WaitCounts& waits);
 
 }  // namespace lockstep::server

@@ -30,6 +30,7 @@ std::optional<int> ShareNumbers::Choose() const {
   for (int i = 0; i < count(); ++i) {
     const Number& number = numbers_[i];
     if (number.done || number.copies.size() >= kMaxCopies) continue;
+    // The lowest free number comes before any duplicate.
     if (number.copies.empty()) return i;
     const auto rank = [this](int n) {
       return std::pair(numbers_[n].copies.size(), numbers_[n].handed_out);
@@ -43,6 +44,8 @@ std::optional<int> ShareNumbers::Take(const Pass& ended) {
   Pass next = ended;
   ++next.pass;
   for (next.slot = 0; next.slot < count(); ++next.slot) {
+    // A repeated request: the worker has the number already, but has not seen
+    // the answer.
     const Copy* copy = Find(next);
     if (copy != nullptr && !copy->claimed) return next.slot;
   }
@@ -61,6 +64,8 @@ bool ShareNumbers::Claim(const Pass& pass) {
   if (number.done) return false;
   Copy* copy = Find(pass);
   if (copy == nullptr) {
+    // An earlier process of ps 0 handed the number out, or Restart() has
+    // removed the copy.
     Release(pass.worker, pass.incarnation);
     if (number.copies.empty()) number.handed_out = ++taken_;
     copy = &number.copies.emplace_back(Copy{pass});
@@ -71,6 +76,7 @@ bool ShareNumbers::Claim(const Pass& pass) {
 
 void ShareNumbers::Finish(const Pass& pass) {
   const Copy* copy = Find(pass);
+  // Without a claim in this attempt the servers have not taken the gradient.
   if (copy == nullptr || !copy->claimed) return;
   numbers_[pass.slot].done = true;
   numbers_[pass.slot].copies.clear();
@@ -95,6 +101,8 @@ bool ShareNumbers::Release(int worker, uint64_t incarnation) {
 void ShareNumbers::Restart() {
   for (Number& number : numbers_) {
     number.done = false;
+    // The gradient of a claimed copy may be on some servers only. Its worker
+    // waits, and claims the number again.
     std::erase_if(number.copies, [](const Copy& copy) { return copy.claimed; });
   }
 }

@@ -32,32 +32,33 @@ class ShareNumbers {
 
   int count() const { return static_cast<int>(numbers_.size()); }
 
-  // Gives the worker of `ended` a number for its next pass; nothing if all
-  // others are done, or have kMaxCopies passes. Asked again after the same
-  // pass, gives the same number. What the worker computed before is released.
+  // Gives the worker of `ended` a number for its next pass; nullopt if all
+  // others are done or have kMaxCopies passes. A repeated call for the same
+  // pass returns the same number. Releases the number that the worker computed
+  // before.
   std::optional<int> Take(const Pass& ended);
 
-  // The gradient of pass.slot is ready, or about to be. False if the number is
-  // done. A pass that was not handed out here, but by an earlier process of
-  // this task, is taken as if it were.
+  // Records that the gradient of pass.slot is ready, or about to be. False if
+  // the number is done. A pass that an earlier process of this task has handed
+  // out is accepted like one of this process.
   bool Claim(const Pass& pass);
 
-  // The gradient of pass.slot is on all servers. No effect unless Claim() came
-  // before, in this attempt.
+  // Records that the gradient of pass.slot is on all servers, so that the
+  // number is done. No effect unless Claim() accepted the pass in this attempt.
   void Finish(const Pass& pass);
 
-  // Whether Claim() has accepted the pass, or the number is done.
+  // True if Claim() has accepted the pass, or the number is done.
   bool IsClaimed(const Pass& pass) const;
   bool IsDone(int number) const { return numbers_[number].done; }
 
-  // Releases what incarnations of the worker up to `incarnation` compute.
-  // Returns whether there was anything.
+  // Takes back the numbers that incarnations of the worker up to `incarnation`
+  // compute. Returns true if there were any.
   bool Release(int worker, uint64_t incarnation);
 
-  // The servers begin the step anew: no number is done. Passes that have not
-  // been claimed go on.
+  // Begins the step again: no number is done. Passes that have not been claimed
+  // go on.
   void Restart();
-  // Another step begins: all numbers are free.
+  // Begins another step: all numbers are free.
   void Reset();
 
  private:

@@ -47,7 +47,7 @@ absl::StatusOr<Gate::Announced> SharedGate::Announce(const Pass& pass) {
     return absl::FailedPreconditionError(
         "no step has begun; ask the chief for the plan first");
   }
-  // A delayed announcement must not claim a number: its worker has gone on.
+  // A delayed announcement must not claim a number: its worker has moved on.
   if (pass.local_step < global_step_ || finished_ ||
       !roll_.Note(pass, /*waits=*/false)) {
     return Announced{Decision::kTooLate, 0, global_step_};
@@ -59,13 +59,18 @@ absl::StatusOr<Gate::Announced> SharedGate::Announce(const Pass& pass) {
 }
 
 std::vector<Gate::Answer> SharedGate::File(Waiter waiter) {
+  // `attempt` is not 0 if the worker pushed: all servers have answered, so the
+  // number is done, unless the step has started a newer attempt since.
   const bool pushed =
       active_ && waiter.attempt > 0 && waiter.pass.local_step == global_step_;
   if (pushed) {
+    // Before Finish(): here done means that another worker was first.
     waiter.not_needed = numbers_.IsDone(waiter.pass.slot);
     if (waiter.attempt == attempt_) numbers_.Finish(waiter.pass);
   }
   waiters_.push_back(waiter);
+  // A number that is done ends the watches of its other passes, so every wait
+  // is tried.
   return AnswerWaiters();
 }
 
@@ -82,6 +87,8 @@ bool SharedGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer.step = global_step_;
   // A worker that still computes gets no token.
   if (waiter.computing) return !at_hand || numbers_.IsDone(pass.slot);
+  // The step began again after the push. The worker still has the gradient, so
+  // it pushes it once more unless another worker has finished the number.
   if (at_hand && waiter.attempt > 0 && waiter.attempt < attempt_ &&
       numbers_.Claim(pass)) {
     answer.outcome = Outcome::kRedo;

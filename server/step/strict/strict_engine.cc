@@ -13,6 +13,8 @@ namespace lockstep::server {
 namespace {
 
 Contributor ContributorOf(const Pass& pass, bool shared) {
+  // A shared step leaves the worker out: every copy of a number is the same
+  // gradient, and the sums are in the order of the numbers.
   return shared ? Contributor(pass.slot, 0)
                 : Contributor(pass.worker, pass.slot);
 }
@@ -40,9 +42,12 @@ void StrictEngine::Activate(int64_t global_step) {
 
 absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
   LOCKSTEP_RETURN_IF_ERROR(
+      // Without the lock: this may read every element of the push.
       CheckPush(updater_, options_.refuse_non_finite, has_shares(), push));
   LOCKSTEP_RETURN_IF_ERROR(
       mirror_.CheckPush(push.first_part, push.gradients.size()));
+  // Before the push is judged: on ps task 0 this may commit the step that the
+  // gate has committed already, which makes the push one of the current step.
   LOCKSTEP_RETURN_IF_ERROR(CheckReached(push.pass.local_step));
   ShardAnswers answers;
   std::vector<PartWork> work;
@@ -56,17 +61,18 @@ absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
            step_, absl::OkStatus()});
       return answers;
     }
+    // A failed attempt cannot complete, so it collects nothing more.
     if (!failure_.ok()) return failure_;
-    // Values come with the answer only if the answer waits for the update: a
-    // worker with several shares is answered before, and so are all where means
-    // are kept.
+    // The answer has values only if it waits for the update. A worker with
+    // several shares is answered before that, and so is every worker where
+    // means are kept.
     const std::shared_ptr<PendingPush> pending =
         MakePending(ticket, push, !has_shares() && !keeps_means());
     Collect(pending, push, work, answers);
-    // No part of it waits for an update, so that no later call would answer it.
+    // If no part waits for an update, no later call would answer the push.
     if (pending->undecided == 0) pushes_.Answer(*pending, step_, answers);
   }
-  // With the lock free: an update takes as long as its part is large, and other
+  // Without the lock: an update takes time in proportion to its part, and other
   // parts are pushed meanwhile.
   answers.Append(Run(std::move(work)));
   return answers;
@@ -110,6 +116,8 @@ void StrictEngine::Collect(const std::shared_ptr<PendingPush>& pending,
 
 void StrictEngine::SetReplicas(int replicas_to_aggregate) {
   MutexLock lock(mutex_);
+  // No part is completed here: the caller starts a newer attempt, which drops
+  // all gradients that were collected for the old number.
   replicas_ = replicas_to_aggregate;
 }
 
@@ -118,8 +126,8 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
                               ShardAnswers& answers) {
   Part& part = parts_[done.part];
   part.updating = false;
-  // The attempt may have been given up while the update ran without the lock.
-  // What it wrote is the part's next value, which the newer attempt writes
+  // The attempt may have ended while the update ran without the lock. That
+  // update wrote only the part's next value, which the newer attempt writes
   // again.
   if (done.step != step_ || done.attempt != attempt_) {
     MakeWork(done.part, work);  // a newer attempt may have become complete
@@ -143,8 +151,8 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
   part.updated = true;
   ++updated_parts_;
   if (!prepared()) return;
-  // Before any answer: a chief that has heard of the prepared step may count on
-  // it even if this process is killed right after.
+  // Before any answer: once the chief knows of the prepared step it relies on
+  // it, even if this process is killed right after.
   const absl::Status marked = updater_.MarkPrepared(step_ + 1, attempt_);
   if (marked.ok()) {
     answers.prepared = {step_, attempt_};
@@ -181,6 +189,9 @@ void StrictEngine::Reset() {
   updated_parts_ = 0;
   squares_.Reset();
   contributors_.clear();
+  // `updating` stays set: a thread of the older attempt may still write to the
+  // part. When it is done, FinishPart() or MayRun() clears the flag and starts
+  // the work of the newer attempt.
   for (Part& part : parts_) part.updated = false;
 }
 
@@ -209,6 +220,7 @@ absl::StatusOr<ShardAnswers> StrictEngine::Take(uint64_t ticket, int64_t step) {
     answers.takes.push_back({*take_, false, 0, absl::OkStatus()});
   }
   take_ = ticket;
+  // The event that ends the wait may have happened before the wait was filed.
   if (prepared() || squares_.waits() || !failure_.ok()) {
     AnswerTake(failure_, answers);
   }
@@ -231,11 +243,12 @@ absl::Status StrictEngine::Learn(int64_t step) {
   if (options_.gate != nullptr && options_.gate->global_step() < step) {
     return absl::OkStatus();
   }
+  // The gate has committed the step for the whole job, so this server follows.
   return CommitLocked(step);
 }
 
 // The gate of ps task 0 gives tokens before the values are committed, so a call
-// with one may come first.
+// with such a token may arrive before the commit.
 absl::Status StrictEngine::CheckReached(int64_t step) {
   MutexLock lock(mutex_);
   if (step <= step_) return absl::OkStatus();
@@ -281,7 +294,7 @@ absl::StatusOr<ShardAnswers> StrictEngine::Commit(int64_t step,
 ShardAnswers StrictEngine::StartAttempt(int64_t step, int64_t attempt) {
   MutexLock lock(mutex_);
   ShardAnswers answers;
-  // A failure shows at the chief's own commit.
+  // If the commit fails here, the chief's own Commit() reports it.
   Learn(step).IgnoreError();
   if (step == step_ && attempt > attempt_) Supersede(attempt, answers);
   return answers;
@@ -315,7 +328,7 @@ std::string StrictEngine::WaitsFor() const {
     if (!mirror_.copied(i))
       fewest = std::min(fewest, parts_[i].collected.size());
   }
-  // The part that lacks the most is the one that people look for.
+  // The report names the part that lacks the most.
   waits.lacking = replicas_ - static_cast<int64_t>(fewest);
   waits.blocked = std::ssize(blocked_);
   waits.norm = limits_mean() && squares_.waits();

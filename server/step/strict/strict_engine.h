@@ -64,7 +64,7 @@ class StrictEngine final : public Engine {
   struct Options {
     int replicas_to_aggregate = 1;  // A, > 0; SetReplicas() changes it
     int total_num_replicas = 1;     // N, > 0
-    // Work is shared: A gradients a step, each with a number, its slot. Sums
+    // Work is shared: A gradients per step, each with a number, its slot. Sums
     // are in the order of the numbers, and the first gradient of a number
     // counts, whichever worker has computed it.
     bool shared = false;
@@ -72,13 +72,13 @@ class StrictEngine final : public Engine {
     // On ps task 0: its gate, borrowed, which alone commits steps of the job.
     // Null on other servers, which learn of a commit from the chief.
     const Gate* gate = nullptr;
-    // Limit the norm of the mean gradients over all servers: parts are updated
-    // when that is known, and pushes answered before.
+    // Limits the norm of the mean gradients over all servers: parts are updated
+    // only when that norm is known, and pushes are answered before.
     bool limit_mean = false;
-    // This server has all parts of the job, and so knows that norm itself.
+    // This server has all parts of the job, so it computes that norm itself.
     bool has_all_parts = false;
-    // By part, whether another server sums its gradients. Empty where the job
-    // is not mirrored.
+    // By part: true if another server sums its gradients. Empty unless the job
+    // is mirrored.
     std::vector<bool> copied = {};
     // Called at each commit, after which a mirror wants other means. Must
     // return at once, since a lock is held. May be null.
@@ -125,7 +125,7 @@ class StrictEngine final : public Engine {
     bool updating = false;  // a thread is in PartUpdater::Update
     bool updated = false;
   };
-  // Whether the gradient of a pass of the step at hand counts, as far as this
+  // True if the gradient of a pass of the current step counts, as far as this
   // server knows.
   bool IsChosen(const Pass& pass) const;
   void Collect(const std::shared_ptr<PendingPush>& pending, Push& push,
@@ -141,7 +141,7 @@ class StrictEngine final : public Engine {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // As Run(), on as many processors as are worth it.
   ShardAnswers RunAll(std::vector<PartWork> work) ABSL_LOCKS_EXCLUDED(mutex_);
-  // True if the work is to be done now. PartWork of an older attempt is
+  // True if the caller must do the work now. Work of an older attempt is
   // dropped; work on memory that has readers moves to blocked_.
   bool MayRun(PartWork& item, std::vector<PartWork>& work)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -150,12 +150,12 @@ class StrictEngine final : public Engine {
   void FinishPart(const PartWork& done, const absl::Status& status,
                   std::vector<PartWork>& work, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the attempt at hand. Only a newer attempt can follow.
+  // Ends the current attempt with an error. Only a newer attempt can follow.
   void Fail(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Supersede(int64_t attempt, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // No part is updated, and none measured.
+  // Marks every part as neither updated nor measured.
   void Reset() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerTake(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -169,10 +169,11 @@ class StrictEngine final : public Engine {
   bool limits_mean() const { return options_.limit_mean; }
   // Updates have two halves: the mean is kept before it is applied.
   bool keeps_means() const { return limits_mean() || mirror_.mirrored(); }
-  // The mean of a part is kept: its update is due, or waits for the norm.
+  // Handles a part whose mean is kept: begins its update, or lets it wait for
+  // the norm.
   void OnMeanKept(const PartWork& done, std::vector<PartWork>& work,
                   ShardAnswers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the part lacks no gradient.
+  // True if the part has all its gradients.
   bool HasAll(size_t part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return parts_[part].updated || parts_[part].updating ||
            squares_.has(static_cast<int>(part));

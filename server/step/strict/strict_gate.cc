@@ -40,12 +40,13 @@ std::vector<Gate::Answer> StrictGate::SetReplicas(
     if (roll_.TakesPart(pass.worker)) kept.push_back(pass);
   }
   announced_ = std::move(kept);
-  // Nor may Redo() make it a member because its last wait is still filed.
+  // Redo() would make it a member again if its last wait were still filed.
   return CancelLeavers();
 }
 
 std::vector<Gate::Answer> StrictGate::Redo(int64_t attempt) {
   MutexLock lock(mutex_);
+  // The chief repeats the call, and it may come after a newer attempt.
   if (attempt <= attempt_) return {};
   redone_step_ = global_step_;
   StartAttempt(attempt);
@@ -59,8 +60,8 @@ absl::Status StrictGate::Check(const Pass& pass) const {
         absl::StrCat("slot ", pass.slot, " of worker ", pass.worker,
                      " is not below ", QuotaLocked(pass.worker)));
   }
-  // The process before holds a place in the set until the chief expires it, and
-  // the chief does that when this one registers.
+  // A previous process of the worker holds its place in the set until the chief
+  // expires it, and the chief does so when the new process registers.
   const bool predecessor =
       std::any_of(announced_.begin(), announced_.end(), [&](const Pass& p) {
         return p.worker == pass.worker && p.incarnation < pass.incarnation;
@@ -92,6 +93,8 @@ bool StrictGate::IsMember(const Pass& pass) const {
 }
 
 bool StrictGate::PassedOver(const Pass& pass) const {
+  // This gate has seen only the commits since it opened: it says nothing of
+  // older steps.
   if (pass.local_step < opened_step_ || pass.local_step >= global_step_) {
     return false;
   }
@@ -113,8 +116,8 @@ absl::StatusOr<StrictGate::Announced> StrictGate::Announce(const Pass& pass) {
   const bool known =
       std::any_of(announced_.begin(), announced_.end(),
                   [&](const Pass& p) { return SamePass(p, pass); });
-  // A delayed announcement must not become a member: its worker has gone on,
-  // and the step would wait for a gradient that never comes.
+  // A delayed announcement must not become a member: its worker has moved on,
+  // and the step would wait for a gradient that never arrives.
   if (!known && !newest) return Announced{Decision::kTooLate, 0, global_step_};
   if (!known) announced_.push_back(pass);
   if (!IsMember(pass)) return Announced{Decision::kNotNeeded, 0, global_step_};
@@ -122,8 +125,8 @@ absl::StatusOr<StrictGate::Announced> StrictGate::Announce(const Pass& pass) {
 }
 
 void StrictGate::Select(const Pass& ended) {
-  // Where every worker counts, the set is known before the step begins: the
-  // token saves the announcement, which is a round trip for each pass.
+  // If every worker counts, the set is known before the step begins: the token
+  // saves the announcement, which is one round trip per pass.
   const Pass next{ended.worker, ended.incarnation, global_step_, ended.pass + 1,
                   0};
   const bool known =
@@ -134,7 +137,8 @@ void StrictGate::Select(const Pass& ended) {
 
 bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer = Answer{waiter.ticket};
-  // The worker counts its passes, and the answer to its push may be lost.
+  // The worker keeps count of its passes, and the answer to its push may be
+  // lost.
   answer.not_needed = PassedOver(waiter.pass);
   if (finished_) {
     answer.outcome = Outcome::kFinished;
@@ -145,17 +149,18 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   if (pass.local_step < global_step_) {
     answer.step = global_step_;
     answer.attempt = committed_attempt_;
-    // A worker that still computes would not push for this attempt.
+    // A worker that still computes gets no token here, so it would not push for
+    // this attempt.
     if (everybody_counts() && !waiter.computing) {
       Select(pass);
       answer.selected_attempt = attempt_;
     }
     return true;
   }
-  // A worker that still computes is told of the end of the step only.
+  // A watch ends only with the step.
   if (waiter.computing) return false;
-  // A server that was restarted has lost the announcement, and the worker,
-  // which waits with its gradient in hand, does not announce it again.
+  // A restarted server has lost the announcement. The worker waits with its
+  // gradient in hand and does not announce it again.
   if (redone_step_ == global_step_) Recall(pass);
   // The cheaper question first: thousands of workers may wait.
   if (waiter.attempt < attempt_ && IsMember(pass)) {
@@ -163,6 +168,8 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
     answer.attempt = attempt_;
     return true;
   }
+  // The wait goes on, except that a worker with several shares gets a token for
+  // the next share of this step that it has not pushed.
   if (!has_shares()) return false;
   answer.step = global_step_;
   answer.slot = FirstMissingSlot(pass.worker);
@@ -170,7 +177,8 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
 }
 
 void StrictGate::Recall(const Pass& pass) {
-  // Shares of a step are computed once more instead.
+  // A worker with several shares computes them again instead: it holds only its
+  // last gradient.
   if (has_shares() || pass.local_step != global_step_) return;
   const bool known =
       std::any_of(announced_.begin(), announced_.end(),
@@ -187,10 +195,11 @@ int StrictGate::FirstMissingSlot(int worker) const {
 std::vector<Gate::Answer> StrictGate::File(Waiter waiter) {
   const bool of_this_attempt =
       waiter.pass.local_step == global_step_ && waiter.attempt == attempt_;
-  // The wait travels with the push, so that the share is done or on its way.
+  // The worker sends this wait together with its push, so the share is done or
+  // on its way.
   if (of_this_attempt) pushed_.emplace(waiter.pass.worker, waiter.pass.slot);
-  // A wait changes nothing for other workers, so that only this one may be
-  // answered now.
+  // A wait changes nothing for other workers, so only this one can be answered
+  // now.
   std::vector<Answer> answers(1);
   if (!TryAnswer(waiter, answers[0])) {
     waiters_.push_back(waiter);
@@ -211,8 +220,8 @@ bool StrictGate::DropAnnouncements(int worker, uint64_t incarnation) {
 
 void StrictGate::StartAttempt(int64_t attempt) {
   attempt_ = attempt;
-  // Workers with several shares hold only the last one's gradient, so they
-  // begin the step anew.
+  // Workers with several shares hold only the gradient of the last one, so they
+  // begin the step again.
   if (has_shares()) announced_.clear();
   pushed_.clear();
 }
@@ -220,8 +229,9 @@ void StrictGate::StartAttempt(int64_t attempt) {
 StrictGate::Expired StrictGate::Expire(int worker, uint64_t incarnation) {
   MutexLock lock(mutex_);
   const bool held = DropAnnouncements(worker, incarnation);
-  // Its gradient may be on some servers and not on others. A new attempt begins
-  // everywhere from nothing; with no place in the set nothing is lost.
+  // The dead member's gradient may be on some servers and not on others, so a
+  // new attempt starts from nothing everywhere. Without a place in the set
+  // nothing is lost.
   if (held) StartAttempt(attempt_ + 1);
   Expired expired = ExpireWaits(worker, incarnation);
   expired.held_announcement = held;
@@ -234,15 +244,15 @@ StrictGate::Replaced StrictGate::Replace(int worker, int64_t step,
   Replaced replaced;
   replaced.step = global_step_;
   replaced.attempt = attempt_;
-  // The chief decided on an older attempt: the member may have pushed since, or
-  // has been replaced already.
+  // The chief decided on an older attempt: since then the member may have
+  // pushed or may have been replaced.
   if (step != global_step_ || attempt != attempt_) return replaced;
   const auto members_end = announced_.begin() + NumMembers();
   const auto member =
       std::find_if(announced_.begin(), members_end,
                    [&](const Pass& p) { return p.worker == worker; });
   auto substitute = members_end;
-  // One that waits has its gradient in hand; another one might be as slow as
+  // A worker that waits has its gradient in hand; any other might be as slow as
   // the member.
   while (substitute != announced_.end() && !IsReady(*substitute)) ++substitute;
   if (member == members_end || substitute == announced_.end()) return replaced;
@@ -259,6 +269,7 @@ StrictGate::Replaced StrictGate::Replace(int worker, int64_t step,
 absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::Commit(
     int64_t step, int64_t attempt) {
   MutexLock lock(mutex_);
+  // The chief repeats a commit whose answer was lost.
   if (step == global_step_) return std::vector<Answer>();
   LOCKSTEP_RETURN_IF_ERROR(CheckCommit(step, attempt));
   if (announced_.size() < static_cast<size_t>(replicas_)) {
@@ -288,7 +299,8 @@ std::vector<int> StrictGate::Members() const {
 
 bool StrictGate::Counts(const Pass& pass) const {
   MutexLock lock(mutex_);
-  // There is no choice, or it is not known here.
+  // Without backups every worker counts. For another step this gate does not
+  // know the set, and the engine judges the step itself.
   if (pass.local_step != global_step_ || num_workers() <= replicas_) {
     return true;
   }

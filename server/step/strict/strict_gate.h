@@ -74,12 +74,12 @@ class StrictGate final : public AttemptGate {
   // True if the worker waits after the pass, so that its gradient is ready.
   bool IsReady(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsMember(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the step of the pass was committed here without the worker.
+  // True if this gate committed the step of the pass without the worker.
   bool PassedOver(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int FirstMissingSlot(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the pass after `ended` a member of the step at hand.
   void Select(const Pass& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes a pass that was announced to an earlier process of this task.
+  // Files again a pass that was announced to an earlier process of this task.
   void Recall(const Pass& pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartAttempt(int64_t attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DropAnnouncements(int worker, uint64_t incarnation)
@@ -92,7 +92,7 @@ class StrictGate final : public AttemptGate {
   bool everybody_counts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return num_workers() == replicas_;
   }
-  // Whether workers have several shares of a step.
+  // True if workers have several shares of a step.
   bool has_shares() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return num_workers() < replicas_;
   }

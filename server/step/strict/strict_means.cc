@@ -15,7 +15,8 @@ absl::StatusOr<std::optional<std::vector<PartGradient>>> StrictEngine::Means(
   MutexLock lock(mutex_);
   const absl::StatusOr<bool> at_hand =
       IsAtHand({step, attempt}, {step_, attempt_});
-  // Another mirror may hear of a commit, or of an attempt, before this one.
+  // Another mirror may learn of a commit or of an attempt before this one does;
+  // its call waits until this mirror gets there.
   if (!at_hand.ok()) return std::nullopt;
   if (!*at_hand) return absl::AbortedError("that attempt is over here");
   std::vector<PartGradient> means;
@@ -41,7 +42,7 @@ absl::StatusOr<ShardAnswers> StrictEngine::AddMeans(
     if (!failure_.ok()) return failure_;
     for (size_t i = 0; i < means.size(); ++i) {
       const int part = first_part + static_cast<int>(i);
-      // It came before, in answer to a call that was repeated.
+      // The mean arrived before, in the answer to a call that was repeated.
       if (HasAll(part)) continue;
       work.push_back(BeginWork(PartWork::Kind::kKeep, part));
       work.back().gradients.push_back(std::move(means[i]));
@@ -66,6 +67,9 @@ void StrictEngine::OnMeanKept(const PartWork& done, std::vector<PartWork>& work,
   squares_.Measured(done.part, done.squares);
   if (mirror_.mirrored() && !mirror_.copied(done.part))
     answers.means_changed = true;
+  // Without a limit a part is updated as soon as its mean is known. With one
+  // the take is answered with the squares when all means are kept; a server
+  // that has all parts goes on in Run() instead.
   if (!limits_mean()) {
     work.push_back(BeginWork(PartWork::Kind::kApply, done.part));
   } else if (squares_.complete() && !options_.has_all_parts) {

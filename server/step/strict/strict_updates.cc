@@ -1,4 +1,4 @@
-// The updates of StrictEngine: what its threads do with complete parts.
+// The updates of StrictEngine: the work of its threads on complete parts.
 
 #include <cmath>
 #include <utility>
@@ -30,6 +30,8 @@ void StrictEngine::MakeWork(int index, std::vector<PartWork>& work) {
 }
 
 std::vector<PartWork> StrictEngine::MakeUpdates(double norm) {
+  // First: squares_.waits() is false from here on, so neither a repeated
+  // ApplyNorm() nor another thread in Run() begins the updates a second time.
   squares_.Decide();
   std::vector<PartWork> work;
   for (size_t part = 0; part < parts_.size(); ++part) {
@@ -54,6 +56,8 @@ ShardAnswers StrictEngine::ApplyNorm(int64_t step, const MeanNorm& norm) {
   std::vector<PartWork> work;
   {
     MutexLock lock(mutex_);
+    // The chief repeats the norm when an answer is lost, and a norm of an older
+    // attempt may be delayed.
     if (step != step_ || norm.attempt != attempt_ || !squares_.waits() ||
         !failure_.ok()) {
       return {};
@@ -76,13 +80,16 @@ ShardAnswers StrictEngine::Run(std::vector<PartWork> work) {
         Perform(updater_, options_.refuse_non_finite, item);
     MutexLock lock(mutex_);
     FinishPart(item, done, work, answers);
-    // A server that has all parts needs no word of the chief: the norm of its
-    // own means is that of the job.
+    // A server that has all parts does not need the chief: the norm of its own
+    // means is that of the job. The check runs under the lock of FinishPart(),
+    // so exactly one thread finds that the last mean has arrived.
     if (limits_mean() && options_.has_all_parts && squares_.waits() &&
         failure_.ok()) {
       updates = MakeUpdates(std::sqrt(squares_.Sum()));
     }
   }
+  // Last, because RunAll() divides the updates among processors and calls
+  // Run().
   if (!updates.empty()) answers.Append(RunAll(std::move(updates)));
   return answers;
 }
@@ -97,11 +104,14 @@ bool StrictEngine::MayRun(PartWork& item, std::vector<PartWork>& work) {
     MakeWork(part, work);
     return false;
   }
-  // A mean is kept beside the values, so that their readers are not concerned.
+  // A mean is kept beside the values, so readers of the values do not delay it.
   if (item.kind == PartWork::Kind::kMeasure ||
       item.kind == PartWork::Kind::kKeep || updater_.ClaimNext(part)) {
     return true;
   }
+  // The lock is held since ClaimNext(), so PartReturned(), which may be called
+  // at once, finds the work here. `updating` stays set: MakeWork() must not
+  // start the part a second time.
   blocked_.insert_or_assign(part, std::move(item));
   return false;
 }

@@ -38,13 +38,16 @@ absl::Status WorkerRoll::CheckIncarnation(const Pass& pass) const {
 bool WorkerRoll::Note(const Pass& pass, bool waits) {
   const Newest now{pass.incarnation, pass.pass, waits};
   Newest& newest = newest_[pass.worker];
+  // Ordered by incarnation, then pass; of one pass the wait is newer than the
+  // announcement. A repeated call is equal, and is answered again.
   newest = std::max(newest, now);
   return newest == now;
 }
 
 uint64_t WorkerRoll::Expire(int worker, uint64_t incarnation) {
   Newest& newest = newest_[worker];
-  // Calls of the dead incarnation may still arrive; its successor's are newer.
+  // Calls of the dead incarnation may still arrive, and must be refused; those
+  // of its successor are newer.
   newest = std::max(newest, Newest{incarnation + 1, 0, false});
   return newest.incarnation;
 }
@@ -58,8 +61,8 @@ bool WorkerRoll::IsReplaced(const Pass& pass) const {
 uint64_t WorkerRoll::NewestIncarnation(int worker) const {
   const auto newest = newest_.find(worker);
   if (newest == newest_.end()) return 0;
-  // Expire() notes the successor of the dead incarnation, of which no call has
-  // come yet: it is not the one to be taken for dead.
+  // Expire() records incarnation + 1, from which no call has come: a chief that
+  // asks for the newest one must get the dead incarnation itself.
   const bool is_expected = newest->second.pass == 0 && !newest->second.waits;
   return newest->second.incarnation - (is_expected ? 1 : 0);
 }

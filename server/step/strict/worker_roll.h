@@ -10,17 +10,18 @@
 
 namespace lockstep::server {
 
-// WorkerRoll knows the workers that take part in a job, and the newest pass of
-// each of which a gate has heard. Calls for older passes were delayed; their
-// answers are not awaited any more.
+// WorkerRoll keeps the workers that take part in a job, and the newest pass
+// that each of them has called with. A call for an older pass was delayed, and
+// its answer is no longer awaited.
 //
-// Threads: not guarded: a gate calls with its lock held.
+// Threads: not guarded: the gate must call with its lock held.
 class WorkerRoll {
  public:
   // Workers 0 to `total` - 1 take part.
   explicit WorkerRoll(int total) : total_(total) {}
 
-  // The workers that take part from now on, ascending; empty: as at the start.
+  // Sets the workers that take part from now on, ascending; empty means all, as
+  // at the start.
   void SetWorkers(const std::vector<int>& workers) { workers_ = workers; }
   int count() const {
     return workers_.empty() ? total_ : static_cast<int>(workers_.size());
@@ -29,18 +30,18 @@ class WorkerRoll {
 
   //   kInvalidArgument  the worker of the pass takes no part
   absl::Status CheckTakesPart(const Pass& pass) const;
-  //   kInvalidArgument     no clock can have led to the incarnation
+  //   kInvalidArgument     the incarnation is beyond any that a clock gives
   //   kFailedPrecondition  a newer incarnation of the worker has called
   absl::Status CheckIncarnation(const Pass& pass) const;
 
-  // Notes a pass; `waits`: its worker waits after it. False if a newer pass of
-  // the worker is known.
+  // Records a pass; `waits` says that its worker waits after it. False if a
+  // newer pass of the worker is known.
   bool Note(const Pass& pass, bool waits);
 
-  // The worker's incarnations up to `incarnation` are dead. Returns the oldest
-  // one that is still admitted.
+  // Records that the worker's incarnations up to `incarnation` are dead.
+  // Returns the oldest incarnation that is still admitted.
   uint64_t Expire(int worker, uint64_t incarnation);
-  // Whether `pass` is of an incarnation that a newer one has replaced.
+  // True if a newer incarnation has replaced that of `pass`.
   bool IsReplaced(const Pass& pass) const;
   // The newest incarnation that has called; 0: none has.
   uint64_t NewestIncarnation(int worker) const;
