@@ -12,10 +12,10 @@
 namespace lockstep::server {
 namespace {
 
-// In the queue of returned parts: ends the thread that reads it.
+// An entry in the queue of returned parts that ends the thread which reads it.
 constexpr int kNoPart = -1;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-// How long a server that has to go waits for the chief's checkpoint.
+// The time that a server which must end waits for the chief's checkpoint.
 constexpr absl::Duration kStopGrace = absl::Seconds(15);
 
 absl::Status Gone() { return absl::UnavailableError("this ps has ended"); }
@@ -36,7 +36,8 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
   const std::string address = chief.own_address;
   auto ps = std::unique_ptr<PsServer>(new PsServer(
       options, cluster, DrawIncarnation(), std::move(chief), clock));
-  // Gradients are as large as they are; the memory for all of them is bounded.
+  // A gradient may have any size; SetMemory() bounds the memory of all messages
+  // together.
   GrpcServer::Options limits;
   limits.largest_message = -1;
   std::vector<grpc::Service*> services = {
@@ -96,17 +97,20 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
 }
 
 PsServer::~PsServer() {
+  // Pulse and fetcher first: they call the host and the server from their
+  // threads.
   pulse_.reset();
   fetcher_.reset();
   host_.returned_parts().Push(kNoPart);
   returns_.join();
-  // gRPC waits for all calls, so those that wait are ended; Close() refuses the
-  // ones that still arrive.
+  // gRPC waits for all calls, so the waiting ones must be ended; Close()
+  // refuses those that still arrive.
   host_.Close(Gone());
   host_.StopCreating();
   closing_ = true;
   EndAllCalls();
   if (server_ != nullptr) server_->Shutdown(absl::Milliseconds(200));
+  // Only now: until gRPC has no calls, a tick ends those that were filed late.
   end_ticks_ = true;
   ticks_.join();
   server_.reset();
@@ -121,8 +125,8 @@ void PsServer::EndAllCalls() {
 void PsServer::Tick() {
   while (!end_ticks_) {
     absl::SleepFor(kTick);
-    // A call that was admitted before Close() may be filed after the first end
-    // of all calls.
+    // A call that was admitted before Close() may be filed after the destructor
+    // has ended all calls.
     if (closing_) EndAllCalls();
     replies_.TakeBack(clock_.Now());
     replies_.AnswerOld(clock_.Now());
@@ -153,13 +157,15 @@ absl::Status PsServer::Run() {
     spdlog::warn("taken for dead ({}); joining again",
                  std::string(chief_.end().message()));
   }
+  // The chief was asked to stop the job with a checkpoint; its end arrives with
+  // a heartbeat.
   if (stop_ && !chief_.ended()) {
     const absl::Time deadline = clock_.Now() + kStopGrace;
     while (!chief_.ended() && clock_.Now() < deadline) absl::SleepFor(kTick);
   }
   const absl::Status end =
       chief_.ended() ? chief_.end() : absl::CancelledError("asked to stop");
-  // Steps that no checkpoint holds are lost with the files of the servers.
+  // Without a checkpoint the state files are the only copy of the steps.
   if (!end.ok() && !(chief_.ended() && chief_.state_saved())) {
     spdlog::warn("the state file stays, for the next start of this task");
   } else if (absl::Status removed = host_.RemoveState(); !removed.ok()) {

@@ -28,8 +28,8 @@
 
 namespace lockstep::server {
 
-// PsServer is one ps task, from registration to the end of the job. When the
-// chief takes it for dead by mistake it joins again, with all that it holds.
+// PsServer is one ps task, from registration to the end of the job. If the
+// chief declares it dead by mistake, it joins again with all its state.
 //
 // Threads: RequestStop() and Metrics() may be called from any thread.
 class PsServer {
@@ -79,8 +79,9 @@ class PsServer {
   void Tick();
   // Ends the calls that wait now.
   void EndAllCalls();
-  // Loop of a thread: applies updates whose memory readers have returned. The
-  // readers end in gRPC's threads, which must not do such work.
+  // Loop of a thread: applies the updates that waited for readers which have
+  // returned the memory. The readers end in gRPC's threads, which must not do
+  // such work.
   void UpdateReturnedParts();
 
   const Clock& clock_;
@@ -95,7 +96,7 @@ class PsServer {
   CallStreamService streams_;
   MirrorService mirror_;
   std::unique_ptr<GrpcServer> server_;
-  std::unique_ptr<ShardPulse> pulse_;  // tells server_
+  std::unique_ptr<ShardPulse> pulse_;  // uses server_
   std::unique_ptr<MeanFetcher> fetcher_;
   ChiefClient chief_;
   std::atomic<bool> stop_ = false;

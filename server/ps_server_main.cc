@@ -36,6 +36,7 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
   signals.SetHandler(
       [&](const std::string& reason) { (*ps)->RequestStop(reason); });
   const absl::Status status = (*ps)->Run();
+  // The handler refers to the server, which ends below.
   signals.SetHandler(nullptr);
   return EndProcess(flags, status);
 }

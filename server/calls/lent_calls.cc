@@ -38,6 +38,8 @@ int LentCalls::TakeBack(absl::Span<const int> parts, absl::Time time) {
       call = calls_.erase(call);
     }
   }
+  // With no lock held: the end of a call may release its answer, and so call
+  // Remove().
   for (const BreakOff& break_off : late) break_off();
   return static_cast<int>(late.size());
 }

@@ -13,34 +13,34 @@
 
 namespace lockstep::server {
 
-// LentCalls knows the calls whose answers are sent out of the memory of parts,
-// and are not sent yet. A caller that does not read keeps that memory; when an
-// update has waited for it for long enough, the call is broken off.
+// LentCalls records the calls whose answers are sent from the memory of parts,
+// and are not sent yet. A caller that does not read keeps that memory in use;
+// when an update has waited for it for long enough, the call is broken off.
 //
 //   Add() -> ... sent, or over otherwise -> forgotten
 //        `-> TakeBack() -> broken off -> forgotten
 //
-// Breaking a call off does not make its memory free. The network does, when it
-// has let go of the last slice; only then does ReadLoans say so.
+// Breaking a call off does not free its memory. The network stack frees it when
+// it has released the last slice; only then does ReadLoans report it.
 //
 // Threads: safe to share.
 class LentCalls : public std::enable_shared_from_this<LentCalls> {
  public:
-  // Ends the call as far as it is not over. Runs with no lock held.
+  // Ends the call unless it is over. Runs with no lock held.
   using BreakOff = std::function<void()>;
 
   static std::shared_ptr<LentCalls> Create() {
     return std::shared_ptr<LentCalls>(new LentCalls);
   }
 
-  // A call whose answer lends parts from `first_part` on. It counts until the
-  // last copy of what is returned goes.
+  // Records a call whose answer lends parts from `first_part` on, until the
+  // last copy of the result is gone.
   std::shared_ptr<const void> Add(int first_part, int num_parts, absl::Time now,
                                   BreakOff break_off)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Breaks off the calls that have lent any of `parts` since before `time`.
-  // Returns how many these were.
+  // Returns their number.
   int TakeBack(absl::Span<const int> parts, absl::Time time)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

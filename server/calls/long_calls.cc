@@ -7,8 +7,8 @@
 namespace lockstep::server {
 namespace {
 
-// How long a failure waits for its caller to ask again. One that has been
-// replaced never does.
+// The time that a failure waits for its caller to ask again. A caller that has
+// been replaced never does.
 constexpr absl::Duration kKeepFailure = absl::Seconds(10);
 
 }  // namespace
@@ -26,6 +26,8 @@ void LongCalls::Serve(const std::string& request, Call call, Work work) {
   absl::Status failure;
   {
     MutexLock lock(mutex_);
+    // In this order: the process ends; a new request; a request whose work has
+    // failed since the last call; one whose work is waiting or under way.
     failure = end_;
     const auto same = std::find_if(
         served_.begin(), served_.end(),
@@ -47,6 +49,7 @@ void LongCalls::Serve(const std::string& request, Call call, Work work) {
       older = std::exchange((*same)->call, std::move(call));
     }
   }
+  // With no lock held, as all ends of calls.
   if (!failure.ok()) return call.end(failure);
   if (older.has_value()) {
     older->end(absl::AbortedError("the same has been asked again"));
@@ -123,6 +126,7 @@ void LongCalls::Loop() {
 void LongCalls::Do(const std::shared_ptr<Entry>& entry) {
   if (entry->run) return entry->run(absl::OkStatus());
   const Result result = entry->work();
+  // Releases the captured objects before the answer is sent.
   entry->work = nullptr;
   std::optional<Call> call;
   {
@@ -130,6 +134,8 @@ void LongCalls::Do(const std::shared_ptr<Entry>& entry) {
     call = std::exchange(entry->call, std::nullopt);
     entry->failure = result.status();
     entry->failed = clock_.Now();
+    // A failure without a call stays, for the caller to find. A success need
+    // not: repeating the work is quick.
     if (call.has_value() || result.ok()) std::erase(served_, entry);
   }
   if (call.has_value()) call->end(result);

@@ -17,26 +17,25 @@
 
 namespace lockstep::server {
 
-// LongCalls does what takes long, filling or copying all of a server's memory,
-// in a thread of its own, one work after the other, so that gRPC's threads
-// serve other calls meanwhile.
+// LongCalls does long work, such as filling or copying all of a server's
+// memory, in a thread of its own, one work after the other, so that gRPC's
+// threads can serve other calls meanwhile.
 //
-// A caller that asks again need not hold its call until the end: it is answered
-// that the work goes on, and how far it is. The same request again then finds
-// the work under way, or why it has failed. Once it has succeeded, doing it
-// again must be quick and give the same result.
+// A caller that asks again need not keep its call open until the end: it is
+// answered with the progress of the work. The same request, sent again, finds
+// the work under way, or the error with which it has failed. After a success
+// the work must be quick to repeat and must give the same result.
 //
-// Threads: safe to share.
-// Borrows: the clock.
+// Threads: safe to share. Borrows: the clock.
 class LongCalls {
  public:
   using Result = absl::StatusOr<std::string>;  // a response, serialized
   using Work = std::function<Result()>;
 
-  // A call that waits. The thread that takes it ends it, with one of these.
+  // A call that waits. The thread that removes it ends it, with one of these.
   struct Call {
     std::function<void(const Result&)> end;
-    // While the work goes on; null: the call waits for the end of it.
+    // Ends the call while the work goes on; null: the call waits for the end.
     std::function<void()> end_not_yet = nullptr;
     absl::Time since = absl::InfinitePast();
   };
@@ -46,21 +45,21 @@ class LongCalls {
   LongCalls(const LongCalls&) = delete;
   LongCalls& operator=(const LongCalls&) = delete;
 
-  // Has `work` done and the call answered with its result. Where the same
-  // request is being served, the call waits for the end of that, and one that
-  // waited before is ended with kAborted.
+  // Does `work` and answers the call with its result. If the same request is
+  // being served already, the call waits for the end of that work, and a call
+  // that waited for it before is ended with kAborted.
   void Serve(const std::string& request, Call call, Work work)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Has `work` done, which ends a call by itself. It is given kOk, or else why
-  // it has to end the call without doing anything.
+  // Does `work`, which must end its own call. It is given kOk, or the error
+  // with which it must end the call without doing anything.
   void Run(std::function<void(const absl::Status&)> work)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Answers calls that have waited since before `time`, if they can ask again.
   void AnswerOld(absl::Time time) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends all calls, those to come too; what has not begun is not done.
+  // Ends all calls, and later ones; work that has not begun is not done.
   void End(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -69,7 +68,8 @@ class LongCalls {
     Work work;
     std::function<void(const absl::Status&)> run;
     std::optional<Call> call;  // that waits now
-    // Why it has failed, if no call has been told, and when.
+    // The error of the work, if no call has been answered with it, and its
+    // time.
     absl::Status failure;
     absl::Time failed;
   };

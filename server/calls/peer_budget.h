@@ -7,7 +7,7 @@
 
 namespace lockstep::server {
 
-// PeerBudget bounds how many bytes of this process's memory each peer holds.
+// PeerBudget bounds the bytes of this process's memory that each peer holds.
 //
 // Threads: safe to share.
 class PeerBudget {
@@ -16,9 +16,9 @@ class PeerBudget {
 
   size_t limit() const;
 
-  // Counts `bytes` as the peer's until the returned object is gone, which may
-  // outlive the budget. Null if the peer would then hold more than the limit;
-  // but what is larger than that may be held alone.
+  // Counts `bytes` as held by the peer until the returned object is gone, which
+  // may outlive the budget. Null if the peer would then hold more than the
+  // limit; a peer that holds nothing may take more than the limit at once.
   std::shared_ptr<void> Take(const std::string& peer, size_t bytes);
 
  private:

@@ -12,9 +12,9 @@
 
 namespace lockstep::server {
 
-// PendingCalls holds the calls of one RPC that wait for something, each with
-// the data that ends it. No thread waits with them: a call is a ticket, and the
-// thread that takes the ticket ends the call, once.
+// PendingCalls holds the calls of one RPC that wait for an event, each with the
+// data that ends it. No thread waits with them: a call is a ticket, and the
+// thread that takes the ticket must end the call, once.
 //
 // Threads: safe to share.
 template <typename Call>
@@ -36,7 +36,7 @@ class PendingCalls {
     return call;
   }
 
-  // Tickets that have waited since before `time`.
+  // The tickets of calls that have waited since before `time`.
   std::vector<uint64_t> OlderThan(absl::Time time) const
       ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);

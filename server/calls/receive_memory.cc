@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kWindow = 4;
 constexpr size_t kBase = size_t{256} << 20;
 constexpr size_t kLargestOfTable = size_t{256} << 20;
-// A row's key, as it is written before the row.
+// The longest encoding of a row's key in a message.
 constexpr size_t kKeyBytes = 10;
 
 size_t LargestPush(const PartSpec& part) {
@@ -34,8 +34,8 @@ size_t ReceiveMemory(const JobConfig& job, const std::vector<PartSpec>& parts) {
   const size_t workers = job.elastic_workers
                              ? RunSettings::kMaxWorkers
                              : static_cast<size_t>(job.total_num_replicas);
-  // Where a worker may push several gradients of a step, the server keeps those
-  // of each part until the last one is there.
+  // If a worker may push several gradients of a step, the server keeps those of
+  // each part until the last one has arrived.
   size_t kept = 0;
   if (job.shares_work() || job.total_num_replicas < job.replicas_to_aggregate) {
     for (const PartSpec& part : parts) kept += LargestPush(part);

@@ -9,12 +9,12 @@
 
 namespace lockstep::server {
 
-// Bytes that the messages of a job's workers and chief take on this server, as
-// long as they are received and held: twice what the workers' windows of chunks
-// have, and 256 MiB for all else. A chunk of a table is as large as its part,
-// but at most 256 MiB.
+// The bytes that messages of a job's workers and chief need on this server
+// while they are received and held: twice the workers' windows of chunks, and
+// 256 MiB for everything else. A chunk of a table is as large as its part, but
+// at most 256 MiB.
 //
-// `job` is filled in: total_num_replicas is not 0.
+// `job` must be filled in: total_num_replicas is not 0.
 size_t ReceiveMemory(const JobConfig& job, const std::vector<PartSpec>& parts);
 
 }  // namespace lockstep::server

@@ -26,13 +26,13 @@ inline grpc::ServerUnaryReactor* FinishUnary(
   return reactor;
 }
 
-// Ends one call, once, in any thread: with a response message, or with why
-// there is none.
+// Ends one call, once, in any thread: with a response message, or with the
+// error in its place.
 using Respond =
     std::function<void(const absl::Status& status, grpc::ByteBuffer response)>;
 
-// `respond`, which also measures its call from now on. `method` as RpcTimer has
-// it.
+// Returns a `respond` that also measures the time of its call from now on.
+// `method` is that of RpcTimer.
 inline Respond Timed(absl::string_view method, Respond respond) {
   return [timer = RpcTimer(RpcSide::kServer, method),
           respond = std::move(respond)](const absl::Status& status,
@@ -42,12 +42,12 @@ inline Respond Timed(absl::string_view method, Respond respond) {
   };
 }
 
-// Serves one method, however its calls travel: it ends each of them once, now
-// or later, and waits for nothing.
+// Serves one method, whether its calls are unary or on a stream: must end each
+// of them once, now or later, and must not block.
 using CallHandler = std::function<void(
     const Caller& caller, const grpc::ByteBuffer& request, Respond respond)>;
 
-// Breaks a call off, in any thread; where the call is over, it does nothing.
+// Breaks a call off, in any thread; no effect if the call is over.
 using BreakOff = std::function<void(const absl::Status& why)>;
 
 // UnaryCall is a unary call of gRPC that the server can cancel after its
@@ -62,7 +62,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
     handle_->call = call;
   }
 
-  // May be called when the object has gone.
+  // The result may be called after the object is gone.
   BreakOff break_off() const {
     return [handle = handle_](const absl::Status& why) { handle->End(why); };
   }
@@ -74,8 +74,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
     }
     delete this;
   }
-  // OnDone() is short: as of a DefaultReactor, no thread needs to be woken for
-  // it.
+  // OnDone() is short, so gRPC may call it in its own thread, as it does for a
+  // DefaultReactor.
   bool InternalInlineable() override { return true; }
 
  private:
@@ -122,7 +122,7 @@ inline grpc::ServerUnaryReactor* ServeLending(
   return call;
 }
 
-// A call that travels as a unary RPC of its own.
+// Serves a call that is a unary RPC.
 inline grpc::ServerUnaryReactor* ServeUnary(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response, const CallHandler& handler) {

@@ -11,6 +11,8 @@ std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
   size_t bytes = 0;  // of the last fetch
   for (const int part : wanted) {
     const size_t size = parts[part].count * ElementSize(parts[part].dtype);
+    // A call names a range of parts of one server, so a gap begins another
+    // call.
     const bool joins =
         !fetches.empty() && fetches.back().server == parts[part].reducer &&
         fetches.back().first_part + fetches.back().num_parts == part &&

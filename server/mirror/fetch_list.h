@@ -17,8 +17,8 @@ struct Fetch {
   int num_parts = 0;
 };
 
-// Packs the wanted parts, ascending, into calls of about `target_bytes`: small
-// parts travel many to a call, a part as large as that travels alone. `parts`
+// Packs the wanted parts, ascending, into calls of about `target_bytes`: many
+// small parts to a call, or a single part that is at least as large. `parts`
 // are all parts of the server.
 std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
                                absl::Span<const int> wanted,

@@ -19,7 +19,8 @@ namespace {
 
 constexpr char kFetchMeans[] = "/lockstep.v1.MirrorService/FetchMeans";
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-// Steps announce themselves; a look without that costs nothing.
+// Commits and attempts wake the thread; this look without one is a precaution
+// that costs nothing.
 constexpr absl::Duration kLookEvery = absl::Seconds(1);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 
@@ -60,7 +61,7 @@ void MeanFetcher::Run() {
     {
       MutexLock lock(mutex_);
       if (ended_) return;
-      // Another server that is away is not asked without a pause.
+      // A server that is away must not be called without a pause.
       if (std::exchange(failed_, false)) {
         changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(kRetryPause));
       }
@@ -76,6 +77,8 @@ void MeanFetcher::Look() {
   const Engine::MeansWanted wanted = (*shard)->engine().means_wanted();
   MutexLock lock(mutex_);
   if (ended_) return;
+  // Another attempt, or a shard that was created anew: the requests made so far
+  // do not count.
   if (shard_.lock() != *shard || step_ != wanted.step ||
       attempt_ != wanted.attempt) {
     shard_ = *shard;
@@ -147,11 +150,12 @@ void MeanFetcher::Done(Call* call, const absl::Status& status) {
   PassFaultPoint(FaultPoint::kPsFetchAnswered);
   const absl::Status taken = status.ok() ? Take(*call) : status;
   const Fetch fetch = call->fetch;
-  // Released last, without the lock: the shard may be the last of its memory.
+  // Declared before the lock, so released after it: this may be the last
+  // reference, and unmapping a shard takes long.
   const std::shared_ptr<Shard> shard = std::move(call->shard);
   MutexLock lock(mutex_);
-  // kAborted: the other server is at a later attempt, of which this one hears
-  // from the chief.
+  // kAborted: the other server is at a later attempt, which the chief will
+  // announce here too.
   if (!taken.ok() && !absl::IsAborted(taken) && !ended_) {
     if (!absl::IsUnavailable(taken) && !absl::IsDeadlineExceeded(taken)) {
       spdlog::warn("the means of ps {}: {}", fetch.server,
@@ -165,7 +169,8 @@ void MeanFetcher::Done(Call* call, const absl::Status& status) {
       host_.attempts().Push(0);
     }
   }
-  // The call ends before its channel may, which must not end in this thread.
+  // A call must be destroyed before its channel, and the destructor, which
+  // destroys the channels, waits for this.
   in_flight_.erase(call);
   idle_.SignalAll();
 }

@@ -20,13 +20,13 @@
 
 namespace lockstep::server {
 
-// MeanFetcher brings the means of a mirrored job that other servers compute to
-// this server's shard, from the beginning of each attempt on: a call waits at
-// the other server until the means are there. Calls that fail are repeated for
-// as long as the attempt lasts. It is idle where the job is not mirrored.
+// MeanFetcher fetches the means of a mirrored job that other servers compute,
+// for this server's shard, from the beginning of each attempt on: a call waits
+// at the other server until the means are computed. Failed calls are repeated
+// for as long as the attempt lasts. The fetcher is idle if the job is not
+// mirrored.
 //
-// Threads: one of its own, and gRPC's, in which updates run.
-// Borrows: the host.
+// Threads: one of its own, and gRPC's, in which updates run. Borrows: the host.
 class MeanFetcher {
  public:
   struct Options {
@@ -38,7 +38,7 @@ class MeanFetcher {
   };
 
   MeanFetcher(const Options& options, ShardHost& host);
-  // Ends the calls in flight.
+  // Cancels the calls in flight and waits for them.
   ~MeanFetcher();
   MeanFetcher(const MeanFetcher&) = delete;
   MeanFetcher& operator=(const MeanFetcher&) = delete;
@@ -48,7 +48,7 @@ class MeanFetcher {
 
   // Loop of the thread.
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Starts the calls for means that are wanted and have not been asked for.
+  // Starts the calls for wanted means that have not been requested yet.
   void Look() ABSL_LOCKS_EXCLUDED(mutex_);
   void Start(const std::shared_ptr<Shard>& shard, const Fetch& fetch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -64,8 +64,8 @@ class MeanFetcher {
   CondVar changed_;  // ended_
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // a call, since the last look
-  // The attempt at hand, and the first parts of the calls that were started for
-  // it and have not failed.
+  // The current attempt, and the parts of the calls that were started for it
+  // and have not failed.
   std::weak_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
   int64_t step_ ABSL_GUARDED_BY(mutex_) = -1;
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -11,7 +11,7 @@
 
 namespace lockstep::server {
 
-// Puts lent means of parts from `first_part` on into the answer of FetchMeans.
+// Encodes lent means of parts from `first_part` on as the answer of FetchMeans.
 grpc::ByteBuffer EncodeMeans(int first_part, std::vector<PartGradient> means);
 
 // Reads the answer: the means of `num_parts` of `parts`. They share the

@@ -12,6 +12,7 @@
 namespace lockstep::server {
 namespace {
 
+// Less than the deadline of a fetch, 10 s.
 constexpr absl::Duration kLongestWait = absl::Seconds(3);
 
 }  // namespace
@@ -27,7 +28,7 @@ grpc::ServerUnaryReactor* MirrorService::FetchMeans(
                       if (!wait.ok()) return respond(wait.status(), {});
                       wait->respond = std::move(respond);
                       File(*std::move(wait));
-                      // The means may have come to be before the call was
+                      // The means may have been computed before the call was
                       // filed.
                       AnswerReady();
                     });
@@ -63,7 +64,8 @@ void MirrorService::File(Wait wait) {
     ended = ended_;
     if (ended.ok()) return waits_.push_back(std::move(wait));
   }
-  // Nothing would answer it any more, and gRPC's end waits for all calls.
+  // Nothing would answer the call any more, and gRPC's shutdown waits for all
+  // calls.
   wait.respond(ended, {});
 }
 

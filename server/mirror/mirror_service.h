@@ -18,10 +18,11 @@
 namespace lockstep::server {
 
 // MirrorService lends the mean gradients that this server computes to the other
-// mirrors of the job. A call waits, without a thread, until they are there.
+// mirrors of the job. A call waits, without a thread, until they are computed.
 //
-// Threads: safe to share; gRPC calls it from its own threads, and none waits.
-// Borrows: all that it is given, which must outlive the gRPC server.
+// Threads: safe to share; gRPC calls it from its own threads, and no call
+//          blocks.
+// Borrows: all constructor arguments, which must outlive the gRPC server.
 class MirrorService final
     : public v1::MirrorService::WithRawCallbackMethod_FetchMeans<
           v1::MirrorService::Service> {
@@ -33,22 +34,22 @@ class MirrorService final
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;
 
-  // Answers the calls whose means are there, or whose attempt is over. Must be
-  // called when ShardAnswers::means_changed says so, with no lock held.
+  // Answers the calls whose means are computed, or whose attempt is over. Must
+  // be called when ShardAnswers::means_changed is set, with no lock held.
   void AnswerReady() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Answers calls that have waited for so long that they would outlive their
-  // deadlines, and those whose step is over. Must be called now and then.
+  // Answers calls before they reach their deadlines, and those whose step is
+  // over. Must be called periodically.
   void AnswerOld(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends all calls, those too that come later: the process ends.
+  // Ends all calls, and later ones: the process ends.
   void EndAll(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Wait {
     Respond respond;
-    // The shard that was asked. One that is made anew knows nothing of its
-    // step.
+    // The shard that was asked. A shard that is created anew knows nothing of
+    // its step.
     std::shared_ptr<Shard> shard;
     int64_t step = 0;
     int64_t attempt = 0;
@@ -65,7 +66,7 @@ class MirrorService final
   absl::StatusOr<Wait> Admit(const Caller& caller,
                              const grpc::ByteBuffer& request) const;
   void File(Wait wait) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The answer, if there is one yet. Leaves the wait without its `respond`.
+  // Returns the answer, if there is one yet, and moves `respond` into it.
   std::optional<Answer> TryAnswer(Wait& wait) const;
   static void Send(std::list<Answer> answers);
 

@@ -13,10 +13,11 @@
 namespace lockstep::server {
 namespace {
 
+// Calls of one stream under way; more stay unread until some are answered.
 constexpr int kMaxUnanswered = 64;
-// More than one message of a caller's needs.
+// More calls than one message of a caller has.
 constexpr int kMaxCalls = 1024;
-// What a caller may leave unread before its calls wait.
+// Bytes of answers that a caller may leave unread before its calls wait.
 constexpr size_t kMaxUnwritten = size_t{16} << 20;
 // Answers are copied into the stream's messages; large ones are for unary
 // calls.
@@ -28,8 +29,8 @@ using Reactor = grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>;
 
 class CallStream;
 
-// While one is in scope, answers that its thread gives are kept back, and then
-// sent together. One call often makes several answers ready.
+// While an object is in scope, answers that its thread gives are held back, and
+// then sent together. One call often makes several answers ready.
 class AnswersTogether {
  public:
   AnswersTogether() : outer_(std::exchange(innermost, this)) {}
@@ -37,7 +38,7 @@ class AnswersTogether {
   AnswersTogether(const AnswersTogether&) = delete;
   AnswersTogether& operator=(const AnswersTogether&) = delete;
 
-  // Whether the stream's answers are to wait.
+  // True if the stream's answers must wait for the end of the scope.
   static bool Defer(const std::shared_ptr<CallStream>& stream) {
     if (innermost == nullptr) return false;
     innermost->streams_.insert(stream);
@@ -53,8 +54,8 @@ class AnswersTogether {
 
 thread_local AnswersTogether* AnswersTogether::innermost = nullptr;
 
-// One open stream. Calls that are still at work when it ends keep it alive;
-// their answers go nowhere.
+// One open stream. Calls that are under way when it ends keep it alive; their
+// answers are dropped.
 class CallStream final : public Reactor {
  public:
   CallStream(const CallStreamService::Handlers& handlers, Caller caller)
@@ -78,6 +79,9 @@ class CallStream final : public Reactor {
       MutexLock lock(mutex_);
       unanswered_ += batch.calls_size();
       reads_ = false;
+      // A caller that waits for an answer sends nothing before it. The next
+      // read is started only with that answer, so that the flow control of both
+      // is one packet.
       caller_waits_ = batch.waits() && batch.calls_size() > 0;
       ReadOn();
     }
@@ -90,6 +94,7 @@ class CallStream final : public Reactor {
       MutexLock lock(mutex_);
       writing_ = false;
       unwritten_ -= std::exchange(written_bytes_, 0);
+      // The connection is lost; OnReadDone() ends the stream.
       if (!ok) answers_.clear_answers();
       WriteNext();
       if (ended_) return;
@@ -109,7 +114,8 @@ class CallStream final : public Reactor {
   }
 
  private:
-  // Postpones calls once the caller has left too many answers unread.
+  // Handles calls, or postpones them once the caller has left too many answers
+  // unread.
   void HandleAll(v1::StreamedCalls batch) {
     const AnswersTogether together;
     for (v1::StreamedCall& call : *batch.mutable_calls()) {
@@ -117,8 +123,10 @@ class CallStream final : public Reactor {
     }
   }
 
-  // A write is under way then, or about to be: OnWriteDone() goes on.
+  // True if the call was postponed. A write is then under way or about to
+  // start, and OnWriteDone() continues with the call.
   bool PutOff(v1::StreamedCall& call) {
+    // Without the lock first: this is the usual case, once per call.
     if (unwritten_ < kMaxUnwritten) return false;
     MutexLock lock(mutex_);
     if (unwritten_ < kMaxUnwritten) return false;
@@ -173,7 +181,8 @@ class CallStream final : public Reactor {
     ReadOn();
   }
 
-  // Not after the end: gRPC may be done with the stream then.
+  // Starts the next read if it may. After the end it must not: gRPC may be done
+  // with the stream.
   void ReadOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (reads_ || ended_ || caller_waits_) return;
     if (unanswered_ >= kMaxUnanswered || unwritten_ >= kMaxUnwritten) return;
@@ -181,7 +190,8 @@ class CallStream final : public Reactor {
     StartRead(&incoming_);
   }
 
-  // At most one write is under way, and none once Finish() was called.
+  // Starts the next write if it may: at most one is under way, and none after
+  // Finish().
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_) return;
     if (answers_.answers_size() == 0) {
@@ -222,7 +232,7 @@ class CallStream final : public Reactor {
   v1::StreamedCalls put_off_ ABSL_GUARDED_BY(mutex_);
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reads_ ABSL_GUARDED_BY(mutex_) = true;
-  // For an answer: it sends nothing meanwhile.
+  // The caller waits for an answer and sends nothing meanwhile.
   bool caller_waits_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

@@ -15,7 +15,8 @@ namespace lockstep::server {
 // CallStreamService serves calls of other services that arrive on long-lived
 // streams.
 //
-// Threads: safe to share; gRPC calls it from its own threads, and none waits.
+// Threads: safe to share; gRPC calls it from its own threads, and no call
+//          blocks.
 // Borrows: the objects that the handlers refer to, which must outlive the gRPC
 //          server.
 class CallStreamService final : public v1::CallStreamService::CallbackService {

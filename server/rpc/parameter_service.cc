@@ -34,8 +34,9 @@ size_t BytesOf(const std::vector<LentBytes>& values) {
   return bytes;
 }
 
-// What is wrong with the file is in the log alone: it would tell a caller which
-// files the processes of this host have open.
+// Opens the memory that a worker offers. The reason of a failure is only
+// logged: in the answer it would show a caller which files the processes of
+// this host have open.
 absl::StatusOr<std::shared_ptr<const PeerMemory>> OpenOffered(
     const v1::SharedFile& file, const TaskId& task) {
   auto memory = PeerMemory::Open(FromProto(file), PeerMemory::Require::kSealed);
@@ -49,7 +50,7 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> OpenOffered(
 
 SpanRecorder& Spans() { return SpanRecorder::Of(SpanRecorder::Role::kServer); }
 
-// Records that a push has come, from the time `received` until now.
+// Records the receipt of a push, from the time `received` until now.
 void RecordReceipt(const Push& push, bool shared, int64_t received) {
   uint8_t flags = shared ? Span::kShared : 0;
   if (!push.gradients.empty() &&
@@ -111,6 +112,9 @@ absl::Status ParameterService::HandlePush(const Caller& caller,
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(header.server()));
   }
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
+  // The second question is asked under the lock of the postponed calls; see
+  // PostponedCalls::Add(). When the call goes on it is admitted anew: its
+  // worker may have been fenced off meanwhile.
   if (shard->engine().AwaitsCommit(header.local_step()) &&
       replies_.Postpone(*shard, header.local_step(),
                         [this, caller, header, payload, ticket,
@@ -193,7 +197,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ParameterService::AdmitPull(
         absl::StrCat("step is ", request.step(),
                      "; name a step from 0 on, or -1 for the newest"));
   }
-  if (request.has_rows()) {  // they may come to be
+  if (request.has_rows()) {  // a read may create rows
     LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, /*slot=*/0));
   }
   return shard;
@@ -213,8 +217,8 @@ absl::StatusOr<grpc::ByteBuffer> ParameterService::HandlePull(
   v1::PullHeader header;
   header.set_step(values.step);
   if (request.shared()) {
-    // A worker that has opened the memory of an earlier process must not use
-    // offsets of this one's.
+    // A worker that has opened the memory of an earlier server process must not
+    // use offsets into that of this one.
     LOCKSTEP_RETURN_IF_ERROR(shard.shared_gradients()
                                  .Find(request.identity().task_index(),
                                        request.identity().incarnation(), 0, 0)
@@ -222,8 +226,8 @@ absl::StatusOr<grpc::ByteBuffer> ParameterService::HandlePull(
     for (const LentBytes& value : values.parts) {
       *header.add_values() = ToProto(value.place);
     }
-    // The worker copies by itself, and counters tell it whether it was too
-    // slow: no loan holds up an update.
+    // The worker copies the values itself, and counters tell it whether it was
+    // too slow, so no loan holds up an update.
     values.parts.clear();
   }
   return EncodeValues(
@@ -255,7 +259,7 @@ absl::StatusOr<grpc::ByteBuffer> ParameterService::HandlePullRows(
                      row, " bytes each: an answer has at most ", kLargestAnswer,
                      " bytes; ask for fewer"));
   }
-  // Whether there is anything to read, before memory is taken for the answer.
+  // Checks that the step can be read before memory is allocated for the answer.
   LOCKSTEP_RETURN_IF_ERROR(
       shard.PullRows(part, {}, request.step(), {}).status());
   std::shared_ptr<void> share;
@@ -311,6 +315,8 @@ absl::StatusOr<v1::OpenSharedMemoryResponse> ParameterService::HandleOpen(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, /*slot=*/0));
+  // If this server shares no values, it does not open the worker's memory
+  // either.
   LOCKSTEP_ASSIGN_OR_RETURN(PartValues::Shared shared,
                             shard->state().values().Share());
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<const PeerMemory> memory,

@@ -21,8 +21,9 @@ namespace lockstep::server {
 // handled as raw bytes: gradients stay in the slices in which gRPC received
 // them, or in the shared memory where their worker computed them.
 //
-// Threads: safe to share; gRPC calls it from its own threads, and none waits.
-// Borrows: all that it is given, which must outlive the gRPC server.
+// Threads: safe to share; gRPC calls it from its own threads, and no call
+//          blocks.
+// Borrows: all constructor arguments, which must outlive the gRPC server.
 class ParameterService final
     : public v1::ParameterService::WithRawCallbackMethod_Push<
           v1::ParameterService::WithRawCallbackMethod_Pull<
@@ -31,8 +32,8 @@ class ParameterService final
  public:
   using Moved = std::function<void(size_t bytes)>;
 
-  // The most bytes of rows, which are copied, that a connection may leave
-  // unread. One answer may be larger.
+  // The largest number of bytes of rows, which are copied, that a connection
+  // may leave unread. One answer may be larger.
   static constexpr size_t kUnreadRows = size_t{64} << 20;
 
   // Pushes wait in `replies`. `commands` commits the steps that they complete.
@@ -60,8 +61,8 @@ class ParameterService final
     const grpc::CallbackServerContext* context = nullptr;
   };
 
-  // Serve a call of a unary RPC or of a stream. `break_off` is null if answers
-  // are copied before they are sent.
+  // Serve one call of a unary RPC or of a stream. `break_off` is null if
+  // answers are copied before they are sent.
   void ServePush(const Caller& caller, const grpc::ByteBuffer& request,
                  Respond respond, BreakOff break_off = nullptr);
   void ServePull(const Caller& caller, const grpc::ByteBuffer& request,
@@ -73,7 +74,7 @@ class ParameterService final
   absl::Status HandlePush(const Caller& caller, const v1::PushHeader& header,
                           const TensorPayload& payload, uint64_t ticket,
                           int64_t received);
-  // Answers the pull, or postpones that.
+  // Answers the pull, or postpones it until the chief commits its step.
   void AnswerPull(const Caller& caller, const v1::PullRequest& request,
                   const Respond& respond, const Connection& connection);
   absl::StatusOr<std::shared_ptr<Shard>> AdmitPull(

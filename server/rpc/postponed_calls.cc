@@ -7,8 +7,8 @@
 
 namespace lockstep::server {
 
-// The engine is asked with the lock held, here and in Resume(): so a commit
-// comes either before this, or its Resume() finds the call.
+// The engine is asked with the lock held, here and in Resume(): a commit comes
+// either before this call, or its Resume() finds the call.
 bool PostponedCalls::Add(Engine& engine, int64_t step, absl::Time now,
                          GoOn go_on) {
   MutexLock lock(mutex_);

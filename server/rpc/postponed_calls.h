@@ -14,23 +14,24 @@
 namespace lockstep::server {
 
 // PostponedCalls holds pulls and pushes that name a step which is prepared on
-// this server, and which ps task 0 has committed if the worker says the truth.
-// A worker's word commits nothing, so they wait for the chief's. Usually it is
-// under way, and arrives within microseconds.
+// this server, and which ps task 0 has committed if the worker is right. A
+// worker's call never commits a step, so these calls wait for the chief's
+// commit, which is usually on its way and arrives within microseconds.
 //
-// Threads: safe to share. Calls go on with no lock held.
+// Threads: safe to share. Calls continue with no lock held.
 class PostponedCalls {
  public:
-  // Must serve the call anew if the status is OK, and else end it with that.
+  // Must serve the call again if the status is OK, and otherwise end the call
+  // with it.
   using GoOn = std::function<void(const absl::Status&)>;
 
-  // Keeps a call for as long as Engine::AwaitsCommit(step). False if that does
-  // not wait; `go_on` is then not called.
+  // Keeps a call for as long as Engine::AwaitsCommit(step). False if that is
+  // false already; `go_on` is then not called.
   bool Add(Engine& engine, int64_t step, absl::Time now, GoOn go_on)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Lets the calls go on whose steps do not wait any more. Must be called after
-  // each of the chief's orders.
+  // Continues the calls whose steps no longer wait. Must be called after each
+  // of the chief's orders.
   void Resume(Engine& engine) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the calls that have waited since before `time`, with kUnavailable.
@@ -44,7 +45,7 @@ class PostponedCalls {
     GoOn go_on;
   };
 
-  // Takes out the calls for which `due`.
+  // Removes and returns the calls for which `due` is true.
   std::list<Call> TakeOut(absl::FunctionRef<bool(const Call&)> due)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -28,9 +28,10 @@ v1::PushOutcome ToProto(PushOutcome outcome) {
   return v1::PUSH_OUTCOME_UNSPECIFIED;
 }
 
+// Bytes from which a value is lent: a slice costs more than a copy of fewer.
 constexpr size_t kSmallestLentSlice = 4096;
 
-// What a slice holds on to.
+// The objects that a slice keeps alive.
 struct Owner {
   std::shared_ptr<const void> value;
   std::shared_ptr<const void> keep;
@@ -51,7 +52,7 @@ struct GradientForm {
   bool absent = false;  // then nothing else is set
 };
 
-// By part of the push, whether it is named as absent.
+// By part of the push: true if the header names it as absent.
 absl::StatusOr<std::vector<bool>> AbsentOf(const v1::PushHeader& header,
                                            const Shard& shard) {
   const v1::PartRange& parts = header.parts();
@@ -77,7 +78,8 @@ absl::StatusOr<std::vector<bool>> AbsentOf(const v1::PushHeader& header,
   return absent;
 }
 
-// Rows are copied only if the payload is long enough for all of them.
+// The form of one part's gradient. Row ids are copied only if the payload is
+// long enough for all rows, so that a short message cannot allocate much.
 absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
                                     const Shard& shard, const v1::RowIds* rows,
                                     size_t payload_size) {
@@ -91,8 +93,8 @@ absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
         absl::StrCat(shard.PartName(index), " is a table of ", part.num_rows(),
                      " rows, but header.rows has no entry for it"));
   }
-  // No overflow: an id is a byte of a message at least, a row of a table is of
-  // at most 2^56 elements.
+  // A row has at most 2^56 elements, so this does not overflow. The product
+  // with the number of ids may.
   LOCKSTEP_ASSIGN_OR_RETURN(size_t size, GradientElementSize(part.dtype, type));
   size *= static_cast<size_t>(part.row_width);
   const size_t row_size = size;
@@ -117,6 +119,7 @@ absl::StatusOr<std::vector<GradientForm>> FormsOf(
   int tables = 0;
   for (int i = 0; i < parts.num_parts(); ++i) {
     const int part = parts.first_part() + i;
+    // header.rows has one entry for each table among the parts, in their order.
     const v1::RowIds* rows =
         tables < header.rows_size() ? &header.rows(tables) : nullptr;
     if (shard.parts()[part].is_table()) ++tables;
@@ -139,7 +142,8 @@ absl::StatusOr<std::vector<GradientForm>> FormsOf(
                    " of the parts are tables"));
 }
 
-// Gradients of these forms, whose bytes add up to those of the payload.
+// Cuts the payload into gradients of these forms, whose sizes must add up to
+// its size.
 std::vector<PartGradient> Cut(const TensorPayload& payload,
                               std::vector<GradientForm> forms,
                               GradientType type) {

@@ -27,7 +27,7 @@ namespace lockstep::server {
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 
-// Cuts a payload into gradients of these sizes, whose sum must be the
+// Cuts a payload into gradients of these sizes, whose sum must be that of the
 // payload's. They share the received slices.
 //
 // Units: bytes.

@@ -9,15 +9,15 @@
 
 namespace lockstep::server {
 
-// PushMetrics counts what became of the gradients that were pushed to a server,
-// part by part.
+// PushMetrics counts the outcomes of the gradients that were pushed to a
+// server, part by part.
 //
 // Threads: safe to share.
 class PushMetrics {
  public:
   void Count(const PushAnswer& answer);
 
-  // One metric, by outcome.
+  // One metric, labelled by outcome.
   MetricFamilies Metrics() const;
 
  private:

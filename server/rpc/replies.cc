@@ -12,9 +12,10 @@
 namespace lockstep::server {
 namespace {
 
+// Each is less than the deadline of the call that waits.
 constexpr absl::Duration kLongestTokenWait = absl::Seconds(3);
 constexpr absl::Duration kLongestTake = absl::Seconds(1);
-// Less than the deadline of a worker's call.
+// As long as other waits of workers.
 constexpr absl::Duration kLongestCommitWait = absl::Seconds(3);
 
 grpc::ByteBuffer Encode(const Gate::Answer& answer) {
@@ -46,8 +47,9 @@ void AddMembers(const std::vector<int>& workers,
   for (int worker : workers) response.add_announced_workers(worker);
 }
 
-// Fills in how far the step at hand is. Where every worker is a member from the
-// start, the workers that have pushed all parts are reported in their place.
+// Fills in the progress of the current step. If every worker is a member from
+// the start, reports the workers that have pushed all parts in place of the
+// members.
 void FillArrivals(Shard& shard, v1::TakeAndApplyResponse& response) {
   response.set_waits_for(shard.engine().WaitsFor());
   const Engine::Arrivals arrivals = shard.engine().arrivals();
@@ -92,9 +94,9 @@ void Replies::FailTake(uint64_t ticket, const absl::Status& why) {
 }
 
 void Replies::Send(Shard& shard, ChiefCommands::Ready ready) {
-  // The other mirrors wait for means, and workers for the mirrors.
+  // First: the other mirrors wait for means, and workers for the mirrors.
   if (ready.answers.means_changed) on_means_changed_();
-  // Workers before the chief: they compute while it is told.
+  // Workers before the chief: they compute while its answer travels.
   SendPushes(std::move(ready.answers.pushes));
   SendTokens(ready.tokens);
   postponed_.Resume(shard.engine());
@@ -110,8 +112,8 @@ void Replies::SendPushes(std::vector<PushAnswer> answers) {
     if (status.ok()) {
       counts_.Count(answer);
       std::shared_ptr<const void> lent;
-      // Over the wire the values are sent from where they lie, which takes
-      // until the caller has read them.
+      // Over the wire the values are sent from their own memory, which is in
+      // use until the caller has read them.
       if (!answer.values.empty() && !call->shared) {
         lent = Lend(call->first_part, call->num_parts, call->break_off);
       }
@@ -148,7 +150,7 @@ void Replies::SendTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
         call->response->set_waits_for(shard.engine().WaitsFor());
       }
     }
-    // The set of a step goes with its commit.
+    // A commit clears the set of its step.
     if (shard.gate() != nullptr && committed_step == 0) {
       AddMembers(shard.gate()->Members(), *call->response);
     }
@@ -172,7 +174,7 @@ void Replies::TakeBack(absl::Time now) {
   const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
   if (!shard.ok()) return;
   const std::vector<int> blocked = (*shard)->engine().BlockedParts();
-  // A caller may be as slow as it likes while no update waits for it.
+  // A slow caller does no harm while no update waits for it.
   if (blocked.empty()) return;
   const absl::Duration lease = (*shard)->job().lease;
   const int calls = lent_->TakeBack(blocked, now - lease);
@@ -193,8 +195,8 @@ void Replies::AnswerOldTokenWaits(absl::Time now) {
   for (uint64_t ticket : token_waits_.OlderThan(now - kLongestTokenWait)) {
     auto call = token_waits_.Take(ticket);
     if (!call.has_value()) continue;
-    // Taken first, so that a token that becomes ready now finds no call; the
-    // gate gives it to the worker's next wait.
+    // Taken before Cancel(): a token that becomes ready in between finds no
+    // call, and the gate gives it to the worker's next wait.
     if (auto shard = host_.shard(); shard.ok() && (*shard)->gate()) {
       (*shard)->gate()->Cancel(ticket);
     }
@@ -216,6 +218,7 @@ void Replies::AnswerOldTakes(absl::Time now) {
 }
 
 void Replies::EndAll(const absl::Status& why) {
+  // First: postponed pushes are filed in `pushes_` too.
   postponed_.EndAll(why);
   const absl::Time all = absl::InfiniteFuture();
   for (uint64_t ticket : pushes_.OlderThan(all)) FailPush(ticket, why);

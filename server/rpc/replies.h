@@ -23,9 +23,9 @@ namespace lockstep::server {
 
 // Replies is the outbox of a server. It owns every call that waits for other
 // calls: pushes, waits for a token, the chief's waits for a step, and calls
-// that wait for the chief's word on a commit. A service files a call before it
-// hands the request to the shard; whatever the shard then makes ready, in that
-// call or in a later one, is passed to Send().
+// that wait for the chief's commit. A service must file a call before it hands
+// the request to the shard, and pass the answers that the shard returns, to
+// this call or to others, to Send().
 //
 //   service -> File...() -> shard -> engine -> ShardAnswers
 //                 |                               |
@@ -35,7 +35,7 @@ namespace lockstep::server {
 //
 // A call ends exactly once: by Send(), Fail...(), AnswerOld() or EndAll().
 //
-// Threads: safe to share. No call of this class waits; the callers must hold no
+// Threads: safe to share. No call of this class blocks; callers must hold no
 //          lock.
 // Borrows: the host and the clock, which must outlive it.
 class Replies {
@@ -58,7 +58,7 @@ class Replies {
   Replies(const Replies&) = delete;
   Replies& operator=(const Replies&) = delete;
 
-  // Each returns the ticket under which the engine or the gate answers.
+  // Each returns the ticket under which the engine or the gate will answer.
   uint64_t FilePush(PendingPush call);
   uint64_t FileTokenWait(Respond call);
   uint64_t FileTake(PendingTake call);
@@ -73,7 +73,7 @@ class Replies {
   void FailTokenWait(uint64_t ticket, const absl::Status& why);
   void FailTake(uint64_t ticket, const absl::Status& why);
 
-  // `changed` is called where ShardAnswers::means_changed says so. Must be set
+  // `changed` is called when ShardAnswers::means_changed is set. Must be called
   // before calls are served.
   void set_on_means_changed(std::function<void()> changed) {
     on_means_changed_ = std::move(changed);
@@ -91,15 +91,16 @@ class Replies {
                                    const BreakOff& break_off);
 
   // Breaks off calls whose answers have not been read for the job's lease and
-  // lend memory that an update waits for. Must be called now and then.
+  // lend memory that an update waits for. Must be called periodically.
   void TakeBack(absl::Time now);
 
-  // Answers calls that have waited for so long that they would outlive their
-  // deadlines: token waits with TOKEN_WAIT, the chief's with what the step
-  // lacks. Must be called now and then.
+  // Answers calls before they reach their deadlines: token waits with
+  // TOKEN_WAIT, the chief's with the gradients that the step lacks. Must be
+  // called periodically.
   void AnswerOld(absl::Time now);
 
-  // Ends all calls: the process ends, or the state they waited for is gone.
+  // Ends all calls, because the process ends or the state that they wait for is
+  // gone.
   void EndAll(const absl::Status& why);
 
   const PushMetrics& counts() const { return counts_; }

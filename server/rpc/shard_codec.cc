@@ -13,7 +13,8 @@
 namespace lockstep::server {
 namespace {
 
-// Checks what a job file may leave out and a chief fills in from the cluster.
+// Checks the fields that a job file may omit and a chief fills in from the
+// cluster.
 absl::Status CheckFilledIn(const JobConfig& job) {
   if (job.replicas_to_aggregate > 0 && job.total_num_replicas > 0 &&
       (job.mode == SyncMode::kStrict || job.initial_tokens != -1)) {
@@ -48,6 +49,7 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
           variables.size(), " and has index ", part.index()));
     }
     const VariableSpec& variable = variables[part.variable()];
+    // In a mirrored job every server has all parts, and the plan's server sums.
     const bool copied = mirrored && part.server() != request.server();
     parts.push_back({part.variable(), part.offset(), part.count(),
                      variable.dtype,

@@ -12,7 +12,7 @@
 
 namespace lockstep::server {
 
-// What a chief wants a server to hold.
+// The share of a model that a chief wants a server to hold.
 struct ShardDescription {
   JobConfig job;
   std::vector<VariableSpec> variables;  // of the whole model

@@ -20,7 +20,8 @@
 namespace lockstep::server {
 namespace {
 
-// How long a call waits for work that goes on before it says how far that is.
+// The time that a call waits for unfinished work before it is answered with the
+// progress.
 constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
 }  // namespace
@@ -80,10 +81,12 @@ absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
       host_.FollowChief(chief.job_id, chief.epoch, chief.incarnation));
   return [this, chief, discard = request.discard(),
           wanted = std::move(wanted)]() -> LongCalls::Result {
-    // Others may have come while this one waited for the work before.
+    // A newer chief may have come while this call waited for other work.
     LOCKSTEP_RETURN_IF_ERROR(
         host_.CheckChief(chief.job_id, chief.epoch, chief.incarnation));
     if (discard) {
+      // Calls that wait for gradients or tokens of the lost state would never
+      // be answered.
       replies_.EndAll(
           absl::UnavailableError("the job goes back to a checkpoint"));
     }
@@ -138,6 +141,7 @@ grpc::ServerUnaryReactor* ShardControlService::WriteParts(
     grpc::ByteBuffer* response) {
   PassFaultPoint(FaultPoint::kPsWriteReceived);
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  // A payload is copied into the state, which takes long for gRPC's threads.
   long_calls_.Run([this, reactor, request, response](absl::Status status) {
     if (status.ok()) status = HandleWriteParts(*request, *response);
     PassFaultPoint(FaultPoint::kPsWriteAnswering);
@@ -183,6 +187,7 @@ grpc::ServerUnaryReactor* ShardControlService::TakeAndApply(
     v1::TakeAndApplyResponse* response) {
   PassFaultPoint(FaultPoint::kPsTakeReceived);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  // Filed first: a push in another thread may answer the take at once.
   const uint64_t ticket = replies_.FileTake({reactor, response});
   const absl::Status status = HandleTake(*request, ticket);
   if (!status.ok()) replies_.FailTake(ticket, status);
@@ -296,6 +301,7 @@ LongCalls::Result ShardControlService::HandleBeginSnapshot(
     const ChiefCommands::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             commands_.CheckedShard(chief));
+  // A push must not commit a step during the copy.
   shard->Grant(0);
   const absl::StatusOr<int64_t> step = shard->BeginSnapshot();
   PassFaultPoint(FaultPoint::kPsSnapshotAnswering);

@@ -17,8 +17,8 @@
 namespace lockstep::server {
 
 namespace shard_control_internal {
-// The RPCs that carry tensors are handled as raw bytes, the others as
-// messages; this spells out which are which.
+// Selects the RPCs that are handled as raw bytes, because they carry tensors;
+// the others are handled as messages.
 using S = v1::ShardControlService;
 using Base = S::WithCallbackMethod_TakeEpoch<
     S::WithCallbackMethod_CreateShard<S::WithRawCallbackMethod_WriteParts<
@@ -34,9 +34,9 @@ using Base = S::WithCallbackMethod_TakeEpoch<
 
 // ShardControlService puts the chief's side of a shard on the wire.
 //
-// Threads: safe to share; gRPC calls it from its own threads, and none waits or
+// Threads: safe to share; gRPC calls it from its own threads. No call blocks or
 //          works for long: LongCalls has a thread for that.
-// Borrows: all that it is given, which must outlive the gRPC server.
+// Borrows: all constructor arguments, which must outlive the gRPC server.
 class ShardControlService final : public shard_control_internal::Base {
  public:
   // Waits for steps are filed in `replies`, and answers leave through it.
@@ -94,12 +94,11 @@ class ShardControlService final : public shard_control_internal::Base {
       const v1::CloseTokensRequest* request,
       v1::CloseTokensResponse* response) override;
 
-  // Tells callers of work that goes on how far it is. Must be called now and
-  // then.
+  // Reports the progress of work to the callers that wait for it. Must be
+  // called periodically.
   void AnswerOld(absl::Time now);
 
-  // Ends the calls that wait for long work, those to come too: the process
-  // ends.
+  // Ends the calls that wait for long work, and later ones: the process ends.
   void EndAll(const absl::Status& why);
 
  private:
@@ -113,7 +112,8 @@ class ShardControlService final : public shard_control_internal::Base {
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(
       const v1::ChiefIdentity& chief);
 
-  // Looks at the whole request and follows the chief; the rest takes long.
+  // Checks the whole request and follows the chief. Returns the rest, which
+  // takes long.
   absl::StatusOr<LongCalls::Work> HandleCreateShard(
       const v1::CreateShardRequest& request);
   absl::Status HandleWriteParts(const grpc::ByteBuffer& request,
@@ -128,8 +128,8 @@ class ShardControlService final : public shard_control_internal::Base {
   absl::Status HandleReplaceMember(const v1::ReplaceMemberRequest& request,
                                    v1::ReplaceMemberResponse& response);
   LongCalls::Result HandleBeginSnapshot(const ChiefCommands::Chief& chief);
-  // A call that LongCalls ends. `progress` fills in how far the work is, for a
-  // caller that asks again.
+  // A call that LongCalls ends. `progress` must fill in the progress of the
+  // work, for a caller that asks again.
   template <typename Response>
   LongCalls::Call LongCall(grpc::ServerUnaryReactor* reactor,
                            Response* response, bool asks_again,
@@ -151,7 +151,7 @@ class ShardControlService final : public shard_control_internal::Base {
                                   grpc::ByteBuffer& response);
   absl::Status HandleCloseTokens(const v1::CloseTokensRequest& request);
 
-  // Sends what became ready, where there is a shard.
+  // Sends the answers that became ready, if there is a shard.
   void Send(ChiefCommands::Ready ready);
 
   ShardHost& host_;

@@ -93,8 +93,8 @@ void SyncService::ServeTakeToken(const Caller& caller,
   v1::TakeTokenRequest message;
   absl::Status status = DecodeMessage(request, message);
   if (!status.ok()) return respond(status, {});
-  // Filed first, as a push is: a commit in another thread may hand out the
-  // token at once.
+  // Filed first, like a push: a commit in another thread may give out the token
+  // at once.
   const uint64_t ticket = replies_.FileTokenWait(std::move(respond));
   status = HandleTakeToken(caller, message, ticket);
   if (!status.ok()) replies_.FailTokenWait(ticket, status);

@@ -16,8 +16,9 @@ namespace lockstep::server {
 
 // SyncService puts the gate of ps task 0 on the wire.
 //
-// Threads: safe to share; gRPC calls it from its own threads, and none waits.
-// Borrows: all that it is given, which must outlive the gRPC server.
+// Threads: safe to share; gRPC calls it from its own threads, and no call
+//          blocks.
+// Borrows: all constructor arguments, which must outlive the gRPC server.
 class SyncService final
     : public v1::SyncService::WithRawCallbackMethod_Announce<
           v1::SyncService::WithRawCallbackMethod_TakeToken<

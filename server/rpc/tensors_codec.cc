@@ -36,7 +36,7 @@ absl::Status WriteRows(const v1::WritePartsHeader& header,
                                  selector.tensor(), keys, bytes);
 }
 
-// The keys of rows that a snapshot has of a growing table.
+// The keys of the rows of a growing table in a snapshot.
 absl::StatusOr<std::string> ReadKeys(const v1::TensorSelector& selector,
                                      const Snapshot& snapshot) {
   const int64_t count = selector.num_elements();
@@ -68,6 +68,7 @@ absl::Status WriteTensors(const v1::WritePartsHeader& header,
         absl::StrCat("payload has ", payload.size,
                      " bytes; what is to be written has ", range.size));
   }
+  // The payload may be in slices that end in the middle of an element.
   std::vector<std::byte> bytes(range.size);
   payload.CopyTo(bytes.data());
   absl::Span<const std::byte> left = bytes;
@@ -98,7 +99,7 @@ absl::StatusOr<grpc::ByteBuffer> ReadTensors(const v1::TensorSelector& selector,
                             FindRange(selector, shard));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> snapshot,
                             shard.snapshot());
-  // A read of nothing checks the selector before memory is taken for the
+  // An empty read checks the selector before memory is allocated for the
   // answer.
   const int tensor = selector.tensor();
   Shard::ByteRange nothing = range;

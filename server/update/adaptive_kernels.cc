@@ -6,11 +6,13 @@
 #include "common/numeric/vector_clones.h"
 
 // No copy of a kernel fuses a multiply with an add: this file is compiled with
-// -ffp-contract=off. Elements do not depend on each other, even where `new_*`
-// is `old_*`.
+// -ffp-contract=off. Elements do not depend on each other, even if `new_*` is
+// `old_*`. Parentheses and factors have TensorFlow's order of operations, which
+// shows in the last digit: they must not be simplified.
 namespace lockstep::server {
 namespace {
 
+// Elements before this index are in whole groups; see ReciprocalRoot().
 size_t GroupedElements(size_t count) { return count / kGroup * kGroup; }
 
 template <typename T>
@@ -141,6 +143,7 @@ LOCKSTEP_INLINE void Ftrl(const UpdateBlock<T>& block,
     const T y = new_power / rate + two_l2;
     const T zero = FromFloat<T>(0);
     T value = zero;
+    // z| > l1; otherwise the value is exactly 0.
     if (z > l1 || -z > l1) value = ((z > zero ? l1 : -l1) - z) / y;
     block.new_slots[0][i] = new_n;
     block.new_slots[1][i] = z;

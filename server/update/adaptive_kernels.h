@@ -8,11 +8,11 @@
 
 // The dense update rules that scale each element by its own history, in the
 // order of operations of TensorFlow's kernels. As in update_kernels.h, every
-// operation rounds once and hyper-parameters are float32 when they come in.
+// operation rounds once and hyper-parameters are given as float32.
 //
-// A reciprocal square root is 1 / sqrt(x) in two roundings, and a power is
-// that of the C library. TensorFlow's own differ from these by up to 3 units
-// in the last place in float32, and by the make of the processor.
+// A reciprocal square root is 1 / sqrt(x) in two roundings, and a power is that
+// of the C library. TensorFlow's own differ from these by up to 3 units in the
+// last place in float32, depending on the processor.
 namespace lockstep::server {
 
 struct RmsPropHyperparameters {
@@ -37,13 +37,13 @@ struct FtrlHyperparameters {
   float shrinkage = 0;
 };
 
-// AdagradDA and the proximal rules. Where l1 is 0, nothing is shrunk.
+// AdagradDA and the proximal rules. If l1 is 0, nothing is shrunk.
 struct ProximalHyperparameters {
   float learning_rate = 0;
   float l1 = 0;
   float l2 = 0;
-  // AdagradDA: the global step that the update makes. A double: the step before
-  // it may be the largest int64_t.
+  // AdagradDA: the global step that the update leads to. A double, because the
+  // step before it may be the largest int64_t.
   double step = 1;
 };
 

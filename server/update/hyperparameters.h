@@ -10,9 +10,9 @@
 
 namespace lockstep::server {
 
-// What the kernels of one update need besides memory. For TensorFlow's rules,
-// numbers of a job become float32 before anything else, also for float64
-// variables, which therefore see 0.1 as 0.10000000149011612.
+// The numbers that the kernels of one update need. For TensorFlow's rules,
+// numbers of a job are first rounded to float32, even for float64 variables,
+// which therefore see 0.1 as 0.10000000149011612.
 struct Hyperparameters {
   float learning_rate = 0;
   float momentum = 0;
@@ -32,7 +32,8 @@ struct VariableState {
   int64_t step = 0;     // committed before this update
 };
 
-// Compute it where subnormal numbers are flushed, as the kernels themselves.
+// Must be called while subnormal numbers are flushed, like the kernels
+// themselves.
 Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
                                     double learning_rate,
                                     const AdamPowers& powers,
@@ -42,9 +43,8 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
 // that makes no sense; ValidateJobConfig() is stricter.
 //
 //   kInvalidArgument  an Adagrad's initial accumulator is not above 0; Ftrl's
-//   is
-//                     below 0, its learning rate power above 0, or one of its
-//                     regularisation strengths below 0
+//                     is below 0, its learning rate power above 0, or one of
+//                     its regularisation strengths below 0
 absl::Status CheckHyperparameters(const OptimizerConfig& config);
 
 }  // namespace lockstep::server

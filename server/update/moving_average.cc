@@ -8,8 +8,9 @@
 #include "common/numeric/element_operations.h"
 #include "common/numeric/float16.h"
 
-// Compiled with -ffp-contract=off. Functions that do arithmetic are not inlined
-// next to where the floating-point mode changes.
+// Compiled with -ffp-contract=off. Functions that do arithmetic must not be
+// inlined into those that change the floating-point mode: the compiler could
+// move the arithmetic across the change.
 namespace lockstep::server {
 namespace {
 
@@ -32,7 +33,7 @@ LOCKSTEP_NOINLINE void Move(float factor, const std::byte* values,
   }
 }
 
-// In float32, and rounded once.
+// Computed in float32, and rounded once.
 LOCKSTEP_NOINLINE void MoveBFloat16(float k, const std::byte* values,
                                     std::byte* averages, size_t count) {
   auto* average = reinterpret_cast<BFloat16*>(averages);
@@ -48,6 +49,7 @@ LOCKSTEP_NOINLINE void Debias(float factor, const std::byte* biased,
                               std::byte* local_step, std::byte* averages,
                               size_t count) {
   const T one = FromFloat<T>(1);
+  // In the variable's type, as TensorFlow counts: float16 stops at 2048.
   T& step = *reinterpret_cast<T*>(local_step);
   step = step + one;
   const T weight = one - Power(one - FromFloat<T>(factor), step);

@@ -19,9 +19,9 @@
 // except in float16.
 namespace lockstep::server {
 
-// The factor, in float32, as the class ExponentialMovingAverage has it. With a
-// number of updates u the decay is at most (1 + u) / (10 + u), so that young
-// averages move fast.
+// The factor, in float32, of the class ExponentialMovingAverage. With a number
+// of updates u the decay is at most (1 + u) / (10 + u), so that young averages
+// move fast.
 float AverageFactor(double decay, std::optional<int64_t> num_updates);
 
 // The factor of TensorFlow's bare function for one average, which subtracts in

@@ -119,7 +119,8 @@ void ApplyBlock(const OptimizerConfig& config, const Hyperparameters& hyper,
   }
 }
 
-// A block of a bfloat16 variable and its slots as floats, updated in place.
+// A block of a bfloat16 variable and its slots as floats. The kernels update
+// the floats in place.
 class FloatBlock {
  public:
   explicit FloatBlock(size_t num_slots)
@@ -158,12 +159,12 @@ class FloatBlock {
 };
 
 // BlockWalk walks through the state of an update block by block. New slots,
-// which no call reads before the next step, go past the caches; those that are
-// updated in place stay where they are.
+// which no call reads before the next step, are written past the caches; slots
+// that are updated in place are not.
 //
-// New values are sent next and stay in the cache. Stores reach it in their
-// order, so that one whose line is still on its way from memory holds up all
-// that follow; the lines of a block are therefore asked for at its beginning.
+// New values are sent next, so they stay in the cache. Stores reach the cache
+// in order, so one whose line is still on its way from memory delays all later
+// ones; the lines of a block are therefore requested at its beginning.
 template <typename T>
 class BlockWalk {
  public:
@@ -178,6 +179,8 @@ class BlockWalk {
       block_.new_slots[slots_] = new_slot;
       if (new_slot == old_slot) continue;
       targets_[slots_] = new_slot;
+      // The kernel writes the slot here, and Advance() copies it past the
+      // caches.
       block_.new_slots[slots_] = written_[slots_].data();
     }
   }
@@ -196,7 +199,7 @@ class BlockWalk {
     return block_;
   }
 
-  // The block is updated.
+  // Writes the updated block out and moves to the next one.
   void Advance() {
     const size_t count = block_.count;
     block_.old_value += count;
@@ -241,7 +244,7 @@ class ScaledBlock {
   alignas(64) std::array<T, kBlockElements> scaled_;
 };
 
-// Small counts, exactly.
+// Converts a count that T holds exactly.
 template <typename T>
 T FromCount(int64_t count) {
   return static_cast<T>(count);
@@ -272,6 +275,7 @@ absl::Status Optimizer::Check(const ApplyInput& input) const {
 
 template <typename T>
 bool Optimizer::ApplyBlocks(const ApplyInput& input) const {
+  // Before MakeHyperparameters(): its arithmetic flushes subnormals too.
   ScopedFlushDenormals flush;
   const Hyperparameters hyper =
       MakeHyperparameters(config_, input.learning_rate, input.powers,
@@ -299,6 +303,7 @@ bool Optimizer::ApplyBFloat16(const ApplyInput& input) const {
   std::vector<GradientSlices> gradients(input.gradients.begin(),
                                         input.gradients.end());
   for (GradientSlices& each : gradients) {
+    // A stored mean of bfloat16 is float32; see StoreMean().
     each.type =
         input.is_mean ? GradientType::kVariable : GradientType::kBFloat16;
   }

@@ -14,18 +14,17 @@
 
 namespace lockstep::server {
 
-// ApplyInput is one update of one part: the state before it, where the state
-// after it goes, and the gradients.
+// ApplyInput is one update of one part: the state before it, the memory for the
+// state after it, and the gradients.
 //
-// `new_value` is `old_value` itself (update in place) or does not overlap it;
-// the same holds for each slot. All of them start at a multiple of the
-// element size and are equally long.
+// `new_value` must be `old_value` itself (update in place) or must not overlap
+// it; the same holds for each slot. All must start at a multiple of the element
+// size and have the same length.
 //
-// Units:   spans count bytes.
-// Borrows: all memory, for the duration of Apply().
+// Units:   spans count bytes. Borrows: all memory, for the duration of Apply().
 struct ApplyInput {
   DType dtype = DType::kFloat32;
-  double learning_rate = 0;  // rounded to float32 first, as all of these are
+  double learning_rate = 0;  // rounded to float32 first, like all of these
   AdamPowers powers;         // of this step; used by TensorFlow's Adams alone
   // Used by PyTorch's rules alone.
   int64_t updates = 0;  // of the variable before this one
@@ -40,8 +39,9 @@ struct ApplyInput {
   double scale = 1;
   // `gradients` is one mean as StoreMean() writes it: float32 for bfloat16.
   bool is_mean = false;
-  // Where given: set to whether the mean holds no NaN and no infinity. No
-  // gradient does then; if it does, one of them does, or their sum overflows.
+  // If not null: set to false if the mean holds NaN or an infinity, because a
+  // gradient does or because their sum overflows; else to true, and then all
+  // gradients are finite.
   bool* mean_is_finite = nullptr;
 
   absl::Span<const std::byte> old_value;

@@ -34,6 +34,7 @@ void LimitNorm(double max_norm, absl::Span<T> row) {
   double squares = 0;
   for (const T& value : row) squares += Widen(value) * Widen(value);
   const double norm = std::sqrt(squares);
+  // The comparison is false for NaN, too: such a row stays as it is.
   if (!(norm > max_norm)) return;
   for (T& value : row) Narrow(Widen(value) * (max_norm / norm), value);
 }

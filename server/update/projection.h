@@ -13,23 +13,23 @@
 namespace lockstep::server {
 
 // Checks that a part, `count` elements from `offset` on of the variable, can be
-// brought back to what a constraint says: norms need whole rows.
+// projected onto a constraint: norms need whole rows.
 //
 //   kInvalidArgument  it holds a piece of a row; says how to cut variables
 absl::Status CheckProjection(const VariableConstraint& constraint,
                              const VariableSpec& variable, int64_t offset,
                              int64_t count);
 
-// Elements of the variable that have one norm: those of one first index, or all
+// The number of elements that share one norm: those of one first index, or all
 // of a vector or a scalar.
 int64_t RowElements(const VariableSpec& variable);
 
-// Projects values onto the constraint, in place; kUnspecified leaves them
-// alone. NaN stays. `values` are whole rows of `row` elements of `dtype`
-// and start at a multiple of its size.
+// Projects values onto the constraint, in place; no effect for kUnspecified.
+// NaN stays. `values` must be whole rows of `row` elements of `dtype` and start
+// at a multiple of its size.
 //
-// Norms are summed in float64, in order; elements of a row that is too long
-// are multiplied by max_norm / norm in float64 and rounded once.
+// Norms are summed in float64, in order; elements of a row that is too long are
+// multiplied by max_norm / norm in float64 and rounded once.
 void Project(const VariableConstraint& constraint, DType dtype, int64_t row,
              absl::Span<std::byte> values);
 

@@ -33,6 +33,7 @@ bool CountsUpdates(const OptimizerConfig& config) {
     case OptimizerConfig::Kind::kAdamW:
       return true;
     case OptimizerConfig::Kind::kSgd:
+      // Only the first update differs: it has no dampening.
       return config.momentum > 0 && config.dampening > 0;
     default:
       return false;
@@ -103,6 +104,8 @@ AdamPowers NextAdamPowers(const OptimizerConfig& config, AdamPowers powers) {
   if (!HasAdamPowers(config)) return {};
   const AdamPowers first = InitialAdamPowers(config);
   ScopedFlushDenormals flush;
+  // Product() is in another file, so the compiler cannot move it out of the
+  // scope of `flush`.
   return {Product(powers.beta1_power, first.beta1_power),
           Product(powers.beta2_power, first.beta2_power)};
 }

@@ -33,18 +33,18 @@ struct SlotSpec {
 // "Adam" (m) and "Adam_1" (v). PyTorch's have PyTorch's names.
 std::vector<SlotSpec> Slots(const OptimizerConfig& config);
 
-// Whether an update depends on the number of those before it of the same
-// variable, which is kept under the name kUpdatesName beside it.
+// True if an update depends on the number of earlier updates of the same
+// variable, which is kept beside it under the name kUpdatesName.
 bool CountsUpdates(const OptimizerConfig& config);
 inline constexpr char kUpdatesName[] = "step";  // PyTorch's name
 
 // The slot of a variable with a moving average, after those of its optimizer.
 SlotSpec MovingAverageSlot();
 
-// How many there are.
+// The number of slots.
 size_t NumSlots(const OptimizerConfig& config);
 
-// Their names.
+// The names of the slots.
 std::vector<std::string> SlotNames(const OptimizerConfig& config);
 
 // AdamPowers are the two scalars that Adam shares between all variables of a
@@ -60,14 +60,14 @@ struct AdamPowers {
 // The powers of every optimizer of a job, in the order of OptimizersOf().
 using AllAdamPowers = std::array<AdamPowers, kMaxOptimizers>;
 
-// Whether the optimizer has them: Adam and LazyAdam.
+// True if the optimizer has these powers: Adam and LazyAdam.
 bool HasAdamPowers(const OptimizerConfig& config);
 
 // The powers of the first step: beta1 and beta2 themselves.
 AdamPowers InitialAdamPowers(const OptimizerConfig& config);
 
-// The powers of the step after the one that used `powers`. Call it once per
-// step, after all variables, also when no variable got a gradient.
+// The powers of the step after the one that used `powers`. Must be called once
+// per step, after all variables, even if no variable got a gradient.
 AdamPowers NextAdamPowers(const OptimizerConfig& config, AdamPowers powers);
 
 // Sets whole elements of `dtype` to `value`, rounded to it once.

@@ -3,7 +3,9 @@
 #include "common/numeric/element_operations.h"
 #include "common/numeric/vector_clones.h"
 
-// Compiled with -ffp-contract=off, as all kernels.
+// Compiled with -ffp-contract=off, as all kernels. Parentheses and factors have
+// the order of TensorFlow's sparse kernels, which differs from that of the
+// dense ones; a column is a row of one element.
 namespace lockstep::server {
 namespace {
 
@@ -43,7 +45,8 @@ LOCKSTEP_INLINE T ProximalOfRow(const SparseRow<T>& row, size_t i, T rate, T l1,
                         (1.0 + ToFloat64(l2 * rate)));
 }
 
-// The sum of the gradients alone is in the type of the variable.
+// In TensorFlow's formula for a column only the sum of the gradients is in the
+// type of the variable; the rest is float64.
 template <typename T>
 LOCKSTEP_INLINE void AdagradDaColumn(const SparseRow<T>& row,
                                      const ProximalHyperparameters& hyper) {
@@ -75,6 +78,7 @@ void AddRow(size_t count, const std::byte* bytes, T* sum) {
 
 template <typename T>
 void GradientDescentRow(const SparseRow<T>& row, float rate) {
+  // TensorFlow adds the product with the negative rate.
   const T minus_rate = -FromFloat<T>(rate);
   for (size_t i = 0; i < row.count; ++i) {
     row.value[i] = row.value[i] + row.gradient[i] * minus_rate;
@@ -166,6 +170,7 @@ void FtrlRow(const SparseRow<T>& row, const FtrlHyperparameters& hyper) {
   const T l1 = FromFloat<T>(hyper.l1);
   const T two_l2 = FromFloat<T>(2) * FromFloat<T>(hyper.l2);
   const T shrinkage = FromFloat<T>(hyper.shrinkage);
+  // A column always takes the general power.
   const bool root = !IsColumn(row) && power == FromFloat<T>(-0.5f);
   const auto raise = [&](T x) { return root ? Root(x) : Power(x, -power); };
   for (size_t i = 0; i < row.count; ++i) {
@@ -226,6 +231,7 @@ void AdagradDaRow(const SparseRow<T>& row,
     T& squares = row.slots[1][i];
     sum = sum + g;
     squares = squares + g * g;
+    // The dense rule multiplies threshold and decay by the step instead.
     const T mean = sum / step;
     const T steered = l1 > FromFloat<T>(0) ? Shrunk(mean, l1) : mean;
     row.value[i] = -steered / (l2 + Root(squares) / step_rate);

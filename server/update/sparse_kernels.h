@@ -13,8 +13,8 @@
 // ones. Slots are as in the dense kernels. All are defined for float, double
 // and Float16.
 //
-// TensorFlow takes rows of one element another way than wider ones, which
-// differs in the last digits.
+// TensorFlow has separate formulas for rows of one element, which differ in the
+// last digits.
 namespace lockstep::server {
 
 // A row of the variable with the sum of its gradients.
@@ -50,15 +50,15 @@ void ProximalAdagradRow(const SparseRow<T>& row,
 template <typename T>
 void FtrlRow(const SparseRow<T>& row, const FtrlHyperparameters& hyper);
 
-// Adam: adds the gradient to m and v, which have been decayed. The value
+// Adam: adds the gradient to m and v, which must have been decayed. The value
 // stays; AdamSweepKernel moves it.
 template <typename T>
 void AdamSlotsRow(const SparseRow<T>& row, const AdamCoefficients<T>& c);
-// Decays and updates this row alone.
+// Decays and updates only this row.
 template <typename T>
 void LazyAdamRow(const SparseRow<T>& row, const AdamHyperparameters& hyper);
 
-// slot[i] = slot[i] * beta, for as many rows as there are.
+// slot[i] = slot[i] * beta, for `count` elements.
 void AdamDecayKernel(size_t count, float beta, float* slot);
 void AdamDecayKernel(size_t count, float beta, double* slot);
 void AdamDecayKernel(size_t count, float beta, Float16* slot);

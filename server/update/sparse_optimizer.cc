@@ -33,7 +33,7 @@ std::string Text(absl::Span<const int64_t> shape) {
   return ShapeString({shape.begin(), shape.end()});
 }
 
-// Whether `size` bytes hold a tensor of `shape`, of rank 1 or more.
+// True if `size` bytes are a tensor of `shape`, of rank 1 or more.
 bool Holds(absl::Span<const int64_t> shape, DType dtype, size_t size) {
   size_t bytes = ElementSize(dtype);
   if (shape.empty()) return false;
@@ -94,7 +94,7 @@ absl::Status CheckFtrl(DType dtype, const FtrlHyperparameters& hyper) {
       "; for sparse gradients they must be above 0 and at least 0"));
 }
 
-// Rows of the gradient that have one index, added up.
+// The sum of the gradient's rows by index.
 template <typename T>
 struct SummedRows {
   std::vector<int64_t> indices;  // in order of first appearance
@@ -118,7 +118,7 @@ SummedRows<T> SumRows(const SparseApplyInput& input, size_t width) {
   return summed;
 }
 
-// Rows as they come.
+// The rows as they are, with repeated indices.
 template <typename T>
 SummedRows<T> CopyRows(const SparseApplyInput& input) {
   SummedRows<T> rows;
@@ -265,6 +265,8 @@ void SweepBFloat16(const AdamCoefficients<float>& adam,
 template <typename T>
 void SparseOptimizer::ApplyRows(const SparseApplyInput& input) const {
   const size_t width = RowElements(input.shape);
+  // TensorFlow's gradient descent applies repeated rows one after the other,
+  // which rounds differently from their sum.
   const SummedRows<T> rows = config_.kind == Kind::kGradientDescent
                                  ? CopyRows<T>(input)
                                  : SumRows<T>(input, width);
@@ -273,6 +275,8 @@ void SparseOptimizer::ApplyRows(const SparseApplyInput& input) const {
                           {input.updates, input.decays, input.step});
   const auto adam = MakeAdamCoefficients<T>(hyper.adam);
   const size_t num_slots = NumSlots(config_);
+  // Adam, in TensorFlow's order: decays the slots of all rows, adds the
+  // gradients of some, then moves all values.
   if (config_.kind == Kind::kAdam && !input.decayed) {
     DecaySlots<T>(hyper.adam.beta1, hyper.adam.beta2, input.slots[0],
                   input.slots[1]);
@@ -298,7 +302,8 @@ void SparseOptimizer::ApplyRows(const SparseApplyInput& input) const {
   }
 }
 
-// A copy of the gradient in float32 is all that is made of a whole tensor.
+// Only the gradient is copied as a whole to float32; value and slots are
+// converted row by row.
 void SparseOptimizer::ApplyBFloat16(const SparseApplyInput& input) const {
   const size_t width = RowElements(input.shape);
   std::vector<float> floats(input.values.size() / kBFloat16Size);

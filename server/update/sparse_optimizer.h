@@ -42,17 +42,16 @@ struct SparseApplyInput {
 // Gradients of a row that occurs more than once are added first, in order of
 // appearance; only GradientDescent applies one after the other.
 //
-// Rows without a gradient stay as they are, with one exception: Adam decays
-// the slots of all rows and moves all of them, as if their gradient were zero.
+// Rows without a gradient do not change, with one exception: Adam decays the
+// slots of all rows and moves all of them, as if their gradient were zero.
 // LazyAdam does not.
 //
 // Subnormal operands and results count as zeros of their sign, except in
-// float16.
-// Rows of bfloat16, which TensorFlow's rules do not have, are updated by the
-// rule of float32, with each result rounded once.
+// float16. Rows of bfloat16, which TensorFlow's rules do not have, are updated
+// by the rule of float32, with each result rounded once.
 //
-// Threads: safe to share; two calls must not touch the same memory.
-// Errors:  a call that fails has changed nothing. (TensorFlow's has, for some.)
+// Threads: safe to share; two calls must not touch the same memory. Errors:  a
+// call that fails has changed nothing. (TensorFlow's may have.)
 class SparseOptimizer {
  public:
   explicit SparseOptimizer(const OptimizerConfig& config) : config_(config) {}
@@ -63,9 +62,9 @@ class SparseOptimizer {
   //                     learning rate that is not above 0 or an l2 below 0
   absl::Status Apply(const SparseApplyInput& input) const;
 
-  // Adam: the decay of m and v, which needs no gradient, ahead of Apply().
-  // TensorFlow does it when it begins to wait for the gradients of a step.
-  // Other optimizers have nothing to decay.
+  // Adam: decays m and v, which needs no gradient, ahead of Apply(). TensorFlow
+  // does it when it begins to wait for the gradients of a step. No effect for
+  // other optimizers.
   //
   //   kInvalidArgument  slots that are no whole elements, misaligned or of
   //                     different lengths

@@ -97,6 +97,7 @@ LOCKSTEP_INLINE void AnySgd(const UpdateBlock<T>& block, const TorchSgd& sgd) {
 template <typename T>
 LOCKSTEP_INLINE void AddSquares(size_t count, const std::byte* elements,
                                 double* lanes) {
+  // Local, so that the compiler keeps the lanes in registers.
   double sums[kSquareLanes];
   for (size_t j = 0; j < kSquareLanes; ++j) sums[j] = lanes[j];
   size_t i = 0;
@@ -147,6 +148,7 @@ TorchSgd MakeTorchSgd(const OptimizerConfig& config, double learning_rate,
   TorchSgd sgd;
   sgd.rate = learning_rate;
   sgd.momentum = config.momentum;
+  // PyTorch's first update sets the momentum buffer to the gradient itself.
   sgd.gradient_factor = updates == 0 ? 1 : 1 - config.dampening;
   sgd.weight_decay = decays ? config.weight_decay : 0;
   sgd.nesterov = config.use_nesterov;
@@ -155,6 +157,7 @@ TorchSgd MakeTorchSgd(const OptimizerConfig& config, double learning_rate,
 
 TorchAdam MakeTorchAdam(const OptimizerConfig& config, double learning_rate,
                         int64_t updates, bool decays) {
+  // Bias corrections are those of the update that is being made.
   const auto count = static_cast<double>(updates + 1);
   const double decay = decays ? config.weight_decay : 0;
   const bool decoupled = config.kind == OptimizerConfig::Kind::kAdamW;
@@ -165,6 +168,8 @@ TorchAdam MakeTorchAdam(const OptimizerConfig& config, double learning_rate,
   adam.root_correction = std::sqrt(1 - std::pow(config.beta2, count));
   adam.epsilon = config.epsilon;
   adam.weight_decay = decoupled ? 0 : decay;
+  // AdamW multiplies the value before the step; Adam adds decay to the
+  // gradient.
   adam.shrink = decoupled ? 1 - learning_rate * decay : 1;
   return adam;
 }

@@ -8,14 +8,14 @@
 #include "common/numeric/float16.h"
 #include "server/update/update_kernels.h"
 
-// The update rules of torch.optim, in the order of operations of its plain
-// loop over tensors. Every operation rounds once, where PyTorch fuses some
+// The update rules of torch.optim, in the order of operations of its plain loop
+// over tensors. Every operation rounds once, while PyTorch fuses some
 // multiplications with additions: a step differs from PyTorch's by at most 2
 // units in the last place of float32.
 //
 // Hyper-parameters stay float64, as in Python, and are rounded to the type of
-// the arithmetic when they meet an element. Float16 is computed in float32, and
-// each result is rounded once.
+// the arithmetic when they are combined with an element. Float16 is computed in
+// float32, and each result is rounded once.
 namespace lockstep::server {
 
 struct TorchSgd {
@@ -36,8 +36,8 @@ struct TorchAdam {
   double shrink = 1;  // multiplies the value first: decoupled weight decay
 };
 
-// `updates` counts those of the variable before this one; `decays` says whether
-// it has weight decay.
+// `updates` is the number of updates of the variable before this one; `decays`
+// is true if it has weight decay.
 TorchSgd MakeTorchSgd(const OptimizerConfig& config, double learning_rate,
                       int64_t updates, bool decays);
 TorchAdam MakeTorchAdam(const OptimizerConfig& config, double learning_rate,
@@ -48,10 +48,11 @@ void TorchSgdKernel(const UpdateBlock<float>& block, const TorchSgd& sgd);
 void TorchSgdKernel(const UpdateBlock<double>& block, const TorchSgd& sgd);
 void TorchSgdKernel(const UpdateBlock<Float16>& block, const TorchSgd& sgd);
 
-// torch.nn.utils.clip_grad_norm_, of gradients that are summed elsewhere. Lane
-// j gets the squares of the elements j, j + kSquareLanes, ..., in float64: the
-// sum depends neither on the processor nor on how a part is divided into blocks
-// of a multiple of kSquareLanes. `elements` are at any address.
+// For torch.nn.utils.clip_grad_norm_, with gradients that are summed elsewhere.
+// Lane j receives the squares of the elements j, j + kSquareLanes, ..., in
+// float64: the sum depends neither on the processor nor on the division of a
+// part into blocks of a multiple of kSquareLanes. `elements` may have any
+// address.
 inline constexpr size_t kSquareLanes = 8;
 void AddSquaresOfFloats(size_t count, const std::byte* elements, double* lanes);
 void AddSquaresOfDoubles(size_t count, const std::byte* elements,
@@ -59,8 +60,8 @@ void AddSquaresOfDoubles(size_t count, const std::byte* elements,
 void AddSquaresOfFloat16s(size_t count, const std::byte* elements,
                           double* lanes);
 
-// scaled[i] = elements[i] * factor, rounded once; `elements` are at any
-// address, which may be that of `scaled`.
+// scaled[i] = elements[i] * factor, rounded once; `elements` may have any
+// address, also that of `scaled`.
 void ScaleKernel(size_t count, const std::byte* elements, double factor,
                  float* scaled);
 void ScaleKernel(size_t count, const std::byte* elements, double factor,

@@ -7,8 +7,8 @@
 #include "common/numeric/vector_clones.h"
 
 // No copy of a kernel fuses a multiply with an add: this file is compiled with
-// -ffp-contract=off. Elements do not depend on each other, even where `new_*`
-// is `old_*`.
+// -ffp-contract=off. Elements do not depend on each other, even if `new_*` is
+// `old_*`.
 namespace lockstep::server {
 namespace {
 
@@ -68,8 +68,8 @@ LOCKSTEP_INLINE void Divide(size_t count, const std::byte* a, T divisor,
     quotient[i] = LoadElement<T>(a, i) / divisor;
 }
 
-// The bits of an element, and which of them are its exponent. NaN and the
-// infinities have every bit of that set.
+// The bits of an element, and the mask of its exponent. In NaN and the
+// infinities every bit of the exponent is set.
 template <typename T>
 struct Exponent;
 template <>
@@ -97,13 +97,15 @@ LOCKSTEP_INLINE bool Mean(size_t count, const std::byte* a, const std::byte* b,
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
     const T quotient = (LoadElement<T>(a, i) + LoadElement<T>(b, i)) / divisor;
+    // Bits instead of isfinite(): the loop stays vectorisable, and the flag has
+    // the width of an element.
     found |= (std::bit_cast<Bits>(quotient) & kMask) == kMask ? 1 : 0;
     mean[i] = quotient;
   }
   return found == 0;
 }
 
-// The loop has no way out, so that it can be vectorised.
+// The loop has no early exit, so that it can be vectorised.
 template <typename Bits>
 LOCKSTEP_INLINE bool NoExponentIsFull(size_t count, const std::byte* a,
                                       Bits exponent) {

@@ -9,15 +9,16 @@
 
 // The arithmetic of the update rules on a few elements, in the order of
 // operations of TensorFlow's kernels: every operation rounds once. They are
-// compiled apart, so that a caller's floating-point mode holds for all they do.
+// compiled in a file of their own, so that a caller's floating-point mode holds
+// for all operations.
 //
 // Hyper-parameters are float32, whatever the variable is. They are widened in
 // here and not by the caller: GCC 12 drops the rounding of a pair of doubles to
-// float where it sees them widened again.
+// float if it sees them widened again.
 namespace lockstep::server {
 
 // The elements of one call. `new_*` may be the memory of `old_*`, element by
-// element, and must not overlap it otherwise.
+// element; otherwise they must not overlap.
 template <typename T>
 struct UpdateBlock {
   size_t count = 0;                     // elements
@@ -28,8 +29,8 @@ struct UpdateBlock {
   T* new_slots[kMaxSlots] = {};
 };
 
-// The memory of a block whose rule keeps one slot, or two: names for the loops
-// of kernels.
+// The memory of a block whose rule keeps one slot, or two, with names for the
+// loops of kernels.
 template <typename T>
 struct OneSlotMemory {
   const std::byte* gradient;
@@ -70,7 +71,7 @@ struct AdamCoefficients {
   T epsilon = {};
 };
 
-// What AdamCoefficients are made of.
+// The inputs of MakeAdamCoefficients().
 struct AdamHyperparameters {
   float learning_rate = 0;
   float beta1 = 0;
@@ -80,7 +81,7 @@ struct AdamHyperparameters {
   float beta2_power = 0;
 };
 
-// Defined for float, double and Float16, as every kernel here.
+// Defined for float, double and Float16, like every kernel here.
 template <typename T>
 AdamCoefficients<T> MakeAdamCoefficients(const AdamHyperparameters& hyper);
 
@@ -118,7 +119,7 @@ void AddKernel(size_t count, const std::byte* a, const std::byte* b,
 void AddKernel(size_t count, const std::byte* a, const std::byte* b,
                Float16* sum);
 
-// mean[i] = (a[i] + b[i]) / divisor, rounded twice. Returns whether every one
+// mean[i] = (a[i] + b[i]) / divisor, rounded twice. Returns true if every mean
 // is finite. `mean` may be `a`.
 bool MeanKernel(size_t count, const std::byte* a, const std::byte* b,
                 float divisor, float* mean);
