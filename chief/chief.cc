@@ -22,11 +22,11 @@
 namespace lockstep::chief {
 namespace {
 
-// A member that has missed so many heartbeats need not live.
+// A member that has missed this many heartbeats may be dead.
 constexpr int kMissedHeartbeats = 4;
 
-// How long a round waits for a worker that sends nothing, and how often it
-// looks.
+// The time that a round waits for a worker that sends nothing, and between two
+// checks.
 constexpr absl::Duration kGivenValuesWait = absl::Seconds(3);
 constexpr absl::Duration kGivenValuesPoll = absl::Milliseconds(20);
 
@@ -128,7 +128,7 @@ absl::Status Chief::Run() {
         checkpoints_.none() ? "checkpoint.directory" : "test set in data",
         "; name one, or leave the evaluator out"));
   }
-  // Ends, with the last points, before anything that it samples.
+  // Destroyed, after its last points, before the members that it samples.
   std::optional<SummaryThread> summary;
   if (!job_.summary.directory.empty()) {
     summary.emplace(
@@ -411,8 +411,8 @@ absl::StatusOr<std::shared_ptr<SafetensorsReader>> Chief::AwaitGivenValues(
   }
   if (values != nullptr) return values;
   LOCKSTEP_RETURN_IF_ERROR(given_values_.Want(map.plan.variables));
-  // Longer waits are made of several rounds, so that the driver learns of
-  // deaths in between.
+  // A longer wait takes several rounds, so that the driver learns of deaths in
+  // between.
   const absl::Time until = clock_.Now() + kGivenValuesWait;
   while (values == nullptr) {
     const std::string whom = given_values_.Progress();
@@ -456,8 +456,8 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
   const std::optional<CheckpointReader> checkpoint = checkpoints_.TakeNewest();
   const bool done = checkpoint.has_value() &&
                     checkpoint->manifest().global_step >= job_.train_steps;
-  // A job that is on its way can wait for its volume; one that starts would
-  // find out with its first checkpoint.
+  // A running job can wait for its volume; a job that starts would only notice
+  // at its first checkpoint.
   if (!driver_.opened() && !done && !checkpoints_.none()) {
     LOCKSTEP_RETURN_IF_ERROR(checkpoints_.CheckWritable());
   }
@@ -478,7 +478,7 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
                          absl::ToDoubleSeconds(clock_.Now() - began))));
       });
   if (absl::IsDataLoss(scalars.status())) {
-    // The round begins anew, and passes over it.
+    // The next round passes over this checkpoint.
     checkpoints_.FoundDamaged(restored.step, scalars.status());
     return absl::UnavailableError(scalars.status().message());
   }

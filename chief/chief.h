@@ -39,14 +39,14 @@
 namespace lockstep::chief {
 
 // Chief runs one job from its first member to its last checkpoint. It is a
-// library: the chief program runs it, and worker 0 where the cluster has no
-// chief job.
+// library: the chief program runs it, or worker 0 if the cluster has no chief
+// task.
 //
 // It decides nothing: JobDriver does. Chief brings it events, which gRPC's
 // threads, the thread that writes a checkpoint, and operators push into a
-// queue, and carries out its actions, all in the thread of Run(). Calls to
-// servers do not block that thread, but for those of a recovery round, while
-// which the job stands still.
+// queue, and carries out its actions, all in the thread of Run(). Only the
+// calls of a recovery round block that thread, and the job stands still
+// meanwhile.
 //
 // Threads: services(), Metrics() and RequestStop() may be used from any thread.
 class Chief final : private RecoverySource {
@@ -55,8 +55,8 @@ class Chief final : private RecoverySource {
   //
   //   kInvalidArgument  no ps or no worker in the cluster; replicas that the
   //                     cluster cannot supply; a beginning without checkpoints
-  //   kFailedPrecondition  another job that runs writes its checkpoints where
-  //                        this one would
+  //   kFailedPrecondition  another running job writes its checkpoints to the
+  //                        same directory
   static absl::StatusOr<std::unique_ptr<Chief>> Make(const Cluster& cluster,
                                                      JobConfig job,
                                                      uint64_t incarnation,
@@ -64,21 +64,22 @@ class Chief final : private RecoverySource {
                                                      Beginning beginning = {});
   ~Chief() override;
 
-  // To be served while Run() runs, by one server.
+  // The services that one server must serve while Run() runs.
   std::vector<grpc::Service*> services() { return {service_.get(), &traces_}; }
 
-  // As ChiefMetrics() has them, of now.
+  // The metrics of ChiefMetrics(), as of now.
   MetricFamilies Metrics() const {
     const SummarySample now = Sample();
     return ChiefMetrics(
         {now.now, now.job, now.members, now.learning_rate, job_.train_steps});
   }
 
-  // Begins to record the job for its page, and returns what a StatusServer
-  // serves of it, no longer than this object lives. At most once, before Run().
+  // Begins to record the job for its page, and returns the pages for a
+  // StatusServer, which must not serve them longer than this object lives. Must
+  // be called at most once, before Run().
   std::vector<StatusPage> RecordForPage();
 
-  // Ends the job after the step at hand, with a checkpoint. With `hold` its
+  // Ends the job after the current step, with a checkpoint. With `hold` its
   // processes ask not to be started again.
   void RequestStop(const std::string& reason, bool hold = false);
 
@@ -87,7 +88,7 @@ class Chief final : private RecoverySource {
   //   kOk         the job is done
   //   kCancelled  it was stopped, as StoppedStatus() says; a checkpoint holds
   //               its last step
-  //   others      it failed, and every member has been told why
+  //   others      it failed, and every member has learned the reason
   absl::Status Run();
 
  private:
@@ -96,7 +97,7 @@ class Chief final : private RecoverySource {
         Beginning beginning);
 
   void Deliver(const JobEvent& event);
-  // Delivers what operators want and members have said since the last time.
+  // Delivers news since the last call: operators' wishes, scores, the model.
   void DeliverWishes();
 
   void Carry(const JobActions& actions);
@@ -124,7 +125,7 @@ class Chief final : private RecoverySource {
   void JoinCheckpoint();
   Manifest MakeManifest(int64_t step) const;
 
-  // The job as it is now. From any thread.
+  // The job as it is now. May be called from any thread.
   SummarySample Sample() const;
 
   absl::StatusOr<RoundOutcome> RunRound(const Recover& action);
@@ -147,8 +148,8 @@ class Chief final : private RecoverySource {
     return driver_.OnResume(reports, first);
   }
   RunSettings settings() const override { return driver_.settings(); }
-  // Writes the values that a worker gives, or those of the job's file, to
-  // servers that begin at step 0. Waits a while for the worker.
+  // Writes the initial values that a worker gives, or those of the job's file,
+  // to servers that begin at step 0. Waits for the worker for a while.
   absl::Status WriteInitialValues(const StateMap& map);
   absl::StatusOr<std::shared_ptr<SafetensorsReader>> AwaitGivenValues(
       const StateMap& map);
@@ -156,14 +157,14 @@ class Chief final : private RecoverySource {
   void OnEpoch(uint64_t epoch) override { status_table_.SetEpoch(epoch); }
   void OnStartFrom(const RecoveryPlan& plan, bool first) override;
 
-  // Tells operators, in the log and wherever they look.
+  // Notifies operators, in the log and in the status.
   void Notify(const std::string& text);
 
   const JobConfig job_;
   const Sender self_;
   const Beginning beginning_;
   const bool evaluator_in_cluster_;
-  const bool has_evaluator_;  // that can score
+  const bool has_evaluator_;  // and can score
   const Clock& clock_;
   MembershipTable members_;
   StatusTable status_table_;
@@ -188,7 +189,7 @@ class Chief final : private RecoverySource {
   // Only the thread that runs Run() uses these members.
   JobDriver driver_;
   bool told_model_ = false;
-  bool went_back_ = false;  // the servers leave state that they had
+  bool went_back_ = false;  // the servers discard state that they had
   int64_t told_score_ = -1;
   std::optional<absl::Status> finished_;
 

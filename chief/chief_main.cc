@@ -33,6 +33,7 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
   signals.SetHandler(
       [&](const std::string& reason) { (*chief)->RequestStop(reason); });
   const absl::Status status = (*chief)->Run();
+  // The handler refers to the chief, which ends below.
   signals.SetHandler(nullptr);
   return EndProcess(flags, status);
 }

@@ -10,7 +10,7 @@ std::vector<TaskId> MembersOf(const Cluster& cluster) {
   for (const TaskId& task : cluster.Tasks(TaskType::kWorker)) {
     tasks.push_back(task);
   }
-  // An evaluator need not be in the cluster to be welcome.
+  // An evaluator may join even if the cluster has none.
   tasks.push_back({TaskType::kEvaluator, 0});
   return tasks;
 }
@@ -19,6 +19,7 @@ std::string MakeJobId(const JobConfig& job, const Cluster& cluster) {
   Fingerprint fingerprint;
   fingerprint.Add(job.name).Add(job.seed).Add(job.model.kind);
   for (const TaskId& task : MembersOf(cluster)) {
+    // The workers of an elastic job may change without making it another job.
     if (job.elastic_workers && task.type == TaskType::kWorker) continue;
     fingerprint.Add(task.ToKey()).Add(cluster.Address(task).value_or(""));
   }

@@ -9,12 +9,12 @@
 
 namespace lockstep::chief {
 
-// The tasks that may register with the chief of `cluster`, an evaluator among
-// them.
+// The tasks that may register with the chief of `cluster`, including an
+// evaluator.
 std::vector<TaskId> MembersOf(const Cluster& cluster);
 
-// The same job on the same cluster has the same id, so that a chief that was
-// restarted knows its servers again.
+// The id of a job, which is the same for the same job on the same cluster: a
+// restarted chief recognizes its servers by it.
 std::string MakeJobId(const JobConfig& job, const Cluster& cluster);
 
 }  // namespace lockstep::chief

@@ -12,8 +12,8 @@
 
 namespace lockstep::chief {
 
-// ShardGroupClient is the servers of a job over the wire, all together or one
-// at a time. Where all are asked, each is asked in a thread of its own.
+// ShardGroupClient calls the servers of a job over the wire, all together or
+// one at a time. If all are called, each call has a thread of its own.
 class ShardGroupClient final : public ShardGroup {
  public:
   // `addresses` by index of the ps task.

@@ -6,13 +6,13 @@
 
 namespace lockstep::chief {
 
-// Whether a server that lives may answer the next call.
+// True if a live server may answer the next call.
 inline bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
-// A server's refusal with its name in front. That of a newer chief stays as it
-// is, since it is not the server's.
+// A server's error with its name in front. kAborted stays unchanged: it is
+// about a newer chief, not about the server.
 inline absl::Status OfServer(int server, const absl::Status& status) {
   if (status.ok() || absl::IsAborted(status)) return status;
   return absl::Status(status.code(),

@@ -33,8 +33,8 @@ struct Commit {  // of ps task 0
   // By server, as in CommitRequest; an empty set says nothing.
   std::vector<std::vector<int>> contributors = {};
 };
-// To all servers but ps task 0, which else hear of a commit from the take that
-// follows it, or before a snapshot. The answers do not matter.
+// To all servers but ps task 0. Otherwise they learn of a commit from the take
+// that follows it, or before a snapshot. The answers do not matter.
 struct TellCommit {
   int64_t step = 0;
   int64_t attempt = 0;
@@ -61,29 +61,29 @@ struct CloseTokens {  // of ps task 0
   int64_t round = 0;
 };
 
-// Copies `step` aside on all servers, which SnapshotBegun answers. If that went
-// well a checkpoint is written from the copy meanwhile, and SnapshotDone says
-// when that has ended.
+// Copies `step` aside on all servers; SnapshotBegun is the answer. If the copy
+// succeeded, a checkpoint is then written from it, and SnapshotDone reports its
+// end.
 struct BeginSnapshot {
   int64_t step = 0;
   int64_t attempt = 0;  // that was committed
 };
-// Whether the checkpoint of `step` is whole on disk. One that is not must be
-// set aside. SavedChecked answers.
+// Checks that the checkpoint of `step` is whole on disk. If it is not, it must
+// be set aside. SavedChecked is the answer.
 struct CheckSaved {
   int64_t step = 0;
 };
-// Looks for a whole checkpoint of the last step, that of a job which was done
-// before. EndFound says that there is one; nothing says that there is none.
+// Looks for a whole checkpoint of the last step, which a job has that was done
+// before. EndFound is the answer if there is one; otherwise no event follows.
 struct LookForEnd {};
 
-// One round, as RecoveryRound::Run(); RecoveryDone answers. Events of calls
-// that were made before the round are of no interest any more.
+// One round, as RecoveryRound::Run(); RecoveryDone is the answer. Events of
+// calls that were made before the round no longer count.
 struct Recover {
-  std::optional<int64_t> step = {};  // the last one seen committed, if any was
+  std::optional<int64_t> step = {};  // the last one seen committed, if any
 };
 
-// The table of settings, which operators change.
+// Opens the settings table for operators.
 struct OpenSettings {
   RunSettings settings = {};
 };
@@ -93,8 +93,8 @@ struct CloseSettings {
 struct TakeOut {  // of an elastic job
   int worker = 0;
 };
-// The chief has changed the gradients of a step by itself: operators' later
-// changes must begin from that number.
+// Records that the chief has changed the gradients of a step by itself: later
+// changes by operators must begin from that number.
 struct Tuned {
   int replicas = 0;
 };
@@ -106,10 +106,10 @@ struct Say {
   std::string text = {};
 };
 
-// Says in the log what the job has lost in all.
+// Logs the job's losses in total.
 struct SumUp {};
-// The job is over. If a newer chief has taken it over, its members are that
-// one's and must not be told anything.
+// The job is over. If a newer chief has taken it over, the members belong to
+// that chief, and must not be told anything.
 struct Finish {
   absl::Status status = {};
   bool replaced = false;
@@ -132,7 +132,7 @@ inline void Error(JobActions& out, std::string text) {
   out.push_back(Say{Say::Level::kError, std::move(text)});
 }
 
-// Tells operators, in the log and wherever they look.
+// Notifies operators, in the log and in the status.
 inline void Notify(JobActions& out, const std::string& text) {
   Warn(out, text);
   out.push_back(Noticed{text});

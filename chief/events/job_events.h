@@ -13,7 +13,8 @@
 
 namespace lockstep::chief {
 
-// The chief has prepared what the job begins with. Comes first, once.
+// The chief has prepared the checkpoints that the job begins with. Must come
+// first, once.
 struct Started {
   absl::Status status = {};
 };
@@ -90,7 +91,7 @@ struct Scored {
   int64_t step = 0;
 };
 
-// Nothing but the time.
+// Only the time has changed.
 struct Tick {};
 
 using JobEvent =

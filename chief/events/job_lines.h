@@ -11,16 +11,17 @@ namespace lockstep::chief {
 
 // Lines of the log, and reports, about the course of a job.
 
-// The newest checkpoint in `directory` is of `step`, the last one or a later
-// one.
+// Says that there is nothing to do: the newest checkpoint in `directory` is of
+// `step`, which is the last step or a later one.
 void SayDoneBefore(int64_t step, int64_t train_steps,
                    const std::string& directory, JobActions& out);
 
-// All servers go back, as the plan says. `latest`: the newest checkpoint.
+// Says that all servers go back by this plan. `latest` is the step of the
+// newest checkpoint.
 void SayGoingBack(const RecoveryPlan& plan, int64_t latest, JobActions& out);
 
-// The job goes on from `step`, and was at step `before`. `redone`: the step at
-// hand begins anew.
+// Reports the steps that are made again: the job continues from `step` and was
+// at step `before`. `redone` says that the current step begins anew.
 void SayRedone(int64_t step, int64_t before, bool redone, JobActions& out);
 
 }  // namespace lockstep::chief

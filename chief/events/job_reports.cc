@@ -60,6 +60,7 @@ void Write(const JobReport& report, StatusTable& status_table, absl::Time now) {
 std::vector<std::string> SummaryOf(const StatusTable::View& view) {
   const StatusTable::Losses& losses = view.losses;
   std::vector<std::string> lines;
+  // A summary is only worth a line if the job was disturbed.
   if (losses.recoveries == 0 && losses.steps_redone == 0) return lines;
   lines.push_back(absl::StrCat(
       "in all: servers were away ", CountText(losses.recoveries, "time"), ", ",

@@ -12,8 +12,8 @@
 
 namespace lockstep::chief {
 
-// What the driver of a job tells the world, as the calls of StatusTable that
-// have nearly the same names.
+// The reports of a JobDriver for operators. They correspond to the calls of
+// StatusTable with nearly the same names.
 struct StepReached {
   int64_t step = 0;
 };

@@ -18,6 +18,7 @@ void CheckpointDriver::MaybeStart(int64_t step, int64_t attempt, absl::Time now,
   const bool due = policy_->Due(step, now);
   if (!wanted_ && !due) return;
   if (busy()) {
+    // A wanted checkpoint stays wanted and begins later; a due one is skipped.
     if (due) {
       Warn(out,
            absl::StrCat("step ", step,
@@ -26,6 +27,7 @@ void CheckpointDriver::MaybeStart(int64_t step, int64_t attempt, absl::Time now,
     return;
   }
   const bool wanted = std::exchange(wanted_, false);
+  // The step is saved already.
   if (wanted && saved_step_ == step) return;
   Start(step, attempt, out);
 }

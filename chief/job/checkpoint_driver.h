@@ -14,8 +14,8 @@
 
 namespace lockstep::chief {
 
-// CheckpointDriver says when a checkpoint is written, one at a time, and tells
-// operators what has become of it.
+// CheckpointDriver decides when a checkpoint is written, one at a time, and
+// reports the result to operators.
 //
 //   idle --Start()--> copying --OnBegun()--> writing --OnDone()--> idle
 //                        `---- it failed ----------------------------^
@@ -23,27 +23,28 @@ class CheckpointDriver {
  public:
   explicit CheckpointDriver(const JobConfig& job) : job_(job) {}
 
-  // Training goes on from `step`, of which the last checkpoint is, or of an
-  // older one where that is said; -1: there is none.
+  // Begins at the step from which training continues. `last_step` is the step
+  // from which the next due step is counted, `saved_step` that of the newest
+  // checkpoint; -1: there is none.
   void Begin(int64_t last_step, int64_t saved_step, absl::Time now);
 
-  // An operator wants one at the next step boundary.
+  // Requests a checkpoint at the next step boundary, for an operator.
   void Want() { wanted_ = true; }
-  // Whether one is to be begun at the boundary after `step` that can be.
+  // True if a checkpoint must begin at the next possible boundary after `step`.
   bool IsToBegin(int64_t step, absl::Time now) const {
     return !busy() && (wanted_ || policy_->Due(step, now));
   }
   // As CheckpointPolicy::NextDueStep().
   int64_t NextDueStep(int64_t step) const { return policy_->NextDueStep(step); }
 
-  // Begins one of `step` if it is due or wanted and none is being written. Then
-  // copying() is true, and no later step must begin before OnBegun().
+  // Begins a checkpoint of `step` if one is due or wanted and none is being
+  // written. While copying() is true, no later step may begin before OnBegun().
   void MaybeStart(int64_t step, int64_t attempt, absl::Time now,
                   JobActions& out);
-  // Begins one. Call it only if none is under way.
+  // Begins a checkpoint. None may be under way.
   void Start(int64_t step, int64_t attempt, JobActions& out);
 
-  // `quiet`: a failure is left to the caller to be told.
+  // `quiet`: the caller reports a failure itself.
   void OnBegun(const SnapshotBegun& event, bool quiet, absl::Time now,
                JobActions& out);
   void OnDone(const SnapshotDone& event, absl::Time now, JobActions& out);
@@ -57,7 +58,7 @@ class CheckpointDriver {
  private:
   enum class Phase { kIdle, kCopying, kWriting };
 
-  // Training goes on without it, until the next one is due.
+  // Reports a failure. Training continues until the next checkpoint is due.
   void Failed(int64_t step, const absl::Status& status, absl::Time now,
               JobActions& out);
 

@@ -10,7 +10,7 @@ void Farewell::Begin(const absl::Status& ended, const std::string& why_done) {
   ended_ = ended;
   why_done_ = why_done;
   // Servers hold the settings, which name the workers of an elastic job: a
-  // chief that has not opened them cannot know all workers that wait.
+  // chief that has not opened the servers does not know all workers that wait.
   context_.members.TakeOverAllWorkers();
 }
 
@@ -21,7 +21,8 @@ bool Farewell::GoOn(bool busy) {
     told_ = context_.now;
   }
   if (!left_.has_value()) {
-    // So that a successor may come and learn of the end, too.
+    // A dead process must be buried before its successor can register and learn
+    // of the end.
     for (const auto& dead : context_.members.TakeDead(context_.now)) {
       context_.members.Buried(dead.task, dead.incarnation);
     }
@@ -51,8 +52,8 @@ bool Farewell::AwaitsLeaves() const {
   using State = MembershipTable::State;
   const absl::Duration waited = context_.now - *told_;
   if (waited >= kLeaveGrace) return false;
-  // A worker that was taken for dead by mistake is about to join again, and a
-  // chief that has just started has not heard of all members yet.
+  // A worker that was declared dead by mistake is about to join again, and a
+  // chief that has just started has not heard from all members yet.
   const bool may_join =
       waited < context_.job.lease + context_.job.heartbeat_interval;
   if (may_join && context_.members.AwaitsWorkers()) return true;

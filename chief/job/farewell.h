@@ -10,24 +10,24 @@
 
 namespace lockstep::chief {
 
-// Farewell has all members learn how the job ended, and gives them time to
+// Farewell lets all members learn how the job ended, and gives them time to
 // leave and a launcher time to read the last status.
 //
 //   telling -> leaving -> lingering -> over
 class Farewell {
  public:
-  // How long members are given to hear how the job ended.
+  // The time that members have to learn how the job ended.
   static constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
-  // How long a launcher needs to read the last status.
+  // The time that a launcher needs to read the last status.
   static constexpr absl::Duration kLinger = absl::Milliseconds(600);
 
   explicit Farewell(JobContext& context) : context_(context) {}
 
-  // The job has ended. `why_done` is of one that ended well.
+  // Begins with the end of the job. `why_done` is the reason if it ended well.
   void Begin(const absl::Status& ended, const std::string& why_done);
 
-  // Goes on with time. `busy`: a checkpoint is still being written, which is
-  // awaited before anybody is told. True once it is over.
+  // Continues with the time. `busy`: a checkpoint is still being written;
+  // members are told only when it has ended. True once the farewell is over.
   bool GoOn(bool busy);
 
   const absl::Status& ended() const { return ended_; }

@@ -9,7 +9,8 @@
 namespace lockstep::chief {
 namespace {
 
-// How long a member may be missing before the log says so, and between lines.
+// The time for which a member may be missing before the log says so, and
+// between lines.
 constexpr absl::Duration kReportAfter = absl::Seconds(5);
 
 }  // namespace
@@ -36,14 +37,14 @@ Gathering::Turn Gathering::Look() {
   }
   if (context_.stop.has_value()) return End(*context_.stop);
   for (const MembershipTable::Dead& dead : context_.members.TakeDead(now)) {
-    // A worker that cannot start on this job would not do so later either; the
-    // job goes on without an evaluator.
+    // A worker that cannot take part in this job never will, so the job ends.
+    // Without its evaluator the job goes on.
     if (dead.task.type == TaskType::kWorker &&
         dead.leave == LeaveCause::kCannotTakePart) {
       return End(absl::AbortedError(
           absl::StrCat(dead.task.ToString(), " ", dead.reason)));
     }
-    // Servers must be told, once they are open.
+    // Stays unburied: the servers must learn of it once they are open.
     if (dead.leave == LeaveCause::kEndOfInput) continue;
     context_.members.Buried(dead.task, dead.incarnation);  // holds nothing yet
   }

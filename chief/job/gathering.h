@@ -24,10 +24,10 @@ class Gathering {
   absl::Time began() const { return began_; }
   void ModelDescribed() { has_model_ = true; }
 
-  // Decides from the members that are there.
+  // Decides from the members that have registered.
   Turn Look();
 
-  // With kEnded: as StoppedStatus(), or why the job cannot begin.
+  // With kEnded: StoppedStatus(), or the reason why the job cannot begin.
   const absl::Status& result() const { return result_; }
 
  private:

@@ -28,15 +28,16 @@ struct JobContext {
   const JobConfig& job;
   MembershipTable& members;
   absl::Time now;  // of the event
-  JobActions out;  // that follow from the event
+  JobActions out;  // the effects of the event
   JobSettings settings;
   std::optional<absl::Status> stop;  // as StoppedStatus(), once it is wanted
   StatusTable::Losses losses;
-  int64_t reached = 0;  // the step that was told last
+  int64_t reached = 0;  // the step of the last StepReached
 
   absl::Status Stop() const { return stop.value_or(absl::OkStatus()); }
 
-  // A job that is to stay stopped was perhaps only to be moved before.
+  // Records a wish to stop. One that holds the job replaces one that only moves
+  // it.
   void WantStop(const absl::Status& status) {
     if (!stop.has_value() || (IsHeld(status) && !IsHeld(*stop))) stop = status;
   }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr char kDoneBefore[] = "it was done before";
-// How often the log says what the end waits for.
+// The time between two lines of the log about a wait of the end.
 constexpr absl::Duration kReportEvery = absl::Seconds(10);
 
 std::string Rounded(absl::Duration duration, absl::Duration to) {
@@ -149,7 +149,7 @@ void JobDriver::BringTogether(Cause cause) {
 }
 
 void JobDriver::BeginRound() {
-  // A checkpoint is written by calls of the round before.
+  // A checkpoint is written with calls of the round before.
   if (checkpoints_.busy()) {
     context_.out.push_back(
         Waits{{{"everybody", "the checkpoint that is being written to end",
@@ -181,7 +181,7 @@ void JobDriver::OnFound(absl::Span<const ServerReport> reports) {
 bool JobDriver::OnResume(absl::Span<const ServerReport> reports, bool first) {
   if (first) {
     context_.settings.Adopt(reports);
-    // Workers that joined under the chief before are taken over, too.
+    // Workers that joined under an earlier chief are taken over, too.
     if (context_.job.elastic_workers) {
       context_.members.SetWorkers(settings().workers);
     }
@@ -202,8 +202,8 @@ absl::Time JobDriver::OnStartFrom(const RecoveryPlan& plan, bool first,
   if (plan.action != RecoveryPlan::Action::kGoBack) return absl::InfinitePast();
   SayGoingBack(plan, latest, out);
   if (!first) return absl::InfinitePast();
-  // Shut out are the workers of the chief before of which this one has heard:
-  // it waits until each has had the time for a heartbeat.
+  // Waits until every worker of an earlier chief has had time for a heartbeat:
+  // only then is it known which workers must be shut out.
   return started_ + kTakeOver + context_.job.heartbeat_interval;
 }
 
@@ -312,8 +312,7 @@ void JobDriver::GoOnAfterDeath() {
       phase_ = Phase::kSaving;
       return saving_.Try();
     }
-    // The last steps have to be made once more, by workers that wait for the
-    // end.
+    // The last steps must be made again, by workers that wait for the end.
     context_.out.push_back(StateReached{JobState::kTraining});
     // Workers may leave meanwhile, and operators may pause the job.
     context_.settings.WantNothing();

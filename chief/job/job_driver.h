@@ -30,33 +30,32 @@ namespace lockstep::chief {
 
 // JobDriver makes all decisions of a chief for one job, from its first member
 // to its last checkpoint. Events go in, actions come out; the caller must carry
-// them out, in their order, before the next event. It knows no clock and
-// waits for nothing: the time is an argument, and Tick tells it while nothing
-// else happens.
+// them out, in their order, before the next event. It has no clock and never
+// blocks: the time is an argument, and Tick reports the time while nothing else
+// happens.
 //
-//   starting -> gathering -> together <-> round -> training -> saving ->
-//   scoring
-//                               ^                   |   ^        |         |
-//                               `-- servers away ---+---+--------'         |
-//                               `-- new settings ---'   `-- steps lost     |
-//                                                      farewell <----------'
-//                                                         `-> over
+//  starting -> gathering -> together <-> round -> training -> saving -> scoring
+//                              ^                   |   ^        |         |
+//                              `-- servers away ---+---+--------'         |
+//                              `-- new settings ---'   `-- steps lost     |
+//                                                     farewell <----------'
+//                                                        `-> over
 //
-// From every state a failure leads to farewell, and a newer chief to over.
+// A failure in any state leads to farewell, and a newer chief to over.
 //
-// Threads: not safe to share.
-// Borrows: the job and the members, whose deaths it handles.
+// Threads: not safe to share. Borrows: the job and the members, whose deaths it
+// handles.
 class JobDriver {
  public:
   struct Options {
     int num_servers = 0;
     Beginning beginning = {};
-    bool has_evaluator = false;  // that can score
+    bool has_evaluator = false;  // and it can score
   };
-  // How long a chief that finds a checkpoint of the last step waits for
+  // The time that a chief which finds a checkpoint of the last step waits for
   // members: those that ended with the job do not come.
   static constexpr absl::Duration kAfterTheEnd = absl::Seconds(10);
-  // How long members need to find a chief that has been started again.
+  // The time that members need to find a chief that was started again.
   static constexpr absl::Duration kTakeOver = absl::Seconds(2);
 
   JobDriver(const JobConfig& job, const Options& options,
@@ -65,39 +64,39 @@ class JobDriver {
   JobDriver& operator=(const JobDriver&) = delete;
 
   JobActions On(const JobEvent& event, absl::Time now);
-  // A Tick must come by then.
+  // The time at which a Tick must come at the latest.
   absl::Time next() const;
 
-  // Whether SettingsWanted counts, and what was wanted last.
+  // True if SettingsWanted counts; and the settings that were wanted last.
   bool TakesSettings() const { return takes_settings_; }
   const RunSettings& wanted_settings() const {
     return context_.settings.wanted();
   }
 
-  // What a round asks while Recover is carried out, as RecoverySource has it.
-  // The actions must be carried out at once.
+  // The answers to a round while Recover is carried out; see RecoverySource.
+  // The caller must carry out the actions at once.
   const RunSettings& settings() const { return context_.settings.now(); }
   bool BeginsAnew() const { return options_.beginning.anew(); }
   void OnFound(absl::Span<const ServerReport> reports);
   std::vector<int> EndedInput() const { return deaths_.EndedInput(); }
   bool OnResume(absl::Span<const ServerReport> reports, bool first);
-  // kCancelled: the job is to stop.
+  // kCancelled: the job must stop.
   absl::Status OnWorking(const std::string& what, absl::Time now,
                          JobActions& out);
-  // `latest`: the step of the newest checkpoint, -1 if there is none. Returns
-  // when the round may go on.
+  // `latest` is the step of the newest checkpoint, -1 if there is none. Returns
+  // the time until which the round must wait.
   absl::Time OnStartFrom(const RecoveryPlan& plan, bool first, int64_t latest,
                          JobActions& out);
-  // The checkpoint from which the job goes on has these settings.
+  // Adopts the settings of the checkpoint from which the job continues.
   void OnRestore(const std::map<std::string, double>& manifest,
                  JobActions& out);
 
-  // The last step that was seen committed; 0 before servers were open.
+  // The last step that was seen committed; 0 before the servers were open.
   int64_t step() const { return steps_.step(); }
-  // Whether servers were open.
+  // True if the servers have been open.
   bool opened() const { return steps_.opened(); }
   int num_workers() const { return context_.settings.num_workers(); }
-  // The settings as OnRestore() reads them.
+  // The settings in the form that OnRestore() reads.
   std::map<std::string, double> ManifestSettings() const {
     return context_.settings.ForManifest();
   }
@@ -114,7 +113,7 @@ class JobDriver {
     kFarewell,
     kOver
   };
-  // Why servers are brought together.
+  // The reason for which servers are brought together.
   enum class Cause { kSetUp, kServerAway, kSettings, kEndOfInput, kSaving };
 
   void Handle(const Started& event);
@@ -177,7 +176,8 @@ class JobDriver {
   std::optional<ScoreWait> score_wait_;
   Farewell farewell_;
 
-  // The last time that servers were brought together, and the state before it.
+  // The reason for which servers were brought together last, and the state
+  // before.
   Cause cause_ = Cause::kSetUp;
   absl::Time still_since_;
   int64_t step_before_ = 0;

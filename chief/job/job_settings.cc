@@ -17,6 +17,7 @@ int JobSettings::num_workers() const {
 }
 
 int JobSettings::workers_needed() const {
+  // Any worker can compute all numbers of a shared step.
   if (job_.shares_work()) return 1;
   return std::min(now_.replicas_to_aggregate, num_workers());
 }
@@ -32,8 +33,8 @@ std::vector<int> JobSettings::Workers() const {
 RunSettings JobSettings::Apply() { return std::exchange(now_, wanted_); }
 
 void JobSettings::Adopt(absl::Span<const ServerReport> reports) {
-  // ps task 0 has the word: on others there may be a change that the chief
-  // before has not brought to its end.
+  // ps task 0 decides: others may have a change that an earlier chief did not
+  // complete.
   if (reports[0].settings.revision > 0) now_ = reports[0].settings;
 }
 
@@ -45,15 +46,19 @@ std::optional<std::string> JobSettings::Restore(
   };
   if (manifest.empty()) return std::nullopt;
   RunSettings restored = now_;
+  // Above 0: the settings differ from those of the job's file.
   restored.revision = 1;
   restored.learning_rate_scale = value("learning_rate_scale", 1);
   restored.paused = value("paused", 0) != 0;
   const double replicas =
       value("replicas_to_aggregate", now_.replicas_to_aggregate);
+  // The job file may have changed since the checkpoint, so the number must
+  // still be possible for its workers.
   const bool possible = replicas >= 1 && !job_.shares_work() &&
                         job_.total_num_replicas >= job_.replicas_to_aggregate &&
                         (replicas <= job_.total_num_replicas ||
                          job_.mode == SyncMode::kCompatible);
+  // An elastic job computes the number from the workers that join.
   if (possible && !job_.elastic_workers) {
     restored.replicas_to_aggregate = static_cast<int>(replicas);
   }

@@ -13,9 +13,9 @@
 
 namespace lockstep::chief {
 
-// JobSettings is how a job runs now and how operators want it to run. Which of
-// several sources counts is decided here: the job's file, servers that go on
-// from what they have, the checkpoint that a job goes on from, operators.
+// JobSettings holds the settings in effect and those that operators want. It
+// decides which source counts: the job's file, the state of the servers, the
+// checkpoint that the job continues from, or operators.
 class JobSettings {
  public:
   explicit JobSettings(const JobConfig& job);
@@ -25,31 +25,31 @@ class JobSettings {
   const RunSettings& wanted() const { return wanted_; }
   bool ToChange() const { return !(wanted_ == now_); }
   int num_workers() const;
-  // Workers that must be left for another step.
+  // The number of workers that another step needs.
   int workers_needed() const;
   // The workers that take part, ascending.
   std::vector<int> Workers() const;
-  // The chief changes the gradients of a step as workers come and go.
+  // True if the chief tunes the number of gradients of a step (AUTO).
   bool tuned() const { return job_.tune_backups; }
 
   void Want(const RunSettings& settings) { wanted_ = settings; }
-  // The settings in effect are wanted: there is no change to apply.
+  // Drops wishes: the wanted settings are those in effect.
   void WantNothing() { wanted_ = now_; }
-  // Puts the wanted settings into effect. Returns the settings before.
+  // Puts the wanted settings into effect. Returns the previous ones.
   RunSettings Apply();
 
   // A chief that has just started adopts the servers' settings.
   void Adopt(absl::Span<const ServerReport> reports);
-  // The same of a checkpoint's manifest, of a job that had been changed.
+  // Adopts the settings in a checkpoint's manifest; no effect if it has none.
   // Returns a line for the log, if there was a change.
   std::optional<std::string> Restore(
       const std::map<std::string, double>& manifest);
 
-  // The settings as Restore() reads them; empty for a job without changes.
+  // The settings for Restore(); empty for a job without changes.
   std::map<std::string, double> ForManifest() const;
 
-  // Whether sums that a server has must not count any more, since it was told
-  // other settings than those in effect.
+  // True if the gradients that a server has summed must not count any more,
+  // because it has other settings than those in effect.
   bool SumsOtherwise(absl::Span<const ServerReport> reports) const;
 
  private:

@@ -13,6 +13,7 @@ void LastCheckpoint::Try(int64_t step, int64_t attempt, int64_t round,
 
 std::optional<absl::Status> LastCheckpoint::OnTokensClosed(
     const TokensClosed& event, JobActions& out) {
+  // An answer to an attempt before the servers were brought together again.
   if (phase_ != Phase::kClosing || event.round != round_) return {};
   if (!event.status.ok() || job_.checkpoint.directory.empty()) {
     return End(event.status);
@@ -22,6 +23,7 @@ std::optional<absl::Status> LastCheckpoint::OnTokensClosed(
 }
 
 std::optional<absl::Status> LastCheckpoint::OnCheckpoint(JobActions& out) {
+  // One checkpoint at a time: an earlier one must end first.
   if (checkpoints_.busy()) return {};
   if (phase_ == Phase::kWriting) return End(checkpoints_.last_result());
   if (phase_ != Phase::kJoining) return {};

@@ -12,8 +12,8 @@
 
 namespace lockstep::chief {
 
-// LastCheckpoint is one attempt after another to have the step at which a job
-// ends in a checkpoint:
+// LastCheckpoint makes attempts to save the step at which a job ends in a
+// checkpoint:
 //
 //   idle -> no more tokens -> the checkpoint before has ended -> (the step was
 //   saved before: its checkpoint is whole, or) a new one is written -> idle
@@ -24,17 +24,18 @@ class LastCheckpoint {
   LastCheckpoint(const JobConfig& job, CheckpointDriver& checkpoints)
       : job_(job), checkpoints_(checkpoints) {}
 
-  // Begins an attempt. `attempt`: of the last commit, as in BeginSnapshot.
+  // Begins an attempt to save `step`. `attempt` is that of the last commit, as
+  // in BeginSnapshot.
   void Try(int64_t step, int64_t attempt, int64_t round, JobActions& out);
-  // Whether the attempt itself has begun a checkpoint.
+  // True if the attempt itself has begun a checkpoint.
   bool writes() const { return phase_ == Phase::kWriting; }
 
-  // Each returns what the attempt has come to, once it is over.
+  // Each returns the result of the attempt once it is over.
   std::optional<absl::Status> OnTokensClosed(const TokensClosed& event,
                                              JobActions& out);
   std::optional<absl::Status> OnSavedChecked(const SavedChecked& event,
                                              JobActions& out);
-  // `checkpoints` has heard of a checkpoint.
+  // Must be called after `checkpoints` has handled an event.
   std::optional<absl::Status> OnCheckpoint(JobActions& out);
 
  private:

@@ -22,6 +22,7 @@ absl::Status MemberDeaths::BuryBeforeRound() {
   for (const auto& dead : context_.members.TakeDead(context_.now)) {
     if (dead.task.type != TaskType::kWorker) {
       BuryOther(dead);
+    // Without values no server knows the worker, so there is nothing to expire.
     } else if (without_values_ && !steps_.opened()) {
       LOCKSTEP_RETURN_IF_ERROR(
           workers_left_.CheckEnough(dead, context_.members.Members()));
@@ -39,6 +40,7 @@ void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {
     if (dead.cause != DeathCause::kLeft) {
       context_.NoteDeath(name, dead.reason, "nothing");
     }
+  // A server that leaves was asked to end, so the job stops with a checkpoint.
   } else if (dead.cause == DeathCause::kLeft) {
     context_.WantStop(
         StoppedStatus(absl::StrCat(name, " ", dead.reason), /*hold=*/false));
@@ -52,7 +54,7 @@ void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {
 }
 
 absl::Status MemberDeaths::BuryWorker(const MembershipTable::Dead& dead) {
-  // So it would go for any worker that takes its place.
+  // Any worker that took its place would fill the table, too.
   if (dead.leave == LeaveCause::kNoRoom) {
     return absl::ResourceExhaustedError(
         absl::StrCat(dead.task.ToString(), " ", dead.reason));
@@ -70,6 +72,8 @@ absl::Status MemberDeaths::OnExpireAnswered(const ExpireAnswered& event,
   const absl::StatusOr<WorkerBurials::Heard> heard =
       burials_.OnAnswer(event, context_.now, context_.out);
   if (!heard.ok()) return heard.status();
+  // The attempt that ps task 0 has answered may be a new one: takes must name
+  // it.
   if (heard->decided.has_value() && in_step) {
     steps_.OnAttempt(heard->decided->step, heard->decided->attempt,
                      context_.now, context_.out);

@@ -16,7 +16,7 @@
 
 namespace lockstep::chief {
 
-// MemberDeaths says what the end of a member means: a worker is taken out of
+// MemberDeaths decides the effect of a member's end: a worker is taken out of
 // the step, a server has to come back, a ps task that has left ends the job,
 // and so do too few workers.
 //
@@ -31,31 +31,31 @@ class MemberDeaths {
                                   : context.job.total_num_replicas),
         workers_left_(context.settings) {}
 
-  // Deals with all that are dead or have left. A failure is the job's:
+  // Handles all members that are dead or have left. An error must end the job:
   //
   //   kResourceExhausted  a table is full
   //   kAborted            too few workers are left that can take part
   absl::Status BuryAll();
-  // The same while servers are not together: workers have to wait, unless
-  // servers have no values yet. Errors as BuryAll().
+  // The same while servers are not together: dead workers stay unburied, unless
+  // the servers have no values yet. Errors as BuryAll().
   absl::Status BuryBeforeRound();
-  // A round has found the servers, and whether they are without values. If it
-  // does not end well, a worker that has died, as the one that gives the first
-  // values may, holds nothing.
+  // Records whether the servers that a round has found are without values. If
+  // that round fails, a worker that has died meanwhile, such as the one that
+  // gives the first values, holds nothing.
   void FoundServers(bool without_values) { without_values_ = without_values; }
 
   // kAborted: there is a newer chief. `in_step`: a step is being made.
   absl::Status OnExpireAnswered(const ExpireAnswered& event, bool in_step);
 
-  // A round of the servers begins: burials that were under way are void.
+  // Forgets the burials under way: a round of the servers makes them void.
   void Forget() { burials_.Forget(); }
 
-  // Whether a server has died since this was asked last.
+  // True if a server has died since the last call.
   bool TakeServerAway() { return std::exchange(server_away_, false); }
   bool server_away() const { return server_away_; }
 
   bool InputEnded() const { return workers_left_.InputEnded(context_.members); }
-  // A worker has used up its data, as a chief before has left it.
+  // Records that a worker has used up its data, as servers report it.
   void EndedInput(int worker) { workers_left_.EndedInput(worker); }
   std::vector<int> EndedInput() const { return workers_left_.ended_input(); }
 

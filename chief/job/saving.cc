@@ -11,8 +11,8 @@ namespace {
 // Between attempts; the pause doubles.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
-// How long a job that was asked to stop tries: less than its processes are
-// given to end.
+// The time for which a job that was asked to stop tries: less than its
+// processes have to end.
 constexpr absl::Duration kStopPatience = absl::Seconds(5);
 
 }  // namespace
@@ -28,8 +28,8 @@ Saving::Turn Saving::Begin(const absl::Status& trained) {
 }
 
 Saving::Turn Saving::BeginFailing(const absl::Status& failure) {
-  // Other failures may come from what is to be saved, such as values that a
-  // rate too large has spoilt.
+  // Other failures may come from the values themselves, for example if the
+  // learning rate was too large: they are not worth a checkpoint.
   const bool worth =
       absl::IsResourceExhausted(failure) || absl::IsDeadlineExceeded(failure);
   if (!worth || context_.job.checkpoint.directory.empty() ||
@@ -96,7 +96,8 @@ Saving::Turn Saving::TriedBeforeFailing(const absl::Status& saved) {
     Info(context_.out,
          absl::StrCat("the job is about to fail; a checkpoint holds step ",
                       steps_.step()));
-    // A table that was full is larger the next time, which files are not.
+    // Only a checkpoint can be restored with a larger table; state files
+    // cannot, so they need not stay.
     context_.out.push_back(StateSaved{absl::IsResourceExhausted(*failing_)});
   } else {
     Error(context_.out,
@@ -120,8 +121,8 @@ Saving::Turn Saving::Pause() {
   }
   context_.out.push_back(Waits{});
   pause_ = std::min(2 * pause_, kLongestPause);
-  // A server alone may have committed steps that it was granted, and this chief
-  // has not heard of them: a round learns its step.
+  // A single server may have committed granted steps that this chief does not
+  // know of: a round learns its step.
   const bool elsewhere = absl::IsFailedPrecondition(saved_);
   if (IsPassing(saved_) || elsewhere || deaths_.server_away()) {
     return Turn::kServerAway;

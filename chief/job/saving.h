@@ -15,15 +15,15 @@
 
 namespace lockstep::chief {
 
-// Saving has the last step of a job written to a checkpoint once training has
-// ended: with every server that comes back, and while the volume takes nothing,
-// for as long as max_wait; not for long if the job was asked to stop. A job
-// that fails though all its servers are there gets one attempt.
+// Saving writes the last step of a job to a checkpoint once training has ended.
+// It waits for servers that come back, and for a volume that takes nothing, for
+// up to max_wait; less if the job was asked to stop. A job that fails while all
+// its servers are there gets one attempt.
 //
-// Borrows: all that it is made of.
+// Borrows: all constructor arguments.
 class Saving {
  public:
-  // What has to happen next.
+  // The next thing to do.
   enum class Turn {
     kGoesOn,
     kServerAway,  // servers must be brought together before the next attempt
@@ -38,20 +38,20 @@ class Saving {
         deaths_(deaths),
         last_(context.job, checkpoints) {}
 
-  // Training has ended for the first time, by itself or as StoppedStatus().
+  // Begins when training has ended for the first time: kOk, or StoppedStatus().
   Turn Begin(const absl::Status& trained);
-  // Training has failed.
+  // Begins when training has failed.
   Turn BeginFailing(const absl::Status& failure);
   bool begun() const { return trained_.has_value(); }
 
-  // Steps that were lost have been made again, or a stop has ended that: then
-  // the job is not done, though it was before.
+  // Continues after lost steps were made again, or after a stop has ended that:
+  // then the job is not done, though it was before.
   Turn TrainedAgain(const absl::Status& trained);
   // Attempts once more.
   void Try();
-  // Whether servers have lost steps that were made when training ended.
+  // True if servers have lost steps that were committed when training ended.
   bool HasLostSteps() const { return steps_.step() < last_step_; }
-  // Whether the checkpoint that is being written is an attempt.
+  // True if the checkpoint that is being written is an attempt of this object.
   bool writes() const { return last_.writes(); }
 
   Turn OnTokensClosed(const TokensClosed& event);
@@ -61,7 +61,7 @@ class Saving {
   // Ends without the checkpoint.
   Turn GiveUp(const absl::Status& why);
 
-  // With kEnded: kOk, as StoppedStatus(), or a failure.
+  // With kEnded: kOk, StoppedStatus(), or a failure.
   const absl::Status& result() const { return result_; }
 
  private:

@@ -15,6 +15,8 @@ bool ScoreWait::IsOver(const MembershipTable::Member& evaluator,
   if (!what.empty()) absl::StrAppend(&waits_for_, " (", what, ")");
   if (evaluator.state == State::kAlive) alive_at_ = now;
   if (trouble.empty()) well_at_ = now;
+  // A stopped evaluator may be started again; one that left otherwise does not
+  // come back.
   if (evaluator.state == State::kLeft &&
       evaluator.leave != LeaveCause::kStopped) {
     why_ = absl::StrCat(name, " has left: ", evaluator.leave_reason);

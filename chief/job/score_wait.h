@@ -9,14 +9,15 @@
 
 namespace lockstep::chief {
 
-// ScoreWait is the wait of a job's end for the score of its last checkpoint. An
-// evaluator that lives and has no trouble may take as long as it needs.
+// ScoreWait limits the wait of a job's end for the score of its last
+// checkpoint. An evaluator that lives and has no trouble may take as long as it
+// needs.
 //
 // Threads: not safe to share.
 class ScoreWait {
  public:
-  // How long an evaluator is waited for that is not there, as one that is
-  // started again, and one whose trouble may pass.
+  // The time that the end waits for an evaluator that is away, for example
+  // because it is started again, and for one whose trouble may pass.
   static constexpr absl::Duration kGone = absl::Seconds(10);
   static constexpr absl::Duration kTrouble = absl::Seconds(30);
 
@@ -27,7 +28,7 @@ class ScoreWait {
   bool IsOver(const MembershipTable::Member& evaluator, absl::Time now);
 
   const std::string& why() const { return why_; }
-  // What the end waits for, as IsOver() saw it last.
+  // The text of the wait at the last IsOver().
   const std::string& waits_for() const { return waits_for_; }
 
  private:

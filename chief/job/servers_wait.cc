@@ -42,6 +42,7 @@ absl::StatusOr<bool> ServersWait::Ready(const std::vector<TaskId>& away,
     if (!failed_.empty()) Report(whom, now, out);
     return true;
   }
+  // A server that only missed some heartbeats is back within a lease.
   if (!stop.ok() && waited > job_.lease) {
     return absl::FailedPreconditionError(
         absl::StrCat(stop.message(), ", while ", whom, " is away"));

@@ -14,28 +14,29 @@
 namespace lockstep::chief {
 
 // ServersWait is the wait until all servers are there, before a round that
-// brings them together and between such rounds. Meanwhile all stands still.
+// brings them together and between such rounds. The job stands still meanwhile.
 class ServersWait {
  public:
   explicit ServersWait(const JobConfig& job) : job_(job) {}
 
   void Begin(absl::Time now);
   absl::Time began() const { return began_; }
-  // A round has failed for a passing reason.
+  // Records that a round has failed for a passing reason.
   void RoundFailed(const absl::Status& why) {
     failed_ = std::string(why.message());
   }
 
-  // Whether a round may begin now that the servers `away` are not alive. `stop`
-  // is as StoppedStatus(), or kOk.
+  // True if a round may begin; `away` are the servers that are not alive.
+  // `stop` is StoppedStatus(), or kOk.
   //
   //   kDeadlineExceeded    the wait has lasted for max_wait
-  //   kFailedPrecondition  the job is to stop, and a server does not come
+  //   kFailedPrecondition  the job must stop, and a server does not come
   absl::StatusOr<bool> Ready(const std::vector<TaskId>& away,
                              const absl::Status& stop, absl::Time now,
                              JobActions& out);
 
-  // Servers create their variables; `what` names one and its progress.
+  // Reports that servers create their variables; `what` names one and its
+  // progress.
   void ReportWork(const std::string& what, absl::Time now, JobActions& out);
 
  private:

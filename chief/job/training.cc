@@ -11,8 +11,8 @@
 namespace lockstep::chief {
 namespace {
 
-// How long something may be missing before the log says so, and how often it
-// says so again.
+// The time for which something may be missing before the log says so, and
+// between lines.
 constexpr absl::Duration kReportAfter = absl::Seconds(5);
 constexpr absl::Duration kReportEvery = absl::Seconds(10);
 
@@ -41,6 +41,8 @@ Training::Turn Training::Heard(const absl::StatusOr<StepDriver::Heard>& heard) {
   if (*heard != StepDriver::Heard::kStepped) return Turn::kGoesOn;
   context_.Reach(steps_.step());
   context_.out.push_back(Waits{});
+  // With grants left the server may commit further steps before it learns of
+  // the stop.
   if (context_.stop.has_value() && steps_.MayStandStill()) {
     TellCommit();
     return End(*context_.stop);
@@ -61,6 +63,7 @@ Training::Turn Training::BeginStep() {
     TellCommit();
     return End(absl::OkStatus());
   }
+  // Step 0 needs no checkpoint: its values are the initial ones.
   if (step > 0 && steps_.MayStandStill()) {
     checkpoints_.MaybeStart(step, steps_.committed_attempt(), context_.now,
                             context_.out);
@@ -71,6 +74,8 @@ Training::Turn Training::BeginStep() {
   }
   awaits_copy_ = checkpoints_.copying();
   if (awaits_copy_) {
+    // The step begins when the copy is made: a commit during the copy would
+    // spoil it.
     steps_.RestartTime(context_.now);
   } else {
     BeginGranted();
@@ -87,7 +92,7 @@ void Training::BeginGranted() {
 }
 
 void Training::TellCommit() {
-  if (steps_.committed_attempt() == 0) return;  // they were opened at the step
+  if (steps_.committed_attempt() == 0) return;  // Activate() told the step
   context_.out.push_back(
       chief::TellCommit{steps_.step(), steps_.committed_attempt()});
 }
@@ -104,17 +109,18 @@ void Training::OnReplace(const ReplaceAnswered& event) {
 }
 
 Training::Turn Training::OnTick() {
-  // If this process was stopped, the members' silence was its own.
+  // If this process itself was suspended, the members' silence proves nothing.
   if (context_.now - std::exchange(last_tick_, context_.now) >
       context_.job.lease / 2) {
     context_.members.RenewAll(context_.now);
   }
+  // Workers of an earlier chief have had a lease to send a heartbeat.
   if (context_.now - opened_ > context_.job.lease) {
     context_.members.GiveUpPredecessors();
   }
   const absl::Duration age = context_.now - steps_.began();
   const bool paused = context_.settings.now().paused;
-  // A stop takes effect between steps; without gradients it never gets there.
+  // A stop takes effect between steps; without gradients no step would end.
   if (context_.stop.has_value() && (paused || age > context_.job.lease)) {
     return End(*context_.stop);
   }
@@ -133,8 +139,8 @@ Training::Turn Training::OnTick() {
     }
   }
   if (deaths_.TakeServerAway()) return Turn::kServerAway;
-  // What accumulators have taken for a step would be gone, so in compatible
-  // mode the step at hand is ended first.
+  // In compatible mode the gradients that accumulators have taken for the step
+  // would be lost, so the current step ends first.
   if (context_.settings.ToChange() &&
       (context_.job.mode == SyncMode::kStrict || steps_.between_steps())) {
     return NextStep();
@@ -158,6 +164,7 @@ void Training::StandStill() {
 
 void Training::ReplaceStalled() {
   const JobSettings& settings = context_.settings;
+  // Only a backup can take the place of a stalled member.
   const bool backups =
       context_.job.mode == SyncMode::kStrict && !context_.job.shares_work() &&
       settings.num_workers() > settings.now().replicas_to_aggregate;
@@ -175,6 +182,7 @@ void Training::ReplaceStalled() {
 }
 
 void Training::TuneNextStep() {
+  // A change that waits comes first; the tuner then measures under it.
   if (!context_.settings.tuned() || context_.settings.ToChange()) return;
   const auto change = tuner_.AtBoundary(
       steps_.step(), context_.settings.now().replicas_to_aggregate,

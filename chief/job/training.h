@@ -15,13 +15,13 @@
 namespace lockstep::chief {
 
 // Training makes one step after the other while the servers are together, with
-// the checkpoints between them, until it has to end or servers have to be
+// the checkpoints between them, until it must end or the servers must be
 // brought together.
 //
-// Borrows: all that it is made of.
+// Borrows: all constructor arguments.
 class Training {
  public:
-  // What has to happen next.
+  // The next thing to do.
   enum class Turn {
     kGoesOn,
     kNewSettings,  // they are in effect once servers were brought together
@@ -40,24 +40,25 @@ class Training {
         tuner_(context.job.stall_timeout),
         last_tick_(context.now) {}
 
-  // The servers are open for the first time.
+  // Begins when the servers are open for the first time.
   void Begin() { opened_ = context_.now; }
-  // Servers are about to be brought together: calls under way are void.
+  // Must be called before servers are brought together: calls under way are
+  // void.
   void Interrupt();
 
-  // Between steps: begins the next one, unless training is over or the job is
-  // to stand still. NextStep() looks for changed settings first.
+  // Between steps: begins the next one, unless training is over or the job must
+  // stand still. NextStep() applies changed settings first.
   Turn NextStep();
   Turn BeginStep();
 
   Turn OnTake(const TakeAnswered& event);
   Turn OnCommit(const CommitAnswered& event);
   void OnReplace(const ReplaceAnswered& event);
-  // The copy of a checkpoint was made, or not.
+  // The copy for a checkpoint was made, or has failed.
   void OnCopied();
   Turn OnTick();
 
-  // With kEnded: kOk, as StoppedStatus(), or a failure.
+  // With kEnded: kOk, StoppedStatus(), or a failure.
   const absl::Status& result() const { return result_; }
   bool input_ended() const { return input_ended_; }
 
@@ -68,12 +69,12 @@ class Training {
     return Turn::kEnded;
   }
   void BeginGranted();
-  // Where no take follows the commit of the step at hand.
+  // Reports the last commit to the servers. Needed if no take follows it.
   void TellCommit();
   void StandStill();
   void ReplaceStalled();
-  // Where the job says AUTO, want another number of gradients: for the next
-  // step, or for the one at hand, which begins anew.
+  // In a job that says AUTO: change the number of gradients, for the next step
+  // or for the current one, which then begins anew.
   void TuneNextStep();
   void TuneStepAtHand();
   void Want(const BackupTuner::Change& change);
@@ -88,7 +89,7 @@ class Training {
   absl::Time last_tick_;
   absl::Time opened_ = absl::InfiniteFuture();
   absl::Time last_report_ = absl::InfinitePast();
-  bool awaits_copy_ = false;  // the next step, of a checkpoint
+  bool awaits_copy_ = false;  // the next step waits for a checkpoint's copy
   bool input_ended_ = false;
   absl::Status result_;
 };

@@ -29,7 +29,7 @@ absl::Status WorkersLeft::CheckEnough(
                     });
   const int left = settings_.num_workers() - static_cast<int>(ended_.size()) -
                    static_cast<int>(failed);
-  // With AUTO the chief takes fewer gradients where workers are missing.
+  // With AUTO the chief takes fewer gradients if workers are missing.
   const int needed = settings_.tuned() ? 1 : settings_.workers_needed();
   if (left >= needed) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(

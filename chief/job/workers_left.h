@@ -10,26 +10,28 @@
 
 namespace lockstep::chief {
 
-// WorkersLeft says whether enough workers are left for another step: those that
-// have neither used up their data nor failed for good.
+// WorkersLeft decides whether enough workers are left for another step: those
+// that have neither used up their data nor failed for good.
 //
 // Borrows: the settings.
 class WorkersLeft {
  public:
   explicit WorkersLeft(const JobSettings& settings) : settings_(settings) {}
 
-  // The worker has used up its data.
+  // Records that the worker has used up its data.
   void EndedInput(int worker) { ended_.insert(worker); }
 
-  // Too few workers have data left for another step. One that has registered
-  // again has not ended yet.
+  // True if too few workers have data left for another step. A worker that has
+  // registered again counts as one that has data.
   bool InputEnded(const MembershipTable& members) const;
   std::vector<int> ended_input() const {
     return {ended_.begin(), ended_.end()};
   }
 
-  // Fails where `dead` has failed for good and too few workers are left that
-  // have not: another start would fail in the same way.
+  // Fails if `dead` cannot take part and too few workers are left that can:
+  // another start would fail in the same way.
+  //
+  //   kAborted  too few workers are left
   absl::Status CheckEnough(
       const MembershipTable::Dead& dead,
       const std::vector<MembershipTable::Member>& members) const;

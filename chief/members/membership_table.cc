@@ -28,6 +28,9 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
   }
   Entry& entry = found->second;
   LOCKSTEP_RETURN_IF_ERROR(CheckBounds(entry, incarnation));
+  // The task registers for the first time: its process under the previous
+  // chief, if there was one, is buried with incarnation 0, which servers
+  // resolve.
   if (entry.predecessor) {
     BuryPredecessor(entry, 0, "replaced", DeathCause::kReplaced);
   }
@@ -41,7 +44,8 @@ absl::Status MembershipTable::LetIn(Entry& entry, uint64_t incarnation,
                                     absl::Time now) {
   const uint64_t admitted = *entry.shut_out;
   if (incarnation == admitted + 1) {
-    // Servers let in the successors of an incarnation above the one they admit.
+    // The burial below expires incarnation - 1, and only if that is above
+    // `admitted` do servers admit the worker again.
     return WithNewestIncarnation(
         absl::FailedPreconditionError(absl::StrCat(
             entry.member.task.ToString(), " with incarnation ", incarnation,
@@ -49,6 +53,7 @@ absl::Status MembershipTable::LetIn(Entry& entry, uint64_t incarnation,
             "a newer incarnation")),
         incarnation);
   }
+  // A repeated registration: the burial has begun.
   const bool begun = std::any_of(
       entry.unburied.begin(), entry.unburied.end(),
       [&](const Dead& dead) { return dead.incarnation > admitted; });
@@ -89,13 +94,16 @@ absl::Status MembershipTable::RefuseOlder(Entry& entry, uint64_t incarnation,
       member.task.ToString(), " with incarnation ", incarnation,
       " has left, been replaced or been declared dead; the newest is ",
       member.incarnation, "; register with a new incarnation"));
+  // The newer one does not live, for example because its clock was ahead: the
+  // caller may draw an incarnation above it.
   if (member.state != State::kAlive || now - member.last_heartbeat > silence_) {
     return WithNewestIncarnation(refused, member.incarnation);
   }
   if (std::exchange(entry.challenger, incarnation) != incarnation) {
     entry.challenged = now;
   }
-  // Heartbeats since then show that the newer one lives.
+  // The older process has waited for `silence`, and the newer one has sent
+  // heartbeats in that time: it lives.
   if (now - entry.challenged > silence_) {
     return absl::FailedPreconditionError(absl::StrCat(
         "another process is ", member.task.ToString(), " and lives, with the ",
@@ -117,9 +125,11 @@ absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
       (incarnation == member.incarnation && over)) {
     return RefuseOlder(entry, incarnation, now);
   }
+  // A newer incarnation: there is no dispute any more.
   entry.challenger = 0;
   entry.newest = std::max(entry.newest, incarnation);
   if (incarnation != member.incarnation) entry.taken_over = false;
+  // A task has one process: the older one is dead, even if it still runs.
   if (incarnation > member.incarnation && member.state == State::kAlive) {
     entry.unburied.push_back({task, member.incarnation,
                               "replaced by a newer incarnation",
@@ -127,6 +137,7 @@ absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
     member.state = State::kDead;
     member.since = now;
   }
+  // Servers must refuse the predecessor before its successor is a member.
   if (!entry.unburied.empty()) {
     return absl::UnavailableError(absl::StrCat(
         "the predecessor of ", task.ToString(), " is being cleaned up; retry"));
@@ -166,6 +177,8 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
         absl::StrCat(task.ToString(), " is no member yet; retry"));
   }
   const bool dead = member.state == State::kDead;
+  // kAborted only if no newer process wants the task: this one was declared
+  // dead by mistake and may return.
   if (dead && member.incarnation == incarnation &&
       found->second.newest == incarnation) {
     return absl::AbortedError(
@@ -192,9 +205,12 @@ absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
   if (found == entries_.end()) return absl::OkStatus();
   Entry& entry = found->second;
   LOCKSTEP_RETURN_IF_ERROR(CheckBounds(entry, incarnation));
+  // The member is known, or the sender is older than one that wants to
+  // register: the Heartbeat() that follows decides.
   if (incarnation < entry.newest || incarnation <= entry.member.incarnation) {
     return absl::OkStatus();
   }
+  // Servers have fenced the worker off, so it cannot go on as it is.
   if (entry.given_up && entry.member.state == State::kMissing) {
     return absl::AbortedError(
         absl::StrCat(task.ToString(),
@@ -207,6 +223,7 @@ absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
                      " was not known when the job went back; register with a "
                      "new incarnation"));
   }
+  // The predecessor is this process, and it is alive.
   entry.predecessor = false;
   const absl::Status status = RegisterLocked(entry, incarnation, now);
   entry.taken_over = status.ok();
@@ -239,6 +256,7 @@ absl::Status MembershipTable::Leave(const TaskId& task, uint64_t incarnation,
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
   Entry& entry = entries_[task];
+  // A repeated call.
   if (entry.member.state == State::kLeft) return CheckIsKnown(entry);
   entry.member.state = State::kLeft;
   entry.member.since = now;
@@ -251,6 +269,8 @@ absl::Status MembershipTable::Leave(const TaskId& task, uint64_t incarnation,
 }
 
 absl::Status MembershipTable::CheckIsKnown(const Entry& entry) {
+  // A worker that has used up its data is kept until servers know it: a chief
+  // that is started again learns of it only from them.
   const bool told =
       entry.unburied.empty() || entry.member.leave != LeaveCause::kEndOfInput;
   if (told) return absl::OkStatus();
@@ -304,6 +324,8 @@ void MembershipTable::SetWorkers(const std::vector<int>& workers) {
   }
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto& [task, entry] = *it;
+    // Removed only if nothing remains to be done for the worker: no burial, no
+    // shut-out that a registration must end, and no live process.
     const bool out =
         task.type == TaskType::kWorker && entry.unburied.empty() &&
         !(entry.shut_out.has_value() && entry.member.incarnation == 0) &&
@@ -336,6 +358,8 @@ void MembershipTable::ShutOutWorkers() {
   MutexLock lock(mutex_);
   for (auto& [task, entry] : entries_) {
     if (task.type != TaskType::kWorker) continue;
+    // 0 shuts out every incarnation of a worker that this chief has not heard
+    // from.
     entry.shut_out = entry.member.incarnation;
     if (entry.member.incarnation != 0) continue;
     entry.predecessor = false;
@@ -355,6 +379,7 @@ void MembershipTable::ShutOutWorkers(
     Member& member = entry.member;
     if (member.incarnation <= *standing.shut_out_above) {
       entry.shut_out = standing.shut_out_above;
+    // Newer than the servers admit: it must register anew, after a burial.
     } else if (entry.taken_over && member.state == State::kAlive) {
       member.state = State::kDead;
       member.since = now;
@@ -399,6 +424,8 @@ void MembershipTable::Buried(const TaskId& task, uint64_t incarnation) {
   const size_t erased = std::erase_if(entry.unburied, [&](const Dead& dead) {
     return dead.incarnation == incarnation;
   });
+  // Servers have just expired an incarnation above the one that they admitted,
+  // and so admit the worker again.
   const bool lets_in =
       entry.shut_out.has_value() && erased > 0 && incarnation > *entry.shut_out;
   if (lets_in) entry.shut_out.reset();

@@ -19,14 +19,14 @@
 
 namespace lockstep::chief {
 
-// How the chief knows that an incarnation is over.
+// The reason for which the chief takes an incarnation as ended.
 enum class DeathCause {
   kSilent,    // its lease has ended
   kReplaced,  // a newer incarnation of its task has registered
-  kUnknown,   // gone, or not known, when all began from a checkpoint or anew:
-              // perhaps there was none
+  kUnknown,   // gone or not known when all began from a checkpoint or anew;
+              // it may never have existed
   kWentBack,  // it may live, but the job went back to an earlier step
-  kLeft,      // it said so, and why
+  kLeft,      // it left, with a reason
 };
 
 // MembershipTable holds the tasks of the cluster: which of them live, with
@@ -37,18 +37,18 @@ enum class DeathCause {
 //              |   v lease ended, or a newer incarnation registered
 //              dead
 //
-// Out of left and dead leads only a new incarnation.
+// Only a new incarnation leads out of left and dead.
 //
 // A dead incarnation of a worker must be cleaned up on the servers before its
-// successor may join: TakeDead() hands it out, Buried() says it is done.
+// successor may join: TakeDead() returns it, and Buried() must be called when
+// that is done.
 //
 // A chief that is started again has an empty table. It takes over a member of
-// the chief before with that member's next heartbeat. A task that is silent, or
-// registers anew, may have a predecessor that must be cleaned up first and
+// the previous chief with that member's next heartbeat. A task that is silent,
+// or registers anew, may have a predecessor that must be cleaned up first and
 // whose incarnation is not known (0): see ExpectPredecessors().
 //
-// Threads: safe to share.
-// Errors:  a call that fails has changed nothing.
+// Threads: safe to share. Errors:  a call that fails has changed nothing.
 class MembershipTable {
  public:
   enum class State { kMissing, kAlive, kDead, kLeft };
@@ -62,7 +62,7 @@ class MembershipTable {
     std::string leave_reason = {};            // of kLeft, for people
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
     Progress progress = {};
-    std::optional<ProcessLoad> load = {};  // as it reported it last
+    std::optional<ProcessLoad> load = {};  // its last report
   };
 
   // An incarnation that ended without leaving, or was replaced.
@@ -74,7 +74,7 @@ class MembershipTable {
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
   };
 
-  // A member of which no heartbeat has come for `silence` need not live.
+  // A member without a heartbeat for `silence` may be dead.
   MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease,
                   absl::Duration silence);
   MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease)
@@ -83,7 +83,7 @@ class MembershipTable {
   // Makes an incarnation the member for its task.
   //
   //   kNotFound            the cluster has no such task
-  //   kInvalidArgument     an incarnation that no clock can have led to
+  //   kInvalidArgument     an incarnation beyond any that a clock gives
   //   kFailedPrecondition  a newer incarnation has registered, or this one
   //                        has left or was declared dead. If the newer one
   //                        does not live, as one whose clock was ahead, the
@@ -95,11 +95,11 @@ class MembershipTable {
                         absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Makes the sender of a heartbeat the member for its task, as Register()
-  // does, if a chief before this one knew it: the task has no member, or one of
-  // an older incarnation. Otherwise nothing changes.
+  // does, if a previous chief knew it: the task has no member, or one of an
+  // older incarnation. Otherwise nothing changes.
   //
   //   kAborted  it has been given up; register with a new incarnation
-  //   and what Register() says
+  //   and the errors of Register()
   absl::Status TakeOver(const TaskId& task, uint64_t incarnation,
                         absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -125,55 +125,58 @@ class MembershipTable {
                      const std::string& reason, const Progress* progress,
                      absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Declares members dead whose lease has ended, and returns all that are dead
-  // or left and not buried.
+  // Declares members dead whose lease has ended, and returns all incarnations
+  // that are dead or have left and are not buried.
   std::vector<Dead> TakeDead(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   void Buried(const TaskId& task, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Elastic jobs: until SetWorkers() is called, workers that this table does
-  // not know may be members of a chief before, and are told to retry.
+  // not know may be members of a previous chief, and get kUnavailable.
   void AwaitWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The job is over. Where SetWorkers() was not called since AwaitWorkers(),
-  // any worker that heartbeats is taken over, so that it hears of the end.
+  // Must be called when the job is over. If SetWorkers() was not called since
+  // AwaitWorkers(), any worker that sends a heartbeat is taken over, so that it
+  // learns of the end.
   void TakeOverAllWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether workers may be members of a chief before that this table does not
-  // know.
+  // True if workers that this table does not know may be members of a previous
+  // chief.
   bool AwaitsWorkers() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Elastic jobs: these are the workers from now on. Other workers stay in the
-  // table while they live or have to be buried, and are taken out otherwise. A
-  // worker that is taken out may live, though it was declared dead: its
-  // heartbeat is answered with kAborted, so that it registers again.
+  // Elastic jobs: sets the workers. Other workers stay in the table while they
+  // live or have to be buried, and are removed otherwise. A removed worker may
+  // be alive although it was declared dead: its heartbeat is answered with
+  // kAborted, so that it registers again.
   void SetWorkers(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Whether a worker has been taken over, which means that there was a chief
-  // before this one.
+  // True if a worker has been taken over, so there was a chief before this one.
   bool HasTakenOver() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on a worker that registers for the first time has a predecessor
-  // that this table has never heard of.
+  // From now on, a worker that registers for the first time has a predecessor
+  // that this table has never heard from.
   void ExpectPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Workers of which nothing has been heard since are dead, and must register
-  // anew if they are not.
+  // Declares workers dead that have been silent since ExpectPredecessors().
+  // They must register again if they live.
   void GiveUpPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // All begin from a checkpoint or anew. A worker may live of which this table
-  // has not heard, or no longer hears as another chief does, and may hold what
-  // does not count any more: servers admit no incarnation that is newer than
-  // the one known here, until it registers and what it has been before is
-  // buried. ShutOut() names the workers that this still holds for.
+  // Must be called when all begin from a checkpoint or anew. A worker may be
+  // alive that this table has not heard from, or that talks to another chief,
+  // and it may hold gradients that no longer count: servers admit no
+  // incarnation newer than the one known here, until it registers and its
+  // predecessor is buried. ShutOut() names the workers for which this still
+  // holds.
   void ShutOutWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same, as a chief before has left it on the servers: a worker that was
-  // taken over, and is newer than the incarnation that they admit, is dead.
+  // The same, from the standings that a previous chief has left on the servers:
+  // a worker that was taken over, and is newer than the incarnation that they
+  // admit, is dead.
   void ShutOutWorkers(const std::vector<WorkerStanding>& standings,
                       absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<WorkerStanding> ShutOut() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Renews the lease of every live member, after this process was away.
+  // Renews every lease. Must be called when this process itself was suspended,
+  // so that the members' silence proves nothing.
   void RenewAll(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Declares all members of a type dead, since the job went back; they may
-  // register anew.
+  // Declares all members of a type dead because the job went back; they may
+  // register again.
   void ExpireAll(TaskType type, const std::string& reason, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -186,28 +189,28 @@ class MembershipTable {
  private:
   struct Entry {
     Member member;
-    uint64_t newest = 0;  // that wanted to register
-    // An older one that wants to register, and since when.
+    uint64_t newest = 0;  // the newest that wanted to register
+    // An older incarnation that wants to register, and its first attempt.
     uint64_t challenger = 0;
     absl::Time challenged = absl::InfinitePast();
-    bool predecessor = false;  // one that was never heard of is to be buried
-    bool given_up = false;     // a heartbeat takes no member over any more
-    bool taken_over = false;   // the member, by its heartbeat
+    bool predecessor = false;  // an unknown predecessor must be buried
+    bool given_up = false;     // heartbeats no longer take the member over
+    bool taken_over = false;   // the member came by TakeOver()
     // Servers admit no incarnation above this one.
     std::optional<uint64_t> shut_out{};
     std::vector<Dead> unburied;
   };
 
-  // Whether a member that has left may go.
+  // Checks that a member that has left may end.
   static absl::Status CheckIsKnown(const Entry& entry);
   static absl::Status CheckBounds(const Entry& entry, uint64_t incarnation);
-  // What an incarnation learns that is not above the member's.
+  // Returns the error for an incarnation that is not above the member's.
   absl::Status RefuseOlder(Entry& entry, uint64_t incarnation, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RegisterLocked(Entry& entry, uint64_t incarnation,
                               absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Before a worker that is shut out may join.
+  // Prepares the burial that a shut-out worker needs before it may join.
   absl::Status LetIn(Entry& entry, uint64_t incarnation, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BuryPredecessor(Entry& entry, uint64_t incarnation,

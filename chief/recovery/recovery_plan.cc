@@ -9,15 +9,17 @@
 namespace lockstep::chief {
 namespace {
 
-// More than the attempts of one step under one chief.
+// More than one step can have attempts under one chief.
 constexpr int64_t kAttemptsOfAnEpoch = 1'000'000;
 
-// What is wrong with the server's state, if it cannot go on from `step`.
+// The reason why the server cannot continue from `step`; empty: it can.
 std::string Trouble(const ServerReport& report, bool in_place, int64_t step) {
+  // A server without parts has no state that could be lost.
   if (!report.has_parts) return "";
   if (report.committed_step < 0) return "has lost its state";
   if (in_place && !report.active) return "was killed in the midst of a step";
   if (report.committed_step == step) return "";
+  // Prepared: it learns of the commit when it is opened at `step`.
   if (report.committed_step == step - 1 && report.prepared_step == step) {
     return "";
   }
@@ -35,6 +37,7 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
   }
   RecoveryPlan plan;
   plan.step = std::max<int64_t>(checkpoint_step, 0);
+  // No server has any state: the job starts.
   if (newest < 0) return plan;
   const int64_t step = reports[0].committed_step;
   plan.repeated_steps =
@@ -59,6 +62,8 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
   plan.action = RecoveryPlan::Action::kResume;
   plan.step = step;
   plan.repeated_steps = 0;
+  // A server that is not open has lost its gradients; one at a larger attempt
+  // took part in a round that began the step anew but did not finish.
   plan.redo = std::any_of(
       reports.begin(), reports.end(), [&reports](const ServerReport& report) {
         return !report.active ||
@@ -70,7 +75,7 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
 
 namespace {
 
-// The newest step that the job has committed, for all that the servers know.
+// The newest step that the job may have committed, as far as the servers know.
 int64_t StepOfMirrors(absl::Span<const ServerReport> reports,
                       int64_t train_steps) {
   if (reports[0].committed_step >= 0) return reports[0].committed_step;
@@ -84,8 +89,8 @@ int64_t StepOfMirrors(absl::Span<const ServerReport> reports,
                (report.committed_step == step &&
                 report.prepared_step == step + 1 && !report.settings.paused);
       });
-  // Workers compute on until they hear that training is over, so that a step
-  // which the chief never commits may be prepared.
+  // Workers compute until they learn that training is over, so a step which the
+  // chief never commits may be prepared.
   return all_prepared && step < train_steps ? step + 1 : step;
 }
 
@@ -112,6 +117,8 @@ RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
     absl::StrAppend(&reason, reason.empty() ? "" : ", ", "ps ", index, " ",
                     trouble);
     copies.push_back(index);
+    // With the copies all servers are at `step`, and the plain plan decides the
+    // rest.
     mended[server].active = false;
     mended[server].committed_step = step;
     mended[server].prepared_step = -1;

@@ -32,11 +32,11 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
                                           job_.mode == SyncMode::kCompatible,
                                           checkpoint_step, step.value_or(-1));
   };
-  // By names alone: reading a large checkpoint takes minutes, which a job that
-  // goes on from its servers' state need not wait for.
+  // By the names of checkpoints only: reading a large one takes minutes, and a
+  // job that continues from its servers' state need not wait for that.
   decide(source_.LatestStep().value_or(-1));
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {
-    // Reads all of a checkpoint. What a damaged one has led to changes here.
+    // Now reads the whole checkpoint, and decides again if it is damaged.
     LOCKSTEP_ASSIGN_OR_RETURN(const int64_t whole, source_.WholeStep());
     decide(whole);
   }
@@ -140,16 +140,15 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
   return Open(std::move(opening));
 }
 
-// Once for all rounds until servers are open. A round that is repeated because
-// the first values have not come yet must not expire the worker that sends
-// them.
+// Once for all rounds until servers are open: a round that is repeated because
+// the first values have not arrived must not expire the worker that sends them.
 void RecoveryRound::ExpireWorkers(bool have_worked, int64_t step) {
   if (std::exchange(workers_expired_, true)) return;
-  // This chief need not have heard of the workers of another one, which may
-  // have trained before it started, or while it hung.
+  // This chief may not know the workers of another one, which may have trained
+  // before this one started, or while it hung.
   members_.ShutOutWorkers();
-  // Where workers have been at work their tokens and values are void, be it
-  // that no server has anything left.
+  // If workers have been at work, their tokens and values are void, even if no
+  // server has any state left.
   begins_attempt_ = have_worked || members_.HasTakenOver();
   if (!begins_attempt_) return;
   members_.ExpireAll(TaskType::kWorker,
@@ -159,7 +158,7 @@ void RecoveryRound::ExpireWorkers(bool have_worked, int64_t step) {
 
 absl::Status RecoveryRound::AgainIfKilled(const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status)) return status;
-  // A server has been killed, or has committed, since it was asked.
+  // The server was killed, or has committed, after it reported its state.
   return absl::UnavailableError(status.message());
 }
 
@@ -173,7 +172,7 @@ void RecoveryRound::Complete(ShardCalls::Opening& opening) {
     if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
       continue;
     }
-    // The process that lives is welcome, those before it are not.
+    // A live process is admitted; its predecessors are not.
     const bool alive = member.state == MembershipTable::State::kAlive;
     const uint64_t last = member.incarnation - (alive ? 1 : 0);
     if (last > 0) opening.expired.emplace_back(member.task.index, last);

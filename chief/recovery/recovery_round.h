@@ -27,11 +27,11 @@ class RecoverySource {
   // contents.
   virtual absl::StatusOr<int64_t> LatestStep() const = 0;
   // The step of the newest checkpoint whose contents are whole; -1: there is
-  // none. Called before servers give up their state for a checkpoint: an error
+  // none. Called before servers discard their state for a checkpoint: an error
   // leaves them as they are.
   virtual absl::StatusOr<int64_t> WholeStep() { return LatestStep(); }
 
-  // Whether the first round discards the servers' state.
+  // True if the first round must discard the servers' state.
   virtual bool BeginsAnew() const { return false; }
 
   // Writes the checkpoint of WholeStep() to the servers. Empty: there is none.
@@ -47,9 +47,9 @@ class RecoverySource {
   // Workers that have used up their data.
   virtual std::vector<int> EndedInput() const { return {}; }
 
-  // Called before servers go on from their state. Returns whether the step at
-  // hand must begin anew, since servers would sum it under other settings than
-  // this chief's.
+  // Called before servers continue from their state. Returns true if the
+  // current step must begin anew, because servers would sum it under other
+  // settings than this chief's.
   virtual bool OnResume(absl::Span<const ServerReport> /*reports*/,
                         bool /*first*/) {
     return false;
@@ -66,20 +66,19 @@ class RecoverySource {
   }
   // Called when the round has its epoch.
   virtual void OnEpoch(uint64_t epoch) = 0;
-  // Called before all servers start from plan.step: no later step counts as
-  // seen from then on, even if this round fails. In a chief's first round with
-  // kGoBack this must wait until members of the chief before have had time to
+  // Called before all servers start from plan.step: from then on no later step
+  // counts as seen, even if this round fails. In a chief's first round with
+  // kGoBack this must wait until members of the previous chief have had time to
   // register.
   virtual void OnStartFrom(const RecoveryPlan& plan, bool first) = 0;
 };
 
 // RecoveryRound brings all servers to one committed step and opens them: it
-// draws an epoch, asks each for its state, and carries out the plan of
+// draws an epoch, asks each server for its state, and carries out the plan of
 // MakeRecoveryPlan(). A round that fails may be repeated as a whole, by the
 // same object.
 //
-// Threads: belongs to the chief's loop.
-// Borrows: all that it is made of.
+// Threads: belongs to the chief's loop. Borrows: all constructor arguments.
 class RecoveryRound {
  public:
   RecoveryRound(const JobConfig& job, ShardGroup& servers,
@@ -95,16 +94,16 @@ class RecoveryRound {
     RecoveryPlan plan;
     StateMap map;
     int64_t step = 0;  // at which the servers are open
-    // The step of the newest checkpoint that fits, where the round has looked;
-    // -1: none.
+    // The step of the newest checkpoint that fits, if the round has looked for
+    // it; -1: none.
     int64_t checkpoint_step = -1;
   };
-  // `step`: the last one that this chief has seen committed; empty in its first
-  // round, which takes over the servers from the chief before.
+  // `step` is the last one that this chief has seen committed; empty in its
+  // first round, which takes over the servers from the previous chief.
   //
-  //   kUnavailable, kDeadlineExceeded  a server is away or hangs. A server
-  //                                    whose variables make progress is waited
-  //                                    for, however long that takes
+  //   kUnavailable, kDeadlineExceeded  a server is away or hangs. The round
+  //                                    waits for a server whose variables make
+  //                                    progress, however long that takes
   //   kAborted                         there is a newer chief
   absl::StatusOr<Outcome> Run(const Plan& plan, std::optional<int64_t> step);
 
@@ -115,11 +114,11 @@ class RecoveryRound {
   absl::Status StartFrom(Outcome& outcome, bool first);
   void ExpireWorkers(bool have_worked, int64_t step);
   absl::Status Open(ShardCalls::Opening opening);
-  // Adds the workers and the settings.
+  // Fills in the workers and the settings.
   void Complete(ShardCalls::Opening& opening);
   // The status of a call that a killed server may have refused.
   static absl::Status AgainIfKilled(const absl::Status& status);
-  // Older incarnations of workers that registered before the servers were open.
+  // Expires older incarnations of the workers that have registered already.
   absl::Status ExpirePredecessors();
 
   const JobConfig& job_;
@@ -130,7 +129,7 @@ class RecoveryRound {
   // Workers were expired for a start from a step, and no server has been open
   // since.
   bool workers_expired_ = false;
-  bool begins_attempt_ = false;  // as those workers had been at work
+  bool begins_attempt_ = false;  // those workers had been at work
 };
 
 }  // namespace lockstep::chief

@@ -11,12 +11,12 @@
 namespace lockstep::chief {
 namespace {
 
-// Each server may know another chief.
+// Each server may know a different newer chief.
 constexpr int kMaxTries = 10;
 
-// Servers agree on the scalars of the whole job; of those of a variable, a
-// server without a part of it reports 0. A server without parts reports none;
-// ps 0 always has a part.
+// Servers agree on the scalars of the whole job. A scalar of a variable is 0 on
+// a server without a part of it. A server without parts reports no scalars; ps
+// 0 always has a part.
 absl::StatusOr<std::vector<float>> MergeScalars(
     const std::vector<ShardSnapshot>& snapshots) {
   std::vector<float> merged = snapshots[0].scalars;
@@ -45,8 +45,8 @@ absl::Status ShardGroup::Named(int server, const absl::Status& status) {
 
 absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
   absl::StatusOr<uint64_t> epoch = DrawEpoch();
-  // Only before the first epoch: later, a newer incarnation is a chief that has
-  // taken over.
+  // Only before the first epoch: later, a newer incarnation belongs to a chief
+  // that has taken over.
   for (int tries = 0; tries < kMaxTries && epoch_ == 0; ++tries) {
     const uint64_t newest = NewestIncarnationOf(epoch.status());
     if (newest == 0 || newest >= kMaxIncarnation) break;
@@ -63,7 +63,7 @@ absl::StatusOr<uint64_t> ShardGroup::DrawEpoch() {
     LOCKSTEP_ASSIGN_OR_RETURN(epochs[i], servers_[i]->TakeEpoch(newer_than));
     return absl::OkStatus();
   };
-  // ps 0 last: its epoch is the one of all, so that it must be above those of
+  // ps 0 last: its epoch is used for all servers, so it must be above those of
   // the others.
   LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) { return draw(i, epoch_); }));
   const uint64_t newest = *std::max_element(epochs.begin(), epochs.end());
@@ -106,8 +106,8 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
                                    int donor, const std::vector<int>& to,
                                    ShardCalls::Opening& opening) {
   ShardCalls& from = *servers_[donor];
-  // It may have prepared the step and not committed it: it is told first, so
-  // that its copy is of that step.
+  // The donor may have prepared the step without committing it: it is opened
+  // first, so that its copy is of that step.
   LOCKSTEP_RETURN_IF_ERROR(Named(donor, from.Activate(opening)));
   absl::StatusOr<ShardSnapshot> snapshot = from.BeginSnapshot();
   if (!snapshot.ok()) return Named(donor, snapshot.status());
@@ -119,7 +119,7 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
   std::vector<ShardCalls*> targets;
   for (const int server : to) {
     targets.push_back(servers_[server]);
-    // State that was made now is kept; an older one makes room.
+    // State of this epoch is kept; older state is discarded.
     while (true) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           const ShardCalls::Created created,
@@ -161,8 +161,8 @@ absl::StatusOr<JobSnapshot> ShardGroup::BeginSnapshot(int64_t step,
                                                       int64_t attempt) {
   std::vector<ShardSnapshot> snapshots(servers_.size());
   LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
-    // The others hear of a commit from workers, and these may not have asked
-    // yet.
+    // The other servers may not know of the commit yet: no take has followed
+    // it.
     LOCKSTEP_RETURN_IF_ERROR(servers_[i]->CommitAndWait(step, attempt));
     LOCKSTEP_ASSIGN_OR_RETURN(snapshots[i], servers_[i]->BeginSnapshot());
     if (snapshots[i].global_step == step) return absl::OkStatus();
@@ -176,7 +176,7 @@ absl::StatusOr<JobSnapshot> ShardGroup::BeginSnapshot(int64_t step,
 }
 
 void ShardGroup::EndSnapshot() {
-  // A snapshot that stays is replaced by the next one.
+  // Errors are ignored: a snapshot that stays is replaced by the next one.
   AskFrom(0, [&](int i) {
     servers_[i]->EndSnapshot().IgnoreError();
     return absl::OkStatus();

@@ -22,10 +22,10 @@ namespace lockstep::chief {
 
 // ShardGroup makes the calls that go to all servers of a job: create, restore,
 // open, copy aside. Their order is part of the protocol: ps task 0 opens last
-// and decides first. All others are asked together.
+// and decides first. All others are called together.
 //
-// Borrows: the servers.
-// Errors:  those of ShardCalls, with the server named in front.
+// Borrows: the servers. Errors:  those of ShardCalls, with the server named in
+// front.
 class ShardGroup {
  public:
   // Draws an incarnation above `above`, unlike any that another process draws.
@@ -36,32 +36,32 @@ class ShardGroup {
   ShardGroup(const ShardGroup&) = delete;
   ShardGroup& operator=(const ShardGroup&) = delete;
 
-  // The server of the next ps task, from 0 on.
+  // Adds the server of the next ps task, from 0 on.
   void Add(ShardCalls& server) { servers_.push_back(&server); }
 
   int size() const { return static_cast<int>(servers_.size()); }
 
-  // Draws an epoch from all servers, ps task 0 last, which shuts out any chief
-  // before, and whatever this one has asked before.
+  // Draws an epoch from all servers, ps task 0 last. From then on servers
+  // refuse any earlier chief, and earlier calls of this one.
   //
-  // A chief that starts takes the servers from one whose incarnation is newer,
-  // as if its own was newer still: its clock was ahead. Once a chief has had an
-  // epoch, it gives way (kAborted).
+  // A chief that starts takes the servers even from one whose incarnation is
+  // newer, with a still newer incarnation: the clock of the other one was
+  // ahead. Once a chief has had an epoch, it gives way (kAborted).
   absl::StatusOr<uint64_t> TakeEpoch();
-  // The one that was drawn last.
+  // The epoch that was drawn last.
   uint64_t epoch() const { return epoch_; }
 
-  // What there is on the servers.
+  // The state of the servers.
   struct Found {
     StateMap map;
     std::vector<ServerReport> reports;  // by server
   };
-  // Told how far a server is; anything but kOk ends the wait for it.
+  // Called with the progress of a server; any status but kOk ends the wait.
   using OnWorking =
       std::function<absl::Status(int server, const ShardCalls::Working&)>;
-  // Finds the state that each server has, or creates its parts with their
-  // initial values. kDiscard: creates them anyway. Servers that need long work
-  // at the same time.
+  // Finds the state of each server, or creates its parts with their initial
+  // values. kDiscard: creates them in any case. Servers that need long work at
+  // the same time.
   absl::StatusOr<Found> Create(const JobConfig& job, const Plan& plan,
                                ShardCalls::State state,
                                const OnWorking& on_working);
@@ -71,9 +71,9 @@ class ShardGroup {
       const CheckpointReader& checkpoint, const StateMap& map,
       const OnTransferred& on_transferred = {});
 
-  // Where servers are mirrors: opens `donor`, and gives its state, with the
-  // step and the scalars in `opening`, to the servers `to`, whose own is
-  // discarded. Those are not opened. The scalars are added to `opening`.
+  // For mirrors: opens `donor`, and copies its state, with the step in
+  // `opening`, to the servers `to`, whose own state is discarded. Those are not
+  // opened. Adds the scalars to `opening`.
   absl::Status CopyState(const JobConfig& job, const StateMap& map, int donor,
                          const std::vector<int>& to,
                          ShardCalls::Opening& opening);
@@ -90,7 +90,7 @@ class ShardGroup {
   absl::StatusOr<JobSnapshot> BeginSnapshot(int64_t step, int64_t attempt);
   void EndSnapshot();
 
-  // Takes a dead worker out of the step at hand everywhere. Returns the
+  // Takes a dead worker out of the current step on all servers. Returns the
   // answer of ps task 0. Incarnation 0: as in ExpireWorkerRequest.
   absl::StatusOr<ShardCalls::Expired> ExpireWorker(int worker,
                                                    uint64_t incarnation,
@@ -104,8 +104,9 @@ class ShardGroup {
 
   using AskOne = absl::FunctionRef<absl::Status(int server)>;
 
-  // Asks the servers from `first` on. Returns the first failure by index, with
-  // the server named in front. Here one after the other, up to a failure.
+  // Calls the servers from `first` on. Returns the first failure by index, with
+  // the server named in front. This implementation calls one after the other,
+  // up to a failure.
   virtual absl::Status AskFrom(int first, AskOne ask);
 
   // As chief::CopyState().

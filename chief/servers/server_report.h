@@ -9,16 +9,16 @@
 
 namespace lockstep::chief {
 
-// How one server stands when the chief comes to it, at its own start or because
-// a server has been away.
+// The state of one server when the chief takes it over, at its own start or
+// because a server has been away.
 struct ServerReport {
   bool has_parts = true;        // one without parts has no state to lose
-  bool active = false;          // open, with all that workers have pushed
+  bool active = false;          // open, with all gradients pushed so far
   int64_t committed_step = -1;  // of its state; -1: it has none
   int64_t prepared_step = -1;   // the step that it can commit; -1: none
   RunSettings settings{};       // of its state
-  int64_t attempt = 0;          // of the step at hand, if it is open
-  std::vector<WorkerStanding> workers{};  // what it keeps about them
+  int64_t attempt = 0;          // of the current step, if it is open
+  std::vector<WorkerStanding> workers{};  // those that it keeps
 };
 
 }  // namespace lockstep::chief

@@ -9,7 +9,7 @@
 
 namespace lockstep::chief {
 
-// What a server copied aside: its state at one committed step.
+// The description of a server's snapshot: its state at one committed step.
 struct ShardSnapshot {
   int64_t global_step = 0;
   std::vector<float> scalars;  // of the optimizer at that step
@@ -32,17 +32,17 @@ class ShardAccess {
  public:
   virtual ~ShardAccess() = default;
 
-  // Fills `bytes` from the snapshot that was begun last.
+  // Fills `bytes` with little-endian elements of the snapshot begun last.
   virtual absl::Status ReadSnapshot(const ElementRange& range,
                                     absl::Span<char> bytes) = 0;
 
-  // Overwrites, before the server is opened for workers.
+  // Overwrites elements. The server must not be open for workers.
   virtual absl::Status WriteParts(const ElementRange& range,
                                   absl::Span<const char> bytes) = 0;
 
-  // The same of a part of a growing table: keys of the snapshot's rows, from
-  // the row `first` on, ascending; and rows of these keys, which come to be if
-  // they are not there.
+  // The same for a part of a growing table. ReadKeys() reads keys of the
+  // snapshot's rows, from the row `first` on, ascending; WriteRows() writes the
+  // rows of `keys`, and creates those that do not exist.
   virtual absl::Status ReadKeys(int part, int64_t first,
                                 absl::Span<int64_t> keys) = 0;
   virtual absl::Status WriteRows(int part, int tensor,

@@ -18,14 +18,14 @@
 
 namespace lockstep::chief {
 
-// ShardCalls is what the chief asks of one server and waits for: setup,
-// recovery, deaths, copies. All of it may be repeated.
+// ShardCalls are the calls to one server that the chief waits for: setup,
+// recovery, deaths, copies. Every call may be repeated.
 //
 // Errors: those of ShardControlService, and kDeadlineExceeded.
 class ShardCalls : public ShardAccess {
  public:
   // The progress of a call that takes long; the same call again returns the
-  // progress since then. A server without progress for so long hangs.
+  // later progress. A server without progress for kLongestStandstill hangs.
   static constexpr absl::Duration kLongestStandstill = absl::Minutes(1);
   struct Working {
     int64_t done_bytes = 0;
@@ -33,7 +33,7 @@ class ShardCalls : public ShardAccess {
   };
   // The state of a shard beside the variables.
   struct Created {
-    std::optional<Working> working{};  // it is not there yet
+    std::optional<Working> working{};  // set: the shard does not exist yet
     // By variable, the names of the tensors that are kept beside it, such as
     // "Momentum".
     std::vector<std::vector<std::string>> slots{};
@@ -43,20 +43,21 @@ class ShardCalls : public ShardAccess {
   using Opening = lockstep::Opening;
   using Expired = ExpiredWorker;
   using Replaced = ReplacedMember;
-  // Whether the server goes on from state that it has.
+  // kKeep: the server continues from its state, if it has any.
   enum class State { kKeep, kDiscard };
 
   // kAborted: another chief has a newer incarnation; the status has it as
   // NewestIncarnationOf().
   virtual absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) = 0;
-  // The chief's own, of all later calls; as set_epoch().
+  // Sets the chief's incarnation for all later calls; restrictions as
+  // set_epoch().
   virtual void set_incarnation(uint64_t incarnation) = 0;
   // Sets the epoch of all later calls; must not be called while ShardAccess is
   // in use.
   virtual void set_epoch(uint64_t epoch) = 0;
 
-  // `server` is this one's index in the plan. Waits a moment for a server that
-  // needs longer, and says so.
+  // `server` is this server's index in the plan. If the work takes longer than
+  // a moment, the result has the progress, and the call must be repeated.
   virtual absl::StatusOr<Created> CreateShard(const JobConfig& job,
                                               const Plan& plan, int server,
                                               State state) = 0;

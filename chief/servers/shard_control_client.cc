@@ -25,17 +25,17 @@
 namespace lockstep::chief {
 namespace {
 
-// Long enough for any server that lives; a dead one is found by its lease.
+// Long enough for any live server; a dead one is detected by its lease.
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-// How long a setup call waits for a server to come up. One that takes longer
-// has to register with the chief first, which cannot wait for it here.
+// The time that a setup call waits for a server that is not up. A slower one
+// must register with the chief first, which cannot happen during this call.
 constexpr absl::Duration kPatience = absl::Seconds(1);
 
 void Prepare(grpc::ClientContext& context, absl::Duration deadline) {
   context.set_deadline(DeadlineIn(deadline));
 }
 
-// Makes a setup call again while the server is not up, or has not yet read the
+// Repeats a setup call while the server is not up, or has not yet read the
 // chief's answer to its registration.
 absl::Status CallUntilUp(
     absl::Duration limit,
@@ -104,8 +104,8 @@ Call* ShardControlClient::Keep(std::unique_ptr<Call> call) {
   return kept;
 }
 
-// The call ends before the channel may: its context shares the gRPC channel,
-// and gRPC crashes when a channel ends in the thread that runs callbacks.
+// The call must be destroyed before the channel: gRPC crashes if a channel ends
+// in the thread that runs callbacks.
 template <typename Call>
 void ShardControlClient::Done(Call* call, const grpc::Status& status) {
   call->timer.Done();

@@ -29,16 +29,16 @@
 
 namespace lockstep::chief {
 
-// ShardControlClient steers one server in the name of the chief.
+// ShardControlClient makes the calls of the chief to one server.
 //
 // Setup calls (TakeEpoch, CreateShard, Activate) wait a moment for a server
-// that is not up yet. They and the others may be repeated.
-// The calls of a step, which have a callback, return at once and report through
-// a callback, once each; they end within `kCallDeadline` whatever happens, and
-// before the client does.
+// that is not up yet. They and the others may be repeated. The calls of a step,
+// which have a callback, return at once and report through the callback, once
+// each; they end within `kCallDeadline` in any case, and before the client is
+// destroyed.
 //
 // Threads: safe to share; callbacks run in gRPC's threads, never inside the
-//          call, and must not end the client.
+//          call, and must not destroy the client.
 // Errors:  those of ShardControlService, and kDeadlineExceeded.
 class ShardControlClient final : public ShardCalls {
  public:
@@ -70,8 +70,7 @@ class ShardControlClient final : public ShardCalls {
   void TakeAndApply(int64_t step, int64_t commit_until, int64_t attempt,
                     const std::optional<MeanNorm>& norm, TakeCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `contributors` by server, to be told to ps task 0; of no meaning where they
-  // are empty.
+  // `contributors`, by server, go to ps task 0; empty sets are left out.
   void Commit(int64_t step, int64_t attempt,
               const std::vector<std::vector<int>>& contributors,
               CommitCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -80,12 +79,13 @@ class ShardControlClient final : public ShardCalls {
   absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                        const std::string& reason, int64_t step,
                                        int64_t attempt) override;
-  // The same, as a call of a step. `input_ended`: it has used up its data.
+  // The same as a call of a step. `input_ended`: the worker used up its data.
   void StartExpireWorker(int worker, uint64_t incarnation,
                          const std::string& reason, bool input_ended,
                          int64_t step, int64_t attempt, ExpireCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `attempt`: of ps task 0, the one that is held up; of others, its answer.
+  // `attempt`: in the call to ps task 0 the one that is held up; in others, its
+  // answer.
   void StartReplaceMember(int worker, int64_t step, int64_t attempt,
                           const std::string& reason, ReplaceCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);

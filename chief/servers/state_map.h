@@ -11,7 +11,8 @@
 
 namespace lockstep::chief {
 
-// StateMap says what the state of a job consists of and where it is.
+// StateMap names the tensors and scalars of a job's state, and their places on
+// the servers.
 struct StateMap {
   Plan plan;
   // By variable, the names of the tensors that are kept beside it.

@@ -7,7 +7,7 @@
 
 namespace lockstep::chief {
 
-// What servers answer to calls of a step, off the wire.
+// Decode the servers' answers to calls of a step.
 
 inline ShardCalls::Expired AnswerFrom(
     const v1::ExpireWorkerResponse& response) {

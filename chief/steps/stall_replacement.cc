@@ -19,11 +19,10 @@ std::optional<ShardCalls::Replaced> StallReplacement::OnAnswer(
   std::optional<ShardCalls::Replaced> decided;
   open_->failure.Update(OfServer(event.server, event.answer.status()));
   --open_->unanswered;
-  // ps 0 alone knows the workers that wait in line, so it decides; the others
-  // are told.
+  // ps 0 alone knows the workers that wait, so it decides; the others follow.
   if (event.server == 0 && event.answer.ok()) {
     decided = open_->replaced = *event.answer;
-    // Otherwise no worker waits yet, and nothing has changed.
+    // If it names no worker, no backup waits yet and nothing has changed.
     open_->unanswered = decided->by.has_value() ? num_servers_ - 1 : 0;
     for (int server = 1; server <= open_->unanswered; ++server) {
       out.push_back(Replace{event.round, server, open_->asked.worker,

@@ -13,12 +13,12 @@
 
 namespace lockstep::chief {
 
-// StallReplacement has a worker that holds up a step replaced by one that
-// waits: ps task 0 decides, then all others are asked at once. One replacement
-// at a time.
+// StallReplacement replaces a worker that holds up a step by one that waits: ps
+// task 0 decides, then all other servers are asked at once. One replacement at
+// a time.
 class StallReplacement {
  public:
-  // How long no worker is replaced after an attempt.
+  // The time after an attempt in which no other worker is replaced.
   static constexpr absl::Duration kPause = absl::Seconds(1);
 
   explicit StallReplacement(int num_servers) : num_servers_(num_servers) {}
@@ -26,8 +26,8 @@ class StallReplacement {
   bool MayBegin(absl::Time now) const {
     return !open_.has_value() && now >= again_;
   }
-  // `attempt` of the step after `step` is held up by `worker`. Call it only if
-  // MayBegin().
+  // Begins to replace `worker`, which holds up `attempt` of the step after
+  // `step`. MayBegin() must be true.
   void Begin(int worker, int64_t step, int64_t attempt,
              const std::string& reason, int64_t round, absl::Time now,
              JobActions& out);
@@ -35,7 +35,7 @@ class StallReplacement {
   // Forgets what has begun: a round of the servers makes it void.
   void Forget() { open_.reset(); }
 
-  // Returns the answer of ps task 0, if `event` is it.
+  // Returns the answer of ps task 0, if `event` is that answer.
   std::optional<ShardCalls::Replaced> OnAnswer(const ReplaceAnswered& event,
                                                JobActions& out);
 

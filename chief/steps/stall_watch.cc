@@ -21,9 +21,9 @@ void StallWatch::Begin() {
 
 void StallWatch::OnSet(int64_t attempt, std::vector<int> members,
                        absl::Time now) {
-  if (attempt < attempt_) return;  // an answer that was on its way
-  // What is known of an older attempt says nothing about this one: its
-  // gradients were dropped.
+  if (attempt < attempt_) return;  // a late answer
+  // Reports of an older attempt say nothing about this one: its gradients were
+  // dropped.
   if (attempt > attempt_) Begin();
   attempt_ = attempt;
   // Patience begins when the set is full: before, members wait for one another
@@ -64,7 +64,7 @@ int64_t StallWatch::ProgressOf(int worker) const {
 std::optional<int> StallWatch::Find(absl::Time now,
                                     absl::Duration patience) const {
   const std::pair<const int, Member>* last = nullptr;
-  // One at a time, and the one furthest behind: others may only wait for it.
+  // Only the one furthest behind: the others may be waiting for it.
   for (const auto& entry : members_) {
     if (!IsMissed(entry.first)) continue;
     const auto behind = [](const Member& m) {

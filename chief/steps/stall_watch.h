@@ -10,35 +10,34 @@
 
 namespace lockstep::chief {
 
-// StallWatch finds the worker that holds up a step of strict mode though it
-// lives: a member of the step's set of which gradients are missing, and none
-// has come for a while.
+// StallWatch finds the worker that holds up a step of strict mode although it
+// lives: a member of the step's set whose gradients are missing, and from which
+// none has come for a while.
 //
-// It hears from the servers what has arrived. Members wait for one another,
-// since each has but a few chunks in flight, so several may stand still; the
-// one that is behind all others is why.
+// Servers report the gradients that have arrived. Members wait for one another,
+// since each has few chunks in flight, so several may stand still; the one that
+// is behind all others is the cause.
 //
-// Threads: belongs to the chief's loop.
-// Units:   arrivals count parts.
+// Threads: belongs to the chief's loop. Units:   arrivals count parts.
 class StallWatch {
  public:
-  // What a server that is not prepared has of the attempt at hand.
+  // The gradients of the current attempt on a server that is not prepared.
   struct Arrivals {
-    int open_parts = 0;         // those that lack gradients
-    std::map<int, int> pushed;  // by worker: the open parts that have its
+    int open_parts = 0;         // parts that lack gradients
+    std::map<int, int> pushed;  // by worker: open parts with its gradient
   };
 
   // `set_size` is the number of gradients that a step takes.
   StallWatch(int num_servers, int set_size)
       : set_size_(set_size), servers_(num_servers) {}
 
-  // Gradients that a step takes from now on.
+  // Sets the number of gradients of a step.
   void SetSize(int set_size) { set_size_ = set_size; }
 
-  // A step begins: nothing is known.
+  // Begins a step: nothing is known of it.
   void Begin();
 
-  // ps task 0 tells the attempt at hand and its set so far, ascending.
+  // ps task 0 has reported the current attempt and its set so far, ascending.
   void OnSet(int64_t attempt, std::vector<int> members, absl::Time now);
 
   // A server has reported the gradients that have arrived for `attempt`.
@@ -46,29 +45,29 @@ class StallWatch {
   void OnArrivals(int server, int64_t attempt, Arrivals arrivals,
                   absl::Time now);
 
-  // A server has all it needs.
+  // A server has all gradients.
   void OnPrepared(int server) { servers_[server].reset(); }
 
   int64_t attempt() const { return attempt_; }  // 0: not known
 
-  // Whether a server has said that it lacks gradients of the worker.
+  // True if a server has reported that it lacks gradients of the worker.
   bool IsMissed(int worker) const;
 
-  // The member that has held up the step for `patience` or longer, if any. No
-  // one does before the set is full.
+  // The member that has held up the step for `patience` or longer, if any;
+  // nullopt before the set is full.
   std::optional<int> Find(absl::Time now, absl::Duration patience) const;
 
  private:
   struct Member {
     int64_t progress = 0;  // grows with each arrival, in parts
-    absl::Time since;      // it has stood there
+    absl::Time since;      // of this progress
   };
 
   int64_t ProgressOf(int worker) const;
 
   int set_size_;
   int64_t attempt_ = 0;
-  std::map<int, Member> members_;                 // of a full set
+  std::map<int, Member> members_;                 // empty until the set is full
   std::vector<std::optional<Arrivals>> servers_;  // that are not prepared
 };
 

@@ -18,12 +18,13 @@ StepDriver::StepDriver(const JobConfig& job, int num_servers)
       stalls_(num_servers, job.replicas_to_aggregate) {}
 
 void StepDriver::Open(int64_t step, int replicas_to_aggregate) {
-  // Answers to calls of the round before are dropped by this number.
+  // Answers to calls of earlier rounds are recognized by this number and
+  // dropped.
   ++round_;
   retries_ = Backoff(num_servers_);
   commit_again_.reset();
   granted_until_ = told_until_ = step;
-  // 0 lets a snapshot be of any attempt: this chief has not seen which one was
+  // 0 accepts a snapshot of any attempt: this chief has not seen which one was
   // committed.
   committed_attempt_ = 0;
   stalls_.SetSize(replicas_to_aggregate);
@@ -49,7 +50,7 @@ void StepDriver::Begin(bool pauses, int64_t next_due, absl::Time now,
   stalls_.Begin();
   const SyncLoop::Actions actions = loop_->Begin();
   const absl::Duration pause = pace_.Pause(told_until_);
-  // Only a server that is alone goes on by itself meanwhile.
+  // Only a server that is alone continues by itself meanwhile.
   if (alone && pause > absl::ZeroDuration()) {
     retries_.Postpone(0, now + pause);
   } else {
@@ -72,8 +73,8 @@ void StepDriver::Ask(const SyncLoop::Actions& actions, JobActions& out) {
 void StepDriver::AskAgain(absl::Time now, JobActions& out) {
   for (const int server : retries_.TakeDue(now)) {
     SyncLoop::Actions actions = loop_->OnTakeAgain(server, step());
-    // The answer to the commit was lost. The take is asked as well: if the
-    // commit was done, the server is at the next step and says so.
+    // The answer to the commit was lost. The take is repeated as well: if the
+    // commit was done, the server is at the next step and its answer says so.
     if (server == 0) actions.commit = std::exchange(commit_again_, {});
     Ask(actions, out);
   }
@@ -83,7 +84,7 @@ void StepDriver::Hear(const TakeAnswered& event, absl::Time now) {
   const TakeResult& answer = event.answer;
   server_waits_[event.server] =
       answer.prepared ? std::string() : answer.waits_for;
-  if (answer.attempt == 0) return;  // nothing to be told
+  if (answer.attempt == 0) return;  // the answer has no progress
   if (event.server == 0) {
     announced_ = answer.announced_workers;
     stalls_.OnSet(answer.attempt, announced_, now);
@@ -99,7 +100,7 @@ void StepDriver::Hear(const TakeAnswered& event, absl::Time now) {
 absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
                                                      absl::Time now,
                                                      JobActions& out) {
-  // A late answer, to a call before the round or of a step that is over.
+  // A late answer: of an earlier round, or of a step that is over.
   if (event.round != round_ || event.step != step()) return Heard::kNothing;
   if (IsPassing(event.status)) {
     server_waits_[event.server] =
@@ -110,7 +111,7 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
   if (!event.status.ok()) return OfServer(event.server, event.status);
   retries_.Answered(event.server);
   Hear(event, now);
-  // It was granted that, and has gone on.
+  // The server has committed granted steps by itself.
   if (event.answer.committed_step > event.step) {
     loop_->OnCommittedByServer(event.answer.committed_step);
     pace_.Stepped(step(), now);
@@ -122,8 +123,7 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
                           event.answer.squares),
         out);
   } else if (event.answer.squares.has_value()) {
-    // Such servers need the chief in each step, so that nothing is granted to
-    // them.
+    // Such servers need the chief in every step, so they get no grants.
     waits_for_norm_ = true;
     contributors_[event.server] = event.answer.contributors;
     Ask(loop_->OnMeasured(event.server, event.step, event.answer.attempt,
@@ -145,8 +145,8 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnCommit(
     retries_.Failed(0, now);
     return Heard::kNothing;
   }
-  // The attempt was given up since ps 0 was prepared, for example because a
-  // member died.
+  // The attempt has ended since ps 0 was prepared, for example because a member
+  // died.
   if (absl::IsFailedPrecondition(event.status)) {
     retries_.Answered(0);
     Warn(out, absl::StrCat("step ", event.step, ": ", event.status.message(),
@@ -156,8 +156,8 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnCommit(
   }
   if (!event.status.ok()) return OfServer(0, event.status);
   retries_.Answered(0);
-  // The servers have summed different sets; ps 0 has begun an attempt of which
-  // only it knows so far. The next takes carry it to the others.
+  // The servers have summed different sets; ps 0 has begun an attempt that only
+  // it knows so far. The next takes carry it to the others.
   if (event.redone_attempt > 0) {
     SayWhoDiffers(out);
     contributors_.assign(num_servers_, {});
@@ -199,7 +199,7 @@ StepWaits StepDriver::Waits(
 
 std::string StepDriver::MissingWorkers(
     const std::vector<MembershipTable::Member>& members) const {
-  std::vector<std::string> missing;  // those that are not there come first
+  std::vector<std::string> missing;  // not alive; these come first
   std::vector<std::string> busy;
   for (const MembershipTable::Member& member : members) {
     if (member.task.type != TaskType::kWorker) continue;
@@ -212,7 +212,7 @@ std::string StepDriver::MissingWorkers(
     } else if (member.state != MembershipTable::State::kAlive) {
       absl::StrAppend(&text, " (gone)");
     } else {
-      // A worker that has just joined has not said yet what it does.
+      // A worker that has just joined has reported no activity yet.
       const std::string& activity = member.progress.activity;
       busy.push_back(
           activity.empty() ? text : absl::StrCat(text, " (", activity, ")"));

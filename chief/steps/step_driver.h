@@ -21,9 +21,9 @@
 namespace lockstep::chief {
 
 // StepDriver decides how the steps of a job are made while its servers are
-// open: the takes and commits to ask for, the meaning of their answers, how
-// many steps a single server may commit without the chief, which worker holds
-// up a step, and the reasons for which a step waits.
+// open: the takes and commits to request, the meaning of their answers, the
+// number of steps that a single server may commit without the chief, the worker
+// that holds up a step, and the reasons for which a step waits.
 //
 // Errors: kAborted  the servers obey a newer chief
 //         others    a server refused for good; its name stands in front
@@ -38,21 +38,24 @@ class StepDriver {
 
   StepDriver(const JobConfig& job, int num_servers);
 
-  // All servers are open at `step`. Answers to earlier calls count no more.
+  // Records that all servers are open at `step`. Answers to earlier calls no
+  // longer count.
   void Open(int64_t step, int replicas_to_aggregate);
-  // Servers have given up their state for that of `step`, and are not open yet.
+  // Records that servers have discarded their state for that of `step`, and are
+  // not open yet.
   void GoBack(int64_t step);
 
-  // Whether servers have been open. between_steps() requires that.
+  // True if servers have been open. between_steps() requires that.
   bool opened() const { return loop_.has_value(); }
   int64_t step() const { return loop_.has_value() ? loop_->step() : 0; }
   bool between_steps() const { return loop_->between_steps(); }
   // The attempt of the last commit that this round has seen; 0: none.
   int64_t committed_attempt() const { return committed_attempt_; }
-  // The round of the servers: which answers count. Grows with Open().
+  // The number of the servers' round: answers of other rounds do not count.
+  // Grows with Open().
   int64_t round() const { return round_; }
 
-  // Whether the job may stand still at this step boundary. A single server
+  // True if the job may stand still at this step boundary. A single server
   // commits granted steps without the chief, so a pause, new settings or a
   // checkpoint must wait until the last granted step is reached.
   bool MayStandStill() const { return step() >= granted_until_; }
@@ -72,16 +75,16 @@ class StepDriver {
                                  JobActions& out);
   // Asks servers again whose calls failed a while ago.
   void AskAgain(absl::Time now, JobActions& out);
-  // When AskAgain() will next ask.
+  // The time of the next call that AskAgain() makes.
   absl::Time next() const { return retries_.next(); }
 
-  // ps task 0 has said that `attempt` of the step after `step` has begun.
+  // ps task 0 has answered that `attempt` of the step after `step` has begun.
   void OnAttempt(int64_t step, int64_t attempt, absl::Time now,
                  JobActions& out);
   // The workers that ps task 0 has announced for the step at hand.
   int num_announced() const { return static_cast<int>(announced_.size()); }
   int64_t attempt() const { return stalls_.attempt(); }  // 0: not known
-  // The worker that has held up the step for so long, if there is one.
+  // The worker that has held up the step for stall_timeout, if there is one.
   std::optional<int> Stalled(absl::Time now) const {
     return stalls_.Find(now, job_.stall_timeout);
   }
@@ -91,7 +94,7 @@ class StepDriver {
 
  private:
   void Ask(const SyncLoop::Actions& actions, JobActions& out);
-  // Learns from a take how far its server is.
+  // Learns the progress of a server from its answer to a take.
   void Hear(const TakeAnswered& event, absl::Time now);
   void SayWhoDiffers(JobActions& out) const;
   std::string MissingWorkers(
@@ -106,9 +109,9 @@ class StepDriver {
   std::optional<SyncLoop::CommitAction> commit_again_;
   int64_t committed_attempt_ = 0;
   int64_t granted_until_ = 0;
-  int64_t told_until_ = 0;  // the part of that which the server knows
-  // A server has asked for the norm of the mean gradients: it commits nothing
-  // by itself.
+  int64_t told_until_ = 0;  // the grant of the last take
+  // A server has asked for the norm of the mean gradients: such a server
+  // commits nothing by itself.
   bool waits_for_norm_ = false;
   StepPace pace_;
   absl::Time began_ = absl::InfinitePast();

@@ -7,8 +7,8 @@ namespace lockstep::chief {
 void StepPace::Stepped(int64_t step, absl::Time now) {
   if (step_ >= 0 && step > step_) {
     const absl::Duration each = (now - at_) / (step - step_);
-    // Slower at once, faster by half: too large a grant delays an operator's
-    // wish, too small a one costs a call.
+    // Slower at once, faster by half: a grant that is too large delays an
+    // operator's wish, one that is too small costs a call.
     of_step_ = of_step_ == absl::InfiniteDuration() || each > of_step_
                    ? each
                    : (of_step_ + each) / 2;
@@ -26,8 +26,7 @@ int64_t StepPace::Ahead() const {
 }
 
 absl::Duration StepPace::Pause(int64_t granted_until) const {
-  // Unknown or slow steps: the server's answer to the take comes in time by
-  // itself.
+  // Unknown or slow steps: the server answers the take in time by itself.
   if (step_ < 0 || of_step_ > kLongestPause / 2) return absl::ZeroDuration();
   const int64_t left = std::max<int64_t>(0, granted_until - step_);
   return std::min(kLongestPause, left * of_step_ / 2);

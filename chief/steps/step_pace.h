@@ -7,16 +7,15 @@
 
 namespace lockstep::chief {
 
-// StepPace says how far ahead a server that is alone may commit by itself, and
-// how seldom the chief need ask how far it is. Steps of a fraction of a
-// millisecond would otherwise be as much work for the chief as for the server;
-// of slow steps few are granted, since an operator's wish waits for all of
-// them.
+// StepPace decides how many steps a server that is alone may commit by itself,
+// and how seldom the chief needs to ask for its progress. Steps of a fraction
+// of a millisecond would otherwise cost the chief as much work as the server;
+// few slow steps are granted, since an operator's wish waits for all of them.
 //
 // Threads: belongs to the chief's loop.
 class StepPace {
  public:
-  // What is granted takes about this long.
+  // The granted steps take about this long together.
   static constexpr absl::Duration kGranted = absl::Milliseconds(20);
   static constexpr int64_t kFewest = 2;
   static constexpr int64_t kMost = 64;
@@ -29,9 +28,9 @@ class StepPace {
   // Steps to grant, in [kFewest, kMost].
   int64_t Ahead() const;
 
-  // How long the next take can wait while the server may commit up to
-  // `granted_until`: no longer than half of those steps take, and not at all if
-  // it would hear of hardly more than one.
+  // The time that the next take can wait while the server may commit up to
+  // `granted_until`: at most half of the time of those steps, and zero if the
+  // take would learn of hardly more than one.
   absl::Duration Pause(int64_t granted_until) const;
 
  private:

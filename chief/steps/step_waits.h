@@ -10,17 +10,17 @@
 
 namespace lockstep::chief {
 
-// What the step that is being made waits for, and since when.
+// The waits of the current step, and the time of their beginning.
 struct StepWaits {
   int64_t step = 0;  // that the waits lead to
   absl::Time since;
-  // By server, the thing that it waits for; empty: it is prepared.
+  // By server: a text of its wait; empty: it is prepared.
   std::vector<std::string> servers;
   // The workers that have not pushed yet; may be empty.
   std::string workers;
 
-  // At least one, each with a name: where all servers are prepared, ps 0 has
-  // yet to commit the step.
+  // At least one wait, each with its owner: if all servers are prepared, ps 0
+  // has yet to commit the step.
   std::vector<StatusTable::Wait> List() const;
   // The same in a few words: the workers, or else the first wait.
   std::string Summary() const;

@@ -30,7 +30,7 @@ SyncLoop::Actions SyncLoop::OnMeasured(int server, int64_t step,
   if (phase_ != Phase::kTaking || step != step_) return {};
   servers_[server] = Progress{attempt, false, squares};
   Actions actions = Decide();
-  // It had not heard of the norm when it answered.
+  // The server answered before it had the norm.
   if (norm_.has_value() && actions.takes.empty()) {
     actions.takes.push_back(server);
   }
@@ -54,6 +54,7 @@ std::vector<int> SyncLoop::ForgetOlder(int64_t newest) {
     servers_[server].reset();
     servers.push_back(static_cast<int>(server));
   }
+  // The norm covered gradients that no longer count.
   if (!servers.empty()) norm_.reset();
   return servers;
 }
@@ -69,7 +70,7 @@ SyncLoop::Actions SyncLoop::Decide() {
     squares += server->squares;
     prepared = prepared && server->prepared;
   }
-  // They answered for a set that has been given up since.
+  // These servers answered for a set that has been given up since.
   actions.takes = ForgetOlder(newest);
   if (!actions.takes.empty()) return actions;
   if (prepared) {
@@ -77,6 +78,7 @@ SyncLoop::Actions SyncLoop::Decide() {
     actions.commit = CommitAction{step_ + 1, newest};
     return actions;
   }
+  // The takes with the norm are under way.
   if (norm_.has_value() && norm_->attempt == newest) return actions;
   norm_ = MeanNorm{newest, std::sqrt(squares)};
   actions.takes = Unprepared();

@@ -9,11 +9,11 @@
 
 namespace lockstep::chief {
 
-// SyncLoop decides, step by step, what the chief asks of the servers: take on
-// all of them, and once all are prepared with the same set of gradients, the
-// commit on ps task 0. Where the norm of the mean gradients is limited, servers
-// that have measured them wait: once all have, for the same attempt, the loop
-// adds up the squares and takes again with the norm.
+// SyncLoop decides, step by step, which calls the chief makes to the servers:
+// take on all of them, and once all are prepared with the same set of
+// gradients, commit on ps task 0. If the norm of the mean gradients is limited,
+// servers that have measured them wait: once all have, for the same attempt,
+// the loop adds up the squares and takes again with the norm.
 //
 //   taking --(all prepared, one attempt)--> committing --> between steps
 //    | ^          (refused: newer attempt) |                    |
@@ -35,7 +35,7 @@ class SyncLoop {
 
   SyncLoop(int num_servers, int64_t global_step);
 
-  // Begins the step after step(). Call it between steps.
+  // Begins the step after step(). between_steps() must be true.
   Actions Begin();
 
   // Server `server` has updated all its parts from `step`, for `attempt`.
@@ -47,10 +47,10 @@ class SyncLoop {
   // its update waits for the norm.
   Actions OnMeasured(int server, int64_t step, int64_t attempt, double squares);
 
-  // What takes must say, once every server has measured its gradients.
+  // The norm that takes must carry, once every server has measured its means.
   const std::optional<MeanNorm>& norm() const { return norm_; }
 
-  // A take ended without an answer that counts: ask again.
+  // A take ended without an answer that counts: repeats it.
   Actions OnTakeAgain(int server, int64_t step);
 
   // `attempt` of the step at hand has begun: gradients that servers hold for
@@ -77,7 +77,7 @@ class SyncLoop {
  private:
   enum class Phase { kBetween, kTaking, kCommitting };
 
-  // How far a server is.
+  // The progress of a server.
   struct Progress {
     int64_t attempt = 0;
     bool prepared = false;  // else only measured
@@ -85,8 +85,8 @@ class SyncLoop {
   };
 
   Actions Decide();
-  // Forgets the servers that are at another attempt than `newest`, which will
-  // be taken again.
+  // Forgets the answers of servers at older attempts than `newest`, and returns
+  // these servers, which must be taken again.
   std::vector<int> ForgetOlder(int64_t newest);
 
   Phase phase_ = Phase::kBetween;

@@ -10,6 +10,7 @@ namespace lockstep::chief {
 void WorkerBurials::Begin(const MembershipTable::Dead& dead, int64_t round,
                           absl::Time now, JobActions& out) {
   const int worker = dead.task.index;
+  // TakeDead() returns a worker again until it is buried.
   if (open_.count(worker) > 0 || pauses_.Pauses(worker, now)) return;
   open_[worker] = {dead, round};
   Expire expire{round, 0, worker, dead.incarnation, dead.reason};
@@ -21,6 +22,7 @@ absl::StatusOr<WorkerBurials::Heard> WorkerBurials::OnAnswer(
     const ExpireAnswered& event, absl::Time now, JobActions& out) {
   Heard heard;
   const auto found = open_.find(event.worker);
+  // A round has made the burial void in between.
   if (found == open_.end() || found->second.round != event.round) return heard;
   Open& open = found->second;
   const absl::Status status = OfServer(event.server, event.answer.status());
@@ -28,6 +30,8 @@ absl::StatusOr<WorkerBurials::Heard> WorkerBurials::OnAnswer(
   open.failure.Update(status);
   --open.unanswered;
   if (event.server == 0 && event.answer.ok()) {
+    // The others get the step, the attempt and the incarnation that ps 0 has
+    // decided.
     heard.decided = open.held = *event.answer;
     open.unanswered = num_servers_ - 1;
     for (int server = 1; server < num_servers_; ++server) {

@@ -17,7 +17,8 @@ namespace lockstep::chief {
 
 // WorkerBurials takes dead workers out of the step on all servers, so that
 // their successors may join: ps task 0 decides, then all others are asked at
-// once. What fails for any reason but a newer chief begins anew after a pause.
+// once. A burial that fails for any reason but a newer chief is repeated after
+// a pause.
 //
 //   Begin() -> ps task 0 has answered -> all have answered: buried
 class WorkerBurials {
@@ -25,8 +26,8 @@ class WorkerBurials {
   WorkerBurials(int num_servers, int max_workers)
       : num_servers_(num_servers), pauses_(max_workers) {}
 
-  // Begins with a dead worker, unless one of its task is being buried or is to
-  // be left alone for now. `round` is that of the servers.
+  // Begins to bury a dead worker, unless one of its task is being buried or a
+  // pause after a failure lasts. `round` is that of the servers.
   void Begin(const MembershipTable::Dead& dead, int64_t round, absl::Time now,
              JobActions& out);
 
