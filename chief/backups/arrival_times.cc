@@ -8,28 +8,30 @@
 namespace lockstep::chief {
 namespace {
 
-// Whether so many missing workers are all but impossible, since more are
-// expected: beyond this many standard deviations.
+// A number of missing workers this many standard deviations below the expected
+// one is practically impossible.
 constexpr double kFarOff = 8;
 
-// By number, the chance that so many passes have not ended.
+// By number, the probability that so many passes have not ended.
 class Missing {
  public:
   explicit Missing(size_t most) : chance_(most + 1) {}
 
-  // `late`: by worker, the chance that its pass has not ended.
+  // Computes the probabilities. `late`: by worker, the probability that its
+  // pass has not ended.
   void Count(const std::vector<double>& late) {
     std::fill(chance_.begin(), chance_.end(), 0);
     double mean = 0;
     for (const double one : late) mean += one;
     const double most = static_cast<double>(chance_.size()) - 1;
-    // A sum of trials has a variance of at most its mean.
+    // The variance of such a sum is at most its mean.
     if (mean - kFarOff * std::sqrt(mean) > most) return;
     chance_[0] = 1;
     size_t counted = 0;
     for (const double one : late) {
       if (one <= 0) continue;
       counted = std::min(counted + 1, chance_.size() - 1);
+      // Downwards, so that each value is read before it is overwritten.
       for (size_t missing = counted; missing > 0; --missing) {
         chance_[missing] =
             chance_[missing] * (1 - one) + chance_[missing - 1] * one;
@@ -58,7 +60,7 @@ std::vector<double> ExpectedArrivals(
   }
   std::vector<double> late(workers.size(), 1);
   std::vector<size_t> next(workers.size());
-  std::vector<double> arrived(elements);  // the chance of it so far
+  std::vector<double> arrived(elements);  // the probability so far
   std::vector<double> expected(elements);
   Missing missing(elements - 1);
   for (const int bin : bins) {
@@ -71,6 +73,7 @@ std::vector<double> ExpectedArrivals(
     double at_most = 0;
     for (size_t i = 0; i < elements; ++i) {
       at_most += missing[i];
+      // The probability that all but i passes end in this bin, times its time.
       expected[i] += std::min(SecondsOf(bin), longest) * (at_most - arrived[i]);
       arrived[i] = at_most;
     }

@@ -11,16 +11,15 @@
 namespace lockstep::chief {
 namespace {
 
-// The overhead of a step is at most so many times its passes: longer steps
+// The overhead of a step is at most this many times its passes: a longer step
 // stood still for some other reason.
 constexpr double kMostOverhead = 4;
-// The overhead follows the measured one, at once by these fractions. It rises
-// slowly: where passes have just become slower, their distributions do not know
-// it yet.
+// The overhead approaches the measured one by these fractions. It rises slowly:
+// if passes have just become slower, their distributions do not show it yet.
 constexpr double kFall = 0.5;
 constexpr double kRise = 0.05;
-// The weight of the newest interval between losses; and in seconds, the least
-// that one loss alone is taken to mean, and the shortest interval.
+// The weight of the newest interval between losses; the shortest interval that
+// a single loss can mean, and the shortest of all, in seconds.
 constexpr double kNewInterval = 0.4;
 constexpr double kFirstInterval = 30;
 constexpr double kShortestInterval = 0.1;
@@ -70,7 +69,7 @@ void BackupTuner::CountLosses(absl::Time now) {
 
 double BackupTuner::LossInterval(absl::Time now) const {
   if (loss_interval_ <= 0) return std::numeric_limits<double>::infinity();
-  // Without losses for long they have become rarer.
+  // A long time without losses shows that they have become rarer.
   return std::max({loss_interval_, absl::ToDoubleSeconds(now - last_loss_),
                    kShortestInterval});
 }
@@ -83,7 +82,7 @@ BackupTuner::Costs BackupTuner::MakeCosts(const std::vector<int>& present,
   const std::vector<PassDistribution> passes =
       workers_.Distributions(present, memory);
   const int most = std::min(kMostBackups, costs.present - 1);
-  // A step that waits goes on without the rest, `patience` after an arrival.
+  // A step continues without the missing gradients `patience` after an arrival.
   costs.arrivals = ExpectedArrivals(
       passes, most, FastestMean(passes) + absl::ToDoubleSeconds(patience_));
   costs.overhead = overhead_.value_or(0);
@@ -115,7 +114,7 @@ std::optional<BackupTuner::Change> BackupTuner::AtBoundary(
   }
   const bool tried = trial_.has_value() && step >= trial_->until;
   const int64_t made = step - since_->step;
-  // A decision for many workers takes its time.
+  // A decision for many workers takes long, so it is made less often.
   const absl::Duration pause = absl::Milliseconds(workers.size());
   if (!heard_ || (made < kEverySteps && !tried) || now - since_->at < pause) {
     return std::nullopt;
@@ -127,7 +126,8 @@ std::optional<BackupTuner::Change> BackupTuner::AtBoundary(
   step_seconds_ =
       absl::ToDoubleSeconds(now - since_->at) / static_cast<double>(made);
   since_ = Mark{step, now};
-  // A trial is made to see whether what was seen long ago still holds.
+  // A trial finds out whether old times still hold, so it is judged by fresh
+  // ones.
   Costs costs = MakeCosts(
       present, tried ? PassTimes::Memory::kFresh : PassTimes::Memory::kAll,
       now);
@@ -146,6 +146,7 @@ std::optional<BackupTuner::Change> BackupTuner::Decide(
     confirmed_ = false;
     return MaybeTry(costs, step, replicas, workers, now);
   }
+  // Twice in a row, so that one unusual measurement changes nothing.
   if (!confirmed_ && possible) {
     confirmed_ = true;
     return std::nullopt;
@@ -159,8 +160,8 @@ std::optional<BackupTuner::Change> BackupTuner::EndTrial(
   if (step < trial_->until) return std::nullopt;
   const int before = std::min(trial_->before, costs.present);
   trial_.reset();
-  // The number that was tried has to earn its place. The trial
-  // says nothing about larger ones.
+  // The number that was tried must be better to stay. The trial says nothing
+  // about larger numbers.
   if (replicas <= costs.present &&
       costs.PerGradient(replicas) < (1 - kGain) * costs.PerGradient(before)) {
     return std::nullopt;
@@ -180,6 +181,7 @@ std::optional<BackupTuner::Change> BackupTuner::MaybeTry(
   }
   const double may_cost =
       kTrialCost * absl::ToDoubleSeconds(now - changed_) / kTrialSteps;
+  // The best number if a trial of it is affordable, else one more gradient.
   for (const int tried : {best, replicas + 1}) {
     const double cost =
         tried * (costs.PerGradient(tried) - costs.PerGradient(replicas));

@@ -13,23 +13,23 @@ namespace lockstep::chief {
 
 // BackupTuner chooses how many gradients a step takes, A, while a job runs.
 // With the workers' distributions of pass times, a step that takes the first k
-// of n gradients lasts the expected time of the k-th arrival and a constant
-// time besides, for transfer, update and commit. A is the k with the least time
-// per gradient. A worker that is always slow thus becomes a backup.
+// of n gradients lasts the expected time of the k-th arrival plus a constant
+// time for transfer, update and commit. A is the k with the least time per
+// gradient. A worker that is always slow thus becomes a backup.
 //
 //   all take part -> (each worker is known) -> the best number <-> a trial
 //
-// Where all count, a step waits `patience` for a worker that dies or hangs, and
-// some steps go by until it counts again: kLossCost times `patience` for each
-// loss. That is weighed by how often workers are lost.
+// If every worker counts, a step waits `patience` for a worker that dies or
+// hangs, and some steps pass until it counts again: each loss costs kLossCost
+// times `patience`. That is weighed by the frequency of losses.
 //
 // A number changes when another is better by kGain, twice in a row. The slow
 // end of a distribution is seen only while a step waits for it. If more
-// gradients would be better but for times that were seen long ago, a trial
-// takes more for kTrialSteps steps, so seldom that trials cost kTrialCost of
+// gradients would be better except for times that were seen long ago, a trial
+// takes more for kTrialSteps steps, so rarely that trials cost kTrialCost of
 // the time.
 //
-// Threads: not thread-safe. Decides by its arguments alone.
+// Threads: not thread-safe. Decides only by its arguments.
 class BackupTuner {
  public:
   static constexpr double kGain = 0.02;
@@ -46,7 +46,7 @@ class BackupTuner {
     std::string why = {};  // one line, with the expected gain
   };
 
-  // A step that has waited `patience` (> 0) for its last gradients goes on
+  // A step that has waited `patience` (> 0) for its last gradients continues
   // without them.
   explicit BackupTuner(absl::Duration patience)
       : patience_(patience), workers_(patience) {}
@@ -60,11 +60,13 @@ class BackupTuner {
                                    const std::vector<int>& workers,
                                    absl::Time now);
 
-  // The step after `step` lasts, with `arrived` of its `replicas` gradients.
+  // The step after `step` waits, with `arrived` of its `replicas` gradients.
+  // Returns a smaller number if the others do not come.
   std::optional<Change> WhileWaiting(int64_t step, int replicas, int arrived,
                                      absl::Time now);
 
-  // Time has passed that is no time of a step: a pause, servers that were away.
+  // Must be called when time has passed that belongs to no step: a pause, or
+  // servers that were away.
   void StoodStill() { since_.reset(); }
 
  private:
@@ -90,9 +92,9 @@ class BackupTuner {
 
   Costs MakeCosts(const std::vector<int>& present, PassTimes::Memory memory,
                   absl::Time now) const;
-  // Learns the time of a step beside its passes.
+  // Learns the time of a step besides its passes.
   void Measure(Costs& costs, int replicas, double step_seconds);
-  // Learns how often workers are lost.
+  // Learns the frequency of losses of workers.
   void CountLosses(absl::Time now);
   // The seconds between two losses; infinite: there was none.
   double LossInterval(absl::Time now) const;

@@ -3,8 +3,8 @@
 namespace lockstep::chief {
 namespace {
 
-// A process that hangs sends no heartbeat either: after so many that did not
-// come, its pass is taken to be the one of its last heartbeat.
+// A process that hangs sends no heartbeats either: after this many missed ones
+// its pass is assumed to be that of its last heartbeat.
 constexpr double kMissedHeartbeats = 2;
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace lockstep::chief {
 
-// Tells the tuner the newest reports of all workers, which come each
+// Passes the newest reports of all workers to the tuner. Workers report every
 // `heartbeat_interval`.
 void HearMembers(const std::vector<MembershipTable::Member>& members,
                  absl::Duration heartbeat_interval, absl::Time now,

@@ -13,8 +13,8 @@ namespace lockstep::chief {
 inline constexpr int kBinsPerDoubling = 32;
 inline constexpr int kLastBin = 45 * kBinsPerDoubling;
 
-// The bin of a time in seconds, where each bin is divided into `parts`, and the
-// time in the middle of a bin.
+// BinOf() returns the bin of a time in seconds, with each bin divided into
+// `parts`; SecondsOf() returns the time in the middle of a bin.
 inline int BinOf(double seconds, int parts = 1) {
   if (!(seconds > 1e-6)) return 0;
   const double bin =
@@ -31,8 +31,8 @@ struct PassMass {
   double mass = 0;
 };
 
-// A worker's distribution of pass times, by ascending bins. What is missing to
-// a sum of 1 is the probability of a time that is longer than any seen.
+// A worker's distribution of pass times, by ascending bins. The difference of
+// its sum to 1 is the probability of a time that is longer than any seen.
 using PassDistribution = std::vector<PassMass>;
 
 }  // namespace lockstep::chief

@@ -18,6 +18,8 @@ void PassTimes::Add(const PassTime& pass) {
   weight_ *= growth_;
   Bin& bin = bins_[BinOf(absl::ToDoubleSeconds(pass.computed), kParts)];
   (pass.dropped ? bin.dropped : bin.ended) += weight_;
+  // New passes weigh more, instead of all old ones less: that would touch every
+  // bin.
   if (weight_ > kLargestWeight) Rescale();
 }
 
@@ -63,6 +65,8 @@ PassDistribution PassTimes::Distribution(
     }
     distribution.back().mass += mass;
   };
+  // Kaplan-Meier: of the probability that is left, each bin takes the fraction
+  // of passes that end in it among those that reached it.
   double left = 1;
   for (const auto& [part, bin] : bins) {
     if (bin.ended <= 0) continue;
@@ -70,6 +74,7 @@ PassDistribution PassTimes::Distribution(
     add(part, mass);
     left -= mass;
   }
+  // Passes that were only dropped have no end: they count at the slowest bin.
   if (left > 0 && !bins.empty()) add(bins.rbegin()->first, left);
   return distribution;
 }

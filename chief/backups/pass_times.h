@@ -11,34 +11,33 @@
 
 namespace lockstep::chief {
 
-// PassTimes learns how long a worker's passes take. Older passes count less:
-// half as much after each `half_life` passes. A pass that was dropped says only
-// that it would have taken longer. The estimate of a distribution from both is
-// Kaplan's and Meier's (1958): of the passes that have lasted up to a bin, the
-// fraction that ends in it.
+// PassTimes learns the times of a worker's passes. Older passes count less:
+// half as much after each `half_life` passes. A pass that was dropped only
+// shows that it would have taken longer. The distribution is estimated from
+// both by the method of Kaplan and Meier (1958): of the passes that have lasted
+// up to a bin, the fraction that ends in it.
 //
 // Dropped passes leave the slow end of the distribution as it was when passes
-// were last seen to their end, however long ago that is. Beyond that it is
-// hopeful: a pass that lasted longer than any seen to its end would have ended
-// with the longest one, or next.
+// were last seen to their end, however long ago that is. Beyond that the
+// estimate is hopeful: a pass that lasted longer than any seen to its end would
+// have ended with the longest one, or next.
 //
-// It counts in bins of a quarter of those of a PassDistribution, because a step
-// often drops a pass just after others of the same worker have ended.
+// The class counts in bins of a quarter of those of a PassDistribution, because
+// a step often drops a pass just after others of the same worker have ended.
 //
-// Memory: at most one entry for each of its bins.
-// Threads: not thread-safe.
+// Memory: at most one entry for each of its bins. Threads: not thread-safe.
 class PassTimes {
  public:
   explicit PassTimes(double half_life);
 
   void Add(const PassTime& pass);
 
-  // Which passes count that were seen to their end: all, or those of which one
-  // in the bin is not older than three half-lives.
+  // The passes seen to their end that count: all, or only bins with one that is
+  // not older than three half-lives.
   enum class Memory { kAll, kFresh };
 
-  // The passes so far count, and one at hand that has lasted `at_hand`. The sum
-  // is 1, unless there was no pass.
+  // The distribution of the passes so far, and of a current one that has lasted
+  // `at_hand`. The sum is 1, unless there was no pass.
   PassDistribution Distribution(
       Memory memory = Memory::kAll,
       std::optional<absl::Duration> at_hand = std::nullopt) const;

@@ -10,8 +10,8 @@
 namespace lockstep::chief {
 namespace {
 
-// A pass that has lasted so many times as long as passes of its worker do is
-// none of those.
+// A pass that has lasted this many times as long as its worker's passes do
+// hangs.
 constexpr double kManyTimes = 4;
 
 std::string Milliseconds(double seconds) {
@@ -37,6 +37,7 @@ bool TunedWorkers::Hear(const WorkerNews& news) {
   known.at_hand = news.at_hand;
   const bool replaced =
       known.incarnation != 0 && news.incarnation != known.incarnation;
+  // The counts of a new process begin at 0.
   if (news.incarnation != known.incarnation) {
     known.incarnation = news.incarnation;
     known.passes = 0;
@@ -52,7 +53,7 @@ bool TunedWorkers::Hear(const WorkerNews& news) {
 }
 
 void TunedWorkers::CountLoss(Known& known, bool replaced, bool away) {
-  // A worker that never came is none that was lost.
+  // A worker that never came was not lost.
   const bool was_there = known.times.count() > 0;
   if (was_there && !known.lost && (replaced || away)) ++losses_;
   known.lost = away;

@@ -14,7 +14,7 @@
 
 namespace lockstep::chief {
 
-// What a worker has reported, and how the chief sees it.
+// A worker's report, and its state in the chief's view.
 struct WorkerNews {
   int worker = 0;
   uint64_t incarnation = 0;
@@ -22,13 +22,13 @@ struct WorkerNews {
   int64_t passes = 0;  // ended ones of this incarnation
   // The newest of them, oldest first.
   absl::Span<const PassTime> newest = {};
-  // The time of the pass at hand so far; zero: there is none.
+  // The time of the current pass so far; zero: there is none.
   absl::Duration at_hand;
 };
 
-// TunedWorkers knows the workers of a job: the distribution of each one's pass
-// times, and whether it takes part at present. What is known of a worker stays
-// when another process takes its place: the machine is likely the same.
+// TunedWorkers keeps the workers of a job: the distribution of each one's pass
+// times, and whether it takes part at present. The distribution stays when
+// another process takes the worker's place: the machine is likely the same.
 //
 // Threads: not thread-safe.
 class TunedWorkers {
@@ -41,22 +41,23 @@ class TunedWorkers {
   // `patience`: see IsAway().
   explicit TunedWorkers(absl::Duration patience) : patience_(patience) {}
 
-  // Returns whether the worker has ended passes since the last news of it.
+  // Returns true if the worker has ended passes since the last news of it.
   bool Hear(const WorkerNews& news);
 
-  // The workers that take part, ascending; of others nothing is remembered.
+  // Sets the workers that take part, ascending; forgets all others.
   void Keep(const std::vector<int>& workers);
 
-  // How often a worker has become away, or another process has taken its place.
+  // The number of times that a worker was lost: it went away, or another
+  // process has taken its place.
   int64_t losses() const { return losses_; }
 
-  // Whether the worker is dead, or hangs: its pass has lasted `patience` and
+  // True if the worker is dead or hangs: its pass has lasted `patience` and
   // four times as long as its passes do.
   bool IsAway(int worker) const;
-  // Whether each worker that is not away is known.
+  // True if each of the workers has ended kFewPasses.
   bool AreKnown(const std::vector<int>& workers) const;
 
-  // Those that are not away.
+  // The workers that are not away.
   std::vector<int> Present(const std::vector<int>& workers) const;
   std::vector<PassDistribution> Distributions(const std::vector<int>& workers,
                                               PassTimes::Memory memory) const;

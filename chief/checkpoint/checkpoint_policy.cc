@@ -23,6 +23,7 @@ void CheckpointPolicy::Saved(int64_t step, absl::Time now) {
   last_time_ = now;
 }
 
+// last_step_ stays: no checkpoint has that step.
 void CheckpointPolicy::Failed(absl::Time now) { last_time_ = now; }
 
 }  // namespace lockstep::chief

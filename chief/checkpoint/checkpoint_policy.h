@@ -8,8 +8,8 @@
 
 namespace lockstep::chief {
 
-// CheckpointPolicy says whether a checkpoint is due at a step boundary: every
-// k steps, every s seconds, whichever comes first.
+// CheckpointPolicy decides whether a checkpoint is due at a step boundary:
+// every k steps or every s seconds, whichever comes first.
 class CheckpointPolicy {
  public:
   // The last checkpoint is that of `step`, at `now` (a fresh job: its start).
@@ -18,11 +18,11 @@ class CheckpointPolicy {
 
   bool Due(int64_t step, absl::Time now) const;
   void Saved(int64_t step, absl::Time now);
-  // The checkpoint that was due could not be written: the next one is due as if
-  // it had been, by step or by time.
+  // Records that the due checkpoint could not be written: the next one is due
+  // as if it had been, by step or by time.
   void Failed(absl::Time now);
 
-  // The first step after `step` at which one is due whatever the time.
+  // The first step after `step` at which one is due by its number.
   int64_t NextDueStep(int64_t step) const;
 
  private:

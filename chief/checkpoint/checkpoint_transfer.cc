@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kGlobalStep[] = "global_step";
 
-// A variable, of this shape in the checkpoint, and what is kept beside it.
+// Adds a variable, of this shape in the checkpoint, and its slots.
 void AddVariable(const StateMap& map, size_t variable,
                  const std::vector<int64_t>& shape,
                  CheckpointTensors& tensors) {
@@ -75,8 +75,7 @@ struct Portion {
   }
 };
 
-// Calls `visit(portion)` for everything that the servers hold, but for growing
-// tables.
+// Calls `visit(portion)` for all tensors of the servers, except growing tables.
 template <typename Visit>
 absl::Status ForEachPortion(const StateMap& map, Visit visit) {
   for (size_t v = 0; v < map.plan.variables.size(); ++v) {
@@ -122,7 +121,7 @@ absl::Status ReadPortion(const Portion& portion,
   return absl::OkStatus();
 }
 
-// Writes to the servers that have the portion: where they are mirrors, to all.
+// Writes to the servers that have the portion: all of them if they are mirrors.
 absl::Status WritePortion(const Portion& portion,
                           const std::vector<char>& bytes, bool mirrored,
                           const std::vector<ShardAccess*>& servers) {
@@ -144,7 +143,8 @@ absl::Status WritePortion(const Portion& portion,
   return absl::OkStatus();
 }
 
-// Which file holds a tensor; null: none, and the tensor stays as it is.
+// Finds the file that holds a tensor; null: none, and the tensor stays as it
+// is.
 using FileOf = std::function<absl::StatusOr<const SafetensorsReader*>(
     const std::string& tensor)>;
 
@@ -161,7 +161,7 @@ absl::Status RestorePortion(const FileOf& file_of, const Portion& portion,
   return WritePortion(portion, bytes, mirrored, servers);
 }
 
-// Calls `body` in as many threads, of which this is one, and waits for all.
+// Calls `body` in `count` threads, including this one, and waits for all.
 void RunInThreads(int count, const std::function<void()>& body) {
   std::vector<std::thread> threads;
   try {
@@ -169,7 +169,7 @@ void RunInThreads(int count, const std::function<void()>& body) {
       threads.emplace_back(body);
     }
   } catch (const std::system_error&) {
-    // The system gives no more of them: the others do the work.
+    // The system has no more threads: the others do the work.
   }
   body();
   for (std::thread& thread : threads) thread.join();
@@ -178,7 +178,7 @@ void RunInThreads(int count, const std::function<void()>& body) {
 using VisitPortion = std::function<absl::Status(const Portion& portion,
                                                 std::vector<char>& bytes)>;
 
-// All portions, several at once. Stops at the first error.
+// Visits all portions, several at once. Stops at the first error.
 absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit,
                            const OnTransferred& on_transferred = {}) {
   std::vector<Portion> portions;
@@ -195,6 +195,7 @@ absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit,
   Mutex mutex;
   absl::Status status;
   RunInThreads(kBlocksAtOnce, [&, caller = std::this_thread::get_id()] {
+    // Only the caller's thread reports, so that the callback needs no lock.
     const bool reports = on_transferred && std::this_thread::get_id() == caller;
     std::vector<char> bytes;
     for (size_t i = next++; i < portions.size(); i = next++) {
@@ -202,6 +203,7 @@ absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit,
       done += static_cast<int64_t>(portions[i].size());
       if (reports) visited.Update(on_transferred(done, total));
       if (visited.ok()) continue;
+      // The other threads end after the portion they are at.
       next = portions.size();
       MutexLock lock(mutex);
       status.Update(visited);
@@ -320,9 +322,10 @@ absl::StatusOr<std::string> SaveCheckpoint(
   }
   LOCKSTEP_RETURN_IF_ERROR(
       writer->optimizer().WriteInt64(kGlobalStep, manifest.global_step));
-  // While this process hung, another chief may have gone back: then the servers
-  // refuse this last read. The other chief also removes unfinished checkpoints,
-  // but that may fail, for example by a volume's permissions.
+  // If this process hung, another chief may have gone back meanwhile: then the
+  // servers refuse this last read. The other chief also removes unfinished
+  // checkpoints, but that may fail, for example because of a volume's
+  // permissions.
   if (any.has_value()) {
     LOCKSTEP_RETURN_IF_ERROR(ReadPortion(*any, servers, bytes));
   }
@@ -334,6 +337,7 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     const CheckpointReader& checkpoint, const StateMap& map,
     const std::vector<ShardAccess*>& servers,
     const OnTransferred& on_transferred) {
+  // First: a checkpoint that does not fit must not overwrite anything.
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors(checkpoint, map));
   std::vector<float> scalars(map.scalars.size());
   for (size_t i = 0; i < scalars.size(); ++i) {
@@ -364,6 +368,7 @@ absl::Status CopyState(const StateMap& map, ShardAccess& from,
       map,
       [&](const Portion& portion, std::vector<char>& bytes) -> absl::Status {
         Portion here = portion;
+        // Every mirror has every part, so all pieces come from the one donor.
         for (TensorBlock::Piece& piece : here.block.pieces) piece.server = 0;
         LOCKSTEP_RETURN_IF_ERROR(ReadPortion(here, donors, bytes));
         return WritePortion(here, bytes, /*mirrored=*/true, to);

@@ -16,9 +16,9 @@
 
 namespace lockstep::chief {
 
-// Called in the caller's thread while bytes of variables are transferred, but
-// for growing tables: how many of how many. An error ends the transfer, which
-// returns it.
+// Called in the caller's thread with the bytes that are transferred so far and
+// their total; growing tables are not counted. An error ends the transfer,
+// which returns it.
 using OnTransferred = std::function<absl::Status(int64_t done, int64_t total)>;
 
 // Writes the servers' snapshots, all of one step, as one checkpoint: whole
@@ -36,33 +36,32 @@ absl::StatusOr<std::string> SaveCheckpoint(
 // the servers, several blocks of a few MB at once. Returns the optimizer's
 // scalars.
 //
-//   kFailedPrecondition  a variable is missing or has another shape or dtype:
-//                        names both; nothing was written. So is a table of
-//                        which only one of them grows
-//   kResourceExhausted   keys are spread so that one part of a growing table is
-//                        full before the table is
-//   and those of CheckpointReader and of ShardAccess
+//   kFailedPrecondition  a variable is missing or has another shape or dtype,
+//                        or is a growing table in only one of the two: names
+//                        both; nothing was written
+//   kResourceExhausted   keys are distributed so that one part of a growing
+//                        table is full before the table is
+//   and the errors of CheckpointReader and of ShardAccess
 absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     const CheckpointReader& checkpoint, const StateMap& map,
     const std::vector<ShardAccess*>& servers,
     const OnTransferred& on_transferred = {});
 
-// Copies what the snapshot of a mirror holds to other mirrors, which are not
-// open, but for the optimizer's scalars.
+// Copies the tensors in the snapshot of a mirror to other mirrors, which must
+// not be open. Does not copy the optimizer's scalars.
 //
 //   kInternal  the servers are no mirrors
 //   and the errors of ShardAccess
 absl::Status CopyState(const StateMap& map, ShardAccess& from,
                        const std::vector<ShardAccess*>& to);
 
-// Writes the variables that `values` holds to the servers, and leaves the
-// others, and everything kept beside variables, as they are. Returns the number
-// of variables written.
+// Writes the variables that `values` holds to the servers. Other variables, and
+// all slots, stay as they are. Returns the number of variables written.
 //
 //   kFailedPrecondition  a tensor of the variable's name has another shape or
 //                        dtype, or is a growing table: names both; nothing was
 //                        written
-//   and those of SafetensorsReader and of ShardAccess
+//   and the errors of SafetensorsReader and of ShardAccess
 absl::StatusOr<int> WriteInitialValues(
     const SafetensorsReader& values, const StateMap& map,
     const std::vector<ShardAccess*>& servers);

@@ -10,11 +10,11 @@
 
 namespace lockstep::chief {
 
-// CheckpointTrouble says which attempts to write a checkpoint an operator has
-// to hear of: the first one that fails, then those that fail with another code,
-// those of the same code once in kRepeat, and the first one that goes well
-// again. Texts name files that never have the same name twice, so that they
-// cannot be compared.
+// CheckpointTrouble decides which attempts to write a checkpoint are reported
+// to operators: the first one that fails, later ones that fail with another
+// code, those of the same code once per kRepeat, and the first success after a
+// failure. Texts are not compared: they contain names of files, which never
+// repeat.
 //
 // Threads: belongs to the chief's loop.
 class CheckpointTrouble {

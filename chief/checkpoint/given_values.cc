@@ -33,7 +33,8 @@ std::vector<TensorSpec> TensorsOf(const std::vector<VariableSpec>& variables) {
   return tensors;
 }
 
-// Removes what a killed chief has left; the directory has one chief at a time.
+// Removes files that a killed chief has left. Safe, because a directory has one
+// chief at a time.
 void RemoveLeftOvers(const std::string& directory) {
   if (directory.empty()) return;
   std::error_code error;
@@ -145,7 +146,7 @@ absl::StatusOr<std::shared_ptr<SafetensorsReader>> GivenValues::Take() {
   if (reader_ != nullptr) return reader_;
   if (writer_ == nullptr || written_ < total_) return nullptr;
   const absl::Status complete = writer_->Finish();
-  // A block that was repeated has counted twice: the last ones are on the way.
+  // A repeated block has counted twice, so some blocks may still be missing.
   if (absl::IsFailedPrecondition(complete)) return nullptr;
   LOCKSTEP_RETURN_IF_ERROR(complete);
   LOCKSTEP_ASSIGN_OR_RETURN(SafetensorsReader reader,
@@ -157,6 +158,7 @@ absl::StatusOr<std::shared_ptr<SafetensorsReader>> GivenValues::Take() {
     std::filesystem::rename(writer_->path(), KeptPath(), error);
   }
   writer_.reset();
+  // The reader has the file open, so it may be renamed or removed above.
   reader_ = std::make_shared<SafetensorsReader>(std::move(reader));
   return reader_;
 }

@@ -26,8 +26,8 @@ bool HasGivenValues(const std::vector<VariableSpec>& variables);
 //
 //   Want -> (the first live worker that asks is the sender) -> Write... -> Take
 //
-// A sender that dies is replaced; the values of its successor count, from the
-// first byte on. The file is <checkpoint directory>/initial.safetensors, so
+// A sender that dies is replaced, and its successor must send all values from
+// the first byte on. The file is <checkpoint directory>/initial.safetensors, so
 // that a chief that is started again finds it; without such a directory it is a
 // temporary file without a name.
 //
@@ -39,20 +39,20 @@ class GivenValues {
   // `directory` is that of checkpoints; empty: none.
   explicit GivenValues(std::string directory);
 
-  // The servers need the values of these variables. Changes nothing if they are
-  // wanted already.
+  // Declares that the servers need the values of these variables. No effect if
+  // they are wanted already.
   //
   // Errors: the file cannot be made
   absl::Status Want(const std::vector<VariableSpec>& variables)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True if `worker`, which asks, is to send all values: they are wanted, and
-  // no other worker sends them of which `is_alive` is true.
+  // True if `worker`, which asks, must send all values: they are wanted, and no
+  // other worker for which `is_alive` is true sends them.
   bool IsWantedFrom(int worker, const std::function<bool(int)>& is_alive)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Values that `worker` sends, from byte `offset` of a variable on. A block
-  // may be repeated.
+  // Stores values that `worker` sends, from byte `offset` of a variable on. A
+  // block may be repeated.
   //
   //   kFailedPrecondition  they are not wanted from this worker
   //   kInvalidArgument     no such variable, or bytes outside of it
@@ -60,17 +60,17 @@ class GivenValues {
   absl::Status Write(int worker, size_t variable, uint64_t offset,
                      absl::Span<const char> bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The sender and its progress, e.g. "worker 0 to send the initial values,
-  // 40 %"; for people.
+  // The sender and its progress as text, e.g. "worker 0 to send the initial
+  // values, 40 %".
   std::string Progress() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The values, once all are there; null before.
+  // Returns the values once all have arrived; null before.
   //
   // Errors: the file cannot be completed or read
   absl::StatusOr<std::shared_ptr<SafetensorsReader>> Take()
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The values that a chief before this one has collected; null: none that fit.
+  // The values that a previous chief has collected; null: none that fit.
   std::shared_ptr<SafetensorsReader> TakeKept(
       const std::vector<VariableSpec>& variables) const;
 

@@ -13,7 +13,7 @@
 namespace lockstep::chief {
 namespace {
 
-// What a message carries, in elements; the keys come on top of it.
+// The elements of rows that one message carries, besides the keys.
 constexpr int64_t kBlock = int64_t{1} << 18;
 
 std::vector<Part> PartsOf(const StateMap& map, size_t variable) {
@@ -73,6 +73,7 @@ absl::Status ReadBlock(const std::vector<Part>& parts,
   for (size_t i = 0; i < block.keys.size(); ++i) {
     const size_t p = block.part[i];
     std::memcpy(&bytes[i * row.size], &pieces[p][taken[p]], row.size);
+    // Rows of a part are read in the part's order, which is that of the keys.
     taken[p] += row.size;
   }
   return absl::OkStatus();
@@ -101,6 +102,8 @@ absl::Status WriteBlock(const std::vector<Part>& parts,
   std::vector<std::vector<int64_t>> part_keys(parts.size());
   std::vector<std::vector<char>> part_bytes(parts.size());
   for (size_t i = 0; i < keys.size(); ++i) {
+    // By the job's number of parts, which may differ from that of the
+    // checkpoint.
     const int64_t p = PartOfKey(keys[i], static_cast<int64_t>(parts.size()));
     part_keys[p].push_back(keys[i]);
     part_bytes[p].insert(part_bytes[p].end(), &bytes[i * row.size],
@@ -114,7 +117,7 @@ absl::Status WriteBlock(const std::vector<Part>& parts,
   return absl::OkStatus();
 }
 
-// The tensor of a checkpoint, in bytes that follow those read so far.
+// Reads bytes of a checkpoint's tensor from `offset` on.
 absl::Status ReadOn(const CheckpointReader& checkpoint, const std::string& name,
                     uint64_t offset, absl::Span<char> bytes) {
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
@@ -164,6 +167,8 @@ absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
         ReadAllKeys(part, snapshot.rows[part.server][part.index],
                     *servers[part.server]));
   }
+  // Merged by key, so that the file has the same bytes for any number of
+  // servers.
   KeyMerge merge(std::move(keys));
   const RowForm row(map.plan.variables[variable]);
   std::vector<char> bytes;

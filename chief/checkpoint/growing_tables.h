@@ -11,17 +11,18 @@
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_writer.h"
 
-// Growing tables between servers and checkpoints, which hold the rows that
-// steps have changed, ascending by key: "<table>" and its slots, and as many
-// int64 "<table>/keys". All other rows have their initial values.
+// The transfer of growing tables between servers and checkpoints. A checkpoint
+// holds the rows that steps have changed, ascending by key: "<table>" and its
+// slots, and as many int64 "<table>/keys". All other rows have their initial
+// values.
 //
-// The chief has the keys of one table in memory while it writes it, 8 bytes a
-// row.
+// The chief keeps the keys of one table in memory while it writes that table, 8
+// bytes per row.
 namespace lockstep::chief {
 
-// How many rows the snapshots have of a table.
+// The number of rows of a table in the snapshots.
 //
-//   kInternal  a server has not said it of one of its parts
+//   kInternal  a server has not reported the number for one of its parts
 absl::StatusOr<int64_t> CountRows(const StateMap& map, size_t variable,
                                   const JobSnapshot& snapshot);
 

@@ -14,10 +14,10 @@
 namespace lockstep::chief {
 namespace {
 
-// What the names begin with of checkpoints that are none any more.
+// Prefixes of the names of directories that no longer count as checkpoints.
 constexpr char kSetAside[] = "set-aside-";
 constexpr char kDamaged[] = "damaged-";
-// How long processes of a run that was killed may need to be gone.
+// The time that processes of a killed run may need to end.
 constexpr absl::Duration kOwnerPatience = absl::Seconds(3);
 // Lines about one checkpoint that takes long are this far apart.
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
@@ -102,7 +102,7 @@ bool JobCheckpoints::CheckOrSetAside(int64_t step) {
 
 void JobCheckpoints::RemoveUnfinished() {
   if (none()) return;
-  // Where that fails, for example on a read-only volume, no other process can
+  // If this fails, for example on a read-only volume, no other process can
   // complete a checkpoint either.
   if (absl::Status removed = store_.RemoveUnfinished(); !removed.ok()) {
     spdlog::warn("{}", std::string(removed.message()));

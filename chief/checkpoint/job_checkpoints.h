@@ -20,14 +20,14 @@
 
 namespace lockstep::chief {
 
-// JobCheckpoints is the directory of a job's checkpoints: it finds whole ones,
-// sets others aside, and keeps other jobs from writing there. A job without a
-// directory has none.
+// JobCheckpoints manages the directory of a job's checkpoints: it finds whole
+// ones, sets others aside, and keeps other jobs from writing there. A job
+// without a directory has none.
 //
-// Threads: one at a time.
+// Threads: not thread-safe.
 class JobCheckpoints {
  public:
-  // Tells operators; called by the methods that say so.
+  // Notifies operators; called by the methods that say so.
   using Notify = std::function<void(const std::string& text)>;
 
   JobCheckpoints(const CheckpointConfig& config, Notify notify);
@@ -37,38 +37,40 @@ class JobCheckpoints {
 
   // Makes the job the only one that writes here.
   //
-  //   kFailedPrecondition  another job that runs does
+  //   kFailedPrecondition  another running job writes here
   absl::Status Own(const std::string& job_id);
 
-  // Leaves no checkpoint that is newer than what the job is to begin with, and
-  // notifies of those that were set aside.
+  // Sets aside every checkpoint that is newer than the job's beginning, and
+  // notifies of each.
   absl::Status Prepare(const Beginning& beginning);
 
   // The step of the newest complete checkpoint; -1: there is none. Reads no
   // contents.
   absl::StatusOr<int64_t> LatestStep() const;
-  // The newest one, if it is of `step` or a later one and whole.
+  // The step of the newest checkpoint, if it is at least `step` and the
+  // checkpoint is whole.
   std::optional<int64_t> WholeFrom(int64_t step);
-  // The newest whole one, for TakeNewest(); -1: there is none. Notifies of
-  // those that it has passed over, and sets them aside.
+  // Finds the newest whole checkpoint, for TakeNewest(), and returns its step;
+  // -1: there is none. Sets aside damaged ones that are newer, and notifies of
+  // them.
   absl::StatusOr<int64_t> FindNewest();
   std::optional<CheckpointReader> TakeNewest();
-  // It was found to be damaged while it was read.
+  // Records that a checkpoint was found to be damaged while it was read.
   void FoundDamaged(int64_t step, const absl::Status& why) {
     whole_.FoundDamaged(step, why);
   }
-  // Whether the one of `step` is whole. Sets aside one that is not.
+  // True if the checkpoint of `step` is whole. Sets it aside if it is not.
   bool CheckOrSetAside(int64_t step);
 
   // Removes unfinished checkpoints.
   void RemoveUnfinished();
   absl::Status CheckWritable() const { return store_.CheckWritable(); }
 
-  // Writes one from a snapshot that the servers hold.
+  // Writes a checkpoint from a snapshot that the servers hold.
   absl::Status Save(const Manifest& manifest, const StateMap& map,
                     const JobSnapshot& snapshot,
                     const std::vector<ShardAccess*>& servers);
-  // It is written: removes old ones.
+  // Must be called after Save(): removes old checkpoints.
   void Saved(int64_t step);
 
  private:

@@ -18,6 +18,7 @@ KeyMerge::Block KeyMerge::Next(size_t most) {
     block.part.push_back(part);
     ++block.count[part];
     const auto next = static_cast<size_t>(++next_[part]);
+    // A part has one key in the queue at a time, its smallest.
     if (next < keys_[part].size()) heads_.emplace(keys_[part][next], part);
   }
   return block;

@@ -10,12 +10,12 @@
 
 namespace lockstep::chief {
 
-// KeyMerge puts the keys of a growing table's parts in one ascending order,
+// KeyMerge merges the keys of a growing table's parts into one ascending order,
 // block by block, so that a checkpoint has the same bytes for any number of
 // servers.
 //
-// The rows of a block that lie in one part follow one another in the part's own
-// order, so that one call reads them.
+// The rows of a block that lie in one part are consecutive there, so one call
+// reads them.
 class KeyMerge {
  public:
   // By part, ascending.
@@ -27,7 +27,7 @@ class KeyMerge {
     std::vector<int64_t> first;  // by part: the first of its rows
     std::vector<int64_t> count;  // by part: how many
   };
-  // The next `most` > 0 keys, fewer at the end, none after that.
+  // Returns the next `most` > 0 keys; fewer at the end, and none after that.
   Block Next(size_t most);
 
  private:

@@ -5,7 +5,7 @@
 namespace lockstep::chief {
 namespace {
 
-// Blocks of one part whose elements follow one another.
+// Adds blocks of a part whose elements are consecutive.
 void CutPart(const Part& part, int64_t target,
              std::vector<TensorBlock>& blocks) {
   for (int64_t first = 0; first < part.count; first += target) {
@@ -17,8 +17,8 @@ void CutPart(const Part& part, int64_t target,
   }
 }
 
-// Blocks of parts that have the rows in turn, each of as many rows of every
-// part; the last one's parts may lack a row at the end.
+// Adds blocks of parts whose rows alternate. Each block has the same number of
+// rows of every part, except that parts of the last one may have a row less.
 void CutInTurn(const std::vector<Part>& parts, int64_t width, int64_t target,
                std::vector<TensorBlock>& blocks) {
   const auto num_parts = static_cast<int64_t>(parts.size());

@@ -10,9 +10,9 @@
 
 namespace lockstep::chief {
 
-// TensorBlock is a range of a variable, of its value or of a slot, and where
-// the servers have it: in one range of one part, or, of tables that are cut
-// by RowCut::kMod, row by row in turn in ranges of several.
+// TensorBlock is a range of a variable, of its value or of a slot, with its
+// places on the servers: one range of one part, or, for tables that are cut by
+// RowCut::kMod, ranges of several parts whose rows alternate.
 //
 // Units: elements.
 struct TensorBlock {
@@ -33,8 +33,8 @@ struct TensorBlock {
 std::vector<TensorBlock> CutIntoBlocks(const Plan& plan, int variable,
                                        int64_t target);
 
-// Where the bytes of piece `index` lie in those of its block: calls
-// `visit(in_block, in_piece, size)` for each range, in bytes.
+// Calls `visit(in_block, in_piece, size)` for each range of bytes that piece
+// `index` shares with its block: the offsets in both, and the size.
 template <typename Visit>
 void ForEachStretch(const TensorBlock& block, size_t index, size_t element,
                     Visit visit) {

@@ -22,8 +22,9 @@ absl::Status MemberDeaths::BuryBeforeRound() {
   for (const auto& dead : context_.members.TakeDead(context_.now)) {
     if (dead.task.type != TaskType::kWorker) {
       BuryOther(dead);
-    // Without values no server knows the worker, so there is nothing to expire.
     } else if (without_values_ && !steps_.opened()) {
+      // Without values no server knows the worker, so there is nothing to
+      // expire.
       LOCKSTEP_RETURN_IF_ERROR(
           workers_left_.CheckEnough(dead, context_.members.Members()));
       Buried(dead, ShardCalls::Expired());
@@ -40,8 +41,9 @@ void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {
     if (dead.cause != DeathCause::kLeft) {
       context_.NoteDeath(name, dead.reason, "nothing");
     }
-  // A server that leaves was asked to end, so the job stops with a checkpoint.
   } else if (dead.cause == DeathCause::kLeft) {
+    // A server that leaves was asked to end, so the job stops with a
+    // checkpoint.
     context_.WantStop(
         StoppedStatus(absl::StrCat(name, " ", dead.reason), /*hold=*/false));
   } else {

@@ -379,8 +379,8 @@ void MembershipTable::ShutOutWorkers(
     Member& member = entry.member;
     if (member.incarnation <= *standing.shut_out_above) {
       entry.shut_out = standing.shut_out_above;
-    // Newer than the servers admit: it must register anew, after a burial.
     } else if (entry.taken_over && member.state == State::kAlive) {
+      // Newer than the servers admit: it must register anew, after a burial.
       member.state = State::kDead;
       member.since = now;
     }

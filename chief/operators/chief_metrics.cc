@@ -15,7 +15,7 @@ MetricLabels LabelsOf(const TaskId& task) {
 }
 
 void AddScore(const StatusTable::View& job, MetricFamilies& metrics) {
-  // Figures of a user's evaluator are in the status alone.
+  // A user's evaluator may report any figures, which are only in the status.
   if (!job.evaluation.has_value() || !job.evaluation->figures.empty()) return;
   metrics.Gauge("lockstep_evaluation_step",
                 "Step of the newest checkpoint that has a score.",
@@ -51,6 +51,7 @@ void AddDeaths(const StatusTable::View& job, MetricFamilies& metrics) {
                   "Time that the job waited for servers that were away.",
                   absl::ToDoubleSeconds(job.losses.stood_still));
   for (const auto& [task, count] : job.death_counts) {
+    // "worker 1": the type and the index of TaskId::ToString().
     const std::vector<std::string> words = absl::StrSplit(task, ' ');
     metrics.Counter("lockstep_member_deaths_total",
                     "Deaths of this task that this chief has seen.",

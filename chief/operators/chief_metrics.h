@@ -21,8 +21,8 @@ struct MeasuredJob {
 };
 
 // Returns the chief's metrics for Prometheus: the state of the job and, by
-// task, which members live and, as lockstep_member_*, the newest figures of
-// each worker. These count from the start of the worker's newest incarnation.
+// task, the live members and, as lockstep_member_*, the newest figures of each
+// worker. These count from the start of the worker's newest incarnation.
 MetricFamilies ChiefMetrics(const MeasuredJob& measured);
 
 }  // namespace lockstep::chief

@@ -23,8 +23,8 @@ namespace {
 
 constexpr absl::Duration kRefusalEvery = absl::Seconds(1);
 
-// How long a chief waits for a worker that describes the model before it asks
-// the servers.
+// The time for which a chief waits for a worker that describes the model before
+// it asks the servers.
 constexpr absl::Duration kWorkersDescribe = absl::Seconds(5);
 
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
@@ -48,7 +48,8 @@ absl::Status OtherJob(const Sender& sender, const std::string& job_id) {
                    "\"; this chief runs \"", job_id, "\""));
 }
 
-// If both came back whenever they are told so, none of them could work.
+// The answer to the older of two processes of one task. It must not come back:
+// otherwise the two would replace each other forever.
 absl::Status Twice(const TaskId& task, const absl::Status& why) {
   return absl::AlreadyExistsError(absl::StrCat(
       "another process has taken the place of this one: ", why.message(),
@@ -56,7 +57,8 @@ absl::Status Twice(const TaskId& task, const absl::Status& why) {
       " is the newer one's"));
 }
 
-// True if the worker is to send the initial values, while there is no plan.
+// True if the worker must send the initial values; asked while there is no
+// plan.
 bool AreValuesWanted(GivenValues* values, const Sender& sender,
                      const MembershipTable& members) {
   return values != nullptr && sender.task.type == TaskType::kWorker &&
@@ -188,7 +190,7 @@ absl::Status CoordinatorService::HandleRegister(
   const MembershipTable::Member before = members_.Get(sender.task);
   LOCKSTEP_RETURN_IF_ERROR(
       members_.Register(sender.task, sender.incarnation, clock_.Now()));
-  // Not for each time that a member repeats itself.
+  // Not logged if a member repeats the call.
   if (before.incarnation != sender.incarnation ||
       before.state != MembershipTable::State::kAlive) {
     spdlog::info("{} registered, incarnation {}", sender.task.ToString(),
@@ -285,8 +287,9 @@ absl::Status CoordinatorService::HandleHeartbeat(
   response.set_state(static_cast<v1::JobState>(view.state));
   response.set_reason(view.reason);
   response.set_global_step(view.global_step);
-  // A server knows the model, but not its examples: it describes the model if
-  // no worker does, as all may have left when this chief was started again.
+  // A server knows the model, but not its examples: it is asked for the model
+  // only if no worker describes it, since all may have left when this chief was
+  // started again.
   response.set_model_wanted(status_table_.variables().empty() &&
                             (sender.task.type == TaskType::kWorker ||
                              clock_.Now() - began_ > kWorkersDescribe));
@@ -324,7 +327,7 @@ absl::Status CoordinatorService::HandleLeave(const Caller& caller,
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
   const Progress progress = FromProto(request.progress());
   const std::string reason = CutText(request.reason());
-  // A chief that was started again need not have heard of it yet.
+  // A chief that was started again may not know the member yet.
   LOCKSTEP_RETURN_IF_ERROR(
       members_.TakeOver(sender.task, sender.incarnation, clock_.Now()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Leave(

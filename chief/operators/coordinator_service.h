@@ -32,9 +32,9 @@ class CoordinatorService final
     std::string job_id;
     JobConfig job;  // with replicas filled in
     int num_workers = 0;
-    bool has_evaluator = false;  // one that never comes is worth a line
-    // Called when a process or an operator asks the job to stop, and perhaps to
-    // stay stopped.
+    bool has_evaluator = false;  // the cluster has one; shown if it is missing
+    // Called when a process or an operator asks the job to stop; with `hold`,
+    // to stay stopped.
     std::function<void(const std::string& reason, bool hold)> on_stop;
     // Where workers put initial values; null: none are wanted. Borrowed.
     GivenValues* given_values = nullptr;
@@ -47,7 +47,7 @@ class CoordinatorService final
                      StatusTable& status_table, SettingsTable& settings_table,
                      const Clock& clock);
 
-  // The answer to GetStatus, as operators get it.
+  // The answer to GetStatus for operators.
   v1::GetStatusResponse StatusForOperators() const;
 
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
@@ -97,8 +97,8 @@ class CoordinatorService final
   // Checks that the request is for this job and this protocol.
   absl::Status CheckIsMeant(const Sender& sender,
                             const v1::RegisterRequest& request) const;
-  // Logs a refusal that no operator would see otherwise: once if it repeats
-  // itself, and at most one a second.
+  // Logs a refusal, which no operator would see otherwise: once if it is
+  // repeated, and at most one per second.
   void LogRefusal(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void FillJob(const TaskId& task, v1::RegisterResponse& response) const;
   absl::Status HandleChangeSettings(const v1::ChangeSettingsRequest& request,
@@ -116,10 +116,11 @@ class CoordinatorService final
   absl::Status HandleHeartbeat(const Caller& caller,
                                const v1::HeartbeatRequest& request,
                                v1::HeartbeatResponse& response);
-  // Servers keep the job's history for a chief that is started again.
+  // Exchanges the job's history with a server: servers keep it for a chief that
+  // is started again.
   void ExchangeHistory(const v1::HeartbeatRequest& request,
                        v1::HeartbeatResponse& response);
-  // The cause, or kStopped for one that cannot be in this job.
+  // Returns the cause, or kStopped if this job cannot have that cause.
   LeaveCause Believed(LeaveCause cause) const;
   absl::Status HandleLeave(const Caller& caller,
                            const v1::LeaveRequest& request);

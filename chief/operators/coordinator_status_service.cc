@@ -1,4 +1,5 @@
-// The part of CoordinatorService that tells operators how the job stands.
+// The part of CoordinatorService that reports the state of the job to
+// operators.
 
 #include <algorithm>
 #include <cmath>
@@ -77,7 +78,8 @@ void FillEvents(const StatusTable::View& view, absl::Time now,
   }
 }
 
-// With certificates, only members learn what identities are made of.
+// With certificates, only members may see job ids and incarnations, which
+// identify them in calls.
 void HideIdentities(v1::GetStatusResponse& response) {
   response.clear_job_id();
   for (v1::MemberStatus& member : *response.mutable_members()) {
@@ -116,6 +118,7 @@ void CoordinatorService::FillMembers(absl::Time now,
       response.set_score_trouble(member.progress.trouble);
     }
     if (member.task.type != TaskType::kWorker) continue;
+    // A worker without a pass has no loss, and a NaN would hide all others.
     if (member.progress.examples > 0 && std::isfinite(member.progress.loss)) {
       loss += member.progress.loss;
       ++losses;

@@ -66,6 +66,7 @@ StatusTable::History HistoryFromProto(const v1::JobHistory& proto,
   StatusTable::History history;
   history.training_time = Age(proto.training_time());
   for (const v1::DeathStatus& death : proto.deaths()) {
+    // A server may send anything, so the memory is bounded here.
     if (history.deaths.size() == StatusTable::kDeaths) break;
     history.deaths.push_back(DeathFromProto(death, now));
   }

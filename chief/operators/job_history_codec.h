@@ -7,14 +7,14 @@
 
 namespace lockstep::chief {
 
-// Times of deaths travel as ages at `now`.
+// Encodes a death. Its time is sent as an age at `now`: clocks may differ.
 v1::DeathStatus DeathToProto(const StatusTable::Death& death, absl::Time now);
 v1::LossStatus LossesToProto(const StatusTable::Losses& losses);
 v1::JobHistory HistoryToProto(const StatusTable::History& history,
                               absl::Time now);
 
-// Leaves out impossible values: negative numbers, deaths beyond the number that
-// is kept, and text after its first kilobyte.
+// Decodes a history. Drops impossible values: negative numbers, deaths beyond
+// the number that is kept, and text after its first kilobyte.
 StatusTable::History HistoryFromProto(const v1::JobHistory& proto,
                                       absl::Time now);
 

@@ -75,7 +75,8 @@ void SettingsTable::Open(const RunSettings& in_effect) {
   open_ = true;
   wanted_ = in_effect;
   const int replicas = wanted_.replicas_to_aggregate;
-  // At the end of its range A says nothing of what was fixed.
+  // If A is at the end of its range, it does not show the number that was
+  // fixed.
   const bool clipped = job_.elastic_policy == ElasticPolicy::kFixedBackups
                            ? replicas <= 1
                            : replicas >= num_workers();
@@ -159,6 +160,7 @@ absl::Status SettingsTable::CheckRemoval(int worker) const {
 absl::StatusOr<int64_t> SettingsTable::Change(const SettingsChange& change) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckOpen());
+  // All checks first: a call that fails must change nothing.
   if (change.replicas_to_aggregate.has_value()) {
     LOCKSTEP_RETURN_IF_ERROR(CheckReplicas(*change.replicas_to_aggregate));
   }
@@ -180,6 +182,7 @@ absl::StatusOr<int64_t> SettingsTable::Change(const SettingsChange& change) {
   if (change.paused.has_value()) next.paused = *change.paused;
   if (!(next == wanted_)) ++next.revision;
   wanted_ = next;
+  // The revision of a removal comes when the worker leaves.
   return wanted_.revision + (change.remove_worker.has_value() ? 1 : 0);
 }
 
@@ -264,6 +267,8 @@ absl::Status SettingsTable::CheckTakesPart(const TaskId& task, bool again,
     return std::binary_search(settings.workers.begin(), settings.workers.end(),
                               task.index);
   };
+  // Both: a worker that is about to be taken out, or is not let in yet, has no
+  // share of the data in the next step.
   if (among(wanted()) && among(in_effect)) return absl::OkStatus();
   return Join(task.index, again);
 }

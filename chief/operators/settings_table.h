@@ -30,35 +30,35 @@ struct SettingsChange {
 //
 //   closed -> (training) open -> (the end) closed
 //
-// Workers of an elastic job join and leave here too. By the job's policy either
-// the number of backups stays, or that of gradients to a step:
+// Workers of an elastic job also join and leave here. The job's policy fixes
+// either the number of backups or the number of gradients of a step:
 //
 //   FIXED_BACKUPS                A = max(1, N - backups)
 //   FIXED_REPLICAS_TO_AGGREGATE  A = min(N, replicas)
 //
 // A change of replicas_to_aggregate by an operator changes the fixed number.
 //
-// Threads: safe to share.
-// Errors:  a call that fails has changed nothing.
+// Threads: safe to share. Errors:  a call that fails has changed nothing.
 class SettingsTable {
  public:
-  // `job` has its replicas filled in.
+  // `job` must have its replicas filled in.
   explicit SettingsTable(const JobConfig& job);
 
-  // Training begins, or goes on, with these settings.
+  // Opens the table: training begins or continues with these settings.
   void Open(const RunSettings& in_effect) ABSL_LOCKS_EXCLUDED(mutex_);
   // From now on every change is refused, with `reason` as the message.
   void Close(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Notes a change. Returns the revision that will have it.
+  // Records a change. Returns the revision that will have it.
   //
   //   kInvalidArgument     a value that no job can have
-  //   kFailedPrecondition  one that this job cannot have, or it is not training
+  //   kFailedPrecondition  a value that this job cannot have, or it is not
+  //                        training
   absl::StatusOr<int64_t> Change(const SettingsChange& change)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The chief has changed the gradients of a step, of a job whose file says
-  // AUTO.
+  // Records that the chief has changed the gradients of a step, in a job whose
+  // file says AUTO.
   void Tune(int replicas) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Records that a checkpoint is wanted at the next step boundary.
@@ -68,7 +68,8 @@ class SettingsTable {
   bool checkpoint_wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
   void CheckpointBegun() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Elastic jobs: a worker wants to take part. `again`: its process did before.
+  // Elastic jobs: a worker wants to take part. `again`: the same process has
+  // taken part before.
   //
   //   kUnavailable         it will take part once the change is applied; retry
   //   kCancelled, held     the worker was taken out, and this is the same
@@ -79,7 +80,7 @@ class SettingsTable {
   //                        the job is over
   absl::Status Join(int worker, bool again) ABSL_LOCKS_EXCLUDED(mutex_);
   // Checks that the task takes part in the job whose settings are `in_effect`:
-  // every task does, except workers that an elastic job has not let in, which
+  // every task does, except workers that an elastic job has not admitted, which
   // get the answer of Join().
   absl::Status CheckTakesPart(const TaskId& task, bool again,
                               const RunSettings& in_effect)
@@ -87,7 +88,7 @@ class SettingsTable {
   // Takes out a worker that has left, or that is dead and unwanted by an
   // operator. The last worker of a job cannot be taken out.
   void Leave(int worker) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether an operator has asked the worker to leave.
+  // True if an operator has asked the worker to leave.
   bool IsToLeave(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   RunSettings wanted() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -9,7 +9,8 @@ namespace lockstep::chief {
 namespace {
 
 constexpr absl::Duration kRateWindow = absl::Seconds(5);
-// How long servers are asked for the job's history after training began.
+// The time for which servers are asked for the job's history after training
+// began.
 constexpr absl::Duration kHistoryWait = absl::Seconds(3);
 
 bool Final(JobState state) {
@@ -47,6 +48,7 @@ absl::Status StatusTable::Describe(
     if (examples.has_value()) examples_ = examples;
     return absl::OkStatus();
   }
+  // Names the first difference.
   const size_t common = std::min(variables.size(), variables_.size());
   for (size_t i = 0; i < common; ++i) {
     if (variables[i] == variables_[i]) continue;
@@ -99,6 +101,7 @@ void StatusTable::Stepped(int64_t global_step, absl::Time now) {
   view_.global_step = global_step;
   recent_.emplace_back(now, global_step);
   for (Death& death : view_.deaths) {
+    // The first step after a death ends its standstill.
     if (!death.stood_still.has_value()) {
       death.stood_still = now - death.still_since;
     }
@@ -155,7 +158,7 @@ void StatusTable::Redone(const std::string& what) {
 void StatusTable::Notify(const std::string& text, absl::Time now) {
   MutexLock lock(mutex_);
   std::vector<Notice>& notices = view_.notices;
-  // The time, so that a chief that is started again goes on from there.
+  // The time, so that the numbers of a chief that is started again are larger.
   int64_t number = absl::ToUnixMicros(now);
   if (!notices.empty()) number = std::max(number, notices.back().number + 1);
   if (notices.size() == kNotices) notices.erase(notices.begin());
@@ -170,6 +173,7 @@ void StatusTable::SetWaits(std::vector<Wait> waits) {
 void StatusTable::SetState(JobState state, const std::string& reason,
                            absl::Time now, bool hold) {
   MutexLock lock(mutex_);
+  // Members may have read the final state already.
   if (Final(view_.state)) return;
   view_.hold = hold;
   view_.state = state;
@@ -231,6 +235,7 @@ StatusTable::History StatusTable::GetHistory(absl::Time now) const {
 
 void StatusTable::Restore(const History& history) {
   MutexLock lock(mutex_);
+  // Several servers send the same history.
   if (earlier_.has_value()) return;
   earlier_ = history;
   std::vector<Death>& deaths = view_.deaths;

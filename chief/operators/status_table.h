@@ -63,15 +63,16 @@ class StatusTable {
   struct Death {
     std::string task = {};
     std::string reason = {};  // how the chief knows
-    std::string held = {};    // what it held: a token, an announcement, ...
+    std::string held = {};    // e.g. "a token" or "an announcement"
     std::string redone = {};  // the step that it made begin anew; may be empty
     absl::Time at = {};
-    // From the last step before it to the first one after, once that is there.
+    // The time from the last step before the death to the first one after it,
+    // once known.
     std::optional<absl::Duration> stood_still = {};
     absl::Time still_since = {};  // filled in by Died()
   };
   static constexpr size_t kDeaths = 20;  // that are remembered
-  // A message that operators should see once.
+  // A message that operators must see once.
   struct Notice {
     int64_t number = 0;  // ascends, also from one chief to the next
     std::string text;
@@ -106,8 +107,8 @@ class StatusTable {
     bool state_saved = false;
   };
 
-  // Records a process's description of the model, and the examples that the
-  // model is made for, where they are given. All descriptions must be equal.
+  // Records a process's description of the model, and the shape of the examples
+  // that the model is made for, if given. All descriptions must be equal.
   //
   //   kInvalidArgument  differs from the first description; names the variable
   absl::Status Describe(const std::vector<VariableSpec>& variables,
@@ -125,11 +126,11 @@ class StatusTable {
   void StartTraining(int64_t global_step, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Stepped(int64_t global_step, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the trouble with checkpoints. `at`: when it was written.
+  // Ends the trouble with checkpoints. `at` is the time of the writing.
   void Checkpointed(int64_t step, absl::Time at) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Why the newest attempt to write a checkpoint has failed.
+  // Records the error of the newest attempt to write a checkpoint.
   void CheckpointFailed(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Why the job ends without the score of its last checkpoint.
+  // Records why the job ends without the score of its last checkpoint.
   void SetScoreTrouble(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetSettings(const RunSettings& settings) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetLosses(const Losses& losses) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -141,9 +142,10 @@ class StatusTable {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Training time ends here. It goes on if the job trains again, which happens
-  // when servers lose the last steps while the job is finishing. The states
-  // done, failed and stopped are final: later calls change nothing.
+  // Sets the state. Training time ends when a state after training is set, and
+  // continues if the job trains again, because servers have lost the last steps
+  // while the job was finishing. The states done, failed and stopped are final:
+  // later calls change nothing.
   void SetState(JobState state, const std::string& reason, absl::Time now,
                 bool hold = false) ABSL_LOCKS_EXCLUDED(mutex_);
   // Must be called before SetState() with the state that ends the job.
@@ -161,7 +163,7 @@ class StatusTable {
   // Adds the history that an earlier chief has recorded. Only the first call
   // has an effect.
   void Restore(const History& history) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether Restore() still has an effect. A chief that has trained for a while
+  // True if Restore() still has an effect. A chief that has trained for a while
   // without a history is the job's first chief.
   bool WantsHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
 

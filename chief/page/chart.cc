@@ -12,8 +12,8 @@
 namespace lockstep::chief {
 namespace {
 
-// The places in the picture, in its own units; labels of values are left of the
-// plot.
+// Positions in the picture, in its own units; the labels of values are left of
+// the plot.
 constexpr double kWidth = 360;
 constexpr double kHeight = 150;
 constexpr double kLeft = 46;
@@ -30,7 +30,7 @@ struct Range {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  // Makes the range one that has a width.
+  // Widens a range that is too narrow to be drawn.
   void Widen() {
     const double least = std::max(std::abs(high) * 1e-6, 1e-12);
     if (high - low >= least) return;
@@ -49,6 +49,7 @@ std::string Grid(const Range& values, Chart::Unit unit) {
   const double tick = RoundTick(values.high - values.low, kTicks);
   for (double at = std::ceil(values.low / tick) * tick; at <= values.high;
        at += tick) {
+    // The sum of ticks may miss 0 by rounding, and would be shown as 1e-17.
     const double value = std::abs(at) < tick * 1e-9 ? 0 : at;
     const double y = Place(value, values, kBottom, kTop);
     absl::StrAppendFormat(
@@ -85,6 +86,7 @@ std::string Line(const ChartLine& line, size_t number, const Range& steps,
                           Place(point.step, steps, kLeft, kRight),
                           Place(point.value, values, kBottom, kTop));
   }
+  // A line of one point would be invisible.
   if (line.points.size() == 1) {
     const size_t comma = places.find(',');
     return absl::StrCat("<circle class=\"line", number, "\" cx=\"",
@@ -128,6 +130,7 @@ double RoundTick(double range, int most) {
   const double least = range / most;
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
+    // The tolerance accepts a factor that rounding has made slightly too small.
     if (factor * power >= least * (1 - 1e-9)) return factor * power;
   }
   return 10 * power;
@@ -156,6 +159,7 @@ std::string RenderChart(const Chart& chart) {
       values.Add(point.value);
     }
   }
+  // No line has a point.
   if (steps.low > steps.high) return "";
   if (chart.from_zero) values.Add(0);
   steps.Widen();

@@ -24,8 +24,8 @@ struct Chart {
   bool from_zero = false;        // the axis begins there
 };
 
-// Returns a round number: the least of 1, 2, 2.5, 5 times a power of ten by
-// which `range`, a positive number, has at most `most` parts.
+// Returns the smallest of 1, 2, 2.5, 5 times a power of ten that divides
+// `range`, a positive number, into at most `most` parts.
 double RoundTick(double range, int most);
 
 // Returns a value of an axis as text, "12.5 ms".

@@ -12,6 +12,7 @@ Curve::Curve(std::vector<CurvePoint> points, int64_t stride)
 
 void Curve::Add(const CurvePoint& sample) {
   if (!std::isfinite(sample.value)) return;
+  // The samples of the unfinished point belong to steps that are lost.
   if (pending_ > 0 && last_.step > sample.step) pending_ = 0;
   while (!points_.empty() && points_.back().step > sample.step) {
     points_.pop_back();

@@ -26,15 +26,15 @@ class Curve {
   static constexpr size_t kMostPoints = 512;  // of 24 bytes
 
   Curve() = default;
-  // Goes on where another has ended: `points` ascend in their steps, and each
-  // is the mean of `stride` samples, a positive number.
+  // Continues an earlier curve: `points` must ascend in their steps, and each
+  // must be the mean of `stride` samples, a positive number.
   Curve(std::vector<CurvePoint> points, int64_t stride);
 
-  // Adds a sample; one that is not finite is left out. If its step is before
-  // the newest one, the job has gone back: later points are removed.
+  // Adds a sample; ignores one that is not finite. If its step is before the
+  // newest one, the job has gone back: later points are removed.
   void Add(const CurvePoint& sample);
 
-  // Ascending in their steps; the last one may be of fewer samples.
+  // The points, ascending in their steps; the last one may be of fewer samples.
   std::vector<CurvePoint> Points() const;
   int64_t stride() const { return stride_; }
 

@@ -14,6 +14,7 @@ namespace lockstep::chief {
 
 std::string EscapeHtml(absl::string_view text) {
   std::string plain = OneLine(text, std::numeric_limits<size_t>::max());
+  // The encoding is unknown, so no byte beyond ASCII has a meaning.
   if (!IsUtf8(plain)) {
     std::replace_if(
         plain.begin(), plain.end(),

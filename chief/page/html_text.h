@@ -8,9 +8,9 @@
 
 namespace lockstep::chief {
 
-// Returns any text, for the contents of an element or for an attribute in
-// double quotes: what HTML understands is escaped, and bytes that are no UTF-8
-// and characters that control something are shown as "\n" or "\x1b".
+// Escapes any text for the contents of an element or for an attribute in double
+// quotes: escapes the characters of HTML's syntax, and shows bytes that are not
+// UTF-8 and control characters as "\n" or "\x1b".
 std::string EscapeHtml(absl::string_view text);
 
 // Returns "180 us", "12.5 ms", "1.25 s", "3 min": for times that are compared

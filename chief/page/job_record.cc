@@ -20,7 +20,7 @@ absl::Status NoRecord(const std::string& where) {
       absl::StrCat(where, ": not as a record of a job has it"));
 }
 
-// Six digits are enough for a picture, and keep the text short.
+// Six digits are enough for a picture and keep the text short.
 double Rounded(double value) {
   if (value == 0) return 0;
   const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 5);
@@ -79,7 +79,7 @@ absl::StatusOr<Story> ToStory(const Json& json) {
     }
     const std::optional<StoryEvent::Kind> kind =
         ParseStoryKind(event[1].get<std::string>());
-    if (!kind.has_value()) continue;  // a newer program's
+    if (!kind.has_value()) continue;  // written by a newer program
     events.push_back({event[0].get<double>(), *kind,
                       OneLine(event[2].get<std::string>(), kMaxPeerText)});
   }
@@ -89,7 +89,8 @@ absl::StatusOr<Story> ToStory(const Json& json) {
 }  // namespace
 
 void JobRecord::AddTo(const std::string& name, const CurvePoint& point) {
-  // Figures of a user's program may have any names.
+  // A user's program may report figures of any names, so their number is
+  // bounded.
   if (curves_.size() == kMostCurves && !curves_.contains(name)) return;
   curves_[name].Add(point);
 }
@@ -97,11 +98,12 @@ void JobRecord::AddTo(const std::string& name, const CurvePoint& point) {
 void JobRecord::Add(const SummarySample& sample,
                     const StepTimes::Quantiles* times) {
   story_.Add(sample);
-  // Before training there is nothing to see, and the step is not known.
+  // Before training there are no values, and the step is not known.
   if (sample.job.state == JobState::kStarting) return;
   const double now = absl::ToDoubleSeconds(sample.now - absl::UnixEpoch());
   for (const SummaryPoints& points : summary_.Add(sample)) {
     const bool evaluator = points.run == "evaluator";
+    // Curves of single workers are not recorded: there may be thousands.
     if (!points.run.empty() && !evaluator) continue;
     for (const NamedFigure& figure : points.values) {
       AddTo(evaluator ? absl::StrCat(kEvaluator, figure.name) : figure.name,
@@ -133,6 +135,7 @@ std::string JobRecord::ToJson(const std::string& job_id) const {
   const Json json = {{"job_id", job_id},
                      {"curves", std::move(curves)},
                      {"story", std::move(story)}};
+  // Texts of members may have bytes that are no UTF-8: they are replaced.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

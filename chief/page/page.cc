@@ -16,7 +16,7 @@
 
 namespace lockstep::chief {
 
-// Made of page.css and page.js by EmbedFile.cmake.
+// Made from page.css and page.js by EmbedFile.cmake.
 extern const unsigned char kPageCss[];
 extern const size_t kPageCssBytes;
 extern const unsigned char kPageJs[];
@@ -24,7 +24,7 @@ extern const size_t kPageJsBytes;
 
 namespace {
 
-// A wait that is as short as that is no trouble.
+// A shorter wait is no trouble.
 constexpr absl::Duration kShortWait = absl::Seconds(3);
 constexpr double kFullMemory = 0.9;
 constexpr size_t kMostTroubles = 8;
@@ -36,7 +36,7 @@ std::string Embedded(const unsigned char* bytes, size_t count) {
 std::string Css() { return Embedded(kPageCss, kPageCssBytes); }
 std::string Js() { return Embedded(kPageJs, kPageJsBytes); }
 
-// A source of a policy that stands for exactly this text.
+// A source of a content security policy that allows exactly this text.
 std::string HashSource(const std::string& text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
   unsigned int bytes = 0;
@@ -193,6 +193,7 @@ std::string StoryOf(const PageContents& contents) {
   std::string html =
       "<section id=\"story\"><h2>Story<small>times in UTC</small></h2><ol>";
   size_t shown = 0;
+  // The newest event first.
   for (auto event = events.rbegin();
        event != events.rend() && shown < kMostEvents; ++event, ++shown) {
     absl::StrAppend(&html, "<li class=\"", StoryKindName(event->kind),
@@ -250,8 +251,9 @@ std::vector<std::string> Troubles(const PageContents& contents) {
     }
   }
   for (const WorkerRow& row : RankWorkers(status, contents.paces)) {
+    // The rows are sorted by weight, so all that follow are without trouble.
     if (row.weight <= 0 || troubles.size() >= kMostTroubles) break;
-    if (row.member.state == "dead") continue;  // told above
+    if (row.member.state == "dead") continue;  // listed above
     troubles.push_back(absl::StrCat(row.member.task, ": ", row.trouble));
   }
   for (const WaitStatus& wait : status.waits) {

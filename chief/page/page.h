@@ -23,24 +23,24 @@ struct PageContents {
   std::map<int, WorkerPace> paces;
 };
 
-// Lines for workers that the page has at most; the rest is summed in one.
+// The most lines for workers; the rest is summed in one line.
 inline constexpr size_t kMostRows = 40;
 
-// Returns the page of a job, one HTML document, of which everything is there
-// without scripts; its script asks for it anew and puts changed parts in place.
+// Returns the page of a job, one HTML document that is complete without
+// scripts; its script requests it again and replaces the parts that have
+// changed.
 std::string RenderPage(const PageContents& contents);
 
 // Returns the StatusPage::policy under which the page's own script and style
 // work.
 std::string PagePolicy();
 
-// Returns the time until the last step at the present speed; nothing if the job
+// Returns the time until the last step at the present speed; nullopt if the job
 // does not train or makes no steps.
 std::optional<absl::Duration> TimeLeft(const JobStatus& status,
                                        double steps_per_second);
 
-// Returns sentences about what an operator should look at first, the worst one
-// first.
+// Returns sentences about the troubles of the job, the worst one first.
 std::vector<std::string> Troubles(const PageContents& contents);
 
 }  // namespace lockstep::chief

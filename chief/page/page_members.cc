@@ -63,7 +63,8 @@ std::string DoingText(const WorkerCounts& counts) {
                       FormatAge(counts.activity_age), "</span>");
 }
 
-// `seldom`: a worker of which a smaller share of passes counts is a backup now.
+// The table row of a worker. A worker whose share of counted passes is below
+// `seldom` is shown as a backup.
 std::string WorkerLine(const WorkerRow& row, double seldom) {
   const MemberStatus& member = row.member;
   std::string tags;
@@ -144,7 +145,7 @@ std::string RenderWorkers(const PageContents& contents, size_t most) {
       "</small></h2><div class=\"scroll\"><table><thead><tr><th>task</th>"
       "<th>passes</th><th>computes a pass in</th><th>waits</th><th>doing</th>"
       "</tr></thead><tbody>");
-  // Half of its part, if all counted alike.
+  // Half of the share that each worker would have if all counted equally.
   const double seldom = has_backups ? 0.5 * static_cast<double>(counted) /
                                           static_cast<double>(workers)
                                     : 0;

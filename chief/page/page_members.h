@@ -8,7 +8,7 @@
 
 namespace lockstep::chief {
 
-// Parts of the page, each a <section> with an id; "" where there is nothing to
+// Parts of the page, each a <section> with an id; "" if there is nothing to
 // show.
 
 // One line for each worker, those in trouble first; at most `most` lines, and

@@ -21,7 +21,8 @@ constexpr absl::Duration kEvery = absl::Seconds(1);
 constexpr absl::Duration kWriteEvery = absl::Seconds(10);
 constexpr absl::Duration kPageLasts = absl::Milliseconds(500);
 constexpr uint64_t kLargestFile = uint64_t{8} << 20;
-// A single server commits some steps by itself, and tells of all at once.
+// A single server commits some steps by itself, and reports all at once; more
+// than these are not observed one by one.
 constexpr int64_t kMostAtOnce = 1000;
 
 absl::Status Replace(const std::string& path, const std::string& text) {
@@ -31,6 +32,7 @@ absl::Status Replace(const std::string& path, const std::string& text) {
   if (const absl::Status written = WriteWholeFile(next, text); !written.ok()) {
     return written;
   }
+  // A rename, so that a chief that is killed leaves a whole file, old or new.
   std::filesystem::rename(next, path, error);
   return error
              ? absl::UnavailableError(absl::StrCat(path, ": ", error.message()))
@@ -42,6 +44,8 @@ absl::Status Replace(const std::string& path, const std::string& text) {
 Recorder::Recorder(Options options)
     : options_(std::move(options)),
       thread_(kEvery, [this, first = true]() mutable {
+        // In this thread, since a slow disk must not delay the start of the
+        // job.
         if (std::exchange(first, false)) Read();
         Sample();
       }) {}
@@ -105,11 +109,12 @@ void Recorder::Write() {
   std::string text;
   {
     MutexLock lock(mutex_);
+    // The file is written without the lock: the page is served meanwhile.
     text = record_.ToJson(options_.job_id);
   }
   const absl::Status written = Replace(
       (std::filesystem::path(options_.directory) / kFile).string(), text);
-  // The directory is made by the first checkpoint.
+  // Not an error before the first checkpoint, which makes the directory.
   if (!written.ok() && !absl::IsNotFound(written) && !troubled_) {
     spdlog::warn("{}; after a restart the page lacks what is missing there",
                  std::string(written.message()));

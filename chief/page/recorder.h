@@ -19,9 +19,10 @@
 
 namespace lockstep::chief {
 
-// Recorder samples a job each second for its page, in a thread of its own. If
+// Recorder samples a job every second for its page, in a thread of its own. If
 // the job has checkpoints, it keeps the record beside them, in kFile, for a
-// chief that is started again: it writes each ten seconds, and at its end.
+// chief that is started again: it writes the file every ten seconds, and at its
+// end.
 //
 // Threads: safe to share.
 class Recorder {
@@ -38,13 +39,13 @@ class Recorder {
 
   explicit Recorder(Options options);
 
-  // Training begins at a step, perhaps again; and a step is committed. Each
-  // takes less than a microsecond.
+  // Begin() must be called when training begins at a step, perhaps again;
+  // Reach() when a step is committed. Each takes less than a microsecond.
   void Begin(int64_t step, absl::Time now) ABSL_LOCKS_EXCLUDED(times_mutex_);
   void Reach(int64_t step, absl::Time now) ABSL_LOCKS_EXCLUDED(times_mutex_);
 
-  // The page, /status.json and /curves.json, all of them private. They must be
-  // served no longer than this object lives.
+  // The page, /status.json and /curves.json, all of them private. They must not
+  // be served longer than this object lives.
   std::vector<StatusPage> Pages();
 
  private:

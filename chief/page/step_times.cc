@@ -27,6 +27,7 @@ void StepTimes::Begin(int64_t step, absl::Time now) {
 }
 
 std::optional<absl::Duration> StepTimes::Reach(int64_t step, absl::Time now) {
+  // The job has gone back, so the time since then is that of no step.
   if (!step_.has_value() || step <= *step_) {
     Begin(step, now);
     return std::nullopt;

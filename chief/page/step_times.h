@@ -9,9 +9,9 @@
 
 namespace lockstep::chief {
 
-// StepTimes collects the times of steps, and forgets them when it is asked for
-// their quantiles. It has 4 KiB, whatever the number of steps: a time is known
-// to 2.5 %, from a microsecond to an hour.
+// StepTimes collects the times of steps, and forgets them when it returns their
+// quantiles. It needs 4 KiB for any number of steps: a time is known to 2.5 %,
+// from a microsecond to an hour.
 //
 // Threads: not guarded.
 class StepTimes {
@@ -21,17 +21,17 @@ class StepTimes {
     absl::Duration p99;  // 99 of 100 steps took at most that
   };
 
-  // The job begins, or begins again, at a step.
+  // Begins, or begins again, at a step.
   void Begin(int64_t step, absl::Time now);
-  // Returns the time of each of the steps since the call before, which may be
-  // several; nothing where there is none.
+  // Records that `step` is committed. Returns the mean time of the steps since
+  // the previous call, which may be several; nullopt if there are none.
   std::optional<absl::Duration> Reach(int64_t step, absl::Time now);
 
-  // The newest step; nothing before Begin() and Reach().
+  // The newest step; nullopt before Begin() and Reach().
   std::optional<int64_t> step() const { return step_; }
 
-  // The quantiles of the steps since the call before; nothing if there were
-  // none.
+  // Returns the quantiles of the steps since the previous call; nullopt if
+  // there were none.
   std::optional<Quantiles> Take();
 
  private:
@@ -40,7 +40,7 @@ class StepTimes {
   static int BucketOf(absl::Duration time);
   // The time in the middle of a bucket.
   static absl::Duration TimeOf(int bucket);
-  // The least bucket up to which `share` of all times are.
+  // The lowest bucket with `share` of all times in it and below.
   int BucketAt(double share) const;
 
   std::optional<int64_t> step_;

@@ -23,8 +23,8 @@ constexpr std::array<std::pair<Kind, const char*>, 6> kKinds = {
      {Kind::kCheckpoint, "checkpoint"},
      {Kind::kSettings, "settings"}}};
 
-// Deaths that an earlier chief has recorded come back with their age, which was
-// measured on another machine.
+// Deaths of an earlier chief come back with their ages, which were measured by
+// another clock: deaths of one task this close together are the same one.
 constexpr double kSameDeath = 3;  // seconds
 
 double ToUnix(absl::Time time) {
@@ -80,7 +80,8 @@ Story::Story(std::vector<StoryEvent> events)
 }
 
 void Story::Tell(absl::Time at, Kind kind, const std::string& text) {
-  // Checkpoints alone would push everything else out.
+  // A checkpoint replaces the one before: otherwise checkpoints would push all
+  // other events out.
   if (kind == Kind::kCheckpoint && !events_.empty() &&
       events_.back().kind == kind) {
     events_.pop_back();
@@ -90,6 +91,7 @@ void Story::Tell(absl::Time at, Kind kind, const std::string& text) {
 }
 
 void Story::Add(const SummarySample& sample) {
+  // In this order: the causes of a change of state come before it.
   TellNotices(sample);
   TellDeaths(sample);
   TellReturns(sample);
@@ -119,6 +121,7 @@ void Story::TellSettings(const SummarySample& sample) {
   const std::optional<RunSettings> before = std::exchange(settings_, now);
   if (!before.has_value()) return;
   std::vector<std::string> changes;
+  // With AUTO the notices already report each change.
   if (!sample.tunes_backups &&
       before->replicas_to_aggregate != now.replicas_to_aggregate) {
     changes.push_back(absl::StrCat("replicas_to_aggregate ",
@@ -178,7 +181,7 @@ void Story::TellNotices(const SummarySample& sample) {
   for (const StatusTable::Notice& notice : sample.job.notices) {
     if (notice.number <= notice_) continue;
     notice_ = notice.number;
-    // The number is the time.
+    // The number of a notice is its time in microseconds.
     Tell(absl::FromUnixMicros(notice.number), Kind::kNotice, notice.text);
   }
 }

@@ -15,7 +15,7 @@
 
 namespace lockstep::chief {
 
-// Something that an operator may want to know of a job's past.
+// An event of a job's past for operators.
 struct StoryEvent {
   enum class Kind { kState, kDeath, kReturn, kNotice, kCheckpoint, kSettings };
 
@@ -26,14 +26,14 @@ struct StoryEvent {
   bool operator==(const StoryEvent&) const = default;
 };
 
-// "state", "death", ... as the page's file has them.
+// The names of kinds in the page's file: "state", "death", and so on.
 std::string StoryKindName(StoryEvent::Kind kind);
 std::optional<StoryEvent::Kind> ParseStoryKind(const std::string& name);
 
-// Story tells the past of a job in its newest kMostEvents events: changes of
-// its state and its settings, deaths and what they cost, processes that come
-// back, notices, checkpoints. It finds them by comparing each sample with the
-// one before.
+// Story keeps the newest kMostEvents events of a job's past: changes of its
+// state and its settings, deaths and their cost, processes that come back,
+// notices, checkpoints. It finds them by comparing each sample with the
+// previous one.
 //
 // Threads: not guarded.
 class Story {
@@ -41,7 +41,7 @@ class Story {
   static constexpr size_t kMostEvents = 200;  // of at most 1 KiB
 
   Story() = default;
-  // Goes on after the events of an earlier chief, the oldest first.
+  // Continues after the events of an earlier chief, the oldest first.
   explicit Story(std::vector<StoryEvent> events);
 
   // Samples must come in the order of time.

@@ -29,6 +29,8 @@ void WorkerPaces::Add(absl::Time now,
     seen.alive = member.state == MembershipTable::State::kAlive;
     const Progress& before = seen.progress;
     const Progress& after = member.progress;
+    // The counts of a new process begin at 0: its first report is only a
+    // beginning.
     if (seen.incarnation != member.incarnation) {
       seen = {member.incarnation, now, after, seen.alive, false, {}};
       continue;

@@ -10,10 +10,10 @@
 
 namespace lockstep::chief {
 
-// How a worker has worked lately.
+// The recent pace of a worker.
 struct WorkerPace {
   double busy_seconds = 0;   // of a pass: its time without waits
-  double slowness = 1;       // of busy_seconds, by the median of all workers
+  double slowness = 1;       // busy_seconds divided by the workers' median
   double waiting_share = 0;  // of its time, in [0, 1]
   double counted_share = 0;  // of its passes, in [0, 1]
 };
@@ -28,7 +28,7 @@ class WorkerPaces {
   // Must be called in the order of time.
   void Add(absl::Time now, const std::vector<MembershipTable::Member>& members);
 
-  // By worker; only those that live and have made passes since the first Add().
+  // By worker; only live ones that have made passes since the first Add().
   std::map<int, WorkerPace> Get() const;
 
  private:

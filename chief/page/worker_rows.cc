@@ -13,14 +13,14 @@
 namespace lockstep::chief {
 namespace {
 
-// Each kind of trouble outweighs all of those that follow.
+// Each kind of trouble outweighs all kinds below it.
 constexpr double kGone = 1e9;
 constexpr double kSilent = 1e7;
 constexpr double kSlowWeight = 1e4;
 
-// Heartbeats come each second, if the job does not say otherwise.
+// Several heartbeats, which come every second unless the job says otherwise.
 constexpr absl::Duration kSilence = absl::Seconds(5);
-// No pass of a healthy worker takes so much longer than another.
+// No pass of a healthy worker takes this many times as long as its others.
 constexpr double kStuck = 10;
 
 void Judge(bool training, WorkerRow& row) {

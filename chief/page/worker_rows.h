@@ -13,7 +13,7 @@
 
 namespace lockstep::chief {
 
-// A worker from which the job suffers is slow from this factor on.
+// A worker whose slowness is at least this factor is shown as slow.
 inline constexpr double kSlow = 1.5;
 
 // One worker as the page shows it.
@@ -21,7 +21,7 @@ struct WorkerRow {
   MemberStatus member;
   std::optional<WorkerPace> pace;
   std::string trouble;  // "1.8 times slower"; empty: none
-  double weight = 0;    // of the trouble; what stands still weighs most
+  double weight = 0;    // of the trouble; a standstill weighs most
 };
 
 // Many workers in one line.
@@ -33,12 +33,12 @@ struct WorkerSum {
   absl::Duration waiting;
 };
 
-// Returns the workers of a job by their trouble, and those without any in the
-// order of the chief.
+// Returns the workers of a job, the worst trouble first; those without trouble
+// in the order of the chief.
 std::vector<WorkerRow> RankWorkers(const JobStatus& status,
                                    const std::map<int, WorkerPace>& paces);
 
-// The rows from `first` on.
+// Sums the rows from `first` on.
 WorkerSum SumRows(const std::vector<WorkerRow>& rows, size_t first);
 
 }  // namespace lockstep::chief

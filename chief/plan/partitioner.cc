@@ -21,7 +21,7 @@ absl::Status Wrong(absl::string_view field, int64_t value,
       absl::StrCat(field, " is ", value, ", but must be ", allowed));
 }
 
-// From 0.
+// The axis, counted from 0.
 absl::StatusOr<size_t> FindAxis(const PartitionInput& input) {
   const auto rank = static_cast<int64_t>(input.shape.size());
   const int64_t axis = input.axis < 0 ? input.axis + rank : input.axis;
@@ -42,7 +42,7 @@ absl::Status CheckKnown(const PartitionInput& input, int64_t least) {
   return absl::OkStatus();
 }
 
-// Saturates: nothing has that many bytes.
+// Saturates: no variable has that many bytes.
 int64_t Multiply(int64_t a, int64_t b) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) {

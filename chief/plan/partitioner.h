@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-// TensorFlow's partitioners: into how many parts a variable is cut along which
-// axis, and where the parts begin and end. Each part is a variable of its own
-// for placement, accumulators and slots.
+// TensorFlow's partitioners: they choose the axis along which a variable is
+// cut, the number of parts, and their boundaries. Each part is a variable of
+// its own for placement, accumulators and slots.
 //
 // Units: an axis below 0 counts from the last one; sizes count bytes, the rest
 //        elements. A dimension of -1 is unknown.
@@ -23,8 +23,8 @@ struct PartitionInput {
   int64_t axis = 0;
 };
 
-// Parts per axis: 1 but for one axis. Counts below 1 can come out where
-// TensorFlow's come out so; CheckPartition() refuses them.
+// The number of parts per axis: 1 for all axes but one. Counts below 1 are
+// possible where TensorFlow returns them; CheckPartition() refuses them.
 using Partition = std::vector<int64_t>;
 
 // min(num_shards, dimension) parts.
@@ -33,8 +33,8 @@ using Partition = std::vector<int64_t>;
 absl::StatusOr<Partition> FixedSizePartition(const PartitionInput& input,
                                              int64_t num_shards);
 
-// As few parts as there can be of at most `max_shard_bytes` each, but at least
-// a slice of the axis, and at most `max_shards` of them (0: no limit).
+// As few parts as possible of at most `max_shard_bytes` each, but at least a
+// slice of the axis, and at most `max_shards` of them (0: no limit).
 //
 //   kInvalidArgument  max_shard_bytes or an element below 1, max_shards below
 //                     0, no such axis, a dimension that is 0 or unknown
@@ -42,15 +42,15 @@ absl::StatusOr<Partition> AxisSizePartition(const PartitionInput& input,
                                             int64_t max_shard_bytes,
                                             int64_t max_shards);
 
-// As many parts as there can be of at least `min_slice_bytes` each, at least 1
-// and at most `max_partitions` or the dimension.
+// As many parts as possible of at least `min_slice_bytes` each, at least 1 and
+// at most `max_partitions` or the dimension.
 //
 //   kInvalidArgument  no such axis, min_slice_bytes of 0, an unknown dimension
 absl::StatusOr<Partition> MinMaxPartition(const PartitionInput& input,
                                           int64_t max_partitions,
                                           int64_t min_slice_bytes);
 
-// Whether a variable of this shape can be cut so.
+// Checks that a variable of this shape can be cut by `partition`.
 //
 //   kInvalidArgument  not one count per axis; a shape of rank 0 or unknown; a
 //                     count below 1 or above its dimension; two axes cut

@@ -12,13 +12,13 @@
 namespace lockstep::chief {
 namespace {
 
-// Elements of a model: no sum of their bytes overflows.
+// The most elements of a model: no sum of their bytes overflows.
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 // Every process holds a whole plan and receives it in one message.
 constexpr int64_t kMaxParts = int64_t{1} << 20;
 constexpr int64_t kMaxPartBytes = int64_t{1} << 30;
 
-// Takes the elements of the variable off `room`.
+// Checks a variable, and subtracts its elements from `room`.
 absl::Status CheckVariable(const VariableSpec& variable,
                            std::set<std::string>& names, int64_t& room) {
   if (variable.name.empty()) {
@@ -35,6 +35,7 @@ absl::Status CheckVariable(const VariableSpec& variable,
   }
   int64_t elements = 1;
   for (int64_t dim : variable.shape) {
+    // A division, since the product may overflow.
     if (dim < 1 || dim > room / elements) {
       return absl::InvalidArgumentError(absl::StrCat(
           "variable \"", variable.name, "\" has shape ",
@@ -63,7 +64,7 @@ absl::Status CheckNumParts(int64_t parts, const VariableSpec& variable,
 // The parts of a variable, in order, not yet placed.
 using Slices = std::vector<Part>;
 
-// Parts of these lengths, one after the other.
+// Consecutive parts of these lengths.
 Slices OneAfterTheOther(const std::vector<int64_t>& counts) {
   Slices slices;
   int64_t offset = 0;
@@ -140,8 +141,8 @@ absl::StatusOr<Slices> CutByRows(const VariableSpec& variable,
       " bytes; cut it into more parts, of at most ", kMaxPartBytes));
 }
 
-// A step waits for a gradient of each part, of a table too, however few rows it
-// is of: as many parts as servers, unless the job says otherwise.
+// A step waits for a gradient of each part, even of a table's part without
+// rows: so tables get one part per server, unless the job says otherwise.
 absl::StatusOr<Slices> CutTable(const VariableSpec& table, int num_servers,
                                 PartitionerConfig config,
                                 int64_t parts_before) {
@@ -154,6 +155,8 @@ absl::StatusOr<Slices> CutTable(const VariableSpec& table, int num_servers,
   if (table.row_cut == RowCut::kDiv) return slices;
   const int64_t width = RowWidth(table.shape);
   for (size_t i = 0; i < slices.size(); ++i) {
+    // Rows alternate between the parts: part i has the rows i, i + parts, and
+    // so on.
     slices[i].offset = static_cast<int64_t>(i) * width;
     slices[i].row_stride = static_cast<int64_t>(slices.size());
   }
@@ -173,7 +176,7 @@ absl::StatusOr<Slices> Cut(const VariableSpec& variable, int num_servers,
   return CutByRows(variable, config, parts_before);
 }
 
-// Chooses servers as the job says.
+// Chooses servers by the job's placement strategy.
 class ServerChooser {
  public:
   ServerChooser(const PlacementConfig& config, int num_servers)
@@ -272,6 +275,8 @@ absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers) {
         "\" is a table, whose rows servers hold; set strategy.kind to "
         "PARAMETER_SERVER"));
   }
+  // A mirror has the parts of all servers, so an index counts through the parts
+  // of server 0, then those of server 1, and so on.
   std::vector<int> first(num_servers + 1, 0);
   for (const Part& part : plan.parts) ++first[part.server + 1];
   for (int server = 0; server < num_servers; ++server) {

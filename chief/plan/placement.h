@@ -12,15 +12,15 @@
 
 namespace lockstep::chief {
 
-// Cuts variables into parts and spreads these over `num_servers`.
+// Cuts variables into parts and distributes these over `num_servers`.
 //
-// Unless the partitioner says something else, parts have at most
-// `max_part_bytes`, and tables are cut by rows into as many parts as there are
-// servers, for which no other limit counts. The other partitioners are
-// TensorFlow's, along the first axis; a scalar is one part. Each part is placed
-// by itself: to the server that has the fewest bytes so far, the lowest index
-// among equals (TensorFlow's greedy strategy by bytes), or as `placement` says.
-// What goes by name goes by "w/part_0" where a variable has several parts.
+// Without another partitioner, parts have at most `max_part_bytes`, and tables
+// are cut by rows into as many parts as there are servers, without another
+// limit. The other partitioners are TensorFlow's, along the first axis; a
+// scalar is one part. Each part is placed by itself: on the server that has the
+// fewest bytes so far, the lowest index among equals (TensorFlow's greedy
+// strategy by bytes), or as `placement` says. A placement by name uses
+// "w/part_0" if a variable has several parts.
 //
 //   kInvalidArgument  no server, no variable, two of one name, an empty name,
 //                     an unknown dtype, a dimension below 1, more than 2^56
@@ -38,7 +38,7 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
 //   kInvalidArgument  the model has a table
 absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers);
 
-// The least that MakePlan() refuses, without making the plan: too many
+// Checks the size of a model without making the plan: refuses too many
 // variables or elements, or more parts of `max_part_bytes` than a plan may
 // have.
 //
@@ -47,12 +47,12 @@ absl::Status CheckModelSize(const std::vector<VariableSpec>& variables,
                             int64_t max_part_bytes,
                             const PartitionerConfig& partitioner = {});
 
-// Variables of a model.
+// The largest number of variables of a model.
 inline constexpr int kMaxVariables = 1 << 16;
 
-// Whether gradients of all variables can be written as the job says.
+// Checks that gradients of all variables can be sent in the job's wire type.
 //
-//   kInvalidArgument  names the first variable of which they cannot
+//   kInvalidArgument  names the first variable whose gradients cannot
 absl::Status CheckGradientType(const std::vector<VariableSpec>& variables,
                                GradientType gradient_wire_type);
 

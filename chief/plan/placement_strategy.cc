@@ -24,7 +24,8 @@ absl::StatusOr<int> ServerByName(absl::string_view name, uint64_t seed,
     return absl::UnavailableError(
         "OpenSSL cannot compute MD5 here; choose another placement");
   }
-  // The first byte counts most.
+  // The remainder of the digest as a big-endian number, as TensorFlow computes
+  // it.
   uint64_t rest = 0;
   for (unsigned int i = 0; i < length; ++i) {
     rest = (rest * 256 + digest[i]) % static_cast<uint64_t>(num_servers);

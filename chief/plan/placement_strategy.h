@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// TensorFlow's ways to choose the server of a variable, or of a part of one.
-// The order in which variables are asked for matters.
+// TensorFlow's strategies to choose the server of a variable, or of a part of
+// one. The result depends on the order of the calls.
 namespace lockstep::chief {
 
 // Server 0, then 1, and so on, and from the last one to 0 again.

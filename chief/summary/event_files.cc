@@ -33,7 +33,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Parts of a job that say where it runs, not what it computes.
+// True for parts of a job that are about its environment, not its computation.
 bool IsElsewhere(const FieldDescriptor& field) {
   return field.message_type() != nullptr &&
          (field.name() == "data" || field.name() == "checkpoint" ||
@@ -71,6 +71,8 @@ std::map<std::string, std::string> HyperParameters(const JobConfig& job) {
   const v1::JobConfig proto = ToProto(job);
   std::map<std::string, std::string> parameters;
   AddFields(proto, "", parameters);
+  // Neither is a hyper-parameter: the name is the run's own, and a job may be
+  // given more steps.
   for (const char* other : {"name", "train_steps"}) parameters.erase(other);
   return parameters;
 }
@@ -89,6 +91,8 @@ std::string EventFiles::Beginning(const std::string& run, int64_t step,
   version.set_file_version("brain.Event:2");
   AppendEvent(version, bytes);
   v1::TensorBoardEvent back = Event(step, wall_time);
+  // TensorBoard drops the points of this and later steps when it reads this
+  // record.
   back.mutable_session_log()->set_status(v1::TensorBoardSession::START);
   AppendEvent(back, bytes);
   if (!run.empty()) return bytes;
@@ -153,6 +157,8 @@ absl::Status EventFiles::AppendTo(const SummaryPoints& points,
     value.set_simple_value(static_cast<float>(figure.value));
   }
   AppendEvent(event, bytes);
+  // At the end of the complete records: one that was written in part is
+  // overwritten.
   LOCKSTEP_RETURN_IF_ERROR(file.file.WriteAt(file.size, bytes));
   file.size += bytes.size();
   file.step = points.step;

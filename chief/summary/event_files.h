@@ -14,9 +14,9 @@
 
 namespace lockstep::chief {
 
-// The hyper-parameters of a job that TensorBoard's table has: the fields of a
-// job file that are numbers, words or enumerators, by their dotted names, such
-// as "optimizer.kind", but for paths and fields that are not set.
+// The hyper-parameters of a job for TensorBoard's table: the fields of a job
+// file that are numbers, words or enumerators, by their dotted names, such as
+// "optimizer.kind", except paths and fields that are not set.
 std::map<std::string, std::string> HyperParameters(const JobConfig& job);
 
 // EventFiles appends points to event files, which TensorBoard reads, in a
@@ -25,19 +25,19 @@ std::map<std::string, std::string> HyperParameters(const JobConfig& job);
 //   DIRECTORY/events.out.tfevents.MICROSECONDS.lockstep
 //   DIRECTORY/worker_1/events.out.tfevents.MICROSECONDS.lockstep
 //
-// Each process begins files of its own, so that a file that a killed one left
-// stays as it is. The first event of a file voids the points of the same and
-// later steps in files before: the job has gone back to that step, and will
-// make them again. So does an event where steps go back within a file.
+// Each process begins files of its own, so the file of a killed process stays
+// as it is. The first event of a file voids the points of the same and later
+// steps in earlier files: the job has gone back to that step, and will make
+// them again. So does an event where steps go back within a file.
 //
-// A record is written with one call; where that fails, the next ones take its
-// place.
+// A record is written with one call; if the write fails, the next records take
+// its place.
 //
 // Threads: not guarded.
 class EventFiles {
  public:
   // `started` is in the names of the files, and must be later than that of
-  // processes before.
+  // earlier processes.
   EventFiles(std::string directory, absl::Time started, const JobConfig& job);
 
   // Appends points of `wall_time`.

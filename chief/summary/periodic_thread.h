@@ -9,14 +9,14 @@
 
 namespace lockstep::chief {
 
-// PeriodicThread calls a function now and then, and once at the end, in a
+// PeriodicThread calls a function periodically, and once at the end, in a
 // thread of its own, so that a slow disk does not hold up the job.
 //
 // Threads: not guarded.
 class PeriodicThread {
  public:
-  // Calls `work` each `every`, a positive time, from one call's end to the next
-  // one's begin.
+  // Calls `work` with pauses of `every`, which must be positive, from the end
+  // of one call to the beginning of the next.
   PeriodicThread(absl::Duration every, std::function<void()> work);
   // Returns after the last call.
   ~PeriodicThread();

@@ -7,7 +7,8 @@
 namespace lockstep::chief {
 namespace {
 
-// How the values of workers make one of the job.
+// True if the job's value is the sum of the workers' values, and not their
+// mean.
 bool IsSummed(const std::string& name) {
   return name == "examples_per_second" ||
          name == "passes_accepted_per_second" ||
@@ -48,7 +49,7 @@ std::vector<SummaryPoints> SummaryCurves::AddWorkers(
     const Progress& now = member.progress;
     if (member.task.type != TaskType::kWorker || now.passes == 0) continue;
     Seen& seen = seen_[member.task.index];
-    // A worker that has left reported its last passes then.
+    // A worker that has left has reported its last passes with that.
     const bool is_new = member.state == MembershipTable::State::kLeft &&
                         (seen.incarnation != member.incarnation ||
                          seen.progress.passes != now.passes);
@@ -57,6 +58,7 @@ std::vector<SummaryPoints> SummaryCurves::AddWorkers(
                          sample.job.global_step,
                          {{"loss", now.loss}}};
     const double seconds = absl::ToDoubleSeconds(sample.now - seen.at);
+    // The counts of another process begin at 0 again, so there is no rate.
     if (seen.incarnation == member.incarnation && seconds > 0) {
       const Progress& before = seen.progress;
       const auto rate = [&](const char* name, int64_t from, int64_t to) {
@@ -81,6 +83,7 @@ std::vector<SummaryPoints> SummaryCurves::AddWorkers(
 std::vector<SummaryPoints> SummaryCurves::Add(const SummarySample& sample) {
   std::vector<SummaryPoints> runs;
   const StatusTable::View& job = sample.job;
+  // Several points at one step would overwrite each other.
   if (step_ != job.global_step) {
     step_ = job.global_step;
     runs = AddWorkers(sample);

@@ -24,8 +24,8 @@ struct SummarySample {
   bool tunes_backups = false;
 };
 
-// Points of curves, all at one step. `run` is what TensorBoard calls a run: ""
-// for the job, "worker_1", "evaluator".
+// Points of curves, all at one step. `run` is the name of a run of TensorBoard:
+// "" for the job, "worker_1", "evaluator".
 struct SummaryPoints {
   std::string run = {};
   int64_t step = 0;

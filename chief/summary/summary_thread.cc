@@ -17,9 +17,10 @@ SummaryThread::SummaryThread(const JobConfig& job, absl::Time started,
 
 void SummaryThread::WriteSample() {
   const SummarySample sample = sample_();
-  // Before training there is nothing to see, and the step is not known.
+  // Before training there are no values, and the step is not known.
   if (sample.job.state == JobState::kStarting) return;
   const absl::Status status = files_.Append(curves_.Add(sample), absl::Now());
+  // One line for a series of failures.
   if (!status.ok() && !troubled_) {
     trouble_(absl::StrCat("summary.directory: ", status.message(),
                           "; the curves lack points until it can be written"));

@@ -11,15 +11,15 @@
 
 namespace lockstep::chief {
 
-// SummaryThread samples a job now and then and writes its curves, in a thread
-// of its own. Its end writes the last points.
+// SummaryThread samples a job periodically and writes its curves, in a thread
+// of its own. Its destructor writes the last points.
 //
 // Threads: not guarded.
 class SummaryThread {
  public:
-  // Calls `sample` each job.summary.every, and once at the end; and `trouble`
-  // with one line when files begin to fail, which it goes on trying. Both must
-  // be safe to call from any thread, and live longer than this object.
+  // Calls `sample` every job.summary.every, and once at the end; and `trouble`
+  // with one line when writes begin to fail. It keeps trying. Both functions
+  // must be safe to call from any thread, and must outlive this object.
   SummaryThread(const JobConfig& job, absl::Time started,
                 std::function<SummarySample()> sample,
                 std::function<void(const std::string&)> trouble);

@@ -8,14 +8,14 @@
 
 namespace lockstep::chief {
 
-// These functions record spans of the chief that end now; `began` is of the
-// recorder's clock. `step` is as Span has it.
+// These functions record spans of the chief that end now; `began` is a time of
+// the recorder's clock. `step` is that of Span.
 
-// The answer of a server to a take has come; `attempt` is the answer's.
+// The answer of a server to a take; `attempt` is the answer's.
 void RecordTake(SpanRecorder& spans, int64_t began, int server, int64_t step,
                 int64_t attempt);
 
-// The answer to a commit has come.
+// The answer to a commit.
 void RecordCommit(SpanRecorder& spans, int64_t began, int64_t step,
                   int64_t attempt);
 

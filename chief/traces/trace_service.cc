@@ -15,7 +15,7 @@
 namespace lockstep::chief {
 namespace {
 
-// Also where a worker hosts the chief: the worker is another task.
+// Also if a worker hosts the chief: the worker is another task.
 constexpr char kChiefTask[] = "chief 0";
 
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
@@ -45,6 +45,7 @@ void TraceService::FillHeartbeat(const TaskId& member,
     trace.set_at(absl::ToUnixNanos(wanted->at));
     trace.set_max_spans(wanted->max_spans);
   }
+  // Read last, since members compare it with their own clock.
   response.set_chief_time(absl::ToUnixNanos(clock_.Now()));
 }
 
@@ -59,7 +60,7 @@ grpc::ServerUnaryReactor* TraceService::BeginTrace(
     }
     tasks.push_back(member.task.ToString());
   }
-  // By then every member that lives has sent a heartbeat and has its answer.
+  // By then every live member has sent a heartbeat and received its answer.
   const absl::Duration wait = 2 * options_.heartbeat_interval;
   response->set_id(table_.Begin(tasks, clock_.Now() + wait));
   response->set_wait(absl::ToInt64Nanoseconds(wait));
@@ -72,7 +73,7 @@ void TraceService::ReportOwn(absl::Time now) {
   if (!wanted.has_value() || now < wanted->at) return;
   TaskTrace own{.task = kChiefTask, .host = HostName()};
   own.spans = spans_.Newest(wanted->max_spans);
-  // A trace that was begun anew meanwhile asks again.
+  // Ignored: a trace that was begun meanwhile asks again.
   table_.Report(wanted->id, std::move(own), now).IgnoreError();
 }
 
@@ -88,6 +89,7 @@ absl::Status TraceService::HandleReportTrace(
   }
   LOCKSTEP_ASSIGN_OR_RETURN(TaskTrace trace,
                             lockstep::FromProto(request.trace()));
+  // The name by the identity, not the one that the sender claims.
   trace.task = sender.task.ToString();
   return table_.Report(request.id(), std::move(trace), clock_.Now());
 }

@@ -32,8 +32,8 @@ class TraceService final : public v1::TraceService::CallbackService {
   TraceService(Options options, MembershipTable& members, SpanRecorder& spans,
                const Clock& clock);
 
-  // Adds to the answer to a heartbeat: the chief's time, and what the member is
-  // asked for.
+  // Adds the chief's time and the demand for a trace, if there is one, to the
+  // answer to a heartbeat.
   void FillHeartbeat(const TaskId& member, v1::HeartbeatResponse& response);
 
   grpc::ServerUnaryReactor* BeginTrace(
@@ -53,7 +53,7 @@ class TraceService final : public v1::TraceService::CallbackService {
                                  const v1::ReportTraceRequest& request);
   absl::Status HandleGetTrace(const v1::GetTraceRequest& request,
                               v1::GetTraceResponse& response);
-  // Hands the chief's own spans in, once the moment has come.
+  // Reports the chief's own spans, once the moment of the trace has come.
   void ReportOwn(absl::Time now);
 
   const Options options_;

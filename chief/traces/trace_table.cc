@@ -54,6 +54,7 @@ absl::Status TraceTable::Report(uint64_t id, TaskTrace trace, absl::Time now) {
     return absl::FailedPreconditionError(
         absl::StrCat(trace.task, " is not asked for a trace"));
   }
+  // Rare spans are kept and reported in addition to the newest ones.
   const size_t most = max_spans_ + SpanRecorder::kRareSpans;
   if (trace.spans.size() > most) {
     return absl::InvalidArgumentError(

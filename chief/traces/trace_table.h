@@ -15,13 +15,14 @@
 
 namespace lockstep::chief {
 
-// TraceTable collects one trace of a job at a time: which tasks are asked, at
-// which moment they copy their spans, and the spans that they have handed in.
+// TraceTable collects one trace of a job at a time: the tasks that are asked,
+// the moment at which they copy their spans, and the spans that they have
+// reported.
 //
-//   Begin -> Wanted, by each task -> Report -> Get, until it is Kept no more
+//   Begin -> Wanted, by each task -> Report -> Get, until kKept has passed
 //
-// Memory: at most kMaxBytes for spans, shared out among the tasks.
-// Threads: safe to share.
+// Memory: at most kMaxBytes for spans, divided among the tasks. Threads: safe
+// to share.
 class TraceTable {
  public:
   static constexpr size_t kMaxBytes = size_t{64} << 20;
@@ -42,12 +43,12 @@ class TraceTable {
   uint64_t Begin(const std::vector<std::string>& tasks, absl::Time at)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns the demand on `task`; nothing once it has reported, or when the
-  // trace is too old.
+  // Returns the demand on `task`; nullopt once it has reported, or if the trace
+  // is too old.
   std::optional<Wanted> WantedFrom(const std::string& task, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // A task hands its spans in. A repeated report changes nothing.
+  // Stores the spans of a task. A repeated report changes nothing.
   //
   //   kFailedPrecondition  there is no such trace any more, or the task is not
   //                        asked
@@ -55,7 +56,7 @@ class TraceTable {
   absl::Status Report(uint64_t id, TaskTrace trace, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns the spans of a task, or nothing while it has not reported.
+  // Returns the spans of a task, or nullopt while it has not reported.
   //
   //   kFailedPrecondition  there is no such trace any more
   //   kNotFound            the task is not asked
