@@ -7,6 +7,11 @@
 
 namespace lockstep::chief {
 
+// Expected times of arrival, in seconds, of passes that begin together: element
+// i is the time at which all but i of the workers have ended their pass, the
+// order statistic n - i of n independent passes. The result has `most_missing`
+// + 1 elements, or as many as there are workers.
+//
 // Times beyond `longest` (seconds), and times that are only known to be longer
 // than any seen, count as `longest`.
 //

@@ -21,6 +21,13 @@
 
 namespace lockstep::server {
 
+// Shard is one server's share of a job: the state of its parts, the engine that
+// moves them from step to step, on ps task 0 the gate, and the copy that a
+// checkpoint is made from.
+//
+//   created, or reopened -> Activate() -> open for workers -> Remove()
+//                              ^----------------'
+//
 // A reopened shard has the state that a killed process left, but no gradients
 // of the current step; the chief decides which step it continues from.
 // Activate() is also called on an open shard, after the chief or another server

@@ -55,6 +55,8 @@ absl::Status CommitRefused(const StepAttempt& asked, const StepAttempt& now,
 
 // True if `asked` is the current attempt of a server that is at `now`; false if
 // that attempt is over.
+//
+//   kUnavailable  it has not begun there
 absl::StatusOr<bool> IsAtHand(const StepAttempt& asked, const StepAttempt& now);
 
 }  // namespace lockstep::server
