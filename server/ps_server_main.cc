@@ -19,6 +19,7 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
   absl::StatusOr<Cluster> cluster =
       StartProcess(flags, {TaskType::kPs}, "ps_server");
   if (!cluster.ok()) return Refuse(cluster.status());
+  // Before the first large allocation, which decides the node of the memory.
   const absl::Status placed = StayOnNumaNode(transfer.numa_node);
   if (!placed.ok()) return Refuse(placed);
   PollerLimit pollers(transfer.pollers);

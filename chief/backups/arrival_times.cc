@@ -66,6 +66,7 @@ std::vector<double> ExpectedArrivals(
   for (const int bin : bins) {
     for (size_t i = 0; i < workers.size(); ++i) {
       while (next[i] < workers[i].size() && workers[i][next[i]].bin == bin) {
+        // Rounding may lead below 0.
         late[i] = std::max(late[i] - workers[i][next[i]++].mass, 0.0);
       }
     }

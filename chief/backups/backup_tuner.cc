@@ -107,6 +107,7 @@ std::optional<BackupTuner::Change> BackupTuner::AtBoundary(
     int64_t step, int replicas, const std::vector<int>& workers,
     absl::Time now) {
   CountLosses(now);
+  // The first boundary, or the job has gone back: no step was measured.
   if (!since_.has_value() || step < since_->step) {
     since_ = Mark{step, now};
     if (changed_ == absl::InfinitePast()) changed_ = now;
@@ -158,6 +159,7 @@ std::optional<BackupTuner::Change> BackupTuner::EndTrial(
     const Costs& costs, int64_t step, int replicas,
     const std::vector<int>& workers, absl::Time now) {
   if (step < trial_->until) return std::nullopt;
+  // Workers may have gone during the trial.
   const int before = std::min(trial_->before, costs.present);
   trial_.reset();
   // The number that was tried must be better to stay. The trial says nothing

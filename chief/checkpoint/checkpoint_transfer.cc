@@ -36,6 +36,7 @@ void AddScalars(const StateMap& map, CheckpointTensors& tensors) {
   for (const std::string& scalar : map.scalars) {
     tensors.optimizer.push_back({scalar, TensorType::kF32, {}});
   }
+  // In the file too, for programs that read it without the manifest.
   tensors.optimizer.push_back({kGlobalStep, TensorType::kI64, {}});
 }
 

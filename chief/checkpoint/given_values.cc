@@ -86,6 +86,7 @@ absl::Status GivenValues::Begin() {
     std::filesystem::create_directories(folder, error);
   }
   const std::string path =
+      // A hidden name until the values are complete.
       (folder / absl::StrCat(".initial-", getpid(), ".safetensors")).string();
   RemoveLeftOvers(directory_);
   std::filesystem::remove(path, error);  // of an earlier process of this number

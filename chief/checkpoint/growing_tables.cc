@@ -82,6 +82,7 @@ absl::Status ReadBlock(const std::vector<Part>& parts,
 absl::Status CheckKeys(const std::vector<int64_t>& keys, int64_t before,
                        const std::string& name) {
   for (const int64_t key : keys) {
+    // Strictly ascending, which also excludes negative and repeated keys.
     if (key > before) {
       before = key;
       continue;

@@ -39,6 +39,8 @@ absl::Status JobCheckpoints::Own(const std::string& job_id) {
 absl::Status JobCheckpoints::Prepare(const Beginning& beginning) {
   if (!beginning.anew() || none()) return absl::OkStatus();
   if (beginning.step >= 0) {
+    // Before anything is set aside: a damaged beginning must leave all as it
+    // is.
     const absl::Status whole = whole_.Check(beginning.step);
     if (!whole.ok()) {
       return absl::Status(whole.code(), absl::StrCat("--from ", beginning.step,

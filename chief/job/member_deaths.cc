@@ -96,6 +96,7 @@ void MemberDeaths::Buried(const MembershipTable::Dead& dead,
     Warn(context_.out,
          absl::StrCat(name, " is gone (", dead.reason, "); it held ", held));
   }
+  // Other causes are not deaths: the worker left, was sent back or was unknown.
   if (dead.cause == DeathCause::kSilent ||
       dead.cause == DeathCause::kReplaced) {
     context_.NoteDeath(name, dead.reason, held,
@@ -105,6 +106,7 @@ void MemberDeaths::Buried(const MembershipTable::Dead& dead,
   }
   if (expired.held_announcement) context_.NoteRedone();
   context_.members.Buried(dead.task, dead.incarnation);
+  // Only after the burial: until then servers do not know it.
   if (dead.leave == LeaveCause::kEndOfInput) {
     workers_left_.EndedInput(dead.task.index);
   } else if (context_.job.elastic_workers && dead.cause == DeathCause::kLeft) {

@@ -54,6 +54,7 @@ absl::StatusOr<bool> ServersWait::Ready(const std::vector<TaskId>& away,
 void ServersWait::Report(const std::string& whom, absl::Time now,
                          JobActions& out) {
   out.push_back(Waits{{{"everybody", whom, began_}}});
+  // A change of the missing servers is logged at once.
   if (whom == said_ && now - said_at_ <= kReportEvery) return;
   said_ = whom;
   said_at_ = now;

@@ -98,6 +98,8 @@ void Training::TellCommit() {
 }
 
 void Training::OnCopied() {
+  // No step waits: the job is paused, or the servers are being brought
+  // together.
   if (!std::exchange(awaits_copy_, false)) return;
   BeginGranted();
 }
@@ -217,6 +219,7 @@ void Training::Want(const BackupTuner::Change& change) {
 
 void Training::ReportWaits() {
   const absl::Duration age = context_.now - steps_.began();
+  // Shorter waits are part of every step.
   if (age < absl::Seconds(1)) return;
   std::vector<StatusTable::Wait> waits;
   if (awaits_copy_) {

@@ -98,6 +98,7 @@ MetricFamilies ChiefMetrics(const MeasuredJob& measured) {
     metrics.Gauge("lockstep_member_alive", "1 while it keeps its lease.",
                   member.state == MembershipTable::State::kAlive ? 1. : 0.,
                   labels);
+    // Before its first registration a member has no heartbeat.
     if (member.incarnation != 0) {
       metrics.Gauge("lockstep_member_heartbeat_age_seconds",
                     "Time since its newest heartbeat.",

@@ -176,6 +176,8 @@ absl::Status CoordinatorService::HandleRegister(
     v1::RegisterResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
+  // First: a process of another job or version must learn that, and nothing
+  // else.
   if (const absl::Status meant = CheckIsMeant(sender, request); !meant.ok()) {
     LogRefusal(meant);
     return meant;
@@ -348,6 +350,7 @@ absl::Status CoordinatorService::HandleReportEvaluation(
                      " scores no checkpoints; only the evaluator does"));
   }
   const double accuracy = request.accuracy();
+  // Refuses NaN as well.
   if (!(accuracy >= 0 && accuracy <= 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("accuracy is ", accuracy, "; it must be in [0, 1]"));

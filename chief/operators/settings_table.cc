@@ -16,6 +16,8 @@ namespace {
 constexpr int kMaxReplicas = 1'000'000;  // as in job files
 
 absl::Status CheckRate(const JobConfig& job, double rate) {
+  // Settings keep a factor for the schedule, so that factor must be finite,
+  // too.
   const double scale = rate / job.learning_rate.base;
   if (rate > 0 && std::isfinite(rate) && scale > 0 && std::isfinite(scale)) {
     return absl::OkStatus();
@@ -110,6 +112,7 @@ absl::Status SettingsTable::CheckReplicas(int replicas) const {
         ": it is AUTO, so the chief chooses it; stop the job and set a number "
         "in its file"));
   }
+  // Accumulators take any number of gradients, even several of one worker.
   if (job_.mode == SyncMode::kCompatible) return absl::OkStatus();
   if (job_.strategy.kind == StrategyKind::kMultiWorkerMirrored &&
       replicas != job_.total_num_replicas) {
@@ -152,6 +155,7 @@ absl::Status SettingsTable::CheckRemoval(int worker) const {
         absl::StrCat("worker ", worker, " is none of the workers ",
                      absl::StrJoin(wanted_.workers, ", ")));
   }
+  // Workers whose removal is wanted count as gone.
   if (wanted_.workers.size() - to_leave_.size() > 1) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "worker ", worker, " is the last one; stop the job instead"));
@@ -174,6 +178,7 @@ absl::StatusOr<int64_t> SettingsTable::Change(const SettingsChange& change) {
   RunSettings next = wanted_;
   if (change.replicas_to_aggregate.has_value()) {
     next.replicas_to_aggregate = *change.replicas_to_aggregate;
+    // Later joins and leaves keep this number.
     fixed_ = FixedOf(next.replicas_to_aggregate, num_workers());
   }
   if (change.learning_rate.has_value()) {
@@ -189,6 +194,8 @@ absl::StatusOr<int64_t> SettingsTable::Change(const SettingsChange& change) {
 void SettingsTable::Tune(int replicas) {
   MutexLock lock(mutex_);
   if (!open_) return;
+  // Operators' later changes must begin from the chief's number, or they would
+  // undo it.
   wanted_.replicas_to_aggregate = replicas;
   fixed_ = FixedOf(replicas, num_workers());
   ++wanted_.revision;
@@ -244,6 +251,8 @@ absl::Status SettingsTable::Join(int worker, bool again) {
     std::vector<int> workers = wanted_.workers;
     const auto place = std::lower_bound(workers.begin(), workers.end(), worker);
     if (place == workers.end() || *place != worker) {
+      // A worker that was taken out registers again by itself, and must not
+      // come back; a new process was started on purpose.
       if (again && taken_out_.count(worker) > 0) {
         return StoppedStatus("an operator took this worker out of the job",
                              /*hold=*/true);
@@ -277,6 +286,7 @@ void SettingsTable::Leave(int worker) {
   MutexLock lock(mutex_);
   to_leave_.erase(worker);
   std::vector<int> workers = wanted_.workers;
+  // A job keeps its last worker: without any it could not go on.
   if (!open_ || workers.size() < 2) return;
   if (std::erase(workers, worker) == 0) return;
   taken_out_.insert(worker);

@@ -43,6 +43,7 @@ absl::Status StatusTable::Describe(
         "; those of the worker that came first are ", examples_->ToString(),
         ": give all workers the same data, or set data.classes"));
   }
+  // The first description is the model.
   if (variables_.empty()) variables_ = variables;
   if (variables == variables_) {
     if (examples.has_value()) examples_ = examples;
@@ -141,6 +142,7 @@ void StatusTable::SetLosses(const Losses& losses) {
 void StatusTable::Died(Death death) {
   MutexLock lock(mutex_);
   ++view_.death_counts[death.task];
+  // The job stands still since its last step, not since the death was found.
   death.still_since = recent_.empty() ? death.at : recent_.back().first;
   if (view_.deaths.size() == kDeaths) view_.deaths.erase(view_.deaths.begin());
   view_.deaths.push_back(std::move(death));
@@ -149,6 +151,7 @@ void StatusTable::Died(Death death) {
 void StatusTable::Redone(const std::string& what) {
   MutexLock lock(mutex_);
   for (Death& death : view_.deaths) {
+    // The deaths since the last step caused it together.
     if (!death.stood_still.has_value() && death.redone.empty()) {
       death.redone = what;
     }
@@ -218,6 +221,7 @@ StatusTable::View StatusTable::Get(absl::Time now) const {
     view.losses.stood_still += earlier_->losses.stood_still;
   }
   if (recent_.size() >= 2) {
+    // After the end of training the rate must not fall with the time.
     const absl::Time end = ended_.value_or(now);
     const absl::Duration window =
         std::max(end - recent_.front().first, absl::Milliseconds(1));

@@ -62,6 +62,7 @@ absl::StatusOr<Curve> ToCurve(const Json& json, const std::string& name) {
   for (const Json& point : json["points"]) {
     if (!IsNumbers(point, 3)) return NoRecord(where);
     points.push_back({point[0], point[1], point[2]});
+    // Curve needs ascending steps; the file may have been edited.
     if (points.size() > 1 &&
         points[points.size() - 2].step > points.back().step) {
       return NoRecord(where);

@@ -157,6 +157,8 @@ std::string Charts(const JobRecord& record) {
     return ChartLine{label, record.Points(name)};
   };
   const std::string evaluator = JobRecord::kEvaluator;
+  // Charts without points are left out, so jobs without an evaluator have
+  // fewer.
   const std::vector<Chart> charts = {
       {"Loss",
        Unit::kFigure,
@@ -217,6 +219,7 @@ std::string StoryOf(const PageContents& contents) {
 }  // namespace
 
 std::string PagePolicy() {
+  // Only the page's own script and style run, even if a text were not escaped.
   return absl::StrCat("; script-src ", HashSource(Js()), "; style-src ",
                       HashSource(Css()), "; connect-src 'self'; img-src data:");
 }

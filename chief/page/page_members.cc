@@ -16,6 +16,7 @@ namespace {
 
 // A bar of `share` in [0, 1], and perhaps a second one after it.
 std::string Bar(const char* kind, double share, double more = 0) {
+  // Shares are computed from members' reports, which may be wrong.
   share = std::clamp(share, 0.0, 1.0);
   more = std::clamp(more, 0.0, 1 - share);
   return absl::StrFormat(

@@ -96,6 +96,7 @@ void Recorder::Sample() {
     paces_.Add(sample.now, sample.members);
     steps_per_second_ = sample.job.steps_per_second;
   }
+  // The last sample is written at once: the process ends soon.
   const bool final = sample.job.state >= JobState::kDone;
   if (sample.job.state == JobState::kStarting || options_.directory.empty() ||
       (!final && sample.now - written_ < kWriteEvery)) {

@@ -37,6 +37,8 @@ void WorkerPaces::Add(absl::Time now,
     }
     const auto passes = static_cast<double>(after.passes - before.passes);
     const double seconds = absl::ToDoubleSeconds(now - seen.at);
+    // The report is the same as before: `seen` stays, and the next one covers
+    // both.
     if (passes <= 0 || seconds <= 0) continue;
     const double waited = std::clamp(
         absl::ToDoubleSeconds(after.waiting - before.waiting), 0.0, seconds);

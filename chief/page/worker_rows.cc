@@ -40,6 +40,7 @@ void Judge(bool training, WorkerRow& row) {
   if (!row.pace.has_value() || !member.counts.has_value()) return;
   const WorkerCounts& counts = *member.counts;
   const double age = absl::ToDoubleSeconds(counts.activity_age);
+  // Only computing counts: a worker that waits is not stuck itself.
   if (absl::StartsWith(counts.activity, "computes") && age > 1 &&
       age > kStuck * row.pace->busy_seconds) {
     row.weight = kSilent + age;

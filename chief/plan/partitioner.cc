@@ -70,6 +70,7 @@ absl::StatusOr<Partition> FixedSizePartition(const PartitionInput& input,
         "a variable of shape ", Text(input.shape),
         " cannot be cut: the length of axis ", axis, " is unknown"));
   }
+  // A part has at least one row.
   return OneAxis(input.shape.size(), axis, std::min(num_shards, dim));
 }
 
@@ -91,6 +92,7 @@ absl::StatusOr<Partition> AxisSizePartition(const PartitionInput& input,
   for (size_t i = 0; i < input.shape.size(); ++i) {
     if (i != axis) slice_bytes = Multiply(slice_bytes, input.shape[i]);
   }
+  // A slice that is larger than the limit is a part of its own.
   const int64_t slices = std::max<int64_t>(1, max_shard_bytes / slice_bytes);
   int64_t shards = DivideUp(input.shape[axis], slices);
   if (max_shards > 0) shards = std::min(shards, max_shards);
@@ -109,6 +111,7 @@ absl::StatusOr<Partition> MinMaxPartition(const PartitionInput& input,
   for (const int64_t dim : input.shape) bytes = Multiply(bytes, dim);
   const int64_t slices =
       min_slice_bytes < 0 ? 0 : DivideUp(bytes, min_slice_bytes);
+  // A negative min_slice_bytes gives 1 part, as in TensorFlow.
   const int64_t parts = std::min({input.shape[axis], max_partitions, slices});
   return OneAxis(input.shape.size(), axis, std::max<int64_t>(1, parts));
 }
@@ -138,6 +141,7 @@ absl::Status CheckPartition(absl::Span<const int64_t> shape,
 absl::StatusOr<std::vector<SlicePart>> CutVariable(
     absl::Span<const int64_t> shape, const Partition& partition) {
   LOCKSTEP_RETURN_IF_ERROR(CheckPartition(shape, partition));
+  // At most one axis is cut, and it has the largest count.
   const auto most = std::max_element(partition.begin(), partition.end());
   const size_t axis = most - partition.begin();
   const int64_t parts = *most;

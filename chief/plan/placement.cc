@@ -131,6 +131,7 @@ absl::StatusOr<Slices> CutByRows(const VariableSpec& variable,
   const int64_t width = elements / variable.shape[0];
   std::vector<int64_t> sizes;
   for (const SlicePart& part : parts) sizes.push_back(part.length[0] * width);
+  // The first part is the largest.
   const auto bytes =
       sizes[0] * static_cast<int64_t>(ElementSize(variable.dtype));
   if (bytes <= kMaxPartBytes || variable.is_table()) {
@@ -224,6 +225,8 @@ absl::Status CheckModelSize(const std::vector<VariableSpec>& variables,
     const bool by_bytes =
         partitioner.kind == PartitionerConfig::Kind::kMaxPartBytes &&
         !variable.is_table();
+    // At least one part each by other rules; MakePlan() checks their exact
+    // number.
     parts += by_bytes ? (NumElements(variable.shape) - 1) / limit + 1 : 1;
     LOCKSTEP_RETURN_IF_ERROR(CheckNumParts(parts, variable, max_part_bytes));
   }

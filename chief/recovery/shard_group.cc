@@ -29,6 +29,7 @@ absl::StatusOr<std::vector<float>> MergeScalars(
                        " optimizer scalars, and ps 0 has ", merged.size()));
     }
     for (size_t k = 0; k < merged.size(); ++k) {
+      // Servers with a part of a variable agree, and all others report 0.
       merged[k] = std::max(merged[k], scalars[k]);
     }
   }
@@ -49,6 +50,7 @@ absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
   // that has taken over.
   for (int tries = 0; tries < kMaxTries && epoch_ == 0; ++tries) {
     const uint64_t newest = NewestIncarnationOf(epoch.status());
+    // Another error, or nothing can be drawn above it.
     if (newest == 0 || newest >= kMaxIncarnation) break;
     const uint64_t drawn = draw_(newest);
     for (ShardCalls* client : servers_) client->set_incarnation(drawn);

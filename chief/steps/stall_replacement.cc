@@ -8,6 +8,7 @@ namespace lockstep::chief {
 void StallReplacement::Begin(int worker, int64_t step, int64_t attempt,
                              const std::string& reason, int64_t round,
                              absl::Time now, JobActions& out) {
+  // Whatever the answer: the state of the step must change before another try.
   again_ = now + kPause;
   open_ = Open{{round, 0, worker, step, attempt, reason}};
   out.push_back(open_->asked);

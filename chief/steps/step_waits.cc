@@ -13,6 +13,7 @@ std::vector<StatusTable::Wait> StepWaits::List() const {
          workers.empty() ? servers[i] : absl::StrCat(servers[i], "; ", workers),
          since});
   }
+  // All servers are prepared.
   if (waits.empty()) {
     waits.push_back(
         {absl::StrCat("step ", step, " on ps 0"), "its commit by ps 0", since});

@@ -95,6 +95,7 @@ std::string EventFiles::Beginning(const std::string& run, int64_t step,
   // record.
   back.mutable_session_log()->set_status(v1::TensorBoardSession::START);
   AppendEvent(back, bytes);
+  // The table of hyper-parameters belongs to the job's own run.
   if (!run.empty()) return bytes;
 
   v1::TensorBoardHParams table;
@@ -147,6 +148,7 @@ absl::Status EventFiles::AppendTo(const SummaryPoints& points,
   }
   File& file = found->second;
   std::string bytes;
+  // The job has gone back, or the file begins.
   if (file.size == 0 || points.step < file.step) {
     bytes = Beginning(points.run, points.step, wall_time);
   }

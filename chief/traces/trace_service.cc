@@ -54,6 +54,7 @@ grpc::ServerUnaryReactor* TraceService::BeginTrace(
     v1::BeginTraceResponse* response) {
   std::vector<std::string> tasks = {kChiefTask};
   for (const MembershipTable::Member& member : members_.Members()) {
+    // The evaluator takes no part in steps, and records no spans.
     if (member.state != MembershipTable::State::kAlive ||
         member.task.type == TaskType::kEvaluator) {
       continue;

@@ -17,6 +17,7 @@ absl::StatusOr<std::vector<bool>> AbsentOf(const v1::MeansHeader& header,
   std::vector<bool> absent(num_parts);
   int next = first_part;
   for (const int part : header.absent()) {
+    // Ascending and in range, so each index below is valid and set once.
     if (part < next || part >= first_part + num_parts) {
       return absl::InvalidArgumentError(absl::StrCat(
           "header.absent has ", part, "; it must ascend, from part ",
@@ -35,6 +36,7 @@ grpc::ByteBuffer EncodeMeans(int first_part, std::vector<PartGradient> means) {
   std::vector<LentBytes> bytes;
   for (size_t i = 0; i < means.size(); ++i) {
     if (means[i].absent) {
+      // A part without any gradient has no bytes.
       header.add_absent(first_part + static_cast<int>(i));
       continue;
     }

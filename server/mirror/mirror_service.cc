@@ -40,6 +40,7 @@ absl::StatusOr<MirrorService::Wait> MirrorService::Admit(
   LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(message.identity()));
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
+  // Only mirrors need means, and they are as large as the model.
   if (sender.task.type != TaskType::kPs) {
     return absl::PermissionDeniedError(
         absl::StrCat("means are for the other servers of the job, not for ",

@@ -212,6 +212,7 @@ absl::StatusOr<std::vector<PartGradient>> FindShared(
 
 std::vector<PartGradient> CutIntoGradients(const TensorPayload& payload,
                                            absl::Span<const size_t> sizes) {
+  // One owner for all gradients: copies of slices share their bytes.
   auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
   std::vector<PartGradient> gradients;
   size_t index = 0;
@@ -237,6 +238,7 @@ std::vector<PartGradient> CutIntoGradients(const TensorPayload& payload,
 
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard) {
+  // Pass 0 stands for no pass in token waits.
   if (header.pass() < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("pass is ", header.pass(), "; passes count from 1"));

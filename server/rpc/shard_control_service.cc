@@ -322,6 +322,8 @@ grpc::ServerUnaryReactor* ShardControlService::BeginSnapshot(
   PassFaultPoint(FaultPoint::kPsSnapshotReceived);
   const absl::StatusOr<ChiefCommands::Chief> chief = ToChief(request->chief());
   if (!chief.ok()) return FinishUnary(context, chief.status());
+  // Checked again in HandleBeginSnapshot(): a newer chief may come while the
+  // call waits for other long work.
   const auto shard = commands_.CheckedShard(*chief);
   if (!shard.ok()) return FinishUnary(context, shard.status());
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
@@ -341,6 +343,7 @@ absl::Status ShardControlService::HandleReadSnapshot(
   LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(message.chief()));
+  // In gRPC's thread: kLargestAnswer bounds the work.
   LOCKSTEP_ASSIGN_OR_RETURN(response, ReadTensors(message.selector(), *shard));
   return absl::OkStatus();
 }
@@ -388,6 +391,7 @@ grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
 }
 
 void ShardControlService::Send(ChiefCommands::Ready ready) {
+  // If the shard was discarded meanwhile, its calls have been ended.
   if (auto shard = host_.shard(); shard.ok()) {
     replies_.Send(**shard, std::move(ready));
   }

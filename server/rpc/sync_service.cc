@@ -10,6 +10,7 @@ namespace lockstep::server {
 absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
     const Caller& caller, const v1::Identity& identity, int slot) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
+  // With certificates, a worker must not call in the name of another.
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,

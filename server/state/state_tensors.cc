@@ -110,6 +110,7 @@ absl::Status StateTensors::CheckRange(size_t part, size_t tensor, size_t first,
         "tensor ", tensor, ": part ", part, " has ", num_tensors(part)));
   }
   const size_t whole = layout_.TensorSize(part);
+  // A difference, since the sum of both may overflow.
   if (first <= whole && size <= whole - first) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("part ", part, " has ", whole,
                                                  " bytes, not ", size,

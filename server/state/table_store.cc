@@ -51,6 +51,7 @@ void TableStore::SkipRows(size_t part) { Log(part).Clear(); }
 
 void TableStore::ApplyLogs() {
   for (size_t i = 0; i < tensors_.num_parts(); ++i) {
+    // A log of another step is unfinished, or its rows were copied long ago.
     if (!tensors_.is_logged(i) || Log(i).step() != tensors_.committed_step())
       continue;
     const size_t size = tensors_.RowSize(i);
@@ -75,6 +76,8 @@ void TableStore::ApplyLogs() {
 absl::Status TableStore::CheckKeys(size_t part,
                                    absl::Span<const int64_t> keys) const {
   const PartSpec& spec = tensors_.part(part);
+  // The parts of a growing table have the rows in turn, so the first row is the
+  // index of the part.
   const int64_t own = spec.offset / spec.row_width;
   for (const int64_t key : keys) {
     if (key >= 0 && PartOfKey(key, spec.row_stride) == own) continue;
@@ -110,6 +113,7 @@ absl::StatusOr<std::vector<int64_t>> TableStore::NewKeys(
   absl::flat_hash_set<int64_t> seen;
   std::vector<int64_t> fresh;
   for (const int64_t key : keys) {
+    // A call may name a new key several times, and it gets one row.
     if (directory.Find(key).has_value() || !seen.insert(key).second) continue;
     fresh.push_back(key);
   }
@@ -157,6 +161,7 @@ absl::Status TableStore::WriteRows(size_t part, size_t tensor,
                                    uint64_t seed,
                                    absl::Span<const std::byte> bytes) {
   LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckRange(part, tensor, 0, 0));
+  // Before MakeRows(), which would leave new rows behind.
   LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckNotActive("overwrite"));
   if (directories_[part] == nullptr ||
       bytes.size() != keys.size() * tensors_.RowSize(part)) {

@@ -56,6 +56,8 @@ absl::StatusOr<StateLayout> MakeLayout(const VariableStore::Options& options) {
   std::vector<size_t> num_tensors;
   for (size_t i = 0; i < options.parts.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(CheckPart(options.variables, i, options.parts[i]));
+    // A growing table needs a log: a new row is made in one buffer, and a table
+    // with two would miss it after the next commit.
     if (options.parts[i].grows &&
         MovesAllRows(options.settings[options.parts[i].variable],
                      options.optimizers)) {
@@ -173,6 +175,8 @@ ApplyInput VariableStore::Update(size_t part) {
 }
 
 VariableStore::AverageMove VariableStore::MoveAverage(size_t part) {
+  // The buffers are those of the record: a part with an average is never
+  // logged.
   const size_t average = tensors_.num_tensors(part) - 1;
   const int current = static_cast<int>(record().current_buffer);
   return {tensors_.Tensor(part, 0, current),
@@ -181,6 +185,7 @@ VariableStore::AverageMove VariableStore::MoveAverage(size_t part) {
 }
 
 void VariableStore::CarryOver(size_t part) {
+  // The next tensors are the committed ones.
   if (in_place()) return;
   tensors_.SetNextUpdates(part, tensors_.Updates(part));
   if (is_logged(part)) {
@@ -260,6 +265,7 @@ absl::Status VariableStore::FillPart(size_t i, const InitialValues& values,
 
 absl::Status VariableStore::Initialize(uint64_t seed) {
   LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckNotActive("initialise"));
+  // Blocks of elements, since parts differ in size by orders of magnitude.
   std::vector<size_t> first_elements;
   size_t elements = 0;
   for (size_t i = 0; i < num_parts(); ++i) {
@@ -285,8 +291,10 @@ absl::Status VariableStore::Initialize(uint64_t seed) {
 
 absl::Status VariableStore::InitializeParts(size_t first, size_t end,
                                             uint64_t seed) {
-  std::optional<InitialValues> values;  // of the variable of the part before
+  std::optional<InitialValues> values;  // of the previous part's variable
   for (size_t i = first; i < end; ++i) {
+    // Made once for all parts of a variable in this block: an orthogonal matrix
+    // is expensive.
     if (i == first ||
         tensors_.part(i).variable != tensors_.part(i - 1).variable) {
       LOCKSTEP_ASSIGN_OR_RETURN(
@@ -332,6 +340,7 @@ absl::Status VariableStore::Activate(int64_t step,
     return absl::InvalidArgumentError(
         absl::StrCat("global step ", step, " must be at least 0"));
   }
+  // A repeated call.
   if (is_active() && step == committed_step()) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckNotActive("activate"));
   StepRecord next = record();
@@ -384,6 +393,7 @@ absl::Status VariableStore::Commit(int64_t step) {
   // The record below is the commit of all parts at once. A process that is
   // killed after it copies the rows of logs when it is opened again.
   next.current_buffer = static_cast<uint32_t>(tensors_.NextBuffer());
+  // In place both buffers are one, so the powers move at the commit.
   if (in_place()) {
     next.powers[0] = NextPowers();
   }

@@ -50,6 +50,7 @@ LOCKSTEP_INLINE void RmsProp(const UpdateBlock<T>& block,
   for (size_t i = 0; i < block.count; ++i) {
     const T g = LoadElement<T>(gradient, i);
     const T r = old_rms[i] + (g * g - old_rms[i]) * one_minus_decay;
+    // Epsilon is under the root, unlike Adam's.
     const T q = old_momentum[i] * momentum + (g * rate) / Root(r + epsilon);
     new_rms[i] = r;
     new_momentum[i] = q;
@@ -130,6 +131,7 @@ LOCKSTEP_INLINE void Ftrl(const UpdateBlock<T>& block,
   const T l1 = FromFloat<T>(hyper.l1);
   const T two_l2 = FromFloat<T>(2) * FromFloat<T>(hyper.l2);
   const T two_shrinkage = FromFloat<T>(2) * FromFloat<T>(hyper.shrinkage);
+  // In T: a value that rounds to 0 must not take the other formula.
   const bool shrinks = FromFloat<T>(hyper.shrinkage) > FromFloat<T>(0);
   for (size_t i = 0; i < block.count; ++i) {
     const T g = LoadElement<T>(block.gradient, i);
@@ -138,6 +140,8 @@ LOCKSTEP_INLINE void Ftrl(const UpdateBlock<T>& block,
     const T shrunk = shrinks ? g + two_shrinkage * w : g;
     const T new_n = n + g * g;
     const T new_power = FtrlPower<T, kRoot>(new_n, power);
+    // Per-coordinate rates: sigma is the change of 1 / rate that this gradient
+    // causes.
     const T sigma = (new_power - FtrlPower<T, kRoot>(n, power)) / rate;
     const T z = block.old_slots[1][i] + (shrunk - sigma * w);
     const T y = new_power / rate + two_l2;

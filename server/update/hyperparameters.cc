@@ -37,6 +37,7 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
   const float rate = Single(learning_rate);
   const float epsilon = Single(config.epsilon);
   Hyperparameters hyper;
+  // All are filled in: the kind decides which are read, and they are few.
   hyper.learning_rate = rate;
   hyper.momentum = Single(config.momentum);
   hyper.adam = {rate,    Single(config.beta1), Single(config.beta2),

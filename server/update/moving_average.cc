@@ -85,6 +85,7 @@ float AverageFactor(double decay, std::optional<int64_t> num_updates) {
 }
 
 float AverageFactorOfFunction(double decay) {
+  // In float64 first: TensorFlow's function gets the decay as a Python number.
   return static_cast<float>(1.0 - decay);
 }
 

@@ -73,6 +73,7 @@ absl::Status CheckGradients(const ApplyInput& input) {
     const GradientSlices& gradient = input.gradients[i];
     LOCKSTEP_ASSIGN_OR_RETURN(size_t element,
                               GradientElementSize(input.dtype, gradient.type));
+    // The mean of bfloat16 is float32, and no wire type applies.
     if (input.is_mean) element = MeanSize(input.dtype, 1);
     const size_t size = TotalSize(gradient.slices);
     if (size == elements * element) continue;
@@ -234,6 +235,7 @@ class ScaledBlock {
 
   // The result stays valid until the next call.
   const std::byte* Of(size_t count, const std::byte* mean) {
+    // Without a limit the mean is not rounded once more.
     if (factor_ == 1) return mean;
     ScaleKernel(count, mean, factor_, scaled_.data());
     return reinterpret_cast<const std::byte*>(scaled_.data());

@@ -79,6 +79,7 @@ std::vector<SlotSpec> Slots(const OptimizerConfig& config) {
 }
 
 SlotSpec MovingAverageSlot() {
+  // As TensorFlow's shadow variables, which start at the variable's value.
   return {"average", kMovingAverageName, 0, true};
 }
 

@@ -101,6 +101,7 @@ void NesterovRow(const SparseRow<T>& row, float rate, float momentum) {
   for (size_t i = 0; i < row.count; ++i) {
     T& s = row.slots[0][i];
     s = s * mu + row.gradient[i];
+    // The dense kernel computes (s * mu) * eta.
     row.value[i] = row.value[i] - (eta * row.gradient[i] + (eta * mu) * s);
   }
 }
@@ -113,6 +114,7 @@ void AdagradRow(const SparseRow<T>& row, float rate) {
     const T g = row.gradient[i];
     T& s = row.slots[0][i];
     s = s + g * g;
+    // A column divides by the root; a wider row multiplies by its reciprocal.
     const T change = IsColumn(row) ? (eta * g) / Root(s)
                                    : (g * eta) * ReciprocalRoot(s, i < grouped);
     row.value[i] = row.value[i] - change;
@@ -130,6 +132,7 @@ void RmsPropRow(const SparseRow<T>& row, const RmsPropHyperparameters& hyper) {
   for (size_t i = 0; i < row.count; ++i) {
     const T g = row.gradient[i];
     T& r = row.slots[0][i];
+    // The dense kernel adds (g * g - r) * (1 - decay) to r.
     r = r * decay + (g * g) * one_minus_decay;
     T denominator = r + epsilon;
     if (hyper.centered) {
@@ -158,6 +161,7 @@ void AdadeltaRow(const SparseRow<T>& row,
     s = s * rho + (g * g) * one_minus_rho;
     const T d =
         (Root(u + epsilon) * ReciprocalRoot(s + epsilon, i < grouped)) * g;
+    // Before u is updated: d depends on the old one.
     row.value[i] = row.value[i] - d * FromFloat<T>(hyper.learning_rate);
     u = u * rho + (d * d) * one_minus_rho;
   }
@@ -183,6 +187,7 @@ void FtrlRow(const SparseRow<T>& row, const FtrlHyperparameters& hyper) {
     const T new_n = n + g * g;
     const T new_power = raise(new_n);
     const T sigma = (new_power - raise(n)) / rate;
+    // The same sum with other rounding.
     z = IsColumn(row) ? (z + shrunk) - sigma * w : z + (shrunk - sigma * w);
     w = (Clamp(z, -l1, l1) - z) / (new_power / rate + two_l2);
     n = new_n;

@@ -38,6 +38,7 @@ bool Holds(absl::Span<const int64_t> shape, DType dtype, size_t size) {
   size_t bytes = ElementSize(dtype);
   if (shape.empty()) return false;
   for (const int64_t dim : shape) {
+    // Shapes come from a message: their product may overflow.
     if (dim < 0 || __builtin_mul_overflow(bytes, size_t(dim), &bytes)) {
       return false;
     }
@@ -106,6 +107,7 @@ SummedRows<T> SumRows(const SparseApplyInput& input, size_t width) {
   SummedRows<T> summed;
   absl::flat_hash_map<int64_t, size_t> place;
   for (size_t i = 0; i < input.indices.size(); ++i) {
+    // In order of appearance, as TensorFlow adds: the order decides the bits.
     const auto [found, is_new] =
         place.try_emplace(input.indices[i], summed.indices.size());
     if (is_new) {
@@ -253,6 +255,7 @@ void SweepBFloat16(const AdamCoefficients<float>& adam,
                    const SparseApplyInput& input) {
   ForEachFew(
       input.value.size() / kBFloat16Size, [&](size_t first, size_t count) {
+        // m and v.
         FloatRow few(input, 2, count);
         const SparseRow<float> row = few.Load(first, count, nullptr);
         AdamSweepKernel(count, adam, row.slots[0], row.slots[1], row.value);

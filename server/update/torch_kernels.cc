@@ -82,6 +82,7 @@ LOCKSTEP_INLINE void Adam(const UpdateBlock<T>& block, const TorchAdam& adam) {
     const A v = Widen(old_v[i]) * beta2 + (g * share2) * g;
     new_m[i] = Narrow<T>(m);
     new_v[i] = Narrow<T>(v);
+    // The bias correction comes before epsilon, as in torch.optim.Adam.
     const A root = std::sqrt(v) / root_correction + epsilon;
     new_value[i] = Narrow<T>(value - (m * step_size) / root);
   }

@@ -123,6 +123,8 @@ AdamCoefficients<T> MakeAdamCoefficients(const AdamHyperparameters& hyper) {
   const T one = FromFloat<T>(1);
   const T correction = Root(one - FromFloat<T>(hyper.beta2_power));
   AdamCoefficients<T> c;
+  // TensorFlow folds both bias corrections into the rate, so epsilon is not
+  // corrected.
   c.alpha = (FromFloat<T>(hyper.learning_rate) * correction) /
             (one - FromFloat<T>(hyper.beta1_power));
   c.one_minus_beta1 = one - FromFloat<T>(hyper.beta1);

@@ -48,6 +48,7 @@ LentBytes PartValues::Lend(int buffer,
                            absl::Span<const std::byte> value) const {
   LentBytes lent{value, loans_->Lend(buffer, parts_.store)};
   if (counters_.ok()) {
+    // A reader that finds another count after its copy has copied too late.
     lent.place = {parts_.store->OffsetOf(value), buffer,
                   (*counters_)->Count(buffer)};
   }
@@ -63,6 +64,7 @@ absl::StatusOr<PartValues::Shared> PartValues::Share() const {
 
 LentBytes PartValues::LendCommitted(int part, int64_t& step) const {
   if (parts_.store->in_place()) {
+    // Allocated before the locks: a large part takes time.
     auto copy = std::make_shared<std::vector<std::byte>>(parts_.size(part));
     MutexLock part_lock(parts_.part_mutexes[part]);
     MutexLock lock(parts_.record_mutex);

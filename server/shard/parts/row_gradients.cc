@@ -101,6 +101,7 @@ absl::Status MakeCanonical(int index, const PartSpec& part,
                  Contiguous(gradient, scratch))
           .Canonical(mode));
   indices = rows->indices();
+  // Repeated rows were added up, so there may be fewer.
   gradient.rows->shape[0] = static_cast<int64_t>(indices.size());
   gradient.slices = {{rows->values().data(), rows->values().size()}};
   gradient.owner = std::move(rows);

@@ -38,6 +38,8 @@ VariableStore::Options StoreOptions(
   store.parts = options.parts;
   store.optimizers = OptimizersOf(options.job, options.variables);
   store.settings = settings;
+  // Compatible mode updates parts as soon as their own gradients are in, as
+  // TensorFlow does, so there is no step to be kept whole.
   store.in_place = options.job.mode == SyncMode::kCompatible;
   store.progress = options.progress;
   return store;
@@ -106,6 +108,8 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Create(
   if (!options.parts.empty()) {
     const VariableStore::Options store_options =
         StoreOptions(options, settings);
+    // A file of an earlier process may have another layout, so it is not
+    // reused.
     LOCKSTEP_RETURN_IF_ERROR(VariableStore::Discard(store_options));
     LOCKSTEP_ASSIGN_OR_RETURN(store, VariableStore::Create(store_options));
     if (absl::Status status = store->Initialize(options.job.seed);
@@ -191,6 +195,8 @@ absl::Status ShardState::Activate(int64_t step,
     return absl::InvalidArgumentError(absl::StrCat(
         "scalars: ", scalars.size(), " given; the optimizers have ", count));
   }
+  // In the order of ScalarNames(): first the powers of all optimizers, then the
+  // updates of the variables.
   AllAdamPowers powers = {};
   size_t next = 0;
   for (size_t i = 0; i < parts_.optimizers.size(); ++i) {
@@ -259,6 +265,7 @@ absl::Status ShardState::WriteRows(int part, int tensor,
   MutexLock part_lock(parts_.part_mutexes[part]);
   MutexLock lock(parts_.record_mutex);
   if (tensor < 0) {
+    // Checked here, because the store takes an unsigned number.
     return absl::InvalidArgumentError(absl::StrCat("tensor is ", tensor));
   }
   return parts_.store->tables().WriteRows(part, tensor, keys, parts_.job.seed,

@@ -156,6 +156,7 @@ absl::Status StateFile::NoteEpoch(const std::string& directory,
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<StateFile> state,
                             OpenAny(directory, header));
   StepRecord record = state->record();
+  // An older epoch must not come back.
   if (epoch <= record.epoch) return absl::OkStatus();
   record.epoch = epoch;
   state->WriteRecord(record);

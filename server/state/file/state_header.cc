@@ -32,6 +32,7 @@ static_assert(StateHeader::kMaxJobIdLength < sizeof(RawHeader::job_id));
 
 uint32_t Checksum(const RawHeader& raw) {
   std::array<unsigned char, offsetof(RawHeader, checksum)> bytes;
+  // A copy, since zlib takes unsigned char.
   std::memcpy(bytes.data(), &raw, bytes.size());
   return static_cast<uint32_t>(crc32(0, bytes.data(), bytes.size()));
 }
@@ -46,6 +47,7 @@ absl::Status Foreign(absl::string_view field, const absl::AlphaNum& found,
 }  // namespace
 
 absl::Status ValidateJobId(absl::string_view job_id) {
+  // The id is part of a file name, so it must not lead out of the directory.
   const auto is_allowed = [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' ||
            c == '_' || c == '.';
@@ -87,6 +89,7 @@ absl::StatusOr<StateHeader> DecodeStateHeader(
   if (raw.magic != kMagic) {
     return absl::DataLossError("not a state file; remove it");
   }
+  // Before the checksum, whose place another version may have moved.
   if (raw.version != StateHeader::kVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("state file has version ", raw.version,

@@ -78,6 +78,8 @@ absl::StatusOr<StateLayout> StateLayout::Make(std::vector<PartSpec> parts,
   }
   const size_t most =
       *std::max_element(layout.num_tensors_.begin(), layout.num_tensors_.end());
+  // A region holds one tensor of all parts, so that reads of consecutive parts
+  // touch consecutive memory.
   for (size_t tensor = 0; tensor < most; ++tensor) {
     LOCKSTEP_RETURN_IF_ERROR(layout.PlaceRegion(tensor));
   }

@@ -23,6 +23,7 @@ absl::StatusOr<std::unique_ptr<RowDirectory>> RowDirectory::Open(
 }
 
 absl::Status RowDirectory::ReadList() {
+  // The count bounds the reads below.
   if (size() < 0 || size() > capacity_) {
     return absl::DataLossError(
         absl::StrCat("directory of rows: says ", size(), " rows of at most ",

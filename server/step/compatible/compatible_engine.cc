@@ -107,6 +107,7 @@ absl::Status CompatibleEngine::CheckGradient(
                      std::string(GradientTypeName(gradient.type)),
                      "; in compatible mode send VARIABLE"));
   }
+  // The accumulator of a part takes one form only.
   if (gradient.rows.has_value() != parts_[part].sparse_rows.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("gradient of part ", part, " is ",
@@ -233,6 +234,7 @@ void CompatibleEngine::Update(int part, const std::vector<Completed>& completed,
     const absl::Status status = UpdatePart(part, take.gradient);
     MutexLock lock(mutex_);
     ++updated_parts_;
+    // The first failure stays.
     failure_.Update(status);
     if (take_.has_value() && (all_updated() || !failure_.ok())) {
       answers.takes.push_back({*take_, failure_.ok(), 0, failure_});

@@ -62,6 +62,7 @@ absl::StatusOr<std::vector<Gate::Answer>> CompatibleGate::Wait(uint64_t ticket,
                                                                absl::Time now) {
   absl::StatusOr<TokenQueue::Completions> completions =
       queue_.TakeToken(ticket, {pass.worker, pass.incarnation, pass.pass}, now);
+  // The queue is closed and empty: training has ended.
   if (absl::IsOutOfRange(completions.status())) {
     return std::vector<Answer>{{ticket, Outcome::kFinished}};
   }

@@ -77,6 +77,7 @@ absl::Status SparseSum::CheckSuppliedShape(const View& gradient) const {
   const absl::Span<const int64_t> shape = *gradient.dense_shape;
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRankAtLeast("dense_shape", declared_.size(), shape.size()));
+  // Dimensions beyond the declared rank are free, as in TensorFlow.
   for (size_t i = 0; i < declared_.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(
         CheckDim("dense_shape", i, declared_[i], shape[i]));
@@ -113,6 +114,7 @@ absl::Status SparseSum::CheckRowShape(const View& gradient,
         absl::StrCat("gradient values: rank is ", shape.size(), ", must be ",
                      expected.size(), ", as in the sum of this step"));
   }
+  // From 1: dimension 0 of the values is the number of rows.
   for (size_t i = 1; i < expected.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(CheckDim("values", i, expected[i], shape[i]));
   }
@@ -141,6 +143,7 @@ SparseGradient SparseSum::HandOut(int64_t /*count*/) {
   gradient.values_shape = std::exchange(values_shape_, {});
   gradient.values_shape[0] = static_cast<int64_t>(rows_.indices().size());
   gradient.dense_shape = gradient.values_shape;
+  // The number of rows of the whole, which a declaration may leave open.
   gradient.dense_shape[0] =
       declared_.empty() ? -1 : std::max<int64_t>(declared_[0], -1);
   gradient.indices = std::move(rows_.indices());

@@ -100,6 +100,7 @@ TokenQueue::Completions TokenQueue::ReturnTokensOf(int32_t worker,
   Left& left = left_[worker];
   const auto end = left.upper_bound(incarnation);
   for (auto token = left.begin(); token != end; ++token) {
+    // Back to the front: these tokens are older than the queued ones.
     tokens_.push_front(token->second);
   }
   left.erase(left.begin(), end);
@@ -128,6 +129,7 @@ absl::StatusOr<TokenQueue::Completions> TokenQueue::Close(
     bool cancel_pending_enqueues, uint64_t id) {
   MutexLock lock(mutex_);
   if (!cancel_pending_enqueues) {
+    // An entry without tokens is a close in the line.
     if (!closed_) return Add({id, {}});
     return absl::CancelledError("the token queue is closed already");
   }
