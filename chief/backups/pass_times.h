@@ -25,7 +25,8 @@ namespace lockstep::chief {
 // The class counts in bins of a quarter of those of a PassDistribution, because
 // a step often drops a pass just after others of the same worker have ended.
 //
-// Memory: at most one entry for each of its bins. Threads: not thread-safe.
+// Memory:  at most one entry for each of its bins.
+// Threads: not thread-safe.
 class PassTimes {
  public:
   explicit PassTimes(double half_life);

@@ -43,8 +43,8 @@ namespace lockstep::chief {
 //
 // A failure in any state leads to farewell, and a newer chief to over.
 //
-// Threads: not safe to share. Borrows: the job and the members, whose deaths it
-// handles.
+// Threads: not safe to share.
+// Borrows: the job and the members, whose deaths it handles.
 class JobDriver {
  public:
   struct Options {

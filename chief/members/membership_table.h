@@ -48,7 +48,8 @@ enum class DeathCause {
 // or registers anew, may have a predecessor that must be cleaned up first and
 // whose incarnation is not known (0): see ExpectPredecessors().
 //
-// Threads: safe to share. Errors:  a call that fails has changed nothing.
+// Threads: safe to share.
+// Errors:  a call that fails has changed nothing.
 class MembershipTable {
  public:
   enum class State { kMissing, kAlive, kDead, kLeft };

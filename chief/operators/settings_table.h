@@ -38,7 +38,8 @@ struct SettingsChange {
 //
 // A change of replicas_to_aggregate by an operator changes the fixed number.
 //
-// Threads: safe to share. Errors:  a call that fails has changed nothing.
+// Threads: safe to share.
+// Errors:  a call that fails has changed nothing.
 class SettingsTable {
  public:
   // `job` must have its replicas filled in.

@@ -78,7 +78,8 @@ class RecoverySource {
 // MakeRecoveryPlan(). A round that fails may be repeated as a whole, by the
 // same object.
 //
-// Threads: belongs to the chief's loop. Borrows: all constructor arguments.
+// Threads: belongs to the chief's loop.
+// Borrows: all constructor arguments.
 class RecoveryRound {
  public:
   RecoveryRound(const JobConfig& job, ShardGroup& servers,

@@ -24,8 +24,8 @@ namespace lockstep::chief {
 // open, copy aside. Their order is part of the protocol: ps task 0 opens last
 // and decides first. All others are called together.
 //
-// Borrows: the servers. Errors:  those of ShardCalls, with the server named in
-// front.
+// Borrows: the servers.
+// Errors:  those of ShardCalls, with the server named in front.
 class ShardGroup {
  public:
   // Draws an incarnation above `above`, unlike any that another process draws.

@@ -18,7 +18,8 @@ namespace lockstep::chief {
 // since each has few chunks in flight, so several may stand still; the one that
 // is behind all others is the cause.
 //
-// Threads: belongs to the chief's loop. Units:   arrivals count parts.
+// Threads: belongs to the chief's loop.
+// Units:   arrivals count parts.
 class StallWatch {
  public:
   // The gradients of the current attempt on a server that is not prepared.

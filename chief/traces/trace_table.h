@@ -21,8 +21,8 @@ namespace lockstep::chief {
 //
 //   Begin -> Wanted, by each task -> Report -> Get, until kKept has passed
 //
-// Memory: at most kMaxBytes for spans, divided among the tasks. Threads: safe
-// to share.
+// Memory:  at most kMaxBytes for spans, divided among the tasks.
+// Threads: safe to share.
 class TraceTable {
  public:
   static constexpr size_t kMaxBytes = size_t{64} << 20;

@@ -26,7 +26,8 @@ namespace lockstep::server {
 // the work under way, or the error with which it has failed. After a success
 // the work must be quick to repeat and must give the same result.
 //
-// Threads: safe to share. Borrows: the clock.
+// Threads: safe to share.
+// Borrows: the clock.
 class LongCalls {
  public:
   using Result = absl::StatusOr<std::string>;  // a response, serialized

@@ -26,7 +26,8 @@ namespace lockstep::server {
 // for as long as the attempt lasts. The fetcher is idle if the job is not
 // mirrored.
 //
-// Threads: one of its own, and gRPC's, in which updates run. Borrows: the host.
+// Threads: one of its own, and gRPC's, in which updates run.
+// Borrows: the host.
 class MeanFetcher {
  public:
   struct Options {

@@ -22,8 +22,8 @@ namespace lockstep::server {
 //
 // Threads: safe to share; no call waits. The caller must send the answers that
 //          a call returns, with no lock held.
-// Borrows: the host. Errors:  a call that fails has changed nothing. All calls
-// for a chief have
+// Borrows: the host.
+// Errors:  a call that fails has changed nothing. All calls for a chief have
 //            kUnavailable         no job or no shard yet
 //            kFailedPrecondition  another job
 //            kAborted             there is a newer chief

@@ -25,7 +25,8 @@ inline constexpr uint64_t kLongestEpochLead = uint64_t{1} << 32;
 //
 // A chief is identified by its incarnation; 0 means that it is not known.
 //
-// Threads: not safe to share. Errors:  name the ps task of the constructor.
+// Threads: not safe to share.
+// Errors:  name the ps task of the constructor.
 class EpochFence {
  public:
   explicit EpochFence(int task_index) : task_index_(task_index) {}

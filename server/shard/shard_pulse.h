@@ -15,7 +15,8 @@ namespace lockstep::server {
 // last succeeded. A server that hangs in one of them answers no useful call,
 // but a health check, which needs none of them, would not show it.
 //
-// Threads: belongs to the thread that makes it. Borrows: the clock.
+// Threads: belongs to the thread that makes it.
+// Borrows: the clock.
 class ShardPulse {
  public:
   struct Options {

@@ -34,7 +34,8 @@ bool MovesAllRows(const VariableSettings& settings,
 // StateTensors finds each tensor of a server's parts in the state file, and
 // distinguishes the committed buffer of a part from the next one.
 //
-// Threads: as VariableStore. Units:   spans and sizes count bytes.
+// Threads: as VariableStore.
+// Units:   spans and sizes count bytes.
 class StateTensors {
  public:
   StateTensors(std::vector<VariableSpec> variables,

@@ -24,8 +24,10 @@ namespace lockstep::server {
 // RowDirectory: MakeRows() gives rows to keys, and a row that ApplyLogs() has
 // copied counts as kept.
 //
-// Threads: as VariableStore. Units:   spans count bytes. Errors:  a call that
-// fails has changed nothing. Borrows: the tensors.
+// Threads: as VariableStore.
+// Units:   spans count bytes.
+// Errors:  a call that fails has changed nothing.
+// Borrows: the tensors.
 class TableStore {
  public:
   explicit TableStore(StateTensors& tensors) : tensors_(tensors) {}

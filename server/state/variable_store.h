@@ -45,7 +45,8 @@ class InitialValues;
 // Threads: the caller must synchronize. The tensors of a part may be used by
 //          one thread at a time. A call marked "record" must not run together
 //          with any other call.
-// Units:   spans count bytes. Errors:  a call that fails has changed nothing.
+// Units:   spans count bytes.
+// Errors:  a call that fails has changed nothing.
 class VariableStore {
  public:
   struct Options {

@@ -21,7 +21,8 @@ namespace lockstep::server {
 // it; the same holds for each slot. All must start at a multiple of the element
 // size and have the same length.
 //
-// Units:   spans count bytes. Borrows: all memory, for the duration of Apply().
+// Units:   spans count bytes.
+// Borrows: all memory, for the duration of Apply().
 struct ApplyInput {
   DType dtype = DType::kFloat32;
   double learning_rate = 0;  // rounded to float32 first, like all of these

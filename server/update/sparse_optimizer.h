@@ -50,8 +50,8 @@ struct SparseApplyInput {
 // float16. Rows of bfloat16, which TensorFlow's rules do not have, are updated
 // by the rule of float32, with each result rounded once.
 //
-// Threads: safe to share; two calls must not touch the same memory. Errors:  a
-// call that fails has changed nothing. (TensorFlow's may have.)
+// Threads: safe to share; two calls must not touch the same memory.
+// Errors:  a call that fails has changed nothing. (TensorFlow's may have.)
 class SparseOptimizer {
  public:
   explicit SparseOptimizer(const OptimizerConfig& config) : config_(config) {}

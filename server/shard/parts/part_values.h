@@ -24,8 +24,9 @@ namespace lockstep::server {
 // lent values out of shared memory; counters of writes tell them whether they
 // were too slow.
 //
-// Threads: safe to share. Units:   sizes count bytes; tensor 0 is a value,
-// tensor k its k-th slot. Borrows: the parts.
+// Threads: safe to share.
+// Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
+// Borrows: the parts.
 class PartValues {
  public:
   // `returned` receives each part for which ClaimNext() has returned false,

@@ -24,8 +24,8 @@ namespace lockstep::server {
 // ShardState holds the variables of one server. It opens, restores and deletes
 // them; values() reads them, and updates() moves them from step to step.
 //
-// Threads: safe to share. Units:   sizes count bytes; tensor 0 is a value,
-// tensor k its k-th slot.
+// Threads: safe to share.
+// Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
 class ShardState {
  public:
   struct Options {

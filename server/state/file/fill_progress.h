@@ -12,7 +12,8 @@ namespace lockstep::server {
 // memory, then the initial values in it. That may take minutes, so a waiting
 // chief can read the progress, and a newer chief can cancel the work.
 //
-// Threads: safe to share. Units:   bytes.
+// Threads: safe to share.
+// Units:   bytes.
 class FillProgress {
  public:
   // Adds to the total.

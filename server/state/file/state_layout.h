@@ -49,7 +49,8 @@ struct PartSpec {
 // counters are two numbers of 8 bytes for each part: its updates, by the buffer
 // that has the step of the record.
 //
-// Threads: immutable. Units:   bytes.
+// Threads: immutable.
+// Units:   bytes.
 class StateLayout {
  public:
   static constexpr uint64_t kHeaderSize = 4096;

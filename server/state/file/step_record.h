@@ -39,8 +39,8 @@ struct StepRecord {
 // them in turn, so that a process killed at any instant leaves the previous
 // record or the new one, never a mixture.
 //
-// Threads:  not safe to share; one writer at a time, in one process. Borrows:
-// the memory.
+// Threads: not safe to share; one writer at a time, in one process.
+// Borrows: the memory.
 class StepRecordSlots {
  public:
   static constexpr size_t kSize = 1024;  // bytes of both

@@ -22,7 +22,8 @@ namespace lockstep::server {
 // NumPlaces() workers has a place; the fences of other workers, and all fences
 // if there is no file, end with the process.
 //
-// Threads: not safe to share. Borrows: the memory.
+// Threads: not safe to share.
+// Borrows: the memory.
 class WorkerFences {
  public:
   // The number of workers that have a place in `bytes` bytes.
