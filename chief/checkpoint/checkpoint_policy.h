@@ -10,6 +10,8 @@ namespace lockstep::chief {
 
 // CheckpointPolicy decides whether a checkpoint is due at a step boundary:
 // every k steps or every s seconds, whichever comes first.
+//
+// Threads: belongs to the chief's loop.
 class CheckpointPolicy {
  public:
   // The last checkpoint is that of `step`, at `now` (a fresh job: its start).

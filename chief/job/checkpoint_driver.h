@@ -19,6 +19,9 @@ namespace lockstep::chief {
 //
 //   idle --Start()--> copying --OnBegun()--> writing --OnDone()--> idle
 //                        `---- it failed ----------------------------^
+//
+// Threads: belongs to the chief's loop.
+// Borrows: the job.
 class CheckpointDriver {
  public:
   explicit CheckpointDriver(const JobConfig& job) : job_(job) {}

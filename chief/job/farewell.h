@@ -14,6 +14,9 @@ namespace lockstep::chief {
 // leave and a launcher time to read the last status.
 //
 //   telling -> leaving -> lingering -> over
+//
+// Threads: belongs to the chief's loop.
+// Borrows: the context.
 class Farewell {
  public:
   // The time that members have to learn how the job ended.

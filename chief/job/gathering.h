@@ -9,6 +9,9 @@ namespace lockstep::chief {
 
 // Gathering is the wait for a job's members before its servers are open for the
 // first time: all servers, and a worker that describes the model.
+//
+// Threads: belongs to the chief's loop.
+// Borrows: the context.
 class Gathering {
  public:
   enum class Turn {

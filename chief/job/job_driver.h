@@ -104,8 +104,8 @@ class JobDriver {
  private:
   enum class Phase {
     kStarting,
-    kGathering,  // until all servers and a model are there
-    kTogether,   // until all servers are there
+    kGathering,  // until all servers and a model have come
+    kTogether,   // until all servers have come
     kRound,      // servers are brought to one step
     kTraining,
     kSaving,
@@ -140,7 +140,7 @@ class JobDriver {
 
   void Gather();
   void BringTogether(Cause cause);
-  // Begins a round if all servers are there.
+  // Begins a round if all servers are alive.
   void BeginRound();
   void TogetherFailed(const absl::Status& status);
   void Opened(const RoundOutcome& outcome);

@@ -16,6 +16,9 @@ namespace lockstep::chief {
 // JobSettings holds the settings in effect and those that operators want. It
 // decides which source counts: the job's file, the state of the servers, the
 // checkpoint that the job continues from, or operators.
+//
+// Threads: belongs to the chief's loop.
+// Borrows: the job.
 class JobSettings {
  public:
   explicit JobSettings(const JobConfig& job);

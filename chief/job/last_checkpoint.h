@@ -19,6 +19,9 @@ namespace lockstep::chief {
 //   saved before: its checkpoint is whole, or) a new one is written -> idle
 //
 // A job without checkpoints only closes its tokens.
+//
+// Threads: belongs to the chief's loop.
+// Borrows: the job and the checkpoints.
 class LastCheckpoint {
  public:
   LastCheckpoint(const JobConfig& job, CheckpointDriver& checkpoints)

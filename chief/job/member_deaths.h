@@ -20,6 +20,7 @@ namespace lockstep::chief {
 // the step, a server has to come back, a ps task that has left ends the job,
 // and so do too few workers.
 //
+// Threads: belongs to the chief's loop.
 // Borrows: context and steps.
 class MemberDeaths {
  public:

@@ -20,6 +20,7 @@ namespace lockstep::chief {
 // up to max_wait; less if the job was asked to stop. A job that fails while all
 // its servers are there gets one attempt.
 //
+// Threads: belongs to the chief's loop.
 // Borrows: all constructor arguments.
 class Saving {
  public:

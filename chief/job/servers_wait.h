@@ -15,6 +15,9 @@ namespace lockstep::chief {
 
 // ServersWait is the wait until all servers are there, before a round that
 // brings them together and between such rounds. The job stands still meanwhile.
+//
+// Threads: belongs to the chief's loop.
+// Borrows: the job.
 class ServersWait {
  public:
   explicit ServersWait(const JobConfig& job) : job_(job) {}

@@ -92,7 +92,7 @@ void Training::BeginGranted() {
 }
 
 void Training::TellCommit() {
-  if (steps_.committed_attempt() == 0) return;  // Activate() told the step
+  if (steps_.committed_attempt() == 0) return;  // Activate() gave the step
   context_.out.push_back(
       chief::TellCommit{steps_.step(), steps_.committed_attempt()});
 }

@@ -18,6 +18,7 @@ namespace lockstep::chief {
 // the checkpoints between them, until it must end or the servers must be
 // brought together.
 //
+// Threads: belongs to the chief's loop.
 // Borrows: all constructor arguments.
 class Training {
  public:

@@ -13,6 +13,7 @@ namespace lockstep::chief {
 // WorkersLeft decides whether enough workers are left for another step: those
 // that have neither used up their data nor failed for good.
 //
+// Threads: belongs to the chief's loop.
 // Borrows: the settings.
 class WorkersLeft {
  public:

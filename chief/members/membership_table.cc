@@ -210,7 +210,7 @@ absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
   if (incarnation < entry.newest || incarnation <= entry.member.incarnation) {
     return absl::OkStatus();
   }
-  // Servers have fenced the worker off, so it cannot go on as it is.
+  // Servers have fenced the worker off, so it must register again.
   if (entry.given_up && entry.member.state == State::kMissing) {
     return absl::AbortedError(
         absl::StrCat(task.ToString(),

@@ -60,7 +60,7 @@ class MembershipTable {
     uint64_t incarnation = 0;
     absl::Time last_heartbeat = absl::InfinitePast();
     absl::Time since = absl::InfinitePast();  // in this state
-    std::string leave_reason = {};            // of kLeft, for people
+    std::string leave_reason = {};            // of kLeft, for messages
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
     Progress progress = {};
     std::optional<ProcessLoad> load = {};  // its last report
@@ -70,7 +70,7 @@ class MembershipTable {
   struct Dead {
     TaskId task;
     uint64_t incarnation = 0;
-    std::string reason;  // for people
+    std::string reason;  // for messages
     DeathCause cause = DeathCause::kSilent;
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
   };
@@ -129,6 +129,8 @@ class MembershipTable {
   // Declares members dead whose lease has ended, and returns all incarnations
   // that are dead or have left and are not buried.
   std::vector<Dead> TakeDead(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Records that the servers have cleaned up a dead incarnation, so that its
+  // successor may join. No effect if TakeDead() does not know it.
   void Buried(const TaskId& task, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -181,6 +183,8 @@ class MembershipTable {
   void ExpireAll(TaskType type, const std::string& reason, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // All members, by task; and the member of one task, a default one if the
+  // table does not have it.
   std::vector<Member> Members() const ABSL_LOCKS_EXCLUDED(mutex_);
   Member Get(const TaskId& task) const ABSL_LOCKS_EXCLUDED(mutex_);
 

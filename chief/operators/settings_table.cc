@@ -226,7 +226,7 @@ void SettingsTable::CheckpointBegun() {
 void SettingsTable::SetWorkers(std::vector<int> workers) {
   wanted_.workers = std::move(workers);
   ++wanted_.revision;
-  if (job_.shares_work()) return;  // a step has as many micro-batches as ever
+  if (job_.shares_work()) return;  // the number of micro-batches stays
   const int n = static_cast<int>(wanted_.workers.size());
   wanted_.replicas_to_aggregate =
       job_.elastic_policy == ElasticPolicy::kFixedBackups
@@ -286,7 +286,7 @@ void SettingsTable::Leave(int worker) {
   MutexLock lock(mutex_);
   to_leave_.erase(worker);
   std::vector<int> workers = wanted_.workers;
-  // A job keeps its last worker: without any it could not go on.
+  // A job keeps its last worker: without any it could not continue.
   if (!open_ || workers.size() < 2) return;
   if (std::erase(workers, worker) == 0) return;
   taken_out_.insert(worker);

@@ -155,7 +155,7 @@ void Story::TellDeaths(const SummarySample& sample) {
                  std::abs(event.unix_seconds - ToUnix(death.at)) < kSameDeath &&
                  event.text.rfind(death.task + " died", 0) == 0;
         });
-    // An earlier chief has told it, and the record has it.
+    // An earlier chief has recorded it.
     if (told) continue;
     Tell(death.at, Kind::kDeath, DeathText(death));
     away_[death.task] = death.at;

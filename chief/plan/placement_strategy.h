@@ -46,7 +46,7 @@ class GreedyByLoad {
 // The MD5 of "name_seed" as one number, modulo the servers: the place of a
 // variable does not depend on any other. `num_servers` > 0.
 //
-//   kUnavailable  OpenSSL has been told not to compute MD5
+//   kUnavailable  OpenSSL is configured without MD5
 absl::StatusOr<int> ServerByName(absl::string_view name, uint64_t seed,
                                  int num_servers);
 

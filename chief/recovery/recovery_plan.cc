@@ -106,8 +106,8 @@ RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
   int donor = -1;
   for (size_t server = 0; server < reports.size(); ++server) {
     const int index = static_cast<int>(server);
-    // A server that is open at a step it has not committed is no donor for it:
-    // it is told of the commit first.
+    // A server that has only prepared the step can be the donor: it learns of
+    // the commit before its state is copied.
     const std::string trouble =
         Trouble(reports[server], /*in_place=*/false, step);
     if (trouble.empty()) {

@@ -26,7 +26,7 @@ struct RecoveryPlan {
   // finished.
   bool redo = false;
   int64_t repeated_steps = 0;  // kGoBack: committed steps that are made again
-  std::string reason;          // kGoBack, and with copies, for people
+  std::string reason;          // kGoBack, and with copies, for messages
   // kResume with mirrors: servers whose state is lost or too old, ascending,
   // and the server from which they copy it.
   std::vector<int> copies = {};

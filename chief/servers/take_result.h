@@ -14,7 +14,7 @@ struct TakeResult {
   bool prepared = false;
   int64_t attempt = 0;         // of the current step; 0: no progress known
   int64_t committed_step = 0;  // the server has committed it by itself; 0: none
-  std::string waits_for = {};  // if it is not prepared, for people
+  std::string waits_for = {};  // if it is not prepared, a text
   std::vector<int> announced_workers = {};  // from ps task 0, ascending
   // If it is not prepared: parts that lack gradients, and by worker the number
   // of these parts that have its gradient.

@@ -16,6 +16,8 @@ namespace lockstep::chief {
 // StallReplacement replaces a worker that holds up a step by one that waits: ps
 // task 0 decides, then all other servers are asked at once. One replacement at
 // a time.
+//
+// Threads: belongs to the chief's loop.
 class StallReplacement {
  public:
   // The time after an attempt in which no other worker is replaced.

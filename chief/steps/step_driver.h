@@ -25,6 +25,8 @@ namespace lockstep::chief {
 // number of steps that a single server may commit without the chief, the worker
 // that holds up a step, and the reasons for which a step waits.
 //
+// Threads: belongs to the chief's loop.
+// Borrows: the job.
 // Errors: kAborted  the servers obey a newer chief
 //         others    a server refused for good; its name stands in front
 class StepDriver {

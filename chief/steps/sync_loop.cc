@@ -87,7 +87,7 @@ SyncLoop::Actions SyncLoop::Decide() {
 
 SyncLoop::Actions SyncLoop::OnAttempt(int64_t attempt) {
   Actions actions;
-  // While a commit is under way, its answer tells of the newer attempt.
+  // While a commit is under way, its answer reports the newer attempt.
   if (phase_ == Phase::kTaking) actions.takes = ForgetOlder(attempt);
   return actions;
 }

@@ -21,6 +21,8 @@ namespace lockstep::chief {
 // a pause.
 //
 //   Begin() -> ps task 0 has answered -> all have answered: buried
+//
+// Threads: belongs to the chief's loop.
 class WorkerBurials {
  public:
   WorkerBurials(int num_servers, int max_workers)

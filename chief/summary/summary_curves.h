@@ -41,7 +41,7 @@ struct SummaryPoints {
 //              passes_stale_per_second   of all workers together
 //              waiting_fraction       mean of the workers'
 //              and figures of a user's program, mean of the workers'
-//   worker_N   the same of one worker, but for steps and the learning rate
+//   worker_N   the same of one worker, without steps and the learning rate
 //   evaluator  loss, accuracy, auc, or the figures of a user's evaluator, at
 //              the step of the checkpoint
 //

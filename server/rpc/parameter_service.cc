@@ -113,8 +113,8 @@ absl::Status ParameterService::HandlePush(const Caller& caller,
   }
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
   // The second question is asked under the lock of the postponed calls; see
-  // PostponedCalls::Add(). When the call goes on it is admitted anew: its
-  // worker may have been fenced off meanwhile.
+  // PostponedCalls::Add(). A call that continues is admitted anew: its worker
+  // may have been fenced off meanwhile.
   if (shard->engine().AwaitsCommit(header.local_step()) &&
       replies_.Postpone(*shard, header.local_step(),
                         [this, caller, header, payload, ticket,
@@ -226,7 +226,7 @@ absl::StatusOr<grpc::ByteBuffer> ParameterService::HandlePull(
     for (const LentBytes& value : values.parts) {
       *header.add_values() = ToProto(value.place);
     }
-    // The worker copies the values itself, and counters tell it whether it was
+    // The worker copies the values itself, and finds by the counters if it was
     // too slow, so no loan holds up an update.
     values.parts.clear();
   }

@@ -12,21 +12,21 @@ namespace lockstep::server {
 
 // The treatment of state of the job that exists already.
 enum class Keep {
-  kState,  // the job goes on from it, in memory or as a killed process left it
+  kState,  // the job uses it, in memory or as a killed process left it
   kNothing,  // it is discarded, even if it is in use: once an epoch, so that a
              // call that was delayed does no harm
 };
 
 struct MadeShard {
   std::unique_ptr<Shard> shard;
-  bool is_new = false;  // nothing was found to go on from
+  bool is_new = false;  // no state was found
 };
 
-// Opens the shard from the state of a killed process, or makes one. State that
-// cannot be read counts as none. May take minutes.
+// Opens the shard from the state of a killed process, or creates one. State
+// that cannot be read counts as none. May take minutes.
 //
-//   the errors of ShardState::Open(), but for kNotFound and kDataLoss, and
-//   those of ShardState::Create()
+//   the errors of ShardState::Open() except kNotFound and kDataLoss, and those
+//   of ShardState::Create()
 absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
                                     Keep keep);
 

@@ -309,7 +309,7 @@ absl::Status VariableStore::InitializePart(size_t i,
                                            const InitialValues& values) {
   const int buffer = static_cast<int>(record().current_buffer);
   tensors_.SetUpdates(i, 0);
-  if (tables_.Clear(i)) {  // its rows get their values when they come to be
+  if (tables_.Clear(i)) {  // its rows get values when they are created
     LOCKSTEP_RETURN_IF_ERROR(Advance(tensors_.layout().TensorSize(i)));
   } else {
     LOCKSTEP_RETURN_IF_ERROR(

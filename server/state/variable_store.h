@@ -63,7 +63,7 @@ class VariableStore {
     std::shared_ptr<FillProgress> progress = nullptr;
   };
 
-  // Checks the options as Create() does, but for those of the file. Makes no
+  // Checks the options as Create() does, except those of the file. Makes no
   // file.
   //
   //   kInvalidArgument  as Create()

@@ -52,13 +52,13 @@ struct ApplyInput {
 };
 
 // Optimizer is the update rule of one kind with its hyper-parameters, for dense
-// gradients: TensorFlow's, bit for bit but for the reciprocal square roots and
-// powers that adaptive_kernels.h names; or PyTorch's, as torch_kernels.h says.
+// gradients: TensorFlow's, bit for bit except for the reciprocal square roots
+// and powers that adaptive_kernels.h names; or PyTorch's, as torch_kernels.h
+// says.
 //
 // Subnormal operands and results count as zeros of their sign, except in
-// float16.
-// Variables of bfloat16, which TensorFlow's rules do not have, are updated by
-// the rule of float32, with the result rounded once.
+// float16. Variables of bfloat16, which TensorFlow's rules do not have, are
+// updated by the rule of float32, with the result rounded once.
 //
 // Threads: safe to share; two Apply() calls must not touch the same memory.
 class Optimizer {

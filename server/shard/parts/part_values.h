@@ -21,8 +21,8 @@ namespace lockstep::server {
 
 // PartValues reads the parts of a server: it lends values in place if each has
 // two buffers, and copies them otherwise. Processes of the same host may copy
-// lent values out of shared memory; counters of writes tell them whether they
-// were too slow.
+// lent values out of shared memory; counters of writes show them if they were
+// too slow.
 //
 // Threads: safe to share.
 // Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.

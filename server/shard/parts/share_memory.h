@@ -11,9 +11,9 @@
 namespace lockstep::server {
 
 // Checks that a server with `memory` bytes can hold the gradients of a shared
-// step: those of a part may all be there but the one with the lowest number.
-// Gradients of tables count as none, since they have the rows of a micro-batch
-// only. OK where work is not shared.
+// step: those of a part may all be there except that with the lowest number.
+// Gradients of tables are not counted, since they have only the rows of a
+// micro-batch. OK if work is not shared.
 //
 //   kInvalidArgument  names micro_batches_per_step, the bytes and the fix
 absl::Status CheckSharesFit(const JobConfig& job,

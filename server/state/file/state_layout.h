@@ -14,7 +14,7 @@ namespace lockstep::server {
 
 // PartSpec is a slice of a variable, the unit of placement and update.
 //
-// Units: elements, but for the stride.
+// Units: elements, except for the stride.
 struct PartSpec {
   int variable = 0;    // index in the model's list of variables
   int64_t offset = 0;  // of its first element, row-major

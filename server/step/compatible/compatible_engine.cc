@@ -122,8 +122,8 @@ absl::Status CompatibleEngine::CheckGradient(
                    " bytes; the part has ", updater_.part_size(part)));
 }
 
-// The accumulator checks the rows, but for errors that only an update would
-// notice.
+// Finds the errors that only an update would notice, when other gradients have
+// been added already. The accumulator checks the rest.
 absl::Status CompatibleEngine::CheckRows(int part,
                                          const PartGradient& gradient) const {
   const int64_t rows = *parts_[part].sparse_rows;

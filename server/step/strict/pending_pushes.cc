@@ -63,7 +63,7 @@ void PendingPushes::Decide(Contribution& contribution, PushOutcome outcome,
                            ShardAnswers& answers) const {
   bool first = true;
   for (auto& [pending, index] : contribution.waiters) {
-    // Only one of the calls for a gradient is told that it was added.
+    // Only one of the calls for a gradient is answered that it was added.
     const bool repeated = outcome == PushOutcome::kAccepted && !first;
     pending->outcomes[index] = repeated ? PushOutcome::kDuplicate : outcome;
     first = false;

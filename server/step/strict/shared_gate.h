@@ -16,15 +16,16 @@ namespace lockstep::server {
 //
 // A token names a number, its slot. A worker announces it before it sends the
 // gradient; a number that is done is not needed any more. A wait after a pass
-// that was pushed says that all servers have the gradient: the number is done,
-// and the other workers that compute it are told so through Watch().
+// that was pushed means that all servers have the gradient: the number is done,
+// which ends the Watch() of the other workers that compute it.
 //
 //   Wait --token--> (compute) --Announce--> (push) --Wait--> done, next token
 //
-// A step takes all numbers, so it has no set of workers: Members() is empty. A
-// worker that dies gives its number back, and the step goes on with the same
-// attempt: gradients that it has pushed still count. Redo() begins anew; a
-// worker that still has the gradient of a number is told to push it again.
+// A step takes all numbers, so it has no set of workers: Members() is empty. If
+// a worker dies its number is free again, and the step continues with the same
+// attempt: gradients that it has pushed still count. Redo() begins the step
+// again; a worker that still has the gradient of a number gets kRedo and pushes
+// it again.
 //
 // Threads: safe to share; no call waits.
 // Errors:  as Gate.

@@ -25,18 +25,18 @@ namespace lockstep::server {
 // and sums by worker and slot, so that the bits do not depend on the order of
 // arrival.
 //
-// On ps task 0 the gate decides whose gradients count. The other servers do not
+// On ps task 0 the gate decides which gradients count. The other servers do not
 // know the set: only chosen passes push, so a part is complete with
 // `replicas_to_aggregate` gradients of one attempt. TakeAnswer::contributors
-// tells the chief whose they were, and the chief does not commit a step that
-// other workers have contributed to.
+// reports their workers to the chief, which does not commit a step to which
+// other workers have contributed.
 //
 // A push is answered when its parts are updated. This bounds the memory of a
 // server to the pushes that workers have in flight. A worker that repeats a
 // push has given up the call before, so only the newest two calls per worker
-// and part are kept. Where N < A a push is answered at once, because the worker
-// needs the answer to begin its next share; and of shared work, because it then
-// takes the next number.
+// and part are kept. If N < A, a push is answered at once, because the worker
+// needs the answer to begin its next share; and if work is shared, because it
+// then takes the next number.
 //
 // A newer attempt drops the gradients of older ones; the committed values stay
 // unchanged until Commit(). Only the chief begins attempts: a push for a later

@@ -168,8 +168,8 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
     answer.attempt = attempt_;
     return true;
   }
-  // The wait goes on, except that a worker with several shares gets a token for
-  // the next share of this step that it has not pushed.
+  // The wait continues, except that a worker with several shares gets a token
+  // for the next share of this step that it has not pushed.
   if (!has_shares()) return false;
   answer.step = global_step_;
   answer.slot = FirstMissingSlot(pass.worker);

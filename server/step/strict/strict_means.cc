@@ -69,7 +69,7 @@ void StrictEngine::OnMeanKept(const PartWork& done, std::vector<PartWork>& work,
     answers.means_changed = true;
   // Without a limit a part is updated as soon as its mean is known. With one
   // the take is answered with the squares when all means are kept; a server
-  // that has all parts goes on in Run() instead.
+  // that has all parts updates them in Run() instead.
   if (!limits_mean()) {
     work.push_back(BeginWork(PartWork::Kind::kApply, done.part));
   } else if (squares_.complete() && !options_.has_all_parts) {
