@@ -12,7 +12,7 @@ namespace lockstep::server {
 
 // The treatment of state of the job that exists already.
 enum class Keep {
-  kState,  // the job uses it, in memory or as a killed process left it
+  kState,    // the job uses it, in memory or as a killed process left it
   kNothing,  // it is discarded, even if it is in use: once an epoch, so that a
              // call that was delayed does no harm
 };
