@@ -85,8 +85,8 @@ absl::Status GivenValues::Begin() {
   } else {
     std::filesystem::create_directories(folder, error);
   }
+  // A hidden name until the values are complete.
   const std::string path =
-      // A hidden name until the values are complete.
       (folder / absl::StrCat(".initial-", getpid(), ".safetensors")).string();
   RemoveLeftOvers(directory_);
   std::filesystem::remove(path, error);  // of an earlier process of this number

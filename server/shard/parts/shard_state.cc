@@ -165,8 +165,8 @@ std::vector<std::string> ShardState::ScalarNames() const {
   std::vector<std::string> names;
   for (const OptimizerConfig& optimizer : parts_.optimizers) {
     if (!HasAdamPowers(optimizer)) continue;
+    // Every Adam before this one has added two names.
     const std::string suffix =
-        // Every Adam before this one has added two names.
         names.empty() ? "" : absl::StrCat("_", names.size() / 2);
     names.push_back("beta1_power" + suffix);
     names.push_back("beta2_power" + suffix);

@@ -41,8 +41,8 @@ void StrictEngine::Activate(int64_t global_step) {
 }
 
 absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
+  // Without the lock: this may read every element of the push.
   LOCKSTEP_RETURN_IF_ERROR(
-      // Without the lock: this may read every element of the push.
       CheckPush(updater_, options_.refuse_non_finite, has_shares(), push));
   LOCKSTEP_RETURN_IF_ERROR(
       mirror_.CheckPush(push.first_part, push.gradients.size()));
