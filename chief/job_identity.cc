@@ -16,6 +16,8 @@ std::vector<TaskId> MembersOf(const Cluster& cluster) {
 }
 
 std::string MakeJobId(const JobConfig& job, const Cluster& cluster) {
+  // Settings that may change between runs are left out: a job with another
+  // learning rate is the same one.
   Fingerprint fingerprint;
   fingerprint.Add(job.name).Add(job.seed).Add(job.model.kind);
   for (const TaskId& task : MembersOf(cluster)) {

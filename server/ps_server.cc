@@ -83,6 +83,7 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
       chief_(std::move(chief)),
       ticks_([this] { Tick(); }),
       returns_([this] { UpdateReturnedParts(); }) {
+  // All of these are set before Start() serves the first call.
   if (options.moved) parameters_.set_moved(options.moved);
   replies_.set_on_means_changed([this] {
     mirror_.AnswerReady();

@@ -221,12 +221,14 @@ std::optional<BackupTuner::Change> BackupTuner::WhileWaiting(int64_t step,
                                                              int replicas,
                                                              int arrived,
                                                              absl::Time now) {
+  // Each arrival shows that the step still moves.
   if (step != waiting_step_ || arrived != arrived_) {
     waiting_step_ = step;
     arrived_ = arrived;
     last_arrival_ = now;
   }
   const absl::Duration waited = now - last_arrival_;
+  // Also longer than a usual step, in jobs with slow steps.
   if (arrived < 1 || arrived >= replicas || waited < patience_ ||
       waited < absl::Seconds(step_seconds_)) {
     return std::nullopt;

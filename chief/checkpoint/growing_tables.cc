@@ -207,6 +207,7 @@ absl::Status CheckGrowingTable(const CheckpointReader& checkpoint,
         rows, " rows of \"", table.name, "\", which grows to ", table.shape[0],
         "; raise model.row_limit"));
   }
+  // The checkpoint holds only rows that steps have changed.
   std::vector<int64_t> shape = table.shape;
   shape[0] = rows;
   for (size_t tensor = 0; tensor <= map.slots[variable].size(); ++tensor) {
@@ -244,6 +245,7 @@ absl::Status RestoreGrowingTable(const CheckpointReader& checkpoint,
                absl::MakeSpan(reinterpret_cast<char*>(keys.data()),
                               keys.size() * sizeof(int64_t))));
     LOCKSTEP_RETURN_IF_ERROR(CheckKeys(keys, before, name));
+    // Keys ascend across blocks, too.
     before = keys.back();
     bytes.resize(keys.size() * row.size);
     for (size_t tensor = 0; tensor <= map.slots[variable].size(); ++tensor) {

@@ -6,6 +6,7 @@
 namespace lockstep::chief {
 namespace {
 
+// One overload for each report: without one, std::visit() does not compile.
 struct Writer {
   StatusTable& status_table;
   absl::Time now;

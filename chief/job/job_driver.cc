@@ -246,6 +246,7 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   if (outcome.plan.redo) ++context_.losses.steps_redone;
   context_.losses.steps_repeated += outcome.plan.repeated_steps;
   const int64_t saved = outcome.checkpoint_step;
+  // A later round that resumes leaves the next checkpoint due as before.
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {
     checkpoints_.Begin(step, saved, context_.now);
   } else if (first) {

@@ -163,6 +163,8 @@ void CoordinatorService::HandleGetStatus(
     }
   }
   FillMembers(now, response);
+  // After FillMembers(): the examples of a pass follow from the members'
+  // progress.
   response.set_examples_per_second(view.steps_per_second *
                                    view.settings.replicas_to_aggregate *
                                    ExamplesPerPass(response, options_.job));

@@ -107,6 +107,7 @@ void StatusTable::Stepped(int64_t global_step, absl::Time now) {
       death.stood_still = now - death.still_since;
     }
   }
+  // At least two steps stay, for the rate of a job with slow steps.
   while (recent_.size() > 2 && now - recent_.front().first > kRateWindow) {
     recent_.pop_front();
   }

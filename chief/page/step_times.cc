@@ -12,6 +12,7 @@ constexpr double kBase = 1.05;
 }  // namespace
 
 int StepTimes::BucketOf(absl::Duration time) {
+  // The logarithm needs a positive number.
   const double micros = std::max(absl::ToDoubleMicroseconds(time), 1.0);
   return std::min(static_cast<int>(std::log(micros) / std::log(kBase)),
                   kBuckets - 1);

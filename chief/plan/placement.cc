@@ -220,6 +220,8 @@ absl::Status CheckModelSize(const std::vector<VariableSpec>& variables,
   int64_t parts = 0;
   for (const VariableSpec& variable : variables) {
     LOCKSTEP_RETURN_IF_ERROR(CheckVariable(variable, names, room));
+    // A limit below one element is MakePlan()'s error, not a division by 0
+    // here.
     const int64_t limit = std::max<int64_t>(
         max_part_bytes / static_cast<int64_t>(ElementSize(variable.dtype)), 1);
     const bool by_bytes =
@@ -247,6 +249,7 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
       CheckModelSize(variables, max_part_bytes, partitioner));
   Plan plan{variables, {}};
   ServerChooser chooser(placement, num_servers);
+  // The index of a part counts the parts of its server.
   std::vector<int> next_index(num_servers, 0);
   for (size_t v = 0; v < variables.size(); ++v) {
     const VariableSpec& variable = variables[v];

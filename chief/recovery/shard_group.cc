@@ -81,6 +81,7 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
   Found found{{plan, {}, {}}, std::vector<ServerReport>(servers_.size())};
   std::vector<ShardCalls::Created> created(servers_.size());
   std::vector<bool> done(servers_.size());
+  // All servers that are not done are called together in each turn.
   while (std::find(done.begin(), done.end(), false) != done.end()) {
     LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
       if (done[i]) return absl::OkStatus();
@@ -96,6 +97,7 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
         continue;
       }
       done[i] = true;
+      // Every server describes the whole model, so the answers are equal.
       found.map.slots = std::move(created[i].slots);
       found.map.scalars = std::move(created[i].scalars);
       found.reports[i] = created[i].report;

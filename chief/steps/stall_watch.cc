@@ -56,6 +56,7 @@ int64_t StallWatch::ProgressOf(int worker) const {
   int64_t progress = 0;
   for (const auto& arrivals : servers_) {
     if (!arrivals.has_value()) continue;
+    // Minus the number of the worker's missing parts, which grows to 0.
     progress += PushedBy(*arrivals, worker) - arrivals->open_parts;
   }
   return progress;

@@ -16,6 +16,7 @@ constexpr size_t kLargestOfTable = size_t{256} << 20;
 constexpr size_t kKeyBytes = 10;
 
 size_t LargestPush(const PartSpec& part) {
+  // Its size is that of the row limit, which says nothing of a push.
   if (part.grows) return kLargestOfTable;
   const size_t bytes =
       static_cast<size_t>(part.count) * ElementSize(part.dtype);

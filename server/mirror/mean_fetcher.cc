@@ -98,6 +98,7 @@ void MeanFetcher::Look() {
 
 void MeanFetcher::Start(const std::shared_ptr<Shard>& shard,
                         const Fetch& fetch) {
+  // Until the call fails: Look() must not request these parts again.
   for (int i = 0; i < fetch.num_parts; ++i) asked_.insert(fetch.first_part + i);
   auto owned = std::make_unique<Call>();
   Call* call = owned.get();
@@ -115,6 +116,7 @@ void MeanFetcher::Start(const std::shared_ptr<Shard>& shard,
   request.set_server(fetch.server);
   call->request = EncodeMessage(request);
   call->context.set_deadline(DeadlineIn(kCallDeadline));
+  // Before the call starts: its callback may run at once, in another thread.
   in_flight_.emplace(call, std::move(owned));
   PassFaultPoint(FaultPoint::kPsFetchSend);
   Stub(fetch.server)

@@ -249,6 +249,7 @@ AnswersTogether::~AnswersTogether() {
 
 CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
                                             SyncService& sync) {
+  // Small and frequent calls only: a stream copies its answers.
   using grpc::ByteBuffer;
   return {
       {"/lockstep.v1.ParameterService/Push",

@@ -36,6 +36,7 @@ grpc::ByteBuffer Encode(const Gate::Answer& answer) {
       response.set_outcome(v1::TOKEN_FINISHED);
       break;
     case Gate::Outcome::kCancelled:
+      // The worker asks again if it still waits.
       response.set_outcome(v1::TOKEN_WAIT);
       break;
   }

@@ -74,6 +74,7 @@ absl::Status WriteTensors(const v1::WritePartsHeader& header,
   absl::Span<const std::byte> left = bytes;
   for (int i = 0; i < range.num_parts; ++i) {
     const int part = range.first_part + i;
+    // A selector of several parts names whole ones.
     const size_t size =
         range.num_parts == 1 ? range.size : shard.PartSize(part);
     LOCKSTEP_RETURN_IF_ERROR(shard.state().Write(

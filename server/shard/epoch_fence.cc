@@ -33,6 +33,7 @@ absl::StatusOr<uint64_t> EpochFence::Draw(uint64_t newer_than, uint64_t chief,
 
 absl::Status EpochFence::CheckDrawn(absl::string_view field,
                                     uint64_t epoch) const {
+  // Two comparisons: the difference of unsigned numbers must not wrap.
   const bool near = epoch <= epoch_ || epoch - epoch_ <= kLongestEpochLead;
   if (near && epoch < kLargestEpoch) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

@@ -47,6 +47,7 @@ std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
       for (const PartSpec& part : options.parts) {
         strict.copied.push_back(part.reducer >= 0);
       }
+      // Wakes the thread that fetches the means of the next step.
       strict.on_commit = [queue = options.attempts] {
         if (queue != nullptr) queue->Push(0);
       };
@@ -280,6 +281,7 @@ bool Shard::active() const {
 }
 
 absl::StatusOr<size_t> Shard::SizeOf(int first_part, int num_parts) const {
+  // In 64 bits, since both numbers come from a message.
   const int64_t end = static_cast<int64_t>(first_part) + num_parts;
   if (first_part < 0 || num_parts < 1 || end > state_->num_parts()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -53,6 +53,7 @@ absl::Status CheckSameShard(const Shard& shard,
   const JobConfig& job = shard.job();
   // In an elastic job the workers may have changed since.
   const bool elastic = job.elastic_workers && wanted.job.elastic_workers;
+  // Learning rates and the like may differ: they change no tensor.
   const bool same =
       shard.parts() == wanted.parts && variables == wanted.variables &&
       job.mode == wanted.job.mode && job.work == wanted.job.work &&

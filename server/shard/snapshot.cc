@@ -32,6 +32,8 @@ void Snapshot::AddParts(const ShardState& state) {
     const PartSpec& spec = state.parts()[i];
     Part part = {state.part_size(i), state.num_tensors(i), spec.grows, {}, {}};
     if (spec.grows) {
+      // Only rows that committed steps have changed: all others follow from the
+      // seed.
       for (const auto& [key, row] : state.values().KeptRows(i)) {
         part.keys.push_back(key);
         part.rows.push_back(row);

@@ -29,6 +29,7 @@ absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
                      "; the model has ", count));
   }
   const VariableSpec& variable = variables[part.variable];
+  // Model and plan come in one message, and must fit each other.
   const int64_t elements = NumElements(variable.shape);
   const int64_t width = variable.is_table() ? RowWidth(variable.shape) : 0;
   if (part.dtype != variable.dtype || part.row_width != width ||

@@ -73,6 +73,7 @@ LOCKSTEP_INLINE void CenteredRmsProp(const UpdateBlock<T>& block,
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < block.count; ++i) {
     const T g = LoadElement<T>(gradient, i);
+    // r - m * m is the variance of the gradient.
     const T r = old_slots[0][i] + (g * g - old_slots[0][i]) * one_minus_decay;
     const T m = old_slots[1][i] + (g - old_slots[1][i]) * one_minus_decay;
     const T q =

@@ -339,6 +339,7 @@ absl::Status SparseOptimizer::Apply(const SparseApplyInput& input) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckMemory(input, NumSlots(config_)));
   LOCKSTEP_RETURN_IF_ERROR(CheckGradient(input));
   const ScopedFlushDenormals flush;
+  // Before anything is written: TensorFlow's sparse kernel checks these, too.
   if (config_.kind == Kind::kFtrl) {
     const Hyperparameters hyper =
         MakeHyperparameters(config_, input.learning_rate, input.powers,

@@ -160,6 +160,7 @@ absl::Status PartUpdates::UpdateDense(int part, int64_t step,
     input.new_value = stored.new_value;
     input.old_slots = stored.old_slots;
     input.new_slots = stored.new_slots;
+    // A buffer's gradient is its change, which is applied as it is.
     input.learning_rate = parts_.variables[spec.variable].buffer
                               ? 1
                               : LearningRate(rates_[settings.optimizer], step) *

@@ -128,6 +128,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
   struct stat info;
   if (fstat(fd, &info) != 0) return PosixError(errno, "inspect", path);
   const auto size = static_cast<uint64_t>(info.st_size);
+  // An empty range cannot be mapped.
   if (size < min_size || size == 0) {
     return absl::DataLossError(absl::StrCat(
         path, " has ", size, " bytes, less than ", min_size, "; remove it"));

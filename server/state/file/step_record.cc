@@ -58,6 +58,7 @@ std::optional<int> Newest(const std::byte* memory) {
   const std::optional<Slot> first = Load(memory, 0);
   const std::optional<Slot> second = Load(memory, 1);
   if (!first && !second) return {};
+  // The other one is empty, or was being written when a process was killed.
   if (!first || !second) return second ? 1 : 0;
   return second->sequence > first->sequence ? 1 : 0;
 }

@@ -49,6 +49,7 @@ void WorkerFences::Expire(int worker, uint64_t incarnation) {
 
 void WorkerFences::ShutOut(int worker, uint64_t above) {
   Fence& fence = fences_[worker];
+  // The file holds it plus one, below the bit of the input.
   fence.shut_out = std::min(above, kInputEnded - 2);
   Keep(worker, fence);
 }

@@ -185,6 +185,7 @@ absl::Status InitialValues::FillRow(int64_t key,
                          ? 0
                          : static_cast<size_t>(RowWidth(spec_.shape)) *
                                ElementSize(spec_.dtype);
+  // A row of an orthogonal matrix is not independent of the others.
   if (values.size() != row || !matrix_.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("variable ", spec_.name, ": ", values.size(),

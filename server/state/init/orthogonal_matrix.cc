@@ -29,6 +29,8 @@ void Normalize(Vector& v) {
 
 std::vector<double> OrthogonalMatrix(const CounterRandom& random, int64_t rows,
                                      int64_t cols) {
+  // At most `length` vectors of that length can be orthogonal, so the longer
+  // side is the length.
   const int64_t length = std::max(rows, cols);
   const int64_t count = std::min(rows, cols);
   std::vector<Vector> units;

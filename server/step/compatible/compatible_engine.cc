@@ -134,6 +134,7 @@ absl::Status CompatibleEngine::CheckRows(int part,
                      ", must be at least 0 and less than ", rows));
   }
   const absl::Span<const int64_t> shape = gradient.rows->shape;
+  // The shape comes from a message: its product may overflow.
   int64_t width = 1;
   for (size_t i = 1; i < shape.size(); ++i) {
     if (shape[i] < 0 || __builtin_mul_overflow(width, shape[i], &width)) {
@@ -202,6 +203,7 @@ absl::StatusOr<PushOutcome> CompatibleEngine::AddPart(
       LOCKSTEP_RETURN_IF_ERROR(applied.status());
       return PushOutcome::kStale;
     }
+    // A gradient may complete a take that waits, and several in a row.
     Update(part, applied->completed, answers);
     return PushOutcome::kAccepted;
   };

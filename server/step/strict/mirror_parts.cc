@@ -11,6 +11,7 @@ absl::Status MirrorParts::Check(int first_part, int num_parts,
         "the servers of this job exchange no means: strategy.kind is not "
         "MULTI_WORKER_MIRRORED");
   }
+  // In 64 bits, since both numbers come from another server.
   const auto end = static_cast<int64_t>(first_part) + num_parts;
   if (first_part < 0 || num_parts < 1 ||
       end > static_cast<int64_t>(copied_.size())) {

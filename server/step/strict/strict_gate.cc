@@ -120,6 +120,7 @@ absl::StatusOr<StrictGate::Announced> StrictGate::Announce(const Pass& pass) {
   // and the step would wait for a gradient that never arrives.
   if (!known && !newest) return Announced{Decision::kTooLate, 0, global_step_};
   if (!known) announced_.push_back(pass);
+  // The announcement stays filed: its worker may replace a member later.
   if (!IsMember(pass)) return Announced{Decision::kNotNeeded, 0, global_step_};
   return Announced{Decision::kSelected, attempt_, global_step_};
 }
