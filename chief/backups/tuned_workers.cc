@@ -42,6 +42,8 @@ bool TunedWorkers::Hear(const WorkerNews& news) {
     known.incarnation = news.incarnation;
     known.passes = 0;
   }
+  // A report has only the newest passes; others since the last one are not
+  // known.
   const int64_t unheard = std::clamp<int64_t>(
       news.passes - known.passes, 0, static_cast<int64_t>(news.newest.size()));
   known.passes = std::max(known.passes, news.passes);

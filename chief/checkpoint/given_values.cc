@@ -65,6 +65,7 @@ std::string GivenValues::KeptPath() const {
 
 absl::Status GivenValues::Want(const std::vector<VariableSpec>& variables) {
   MutexLock lock(mutex_);
+  // Each recovery round calls this: a transfer that has begun goes on.
   if (reader_ != nullptr || writer_ != nullptr) return absl::OkStatus();
   variables_ = variables;
   total_ = 0;
@@ -103,6 +104,7 @@ bool GivenValues::IsWantedFrom(int worker,
     if (*sender_ == worker) return written_ < total_;
     if (is_alive(*sender_)) return false;
     // The rest of the values must come from the same worker as the first.
+    // If this fails, the Want() of the next round begins again.
     if (!Begin().ok()) return false;
   }
   sender_ = worker;
@@ -171,6 +173,7 @@ std::shared_ptr<SafetensorsReader> GivenValues::TakeKept(
       SafetensorsReader::Open(KeptPath());
   if (!reader.ok()) return nullptr;
   for (const TensorSpec& tensor : TensorsOf(variables)) {
+    // A file of another model counts as none.
     const StoredTensor* stored = reader->Find(tensor.name);
     if (stored == nullptr || stored->type != tensor.type ||
         stored->shape != tensor.shape) {

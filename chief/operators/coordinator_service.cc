@@ -273,6 +273,8 @@ absl::Status CoordinatorService::HandleHeartbeat(
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
   const Progress progress = FromProto(request.progress());
   const ProcessLoad load = FromProto(request.load());
+  // A chief that was started again takes over members by their heartbeats, but
+  // only those that speak its version.
   if (request.protocol_version() == kProtocolVersion) {
     LOCKSTEP_RETURN_IF_ERROR(
         members_.TakeOver(sender.task, sender.incarnation, clock_.Now()));

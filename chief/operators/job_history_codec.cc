@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kMaxText = 1024;
 
 absl::Duration Age(const google::protobuf::Duration& proto) {
+  // A negative age would be a time in the future.
   return std::max(lockstep::FromProto(proto), absl::ZeroDuration());
 }
 
@@ -21,6 +22,8 @@ StatusTable::Death DeathFromProto(const v1::DeathStatus& proto,
   death.reason = proto.reason().substr(0, kMaxText);
   death.held = proto.held().substr(0, kMaxText);
   death.redone = proto.redone().substr(0, kMaxText);
+  // The message has no time of the last step before the death, which was
+  // shortly before it.
   death.at = death.still_since = now - Age(proto.since());
   if (proto.has_stood_still()) death.stood_still = Age(proto.stood_still());
   return death;

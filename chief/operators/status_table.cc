@@ -183,6 +183,7 @@ void StatusTable::SetState(JobState state, const std::string& reason,
   view_.state = state;
   view_.reason = reason;
   if (state == JobState::kTraining) {
+    // The last steps were lost before they were saved, and are made again.
     ended_.reset();
   } else if (started_.has_value() && !ended_.has_value()) {
     ended_ = now;

@@ -64,6 +64,7 @@ std::string Grid(const Range& values, Chart::Unit unit) {
 
 std::string Steps(const Range& steps) {
   std::string svg;
+  // At least 1: there are no steps between two numbers.
   const double tick = std::max(RoundTick(steps.high - steps.low, kTicks), 1.0);
   for (double at = std::ceil(steps.low / tick) * tick; at <= steps.high;
        at += tick) {

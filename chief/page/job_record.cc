@@ -31,6 +31,7 @@ double Rounded(double value) {
 Json ToJson(const Curve& curve) {
   Json points = Json::array();
   for (const CurvePoint& point : curve.Points()) {
+    // Tenths of a second are enough: samples are a second apart.
     points.push_back({point.step, std::round(point.unix_seconds * 10) / 10,
                       Rounded(point.value)});
   }
@@ -142,6 +143,7 @@ std::string JobRecord::ToJson(const std::string& job_id) const {
 
 absl::StatusOr<JobRecord> JobRecord::FromJson(absl::string_view text,
                                               const std::string& job_id) {
+  // Without exceptions: a text that is no JSON gives a value that is no object.
   const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (!json.is_object() || !json.contains("job_id") ||
       !json["job_id"].is_string() || !json.contains("curves") ||

@@ -285,6 +285,8 @@ std::string RenderPage(const PageContents& contents) {
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
       "<meta name=\"color-scheme\" content=\"light dark\">"
+      // Without scripts the browser loads the whole page again. The icon is
+      // empty: otherwise browsers would request one.
       "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript><title>",
       EscapeHtml(status.job_name), ": ", ShownState(status), ", step ",
       status.step, "</title><link rel=\"icon\" href=\"data:,\"><style>", Css(),

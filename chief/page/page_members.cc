@@ -76,6 +76,7 @@ std::string WorkerLine(const WorkerRow& row, double seldom) {
     absl::StrAppend(&tags, "<span class=\"tag\">", EscapeHtml(member.state),
                     "</span>");
   }
+  // In addition to a trouble: a slow worker is often the backup.
   if (row.pace.has_value() && row.pace->counted_share < seldom) {
     absl::StrAppend(&tags, "<span class=\"tag\">backup now</span>");
   }

@@ -128,6 +128,7 @@ PageContents Recorder::Contents() {
   contents.now = absl::Now();
   contents.status = options_.status();
   MutexLock lock(mutex_);
+  // A copy, so that the page is made without the lock.
   contents.record = record_;
   contents.paces = paces_.Get();
   contents.steps_per_second = steps_per_second_;

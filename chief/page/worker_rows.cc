@@ -25,6 +25,7 @@ constexpr double kStuck = 10;
 
 void Judge(bool training, WorkerRow& row) {
   const MemberStatus& member = row.member;
+  // Before training a missing worker may still be starting.
   if (member.state == "dead" || (member.state == "missing" && training)) {
     row.weight = kGone;
     row.trouble = member.state;
@@ -66,6 +67,7 @@ std::vector<WorkerRow> RankWorkers(const JobStatus& status,
     int index = -1;
     if (absl::ConsumePrefix(&number, "worker ") &&
         absl::SimpleAtoi(number, &index)) {
+      // A worker that has reported only once has no pace yet.
       const auto pace = paces.find(index);
       if (pace != paces.end()) row.pace = pace->second;
     }

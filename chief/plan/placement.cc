@@ -119,6 +119,7 @@ absl::StatusOr<Slices> CutByRows(const VariableSpec& variable,
                                  const PartitionerConfig& config,
                                  int64_t parts_before) {
   const int64_t elements = NumElements(variable.shape);
+  // A scalar has no rows, and is one part.
   if (variable.shape.empty()) return OneAfterTheOther({elements});
   LOCKSTEP_ASSIGN_OR_RETURN(Partition partition, PartitionOf(variable, config));
   if (partition[0] > kMaxParts - parts_before) {

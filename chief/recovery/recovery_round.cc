@@ -55,6 +55,7 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
 absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
     const Plan& plan, ShardCalls::State state) {
   struct Seen {
+    // Below any report, so that the first one counts as progress.
     ShardCalls::Working working{.done_bytes = -1};
     absl::Time moved;
     absl::Time began;

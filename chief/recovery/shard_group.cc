@@ -81,7 +81,8 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
   Found found{{plan, {}, {}}, std::vector<ServerReport>(servers_.size())};
   std::vector<ShardCalls::Created> created(servers_.size());
   std::vector<bool> done(servers_.size());
-  // All servers that are not done are called together in each turn.
+  // In turns: a call begins, or looks after, work that a server does in the
+  // background, so all servers work at the same time.
   while (std::find(done.begin(), done.end(), false) != done.end()) {
     LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
       if (done[i]) return absl::OkStatus();

@@ -55,6 +55,7 @@ void AddFields(const Message& message, const std::string& prefix,
   const Reflection& reflection = *message.GetReflection();
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
+    // A parameter in TensorBoard's table is one value.
     if (field->is_repeated() || IsElsewhere(*field)) continue;
     const std::string name = prefix + field->name();
     if (field->message_type() == nullptr) {
@@ -105,6 +106,7 @@ std::string EventFiles::Beginning(const std::string& run, int64_t step,
       absl::ToDoubleSeconds(started_ - absl::UnixEpoch()));
   for (const auto& [name, text] : parameters_) {
     google::protobuf::Value& value = (*start.mutable_hparams())[name];
+    // TensorBoard sorts and plots parameters that are numbers.
     if (double number; absl::SimpleAtod(text, &number)) {
       value.set_number_value(number);
     } else {

@@ -16,6 +16,7 @@ uint64_t TraceTable::Begin(const std::vector<std::string>& tasks,
   at_ = at;
   traces_.clear();
   for (const std::string& task : tasks) traces_[task];
+  // In a very large job kFewestSpans has precedence over kMaxBytes.
   const size_t share =
       kMaxBytes / sizeof(Span) / std::max<size_t>(traces_.size(), 1);
   max_spans_ = static_cast<uint32_t>(
