@@ -109,6 +109,8 @@ absl::Status SyncService::HandleTakeToken(const Caller& caller,
   const Pass pass{request.identity().task_index(),
                   request.identity().incarnation(), request.local_step(),
                   request.pass(), request.slot()};
+  // A worker that still computes asks whether its pass is over, not for a
+  // token.
   const absl::Time now = clock_.Now();
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<Gate::Answer> answers,

@@ -39,6 +39,7 @@ absl::Status CheckTensor(DType expected, DType dtype,
         absl::StrCat("gradient dtype is ", Name(dtype), ", must be ",
                      Name(expected), ", that of the accumulator"));
   }
+  // Before ByteSize(), which takes dimensions as unsigned.
   if (std::any_of(shape.begin(), shape.end(),
                   [](int64_t d) { return d < 0; })) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -235,7 +235,7 @@ class ScaledBlock {
 
   // The result stays valid until the next call.
   const std::byte* Of(size_t count, const std::byte* mean) {
-    // Without a limit the mean is not rounded once more.
+    // Without a limit the mean is used where it is, without a copy.
     if (factor_ == 1) return mean;
     ScaleKernel(count, mean, factor_, scaled_.data());
     return reinterpret_cast<const std::byte*>(scaled_.data());

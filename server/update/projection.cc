@@ -31,6 +31,8 @@ void RemoveNegative(absl::Span<T> values) {
 
 template <typename T>
 void LimitNorm(double max_norm, absl::Span<T> row) {
+  // In float64: the squares of large float16 or float32 elements would
+  // overflow.
   double squares = 0;
   for (const T& value : row) squares += Widen(value) * Widen(value);
   const double norm = std::sqrt(squares);

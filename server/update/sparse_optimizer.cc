@@ -228,6 +228,7 @@ class FloatRow {
   std::vector<absl::Span<std::byte>> tensors_;
 };
 
+// 4 KiB of each tensor, which stay in the nearest cache.
 constexpr size_t kFloatsAtATime = 1024;
 
 // Calls `visit(first, count)` for all of `elements`, few at a time.

@@ -21,6 +21,7 @@ PartValues::PartValues(LockedParts& parts,
                                })),
       counters_(std::move(counters)) {}
 
+// Loans and counters number the buffers of all parts: part p has 2p and 2p + 1.
 int PartValues::CommittedBuffer(int part) const {
   return 2 * part + parts_.store->record().current_buffer;
 }

@@ -70,6 +70,7 @@ void EncodeStateHeader(const StateHeader& header, absl::Span<std::byte> out) {
   raw.task_index = header.task_index;
   raw.layout_hash = header.layout_hash;
   raw.file_size = header.file_size;
+  // The rest stays 0, so that the id ends.
   std::copy_n(header.job_id.begin(),
               std::min(header.job_id.size(), StateHeader::kMaxJobIdLength),
               raw.job_id.begin());

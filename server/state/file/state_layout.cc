@@ -113,6 +113,7 @@ absl::Status StateLayout::PlaceRegion(size_t tensor) {
 
 absl::Status StateLayout::PlaceLogs() {
   log_offsets_.assign(parts_.size(), 0);
+  // A step that is updated in place cannot be redone, so it has no log.
   if (num_buffers_ < 2) return absl::OkStatus();
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (!parts_[i].is_table()) continue;

@@ -71,6 +71,7 @@ void CompatibleEngine::StopTakes() {
     take_.reset();
     if (!taking_) return;
     taking_ = false;
+    // The takes of a step are filed under its number; see TakePart().
     id = static_cast<uint64_t>(step_);
   }
   for (const Accumulator& accumulator : accumulators_) {
@@ -367,6 +368,8 @@ std::string CompatibleEngine::WaitsFor() const {
   for (const Accumulator& accumulator : accumulators_) {
     std::visit(
         [&](const auto& a) {
+          // The take of this part is complete: its accumulator is at the next
+          // step.
           if (a->step() > at) return;
           ++open;
           fewest = std::min(fewest, a->num_accumulated());

@@ -51,6 +51,7 @@ std::vector<Gate::Answer> CompatibleGate::IssueInitialTokens() {
   return Issue(options_.initial_tokens, global_step());
 }
 
+// Selects every pass: an accumulator judges a gradient when it arrives.
 absl::StatusOr<Gate::Announced> CompatibleGate::Announce(const Pass&) {
   MutexLock lock(mutex_);
   return Announced{Decision::kSelected, 0, global_step_};

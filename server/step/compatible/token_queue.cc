@@ -152,6 +152,7 @@ TokenQueue::Completions TokenQueue::Cancel(uint64_t id) {
                    [id](const Adding& a) { return a.id == id; });
   if (adding == adding_.end()) return completed;
   completed.push_back({id, absl::CancelledError("the wait was cancelled"), 0});
+  // The requests behind this one may have room now.
   adding_.erase(adding);
   Serve(completed);
   return completed;
@@ -236,6 +237,8 @@ void TokenQueue::CancelWaiting(const WaitingList::const_iterator& waiting,
 }
 
 void TokenQueue::Serve(Completions& completed) {
+  // A token that is taken makes room for others, and one that is added may be
+  // taken at once.
   bool changed = true;
   while (changed) {
     changed = ServeAdding(completed);
