@@ -101,7 +101,9 @@ bool GivenValues::IsWantedFrom(int worker,
   MutexLock lock(mutex_);
   if (writer_ == nullptr) return false;
   if (sender_.has_value()) {
-    if (*sender_ == worker) return written_ < total_;
+    // By the ranges in the file: a worker that was killed and sends again from
+    // the first byte on counts twice in `written_`.
+    if (*sender_ == worker) return !writer_->IsComplete();
     if (is_alive(*sender_)) return false;
     // The rest of the values must come from the same worker as the first.
     // If this fails, the Want() of the next round begins again.

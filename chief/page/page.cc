@@ -255,7 +255,7 @@ std::vector<std::string> Troubles(const PageContents& contents) {
   }
   for (const WorkerRow& row : RankWorkers(status, contents.paces)) {
     // The rows are sorted by weight, so all that follow are without trouble.
-    if (row.weight <= 0 || troubles.size() >= kMostTroubles) break;
+    if (row.weight <= 0) break;
     if (row.member.state == "dead") continue;  // listed above
     troubles.push_back(absl::StrCat(row.member.task, ": ", row.trouble));
   }

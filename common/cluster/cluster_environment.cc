@@ -59,11 +59,18 @@ absl::StatusOr<TfConfig> ReadValues(const std::vector<std::string>& values) {
 }
 
 // Renames pools to jobs, with a warning.
-void RenamePools(json& document, std::vector<std::string>& warnings) {
+//
+//   kInvalidArgument  a pool beside the job that it stands for
+absl::Status RenamePools(json& document, std::vector<std::string>& warnings) {
   json& cluster = document["cluster"];
   for (const Pool& pool : kPools) {
     const auto found = cluster.find(pool.name);
     if (found == cluster.end()) continue;
+    if (cluster.contains(pool.job)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          kClusterSpec, " has both cluster.", pool.name, " and cluster.",
+          pool.job, ", which mean the same tasks; leave one out"));
+    }
     // Moved out first: adding a key may move the elements of the object.
     json tasks = std::move(*found);
     cluster.erase(found);
@@ -71,11 +78,14 @@ void RenamePools(json& document, std::vector<std::string>& warnings) {
     warnings.push_back(absl::StrCat(kClusterSpec, ": cluster.", pool.name,
                                     " is taken for cluster.", pool.job));
   }
-  if (!document.contains("task") || !document["task"].is_object()) return;
+  if (!document.contains("task") || !document["task"].is_object()) {
+    return absl::OkStatus();
+  }
   json& task = document["task"];
   for (const Pool& pool : kPools) {
     if (task.value("type", json()) == pool.name) task["type"] = pool.job;
   }
+  return absl::OkStatus();
 }
 
 // Joins {"worker": [...]} and the task beside it into one document.
@@ -108,7 +118,7 @@ absl::StatusOr<TfConfig> ReadClusterSpec(const std::string& value,
                               WrapJobs(std::move(document), variables));
   }
   if (document.is_object() && document["cluster"].is_object()) {
-    RenamePools(document, warnings);
+    LOCKSTEP_RETURN_IF_ERROR(RenamePools(document, warnings));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       TfConfig config,

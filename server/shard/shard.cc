@@ -263,15 +263,16 @@ absl::StatusOr<Shard::Activated> Shard::Activate(
     if (gate_ != nullptr) activated.tokens = gate_->Activate(global_step);
     active_ = true;
   }
-  // A mirror asks the others for means as soon as it is open.
-  activated.answers.means_changed = true;
-  if (attempt == 0) return activated;
-  activated.answers = engine_->StartAttempt(global_step, attempt);
-  if (gate_ != nullptr) {
-    for (const Gate::Answer& answer : gate_->Redo(attempt)) {
-      activated.tokens.push_back(answer);
+  if (attempt != 0) {
+    activated.answers = engine_->StartAttempt(global_step, attempt);
+    if (gate_ != nullptr) {
+      for (const Gate::Answer& answer : gate_->Redo(attempt)) {
+        activated.tokens.push_back(answer);
+      }
     }
   }
+  // A mirror asks the others for means as soon as it is open.
+  activated.answers.means_changed = true;
   return activated;
 }
 

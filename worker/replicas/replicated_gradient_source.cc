@@ -58,10 +58,16 @@ ReplicatedGradientSource::ReplicatedGradientSource(
       has_value_(trained.size()),
       ready_(trained.size()),
       crew_(replicas_.size()) {
+  // Where gradients are clipped, all trained variables have one type; buffers
+  // may have another.
+  const auto first = static_cast<size_t>(
+      std::find(trained.begin(), trained.end(), true) - trained.begin());
+  const DType type = first < trained.size() ? replicas_[0].memory->dtype(first)
+                                            : DType::kFloat32;
   for (const Replica& replica : replicas_) {
     const ParameterMemory& memory = *replica.memory;
-    clippers_.push_back(std::make_unique<GradientClipper>(
-        clipping, memory.dtype(0), [&memory, trained] {
+    clippers_.push_back(
+        std::make_unique<GradientClipper>(clipping, type, [&memory, trained] {
           GradientClipper::Gradients gradients;
           for (size_t v = 0; v < trained.size(); ++v) {
             gradients.push_back(trained[v] ? memory.gradient(v)

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "worker/data/files/data_file.h"
+#include "worker/tables/log_odds.h"
 
 namespace lockstep::worker {
 namespace {
@@ -162,7 +163,7 @@ absl::StatusOr<GradientResult> SkipGram::Compute(ParameterMemory& memory) {
       in_gradient[i] += error * out[i];
       out_gradient[i] += error * in[i];
     }
-    loss += std::log1p(std::exp(pair.near ? -double{dot} : double{dot}));
+    loss += CrossEntropy(pair.near, dot);
   }
   if (!pairs_.empty()) loss /= static_cast<double>(pairs_.size());
   return GradientResult{loss, words_};

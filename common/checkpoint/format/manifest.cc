@@ -89,12 +89,12 @@ absl::Status CheckFiles(const std::vector<CheckpointFile>& files) {
 }
 
 absl::Status CheckNumbers(absl::string_view field,
-                          const std::map<std::string, double>& metrics) {
-  if (metrics.size() > kMaxMetrics) {
-    return Refuse("metrics", absl::StrCat(metrics.size(), " entries"),
+                          const std::map<std::string, double>& numbers) {
+  if (numbers.size() > kMaxMetrics) {
+    return Refuse(field, absl::StrCat(numbers.size(), " entries"),
                   absl::StrCat("at most ", kMaxMetrics));
   }
-  for (const auto& [name, value] : metrics) {
+  for (const auto& [name, value] : numbers) {
     LOCKSTEP_RETURN_IF_ERROR(CheckText(absl::StrCat(field, " key"), name));
     // JSON has no infinity and no NaN; nlohmann would write null.
     if (!std::isfinite(value)) {

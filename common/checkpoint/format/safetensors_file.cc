@@ -147,6 +147,11 @@ absl::Status SafetensorsWriter::CheckComplete() const {
   return absl::OkStatus();
 }
 
+bool SafetensorsWriter::IsComplete() const {
+  MutexLock lock(mutex_);
+  return CheckComplete().ok();
+}
+
 absl::Status SafetensorsWriter::Finish() {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckComplete());

@@ -68,6 +68,9 @@ class SafetensorsWriter {
   //                        still be written
   absl::Status Finish() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // True if every byte was written.
+  bool IsComplete() const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   SafetensorsWriter(PosixFile file, SafetensorsHeader header);
   absl::Status CheckComplete() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -76,7 +79,7 @@ class SafetensorsWriter {
   const SafetensorsHeader header_;
   const TensorIndex index_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<ByteRanges> written_ ABSL_GUARDED_BY(mutex_);  // per tensor
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -10,8 +10,9 @@
 
 namespace lockstep::server {
 
-// Checks that a server with `memory` bytes can hold the gradients of a shared
-// step: those of a part may all be there except that with the lowest number.
+// Checks that a server with `memory` bytes can hold the gradients of all
+// micro-batches of a shared step: each may have to wait for the one with the
+// lowest number.
 // Gradients of tables are not counted, since they have only the rows of a
 // micro-batch. OK if work is not shared.
 //

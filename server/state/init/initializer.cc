@@ -107,7 +107,7 @@ std::optional<Range> UniformRange(const Initializer& init, const Fans& fans) {
 absl::Status CheckRange(const VariableSpec& spec, int64_t offset,
                         absl::Span<const std::byte> values) {
   const size_t size = ElementSize(spec.dtype);
-  if (values.size() % size != 0 ||
+  if (size == 0 || values.size() % size != 0 ||
       reinterpret_cast<uintptr_t>(values.data()) % size != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable ", spec.name, ": ", values.size(), " bytes at a multiple of ",

@@ -170,7 +170,12 @@ void CompatibleEngine::Forget(int part, const Pass& pass) {
   MutexLock lock(mutex_);
   // The gradient did not count, so a repetition of the same push is no
   // duplicate.
-  accepted_[part][pass.worker] = {pass.incarnation, pass.pass - 1};
+  Accepted& newest = accepted_[part][pass.worker];
+  // A newer pass may have come since IsDuplicate(): its record stays.
+  if (newest.incarnation != pass.incarnation || newest.pass != pass.pass) {
+    return;
+  }
+  newest.pass = pass.pass - 1;
 }
 
 absl::StatusOr<ShardAnswers> CompatibleEngine::AddPush(uint64_t ticket,

@@ -79,7 +79,12 @@ void ShareNumbers::Finish(const Pass& pass) {
   // Without a claim in this attempt the servers have not taken the gradient.
   if (copy == nullptr || !copy->claimed) return;
   numbers_[pass.slot].done = true;
+  numbers_[pass.slot].finisher = pass;
   numbers_[pass.slot].copies.clear();
+}
+
+bool ShareNumbers::IsDoneByOther(const Pass& pass) const {
+  return IsDone(pass.slot) && !SamePass(numbers_[pass.slot].finisher, pass);
 }
 
 bool ShareNumbers::IsClaimed(const Pass& pass) const {

@@ -50,6 +50,8 @@ class ShareNumbers {
   // True if Claim() has accepted the pass, or the number is done.
   bool IsClaimed(const Pass& pass) const;
   bool IsDone(int number) const { return numbers_[number].done; }
+  // True if another pass than this one finished pass.slot.
+  bool IsDoneByOther(const Pass& pass) const;
 
   // Takes back the numbers that incarnations of the worker up to `incarnation`
   // compute. Returns true if there were any.
@@ -69,6 +71,7 @@ class ShareNumbers {
   };
   struct Number {
     bool done = false;
+    Pass finisher = {};      // of a number that is done
     int64_t handed_out = 0;  // when it was free: counts Take()s
     std::vector<Copy> copies;
   };

@@ -64,8 +64,8 @@ std::vector<Gate::Answer> SharedGate::File(Waiter waiter) {
   const bool pushed =
       active_ && waiter.attempt > 0 && waiter.pass.local_step == global_step_;
   if (pushed) {
-    // Before Finish(): here done means that another worker was first.
-    waiter.not_needed = numbers_.IsDone(waiter.pass.slot);
+    // The wait may be a repeated one, whose own pass finished the number.
+    waiter.not_needed = numbers_.IsDoneByOther(waiter.pass);
     if (waiter.attempt == attempt_) numbers_.Finish(waiter.pass);
   }
   waiters_.push_back(waiter);

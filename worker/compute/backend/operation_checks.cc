@@ -205,6 +205,12 @@ absl::Status CheckConv2D(const char* operation, const Argument& images,
     if (absl::Status s = CheckSide(operation, filters, side); !s.ok()) return s;
   }
   const ConvShape shape = MakeConvShape(image, filter, options);
+  // Padding may make the output larger than the images.
+  if (absl::Status s =
+          CheckSide(operation, out, shape.out_height() * shape.out_width());
+      !s.ok()) {
+    return s;
+  }
   return CheckIs(
       operation, out, image.type(),
       {image.dim(0), shape.out_height(), shape.out_width(), filter.dim(3)});

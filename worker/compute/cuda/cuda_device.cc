@@ -200,22 +200,24 @@ absl::StatusOr<CopyId> CudaDevice::StartCopy(const char* operation,
   // The copy must follow the operations queued so far, which write its source
   // or still read its target; later ones may run beside it.
   cudaStream_t stream = copies_.get();
-  for (const absl::Status& s :
-       {Check(cudaEventRecord(computed_.get(), compute()), "cudaEventRecord",
-              operation),
-        Check(cudaStreamWaitEvent(stream, computed_.get()),
-              "cudaStreamWaitEvent", operation),
-        Check(bytes == 0
-                  ? cudaSuccess
-                  : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream),
-              "cudaMemcpyAsync", operation),
-        Check(cudaEventRecord(events_[*copy].get(), stream), "cudaEventRecord",
-              operation)}) {
-    if (s.ok()) continue;
-    idle_.push_back(*copy);
-    return s;
+  absl::Status s = Check(cudaEventRecord(computed_.get(), compute()),
+                         "cudaEventRecord", operation);
+  if (s.ok()) {
+    s = Check(cudaStreamWaitEvent(stream, computed_.get()),
+              "cudaStreamWaitEvent", operation);
   }
-  return copy;
+  // After a failed call above the copy might not wait for its source.
+  if (s.ok() && bytes != 0) {
+    s = Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream),
+              "cudaMemcpyAsync", operation);
+  }
+  if (s.ok()) {
+    s = Check(cudaEventRecord(events_[*copy].get(), stream), "cudaEventRecord",
+              operation);
+  }
+  if (s.ok()) return copy;
+  idle_.push_back(*copy);
+  return s;
 }
 
 absl::Status CudaDevice::UseCopy(CopyId copy) {

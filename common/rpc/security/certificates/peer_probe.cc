@@ -95,6 +95,7 @@ absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,
   SSL_set_alpn_protos(connection.get(), kHttp2, kHttp2Bytes);
   SSL_set_fd(connection.get(), socket.fd());
   ERR_clear_error();
+  errno = 0;  // OpenSSL sets it only for errors of the socket
   if (SSL_connect(connection.get()) != 1) {
     const bool late = errno == EAGAIN || errno == EWOULDBLOCK;
     const std::string error = OpenSslError();

@@ -66,6 +66,20 @@ TEST(GivenValuesTest, ARepeatedBlockDoesNotStandForAMissingOne) {
   EXPECT_NE(*values.Take(), nullptr);
 }
 
+// Its blocks count twice, so that all bytes seem to have come.
+TEST(GivenValuesTest, ASenderThatStartsAgainIsAskedUntilAllBytesHaveCome) {
+  GivenValues values("");
+  ASSERT_OK(values.Want(Model()));
+  for (int start = 0; start < 3; ++start) {
+    ASSERT_TRUE(values.IsWantedFrom(0, Alive)) << start;
+    ASSERT_OK(values.Write(0, 1, 0, Bytes({1})));
+    EXPECT_EQ(*values.Take(), nullptr);
+  }
+  ASSERT_OK(values.Write(0, 1, 4, Bytes({2})));
+  EXPECT_FALSE(values.IsWantedFrom(0, Alive));
+  EXPECT_EQ(Second(**values.Take()), 2);
+}
+
 TEST(GivenValuesTest, TheSuccessorOfADeadSenderBeginsAnew) {
   GivenValues values("");
   ASSERT_OK(values.Want(Model()));

@@ -132,6 +132,20 @@ TEST(PageTest, FiveThousandWorkersStayReadable) {
   EXPECT_THAT(html, HasSubstr(absl::StrCat(4960 * 7, " counted, ", 4960 * 3)));
 }
 
+TEST(PageTest, TroublesThatAreNotListedAreCounted) {
+  PageContents contents = SomeJob();
+  contents.status.members.clear();
+  for (int i = 0; i < 30; ++i) {
+    contents.status.members.push_back(Worker(i));
+    contents.paces[i] = {0.5, 5, 0, 0};  // each is slow
+  }
+
+  const std::vector<std::string> troubles = Troubles(contents);
+
+  ASSERT_EQ(troubles.size(), 9u);
+  EXPECT_EQ(troubles.back(), "and 22 more");
+}
+
 TEST(PageTest, TroublesNameWhatToLookAtFirst) {
   PageContents contents = SomeJob();
   EXPECT_TRUE(Troubles(contents).empty());

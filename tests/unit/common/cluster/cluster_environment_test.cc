@@ -43,6 +43,12 @@ TEST(ClusterEnvironmentTest, TfConfigCountsBesideAClusterSpec) {
 TEST(ClusterEnvironmentTest, ABrokenClusterSpecIsNamed) {
   EXPECT_THAT(TfConfigOfEnvironment({{"CLUSTER_SPEC", "{"}}),
               StatusIs(kInvalid, StartsWith("CLUSTER_SPEC is not valid JSON")));
+  EXPECT_THAT(TfConfigOfEnvironment(
+                  {{"CLUSTER_SPEC",
+                    R"({"cluster":{"workerpool1":["a:1"],"worker":["b:1"]},
+                "task":{"type":"worker","index":0}})"}}),
+              StatusIs(kInvalid, HasSubstr("both cluster.workerpool1 and "
+                                           "cluster.worker")));
   EXPECT_THAT(TfConfigOfEnvironment({{"CLUSTER_SPEC", "[1]"}}),
               StatusIs(kInvalid, StartsWith("CLUSTER_SPEC is an array")));
   const auto config =

@@ -56,6 +56,17 @@ TEST(SkipGramTest, GradientsAreThoseOfTheSumOverPairs) {
   EXPECT_NEAR(result.loss, std::log1p(std::exp(-0.5)), 1e-6);
 }
 
+TEST(SkipGramTest, LossOfLargeValuesIsFinite) {
+  SkipGram model = MakeModel({.dim = 2, .negatives = 0, .subsample = 0});
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
+  ASSERT_OK(model.Prepare({1}, 1, memory));
+  for (float& value : Floats(memory.value(0))) value = 40;
+  for (float& value : Floats(memory.value(1))) value = -40;
+
+  // A dot product of -3200 costs as much: -log(sigmoid(-3200)).
+  EXPECT_DOUBLE_EQ(model.Compute(memory)->loss, 3200);
+}
+
 TEST(SkipGramTest, ALineOfOneWordHasNoPair) {
   SkipGram model = MakeModel({.dim = 2});
   ParameterMemory memory = *ParameterMemory::Make(model.variables());

@@ -184,6 +184,14 @@ INSTANTIATE_TEST_SUITE_P(
                       },
                       [](Manifest& m) { m.metrics["\xff"] = 1; }));
 
+TEST(ManifestTest, TooManyNumbersAreRefusedByTheNameOfTheirField) {
+  Manifest manifest = *ParseManifest(SampleText());
+  for (int i = 0; i < 5000; ++i) manifest.settings[absl::StrCat(i)] = 1;
+
+  EXPECT_THAT(EncodeManifest(manifest),
+              StatusIs(kInvalid, HasSubstr("settings")));
+}
+
 TEST(ManifestTest, TooManyFilesAreRefusedBeforeTheyAreRead) {
   std::string entries;
   for (int i = 0; i < 1025; ++i) entries += "{},";

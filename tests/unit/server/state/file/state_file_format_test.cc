@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
@@ -41,6 +42,7 @@ class StateFileFormatTest : public ::testing::Test {
     std::ifstream page(LOCKSTEP_STATE_FILE_FORMAT);
     std::string section;
     for (std::string line; std::getline(page, line);) {
+      text_ += line + "\n";
       if (absl::StartsWith(line, "## ")) section = line.substr(3);
       const std::vector<std::string> cells = absl::StrSplit(line, " | ");
       size_t offset = 0;
@@ -66,6 +68,8 @@ class StateFileFormatTest : public ::testing::Test {
     std::memcpy(&value, bytes + Offset(section, field), sizeof(T));
     return value;
   }
+
+  std::string text_;
 
  private:
   std::map<std::string, Fields> page_;
@@ -93,6 +97,26 @@ TEST_F(StateFileFormatTest, HeaderIsAsThePageSays) {
                                 [](std::byte b) { return b != std::byte{0}; });
   EXPECT_EQ(static_cast<size_t>(bytes.rend() - end),
             Offset(section, "checksum") + 4);
+}
+
+TEST_F(StateFileFormatTest, VersionIsThatOfThePage) {
+  for (const char* text : {" Version ", "| version | "}) {
+    EXPECT_TRUE(
+        absl::StrContains(text_, absl::StrCat(text, StateHeader::kVersion)))
+        << text;
+  }
+}
+
+TEST_F(StateFileFormatTest, CountersAreAsThePageSays) {
+  const auto layout = StateLayout::Make(
+      {{.variable = 0, .count = 4}, {.variable = 1, .count = 4}}, {1, 1}, 2);
+  ASSERT_OK(layout);
+  const auto bytes = Section("Counters").at("updates").second;
+  EXPECT_EQ(layout->CounterOffset(0, 0) % StateLayout::kPartAlignment, 0u);
+  EXPECT_EQ(layout->CounterOffset(0, 1), layout->CounterOffset(0, 0) + bytes);
+  EXPECT_EQ(layout->CounterOffset(1, 0),
+            layout->CounterOffset(0, 0) + 2 * bytes);
+  EXPECT_GT(layout->CounterOffset(0, 0), layout->TensorOffset(1, 0, 1));
 }
 
 TEST_F(StateFileFormatTest, StepRecordIsAsThePageSays) {

@@ -112,6 +112,14 @@ TEST_F(SharedGateTest, GradientThatCameSecondIsReportedAsNotNeeded) {
   EXPECT_TRUE(Wait(PassOf(0, 1, 0), 1).at(0).not_needed);
 }
 
+// The answer to the first wait was lost.
+TEST_F(SharedGateTest, RepeatedWaitOfAPassThatCountedIsNotReportedAsNotNeeded) {
+  Wait(FirstWait(0));
+  Announce(PassOf(0, 1, 0));
+  EXPECT_FALSE(Wait(PassOf(0, 1, 0), 1).at(0).not_needed);
+  EXPECT_FALSE(Wait(PassOf(0, 1, 0), 1).at(0).not_needed);
+}
+
 TEST_F(SharedGateTest, EndOfTheStepEndsThePassesThatComputeIt) {
   Wait(FirstWait(0));
   EXPECT_THAT(Watch(10, PassOf(0, 1, 0)), IsEmpty());
