@@ -46,8 +46,7 @@ class DistributedDataset {
         static_shapes_(static_shapes) {}
 
   // The next step. With a single worker and batches of one size, a step that is
-  // short of pieces is left out; under kCentral and kParameterServer
-  // always.
+  // short of pieces is left out; under kCentral always.
   //
   //   kOutOfRange  the data has ended, for all workers together; so it stays
   //   kAborted     another worker cannot read its data

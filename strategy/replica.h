@@ -60,8 +60,7 @@ class Replica {
   // first replica.
   //
   //   kInvalidArgument  the variable is another strategy's, or of another type
-  //                     or shape; no aggregation under kCentral and
-  //                     kParameterServer
+  //                     or shape; no aggregation under kCentral
   //   others            as Merge() and the reduction
   absl::Status Assign(const Variable& variable, const Value& value);
   absl::Status AssignAdd(const Variable& variable, const Value& value);

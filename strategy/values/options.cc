@@ -7,7 +7,7 @@
 namespace lockstep::strategy {
 
 absl::Status StrategyOptions::Validate() const {
-  const bool one = kind == Kind::kDefault || kind == Kind::kOneDevice;
+  const bool one = IsOfOneReplica(kind);
   if (replicas < 1 || (one && replicas != 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("replicas is ", replicas, ", but must be ",

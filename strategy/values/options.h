@@ -19,16 +19,20 @@ enum class Kind {
   // The replicas of one process; each variable has one copy, on a device of its
   // own, as with parameter servers.
   kCentral,
-  // As kCentral, in a worker of a job with parameter servers: the variables
-  // that TrainedBy trains lie on the servers. The replicas are those of this
-  // process; the servers combine the gradients of all workers.
+  // As kMirrored, in a worker of a job with parameter servers: the variables
+  // that TrainedBy trains lie on the servers, and the copies follow them. The
+  // replicas are those of this process; the servers combine the gradients of
+  // all workers.
   kParameterServer,
 };
 
-// Whether a process has one copy of each variable, which its replicas share.
-inline bool HasOneCopy(Kind kind) {
-  return kind == Kind::kCentral || kind == Kind::kParameterServer;
+// Whether there is a single replica, whose variables have one copy.
+inline bool IsOfOneReplica(Kind kind) {
+  return kind == Kind::kDefault || kind == Kind::kOneDevice;
 }
+
+// Whether a process has one copy of each variable, which its replicas share.
+inline bool HasOneCopy(Kind kind) { return kind == Kind::kCentral; }
 
 struct StrategyOptions {
   Kind kind = Kind::kMirrored;

@@ -25,7 +25,7 @@ VariableStore::VariableStore(Kind kind, Placement replica_devices)
       number_(NextNumber()) {}
 
 bool VariableStore::IsPlain(const Variable&) const {
-  return kind_ == Kind::kDefault || kind_ == Kind::kOneDevice;
+  return IsOfOneReplica(kind_);
 }
 
 bool VariableStore::IsOnRead(const Variable& variable) const {
@@ -49,8 +49,7 @@ absl::Status VariableStore::Check(const VariableOptions& options) const {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", options.name, "\" must have a name and an initializer"));
   }
-  const bool mirrored =
-      kind_ == Kind::kMirrored || kind_ == Kind::kMultiWorkerMirrored;
+  const bool mirrored = !HasOneCopy(kind_) && !IsOfOneReplica(kind_);
   if (mirrored && options.synchronization == Synchronization::kNone) {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", options.name,
@@ -82,8 +81,7 @@ Placement VariableStore::PlacementOf(const VariableOptions& options) const {
 absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
                                              Value initial) const {
   LOCKSTEP_RETURN_IF_ERROR(Check(options));
-  const bool mirrored =
-      kind_ == Kind::kMirrored || kind_ == Kind::kMultiWorkerMirrored;
+  const bool mirrored = !HasOneCopy(kind_) && !IsOfOneReplica(kind_);
   if (mirrored && options.aggregation == Aggregation::kMean &&
       IsInteger(initial.type())) {
     return absl::InvalidArgumentError(absl::StrCat(

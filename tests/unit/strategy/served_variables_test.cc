@@ -109,7 +109,7 @@ class ServedVariablesTest : public TwoReplicas {
 };
 
 TEST_F(ServedVariablesTest, DescribesVariablesWithTheirFirstValues) {
-  VariableStore store(Kind::kParameterServer, Placement{{"cpu:0"}});
+  VariableStore store(Kind::kParameterServer, Placement{{"cpu:0", "cpu:1"}});
   const Variable made =
       store
           .Make({"matrix", Starting(Number(0)), {}, {}, {}, {}},
@@ -128,8 +128,8 @@ TEST_F(ServedVariablesTest, DescribesVariablesWithTheirFirstValues) {
 
 TEST_F(ServedVariablesTest, ValuesAreThoseOfTheServersFromTheBeginningOn) {
   ASSERT_THAT(Begin(), IsOk());
-  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(0));
-  EXPECT_THAT(CopiesOf(variables_[1]), ElementsAre(1));
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(0, 0));
+  EXPECT_THAT(CopiesOf(variables_[1]), ElementsAre(1, 1));
   EXPECT_EQ(trained_->served()->pass()->step, 0);
 }
 
@@ -140,7 +140,7 @@ TEST_F(ServedVariablesTest, ServersGetTheMeanOfTheReplicasAndNoAbsentOne) {
   EXPECT_THAT(servers_.pushed[0].gradients,
               ElementsAre(Optional(Number(2.5)), std::nullopt));
   EXPECT_EQ(servers_.pushed[0].loss, 2.5);
-  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(10));
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(10, 10));
   EXPECT_EQ(trained_->served()->pass()->step, 1);
 }
 
@@ -149,7 +149,7 @@ TEST_F(ServedVariablesTest, APassThatCameTooLateIsCountedAndTheNextOneTaken) {
   servers_.answer = absl::AbortedError("the step is closed");
   ASSERT_THAT(Minimize(1, 1), IsOk());
   EXPECT_EQ(trained_->served()->dropped(), 1);
-  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(10));
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(10, 10));
 }
 
 TEST_F(ServedVariablesTest, APassThatComesAgainHasItsOldValues) {
@@ -157,7 +157,7 @@ TEST_F(ServedVariablesTest, APassThatComesAgainHasItsOldValues) {
   ASSERT_THAT(Begin(), IsOk());
   ASSERT_THAT(Minimize(1, 1), IsOk());
   EXPECT_EQ(trained_->served()->pass()->step, 5);
-  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(50));
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(50, 50));
 }
 
 TEST_F(ServedVariablesTest, TheEndOfTrainingIsNoErrorOfTheLastPass) {
@@ -201,7 +201,7 @@ TEST_F(ServedVariablesTest, NothingButTheServersWritesTheVariables) {
     return replica.Assign(variables_[0], Number(3));
   }),
               refused);
-  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(0));
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(0, 0));
 }
 
 TEST_F(ServedVariablesTest, OtherVariablesStayTheProcesss) {
