@@ -14,8 +14,8 @@
 # the tests of one tier need; of tier bench, the benchmarks too; of threads,
 # those unit tests that start threads; of threads-heavy, tests that the thread
 # sanitizer need not watch at every landing; of rest, the tests above unit and
-# integration that no sanitizer watches at every landing: those without the label
-# sanitized.
+# integration that no sanitizer watches at every landing; of sanitized, those
+# that asan watches and release leaves to it.
 #
 # Includes are relative to LOCKSTEP_ROOT, also when a part builds alone.
 
@@ -25,13 +25,14 @@ include(${CMAKE_CURRENT_LIST_DIR}/LockstepUnity.cmake)
 
 add_custom_target(lockstep_programs)
 foreach(tier unit conformance integration e2e bench fuzz threads
-             threads-heavy rest)
+             threads-heavy rest sanitized)
   add_custom_target(lockstep_tests_${tier})
 endforeach()
 add_dependencies(lockstep_tests_integration lockstep_programs)
 add_dependencies(lockstep_tests_e2e lockstep_programs)
 add_dependencies(lockstep_tests_bench lockstep_programs)
 add_dependencies(lockstep_tests_rest lockstep_programs)
+add_dependencies(lockstep_tests_sanitized lockstep_programs)
 add_dependencies(lockstep_tests_threads-heavy lockstep_programs)
 
 function(_lockstep_configure target)
@@ -234,8 +235,10 @@ endfunction()
 #
 # THREADS: the test starts threads, though neither its sources nor its room do;
 # those that start threads are what the thread sanitizer can say something of.
+# COMPUTES: the test's own sources compute much, so they are optimised.
 function(lockstep_add_test name)
-  cmake_parse_arguments(ARG "THREADS" "TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;COMPUTES" "TIMEOUT"
+                        "SRCS;DEPS;LABELS;ARGS" ${ARGN})
   _lockstep_starts_threads(starts_threads "${ARG_LABELS}" ${ARG_SRCS})
   if(ARG_THREADS OR starts_threads)
     list(APPEND ARG_LABELS threads)
@@ -249,8 +252,9 @@ function(lockstep_add_test name)
   _lockstep_configure(${name})
   _lockstep_compile_together(${name} ${ARG_SRCS})
   # Most tests take longer to optimise than to run, above all where sanitizers
-  # check each access; those that compute much are in the other tiers.
-  if(ARG_LABELS MATCHES "unit|integration|e2e")
+  # check each access.
+  if(ARG_LABELS MATCHES "unit|integration|e2e" OR
+     (LOCKSTEP_SANITIZE AND NOT ARG_COMPUTES))
     target_compile_options(${name} PRIVATE -O0)
     _lockstep_kind_of_headers(kind ${ARG_DEPS})
     _lockstep_precompile_headers(${name} test ${kind})

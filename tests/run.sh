@@ -151,7 +151,11 @@ rest_of_release() {
   stage release release lockstep_tests_rest "release-rest$without_system"
 }
 
-asan_targets() { tier_targets unit conformance integration e2e fuzz; }
+asan_targets() {
+  local e2e=sanitized
+  [ "${LOCKSTEP_ASAN_E2E:-light}" != all ] || e2e=e2e
+  tier_targets unit conformance integration fuzz $e2e
+}
 
 asan_ahead() { build_ahead asan "$(asan_targets)"; }
 
