@@ -121,17 +121,27 @@ absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
 
 absl::Status ModelWorkload::OpenReplicas() {
   const auto wanted = static_cast<size_t>(replicas());
-  if (wanted > 1 && !backends_[0]->UsesOrdinaryMemory()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "strategy.replicas_per_worker is ", wanted, ", but this worker ",
-        "computes on one GPU: leave the field out and start a worker for each "
-        "GPU, or compute with --device=cpu"));
-  }
+  const bool on_gpus = !backends_[0]->UsesOrdinaryMemory();
   while (backends_.size() < wanted) {
-    // Replicas compute at the same time and share the worker's threads.
+    // Each replica has a GPU of its own. On a CPU they compute at the same time
+    // and share the worker's threads.
     const int threads = std::max(1, threads_ / replicas());
-    LOCKSTEP_ASSIGN_OR_RETURN(backends_.emplace_back(),
-                              MakeBackend("cpu", {.threads = threads}));
+    auto backend =
+        on_gpus
+            ? MakeBackend("cuda", {.gpu = static_cast<int>(backends_.size())})
+            : MakeBackend("cpu", {.threads = threads});
+    if (on_gpus && absl::IsFailedPrecondition(backend.status())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("strategy.replicas_per_worker is ", wanted, ": ",
+                       backend.status().message(),
+                       ", lower the field, or compute with --device=cpu"));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(backend.status());
+    if (on_gpus) {
+      spdlog::info("replica {0} computes on cuda, device {0}",
+                   backends_.size());
+    }
+    backends_.push_back(*std::move(backend));
   }
   for (const auto& backend : backends_) {
     backend->set_precision(PrecisionOf(job_.compute_precision));

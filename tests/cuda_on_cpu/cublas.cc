@@ -16,6 +16,7 @@ using lockstep::cuda_on_cpu::Delays;
 using lockstep::cuda_on_cpu::Runtime;
 
 struct cublasContext {
+  int device = 0;  // the thread's when it was created
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;  // null: its own
   size_t workspace_bytes = 0;
@@ -167,7 +168,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   Call call("cublasCreate");
   if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (call.refusal() != cudaSuccess) return Refuse(call);
-  *handle = new cublasContext;
+  *handle = new cublasContext{.device = call.runtime().device()};
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -246,6 +247,9 @@ cublasStatus_t cublasGemmStridedBatchedEx(
       stride_a < std::max(1, rows_a) || stride_b < std::max(1, rows_b) ||
       stride_c < std::max(1, m) || runtime.Find(handle->stream) == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (handle->device != runtime.device()) {
+    return CUBLAS_STATUS_EXECUTION_FAILED;
   }
   const bool is_double = compute == CUBLAS_COMPUTE_64F;
   const cudaDataType type = is_double ? CUDA_R_64F : CUDA_R_32F;

@@ -114,7 +114,8 @@ void QueueKernel(const LaunchShape& shape, bool reachable,
   }
   Runtime& runtime = call.runtime();
   CUstream_st* stream = runtime.Find(shape.stream);
-  if (stream == nullptr) {
+  // A kernel must be launched on a stream of the thread's device.
+  if (stream == nullptr || stream->device != runtime.device()) {
     call.End(cudaErrorInvalidResourceHandle);
     return;
   }

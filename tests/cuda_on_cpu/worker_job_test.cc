@@ -9,6 +9,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int kSteps = 40;
@@ -40,6 +41,44 @@ TEST(CudaWorkerJobTest, BitsDoNotDependOnDelays) {
   ExpectSameBits(job->checkpoints(), delayed->checkpoints(), kSteps);
   EXPECT_THAT(job->cluster().ReadLog("worker", 0),
               IsOkAndHolds(HasSubstr("computes on cuda")));
+}
+
+// A worker of several devices, each with a replica of the model.
+std::unique_ptr<TrainingJob> MakeJobOfReplicas(const std::string& simulated) {
+  auto job = TrainingJob::Make(
+      {.workers = 1,
+       .set = {absl::StrCat("train_steps=", kSteps), "batch_size=16",
+               "strategy.replicas_per_worker=2"},
+       .more_args = {},
+       .compute_program = LOCKSTEP_WORKER_ON_SIMULATED_DEVICE});
+  job->cluster().AddArgument("worker", 0, "--device=cuda");
+  job->cluster().SetEnvironment("worker", 0, kVariable, simulated);
+  return job;
+}
+
+TEST(CudaWorkerJobTest, ReplicasOnDevicesOfTheirOwnHaveTheBitsOfWorkers) {
+  auto workers = MakeJob();
+  ASSERT_THAT(workers->Run(), IsOk());
+  auto replicas = MakeJobOfReplicas("devices=2,seed=9");
+
+  ASSERT_THAT(replicas->Run(), IsOk());
+
+  ExpectSameBits(workers->checkpoints(), replicas->checkpoints(), kSteps);
+  EXPECT_THAT(replicas->cluster().ReadLog("worker", 0),
+              IsOkAndHolds(HasSubstr("replica 1 computes on cuda, device 1")));
+}
+
+TEST(CudaWorkerJobTest, MoreReplicasThanDevicesAreRefusedWithTheFix) {
+  auto job = MakeJobOfReplicas("devices=1");
+
+  ASSERT_THAT(job->StartAll(), IsOk());
+  const auto end = job->cluster().Wait("worker", 0, kPatience);
+
+  ASSERT_THAT(end, IsOk());
+  EXPECT_NE(end->code, 0);
+  EXPECT_THAT(job->cluster().ReadLog("worker", 0),
+              IsOkAndHolds(AllOf(HasSubstr("strategy.replicas_per_worker is 2"),
+                                 HasSubstr("this process sees 1"))));
 }
 
 TEST(CudaWorkerJobTest, WorkerWithoutItsDeviceEndsAndItsSuccessorGoesOn) {

@@ -20,9 +20,9 @@ MadeBackend MakeCpu(const BackendOptions& options) {
 }
 
 #ifdef LOCKSTEP_WITH_CUDA
-MadeBackend MakeCuda() { return MakeCudaBackend(); }
+MadeBackend MakeCuda(int gpu) { return MakeCudaBackend(gpu); }
 #else
-MadeBackend MakeCuda() {
+MadeBackend MakeCuda(int /*gpu*/) {
   return absl::FailedPreconditionError(
       "backend cuda: this build has no CUDA; use cpu or auto");
 }
@@ -33,9 +33,9 @@ MadeBackend MakeCuda() {
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
     const std::string& name, const BackendOptions& options) {
   if (name == "cpu") return MakeCpu(options);
-  if (name == "cuda") return MakeCuda();
+  if (name == "cuda") return MakeCuda(options.gpu);
   if (name == "auto") {
-    MadeBackend cuda = MakeCuda();
+    MadeBackend cuda = MakeCuda(options.gpu);
     // Any other error comes from a device that is there: computing on the CPU
     // instead would hide it.
     return absl::IsFailedPrecondition(cuda.status()) ? MakeCpu(options)
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
 }
 
 std::string WhyNoGpu() {
-  const MadeBackend cuda = MakeCuda();
+  const MadeBackend cuda = MakeCuda(/*gpu=*/0);
   return cuda.ok() ? "" : std::string(cuda.status().message());
 }
 

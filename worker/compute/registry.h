@@ -13,6 +13,8 @@ struct BackendOptions {
   // CPU: threads of each large operation, in [0, 1024]; 0 lets OpenBLAS decide,
   // which takes one per core. Applies to the whole process.
   int threads = 0;
+  // GPU: its number among those that this process may see.
+  int gpu = 0;
 };
 
 // Returns the backend called `name`: "cpu", "cuda", or "auto" for the fastest

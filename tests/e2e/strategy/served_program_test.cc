@@ -36,7 +36,7 @@ std::unique_ptr<TrainingJob> JobOf(int workers, int replicas,
                  "optimizer.kind=MOMENTUM",
                  "optimizer.momentum=0.9",
                  "learning_rate=0.01",
-                 "max_part_bytes=4",
+                 "max_part_bytes=8",
                  absl::StrCat("train_steps=", kSteps)};
   options.tls = false;  // the program takes no certificate
   return TrainingJob::Make(options);

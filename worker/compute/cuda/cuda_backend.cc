@@ -32,8 +32,8 @@ class CudaBackend final : public KernelBackend<cuda::CudaDevice>,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend() {
-  absl::StatusOr<cuda::CudaDevice> device = cuda::CudaDevice::Open();
+absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend(int index) {
+  absl::StatusOr<cuda::CudaDevice> device = cuda::CudaDevice::Open(index);
   if (!device.ok()) return device.status();
   return std::make_unique<CudaBackend>(*std::move(device));
 }

@@ -8,12 +8,12 @@
 
 namespace lockstep::worker {
 
-// Returns the backend of one GPU: KernelBackend with the kernels of this folder
-// and cuBLAS.
+// Returns the backend of one GPU, by its number among those that this process
+// may see: KernelBackend with the kernels of this folder and cuBLAS.
 //
-//   kFailedPrecondition  no device can be used
+//   kFailedPrecondition  there is no device of this number that can be used
 //   others               errors of CUDA while the device was set up
-absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend();
+absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend(int index = 0);
 
 }  // namespace lockstep::worker
 

@@ -1,6 +1,7 @@
 #include "worker/compute/cuda/cuda_device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 #include <utility>
 
@@ -14,6 +15,10 @@ namespace {
 // As NVIDIA advises for Hopper.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 constexpr char kOpen[] = "Open";
+
+// True once a device other than the first is open. Until then every thread has
+// the right device, and Select() costs nothing.
+std::atomic<bool> has_several{false};
 
 void FreeDevice(void* data) { Ignore(cudaFree(data)); }
 void Unpin(void* data) { Ignore(cudaHostUnregister(data)); }
@@ -44,13 +49,20 @@ cublasComputeType_t ComputeType(Precision precision) {
 
 }  // namespace
 
-absl::StatusOr<CudaDevice> CudaDevice::Open() {
+void CudaDevice::Select() const {
+  if (has_several.load(std::memory_order_relaxed)) {
+    Ignore(cudaSetDevice(index_));
+  }
+}
+
+absl::StatusOr<CudaDevice> CudaDevice::Open(int index) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   // An unknown error comes from the driver, which may have no device: "auto"
   // then uses the CPU. A lost device must not be hidden in that way.
   if (IsLost(error) && error != cudaErrorUnknown) {
-    return ToStatus(error, {"cudaGetDeviceCount", kOpen, "the first device"});
+    return ToStatus(
+        error, {"cudaGetDeviceCount", kOpen, absl::StrCat("device ", index)});
   }
   if (error != cudaSuccess || count == 0) {
     Ignore(error);
@@ -59,9 +71,15 @@ absl::StatusOr<CudaDevice> CudaDevice::Open() {
         error == cudaSuccess ? "there is none" : cudaGetErrorString(error),
         "; install a driver, set CUDA_VISIBLE_DEVICES, or use cpu"));
   }
+  if (index < 0 || index >= count) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "backend cuda: there is no device ", index, ": this process sees ",
+        count, "; set CUDA_VISIBLE_DEVICES to more"));
+  }
   // Only now: a machine without a GPU need not have the library.
   if (absl::Status s = LoadCublas(); !s.ok()) return s;
-  CudaDevice device;
+  if (index > 0) has_several = true;
+  CudaDevice device(index);
   if (absl::Status s = device.Initialise(); !s.ok()) return s;
   return device;
 }
@@ -69,16 +87,16 @@ absl::StatusOr<CudaDevice> CudaDevice::Open() {
 absl::Status CudaDevice::Initialise() {
   cudaDeviceProp properties = {};
   // On the heap, because recordings refer to it and a CudaDevice may be moved.
-  name_ = std::make_unique<std::string>("device 0");
-  if (absl::Status s = Check(cudaSetDevice(0), "cudaSetDevice", kOpen);
+  name_ = std::make_unique<std::string>(absl::StrCat("device ", index_));
+  if (absl::Status s = Check(cudaSetDevice(index_), "cudaSetDevice", kOpen);
       !s.ok()) {
     return s;
   }
-  const cudaError_t described = cudaGetDeviceProperties(&properties, 0);
+  const cudaError_t described = cudaGetDeviceProperties(&properties, index_);
   // The name is only for messages.
   Ignore(described);
   if (described == cudaSuccess) {
-    *name_ = absl::StrCat("device 0 (", properties.name, ")");
+    absl::StrAppend(name_.get(), " (", properties.name, ")");
   }
   cudaStream_t streams[2] = {};
   for (cudaStream_t& stream : streams) {
@@ -124,6 +142,7 @@ CudaDevice::~CudaDevice() {
 
 absl::StatusOr<Buffer> CudaDevice::Allocate(size_t bytes) {
   if (bytes == 0) return Buffer();
+  Select();
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, bytes);
   if (error == cudaErrorMemoryAllocation) {
@@ -181,6 +200,7 @@ absl::StatusOr<CopyId> CudaDevice::NewEvent(const char* operation) {
     idle_.pop_back();
     return id;
   }
+  Select();
   cudaEvent_t event = nullptr;
   if (absl::Status s =
           Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
@@ -317,6 +337,7 @@ absl::Status CudaDevice::GemmOf(const char* operation, const StridedGemm& gemm,
   const T alpha = static_cast<T>(gemm.alpha);
   const T beta = gemm.accumulate ? T{1} : T{0};
   const auto side = [](int64_t size) { return static_cast<int>(size); };
+  Select();
   for (int64_t i = 0; i < gemm.outer_count; ++i) {
     const cublasStatus_t error = cublasGemmStridedBatchedEx(
         blas_.get(), Transpose(gemm.b.transpose), Transpose(gemm.a.transpose),

@@ -35,10 +35,10 @@ class CudaDevice {
   static constexpr bool kHasOwnLoops = false;
   static constexpr bool kHasFusedAttention = true;
 
-  // The first device that this process may see (CUDA_VISIBLE_DEVICES).
+  // A device that this process may see (CUDA_VISIBLE_DEVICES), counted from 0.
   //
-  //   kFailedPrecondition  there is none, or no driver for it
-  static absl::StatusOr<CudaDevice> Open();
+  //   kFailedPrecondition  there is none of this number, or no driver for it
+  static absl::StatusOr<CudaDevice> Open(int index = 0);
 
   CudaDevice(CudaDevice&&) = default;
   CudaDevice& operator=(CudaDevice&&) = default;
@@ -133,13 +133,19 @@ class CudaDevice {
   using Blas =
       std::unique_ptr<cublasContext, Destroyer<cublasHandle_t, cublasDestroy>>;
 
-  CudaDevice() = default;
+  explicit CudaDevice(int index) : index_(index) {}
   absl::Status Initialise();
+  // Makes this the thread's device, on which CUDA allocates memory and events
+  // and launches kernels. An error shows in the call that follows.
+  void Select() const;
   absl::Status Check(cudaError_t error, const char* call,
                      const char* operation) const {
     return ToStatus(error, {call, operation, *name_});
   }
-  cudaStream_t compute() const { return compute_.get(); }
+  cudaStream_t compute() const {
+    Select();
+    return compute_.get();
+  }
   AttentionProducts ProductsOfAttention() const;
   absl::Status Grow(Buffer& buffer, size_t bytes);
   absl::StatusOr<CopyId> NewEvent(const char* operation);
@@ -149,6 +155,7 @@ class CudaDevice {
   template <typename T>
   absl::Status Zero(const char* operation, const StridedGemm& gemm, T* out);
 
+  int index_ = 0;
   std::unique_ptr<std::string> name_;
   Precision precision_ = Precision::kFloat32;
   uint64_t generation_ = 0;
