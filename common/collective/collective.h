@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/collective/exchange_table.h"
 
@@ -37,6 +38,11 @@ class Collective {
   virtual absl::StatusOr<std::vector<Parcel>> Scatter(
       const std::string& description,
       std::vector<std::vector<Leaf>> for_member);
+
+  // OK while all members take part, as far as this one knows.
+  //
+  //   kAborted  the group has ended, or a member has left it; names the member
+  virtual absl::Status Ended() const { return absl::OkStatus(); }
 };
 
 //   kInvalidArgument  not one entry for each member of the group

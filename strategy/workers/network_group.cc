@@ -187,6 +187,15 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
   return late;
 }
 
+absl::Status NetworkGroup::Ended() const {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(ended_);
+  for (int r = 0; r < members(); ++r) {
+    LOCKSTEP_RETURN_IF_ERROR(view_.gone(r));
+  }
+  return absl::OkStatus();
+}
+
 std::optional<absl::StatusOr<std::vector<Parcel>>> NetworkGroup::Look(
     uint64_t sequence) {
   const std::vector<int> missing = table_.Missing(sequence);

@@ -72,6 +72,8 @@ class NetworkGroup final : public Collective, private GroupHandler {
       std::vector<std::vector<Leaf>> for_member) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  absl::Status Ended() const override ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   explicit NetworkGroup(const Options& options);
   // `for_member` has a parcel for each member.
