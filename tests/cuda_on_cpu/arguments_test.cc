@@ -65,9 +65,19 @@ class ArgumentsTest : public ::testing::Test {
 
 TEST_F(ArgumentsTest, OfCallsOnDevices) {
   cudaDeviceProp properties;
+  char id[13];
+  ASSERT_EQ(cudaDeviceGetPCIBusId(id, 13, 0), cudaSuccess);
+  EXPECT_STREQ(id, "0000:00:00.0");
   Check({
       {"no place for a count", cudaGetDeviceCount(nullptr),
        cudaErrorInvalidValue},
+      {"no place for a device", cudaGetDevice(nullptr), cudaErrorInvalidValue},
+      {"no place for an id", cudaDeviceGetPCIBusId(nullptr, 13, 0),
+       cudaErrorInvalidValue},
+      {"too little place for an id", cudaDeviceGetPCIBusId(id, 12, 0),
+       cudaErrorInvalidValue},
+      {"the id of device 1 of 1", cudaDeviceGetPCIBusId(id, 13, 1),
+       cudaErrorInvalidDevice},
       {"device -1", cudaSetDevice(-1), cudaErrorInvalidDevice},
       {"device 1 of 1", cudaSetDevice(1), cudaErrorInvalidDevice},
       {"no place for properties", cudaGetDeviceProperties(nullptr, 0),

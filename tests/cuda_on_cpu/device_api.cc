@@ -111,6 +111,27 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return call.End(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
 }
 
+cudaError_t cudaGetDevice(int* device) {
+  Call call("cudaGetDevice");
+  if (call.refusal() != cudaSuccess) return call.End(cudaSuccess);
+  if (device == nullptr) return call.End(cudaErrorInvalidValue);
+  *device = call.runtime().device();
+  return call.End(cudaSuccess);
+}
+
+// "0000:03:00.0" for device 3.
+cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int device) {
+  constexpr int kLength = 13;  // with the zero
+  Call call("cudaDeviceGetPCIBusId");
+  if (call.refusal() != cudaSuccess) return call.End(cudaSuccess);
+  if (id == nullptr || bytes < kLength) return call.End(cudaErrorInvalidValue);
+  if (device < 0 || device >= call.runtime().settings().devices) {
+    return call.End(cudaErrorInvalidDevice);
+  }
+  std::snprintf(id, kLength, "0000:%02x:00.0", device & 0xff);
+  return call.End(cudaSuccess);
+}
+
 cudaError_t cudaSetDevice(int device) {
   Call call("cudaSetDevice");
   if (call.refusal() != cudaSuccess) return call.End(cudaSuccess);

@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
-// The calls of the CUDA runtime that worker/compute/cuda and its benchmark
-// make, on a simulated device: see tests/cuda_on_cpu/README.md. Names, values
-// and meanings are CUDA's.
+// The calls of the CUDA runtime that worker/compute/cuda, its benchmark and
+// strategy/nccl make, on a simulated device: see tests/cuda_on_cpu/README.md.
+// Names, values and meanings are CUDA's.
 
 enum cudaError {
   cudaSuccess = 0,
@@ -99,7 +99,9 @@ const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 
 cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceSynchronize();
 

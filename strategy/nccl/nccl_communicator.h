@@ -1,0 +1,124 @@
+#ifndef LOCKSTEP_STRATEGY_NCCL_NCCL_COMMUNICATOR_H_
+#define LOCKSTEP_STRATEGY_NCCL_NCCL_COMMUNICATOR_H_
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "strategy/nccl/nccl_api.h"
+
+namespace lockstep::strategy {
+
+// NcclCommunicator moves bytes between the members of a group by way of their
+// GPUs: from the memory of the host to that of its GPU, by NCCL to the other
+// GPUs, and down again. No call waits longer than its timeout.
+//
+// Threads: one call at a time, from any thread; the thread's device stays.
+class NcclCommunicator {
+ public:
+  struct Options {
+    int device = 0;
+    int rank = 0;
+    int members = 1;
+    size_t round_bytes = size_t{64} << 20;  // of one member that move at once
+    absl::Duration start_timeout = absl::Minutes(5);  // of Make()
+    absl::Duration timeout = absl::Minutes(5);        // of Gather()
+    // For NCCL to end by itself once a member has left: one that has all bytes
+    // may leave before the others have them.
+    absl::Duration grace = absl::Seconds(2);
+    // OK while no member is known to have left. Must not be empty.
+    std::function<absl::Status()> ended;
+  };
+
+  // One call of Gather(), the same at all members except for the memory.
+  struct Transfer {
+    std::vector<size_t> bytes;  // of each member, by rank
+    // The memory of this member's bytes, and of each other's, by rank.
+    std::vector<absl::Span<const std::byte>> mine;
+    std::vector<std::vector<absl::Span<std::byte>>> others;
+  };
+
+  // Returns when all members have called it with the same id.
+  //
+  //   kAborted           a member has left
+  //   kDeadlineExceeded  the members did not come in time
+  //   others             as ToStatus()
+  static absl::StatusOr<std::unique_ptr<NcclCommunicator>> Make(
+      const CudaFunctions& cuda, const NcclFunctions& nccl,
+      const NcclUniqueId& id, const Options& options);
+  // Waits at most the time of grace for NCCL.
+  ~NcclCommunicator();
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  // Gives the bytes of all members to all. After an error the communicator has
+  // ended, and must only be destroyed.
+  //
+  //   errors as Make(); kResourceExhausted also where the GPU lacks memory
+  absl::Status Gather(const Transfer& transfer);
+
+ private:
+  // The part of a transfer that moves at once, and its places in the buffer.
+  struct Round {
+    size_t begin = 0;            // in the bytes of each member
+    std::vector<size_t> bytes;   // of each member, by rank
+    std::vector<size_t> places;  // multiples of 16
+    bool equal = true;           // all members have as many bytes
+  };
+
+  NcclCommunicator(const CudaFunctions& cuda, const NcclFunctions& nccl,
+                   const Options& options)
+      : cuda_(cuda), nccl_(nccl), options_(options) {}
+
+  absl::Status Start(const NcclUniqueId& id);
+  absl::Status GatherRounds(const Transfer& transfer);
+  Round RoundAt(size_t begin, const Transfer& transfer) const;
+  absl::Status Reserve(size_t bytes);
+  absl::Status Upload(const Round& round, const Transfer& transfer);
+  absl::Status Move(const Round& round);
+  absl::Status SendAndReceive(const Round& round);
+  absl::Status Download(const Round& round, const Transfer& transfer);
+
+  // Starts the time of a call.
+  void SetDeadline(absl::Duration timeout);
+  // Waits until done() is true. Errors: its own; kAborted, kDeadlineExceeded.
+  absl::Status Await(const std::string& call,
+                     absl::FunctionRef<absl::StatusOr<bool>()> done);
+  // Waits until a call of NCCL that returned `result` is under way on the GPU.
+  absl::Status Settle(const std::string& call, NcclResult result);
+  absl::Status AwaitStream(const std::string& call);
+  absl::Status Check(const std::string& call, CudaResult result);
+  void Abort();
+  void Close();
+
+  std::byte* At(size_t place) const {
+    return static_cast<std::byte*>(buffer_) + place;
+  }
+
+  const CudaFunctions cuda_;
+  const NcclFunctions nccl_;
+  const Options options_;
+
+  NcclComm comm_ = nullptr;
+  CudaStream stream_ = nullptr;
+  CudaEvent event_ = nullptr;
+  void* buffer_ = nullptr;  // of the device
+  size_t buffer_bytes_ = 0;
+  absl::Duration patience_;  // of the call at hand
+  std::chrono::steady_clock::time_point deadline_;
+  // When a member was first known to have left.
+  std::optional<std::chrono::steady_clock::time_point> left_;
+};
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_NCCL_NCCL_COMMUNICATOR_H_

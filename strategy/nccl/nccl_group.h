@@ -1,0 +1,91 @@
+#ifndef LOCKSTEP_STRATEGY_NCCL_NCCL_GROUP_H_
+#define LOCKSTEP_STRATEGY_NCCL_NCCL_GROUP_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/collective/collective.h"
+#include "strategy/nccl/nccl_communicator.h"
+#include "strategy/nccl/nccl_library.h"
+#include "strategy/nccl/payload.h"
+
+namespace lockstep::strategy {
+
+// NcclGroup is a member of a group whose GPUs exchange the large dense leaves
+// by NCCL. All else travels by another group, the wrapped one: descriptions,
+// which it compares before NCCL is called, small leaves, slices, and headers.
+// The parcels are those of the wrapped group, byte by byte.
+//
+// An error of NCCL or CUDA ends the group: this member leaves the wrapped
+// group, so that the calls of the others end too.
+//
+// Threads: as Collective.
+class NcclGroup final : public Collective {
+ public:
+  struct Options {
+    // Refuse, instead of going without NCCL, where a member cannot use it.
+    bool required = false;
+    int gpu = -1;  // device of this member; -1: its rank among the host's
+    absl::Duration timeout = absl::Minutes(5);  // of NCCL in an exchange
+    absl::Duration grace = absl::Seconds(2);    // as NcclCommunicator::Options
+    // Leaves with fewer bytes travel by the wrapped group.
+    size_t small_bytes = size_t{32} << 10;
+    size_t round_bytes = size_t{64} << 20;  // as NcclCommunicator::Options
+    std::string host{};                     // empty: the name of this one
+    LibraryNames libraries{};
+  };
+
+  // Decides with all members of `group` whether they use NCCL. All must call it
+  // before any other call of the group, with the same `required`. Returns a
+  // NcclGroup, or `group` itself: where it has one member, and where NCCL
+  // cannot be used and is not required.
+  //
+  //   kFailedPrecondition  NCCL is required, and a member cannot use it; names
+  //                        the member, the reason and the fix
+  //   kInvalidArgument     NCCL is required, and two members have the same GPU
+  //   others               as Collective::Exchange()
+  static absl::StatusOr<std::unique_ptr<Collective>> Make(
+      std::unique_ptr<Collective> group, const Options& options);
+
+  ~NcclGroup() override = default;
+
+  int rank() const override { return rank_; }
+  int members() const override { return members_; }
+
+  // Errors: also
+  //
+  //   kAborted             the group has ended: a member has left, or an
+  //   earlier
+  //                        exchange has failed
+  //   kInternal            a call of NCCL or CUDA has failed here
+  //   kResourceExhausted   the GPU has too little memory
+  absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,
+                                               std::vector<Leaf> mine) override;
+
+  absl::Status Ended() const override;
+
+ private:
+  NcclGroup(std::unique_ptr<Collective> group,
+            std::unique_ptr<NcclCommunicator> communicator, size_t small_bytes);
+
+  absl::StatusOr<std::vector<Parcel>> Complete(
+      std::vector<Leaf> mine, const std::vector<Parcel>& rests);
+  // Leaves the wrapped group, and returns the error of all later calls.
+  absl::Status End(const std::string& description, const absl::Status& why);
+
+  const int rank_;
+  const int members_;
+  const size_t small_bytes_;
+  std::unique_ptr<Collective> group_;  // null once the group has ended
+  std::unique_ptr<NcclCommunicator> communicator_;  // calls group_
+  absl::Status ended_;
+};
+
+}  // namespace lockstep::strategy
+
+#endif  // LOCKSTEP_STRATEGY_NCCL_NCCL_GROUP_H_
