@@ -9,9 +9,22 @@
 #include "common/cluster/tf_config_loader.h"
 #include "common/collective/local_group.h"
 #include "common/program/main_support.h"
+#include "strategy/nccl/nccl_group.h"
 #include "strategy/workers/network_group.h"
 
 namespace lockstep::strategy {
+
+std::string NameOf(Implementation implementation) {
+  switch (implementation) {
+    case Implementation::kAuto:
+      return "AUTO";
+    case Implementation::kDirect:
+      return "DIRECT";
+    case Implementation::kNccl:
+      return "NCCL";
+  }
+  return "unknown";
+}
 
 absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
     const WorkersOptions& options, const std::string& purpose) {
@@ -43,12 +56,18 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
     LOCKSTEP_ASSIGN_OR_RETURN(group.addresses.emplace_back(),
                               cluster.Address(task));
   }
-  group.purpose = purpose;
+  group.purpose =
+      absl::StrCat(purpose, ", communication ", NameOf(options.implementation));
   group.timeout = options.timeout;
   group.join_timeout = options.join_timeout;
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<NetworkGroup> joined,
                             NetworkGroup::Join(group));
-  return joined;
+  if (options.implementation == Implementation::kDirect) return joined;
+  NcclGroup::Options nccl;
+  nccl.required = options.implementation == Implementation::kNccl;
+  nccl.gpu = options.gpu;
+  nccl.timeout = options.timeout;
+  return NcclGroup::Make(std::move(joined), nccl);
 }
 
 }  // namespace lockstep::strategy

@@ -10,7 +10,19 @@
 
 namespace lockstep::strategy {
 
-// How the processes of a program find each other.
+// How the values of a worker come to the others; the same at all workers.
+enum class Implementation {
+  kAuto,    // kNccl where all workers can use it, else kDirect
+  kDirect,  // over gRPC
+  // Large values from GPU to GPU by NCCL, all else over gRPC. Each worker must
+  // have the library and a GPU of its own.
+  kNccl,
+};
+
+// "AUTO", "DIRECT" or "NCCL".
+std::string NameOf(Implementation implementation);
+
+// How the processes of a program find each other, and talk.
 struct WorkersOptions {
   // File; empty: the environment variable TF_CONFIG. Without one, or without a
   // cluster in it, there is one worker.
@@ -21,6 +33,10 @@ struct WorkersOptions {
   absl::Duration timeout = absl::Minutes(5);
   // For all members to start.
   absl::Duration join_timeout = absl::Minutes(10);
+  Implementation implementation = Implementation::kAuto;
+  // The GPU that NCCL uses; -1: the one with the worker's number among the
+  // workers of its host, counted from 0.
+  int gpu = -1;
 };
 
 // Joins the group of the workers that TF_CONFIG names; in a cluster without ps
@@ -28,10 +44,15 @@ struct WorkersOptions {
 // Returns when all have come. `purpose` says what all must agree on.
 //
 //   kInvalidArgument    TF_CONFIG cannot be, or names a task that is no worker;
-//                       a member has another purpose or another cluster
+//                       a member has another purpose, another cluster or
+//                       another implementation; two with kNccl have the same
+//                       GPU
+//   kFailedPrecondition a member with kNccl has no NCCL, or no such GPU; names
+//                       it, the reason and the fix
 //   kUnavailable        the task's address is in use
 //   kPermissionDenied   certificates do not name the tasks
 //   kDeadlineExceeded   members did not start in time; names them
+//   kAborted            a member has left, or begun again, meanwhile
 //   others              as reading the file and the certificates
 absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
     const WorkersOptions& options, const std::string& purpose);

@@ -1,7 +1,7 @@
 // A program of a user that trains on the workers that TF_CONFIG names, and goes
 // on from its checkpoint after one of them has ended.
 //
-//   strategy_program CHECKPOINT STEPS MILLISECONDS_PER_STEP
+//   strategy_program CHECKPOINT STEPS MILLISECONDS_PER_STEP [nccl]
 
 #include <chrono>
 #include <cstdio>
@@ -83,11 +83,13 @@ absl::Status Step(Strategy& strategy, TrainedBy& momentum, const Variable& line,
 
 // One life of the group: from its newest checkpoint to the end, or to an error.
 absl::Status Train(const std::string& path, int64_t steps,
-                   std::chrono::milliseconds pause) {
+                   std::chrono::milliseconds pause,
+                   const WorkersOptions& workers) {
   StrategyOptions options;
   options.kind = Kind::kMultiWorkerMirrored;
   options.replicas = 2;
-  absl::StatusOr<std::unique_ptr<Strategy>> made = Strategy::Join(options);
+  absl::StatusOr<std::unique_ptr<Strategy>> made =
+      Strategy::Join(options, workers);
   if (!made.ok()) return made.status();
   Strategy& strategy = **made;
   // Worker 0 does not write before all have come to the first call.
@@ -129,11 +131,15 @@ absl::Status Train(const std::string& path, int64_t steps,
 }  // namespace lockstep::strategy
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 4 && argc != 5) return 2;
+  lockstep::strategy::WorkersOptions workers;
+  if (argc == 5) {
+    workers.implementation = lockstep::strategy::Implementation::kNccl;
+  }
   while (true) {
     const absl::Status end = lockstep::strategy::Train(
         argv[1], std::atoll(argv[2]),
-        std::chrono::milliseconds(std::atoi(argv[3])));
+        std::chrono::milliseconds(std::atoi(argv[3])), workers);
     if (end.ok()) break;
     std::printf("%s\n", end.ToString().c_str());
     std::fflush(stdout);

@@ -21,6 +21,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -43,6 +44,9 @@ class StrategyProgramTest : public ::testing::Test {
     options.program = LOCKSTEP_STRATEGY_PROGRAM;
     options.args = {directory_.Join(checkpoint), absl::StrCat(kSteps),
                     absl::StrCat(millis_per_step)};
+    options.args.insert(options.args.end(), more_args_.begin(),
+                        more_args_.end());
+    options.environment["CUDA_VISIBLE_DEVICES"] = "";  // also where there are
     options.environment["TF_CONFIG"] = absl::StrCat(
         R"({"cluster": {"worker": [)", absl::StrJoin(addresses_, ", "),
         R"(]}, "task": {"type": "worker", "index": )", worker, "}}");
@@ -90,6 +94,7 @@ class StrategyProgramTest : public ::testing::Test {
   }
 
   const TempDir directory_;
+  std::vector<std::string> more_args_;
   std::vector<cli::PortReservation> ports_;
   std::vector<std::string> addresses_;
   std::vector<std::unique_ptr<ChildProcess>> tasks_;
@@ -112,6 +117,19 @@ TEST_F(StrategyProgramTest, KilledWorkersComeBackAndTheBitsStay) {
   ExpectAllEnd();
   EXPECT_EQ(Checkpoint("killed"), Checkpoint("undisturbed"));
   EXPECT_THAT(tasks_[0]->ReadLog(), HasSubstr("rank 1 has begun again"));
+}
+
+TEST_F(StrategyProgramTest, NcclWithoutGpusIsRefusedAtBothWorkers) {
+  Reserve(2);
+  more_args_ = {"nccl"};
+  StartAll("refused", 0);
+  for (const auto& task : tasks_) {
+    EXPECT_THAT(task->Wait(kPatience), IsOkAndHolds(Not(cli::TaskExit{})));
+    EXPECT_THAT(task->ReadLog(),
+                AllOf(HasSubstr("FAILED_PRECONDITION"),
+                      HasSubstr("NCCL cannot be used, because of rank 0"),
+                      HasSubstr("or use communication DIRECT")));
+  }
 }
 
 TEST_F(StrategyProgramTest, AProgramOfOneWorkerNeedsNoCluster) {
