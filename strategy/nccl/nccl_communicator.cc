@@ -113,7 +113,11 @@ absl::Status NcclCommunicator::Gather(const Transfer& transfer) {
     moved = absl::AbortedError("NCCL has ended after an error");
   }
   if (moved.ok()) moved = GatherRounds(transfer);
-  if (!moved.ok()) Abort();
+  if (moved.ok()) return moved;
+  Abort();
+  // Copies that are under way must not outlive the caller's memory. They end,
+  // because no work of NCCL runs any more.
+  if (scope.result() == kCudaSuccess) cuda_.stream_synchronize(stream_);
   return moved;
 }
 

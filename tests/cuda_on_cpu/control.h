@@ -21,6 +21,9 @@ struct Settings {
   // 0: streams do not wait. Else the seed of their delays, and of what a GPU
   // leaves open: the order of threads, and where memory is allocated.
   uint64_t seed = 0;
+  // Devices read and write pageable memory too, as some do: copies of it are
+  // asynchronous, as those of pinned memory.
+  bool coherent = false;
 };
 
 // Begins anew with healthy devices. Memory, streams and events of before stay

@@ -95,6 +95,7 @@ int& Runtime::device() {
 }
 
 bool Runtime::IsPinned(const void* data, size_t bytes) const {
+  if (settings_.coherent) return true;
   const auto address = reinterpret_cast<uintptr_t>(data);
   auto after = pinned_.upper_bound(address);
   if (after == pinned_.begin()) return false;

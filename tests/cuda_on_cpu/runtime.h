@@ -103,6 +103,7 @@ class Runtime {
   DeviceMemory& memory() { return memory_; }
   // Memory that is pinned, by its first byte.
   std::map<uintptr_t, size_t>& pinned() { return pinned_; }
+  // True for all memory if the devices are coherent.
   bool IsPinned(const void* data, size_t bytes) const;
 
   // Null: no such stream. A null handle is the device's default stream.

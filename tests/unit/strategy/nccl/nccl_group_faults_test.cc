@@ -58,6 +58,11 @@ TEST_F(NcclGroupFaultsTest, AnErrorOfNcclEndsTheGroupAtAllMembers) {
 }
 
 TEST_F(NcclGroupFaultsTest, AnErrorOfCudaEndsTheGroupAtAllMembers) {
+  cuda_on_cpu::Settings gpus;
+  gpus.devices = 3;
+  gpus.seed = 5;
+  gpus.coherent = true;  // copies are under way when the error comes
+  cuda_on_cpu::Configure(gpus);
   for (const std::string& call :
        {"cudaSetDevice", "cudaMalloc", "cudaMemcpyAsync", "cudaEventRecord",
         "cudaEventQuery", "cudaStreamSynchronize"}) {

@@ -87,6 +87,7 @@ TEST_F(NcclGroupTest, BitsAreRightInEveryOrderOfTheStreams) {
     cuda_on_cpu::Settings gpus;
     gpus.devices = 3;
     gpus.seed = seed;
+    gpus.coherent = seed % 2 == 0;
     cuda_on_cpu::Configure(gpus);
     nccl_on_cpu::Settings nccl;
     nccl.polls = static_cast<int>(seed % 4);
@@ -131,6 +132,10 @@ TEST_F(NcclGroupTest, DifferentCallsAreRefusedAtAllAndTheGroupGoesOn) {
 }
 
 TEST_F(NcclGroupTest, TheDeviceOfTheCallersThreadStays) {
+  cuda_on_cpu::Settings gpus;
+  gpus.devices = 4;
+  gpus.seed = 3;
+  cuda_on_cpu::Configure(gpus);
   const auto group = MakeAlike(2, Small());
   ForEach(2, [&](size_t r) {
     ASSERT_EQ(cudaSetDevice(3), cudaSuccess);

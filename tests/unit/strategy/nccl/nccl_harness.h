@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/log.h"
 #include "common/collective/local_group.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,6 +60,8 @@ class NcclFixture : public ::testing::Test {
   using Leaves = std::vector<Leaf>;
 
   NcclFixture() {
+    // Made before the threads: the sanitizer does not see it being made.
+    spdlog::default_logger_raw();
     cuda_on_cpu::Settings gpus;
     gpus.devices = 4;
     cuda_on_cpu::Configure(gpus);
