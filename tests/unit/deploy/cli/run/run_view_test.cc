@@ -1,13 +1,12 @@
 #include "deploy/cli/run/run_view.h"
 
-#include <fcntl.h>
-#include <pty.h>
 #include <unistd.h>
 
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/pseudo_terminal.h"
 
 namespace lockstep::cli {
 namespace {
@@ -18,41 +17,26 @@ absl::Time At(double seconds) {
   return absl::UnixEpoch() + absl::Seconds(seconds);
 }
 
-std::string ReadAll(int fd) {
-  fcntl(fd, F_SETFL, O_NONBLOCK);
-  char buffer[4096];
-  std::string text;
-  ssize_t got = 0;
-  while ((got = read(fd, buffer, sizeof(buffer))) > 0) text.append(buffer, got);
-  return text;
-}
-
 JobStatus Training(int64_t step) {
   return {.state = JobState::kTraining, .step = step, .train_steps = 100};
 }
 
 class RunViewTest : public ::testing::Test {
  protected:
-  RunViewTest() {
-    winsize size = {};
-    size.ws_col = 40;
-    EXPECT_EQ(openpty(&outside_, &inside_, nullptr, nullptr, &size), 0);
-    EXPECT_EQ(pipe(pipe_), 0);
-  }
+  RunViewTest() { EXPECT_EQ(pipe(pipe_), 0); }
   ~RunViewTest() override {
-    for (const int fd : {outside_, inside_, pipe_[0], pipe_[1]}) close(fd);
+    for (const int fd : pipe_) close(fd);
   }
 
-  std::string Shown() const { return ReadAll(outside_); }
-  std::string Piped() const { return ReadAll(pipe_[0]); }
+  std::string Shown() const { return pseudo_.Shown(); }
+  std::string Piped() const { return testing::ReadSoFar(pipe_[0]); }
 
-  int outside_ = -1;
-  int inside_ = -1;
+  const testing::PseudoTerminal pseudo_{40};
   int pipe_[2] = {-1, -1};
 };
 
 TEST_F(RunViewTest, ATerminalShowsTheStepAndWhatTheSignsMean) {
-  Terminal terminal(inside_, "1", "xterm");
+  Terminal terminal(pseudo_.inside(), "1", "xterm");
   RunView view(terminal, At(0));
 
   view.OnStatus(Training(0), At(0));
@@ -93,7 +77,7 @@ TEST_F(RunViewTest, APipeGetsLinesNowAndThen) {
 
 // A terminal of 40 columns.
 TEST_F(RunViewTest, APauseShowsAndCountsForNoEstimate) {
-  Terminal terminal(inside_, "1", "xterm");
+  Terminal terminal(pseudo_.inside(), "1", "xterm");
   RunView view(terminal, At(0));
   view.OnStatus(Training(0), At(0));
   view.OnStatus(Training(10), At(1));
@@ -111,7 +95,7 @@ TEST_F(RunViewTest, APauseShowsAndCountsForNoEstimate) {
 }
 
 TEST_F(RunViewTest, AChiefThatNeverAnsweredShows) {
-  Terminal terminal(inside_, "1", "xterm");
+  Terminal terminal(pseudo_.inside(), "1", "xterm");
   RunView view(terminal, At(0));
 
   view.Refresh(At(1));

@@ -1,6 +1,5 @@
 #include "deploy/cli/text/live_line.h"
 
-#include <pty.h>
 #include <unistd.h>
 
 #include <string>
@@ -8,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/manual_clock.h"
+#include "tests/testing/pseudo_terminal.h"
 
 namespace lockstep::cli {
 namespace {
@@ -17,31 +17,17 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A window of 24 lines of 30 columns.
+// A window of 30 columns.
 class LiveLineTest : public ::testing::Test {
  protected:
-  LiveLineTest() {
-    winsize size = {.ws_row = 24, .ws_col = 30};
-    EXPECT_EQ(openpty(&outside_, &inside_, nullptr, nullptr, &size), 0);
-  }
-  ~LiveLineTest() override {
-    close(inside_);
-    close(outside_);
-  }
-
-  std::string Shown() const {
-    char text[4096];
-    const ssize_t got = read(outside_, text, sizeof(text));
-    return got > 0 ? std::string(text, got) : "";
-  }
+  std::string Shown() const { return pseudo_.Shown(); }
 
   testing::ManualClock clock_;
-  int outside_ = -1;
-  int inside_ = -1;
+  const testing::PseudoTerminal pseudo_{30};
 };
 
 TEST_F(LiveLineTest, IsCutToTheWindowAndRemovedInTheEnd) {
-  Terminal terminal(inside_, nullptr, "xterm");
+  Terminal terminal(pseudo_.inside(), nullptr, "xterm");
   {
     LiveLine line(terminal, clock_);
     line.Draw([] { return "reads " + std::string(40, 'x') + ", 40 %"; });
@@ -51,7 +37,7 @@ TEST_F(LiveLineTest, IsCutToTheWindowAndRemovedInTheEnd) {
 }
 
 TEST_F(LiveLineTest, IsDrawnTenTimesASecond) {
-  Terminal terminal(inside_, nullptr, "xterm");
+  Terminal terminal(pseudo_.inside(), nullptr, "xterm");
   LiveLine line(terminal, clock_);
   line.Draw([] { return "first"; });
   clock_.Advance(absl::Milliseconds(99));
