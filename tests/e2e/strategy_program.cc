@@ -1,5 +1,6 @@
 // A program of a user that trains on the workers that TF_CONFIG names, and goes
-// on from its checkpoint after one of them has ended.
+// on from its checkpoint after one of them has ended. It prints when it has
+// joined, when a step begins and ends, and in the end its values.
 //
 //   strategy_program CHECKPOINT STEPS MILLISECONDS_PER_STEP [nccl]
 
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,11 +21,12 @@ namespace {
 
 constexpr int kStepsPerCheckpoint = 10;
 
-// A line, and the momentum of its training, after some steps.
+// The variable, a line and a walk, and the momentum of its training, after some
+// steps.
 struct State {
   int64_t step = 0;
-  std::vector<float> line = {0, 0};
-  std::vector<float> momentum = {0, 0};
+  std::vector<float> line = {0, 0, 0};
+  std::vector<float> momentum = {0, 0, 0};
 };
 
 Value Numbers(const std::vector<float>& numbers) {
@@ -44,34 +47,45 @@ State Load(const std::string& path) {
   return state;
 }
 
+std::string TextOf(const State& state) {
+  std::ostringstream text;
+  text << state.step << std::hexfloat;
+  for (const float number : state.line) text << " " << number;
+  for (const float number : state.momentum) text << " " << number;
+  return text.str();
+}
+
 void Save(const std::string& path, const State& state) {
-  {
-    std::ofstream file(path + ".next");
-    file << state.step << std::hexfloat;
-    for (const float number : state.line) file << " " << number;
-    for (const float number : state.momentum) file << " " << number;
-    file << "\n";
-  }
+  std::ofstream(path + ".next") << TextOf(state) << "\n";
   std::filesystem::rename(path + ".next", path);
 }
 
+void Say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
 // The gradient of the squared error of y = 3 x + 1 at an x of its own for each
-// replica and step.
+// replica and step. The walk's does not depend on its value, so that a step
+// that is lost, made twice or summed otherwise shows in each later value.
 std::vector<float> GradientAt(int64_t step, int replica,
                               const std::vector<float>& line) {
   const auto x = static_cast<float>((step * 7 + replica * 3) % 11 - 5) / 5;
   const float error = line[0] * x + line[1] - (3 * x + 1);
-  return {2 * error * x, 2 * error};
+  const int64_t mixed = (step * 7919 + replica * 104729) % 1000;
+  return {2 * error * x, 2 * error, static_cast<float>(mixed) / 999 - 0.5F};
 }
 
+// The replicas compute for `pause`.
 absl::Status Step(Strategy& strategy, TrainedBy& momentum, const Variable& line,
-                  int64_t step) {
+                  int64_t step, std::chrono::milliseconds pause) {
   return strategy
       .Run([&](Replica& replica) {
         return momentum.Minimize(
             replica,
             [&](Replica&, absl::Span<const Variable>)
                 -> absl::StatusOr<LossAndGradients> {
+              std::this_thread::sleep_for(pause);
               const auto now = replica.Read(line)->Elements<float>();
               return LossAndGradients{
                   Value::Scalar(0),
@@ -82,9 +96,9 @@ absl::Status Step(Strategy& strategy, TrainedBy& momentum, const Variable& line,
 }
 
 // One life of the group: from its newest checkpoint to the end, or to an error.
-absl::Status Train(const std::string& path, int64_t steps,
-                   std::chrono::milliseconds pause,
-                   const WorkersOptions& workers) {
+absl::StatusOr<State> Train(const std::string& path, int64_t steps,
+                            std::chrono::milliseconds pause,
+                            const WorkersOptions& workers) {
   StrategyOptions options;
   options.kind = Kind::kMultiWorkerMirrored;
   options.replicas = 2;
@@ -106,13 +120,13 @@ absl::Status Train(const std::string& path, int64_t steps,
   if (!done.ok()) return done;
   done = strategy.Assign(*slot(), Mirrored<Value>(Numbers(state.momentum)));
   if (!done.ok()) return done;
-  std::printf("joined at step %d\n", static_cast<int>(state.step));
-  std::fflush(stdout);
+  Say("joined at step " + std::to_string(state.step));
   while (state.step < steps) {
-    std::this_thread::sleep_for(pause);
-    done = Step(strategy, **momentum, *line, state.step);
+    Say("step " + std::to_string(state.step) + " begins");
+    done = Step(strategy, **momentum, *line, state.step, pause);
     if (!done.ok()) return done;
     ++state.step;
+    Say("at step " + std::to_string(state.step));
     if (state.step % kStepsPerCheckpoint != 0 && state.step != steps) continue;
     absl::StatusOr<Value> values = strategy.Read(*line);
     absl::StatusOr<Value> moments = strategy.Read(*slot());
@@ -124,7 +138,24 @@ absl::Status Train(const std::string& path, int64_t steps,
     if (strategy.should_checkpoint()) Save(path, state);
   }
   // No worker ends before all have come here.
-  return strategy.Read(*line).status();
+  done = strategy.Read(*line).status();
+  if (!done.ok()) return done;
+  return state;
+}
+
+// Lives of the group until one of them comes to the end. Returns the exit code.
+int TrainOn(const std::string& path, int64_t steps,
+            std::chrono::milliseconds pause, const WorkersOptions& workers) {
+  while (true) {
+    const absl::StatusOr<State> end = Train(path, steps, pause, workers);
+    if (end.ok()) {
+      Say("done: " + TextOf(*end));
+      return 0;
+    }
+    Say(end.status().ToString());
+    // The others are there, or come back: join them again.
+    if (!absl::IsAborted(end.status())) return 1;
+  }
 }
 
 }  // namespace
@@ -136,16 +167,7 @@ int main(int argc, char** argv) {
   if (argc == 5) {
     workers.implementation = lockstep::strategy::Implementation::kNccl;
   }
-  while (true) {
-    const absl::Status end = lockstep::strategy::Train(
-        argv[1], std::atoll(argv[2]),
-        std::chrono::milliseconds(std::atoi(argv[3])), workers);
-    if (end.ok()) break;
-    std::printf("%s\n", end.ToString().c_str());
-    std::fflush(stdout);
-    // The others are there, or come back: join them again.
-    if (!absl::IsAborted(end)) return 1;
-  }
-  std::printf("done\n");
-  return 0;
+  return lockstep::strategy::TrainOn(
+      argv[1], std::atoll(argv[2]),
+      std::chrono::milliseconds(std::atoi(argv[3])), workers);
 }
