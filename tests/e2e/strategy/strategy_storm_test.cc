@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/strategy_program_fixture.h"
+#include "tests/e2e/strategy/strategy_program_fixture.h"
 #include "tests/testing/process_search.h"
 
 namespace lockstep::testing {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/strategy_program_fixture.h"
+#include "tests/e2e/strategy/strategy_program_fixture.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/status_matchers.h"
 
