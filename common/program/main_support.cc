@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -174,6 +175,11 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
       "Exit with 0 instead of 3 if an operator has stopped the job for good, "
       "or removed this worker: for platforms that restart each process whose "
       "exit code is not 0, as Kubernetes with restartPolicy OnFailure.");
+}
+
+std::string TlsDirOfProgram(const std::string& given) {
+  const char* const set = std::getenv("LOCKSTEP_TLS_DIR");
+  return given.empty() && set != nullptr ? set : given;
 }
 
 void AddJobFlags(FlagParser& parser, JobFlags& flags) {

@@ -38,6 +38,10 @@ struct CommonFlags {
 };
 void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
 
+// The directory of certificates of a program of a user: `given`, or, if that is
+// empty, the value of LOCKSTEP_TLS_DIR, which `lockstep run` sets.
+std::string TlsDirOfProgram(const std::string& given);
+
 // The job file and overrides of its fields.
 struct JobFlags {
   std::string file;

@@ -17,7 +17,9 @@ namespace lockstep::strategy {
 struct JobOptions {
   // File; empty: the environment variable TF_CONFIG, which must have ps tasks.
   std::string tf_config{};
-  std::string tls_dir{};  // as the flag --tls_dir; empty: no certificates
+  // As the flag --tls_dir; empty: the environment variable LOCKSTEP_TLS_DIR,
+  // which `lockstep run` sets. Without either there are no certificates.
+  std::string tls_dir{};
   std::string log_level = "warning";
 };
 

@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
   }
   CommonFlags flags;
   flags.tf_config = options.tf_config;
-  flags.tls_dir = options.tls_dir;
+  flags.tls_dir = TlsDirOfProgram(options.tls_dir);
   flags.log_level = options.log_level;
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Cluster cluster,

@@ -27,7 +27,9 @@ struct WorkersOptions {
   // File; empty: the environment variable TF_CONFIG. Without one, or without a
   // cluster in it, there is one worker.
   std::string tf_config{};
-  std::string tls_dir{};  // as the flag --tls_dir; empty: no certificates
+  // As the flag --tls_dir; empty: the environment variable LOCKSTEP_TLS_DIR,
+  // which `lockstep run` sets. Without either there are no certificates.
+  std::string tls_dir{};
   std::string log_level = "warning";
   // An exchange in which a member is missing fails after this time.
   absl::Duration timeout = absl::Minutes(5);

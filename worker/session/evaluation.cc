@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Evaluation>> Evaluation::Make(
     const Options& options) {
   CommonFlags flags;
   flags.tf_config = options.tf_config;
-  flags.tls_dir = options.tls_dir;
+  flags.tls_dir = TlsDirOfProgram(options.tls_dir);
   flags.log_level = options.log_level;
   flags.exit_with_parent = options.exit_with_parent;
   LOCKSTEP_ASSIGN_OR_RETURN(

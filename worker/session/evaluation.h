@@ -27,7 +27,9 @@ class Evaluation {
  public:
   struct Options {
     std::string tf_config = {};     // file; empty: the environment variable
-    std::string tls_dir = {};       // as the flag --tls_dir; empty: none
+    // As the flag --tls_dir; empty: the environment variable LOCKSTEP_TLS_DIR,
+    // which `lockstep run` sets. Without either there are no certificates.
+    std::string tls_dir = {};
     std::string expected_job = {};  // job name to insist on; empty: any
     std::string log_level = "warning";
     // For a chief that has never answered.

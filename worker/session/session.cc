@@ -115,7 +115,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(
   const auto join = [&]() -> absl::StatusOr<std::unique_ptr<Session>> {
     CommonFlags flags;
     flags.tf_config = options.tf_config;
-    flags.tls_dir = options.tls_dir;
+    flags.tls_dir = TlsDirOfProgram(options.tls_dir);
     flags.log_level = options.log_level;
     flags.exit_with_parent = options.exit_with_parent;
     LOCKSTEP_ASSIGN_OR_RETURN(

@@ -91,5 +91,35 @@ TEST(ServedProgramTest, KillsOfWorkersAndServersLeaveTheBits) {
   ExpectSameBits(undisturbed->checkpoints(), job->checkpoints(), kSteps);
 }
 
+// As the README starts it: with certificates that the launcher makes.
+TEST(ServedProgramTest, LauncherRunsItWithoutAJobFile) {
+  const TempDir directory;
+  ChildProcess::Options options;
+  options.program = ProgramPath("lockstep");
+  options.args = {"run",
+                  "--ps",
+                  "1",
+                  "--workers",
+                  "2",
+                  "--log_dir",
+                  directory.Join("logs")};
+  for (const std::string& setting : {std::string("optimizer.kind=MOMENTUM"),
+                                     std::string("learning_rate=0.02"),
+                                     absl::StrCat("train_steps=", kSteps)}) {
+    options.args.insert(options.args.end(), {"--set", setting});
+  }
+  options.args.insert(options.args.end(),
+                      {"--", LOCKSTEP_SERVED_PROGRAM, "servers", "1",
+                       absl::StrCat(kSteps), "0"});
+  options.log_path = directory.Join("log");
+
+  EXPECT_THAT(RunProgram(options, kPatience), IsOkAndHolds(cli::TaskExit{}));
+
+  std::ifstream file(options.log_path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr(absl::StrCat("done: step ", kSteps)));
+}
+
 }  // namespace
 }  // namespace lockstep::testing

@@ -1,5 +1,6 @@
 #include "common/program/main_support.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -55,6 +56,14 @@ TEST_F(LoadJobTest, MissingFileIsNamed) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("other")));
   EXPECT_THAT(LoadJob(JobFlags()),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("--job")));
+}
+
+TEST(TlsDirTest, TheLaunchersDirectoryCountsWhereTheProgramNamesNone) {
+  ASSERT_EQ(setenv("LOCKSTEP_TLS_DIR", "/tls/worker-0", 1), 0);
+  EXPECT_EQ(TlsDirOfProgram(""), "/tls/worker-0");
+  EXPECT_EQ(TlsDirOfProgram("/mine"), "/mine");
+  ASSERT_EQ(unsetenv("LOCKSTEP_TLS_DIR"), 0);
+  EXPECT_EQ(TlsDirOfProgram(""), "");
 }
 
 TEST(CheckExposureTest, OtherHostsNeedCertificatesOrAnExplicitYes) {
