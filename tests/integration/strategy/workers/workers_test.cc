@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "gmock/gmock.h"
@@ -49,7 +50,7 @@ class WorkersTest : public GroupFixture {
   }
 
   const TempDir directory_;
-  int files_ = 0;
+  std::atomic<int> files_ = 0;
 };
 
 TEST_F(WorkersTest, AChiefAndWorkersAreReplicasOfOneStrategy) {
@@ -83,6 +84,36 @@ TEST_F(WorkersTest, UnequalNumbersOfReplicasAreRefusedOnAllWorkers) {
         Strategy::Join(Mirrored(static_cast<int>(i) + 1), tasks[i]).status(),
         StatusIs(kInvalid,
                  AllOf(HasSubstr("1 replicas"), HasSubstr("2 replicas"))));
+  });
+}
+
+TEST_F(WorkersTest, UnequalImplementationsAreRefusedOnAllWorkers) {
+  Reserve(2);
+  const std::string cluster = absl::StrCat(R"("worker": [")", addresses_[0],
+                                           R"(", ")", addresses_[1], R"("])");
+  ForEach(2, [&](size_t i) {
+    WorkersOptions options =
+        Task(cluster, absl::StrCat(R"({"type": "worker", "index": )", i, "}"));
+    if (i == 1) options.implementation = Implementation::kDirect;
+    EXPECT_THAT(Strategy::Join(Mirrored(1), options).status(),
+                StatusIs(kInvalid, AllOf(HasSubstr("communication AUTO"),
+                                         HasSubstr("communication DIRECT"))));
+  });
+}
+
+TEST_F(WorkersTest, NcclThatCannotBeUsedIsRefusedOnAllWorkers) {
+  Reserve(2);
+  const std::string cluster = absl::StrCat(R"("worker": [")", addresses_[0],
+                                           R"(", ")", addresses_[1], R"("])");
+  ForEach(2, [&](size_t i) {
+    WorkersOptions options =
+        Task(cluster, absl::StrCat(R"({"type": "worker", "index": )", i, "}"));
+    options.implementation = Implementation::kNccl;
+    options.gpu = 4096;  // on no machine
+    EXPECT_THAT(Strategy::Join(Mirrored(1), options).status(),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("NCCL cannot be used, because"),
+                               HasSubstr("rank 0"), HasSubstr("kDirect"))));
   });
 }
 

@@ -75,6 +75,21 @@ TEST_F(NcclCommunicatorTest, AMemberThatHasLeftIsNotAwaited) {
                                       HasSubstr("rank 1 has left")));
 }
 
+// The other may have left after its part of the work, which is still to come.
+TEST_F(NcclCommunicatorTest, NcclHasTimeToEndAfterAMemberHasLeft) {
+  std::atomic<bool> asked = false;
+  ForEach(2, [&](size_t r) {
+    NcclCommunicator::Options options = Of(static_cast<int>(r));
+    options.grace = absl::Seconds(60);
+    options.ended = [&] {
+      asked = true;
+      return absl::AbortedError("a member has left");
+    };
+    while (r == 1 && !asked) std::this_thread::yield();
+    EXPECT_OK(Make(options));
+  });
+}
+
 TEST_F(NcclCommunicatorTest, TwoMembersOnOneGpuAreFoundByNccl) {
   ForEach(2, [&](size_t r) {
     NcclCommunicator::Options options = Of(static_cast<int>(r));
