@@ -1,13 +1,11 @@
 #include "deploy/cli/inspect/evaluate_command.h"
 
-#include <pty.h>
-#include <unistd.h>
-
 #include <sstream>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/pseudo_terminal.h"
 #include "tests/unit/deploy/cli/config/command_fixture.h"
 #include "tests/unit/worker/data/files/idx_bytes.h"
 #include "tests/unit/worker/scoring/softmax_checkpoint.h"
@@ -55,25 +53,18 @@ TEST_F(EvaluateCommandTest, NewestCheckpointIsScoredWithoutAChief) {
 
 TEST_F(EvaluateCommandTest, ATerminalShowsWhatItDoes) {
   testing::WriteSoftmaxCheckpoint(checkpoints(), 3, 2, 3);
-  int outside = -1;
-  int inside = -1;
-  winsize size = {.ws_row = 24, .ws_col = 60};
-  ASSERT_EQ(openpty(&outside, &inside, nullptr, nullptr, &size), 0);
+  const testing::PseudoTerminal pseudo(60);
   CLI::App app;
   const EvaluateCommand command(app);
   app.parse("evaluate --job=" + Path("job"));
-  Terminal terminal(inside, nullptr, "xterm");
+  Terminal terminal(pseudo.inside(), nullptr, "xterm");
   std::ostringstream err;
 
   EXPECT_EQ(command.Run(terminal, err), 0) << err.str();
 
-  char text[4096] = {};
-  EXPECT_GT(read(outside, text, sizeof(text) - 1), 0);
-  close(inside);
-  close(outside);
-  EXPECT_THAT(text, AllOf(HasSubstr("reads the test set"),
-                          HasSubstr("\x1b[Kscores step 3"),
-                          HasSubstr("\x1b[Kstep 3: accuracy")));
+  EXPECT_THAT(pseudo.Shown(), AllOf(HasSubstr("reads the test set"),
+                                    HasSubstr("\x1b[Kscores step 3"),
+                                    HasSubstr("\x1b[Kstep 3: accuracy")));
 }
 
 TEST_F(EvaluateCommandTest, CheckpointOfAStepIsScored) {

@@ -1,8 +1,5 @@
 #include "deploy/cli/inspect/export_command.h"
 
-#include <pty.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -10,6 +7,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/pseudo_terminal.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -112,16 +110,9 @@ TEST_F(ExportCommandTest, WritesTheVariablesOfTheNewestStepAlone) {
 
 TEST_F(ExportCommandTest, ATerminalShowsHowFarItIs) {
   Save(3);
-  int outside = -1;
-  int inside = -1;
-  winsize size = {.ws_row = 24, .ws_col = 60};
-  ASSERT_EQ(openpty(&outside, &inside, nullptr, nullptr, &size), 0);
-  EXPECT_EQ(Run({}, inside), 0) << err_;
-  char text[4096] = {};
-  EXPECT_GT(read(outside, text, sizeof(text) - 1), 0);
-  close(inside);
-  close(outside);
-  EXPECT_THAT(text, HasSubstr("writes model.safetensors, 66 %"));
+  const testing::PseudoTerminal pseudo(60);
+  EXPECT_EQ(Run({}, pseudo.inside()), 0) << err_;
+  EXPECT_THAT(pseudo.Shown(), HasSubstr("writes model.safetensors, 66 %"));
 }
 
 TEST_F(ExportCommandTest, AStepAndPatternsChoose) {
