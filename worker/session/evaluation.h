@@ -26,7 +26,7 @@ namespace lockstep::worker {
 class Evaluation {
  public:
   struct Options {
-    std::string tf_config = {};     // file; empty: the environment variable
+    std::string tf_config = {};  // file; empty: the environment variable
     // As the flag --tls_dir; empty: the environment variable LOCKSTEP_TLS_DIR,
     // which `lockstep run` sets. Without either there are no certificates.
     std::string tls_dir = {};
