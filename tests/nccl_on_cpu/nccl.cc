@@ -224,6 +224,9 @@ NcclResult ncclCommAbort(NcclComm comm) {
       NoteMistake("aborts a communicator that does not live");
       return kNcclInvalidArgument;
     }
+    if (ThreadGroup().depth > 0) {
+      NoteMistake("aborts a communicator within a group of calls");
+    }
     *comm->aborted = true;
     running = comm->running;
   }
