@@ -176,6 +176,17 @@ TEST_F(NcclGroupFaultsTest, AnErrorAtTheStartIsRefusedAtAllOrGoneWithout) {
   }
 }
 
+// The timeouts of the two are equal, as in JoinWorkers().
+TEST_F(NcclGroupFaultsTest, AMemberThatWaitsInVainComesBeforeTheOthersGiveUp) {
+  NcclGroup::Options options = Small();
+  options.timeout = absl::Seconds(4);
+  nccl_on_cpu::SetFault({"ncclCommInitRankConfig", /*rank=*/1});
+  const std::vector<NcclGroup::Options> both(2, options);
+  for (const Made& made : Make(both, options.timeout)) {
+    EXPECT_THAT(made, StatusIs(kRefused, HasSubstr("rank 1 cannot start it")));
+  }
+}
+
 TEST_F(NcclGroupFaultsTest, AnEndThatHangsIsAborted) {
   auto group = MakeAlike(2, Small());
   nccl_on_cpu::SetFault({"ncclCommFinalize", /*rank=*/0});
