@@ -1,9 +1,5 @@
-#include <fcntl.h>
-#include <pty.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -20,6 +16,7 @@
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 #include "tests/integration/deploy/cli/tasks/process_end.h"
 #include "tests/testing/child_process.h"
+#include "tests/testing/pseudo_terminal.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -236,42 +233,23 @@ TEST_F(RunCommandTest, TheServersStateGoesWithTheRun) {
 
 TEST_F(RunCommandTest, ATerminalShowsOneLiveLine) {
   SetObedientPrograms();
-  winsize size = {};
-  size.ws_row = 24;
-  size.ws_col = 80;
-  int outside = -1;
-  const std::vector<std::string> args = Args();
-  std::vector<char*> argv = {const_cast<char*>("lockstep")};
-  for (const std::string& arg : args) {
-    argv.push_back(const_cast<char*>(arg.c_str()));
-  }
-  argv.push_back(nullptr);
-  const pid_t pid = forkpty(&outside, nullptr, nullptr, &size);
-  if (pid == 0) {
-    setenv("TERM", "xterm", 1);
-    execv(LOCKSTEP_PROGRAM, argv.data());
-    _exit(1);
-  }
+  testing::TerminalProgram run(LOCKSTEP_PROGRAM, Args(), 80);
 
   std::string shown;
-  char buffer[4096];
-  ssize_t got = 0;
   bool stopped = false;
-  while ((got = read(outside, buffer, sizeof(buffer))) > 0) {
-    shown.append(buffer, got);
+  while (const auto more = run.ReadMore()) {
+    shown += *more;
     if (!chief_.has_value() && shown.find("status: ") != std::string::npos) {
       StartChief();
     }
     if (!stopped && shown.find("7/100") != std::string::npos) {
-      stopped = write(outside, "\x03", 1) == 1;  // Ctrl-C
+      stopped = true;
+      run.Type("\x03");  // Ctrl-C
       Write("stop", "");
     }
   }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  close(outside);
 
-  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_EQ(run.Wait(), 130);
   EXPECT_THAT(shown, AllOf(HasSubstr("\r\x1b[K\x1b[1mstep 7/100\x1b[0m  loss "
                                      "0.0000  w0 7/0/0s"),
                            HasSubstr("interrupted: step 7 of 100, 3.0 s\r\n")));
