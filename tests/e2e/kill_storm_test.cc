@@ -18,8 +18,8 @@ namespace {
 // A backup makes steps while other tasks are down.
 constexpr int64_t kStepsPerKillWithBackup = 2000;
 
-// With certificates half as many: they change how tasks come back, not what
-// they find.
+// Half as many with certificates, which change how a task comes back, but not
+// its state.
 int KillsOf(int usual) {
   return FromEnvironment("LOCKSTEP_STORM_KILLS",
                          TlsByEnvironment() ? usual / 2 : usual);
