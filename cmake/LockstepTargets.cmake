@@ -235,10 +235,8 @@ endfunction()
 #
 # THREADS: the test starts threads, though neither its sources nor its room do;
 # those that start threads are what the thread sanitizer can say something of.
-# COMPUTES: the test's own sources compute much, so they are optimised.
 function(lockstep_add_test name)
-  cmake_parse_arguments(ARG "THREADS;COMPUTES" "TIMEOUT"
-                        "SRCS;DEPS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
   _lockstep_starts_threads(starts_threads "${ARG_LABELS}" ${ARG_SRCS})
   if(ARG_THREADS OR starts_threads)
     list(APPEND ARG_LABELS threads)
@@ -252,9 +250,8 @@ function(lockstep_add_test name)
   _lockstep_configure(${name})
   _lockstep_compile_together(${name} ${ARG_SRCS})
   # Most tests take longer to optimise than to run, above all where sanitizers
-  # check each access.
-  if(ARG_LABELS MATCHES "unit|integration|e2e" OR
-     (LOCKSTEP_SANITIZE AND NOT ARG_COMPUTES))
+  # check each access; those that compute much are in the other tiers.
+  if(ARG_LABELS MATCHES "unit|integration|e2e")
     target_compile_options(${name} PRIVATE -O0)
     _lockstep_kind_of_headers(kind ${ARG_DEPS})
     _lockstep_precompile_headers(${name} test ${kind})
