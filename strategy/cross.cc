@@ -34,10 +34,7 @@ bool IsMirroredKind(Kind kind) {
 }  // namespace
 
 absl::Status Cross::CheckOwner(const Variable& variable) const {
-  if (engine_.variables().Owns(variable)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("variable \"", variable.name(),
-                   "\" is another strategy's; create it with this one"));
+  return engine_.variables().CheckOwner(variable);
 }
 
 absl::Status Cross::CheckUpdate(const Variable& variable) const {

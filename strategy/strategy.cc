@@ -47,11 +47,7 @@ Strategy& Strategy::Default() {
 
 absl::StatusOr<AtVariable<Value>> Strategy::LocalCopies(
     const Variable& variable) {
-  if (!Owns(variable)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("variable \"", variable.name(),
-                     "\" is another strategy's; create it with this one"));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(engine_.variables().CheckOwner(variable));
   return Across([&](Cross&) -> absl::StatusOr<AtVariable<Value>> {
     const VariableStore& store = engine_.variables();
     std::vector<Value> copies;

@@ -45,6 +45,8 @@ class VariableStore {
 
   // Whether this store made the variable. A default strategy has all.
   bool Owns(const Variable& variable) const;
+  //   kInvalidArgument  Owns() is false
+  absl::Status CheckOwner(const Variable& variable) const;
 
   // Whether the variable has one copy that knows no aggregation.
   bool IsPlain(const Variable& variable) const;
@@ -93,8 +95,6 @@ class VariableStore {
   }
 
  private:
-  absl::Status CheckOwner(const Variable& variable) const;
-
   const Kind kind_;
   const Placement replica_devices_;
   Placement parameter_devices_;
