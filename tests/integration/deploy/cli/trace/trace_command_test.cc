@@ -219,13 +219,15 @@ TEST_F(TraceCommandTest, ExplainsTheJob) {
   RecordSteps(100);
   Reports(kServer, of_server_);
   Reports(kWorker, of_worker_);
-  EXPECT_THAT(
-      Shown({"explain", "--chief", address_, "--timeout", "20"}, 0),
-      HasSubstr("would help most (90 % of the time): faster computing"));
+  EXPECT_THAT(Shown({"explain", "--chief", address_, "--timeout", "20"}, 0),
+              HasSubstr("% of the time): faster computing"));
   const auto json = nlohmann::json::parse(
       Shown({"explain", "--chief", address_, "--json", "--timeout", "20"}, 0));
   EXPECT_EQ(json.at("last_step"), 100);
-  EXPECT_EQ(json.at("advice")[0].at("remedy"), "more_compute");
+  const auto& first = json.at("advice")[0];
+  EXPECT_EQ(first.at("remedy"), "more_compute");
+  // 900 of 1,000 us; the error of the measured clocks moves a few of them.
+  EXPECT_NEAR(first.at("share").get<double>(), 0.9, 0.05);
 }
 
 TEST_F(TraceCommandTest, AFieldAndAJobAreOneTooMany) {
