@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/fingerprint.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/job/replicas.h"
 #include "common/job/variable_settings.h"
-#include "worker/compute/registry.h"
 #include "worker/data/data_root.h"
 #include "worker/data/files/file_reading.h"
 #include "worker/device/model_gradient_source.h"
@@ -38,6 +39,19 @@ uint64_t PassKey(uint64_t seed, uint64_t replica) {
   return seed * 1'000'003 + replica;
 }
 
+// Tables are computed by one replica.
+absl::Status CheckTableReplicas(const JobConfig& job, int gpus) {
+  const int replicas = ReplicasPerWorker(job, gpus);
+  if (replicas == 1) return absl::OkStatus();
+  const bool are_named = !job.strategy.devices.empty();
+  return absl::InvalidArgumentError(absl::StrCat(
+      are_named ? "number of strategy.devices" : "strategy.replicas_per_worker",
+      " is ", replicas, ", but model.kind is \"", job.model.kind,
+      "\", whose tables are computed by one replica a worker: ",
+      HasReplicaOnEachGpu(job) ? "set it to 1" : "leave the field out",
+      ", and start more workers"));
+}
+
 }  // namespace
 
 ModelWorkload::ModelWorkload(int worker,
@@ -45,11 +59,9 @@ ModelWorkload::ModelWorkload(int worker,
                              std::vector<std::string> data_roots, int threads,
                              const Clock& clock)
     : worker_(worker),
-      threads_(threads),
       data_roots_(std::move(data_roots)),
-      reading_(clock) {
-  backends_.push_back(std::move(backend));
-}
+      reading_(clock),
+      backends_(std::move(backend), threads) {}
 
 absl::Status ModelWorkload::LoadData(const JobConfig& job) {
   // A worker that registers again is in the same job, and keeps its data.
@@ -63,13 +75,7 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckModelKind(job.model.kind));
   if (IsTableModel(job.model.kind)) {
-    if (job.strategy.replicas_per_worker > 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "strategy.replicas_per_worker is ", job.strategy.replicas_per_worker,
-          ", but model.kind is \"", job.model.kind,
-          "\", whose tables are computed by one replica a worker: leave the "
-          "field out, and start more workers"));
-    }
+    LOCKSTEP_RETURN_IF_ERROR(CheckTableReplicas(job, backends_.gpus()));
     LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kTrain));
     spdlog::info("{} training examples", tables_->num_examples());
     return absl::OkStatus();
@@ -94,7 +100,10 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
 absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
   job_ = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job_));
-  LOCKSTEP_RETURN_IF_ERROR(OpenReplicas());
+  LOCKSTEP_RETURN_IF_ERROR(backends_.Open(job_));
+  for (size_t r = 0; r < backends_.size(); ++r) {
+    backends_[r].set_precision(PrecisionOf(job_.compute_precision));
+  }
   // A new registration may come with another share of the data or other
   // replicas.
   models_.clear();
@@ -116,36 +125,6 @@ absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
   }
   variables_ = tables_ == nullptr ? KeptVariables(*models_[0], job_.model)
                                   : tables_->variables();
-  return absl::OkStatus();
-}
-
-absl::Status ModelWorkload::OpenReplicas() {
-  const auto wanted = static_cast<size_t>(replicas());
-  const bool on_gpus = !backends_[0]->UsesOrdinaryMemory();
-  while (backends_.size() < wanted) {
-    // Each replica has a GPU of its own. On a CPU they compute at the same time
-    // and share the worker's threads.
-    const int threads = std::max(1, threads_ / replicas());
-    auto backend =
-        on_gpus
-            ? MakeBackend("cuda", {.gpu = static_cast<int>(backends_.size())})
-            : MakeBackend("cpu", {.threads = threads});
-    if (on_gpus && absl::IsFailedPrecondition(backend.status())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("strategy.replicas_per_worker is ", wanted, ": ",
-                       backend.status().message(),
-                       ", lower the field, or compute with --device=cpu"));
-    }
-    LOCKSTEP_RETURN_IF_ERROR(backend.status());
-    if (on_gpus) {
-      spdlog::info("replica {0} computes on cuda, device {0}",
-                   backends_.size());
-    }
-    backends_.push_back(*std::move(backend));
-  }
-  for (const auto& backend : backends_) {
-    backend->set_precision(PrecisionOf(job_.compute_precision));
-  }
   return absl::OkStatus();
 }
 
@@ -206,7 +185,7 @@ std::unique_ptr<GradientSource> ModelWorkload::SourceOf(
       static_cast<uint64_t>(drawing_worker()) * models_.size() + replica);
   // Compatible mode reproduces TensorFlow, which does not check for NaN.
   return std::make_unique<ModelGradientSource>(
-      *models_[replica], InputOf(*data_), *backends_[replica],
+      *models_[replica], InputOf(*data_), backends_[replica],
       MakeBatchSource(schedules_[replica], *data_), memory,
       ModelGradientSource::Options{
           .micro_batches = job_.micro_batches,

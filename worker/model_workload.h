@@ -16,6 +16,7 @@
 #include "worker/data/examples.h"
 #include "worker/data/files/file_reading.h"
 #include "worker/models/model.h"
+#include "worker/replicas/replica_backends.h"
 #include "worker/session/workload.h"
 #include "worker/tables/table_workload.h"
 
@@ -52,11 +53,12 @@ class ModelWorkload final : public Workload {
 
   std::string Beginning() const override { return reading_.Text(); }
 
+  // GPUs that this worker may compute on; 0: it computes on the CPU.
+  int gpus() const { return backends_.gpus(); }
+
  private:
   absl::Status LoadData(const JobConfig& job);
-  int replicas() const { return job_.strategy.replicas_per_worker; }
-  // Opens the devices of all replicas but the first.
-  absl::Status OpenReplicas();
+  int replicas() const { return static_cast<int>(backends_.size()); }
   // Returns the source that computes the gradients of one batch in `memory`.
   absl::StatusOr<std::unique_ptr<GradientSource>> BatchSourceOf(
       const ParameterMemory& memory);
@@ -71,10 +73,9 @@ class ModelWorkload final : public Workload {
   int drawing_worker() const { return job_.shares_work() ? 0 : worker_; }
 
   const int worker_;
-  const int threads_;
-  std::vector<std::unique_ptr<ComputeBackend>> backends_;  // by replica
   const std::vector<std::string> data_roots_;
   FileReading reading_;
+  ReplicaBackends backends_;
   std::optional<Examples> data_;
   std::unique_ptr<TableWorkload> tables_;  // of a model with tables
   // These belong to the current membership.

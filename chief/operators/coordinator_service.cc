@@ -110,6 +110,7 @@ CoordinatorService::CoordinatorService(Options options,
       status_table_(status_table),
       settings_table_(settings_table),
       clock_(clock),
+      gpus_(options_.job),
       began_(clock.Now()) {}
 
 absl::StatusOr<Sender> CoordinatorService::Check(
@@ -178,7 +179,9 @@ absl::Status CoordinatorService::HandleRegister(
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   // First: a process of another job or version must learn that, and nothing
   // else.
-  if (const absl::Status meant = CheckIsMeant(sender, request); !meant.ok()) {
+  absl::Status meant = CheckIsMeant(sender, request);
+  if (meant.ok()) meant = gpus_.Add(sender.task, request.gpus(), members_);
+  if (!meant.ok()) {
     LogRefusal(meant);
     return meant;
   }
@@ -287,6 +290,8 @@ absl::Status CoordinatorService::HandleHeartbeat(
                          clock_.Now(), request.has_load() ? &load : nullptr);
   if (absl::IsFailedPrecondition(heard)) return Twice(sender.task, heard);
   LOCKSTEP_RETURN_IF_ERROR(heard);
+  // For a chief that was started again, and has taken the worker over.
+  gpus_.Add(sender.task, request.gpus(), members_).IgnoreError();
   const StatusTable::View view = status_table_.Get(clock_.Now());
   response.set_state(static_cast<v1::JobState>(view.state));
   response.set_reason(view.reason);

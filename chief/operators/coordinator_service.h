@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "chief/checkpoint/given_values.h"
+#include "chief/members/gpu_counts.h"
 #include "chief/members/membership_table.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
@@ -134,6 +135,7 @@ class CoordinatorService final
   StatusTable& status_table_;
   SettingsTable& settings_table_;
   const Clock& clock_;
+  GpuCounts gpus_;
 
   Mutex mutex_;
   std::string refusal_ ABSL_GUARDED_BY(mutex_);  // the last one in the log

@@ -272,8 +272,11 @@ enum class StrategyKind : int {
 // The distribution of a step's computation.
 struct StrategyConfig {
   StrategyKind kind = StrategyKind::kParameterServer;
-  // Copies of the model that a worker computes at the same time, in [1, 64].
-  int replicas_per_worker = 1;
+  // Copies of the model that a worker computes at the same time, in [1, 64]; 0:
+  // as ReplicasPerWorker() has it.
+  int replicas_per_worker = 0;
+  // In place of the number: the device of each replica, "cpu:N" or "cuda:N".
+  std::vector<std::string> devices = {};
 };
 
 // The division of a step's gradients among workers.

@@ -5,11 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/job/field_checks.h"
+#include "common/job/replicas.h"
 
 namespace lockstep {
 namespace {
-
-constexpr int kMaxReplicasPerWorker = 64;
 
 absl::Status Contradicts(absl::string_view field, const absl::AlphaNum& value,
                          const JobConfig& job, absl::string_view why) {
@@ -100,19 +99,7 @@ const char* StrategyKindName(StrategyKind kind) {
 }
 
 absl::Status CheckStrategy(const JobConfig& job) {
-  const int replicas = job.strategy.replicas_per_worker;
-  LOCKSTEP_RETURN_IF_ERROR(CheckInt("strategy.replicas_per_worker", replicas, 1,
-                                    kMaxReplicasPerWorker));
-  if (replicas > 1 && job.strategy.kind == StrategyKind::kOneDevice) {
-    return Wrong("strategy.replicas_per_worker", replicas,
-                 "1 where strategy.kind is ONE_DEVICE; set the kind to "
-                 "MIRRORED for more");
-  }
-  if (replicas > 1 && job.model.kind == kExternalModel) {
-    return Wrong("strategy.replicas_per_worker", replicas,
-                 "1 where model.kind is \"external\": a program of yours "
-                 "computes one gradient a pass; start more workers instead");
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckReplicas(job));
   switch (job.strategy.kind) {
     case StrategyKind::kParameterServer:
       return absl::OkStatus();

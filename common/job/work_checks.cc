@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/job/field_checks.h"
+#include "common/job/replicas.h"
 #include "common/job/strategy_checks.h"
 
 namespace lockstep {
@@ -25,9 +26,11 @@ absl::Status CheckOthers(const JobConfig& job) {
                        "whose steps servers put together; set strategy.kind "
                        "to PARAMETER_SERVER, or leave work out");
   }
-  if (job.strategy.replicas_per_worker != 1) {
-    return Contradicts("strategy.replicas_per_worker",
-                       job.strategy.replicas_per_worker,
+  if (const int replicas = ReplicasPerWorker(job, /*gpus=*/0); replicas > 1) {
+    return Contradicts(job.strategy.devices.empty()
+                           ? "strategy.replicas_per_worker"
+                           : "number of strategy.devices",
+                       replicas,
                        "whose numbers are computed one at a time; leave the "
                        "field out and start more workers");
   }

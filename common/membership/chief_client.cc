@@ -414,12 +414,9 @@ void ChiefClient::DescribeAgain() {
 }
 
 void ChiefClient::FillHeartbeat(v1::HeartbeatRequest& request) {
+  request = HeartbeatRequestOf(options_);
   *request.mutable_identity() = Identity();
-  request.set_protocol_version(kProtocolVersion);
   *request.mutable_load() = ToProto(load_meter_.Measure(Now()));
-  if (options_.progress) {
-    *request.mutable_progress() = ToProto(options_.progress());
-  }
   MutexLock lock(mutex_);
   kept_->FillHistory(request, Now());
 }

@@ -59,6 +59,7 @@ class ChiefClient {
     TaskId task;
     std::string own_address;   // where this process serves
     std::string expected_job;  // job name to insist on; empty: any
+    int gpus = 0;              // that a worker computes on; 0: the CPU
     // Returns the worker's progress for heartbeats; may be empty.
     std::function<Progress()> progress;
     // The longest wait for a chief that has never answered.

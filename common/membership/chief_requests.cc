@@ -13,6 +13,17 @@ v1::RegisterRequest RegisterRequestOf(const ChiefClient::Options& options,
   request.set_address(options.own_address);
   request.set_expected_job(options.expected_job);
   request.set_again(again);
+  request.set_gpus(options.gpus);
+  return request;
+}
+
+v1::HeartbeatRequest HeartbeatRequestOf(const ChiefClient::Options& options) {
+  v1::HeartbeatRequest request;
+  request.set_protocol_version(kProtocolVersion);
+  request.set_gpus(options.gpus);
+  if (options.progress) {
+    *request.mutable_progress() = ToProto(options.progress());
+  }
   return request;
 }
 

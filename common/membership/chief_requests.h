@@ -20,6 +20,8 @@ namespace lockstep {
 v1::RegisterRequest RegisterRequestOf(const ChiefClient::Options& options,
                                       bool again);
 
+v1::HeartbeatRequest HeartbeatRequestOf(const ChiefClient::Options& options);
+
 v1::DescribeModelRequest DescribeRequestOf(
     const std::vector<VariableSpec>& variables,
     const std::optional<ExampleShape>& examples);

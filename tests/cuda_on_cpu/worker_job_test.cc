@@ -1,5 +1,10 @@
 // Jobs of the real programs, whose workers compute on simulated devices.
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,11 +49,14 @@ TEST(CudaWorkerJobTest, BitsDoNotDependOnDelays) {
 }
 
 // A worker of several devices, each with a replica of the model.
-std::unique_ptr<TrainingJob> MakeJobOfReplicas(const std::string& simulated) {
+std::unique_ptr<TrainingJob> MakeJobOfReplicas(
+    const std::string& simulated,
+    std::vector<std::string> set = {"strategy.replicas_per_worker=2"}) {
+  set.push_back(absl::StrCat("train_steps=", kSteps));
+  set.push_back("batch_size=16");
   auto job = TrainingJob::Make(
       {.workers = 1,
-       .set = {absl::StrCat("train_steps=", kSteps), "batch_size=16",
-               "strategy.replicas_per_worker=2"},
+       .set = std::move(set),
        .more_args = {},
        .compute_program = LOCKSTEP_WORKER_ON_SIMULATED_DEVICE});
   job->cluster().AddArgument("worker", 0, "--device=cuda");
@@ -65,7 +73,63 @@ TEST(CudaWorkerJobTest, ReplicasOnDevicesOfTheirOwnHaveTheBitsOfWorkers) {
 
   ExpectSameBits(workers->checkpoints(), replicas->checkpoints(), kSteps);
   EXPECT_THAT(replicas->cluster().ReadLog("worker", 0),
-              IsOkAndHolds(HasSubstr("replica 1 computes on cuda, device 1")));
+              IsOkAndHolds(HasSubstr("replica 1 computes on cuda:1")));
+}
+
+TEST(CudaWorkerJobTest, MirroredJobHasAReplicaOnEachDevice) {
+  auto workers = MakeJob();
+  ASSERT_THAT(workers->Run(), IsOk());
+  auto mirrored =
+      MakeJobOfReplicas("devices=2,seed=3", {"strategy.kind=MIRRORED"});
+
+  ASSERT_THAT(mirrored->Run(), IsOk());
+
+  ExpectSameBits(workers->checkpoints(), mirrored->checkpoints(), kSteps);
+}
+
+TEST(CudaWorkerJobTest, ReplicasComputeOnTheDevicesThatTheJobNames) {
+  auto workers = MakeJob();
+  ASSERT_THAT(workers->Run(), IsOk());
+  auto named = MakeJobOfReplicas(
+      "devices=3",
+      {"strategy.kind=MIRRORED", "strategy.devices=cuda:2,cuda:1"});
+
+  ASSERT_THAT(named->Run(), IsOk());
+
+  ExpectSameBits(workers->checkpoints(), named->checkpoints(), kSteps);
+  EXPECT_THAT(named->cluster().ReadLog("worker", 0),
+              IsOkAndHolds(AllOf(HasSubstr("replica 0 computes on cuda:2"),
+                                 HasSubstr("replica 1 computes on cuda:1"))));
+}
+
+TEST(CudaWorkerJobTest, WorkersWithUnequalNumbersOfDevicesAreRefused) {
+  auto job = TrainingJob::Make(
+      {.set = {absl::StrCat("train_steps=", kSteps),
+               "strategy.kind=MULTI_WORKER_MIRRORED"},
+       .more_args = {},
+       .compute_program = LOCKSTEP_WORKER_ON_SIMULATED_DEVICE});
+  for (int worker = 0; worker < 2; ++worker) {
+    job->cluster().AddArgument("worker", worker, "--device=cuda");
+    job->cluster().SetEnvironment("worker", worker, kVariable,
+                                  absl::StrCat("devices=", 2 + worker));
+  }
+  for (const char* first : {"chief", "ps", "worker"}) {
+    ASSERT_THAT(job->cluster().Start(first, 0), IsOk());
+  }
+  ASSERT_THAT(job->cluster().Start("ps", 1), IsOk());
+  ASSERT_THAT(
+      job->cluster().WaitForLog("chief", 0, "worker 0 registered", kPatience),
+      IsOk());
+
+  ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
+  const auto end = job->cluster().Wait("worker", 1, kPatience);
+
+  ASSERT_THAT(end, IsOk());
+  EXPECT_NE(end->code, 0);
+  EXPECT_THAT(job->cluster().ReadLog("worker", 1),
+              IsOkAndHolds(AllOf(HasSubstr("worker 1 computes on 3 GPUs"),
+                                 HasSubstr("worker 0 computes on 2 GPUs"),
+                                 HasSubstr("set the field to 2"))));
 }
 
 TEST(CudaWorkerJobTest, MoreReplicasThanDevicesAreRefusedWithTheFix) {

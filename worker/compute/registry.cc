@@ -21,7 +21,9 @@ MadeBackend MakeCpu(const BackendOptions& options) {
 
 #ifdef LOCKSTEP_WITH_CUDA
 MadeBackend MakeCuda(int gpu) { return MakeCudaBackend(gpu); }
+int CountCuda() { return CountCudaDevices(); }
 #else
+int CountCuda() { return 0; }
 MadeBackend MakeCuda(int /*gpu*/) {
   return absl::FailedPreconditionError(
       "backend cuda: this build has no CUDA; use cpu or auto");
@@ -44,6 +46,8 @@ absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
   return absl::InvalidArgumentError(absl::StrCat(
       "backend must be one of auto, cpu, cuda, got \"", name, "\""));
 }
+
+int CountGpus() { return CountCuda(); }
 
 std::string WhyNoGpu() {
   const MadeBackend cuda = MakeCuda(/*gpu=*/0);

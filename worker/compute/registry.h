@@ -27,6 +27,9 @@ struct BackendOptions {
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
     const std::string& name, const BackendOptions& options);
 
+// Returns how many GPUs this process may see, 0 without any that can be used.
+int CountGpus();
+
 // Returns the reason why "auto" chooses no GPU here; empty if it does. Opens
 // the device to find out.
 std::string WhyNoGpu();

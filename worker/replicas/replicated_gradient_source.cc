@@ -139,7 +139,8 @@ void ReplicatedGradientSource::Ready(size_t variable, GradientPass& pass) {
   // The last replica's report triggers the sum; the request's mutex makes the
   // gradients that other threads wrote visible here.
   if (++ready_[variable] < replicas_.size()) return;
-  const ElementType type = ElementTypeOf(mean_.dtype(variable));
+  // Not the type of worker/compute, which has the same name.
+  const lockstep::ElementType type = ElementTypeOf(mean_.dtype(variable));
   const absl::Span<std::byte> mean = mean_.gradient(variable);
   std::vector<const std::byte*> terms;
   for (const Replica& replica : replicas_) {

@@ -72,6 +72,7 @@ absl::StatusOr<std::unique_ptr<TrainingMember>> TrainingMember::Make(
   LOCKSTEP_ASSIGN_OR_RETURN(chief.own_address, cluster.Address(cluster.self()));
   chief.task = cluster.self();
   chief.expected_job = options.expected_job;
+  chief.gpus = options.gpus;
   chief.chief_wait = options.chief_wait;
   chief.clock = &clock;
   return std::unique_ptr<TrainingMember>(new TrainingMember(

@@ -33,6 +33,7 @@ class TrainingMember {
  public:
   struct Options {
     std::string expected_job;   // job name to insist on; empty: any
+    int gpus = 0;               // as ChiefClient::Options has it
     bool shared_memory = true;  // with servers of this host
     int pollers = 0;            // threads, as CallPoller takes them
     int connections = 0;        // as ParameterClient takes them

@@ -304,11 +304,14 @@ void WriteStrategy(const StrategyConfig& strategy, v1::StrategyConfig& proto) {
       break;
   }
   proto.set_replicas_per_worker(strategy.replicas_per_worker);
+  proto.mutable_devices()->Assign(strategy.devices.begin(),
+                                  strategy.devices.end());
 }
 
 absl::Status ReadStrategy(const v1::StrategyConfig& proto,
                           StrategyConfig& strategy) {
-  SetUnlessZero(proto.replicas_per_worker(), strategy.replicas_per_worker);
+  strategy.replicas_per_worker = proto.replicas_per_worker();
+  strategy.devices.assign(proto.devices().begin(), proto.devices().end());
   switch (proto.kind()) {
     case v1::STRATEGY_KIND_UNSPECIFIED:
     case v1::PARAMETER_SERVER:

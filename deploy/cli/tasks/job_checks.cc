@@ -23,6 +23,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/directory_owner.h"
 #include "common/checkpoint/files/posix_file.h"
+#include "common/job/replicas.h"
 #include "worker/data/batch_schedule.h"
 #include "worker/data/examples.h"
 #include "worker/data/files/array_file.h"
@@ -172,7 +173,7 @@ absl::Status CheckBatch(const JobConfig& job, int num_workers) {
   if (examples.value_or(0) < 1) return absl::OkStatus();
   return worker::BatchSchedule::Create(
              worker::ScheduleOf(job, *examples, /*worker=*/0,
-                                int64_t{job.strategy.replicas_per_worker} *
+                                int64_t{ReplicasPerWorker(job, /*gpus=*/0)} *
                                     (job.elastic_workers ? 1 : num_workers)))
       .status();
 }

@@ -38,4 +38,12 @@ absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend(int index) {
   return std::make_unique<CudaBackend>(*std::move(device));
 }
 
+int CountCudaDevices() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess) return count;
+  cuda::Ignore(error);
+  return 0;
+}
+
 }  // namespace lockstep::worker

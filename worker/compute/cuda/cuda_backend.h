@@ -15,6 +15,9 @@ namespace lockstep::worker {
 //   others               errors of CUDA while the device was set up
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend(int index = 0);
 
+// Returns the number of GPUs that this process may see, 0 if none can be used.
+int CountCudaDevices();
+
 }  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_BACKEND_H_

@@ -318,16 +318,17 @@ TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {
        {StrategyKind::kParameterServer, StrategyKind::kMirrored,
         StrategyKind::kMultiWorkerMirrored, StrategyKind::kOneDevice}) {
     JobConfig job;
-    job.strategy = {kind, 4};
+    job.strategy = {kind, 4, {"cuda:1", "cpu:0"}};
 
     const absl::StatusOr<JobConfig> back = FromProto(ToProto(job));
 
     ASSERT_OK(back);
     EXPECT_EQ(back->strategy.kind, kind);
     EXPECT_EQ(back->strategy.replicas_per_worker, 4);
+    EXPECT_THAT(back->strategy.devices, ElementsAre("cuda:1", "cpu:0"));
   }
   v1::JobConfig proto;
-  EXPECT_EQ(FromProto(proto)->strategy.replicas_per_worker, 1);
+  EXPECT_EQ(FromProto(proto)->strategy.replicas_per_worker, 0);
   proto.mutable_strategy()->set_kind(static_cast<v1::StrategyKind>(5));
   EXPECT_THAT(FromProto(proto),
               StatusIs(absl::StatusCode::kInvalidArgument,

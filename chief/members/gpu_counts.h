@@ -1,0 +1,47 @@
+#ifndef LOCKSTEP_CHIEF_MEMBERS_GPU_COUNTS_H_
+#define LOCKSTEP_CHIEF_MEMBERS_GPU_COUNTS_H_
+
+#include <functional>
+#include <map>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "chief/members/membership_table.h"
+#include "common/base/mutex.h"
+#include "common/cluster/task_id.h"
+#include "common/job/job_config.h"
+
+namespace lockstep::chief {
+
+// GpuCounts compares the numbers of GPUs of a job's workers. Where a worker
+// computes a replica on each of its GPUs, the share of a worker in the data,
+// and its weight in the mean, are right only if all workers have equally many.
+//
+// Threads: safe to share.
+class GpuCounts {
+ public:
+  explicit GpuCounts(const JobConfig& job);
+
+  // Records that a worker computes on `gpus` GPUs, 0 for its CPU. `lives` tells
+  // whether another worker is a member: a worker that has gone is not compared.
+  //
+  //   kFailedPrecondition  a worker that lives has another number; nothing is
+  //                        recorded
+  absl::Status Add(int worker, int gpus,
+                   const std::function<bool(int worker)>& lives)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The same, where those live that are alive in `members`. Tasks that are no
+  // workers are not compared.
+  absl::Status Add(const TaskId& task, int gpus, const MembershipTable& members)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const bool must_be_equal_;
+  Mutex mutex_;
+  std::map<int, int> counts_ ABSL_GUARDED_BY(mutex_);  // by worker
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_MEMBERS_GPU_COUNTS_H_
