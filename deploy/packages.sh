@@ -18,6 +18,7 @@ LOCKSTEP_TEST_PACKAGES=(
   "${LOCKSTEP_PACKAGE_PACKAGES[@]}" mmdebstrap systemd-container
   podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
   python3-jsonschema python3-yaml lintian faketime prometheus
+  libgloo-dev  # a benchmark's peer
   python3-grpcio python3-protobuf python3-numpy  # a worker in Python
   python3-torch mypy python3-pip python3-setuptools python3-wheel  # its package
 )

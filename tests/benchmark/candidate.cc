@@ -150,6 +150,14 @@ std::map<std::string, ProcessCluster::Job> PlainJobs(const std::string& system,
           {"worker", {candidate.workers, std::move(worker)}}};
 }
 
+// Workers that need no server.
+std::map<std::string, ProcessCluster::Job> GlooJobs(const Candidate& candidate,
+                                                    const Places& places) {
+  return {{"worker",
+           {candidate.workers,
+            OwnProgram("gloo_worker", candidate, places.record)}}};
+}
+
 std::map<std::string, ProcessCluster::Job> LockstepJobs(
     const Candidate& candidate, const Places& places) {
   ProcessCluster::Program worker =
@@ -210,6 +218,7 @@ void WriteCertificates(const Candidate& candidate, const Places& places) {
 std::map<std::string, ProcessCluster::Job> Jobs(const Candidate& candidate,
                                                 const Places& places) {
   if (candidate.system == "lockstep") return LockstepJobs(candidate, places);
+  if (candidate.system == "gloo") return GlooJobs(candidate, places);
   for (const char* system : {"tcp", "stream", "chunk"}) {
     if (absl::StartsWith(candidate.system, system)) {
       return PlainJobs(system, candidate, places);

@@ -15,7 +15,8 @@ struct Candidate {
   // "tcp_openssl", which also encrypts, or "tcp_two_phase"; "naive", a first
   // gRPC implementation, or "naive_tuned" with the allocator settings of
   // Lockstep's programs; "stream", one gRPC message each way; "chunk", a bare
-  // gRPC call for each MiB. Only lockstep has more than one server.
+  // gRPC call for each MiB; "gloo", whose workers reduce without a server. Only
+  // lockstep has more than one server.
   std::string system = "lockstep";
   std::string model = "dense";  // as MakeBenchmarkVariables() has it
   int64_t bytes = 0;            // for models of variable size

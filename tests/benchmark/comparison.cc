@@ -374,6 +374,10 @@ Rows Mirrored(const ComparisonOptions& options) {
   const Candidate scalar = ScalarOf(options);
   return {{"mirrored", "step, 2 workers: mirrors / one server", Metric::kStepMs,
            wire, options.base, AtMost(0.75)},
+          {"mirrored", "mirrors / gloo's all-reduce and the update",
+           Metric::kStepMs, wire, Plain("gloo", wire), AtMost(1.25)},
+          {"mirrored", "mirrors on one host / the same", Metric::kStepMs,
+           mirrored(options.base, 2, true), Plain("gloo", wire), std::nullopt},
           {"mirrored", "mirrors / two servers", Metric::kStepMs, wire,
            two_servers, std::nullopt},
           {"mirrored", "mirrors on one host / one server on the wire",

@@ -9,16 +9,16 @@ namespace lockstep::benchmark {
 // The command line of one process of a candidate. It reads the addresses of its
 // peers from TF_CONFIG.
 struct RoleOptions {
-  std::string role;    // "worker", or "tcp_", "naive_", "stream_" or "chunk_"
-                       // with "server" or "worker"
-  std::string model;   // as in MakeBenchmarkVariables()
-  int64_t bytes = 0;   // of the model
-  int64_t warmup = 0;  // steps that are not recorded
-  int64_t steps = 0;   // recorded steps
-  std::string record;  // worker 0's file, written at the end; with
-                       // backups, worker i's is this name plus ".i"
-  bool two_phase = false;          // tcp_server: no sending while receiving
-  bool encrypt = false;            // tcp_: with OpenSSL, on two connections
+  std::string role;        // "worker", "gloo_worker", or "tcp_", "naive_",
+                           // "stream_" or "chunk_" with "server" or "worker"
+  std::string model;       // as in MakeBenchmarkVariables()
+  int64_t bytes = 0;       // of the model
+  int64_t warmup = 0;      // steps that are not recorded
+  int64_t steps = 0;       // recorded steps
+  std::string record;      // worker 0's file, written at the end; with
+                           // backups, worker i's is this name plus ".i"
+  bool two_phase = false;  // tcp_server: no sending while receiving
+  bool encrypt = false;    // tcp_: with OpenSSL, on two connections
   bool default_allocator = false;  // without Lockstep's settings
 
   // Only for role worker. With backups, steps do not need all workers: all

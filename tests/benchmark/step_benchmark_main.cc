@@ -14,6 +14,7 @@
 #include "tests/benchmark/chunk_worker.h"
 #include "tests/benchmark/comparison.h"
 #include "tests/benchmark/comparison_table.h"
+#include "tests/benchmark/gloo_worker.h"
 #include "tests/benchmark/lockstep_worker.h"
 #include "tests/benchmark/measured.h"
 #include "tests/benchmark/naive_server.h"
@@ -136,6 +137,7 @@ absl::Status RunRole(const RoleOptions& options) {
   if (options.role == "tcp_worker") return RunTcpWorker(cluster, options);
   if (options.role == "naive_server") return RunNaiveServer(cluster, options);
   if (options.role == "stream_server") return RunStreamServer(cluster, options);
+  if (options.role == "gloo_worker") return RunGlooWorker(cluster, options);
   if (options.role == "chunk_server") return RunChunkServer(cluster, options);
   if (options.role == "chunk_worker") return RunChunkWorker(cluster, options);
   if (options.role == "naive_worker" || options.role == "stream_worker") {
@@ -145,6 +147,10 @@ absl::Status RunRole(const RoleOptions& options) {
       absl::StrCat("--role is ", options.role,
                    "; write worker, or tcp_, naive_, stream_ or chunk_ and "
                    "server or worker"));
+}
+
+bool NeedsGloo(const Row& row) {
+  return row.denominator.has_value() && row.denominator->system == "gloo";
 }
 
 // Returns the rows of all selected comparisons, in the order of --help.
@@ -166,6 +172,11 @@ absl::StatusOr<std::vector<Row>> WantedRows(const Flags& flags) {
                 << "field\n";
     }
     rows.insert(rows.end(), more.begin(), more.end());
+  }
+  const size_t left_out = HasGloo() ? 0 : std::erase_if(rows, NeedsGloo);
+  if (left_out > 0) {
+    std::cerr << left_out << " rows are left out, this build has no gloo: "
+              << "install libgloo-dev and configure anew\n";
   }
   return rows;
 }

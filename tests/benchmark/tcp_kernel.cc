@@ -49,6 +49,11 @@ void MeanMomentum(absl::Span<const float* const> gradients, size_t count,
   }
 }
 
+void MomentumOfSum(const float* sum, size_t count, int workers, float* velocity,
+                   float* value) {
+  Apply(sum, count, 1.0f / static_cast<float>(workers), velocity, value);
+}
+
 void AddTo(const float* from, size_t count, float* sum) {
   Add(from, count, sum);
 }

@@ -12,6 +12,11 @@ namespace lockstep::benchmark {
 void MeanMomentum(absl::Span<const float* const> gradients, size_t count,
                   float* velocity, float* value);
 
+// Divides the sum of `workers` gradients and applies momentum in place, in one
+// pass.
+void MomentumOfSum(const float* sum, size_t count, int workers, float* velocity,
+                   float* value);
+
 // sum[i] += from[i]. The ranges must not overlap.
 void AddTo(const float* from, size_t count, float* sum);
 
