@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 
+KEEP = os.environ.get("KEEP", "0")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 MODELS = """
@@ -97,7 +98,8 @@ report(times)
 
 LOCKSTEP = MODELS + """
 import lockstep.torch
-worker = lockstep.torch.Worker(model, shared_memory=os.environ["SHARED"] == "1")
+worker = lockstep.torch.Worker(model, keep_gradients=os.environ["KEEP"] == "1",
+                               shared_memory=os.environ["SHARED"] == "1")
 times, begin = [], None
 for step in worker.steps():
     now = time.perf_counter()
@@ -166,7 +168,7 @@ def run_lockstep(case, steps, shared):
                         "checkpoint.directory="]) as job:
         for i, pause in enumerate(pauses):
             job.start_worker(i, LOCKSTEP, CASE=case, STEPS=str(steps),
-                             SHARED="1" if shared else "0",
+                             SHARED="1" if shared else "0", KEEP=KEEP,
                              OMP_NUM_THREADS="1", PAUSE=str(pause))
         for i in range(len(pauses)):
             job.wait("worker", i, timeout=600)

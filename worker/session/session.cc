@@ -14,6 +14,7 @@
 #include "common/base/fingerprint.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
+#include "common/plan/shares.h"
 #include "common/program/main_support.h"
 #include "common/trace/span_recorder.h"
 #include "worker/session/program_workload.h"
@@ -79,6 +80,12 @@ std::vector<absl::Span<const std::byte>> InitialOf(
     initial.push_back(variable.initial);
   }
   return initial;
+}
+
+int PassesPerStep(const JobConfig& job, int worker) {
+  if (job.mode == SyncMode::kCompatible) return 1;
+  if (job.shares_work()) return std::max(job.micro_batches_per_step, 1);
+  return SharesOf(worker, job.replicas_to_aggregate, job.total_num_replicas);
 }
 
 }  // namespace
@@ -223,7 +230,8 @@ SessionJob Session::job() const {
           membership.job.pass_batch_size(),
           membership.job.train_steps,
           parts_->worker,
-          membership.num_workers};
+          membership.num_workers,
+          PassesPerStep(membership.job, parts_->worker)};
 }
 
 absl::Span<const std::byte> Session::value(size_t variable) const {
@@ -235,6 +243,17 @@ absl::Span<std::byte> Session::gradient(size_t variable) const {
 }
 
 std::shared_ptr<const void> Session::owner() const { return parts_->memory; }
+
+absl::Status Session::TakeValue(size_t variable) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  if (!parts_->open ||
+      (variable < parts_->ready.size() && parts_->ready[variable])) {
+    return absl::FailedPreconditionError(
+        "values can be taken once a step is at hand, before the gradient of "
+        "their variable is handed in");
+  }
+  return parts_->memory->TakeValue(variable);
+}
 
 absl::Status Session::CheckRows(size_t variable) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());

@@ -265,6 +265,27 @@ for step in worker.steps():
             self.assertLess(float((a - b).abs().max()), 1e-6)
             self.assertTrue(torch.equal(a, c))
 
+    def test_gradients_that_are_not_kept_are_sent_the_same(self):
+        forget = WORKER.replace("Worker(model)",
+                                "Worker(model, keep_gradients=False)")
+        # Step 0 sends after its body: how many calls come is not known yet.
+        after = ("\n    assert step.number == 0 or all("
+                 "p.grad is {} for p in model.parameters())\n")
+        backward = "step.backward(loss)"
+        push = "loss.backward(); step.push(loss)"
+        # The gradient of the first call is there when the second adds to it.
+        twice = ("step.backward(loss / 2); "
+                 "assert model[0].weight.grad is not None; "
+                 "step.backward(loss_of(model(x[rows]), y[rows]) / 2)")
+        for how in (backward, push, twice):
+            with self.subTest(how):
+                kept = self.run_alone(WORKER.replace(
+                    backward, how + after.replace("is {}", "is not None")))
+                lost = self.run_alone(forget.replace(
+                    backward, how + after.replace("{}", "None")))
+                for a, b in zip(kept, lost):
+                    self.assertTrue(torch.equal(a, b))
+
     def test_frozen_and_tied_parameters_and_absent_gradients(self):
         program = """
 import torch
