@@ -214,6 +214,24 @@ assert torch.equal(before, large)
 model(x)
 """)
 
+    def test_a_pass_that_is_dropped_leaves_a_process_that_ends(self):
+        # PyTorch frees the graph of a backward pass that a hook has ended after
+        # the interpreter has ended; a tensor of numpy's memory waits for it.
+        with LocalJob(sets=["train_steps=1000000"]) as job:
+            job.start_worker(0, MODEL + JOIN + """
+def drop(_):
+    raise lockstep._session.Unwanted("dropped")
+for step in worker.steps():
+    if step.number == 2:
+        worker._hand_in = drop
+        step.backward(loss_of(step.indices(len(x))))
+        break
+    step.backward(loss_of(step.indices(len(x))))
+assert worker._unwanted and values.moved == 3
+""")
+            self.assertEqual(job.wait("worker", timeout=60), 0,
+                             job.log("worker")[-3000:])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
