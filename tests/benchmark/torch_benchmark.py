@@ -1,6 +1,7 @@
 """Lockstep beside PyTorch's DistributedDataParallel over gloo, the same models.
 
     tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
+        [--cases NAMES] [--keep_gradients]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
 and one thread each (`float`: one worker, without DDP; `straggler`: four workers
@@ -17,7 +18,7 @@ import statistics
 import subprocess
 import sys
 
-KEEP = os.environ.get("KEEP", "0")
+KEEP = "0"  # 1: keep_gradients=True
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 MODELS = """
@@ -191,7 +192,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--cases", default="float,tensor,mlp,transformer,straggler")
+    parser.add_argument("--keep_gradients", action="store_true",
+                        help="the default of lockstep.torch.Worker")
     args = parser.parse_args()
+    global KEEP
+    KEEP = "1" if args.keep_gradients else "0"
     build = os.path.abspath(args.build)
     os.environ["LOCKSTEP_BIN"] = os.path.join(build, "bin")
     paths = [os.path.join(build, "python"),
