@@ -92,7 +92,8 @@ class Step(_base.BaseStep):
 
         Raises:
           RuntimeError: more calls than in the steps before, after the gradients
-            were sent; a step that is over.
+            were sent; a step that is over; a gradient that is completed twice,
+            the first time with a part of it.
           ValueError: a loss that is no scalar, or needs no gradient.
         """
         self._check_at_hand()
@@ -213,6 +214,7 @@ class Worker(_base.BaseWorker):
             for i, (key, module) in enumerate(tables)]
         self._buffers = [buffer for _, buffer in shared]
         self._parameters = [p for _, p in named]
+        self._names = [key for key, _ in named]
         described = [module._describe(_table_name(key))
                      for key, module in tables]
         described += [_describe("buffer", key, buffer, True)
@@ -245,8 +247,15 @@ class Worker(_base.BaseWorker):
         return nodes
 
     def _on_gradient(self, i):
-        if self._sending:
-            self._send(i)
+        if not self._sending:
+            return
+        if self._sent[i]:
+            raise RuntimeError(
+                f'the gradient of "{self._names[i]}" was completed twice in one '
+                "backward pass, as where two reentrant checkpoints of "
+                "torch.utils.checkpoint use it; give them use_reentrant=False, "
+                "or use loss.backward() and one step.push()")
+        self._send(i)
 
     def _first(self):
         """The number of the first parameter among the variables."""

@@ -286,6 +286,32 @@ for step in worker.steps():
                 for a, b in zip(kept, lost):
                     self.assertTrue(torch.equal(a, b))
 
+    def test_a_gradient_that_is_completed_twice_is_refused(self):
+        program = """
+import torch
+from torch.utils.checkpoint import checkpoint
+model = torch.nn.Linear(3, 3)
+x = torch.ones(2, 3, requires_grad=True)
+def loss_of(reentrant):
+    h = checkpoint(model, x, use_reentrant=reentrant)
+    return checkpoint(model, h, use_reentrant=reentrant).sum()
+import lockstep.torch
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    loss = loss_of(step.number == 3)
+    if step.number == 3:
+        try:
+            step.backward(loss)
+        except RuntimeError as error:
+            assert 'use_reentrant=False' in str(error), error
+            break
+        raise AssertionError("a part of the gradient was sent")
+    step.backward(loss)
+"""
+        with LocalJob() as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+
     def test_frozen_and_tied_parameters_and_absent_gradients(self):
         program = """
 import torch
