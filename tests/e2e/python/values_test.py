@@ -214,6 +214,43 @@ assert torch.equal(before, large)
 model(x)
 """)
 
+    def test_the_bits_are_the_same_when_a_process_is_killed(self):
+        program = MODEL + JOIN + """
+import time
+for step in worker.steps():
+    print("step", step.number, "begins", flush=True)
+    time.sleep(0.01)
+    step.backward(loss_of(step.indices(len(x))))
+assert values.moved > 0
+"""
+        saved = []
+        for task in (None, "worker", "ps", "chief"):
+            with self.subTest(task), LocalJob(workers=2, sets=[
+                    "train_steps=60", "learning_rate=0.1"]) as job:
+                for i in range(2):
+                    job.start_worker(i, program)
+                if task is not None:
+                    job.wait_for_log("step 20 begins", index=1)
+                    job.kill(task)
+                if task == "worker":
+                    job.wait_for_log("worker 0 is gone", "chief")
+                    job.start_worker(0, program)
+                elif task == "ps":
+                    job.start_server(0)
+                elif task == "chief":
+                    job.start_chief()
+                for i in range(2):
+                    self.assertEqual(job.wait("worker", i), 0,
+                                     job.log("worker", i)[-3000:])
+                self.assertEqual(job.wait("chief"), 0)
+                space = {}
+                exec(MODEL, space)
+                lockstep.torch.load(space["model"], job.path("checkpoints"))
+                saved.append([p.detach().clone()
+                              for p in space["model"].parameters()])
+                for a, b in zip(saved[0], saved[-1]):
+                    self.assertTrue(torch.equal(a, b))
+
     def test_a_pass_that_is_dropped_leaves_a_process_that_ends(self):
         # PyTorch frees the graph of a backward pass that a hook has ended after
         # the interpreter has ended; a tensor of numpy's memory waits for it.
