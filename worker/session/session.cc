@@ -104,6 +104,8 @@ struct Session::Parts {
   bool open = false;
   std::shared_ptr<ParameterMemory> memory;
   int64_t membership = 0;
+  uint64_t seed = 0;  // of the job
+  bool shares_work = false;
   bool choosing = false;  // rows, before the pull
   std::vector<bool> ready;
   std::vector<bool> absent;  // of those that are ready
@@ -197,14 +199,19 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   if (stage == Handover::Stage::kNothing) return Turn::kNothing;
   if (stage == Handover::Stage::kEnded) return Turn::kEnded;
   const std::shared_ptr<ParameterMemory> memory = parts.workload.memory();
-  if (memory != parts.memory) ++parts.membership;
+  if (memory != parts.memory) {
+    ++parts.membership;
+    // Not in each step: it copies the whole job.
+    const JobConfig job = parts.workload.membership().job;
+    parts.seed = job.seed;
+    parts.shares_work = job.shares_work();
+  }
   parts.memory = memory;
   const Handover::Offer offer = parts.workload.handover().offer();
-  const JobConfig job = parts.workload.membership().job;
   // Any worker may compute a pass of shared work, with the same result.
-  const int drawing_worker = job.shares_work() ? 0 : parts.worker;
+  const int drawing_worker = parts.shares_work ? 0 : parts.worker;
   Fingerprint seed;
-  seed.Add(job.seed)
+  seed.Add(parts.seed)
       .Add(static_cast<uint64_t>(drawing_worker))
       .Add(static_cast<uint64_t>(offer.pass.step))
       .Add(static_cast<uint64_t>(offer.pass.slot));
