@@ -236,6 +236,10 @@ class BaseWorker:
         """How many workers share the data."""
         return self._job[5]
 
+    def _passes_per_step(self):
+        """Above 1: the values of a step may be read more than once."""
+        return self._job[6]
+
     def steps(self):
         """Yields a Step for each pass, until the job or its input ends.
 

@@ -7,13 +7,13 @@
         step.backward(loss)
 """
 
-import numpy as np
 import torch
 
 from . import _base, _evaluator, _session, checkpoint
 from ._torch_copies import HostCopies
 from ._torch_embedding import Embedding
 from ._torch_sampler import Sampler
+from ._torch_values import Values, view
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
 
@@ -92,7 +92,8 @@ class Step(_base.BaseStep):
 
         Raises:
           RuntimeError: more calls than in the steps before, after the gradients
-            were sent; a step that is over.
+            were sent; a step that is over; a gradient that is completed twice,
+            the first time with a part of it.
           ValueError: a loss that is no scalar, or needs no gradient.
         """
         self._check_at_hand()
@@ -165,7 +166,10 @@ class Worker(_base.BaseWorker):
     All parameters that require gradients are variables of the job; the others
     are neither sent nor changed. Tied parameters are one variable. The values
     of the first worker become the job's; when this returns, ``model`` has them.
-    At the start of each step the parameters are those of that step.
+    At the start of each step the parameters are those of that step. Large ones
+    then have other memory than in the step before, unless a tensor, an array or
+    a process beside the model has it too. A pointer that a program in C has
+    kept, of ``data_ptr()``, is that of an earlier step.
 
     Args:
       model: torch.nn.Module with float32, float16, bfloat16 or float64
@@ -175,6 +179,9 @@ class Worker(_base.BaseWorker):
         before, changed by the mean of the workers' changes. Buffers of the
         state_dict, that is. "local": each worker keeps its own.
       name: the job's name, to refuse another one; None: any.
+      keep_gradients: false: ``step.backward`` and ``step.push`` leave ``.grad``
+        None. The gradient of a layer then reuses the memory of the one behind
+        it, which the processor's cache may still hold.
       tf_config, tls_dir, shared_memory: as lockstep.Worker.
 
     Raises:
@@ -186,7 +193,8 @@ class Worker(_base.BaseWorker):
 
     _step_class = Step
 
-    def __init__(self, model, buffers="mean", name=None, **options):
+    def __init__(self, model, buffers="mean", name=None, keep_gradients=True,
+                 **options):
         if buffers not in ("mean", "local"):
             raise ValueError(f'buffers is "{buffers}"; it must be "mean" or '
                              '"local"')
@@ -206,6 +214,7 @@ class Worker(_base.BaseWorker):
             for i, (key, module) in enumerate(tables)]
         self._buffers = [buffer for _, buffer in shared]
         self._parameters = [p for _, p in named]
+        self._names = [key for key, _ in named]
         described = [module._describe(_table_name(key))
                      for key, module in tables]
         described += [_describe("buffer", key, buffer, True)
@@ -213,6 +222,7 @@ class Worker(_base.BaseWorker):
         described += [_describe("parameter", key, p, False)
                       for key, p in named]
         self._calls = 0  # of backward in each step; 0: not known yet
+        self._keep_gradients = bool(keep_gradients)
         self._sending = False
         self._unwanted = False
         self._computes = False
@@ -221,6 +231,7 @@ class Worker(_base.BaseWorker):
             device: HostCopies(device, self._hand_in)
             for device in {p.device for p in self._parameters}
             if device.type == "cuda"}
+        self._values = Values(self._parameters, self._first())
         self._hooks = self._add_hooks()
         self._join(described, name, options)
 
@@ -236,8 +247,15 @@ class Worker(_base.BaseWorker):
         return nodes
 
     def _on_gradient(self, i):
-        if self._sending:
-            self._send(i)
+        if not self._sending:
+            return
+        if self._sent[i]:
+            raise RuntimeError(
+                f'the gradient of "{self._names[i]}" was completed twice in one '
+                "backward pass, as where two reentrant checkpoints of "
+                "torch.utils.checkpoint use it; give them use_reentrant=False, "
+                "or use loss.backward() and one step.push()")
+        self._send(i)
 
     def _first(self):
         """The number of the first parameter among the variables."""
@@ -257,6 +275,8 @@ class Worker(_base.BaseWorker):
             gradient = gradient.to_dense()
         self._sent[i] = True
         gradient = gradient.detach()
+        if not self._keep_gradients:
+            self._parameters[i].grad = None
         copies = self._copies.get(gradient.device)
         if copies is not None:
             copies.start(i, gradient, self._gradients[i])
@@ -288,17 +308,18 @@ class Worker(_base.BaseWorker):
 
     def _adopt(self, native):
         first = len(self._tables)
-        self._buffer_values = [_view(native.value(first + i), buffer)
+        self._buffer_values = [view(native.value(first + i), buffer)
                                for i, buffer in enumerate(self._buffers)]
-        self._buffer_changes = [_view(native.gradient(first + i), buffer)
+        self._buffer_changes = [view(native.gradient(first + i), buffer)
                                 for i, buffer in enumerate(self._buffers)]
         first = self._first()
-        self._values = [_view(native.value(first + i), p)
-                        for i, p in enumerate(self._parameters)]
-        self._gradients = [_view(native.gradient(first + i), p)
+        # To look up rows in the midst of a pass pulls what has moved away.
+        self._values.adopt(native, moves=self._passes_per_step() == 1
+                           and not self._tables)
+        self._gradients = [view(native.gradient(first + i), p)
                            for i, p in enumerate(self._parameters)]
 
-    def _begin(self, _native):
+    def _begin(self, native):
         for copies in self._copies.values():
             copies.drop()
         self._sent = [False] * len(self._parameters)
@@ -306,10 +327,8 @@ class Worker(_base.BaseWorker):
         self._computes = True
         for each in self._embeddings:
             each._begin()
+        self._values.begin(native)
         with torch.no_grad():
-            for p, value in zip(self._parameters, self._values):
-                p.copy_(value)
-                p.grad = None
             for buffer, value in zip(self._buffers, self._buffer_values):
                 buffer.copy_(value)
 
@@ -418,8 +437,3 @@ def _describe(what, key, tensor, buffer):
     flat = start.reshape(-1).view(torch.uint8).numpy()
     return _base.described(key, tensor.shape, _DTYPES[tensor.dtype], flat,
                            buffer=buffer)
-
-
-def _view(memory, like):
-    flat = torch.from_numpy(np.asarray(memory)).view(like.dtype)
-    return flat.view(like.shape)

@@ -20,7 +20,7 @@ class Step(_base.BaseStep):
 
 class Worker(_base.BaseWorker[Step]):
     def __init__(self, model: torch.nn.Module, buffers: str = "mean",
-                 name: Optional[str] = None, *,
+                 name: Optional[str] = None, keep_gradients: bool = True, *,
                  tf_config: Optional[str] = None,
                  tls_dir: Optional[str] = None, shared_memory: bool = True,
                  log_level: Optional[str] = None,

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "python/native/memory.h"
 #include "worker/session/evaluation.h"
 #include "worker/session/session.h"
 
@@ -74,26 +75,6 @@ auto Unlocked(Call call) {
 
 absl::Duration WaitFor(double seconds) {
   return seconds > 0 ? absl::Seconds(seconds) : absl::InfiniteDuration();
-}
-
-// Bytes that Python reads and writes through the buffer protocol, which does
-// not depend on a version of numpy.
-struct Memory {
-  std::shared_ptr<const void> owner;
-  std::byte* data = nullptr;
-  size_t size = 0;
-
-  py::buffer_info Buffer() const {
-    static uint8_t none = 0;
-    return {data == nullptr ? &none : reinterpret_cast<uint8_t*>(data),
-            static_cast<py::ssize_t>(size)};
-  }
-};
-
-Memory CopyOf(const std::byte* data, size_t size) {
-  auto copy = std::make_shared<std::vector<std::byte>>(data, data + size);
-  std::byte* const first = copy->data();
-  return {std::move(copy), first, size};
 }
 
 class PySession {
@@ -160,11 +141,11 @@ class PySession {
             session().exit_code()};
   }
 
-  // (name, seed, batch size, train steps, worker, workers)
-  std::tuple<std::string, uint64_t, int64_t, int64_t, int, int> Job() {
+  // (name, seed, batch size, train steps, worker, workers, passes per step)
+  std::tuple<std::string, uint64_t, int64_t, int64_t, int, int, int> Job() {
     const SessionJob job = session().job();
-    return {job.name,        job.seed,   job.batch_size,
-            job.train_steps, job.worker, job.num_workers};
+    return {job.name,   job.seed,        job.batch_size,     job.train_steps,
+            job.worker, job.num_workers, job.passes_per_step};
   }
 
   // The variable must be no table: the memory of rows is another with each
@@ -181,6 +162,8 @@ class PySession {
     const absl::Span<std::byte> bytes = session().gradient(variable);
     return {session().owner(), bytes.data(), bytes.size()};
   }
+
+  void TakeValue(size_t variable) { Check(session().TakeValue(variable)); }
 
   void ChooseRows(size_t variable, std::vector<int64_t> ids) {
     Check(session().ChooseRows(variable, std::move(ids)));
@@ -348,7 +331,8 @@ PYBIND11_MODULE(_native, module) {
   using lockstep::worker::Memory;
   using lockstep::worker::PySession;
   py::class_<Memory>(module, "Memory", py::buffer_protocol())
-      .def_buffer(&Memory::Buffer);
+      .def_buffer(&Memory::Buffer)
+      .def("dlpack", &Memory::DLPack);
   py::register_exception<lockstep::worker::Unwanted>(module, "Unwanted");
   py::register_exception<lockstep::worker::EndOfInput>(module, "EndOfInput");
   py::class_<PySession>(module, "Session")
@@ -360,6 +344,7 @@ PYBIND11_MODULE(_native, module) {
       .def("job", &PySession::Job)
       .def("value", &PySession::Value)
       .def("gradient", &PySession::Gradient)
+      .def("take_value", &PySession::TakeValue)
       .def("choose_rows", &PySession::ChooseRows)
       .def("row_values", &PySession::RowValues)
       .def("set_row_gradients", &PySession::SetRowGradients)

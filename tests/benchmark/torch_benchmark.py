@@ -1,6 +1,7 @@
 """Lockstep beside PyTorch's DistributedDataParallel over gloo, the same models.
 
     tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
+        [--cases NAMES] [--keep_gradients]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
 and one thread each (`float`: one worker, without DDP; `straggler`: four workers
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 
+KEEP = "0"  # 1: keep_gradients=True
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 MODELS = """
@@ -97,7 +99,8 @@ report(times)
 
 LOCKSTEP = MODELS + """
 import lockstep.torch
-worker = lockstep.torch.Worker(model, shared_memory=os.environ["SHARED"] == "1")
+worker = lockstep.torch.Worker(model, keep_gradients=os.environ["KEEP"] == "1",
+                               shared_memory=os.environ["SHARED"] == "1")
 times, begin = [], None
 for step in worker.steps():
     now = time.perf_counter()
@@ -166,7 +169,7 @@ def run_lockstep(case, steps, shared):
                         "checkpoint.directory="]) as job:
         for i, pause in enumerate(pauses):
             job.start_worker(i, LOCKSTEP, CASE=case, STEPS=str(steps),
-                             SHARED="1" if shared else "0",
+                             SHARED="1" if shared else "0", KEEP=KEEP,
                              OMP_NUM_THREADS="1", PAUSE=str(pause))
         for i in range(len(pauses)):
             job.wait("worker", i, timeout=600)
@@ -189,7 +192,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--cases", default="float,tensor,mlp,transformer,straggler")
+    parser.add_argument("--keep_gradients", action="store_true",
+                        help="the default of lockstep.torch.Worker")
     args = parser.parse_args()
+    global KEEP
+    KEEP = "1" if args.keep_gradients else "0"
     build = os.path.abspath(args.build)
     os.environ["LOCKSTEP_BIN"] = os.path.join(build, "bin")
     paths = [os.path.join(build, "python"),

@@ -114,7 +114,10 @@ absl::StatusOr<ParameterMemory> ParameterMemory::Make(
   total = std::max(total, kAlignment);
   LOCKSTEP_RETURN_IF_ERROR(CheckFits(total));
   LOCKSTEP_ASSIGN_OR_RETURN(made.values_, Allocate(total));
-  made.value_bytes_ = made.values_.At({0, total});
+  for (const Range& range : made.spans_) {
+    made.values_at_.push_back(made.values_.At(range).data());
+  }
+  made.taken_.resize(variables.size());
   if (gradients == Gradients::kShared) {
     auto shared = SharedMemory::Create("lockstep-gradients", total);
     // Not an error: without it gradients travel over connections.
@@ -141,11 +144,30 @@ absl::StatusOr<ParameterMemory> ParameterMemory::WithOwnGradients() const {
   }
   made.dtypes_ = dtypes_;
   made.spans_ = spans_;
-  made.value_bytes_ = value_bytes_;
-  const size_t size = value_bytes_.size();
+  made.values_at_ = values_at_;
+  made.taken_.resize(taken_.size());
+  const size_t size = gradients_.size();
   LOCKSTEP_ASSIGN_OR_RETURN(made.private_, Allocate(size));
   made.gradients_ = made.private_.At({0, size});
   return made;
+}
+
+absl::Status ParameterMemory::TakeValue(size_t variable) {
+  if (variable >= tables_.size() || tables_[variable] != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable ", variable,
+                     " is a table, or is not; only the values of other "
+                     "variables can be taken"));
+  }
+  Taken& taken = taken_[variable];
+  if (taken.at == nullptr) {
+    const size_t size = spans_[variable].size;
+    LOCKSTEP_ASSIGN_OR_RETURN(taken.block, Allocate(RoundUp(size)));
+    taken.at = taken.block.At({0, size}).data();
+  }
+  std::swap(taken.at, values_at_[variable]);
+  ++taken.times;
+  return absl::OkStatus();
 }
 
 absl::Status ParameterMemory::ChooseRows(size_t variable,

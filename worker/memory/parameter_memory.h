@@ -60,7 +60,7 @@ class ParameterMemory {
     if (tables_[variable] != nullptr) {
       return absl::MakeSpan(tables_[variable]->rows.values);
     }
-    return value_bytes_.subspan(spans_[variable].offset, spans_[variable].size);
+    return {values_at_[variable], spans_[variable].size};
   }
   absl::Span<std::byte> gradient(size_t variable) const {
     if (tables_[variable] != nullptr) {
@@ -68,6 +68,17 @@ class ParameterMemory {
     }
     return gradients_.subspan(spans_[variable].offset, spans_[variable].size);
   }
+
+  // Gives the memory of value(variable) away: its contents stay until the next
+  // call for that variable, and value() is other memory from now on, with
+  // undefined contents. The first call allocates that. All of it stays valid as
+  // long as this object.
+  //
+  //   kInvalidArgument    a table, whose rows move in each pass anyway
+  //   kResourceExhausted  as Make()
+  absl::Status TakeValue(size_t variable);
+  // How often TakeValue() has succeeded for the variable.
+  int64_t times_taken(size_t variable) const { return taken_[variable].times; }
 
   // Chooses the rows of a table that the next pass uses; repeated ids count
   // once. The rows' values are undefined until they are pulled; the gradients
@@ -117,11 +128,18 @@ class ParameterMemory {
     TableRows rows;
   };
 
+  struct Taken {
+    Block block;  // for the variable alone; null until it is first needed
+    std::byte* at = nullptr;
+    int64_t times = 0;
+  };
+
   std::vector<DType> dtypes_;
   std::vector<Range> spans_;
   std::vector<std::unique_ptr<Table>> tables_;  // by variable; null: no table
-  Block values_;  // null where they are another object's
-  absl::Span<std::byte> value_bytes_;
+  Block values_;                       // null where they are another object's
+  std::vector<std::byte*> values_at_;  // by variable; of tables unused
+  std::vector<Taken> taken_;           // by variable
   std::unique_ptr<SharedMemory> shared_;
   Block private_;  // in its place
   absl::Span<std::byte> gradients_;

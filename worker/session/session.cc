@@ -14,6 +14,7 @@
 #include "common/base/fingerprint.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
+#include "common/plan/shares.h"
 #include "common/program/main_support.h"
 #include "common/trace/span_recorder.h"
 #include "worker/session/program_workload.h"
@@ -81,6 +82,12 @@ std::vector<absl::Span<const std::byte>> InitialOf(
   return initial;
 }
 
+int PassesPerStep(const JobConfig& job, int worker) {
+  if (job.mode == SyncMode::kCompatible) return 1;
+  if (job.shares_work()) return std::max(job.micro_batches_per_step, 1);
+  return SharesOf(worker, job.replicas_to_aggregate, job.total_num_replicas);
+}
+
 }  // namespace
 
 struct Session::Parts {
@@ -97,6 +104,8 @@ struct Session::Parts {
   bool open = false;
   std::shared_ptr<ParameterMemory> memory;
   int64_t membership = 0;
+  uint64_t seed = 0;  // of the job
+  bool shares_work = false;
   bool choosing = false;  // rows, before the pull
   std::vector<bool> ready;
   std::vector<bool> absent;  // of those that are ready
@@ -190,14 +199,19 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   if (stage == Handover::Stage::kNothing) return Turn::kNothing;
   if (stage == Handover::Stage::kEnded) return Turn::kEnded;
   const std::shared_ptr<ParameterMemory> memory = parts.workload.memory();
-  if (memory != parts.memory) ++parts.membership;
+  if (memory != parts.memory) {
+    ++parts.membership;
+    // Not in each step: it copies the whole job.
+    const JobConfig job = parts.workload.membership().job;
+    parts.seed = job.seed;
+    parts.shares_work = job.shares_work();
+  }
   parts.memory = memory;
   const Handover::Offer offer = parts.workload.handover().offer();
-  const JobConfig job = parts.workload.membership().job;
   // Any worker may compute a pass of shared work, with the same result.
-  const int drawing_worker = job.shares_work() ? 0 : parts.worker;
+  const int drawing_worker = parts.shares_work ? 0 : parts.worker;
   Fingerprint seed;
-  seed.Add(job.seed)
+  seed.Add(parts.seed)
       .Add(static_cast<uint64_t>(drawing_worker))
       .Add(static_cast<uint64_t>(offer.pass.step))
       .Add(static_cast<uint64_t>(offer.pass.slot));
@@ -223,7 +237,8 @@ SessionJob Session::job() const {
           membership.job.pass_batch_size(),
           membership.job.train_steps,
           parts_->worker,
-          membership.num_workers};
+          membership.num_workers,
+          PassesPerStep(membership.job, parts_->worker)};
 }
 
 absl::Span<const std::byte> Session::value(size_t variable) const {
@@ -235,6 +250,17 @@ absl::Span<std::byte> Session::gradient(size_t variable) const {
 }
 
 std::shared_ptr<const void> Session::owner() const { return parts_->memory; }
+
+absl::Status Session::TakeValue(size_t variable) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  if (!parts_->open ||
+      (variable < parts_->ready.size() && parts_->ready[variable])) {
+    return absl::FailedPreconditionError(
+        "values can be taken once a step is at hand, before the gradient of "
+        "their variable is handed in");
+  }
+  return parts_->memory->TakeValue(variable);
+}
 
 absl::Status Session::CheckRows(size_t variable) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());

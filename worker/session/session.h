@@ -51,6 +51,9 @@ struct SessionJob {
   int64_t train_steps = 0;  // the global step that ends training
   int worker = 0;           // index of this task
   int num_workers = 0;
+  // Above 1: a worker may make several passes of one step, so that the same
+  // values are read more than once.
+  int passes_per_step = 1;
 };
 
 // Session makes a program a worker of a job: the one that TF_CONFIG names.
@@ -130,6 +133,17 @@ class Session {
   absl::Span<const std::byte> value(size_t variable) const;
   absl::Span<std::byte> gradient(size_t variable) const;
   std::shared_ptr<const void> owner() const;
+  // With a step at hand, before Ready() for the variable: leaves the memory of
+  // value(variable) to the program, which may read and write it until it calls
+  // this again for that variable, and only then. value(variable) is other
+  // memory from now on, whose contents are defined from the next step on. A
+  // pass that begins again with the same values, also one of PullRows(), must
+  // pull them anew.
+  //
+  //   kInvalidArgument     a table, or no variable
+  //   kFailedPrecondition  no step is at hand, or the gradient was handed in
+  //   kResourceExhausted   no memory for it; nothing has changed
+  absl::Status TakeValue(size_t variable);
 
   // kRows: chooses the rows of a table that the step uses. With a step
   // at hand, before the first Ready(): chooses others, with gradients of zeros

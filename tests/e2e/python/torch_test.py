@@ -265,6 +265,53 @@ for step in worker.steps():
             self.assertLess(float((a - b).abs().max()), 1e-6)
             self.assertTrue(torch.equal(a, c))
 
+    def test_gradients_that_are_not_kept_are_sent_the_same(self):
+        forget = WORKER.replace("Worker(model)",
+                                "Worker(model, keep_gradients=False)")
+        # Step 0 sends after its body: how many calls come is not known yet.
+        after = ("\n    assert step.number == 0 or all("
+                 "p.grad is {} for p in model.parameters())\n")
+        backward = "step.backward(loss)"
+        push = "loss.backward(); step.push(loss)"
+        # The gradient of the first call is there when the second adds to it.
+        twice = ("step.backward(loss / 2); "
+                 "assert model[0].weight.grad is not None; "
+                 "step.backward(loss_of(model(x[rows]), y[rows]) / 2)")
+        for how in (backward, push, twice):
+            with self.subTest(how):
+                kept = self.run_alone(WORKER.replace(
+                    backward, how + after.replace("is {}", "is not None")))
+                lost = self.run_alone(forget.replace(
+                    backward, how + after.replace("{}", "None")))
+                for a, b in zip(kept, lost):
+                    self.assertTrue(torch.equal(a, b))
+
+    def test_a_gradient_that_is_completed_twice_is_refused(self):
+        program = """
+import torch
+from torch.utils.checkpoint import checkpoint
+model = torch.nn.Linear(3, 3)
+x = torch.ones(2, 3, requires_grad=True)
+def loss_of(reentrant):
+    h = checkpoint(model, x, use_reentrant=reentrant)
+    return checkpoint(model, h, use_reentrant=reentrant).sum()
+import lockstep.torch
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    loss = loss_of(step.number == 3)
+    if step.number == 3:
+        try:
+            step.backward(loss)
+        except RuntimeError as error:
+            assert 'use_reentrant=False' in str(error), error
+            break
+        raise AssertionError("a part of the gradient was sent")
+    step.backward(loss)
+"""
+        with LocalJob() as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+
     def test_frozen_and_tied_parameters_and_absent_gradients(self):
         program = """
 import torch

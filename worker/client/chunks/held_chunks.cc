@@ -68,10 +68,22 @@ HeldChunks::Lists HeldChunks::Missing(std::optional<int64_t> step) const {
         continue;
       }
       // Values of an uncommitted attempt do not count as held.
-      if (step != held.step || held.attempt != 0) missing[server].push_back(i);
+      if (step != held.step || held.attempt != 0 ||
+          held.times_taken != TimesTaken(chunks_[server][i])) {
+        missing[server].push_back(i);
+      }
     }
   }
   return missing;
+}
+
+int64_t HeldChunks::TimesTaken(const Chunk& chunk) const {
+  if (chunk.table.has_value()) return 0;
+  int64_t times = 0;
+  for (const MemoryRange& range : chunk.ranges) {
+    times += memory_.times_taken(range.variable);
+  }
+  return times;
 }
 
 int64_t HeldChunks::Newest(int64_t step) const {
@@ -87,7 +99,7 @@ void HeldChunks::Settle(int64_t step, int64_t attempt) {
       if (held.attempt == 0) continue;
       const bool committed = held.step == step && held.attempt == attempt;
       // Attempt 0 marks committed values.
-      held = committed ? Held{step, 0} : Held();
+      held = committed ? Held{step, 0, held.times_taken} : Held();
     }
   }
 }

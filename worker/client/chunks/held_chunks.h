@@ -29,6 +29,8 @@ class HeldChunks {
     // The attempt of the push that brought the values, until that attempt is
     // known to be committed; 0: the values are those of a committed step.
     int64_t attempt = 0;
+    // Set by Hold().
+    int64_t times_taken = 0;
   };
   using Lists = std::vector<std::deque<size_t>>;  // of chunks, by server
 
@@ -65,10 +67,12 @@ class HeldChunks {
   }
   void Hold(int server, size_t index, const Held& held) {
     held_[server][index] = held;
+    held_[server][index].times_taken = TimesTaken(chunks_[server][index]);
   }
   // Returns the chunks that are not held as of committed `step`; without a
-  // step, all. Parts of tables from which the pass needs no rows are never
-  // missing.
+  // step, all. A chunk is not held any more when values of it were taken from
+  // the memory since. Parts of tables from which the pass needs no rows are
+  // never missing.
   Lists Missing(std::optional<int64_t> step) const;
   // The newest step of which a chunk is held, or `step` if that is newer.
   int64_t Newest(int64_t step) const;
@@ -78,6 +82,10 @@ class HeldChunks {
   void Settle(int64_t step, int64_t attempt);
 
  private:
+  // The sum of ParameterMemory::times_taken() over the chunk's variables: it
+  // changes when one of them is taken.
+  int64_t TimesTaken(const Chunk& chunk) const;
+
   const Plan plan_;
   const ParameterMemory& memory_;
   const size_t max_part_bytes_;

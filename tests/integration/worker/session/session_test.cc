@@ -195,6 +195,44 @@ TEST_F(SessionTest, AStepThatIsSkippedIsAnError) {
   Train(**session);
 }
 
+TEST_F(SessionTest, TakenValuesStayWhileTheNextOnesArrive) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  SessionStep step;
+  float w = 1;
+  float* before = nullptr;
+  while (step.number < 4) {
+    const auto turn = (*session)->Next(absl::Seconds(1), step);
+    ASSERT_THAT(turn, IsOk());
+    if (*turn != Session::Turn::kStep) continue;
+    // Not before the next ones are taken.
+    if (before != nullptr) {
+      EXPECT_EQ(before[1], 77);
+    }
+    auto* taken = const_cast<float*>(
+        reinterpret_cast<const float*>((*session)->value(0).data()));
+    EXPECT_NE(taken, before);
+    EXPECT_FLOAT_EQ(taken[0], w);
+    EXPECT_FLOAT_EQ(taken[1], -2 * w);
+    ASSERT_OK((*session)->TakeValue(0));
+    EXPECT_NE(static_cast<const void*>((*session)->value(0).data()), taken);
+    std::memcpy((*session)->gradient(0).data(), taken, 8);
+    taken[1] = 77;
+    ASSERT_OK((*session)->Ready(0));
+    EXPECT_THAT((*session)->TakeValue(0),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("once a step is at hand")));
+    ASSERT_OK((*session)->Finish(1, 8));
+    EXPECT_THAT((*session)->TakeValue(1),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+    before = taken;
+    w *= 0.9F;
+  }
+  Train(**session);
+}
+
 TEST_F(SessionTest, AForkedChildIsToldThatItIsNoWorker) {
   LocalChief chief(job_);
   auto server = StartServer(job_);
@@ -314,6 +352,19 @@ TEST_F(SessionTableTest, RowsMayBeChosenUntilTheFirstGradientIsHandedIn) {
   ASSERT_OK(session_->PullRows());
   EXPECT_THAT(Floats(session_->value(0)),
               ElementsAre(3, 3, 2.9f, 2.9f, 2.9f, 2.9f));
+}
+
+TEST_F(SessionTableTest, WhatWasTakenIsPulledAnewWithRows) {
+  ASSERT_TRUE(Next());
+  const std::byte* const taken = session_->value(1).data();
+  ASSERT_OK(session_->TakeValue(1));
+  EXPECT_THAT(session_->TakeValue(0),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  ASSERT_OK(session_->ChooseRows(0, {7}));
+  ASSERT_OK(session_->PullRows());
+  EXPECT_NE(session_->value(1).data(), taken);
+  EXPECT_THAT(Floats(session_->value(1)), ElementsAre(1, -2));
+  ASSERT_OK(session_->Finish(1, 8));
 }
 
 TEST_F(SessionTableTest, BuffersMoveByTheMeanOfTheChanges) {

@@ -69,6 +69,39 @@ TEST(ParameterMemoryTest, SharedGradientsAreWhereTheOffsetsSay) {
   }
 }
 
+TEST(ParameterMemoryTest, TakenValuesStayUntilTheNextAreTaken) {
+  ParameterMemory memory = *ParameterMemory::Make(kVariables);
+  const absl::Span<std::byte> untouched = memory.value(0);
+  const absl::Span<std::byte> taken = memory.value(1);
+  std::memset(taken.data(), 1, taken.size());
+
+  ASSERT_OK(memory.TakeValue(1));
+  const absl::Span<std::byte> next = memory.value(1);
+  std::memset(next.data(), 2, next.size());
+
+  EXPECT_NE(next.data(), taken.data());
+  EXPECT_EQ(next.size(), taken.size());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(next.data()) % 64, 0u);
+  for (const std::byte b : taken) EXPECT_EQ(int(b), 1);
+  EXPECT_EQ(memory.value(0).data(), untouched.data());
+  EXPECT_EQ(memory.times_taken(0), 0);
+  EXPECT_EQ(memory.times_taken(1), 1);
+
+  ASSERT_OK(memory.TakeValue(1));
+  EXPECT_EQ(memory.value(1).data(), taken.data());
+  for (const std::byte b : next) EXPECT_EQ(int(b), 2);
+}
+
+TEST(ParameterMemoryTest, OnlyValuesOfVariablesThatAreNoTablesCanBeTaken) {
+  ParameterMemory memory = *ParameterMemory::Make(
+      {{"t", {4, 2}, DType::kFloat32, {}, RowCut::kMod}});
+  EXPECT_THAT(memory.TakeValue(0),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("variable 0 is a table")));
+  EXPECT_THAT(memory.TakeValue(1), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("is not")));
+}
+
 TEST(ParameterMemoryTest, PrivateGradientsAreNotShared) {
   const ParameterMemory memory =
       *ParameterMemory::Make(kVariables, ParameterMemory::Gradients::kPrivate);

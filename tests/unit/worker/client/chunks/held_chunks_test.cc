@@ -60,6 +60,19 @@ TEST_F(HeldChunksTest, ValuesOfAPushCountOnceItsAttemptIsCommitted) {
   EXPECT_EQ(chunks_.held(0, 1).step, -1);
 }
 
+TEST_F(HeldChunksTest, ValuesThatWereTakenAreMissingUntilTheyAreHeldAnew) {
+  chunks_.Hold(0, 0, {.step = 4});
+  chunks_.Hold(0, 1, {.step = 4});
+
+  ASSERT_TRUE(memory_.TakeValue(0).ok());
+
+  EXPECT_THAT(chunks_.Missing(4), ElementsAre(ElementsAre(0, 1), IsEmpty()));
+
+  chunks_.Hold(0, 1, {.step = 5, .attempt = 1});
+  chunks_.Settle(5, 1);
+  EXPECT_THAT(chunks_.Missing(5), ElementsAre(ElementsAre(0), IsEmpty()));
+}
+
 TEST_F(HeldChunksTest, RowsOfAnEarlierPassAreNotHeld) {
   ASSERT_TRUE(memory_.ChooseRows(1, {1}).ok());
   chunks_.RouteTables();

@@ -1,0 +1,98 @@
+"""The values of a step, on their way into the parameters of a model."""
+
+import torch
+import torch.utils.dlpack
+from torch.multiprocessing.reductions import StorageWeakRef
+
+# Bytes from which a copy takes longer than to move a parameter, about 30 us.
+LARGE = 256 << 10
+
+
+def view(memory, like):
+    """The native module's memory as a tensor of the dtype and shape of ``like``."""
+    flat = torch.utils.dlpack.from_dlpack(memory.dlpack())
+    return flat.view(like.dtype).view(like.shape)
+
+
+class Values:
+    """Gives the parameters of a model the values of each step.
+
+    A large parameter moves: its ``data`` becomes a tensor on the memory that the
+    values have arrived in, and the session lets the next ones arrive elsewhere.
+    Values are copied into all other parameters, also into one whose memory has
+    a second owner, such as a view, an array or another process: that expects
+    to see the values of each step in the same memory.
+
+    Attributes:
+      moved: how often a parameter has moved. Of tests.
+
+    Args:
+      parameters: the tensors.
+      first: the number of the first one among the session's variables.
+    """
+
+    def __init__(self, parameters, first):
+        self._parameters = parameters
+        self._first = first
+        self._like = [torch.empty(p.shape, dtype=p.dtype, device="meta")
+                      for p in parameters]
+        self.moved = 0
+
+    def adopt(self, native, moves):
+        """The session's values are in other memory, because it joined again.
+
+        Args:
+          moves: false: copy all values. For jobs that read the same values
+            twice: what has moved away must be pulled again.
+        """
+        self._moves = moves
+        # A tensor kept here would be a second owner of memory that moves.
+        self._small = {
+            i: view(native.value(self._first + i), like)
+            for i, like in enumerate(self._like)
+            if not moves or _size(like) < LARGE}
+
+    def begin(self, native):
+        """A step begins: the parameters get its values, and no gradients."""
+        with torch.no_grad():
+            for i, p in enumerate(self._parameters):
+                value = self._small.get(i)
+                if value is not None:
+                    p.copy_(value)
+                elif not self._may_move(i) or not self._move(native, i):
+                    p.copy_(view(native.value(self._first + i), self._like[i]))
+                p.grad = None
+
+    def _may_move(self, i):
+        p, like = self._parameters[i], self._like[i]
+        return (type(p) is torch.nn.Parameter and p.device.type == "cpu"
+                and p.layout is torch.strided and p.dtype == like.dtype
+                and p.shape == like.shape and p.is_contiguous()
+                and not p.is_shared())
+
+    def _move(self, native, i):
+        """Returns false where the memory of the parameter has a second owner."""
+        p = self._parameters[i]
+        before = StorageWeakRef(_storage(p))
+        place = p.storage_offset(), p.shape, p.stride()
+        p.data = view(native.value(self._first + i), self._like[i])
+        storage = type(_storage(p))._new_with_weak_ptr(before.cdata)
+        if storage is not None:
+            p.data = torch.empty(0, dtype=p.dtype).set_(storage, *place)
+            return False
+        native.take_value(self._first + i)
+        # Tells autograd, as a copy does, that a graph which has saved the
+        # parameter cannot be used any more.
+        p.narrow(0, 0, 0).zero_()
+        self.moved += 1
+        return True
+
+
+def _size(tensor):
+    return tensor.numel() * tensor.element_size()
+
+
+def _storage(tensor):
+    # PyTorch 1 has no untyped_storage().
+    whole = getattr(tensor, "untyped_storage", None)
+    return whole() if whole else tensor.storage()._storage

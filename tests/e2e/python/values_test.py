@@ -1,0 +1,274 @@
+"""How the values of a step come into the parameters of a PyTorch model."""
+
+import sys
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
+    sys.exit(77)
+
+import lockstep.torch
+from local_job import LocalJob
+
+STEPS = 8
+
+# One large parameter, the first weight, and small ones.
+MODEL = """
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+model = torch.nn.Sequential(
+    torch.nn.Linear(300, 400), torch.nn.ReLU(), torch.nn.Linear(400, 10))
+large = model[0].weight
+generator = torch.Generator().manual_seed(1)
+x = torch.randn(64, 300, generator=generator)
+y = torch.randint(0, 10, (64,), generator=generator)
+def loss_of(rows):
+    return torch.nn.functional.cross_entropy(model(x[rows]), y[rows])
+"""
+
+JOIN = """
+import lockstep.torch
+worker = lockstep.torch.Worker(model)
+values = worker._values
+"""
+
+LOOP = """
+for step in worker.steps():
+    step.backward(loss_of(step.indices(len(x))))
+"""
+
+COPIES = """
+import lockstep._torch_values
+lockstep._torch_values.LARGE = 1 << 60
+"""
+
+
+class ValuesTest(unittest.TestCase):
+
+    def train(self, *parts, workers=1, sets=()):
+        """Returns the trained parameters; the program may fail by assert."""
+        with LocalJob(workers=workers, sets=[
+                f"train_steps={STEPS}", "learning_rate=0.1", *sets]) as job:
+            for i in range(workers):
+                job.start_worker(i, "".join((MODEL, *parts)))
+            for i in range(workers):
+                self.assertEqual(job.wait("worker", i), 0,
+                                 job.log("worker", i)[-3000:])
+            self.assertEqual(job.wait("chief"), 0)
+            space = {}
+            exec(MODEL, space)
+            lockstep.torch.load(space["model"], job.path("checkpoints"))
+            return [p.detach().clone() for p in space["model"].parameters()]
+
+    def check_same(self, *others):
+        copied = self.train(COPIES, JOIN, LOOP, "assert values.moved == 0\n")
+        for other in others:
+            for a, b in zip(copied, other):
+                self.assertTrue(torch.equal(a, b))
+
+    def test_a_large_parameter_moves_between_two_memories_without_a_copy(self):
+        self.check_same(self.train(JOIN, """
+places, passes = [], 0
+for step in worker.steps():
+    passes += 1
+    places.append(large.data_ptr())
+    step.backward(loss_of(step.indices(len(x))))
+assert values.moved == passes, (values.moved, passes)
+assert len(set(places)) == 2, places
+assert all(a != b for a, b in zip(places, places[1:])), places
+"""))
+
+    def test_values_stay_from_the_push_to_the_next_step(self):
+        self.check_same(self.train(JOIN, """
+import time
+for step in worker.steps():
+    before = [p.detach().clone() for p in model.parameters()]
+    step.backward(loss_of(step.indices(len(x))))
+    time.sleep(0.2)  # the next ones arrive
+    for a, b in zip(before, model.parameters()):
+        assert torch.equal(a, b)
+"""))
+
+    def test_what_the_program_writes_is_gone_with_the_next_step(self):
+        self.check_same(self.train(JOIN, """
+for step in worker.steps():
+    step.backward(loss_of(step.indices(len(x))))
+    for p in model.parameters():
+        p.data.fill_(float("nan"))
+"""))
+
+    def test_a_second_owner_sees_the_values_of_each_step(self):
+        for owner in ("large.detach()", "large.detach().numpy()",
+                      "large.detach()[3:]", "large.detach().t()"):
+            with self.subTest(owner):
+                follow = f"""
+for step in worker.steps():
+    if step.number == 3:
+        first, second = {owner}, large.clone()
+        moved = values.moved
+    if step.number > 3:
+        now = {owner}
+        assert now.shape == first.shape and (now == first).all()
+        assert not torch.equal(large, second)
+        assert values.moved == moved
+    step.backward(loss_of(step.indices(len(x))))
+"""
+                self.check_same(
+                    self.train(JOIN, follow),
+                    self.train(f"early = {owner}\n", JOIN, """
+for step in worker.steps():
+    assert (torch.as_tensor(early) == torch.as_tensor(%s)).all()
+    step.backward(loss_of(step.indices(len(x))))
+assert values.moved == 0
+""" % owner))
+
+    def test_it_moves_again_when_the_second_owner_is_gone(self):
+        self.check_same(self.train(JOIN, """
+for step in worker.steps():
+    if step.number == 2:
+        view = large.view(-1)
+    if step.number == 4:
+        moved, view = values.moved, None
+    step.backward(loss_of(step.indices(len(x))))
+assert values.moved > moved
+"""))
+
+    def test_memory_that_processes_share_stays(self):
+        self.check_same(self.train("""
+model.share_memory()
+place = large.data_ptr()
+""", JOIN, LOOP, """
+assert large.is_shared() and large.data_ptr() == place
+assert values.moved == 0
+"""))
+
+    def test_parameters_that_cannot_move_are_copied(self):
+        extra = """
+model.strided = torch.nn.Parameter(torch.randn(400, 300).t())
+model.low = torch.nn.Parameter(torch.ones(400, 400, dtype=torch.bfloat16))
+model.to_double = torch.nn.Parameter(torch.ones(400, 400))
+"""
+        self.train(extra, JOIN, """
+model.to_double.data = model.to_double.data.double()
+passes = 0
+for step in worker.steps():
+    passes += 1
+    loss = loss_of(step.indices(len(x)))
+    loss = loss + (model.strided.mean() + model.low.float().mean()
+                   + model.to_double.mean()) * 160000
+    if step.number > 0:
+        assert float(model.to_double.min()) < 1
+        assert float(model.low.float().max()) < 1
+    assert model.strided.stride() == (1, 300)
+    assert model.low.dtype == torch.bfloat16
+    assert model.to_double.dtype == torch.float64
+    step.backward(loss)
+# large and low; to_double once, before the loop.
+assert values.moved == 2 * passes + 1
+""")
+
+    def test_a_graph_of_the_step_before_is_refused(self):
+        self.train(JOIN, """
+old = None
+for step in worker.steps():
+    if old is not None:
+        try:
+            old.backward()
+        except RuntimeError as error:
+            assert "modified by an inplace operation" in str(error), error
+        else:
+            raise AssertionError("it used values of two steps")
+    old = (large * large).sum()
+    step.backward(loss_of(step.indices(len(x))))
+""")
+
+    def test_a_step_with_several_passes_copies(self):
+        # The same values for each pass, though the program writes to them.
+        program = """
+for step in worker.steps():
+    before = [p.detach().clone() for p in model.parameters()]
+    if step.share > 0:
+        assert all(map(torch.equal, before, same))
+    same = before
+    step.backward(loss_of(step.indices(len(x))))
+    for p in model.parameters():
+        p.data.fill_(float("nan"))
+assert values.moved == 0
+"""
+        self.train(JOIN, program, sets=["replicas_to_aggregate=3",
+                                        "total_num_replicas=1"])
+        self.train(JOIN, program.replace("step.share > 0", "False"),
+                   sets=["work=SHARED", "micro_batches_per_step=4"])
+
+    def test_a_model_outlives_its_worker(self):
+        self.train(JOIN, LOOP, """
+import gc
+before = large.clone()
+worker.close()
+worker = values = step = None
+gc.collect()
+assert torch.equal(before, large)
+model(x)
+""")
+
+    def test_the_bits_are_the_same_when_a_process_is_killed(self):
+        program = MODEL + JOIN + """
+import time
+for step in worker.steps():
+    print("step", step.number, "begins", flush=True)
+    time.sleep(0.01)
+    step.backward(loss_of(step.indices(len(x))))
+assert values.moved > 0
+"""
+        saved = []
+        for task in (None, "worker", "ps", "chief"):
+            with self.subTest(task), LocalJob(workers=2, sets=[
+                    "train_steps=60", "learning_rate=0.1"]) as job:
+                for i in range(2):
+                    job.start_worker(i, program)
+                if task is not None:
+                    job.wait_for_log("step 20 begins", index=1)
+                    job.kill(task)
+                if task == "worker":
+                    job.wait_for_log("worker 0 is gone", "chief")
+                    job.start_worker(0, program)
+                elif task == "ps":
+                    job.start_server(0)
+                elif task == "chief":
+                    job.start_chief()
+                for i in range(2):
+                    self.assertEqual(job.wait("worker", i), 0,
+                                     job.log("worker", i)[-3000:])
+                self.assertEqual(job.wait("chief"), 0)
+                space = {}
+                exec(MODEL, space)
+                lockstep.torch.load(space["model"], job.path("checkpoints"))
+                saved.append([p.detach().clone()
+                              for p in space["model"].parameters()])
+                for a, b in zip(saved[0], saved[-1]):
+                    self.assertTrue(torch.equal(a, b))
+
+    def test_a_pass_that_is_dropped_leaves_a_process_that_ends(self):
+        # PyTorch frees the graph of a backward pass that a hook has ended after
+        # the interpreter has ended; a tensor of numpy's memory waits for it.
+        with LocalJob(sets=["train_steps=1000000"]) as job:
+            job.start_worker(0, MODEL + JOIN + """
+def drop(_):
+    raise lockstep._session.Unwanted("dropped")
+for step in worker.steps():
+    if step.number == 2:
+        worker._hand_in = drop
+        step.backward(loss_of(step.indices(len(x))))
+        break
+    step.backward(loss_of(step.indices(len(x))))
+assert worker._unwanted and values.moved == 3
+""")
+            self.assertEqual(job.wait("worker", timeout=60), 0,
+                             job.log("worker")[-3000:])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
