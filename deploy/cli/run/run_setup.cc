@@ -202,6 +202,8 @@ absl::StatusOr<std::vector<std::string>> AllSettings(const RunRequest& request,
 absl::StatusOr<RunRequest> WithCounts(RunRequest request) {
   const bool counted = request.counts.workers > 0 || request.counts.backups > 0;
   const absl::StatusOr<JobText> file = ReadJobText(request);
+  // A file that cannot be read might have said that no workers need be given.
+  if (!file.ok() && !request.job_file.empty()) return file.status();
   if (!request.cluster_file.empty() || !file.ok()) return request;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> settings,
                             AllSettings(request, *file));

@@ -204,6 +204,8 @@ TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   refused("there is no job; give --job FILE");
   request_.cluster_file = "";
   refused("there are no workers; give --workers N");
+  request_.job_file = directory_.Join("absent.textproto");
+  refused("absent.textproto");
 }
 
 TEST_F(RunSetupTest, SettingsChangeTheJob) {
