@@ -202,9 +202,12 @@ absl::StatusOr<std::vector<std::string>> AllSettings(const RunRequest& request,
 absl::StatusOr<RunRequest> WithCounts(RunRequest request) {
   const bool counted = request.counts.workers > 0 || request.counts.backups > 0;
   const absl::StatusOr<JobText> file = ReadJobText(request);
-  // A file that cannot be read might have said that no workers need be given.
-  if (!file.ok() && !request.job_file.empty()) return file.status();
-  if (!request.cluster_file.empty() || !file.ok()) return request;
+  if (!request.cluster_file.empty()) return request;
+  if (!file.ok()) {
+    // A file that cannot be read might have said that no workers are needed.
+    if (!request.job_file.empty()) return file.status();
+    return request;
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> settings,
                             AllSettings(request, *file));
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job,
