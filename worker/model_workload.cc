@@ -39,17 +39,16 @@ uint64_t PassKey(uint64_t seed, uint64_t replica) {
   return seed * 1'000'003 + replica;
 }
 
-// Tables are computed by one replica.
-absl::Status CheckTableReplicas(const JobConfig& job, int gpus) {
-  const int replicas = ReplicasPerWorker(job, gpus);
+// Tables are computed by one replica, however many GPUs there are.
+absl::Status CheckTableReplicas(const JobConfig& job) {
+  const int replicas = ReplicasPerWorker(job, /*gpus=*/0);
   if (replicas == 1) return absl::OkStatus();
   const bool are_named = !job.strategy.devices.empty();
   return absl::InvalidArgumentError(absl::StrCat(
       are_named ? "number of strategy.devices" : "strategy.replicas_per_worker",
       " is ", replicas, ", but model.kind is \"", job.model.kind,
-      "\", whose tables are computed by one replica a worker: ",
-      HasReplicaOnEachGpu(job) ? "set it to 1" : "leave the field out",
-      ", and start more workers"));
+      "\", whose tables are computed by one replica a worker: leave the "
+      "field out, and start more workers"));
 }
 
 }  // namespace
@@ -75,7 +74,7 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckModelKind(job.model.kind));
   if (IsTableModel(job.model.kind)) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckTableReplicas(job, backends_.gpus()));
+    LOCKSTEP_RETURN_IF_ERROR(CheckTableReplicas(job));
     LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kTrain));
     spdlog::info("{} training examples", tables_->num_examples());
     return absl::OkStatus();
@@ -100,6 +99,7 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
 absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
   job_ = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job_));
+  if (tables_ != nullptr) job_.strategy.replicas_per_worker = 1;
   LOCKSTEP_RETURN_IF_ERROR(backends_.Open(job_));
   for (size_t r = 0; r < backends_.size(); ++r) {
     backends_[r].set_precision(PrecisionOf(job_.compute_precision));
