@@ -27,7 +27,7 @@ source deploy/packages.sh
 jobs=${LOCKSTEP_JOBS:-$(nproc)}
 fuzz_seconds=${LOCKSTEP_FUZZ_SECONDS:-5}
 logs=build/test-logs
-rows=() failures=() skips=() tests=0 failed=0 broken=0
+rows=() failures=() reasons=() skips=() tests=0 failed=0 broken=0
 
 # All processes that this script starts carry this mark, and their children too.
 export LOCKSTEP_TEST_RUN="$$-$EPOCHSECONDS"
@@ -131,6 +131,19 @@ test_stage() {
   mapfile -t -O "${#failures[@]}" failures < <(
     sed -n '/^The following tests FAILED/,/^Errors/s/^\t *[0-9]* - /'"$name: /p" \
       "$log" 2>/dev/null)
+  mapfile -t -O "${#reasons[@]}" reasons < <(
+    reasons_in "build/${1%%-*}/Testing/Temporary/LastTest.log")
+}
+
+# Prints the first failed assertions of each test program, and what pytest and
+# the sanitizers say of theirs, from ctest's LOG.
+reasons_in() {
+  awk '/^[0-9]+\/[0-9]+ Testing: / { test = $3; printed = left = 0 }
+    /: Failure$|^E  |^(ERROR|SUMMARY): .*Sanitizer|^FAIL(ED)?[: ]/ {
+      if (left == 0) left = 8
+    }
+    left > 0 && printed < 24 { print test ": " substr($0, 1, 300); ++printed }
+    left > 0 { --left }' "$1" 2>/dev/null
 }
 
 # Unit and integration tests run with the sanitizers alone. What is left are
@@ -196,6 +209,7 @@ summary() {
   say "summary (logs are in $logs)"
   printf '%s\n' "${rows[@]}"
   [ ${#skips[@]} -eq 0 ] || printf '%s\n' "${skips[@]}"
+  [ ${#reasons[@]} -eq 0 ] || printf '%s\n' "${reasons[@]}"
   [ ${#failures[@]} -eq 0 ] || printf 'FAILED %s\n' "${failures[@]}"
   [ "$broken" -eq 0 ] || printf '\n%d stages are broken, see above\n' "$broken"
   [ "$tests" -eq 0 ] || printf '\n%d%% %s, %d tests failed out of %d\n' \

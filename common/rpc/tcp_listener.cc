@@ -218,7 +218,11 @@ void TcpListener::Run(const Take& take) {
     epoll_event events[kEventsAtOnce];
     const int count =
         epoll_wait(epoll_, events, kEventsAtOnce, listens ? -1 : kPauseMillis);
-    if (count < 0 && errno != EINTR) return;
+    if (count < 0 && errno != EINTR) {
+      spdlog::error("takes no connections any more: epoll_wait: {}",
+                    std::strerror(errno));
+      return;
+    }
     // Handles closed connections first, because they free places.
     for (int i = 0; i < count; ++i) {
       if ((events[i].events & EPOLLIN) == 0) Forget(events[i].data.fd);

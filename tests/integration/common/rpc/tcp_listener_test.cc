@@ -73,24 +73,27 @@ bool Becomes(const TcpListener& listener, size_t connections) {
   return false;
 }
 
-// Lowers this process's limit of open files during its life.
-class FewDescriptors {
+// Lets this process open no files during its life.
+class NoDescriptors {
  public:
-  explicit FewDescriptors(rlim_t most) {
+  NoDescriptors() {
     getrlimit(RLIMIT_NOFILE, &before_);
     rlimit lower = before_;
-    lower.rlim_cur = most;
+    // Not the next free number: gRPC's threads of an earlier test may still
+    // close files, whose numbers are lower.
+    lower.rlim_cur = 3;
     setrlimit(RLIMIT_NOFILE, &lower);
   }
-  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
 
  private:
   rlimit before_ = {};
 };
 
-TEST(TcpListenerTest, PortIsFreeOnceItHasStopped) {
+// Returns an error if the port of a listener that has stopped is not free.
+absl::Status StopAndListenAgain() {
   auto stopped = TcpListener::Listen("127.0.0.1:0", {10, 10});
-  ASSERT_OK(stopped);
+  if (!stopped.ok()) return stopped.status();
   const int port = (*stopped)->port();
   Keeper keeper;
   (*stopped)->Start(keeper.Take());
@@ -98,8 +101,18 @@ TEST(TcpListenerTest, PortIsFreeOnceItHasStopped) {
   (*stopped)->Stop();
 
   const RawSocket refused(port, "127.0.0.1", /*connect_now=*/false);
-  EXPECT_FALSE(refused.Connect());
-  EXPECT_OK(TcpListener::Listen(absl::StrCat("127.0.0.1:", port), {10, 10}));
+  if (refused.Connect()) {
+    return absl::AlreadyExistsError("it still takes connections");
+  }
+  return TcpListener::Listen(absl::StrCat("127.0.0.1:", port), {10, 10})
+      .status();
+}
+
+TEST(TcpListenerTest, PortIsFreeOnceItHasStopped) {
+  // The system may give a port that is free to another process at once.
+  absl::Status status = StopAndListenAgain();
+  for (int i = 1; i < 5 && !status.ok(); ++i) status = StopAndListenAgain();
+  EXPECT_OK(status);
 }
 
 TEST(TcpListenerTest, ConnectionsAreCountedUntilTheyAreClosed) {
@@ -162,9 +175,7 @@ TEST(TcpListenerTest, GoesOnWhenDescriptorsAreBack) {
   const RawSocket late((*listener)->port(), "127.0.0.1",
                        /*connect_now=*/false);
   {
-    const int next = dup(0);
-    close(next);
-    const FewDescriptors none(next);
+    const NoDescriptors none;
     ASSERT_TRUE(late.Connect());  // the system accepts it, this process cannot
     absl::SleepFor(absl::Milliseconds(200));
     EXPECT_EQ((*listener)->connections(), 1u);
