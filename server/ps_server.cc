@@ -52,8 +52,10 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
     server.SetServing(lives);
   };
   ps->pulse_ = std::make_unique<ShardPulse>(pulse, clock);
-  MeanFetcher::Options fetches{.self = cluster.self(),
-                               .incarnation = ps->incarnation_};
+  MeanFetcher::Options fetches{
+      .self = cluster.self(),
+      .incarnation = ps->incarnation_,
+      .shared_memory = options.shared_memory && options.shared_means};
   for (const TaskId& task : cluster.Tasks(TaskType::kPs)) {
     fetches.servers.push_back(cluster.Address(task).value_or(""));
   }

@@ -39,6 +39,7 @@ class PsServer {
     bool own_state_dir = false;     // remove it at the end, if it is empty
     std::string expected_job;       // job name to insist on; empty: any
     bool shared_memory = true;      // with workers of this host
+    bool shared_means = true;       // read those of other servers, likewise
     ParameterService::Moved moved;  // may be null
     // Served at the same address; borrowed. They must outlive this object.
     std::vector<grpc::Service*> more_services = {};

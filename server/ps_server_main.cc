@@ -68,6 +68,8 @@ int main(int argc, char** argv) {
       ->default_str("/dev/shm/lockstep-UID");
   parser.app().add_option("--job_name", options.expected_job,
                           "Refuse a chief that runs a job of another name.");
+  // For benchmarks: the other servers count as those of other hosts.
+  parser.app().add_flag("!--means_on_wire", options.shared_means)->group("");
   lockstep::AddTransferFlags(parser, transfer);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   options.own_state_dir = options.state_dir == own_directory;

@@ -46,6 +46,19 @@ bool HasCounter(const PeerMemory& counters, int counter);
 // after the copy. The counter must exist: see HasCounter().
 bool WrittenSince(const PeerMemory& counters, int counter, uint64_t count);
 
+// PeerWrites tells whether another process has written to a buffer since it
+// described it. The counter must exist.
+//
+// Threads: safe to share.
+struct PeerWrites {
+  std::shared_ptr<const PeerMemory> counters;
+  int counter = 0;
+  uint64_t count = 0;
+
+  // Must be called after the bytes have been read.
+  bool HaveBegun() const { return WrittenSince(*counters, counter, count); }
+};
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_MEMORY_WRITE_COUNTERS_H_

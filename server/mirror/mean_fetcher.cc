@@ -5,6 +5,7 @@
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/memory/shared_memory.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
@@ -39,6 +40,8 @@ struct MeanFetcher::Call {
 MeanFetcher::MeanFetcher(const Options& options, ShardHost& host)
     : options_(options),
       host_(host),
+      pid_space_(options.shared_memory ? OwnPidSpace() : ""),
+      mapped_(options.servers.size()),
       stubs_(options.servers.size()),
       thread_([this] { Run(); }) {}
 
@@ -114,6 +117,7 @@ void MeanFetcher::Start(const std::shared_ptr<Shard>& shard,
   request.mutable_parts()->set_first_part(fetch.first_part);
   request.mutable_parts()->set_num_parts(fetch.num_parts);
   request.set_server(fetch.server);
+  if (mapped_.MayMap(fetch.server)) request.set_pid_space(pid_space_);
   call->request = EncodeMessage(request);
   call->context.set_deadline(DeadlineIn(kCallDeadline));
   // Before the call starts: its callback may run at once, in another thread.
@@ -135,11 +139,20 @@ grpc::GenericStub& MeanFetcher::Stub(int server) {
   return *stub;
 }
 
-absl::Status MeanFetcher::Take(const Call& call) {
+absl::StatusOr<std::vector<PartGradient>> MeanFetcher::Read(const Call& call) {
   const Fetch& fetch = call.fetch;
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PartGradient> means,
+  LOCKSTEP_ASSIGN_OR_RETURN(auto means,
                             DecodeMeans(call.response, call.shard->parts(),
                                         fetch.first_part, fetch.num_parts));
+  if (auto* sent = std::get_if<std::vector<PartGradient>>(&means)) {
+    return std::move(*sent);
+  }
+  return mapped_.Read(fetch.server, std::get<SharedMeans>(means));
+}
+
+absl::Status MeanFetcher::Take(const Call& call) {
+  const Fetch& fetch = call.fetch;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PartGradient> means, Read(call));
   LOCKSTEP_ASSIGN_OR_RETURN(
       ShardAnswers answers,
       call.shard->engine().AddMeans(call.step, call.attempt, fetch.first_part,

@@ -16,6 +16,7 @@
 #include "common/cluster/task_id.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "server/mirror/fetch_list.h"
+#include "server/mirror/mapped_means.h"
 #include "server/shard/shard_host.h"
 
 namespace lockstep::server {
@@ -34,6 +35,7 @@ class MeanFetcher {
     std::vector<std::string> servers = {};  // addresses by index of the ps task
     TaskId self;
     uint64_t incarnation = 0;
+    bool shared_memory = true;  // read means of this host's servers in place
     // Called with the answers that the shard made ready, with no lock held.
     std::function<void(Shard&, ShardAnswers)> on_answers = {};
   };
@@ -55,10 +57,13 @@ class MeanFetcher {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Done(Call* call, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Take(const Call& call);
+  absl::StatusOr<std::vector<PartGradient>> Read(const Call& call);
   grpc::GenericStub& Stub(int server) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   ShardHost& host_;
+  const std::string pid_space_;  // empty: without shared memory
+  MappedMeans mapped_;
 
   Mutex mutex_;
   CondVar idle_;

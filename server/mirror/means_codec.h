@@ -1,27 +1,49 @@
 #ifndef LOCKSTEP_SERVER_MIRROR_MEANS_CODEC_H_
 #define LOCKSTEP_SERVER_MIRROR_MEANS_CODEC_H_
 
+#include <cstddef>
+#include <optional>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/memory/shared_memory.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "server/shard/parts/mean_memory.h"
 #include "server/state/file/state_layout.h"
 #include "server/step/engine.h"
 
 namespace lockstep::server {
 
 // Encodes lent means of parts from `first_part` on as the answer of FetchMeans.
-grpc::ByteBuffer EncodeMeans(int first_part, std::vector<PartGradient> means);
+// With `files`, those of the shard's means, the answer names places in them if
+// all the means have one.
+grpc::ByteBuffer EncodeMeans(
+    int first_part, std::vector<PartGradient> means,
+    const std::optional<MeanMemory::Files>& files = std::nullopt);
 
-// Reads the answer: the means of `num_parts` of `parts`. They share the
-// received slices.
+// Means in the memory of another server, as it describes them. Users must check
+// the values.
+struct SharedMeans {
+  struct Mean {
+    size_t size = 0;  // bytes; 0: absent
+    SharedPlace place = {};
+  };
+  SharedFile means;
+  SharedFile counters;
+  std::vector<Mean> parts;
+};
+
+// Reads the answer: the means of `num_parts` of `parts`, which share the
+// received slices, or where they are.
 //
 //   kInvalidArgument  no such message; absent parts that were not asked for, or
-//                     that do not ascend; a payload of another length
-absl::StatusOr<std::vector<PartGradient>> DecodeMeans(
-    const grpc::ByteBuffer& answer, absl::Span<const PartSpec> parts,
-    int first_part, int num_parts);
+//                     that do not ascend; a payload of another length; another
+//                     number of places
+absl::StatusOr<std::variant<std::vector<PartGradient>, SharedMeans>>
+DecodeMeans(const grpc::ByteBuffer& answer, absl::Span<const PartSpec> parts,
+            int first_part, int num_parts);
 
 }  // namespace lockstep::server
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/fault_points.h"
 #include "common/base/status_macros.h"
+#include "common/memory/shared_memory.h"
 #include "common/wire/tensor_message.h"
 #include "common/wire/wire_codec.h"
 #include "server/mirror/means_codec.h"
@@ -54,6 +55,8 @@ absl::StatusOr<MirrorService::Wait> MirrorService::Admit(
   wait.attempt = message.attempt();
   wait.first_part = message.parts().first_part();
   wait.num_parts = message.parts().num_parts();
+  wait.shared =
+      !message.pid_space().empty() && message.pid_space() == OwnPidSpace();
   wait.since = clock_.Now();
   return wait;
 }
@@ -76,8 +79,11 @@ std::optional<MirrorService::Answer> MirrorService::TryAnswer(
                                           wait.first_part, wait.num_parts);
   if (!means.ok()) return Answer{std::move(wait.respond), means.status()};
   if (!means->has_value()) return std::nullopt;
-  return Answer{std::move(wait.respond), absl::OkStatus(),
-                EncodeMeans(wait.first_part, **std::move(means))};
+  return Answer{
+      std::move(wait.respond), absl::OkStatus(),
+      EncodeMeans(wait.first_part, **std::move(means),
+                  wait.shared ? wait.shard->state().updates().mean_files()
+                              : std::nullopt)};
 }
 
 void MirrorService::AnswerReady() {

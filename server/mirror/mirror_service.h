@@ -55,6 +55,7 @@ class MirrorService final
     int64_t attempt = 0;
     int first_part = 0;
     int num_parts = 0;
+    bool shared = false;  // the caller may read means in place
     absl::Time since;
   };
   struct Answer {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/memory/shared_memory.h"
+#include "common/memory/write_counters.h"
 #include "common/plan/step_vocabulary.h"
 #include "server/step/gate.h"
 #include "server/step/gradient.h"
@@ -34,6 +35,12 @@ struct PartGradient {
   // Strict mode: the pass has no gradient of the part. It has no bytes, and
   // counts as zeros.
   bool absent = false;
+  // Where other processes of this host find the bytes of a lent mean, if they
+  // may read them. The owner need not live until they have read them.
+  std::optional<SharedPlace> place = {};
+  // Set for a mean in the memory of another server of this host, which does not
+  // wait for readers.
+  std::optional<PeerWrites> peer_writes = {};
 };
 
 // The value of one part. It does not change while `owner` lives.
@@ -305,6 +312,9 @@ class PartUpdater {
       int /*part*/, absl::Span<const PartGradient> /*gradients*/) {
     return absl::UnimplementedError("no mean gradient can be kept here");
   }
+  //
+  //   kAborted  the mean lies in another server's memory, and that server has
+  //             begun to write another one there: the attempt is over
   virtual absl::Status ApplyMean(int /*part*/, int64_t /*step*/,
                                  double /*norm*/) {
     return absl::UnimplementedError("no mean gradient is kept here");
@@ -317,6 +327,7 @@ class PartUpdater {
   // Returns the sum of the squares of its elements if clipping needs it.
   //
   //   kInvalidArgument  not as many bytes as the mean of the part has
+  //   kAborted          as ApplyMean()
   virtual absl::StatusOr<double> KeepMean(int /*part*/, PartGradient /*mean*/) {
     return absl::UnimplementedError("no mean gradient can be kept here");
   }

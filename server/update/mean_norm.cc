@@ -54,7 +54,7 @@ T Divisor(int64_t divisor) {
 
 template <typename T>
 MeanOutcome Store(absl::Span<const GradientSlices> gradients, int64_t divisor,
-                  absl::Span<std::byte> mean) {
+                  absl::Span<std::byte> mean, bool measure) {
   const ScopedFlushDenormals flush;
   MeanReader<T> reader(gradients, Divisor<T>(divisor));
   Squares squares;
@@ -62,7 +62,7 @@ MeanOutcome Store(absl::Span<const GradientSlices> gradients, int64_t divisor,
   for (size_t first = 0; first < size; first += kBlockElements) {
     const size_t count = std::min(kBlockElements, size - first);
     const std::byte* block = reader.Next(count);
-    squares.Add<T>(count, block);
+    if (measure) squares.Add<T>(count, block);
     std::memcpy(mean.data() + first * sizeof(T), block, count * sizeof(T));
   }
   return {reader.all_finite(), squares.sum()};
@@ -102,14 +102,15 @@ size_t MeanSize(DType dtype, size_t elements) {
 }
 
 MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,
-                      int64_t divisor, absl::Span<std::byte> mean) {
+                      int64_t divisor, absl::Span<std::byte> mean,
+                      bool measure) {
   switch (dtype) {
     case DType::kFloat16:
-      return Store<Float16>(gradients, divisor, mean);
+      return Store<Float16>(gradients, divisor, mean, measure);
     case DType::kFloat32:
-      return Store<float>(gradients, divisor, mean);
+      return Store<float>(gradients, divisor, mean, measure);
     case DType::kFloat64:
-      return Store<double>(gradients, divisor, mean);
+      return Store<double>(gradients, divisor, mean, measure);
     case DType::kBFloat16:
       break;
   }
@@ -117,7 +118,7 @@ MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,
   // To the reader, gradients of a bfloat16 variable are float32 ones that were
   // sent as bfloat16.
   for (GradientSlices& each : packed) each.type = GradientType::kBFloat16;
-  return Store<float>(packed, divisor, mean);
+  return Store<float>(packed, divisor, mean, measure);
 }
 
 double SumOfSquares(DType dtype, absl::Span<const std::byte> elements) {

@@ -187,6 +187,9 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
           "--shared_memory", candidate.shared_memory ? "auto" : "off",
           "--pollers", absl::StrCat(candidate.pollers)}}}},
       {"worker", {candidate.workers, std::move(worker)}}};
+  if (candidate.shares_with_mirror_alone) {
+    jobs.at("ps").program.args.push_back("--means_on_wire");
+  }
   if (candidate.observed) {
     for (auto& [name, job] : jobs) {
       job.program.args.push_back("--status_address=127.0.0.1:0");

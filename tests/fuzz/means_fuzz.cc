@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "google/protobuf/stubs/logging.h"
+#include "server/mirror/mapped_means.h"
 #include "server/mirror/means_codec.h"
 
 namespace lockstep::server {
@@ -25,9 +27,18 @@ void Fuzz(const uint8_t* data, size_t size) {
     if ((data[0] >> (4 + i) & 1) != 0) parts[i].dtype = DType::kBFloat16;
   }
   const grpc::Slice bytes(data + 1, size - 1);
-  const auto means = DecodeMeans(grpc::ByteBuffer(&bytes, 1), parts, 0,
-                                 static_cast<int>(parts.size()));
-  if (!means.ok()) return;
+  const auto answer = DecodeMeans(grpc::ByteBuffer(&bytes, 1), parts, 0,
+                                  static_cast<int>(parts.size()));
+  if (!answer.ok()) return;
+  if (const auto* shared = std::get_if<SharedMeans>(&*answer)) {
+    Require(shared->parts.size() == parts.size());
+    // No process has the number that the bytes name, or the wrong file.
+    MappedMeans mapped(1);
+    const auto read = mapped.Read(0, *shared);
+    Require(!read.ok() || read->size() == parts.size());
+    return;
+  }
+  const auto* means = std::get_if<std::vector<PartGradient>>(&*answer);
   Require(means->size() == parts.size());
   // Every byte can be read.
   size_t sum = 0;

@@ -58,6 +58,16 @@ std::vector<PartGradient> Present(absl::Span<const PartGradient> gradients) {
   return present;
 }
 
+// Must be called after the bytes of a mean have been read. Returns kAborted if
+// another server has begun to write there.
+absl::Status CheckUnwritten(const PartGradient& mean) {
+  if (!mean.peer_writes.has_value() || !mean.peer_writes->HaveBegun()) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(
+      "the server that lends the mean computes another one");
+}
+
 std::vector<GradientSlices> SlicesOf(absl::Span<const PartGradient> gradients) {
   std::vector<GradientSlices> slices;
   for (const PartGradient& gradient : gradients) {
@@ -69,7 +79,7 @@ std::vector<GradientSlices> SlicesOf(absl::Span<const PartGradient> gradients) {
 }  // namespace
 
 PartUpdates::PartUpdates(LockedParts& parts, PartValues& values,
-                         SpanRecorder& spans)
+                         SpanRecorder& spans, std::unique_ptr<MeanMemory> means)
     : parts_(parts),
       values_(values),
       spans_(spans),
@@ -77,6 +87,7 @@ PartUpdates::PartUpdates(LockedParts& parts, PartValues& values,
       sparse_optimizers_(MakeAll<SparseOptimizer>(parts.optimizers)),
       rates_(LearningRatesOf(parts.job)),
       averaged_step_(parts.parts.size(), StepRecord::kNone),
+      mean_memory_(std::move(means)),
       means_(parts.parts.size()) {}
 
 absl::StatusOr<size_t> PartUpdates::GradientSize(int part,
@@ -214,14 +225,12 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
   }
   // The previous mean may still be in an answer to another server, so its
   // memory is not written.
-  if (mean.memory == nullptr || mean.memory.use_count() > 1) {
-    mean.memory = std::make_shared<std::vector<std::byte>>(
-        MeanSize(spec.dtype, spec.count));
-  }
-  const MeanOutcome stored = StoreMean(spec.dtype, SlicesOf(present),
-                                       static_cast<int64_t>(gradients.size()),
-                                       absl::MakeSpan(*mean.memory));
-  mean.dense.slices = {{mean.memory->data(), mean.memory->size()}};
+  mean.memory = mean_memory_->Renew(part, MeanSize(spec.dtype, spec.count),
+                                    std::move(mean.memory));
+  const MeanOutcome stored = StoreMean(
+      spec.dtype, SlicesOf(present), static_cast<int64_t>(gradients.size()),
+      mean.memory->bytes, parts_.job.clipping.limits_mean());
+  mean.dense.slices = {{mean.memory->bytes.data(), mean.memory->bytes.size()}};
   // Buffers are not trained, so the norm leaves them out.
   return Measured{stored.finite || !parts_.job.refuse_non_finite,
                   parts_.variables[spec.variable].buffer ? 0 : stored.squares};
@@ -231,6 +240,9 @@ PartGradient PartUpdates::LendMean(int part) {
   MutexLock part_lock(parts_.part_mutexes[part]);
   PartGradient lent = means_[part].dense;
   lent.owner = means_[part].memory;
+  if (means_[part].memory != nullptr) {
+    lent.place = mean_memory_->PlaceOf(part, *means_[part].memory);
+  }
   return lent;
 }
 
@@ -255,6 +267,7 @@ absl::StatusOr<double> PartUpdates::KeepMean(int part, PartGradient mean) {
       whole.insert(whole.end(), slice.data, slice.data + slice.size);
     }
     squares = SumOfSquares(spec.dtype, whole);
+    LOCKSTEP_RETURN_IF_ERROR(CheckUnwritten(mean));
   }
   MutexLock part_lock(parts_.part_mutexes[part]);
   means_[part].dense = std::move(mean);
@@ -280,7 +293,8 @@ absl::Status PartUpdates::ApplyMean(int part, int64_t step, double norm) {
       input.gradients = absl::MakeConstSpan(&all, 1);
       input.scale = scale;
       input.is_mean = true;
-      return UpdateDense(part, step, input);
+      LOCKSTEP_RETURN_IF_ERROR(UpdateDense(part, step, input));
+      return CheckUnwritten(mean.dense);
     }
     // A copy, because the kept mean must survive a repeated call.
     rows = mean.rows;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "common/job/learning_rate.h"
 #include "common/trace/span_recorder.h"
 #include "server/shard/parts/locked_parts.h"
+#include "server/shard/parts/mean_memory.h"
 #include "server/shard/parts/part_values.h"
 #include "server/step/engine.h"
 #include "server/update/optimizer.h"
@@ -26,7 +28,9 @@ namespace lockstep::server {
 // Borrows: the parts and their values, and the recorder of updates and commits.
 class PartUpdates final : public PartUpdater {
  public:
-  PartUpdates(LockedParts& parts, PartValues& values, SpanRecorder& spans);
+  // `means` is the memory of mean gradients.
+  PartUpdates(LockedParts& parts, PartValues& values, SpanRecorder& spans,
+              std::unique_ptr<MeanMemory> means);
 
   int num_parts() const override { return parts_.num_parts(); }
   size_t part_size(int part) const override { return parts_.size(part); }
@@ -58,6 +62,11 @@ class PartUpdates final : public PartUpdater {
   absl::Status Commit(int64_t step) override
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
+  // As MeanMemory::files().
+  std::optional<MeanMemory::Files> mean_files() const {
+    return mean_memory_->files();
+  }
+
   // Brings all moving averages to the committed step. Must be called before
   // averages are read: Update() moves the average of a part one step late.
   absl::Status MoveAverages() ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
@@ -69,7 +78,7 @@ class PartUpdates final : public PartUpdater {
     // As StoreMean() writes it; absent if there was no gradient at all.
     PartGradient dense{.absent = true};
     // The memory of `dense` if this server computed it.
-    std::shared_ptr<std::vector<std::byte>> memory;
+    std::shared_ptr<MeanMemory::Buffer> memory;
     SparseGradient rows;  // of a table
   };
 
@@ -107,6 +116,8 @@ class PartUpdates final : public PartUpdater {
   // By part, in compatible mode: the step of its average. Guarded by the part's
   // mutex.
   std::vector<int64_t> averaged_step_;
+  // Calls for a part are guarded by the part's mutex.
+  const std::unique_ptr<MeanMemory> mean_memory_;
   // By part, where means are kept. Guarded by the part's mutex.
   std::vector<Mean> means_;
 };

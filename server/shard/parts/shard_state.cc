@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "server/shard/parts/share_memory.h"
+#include "server/update/mean_norm.h"
 #include "server/update/projection.h"
 
 namespace lockstep::server {
@@ -88,6 +90,28 @@ absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
   return WriteCounters::Create(2 * static_cast<int>(options.parts.size()));
 }
 
+// Shared with the other mirrors of this host if there may be some.
+std::unique_ptr<MeanMemory> MakeMeans(const ShardState::Options& options) {
+  std::vector<size_t> sizes;
+  bool any = false;
+  for (const PartSpec& part : options.parts) {
+    // Tables are not mirrored; the means of other parts are another server's.
+    const bool own = part.reducer < 0 && !part.is_table();
+    sizes.push_back(own ? MeanSize(part.dtype, part.count) : 0);
+    any = any || own;
+  }
+  if (!options.shared_memory || !any ||
+      options.job.strategy.kind != StrategyKind::kMultiWorkerMirrored) {
+    return std::make_unique<MeanMemory>();
+  }
+  absl::StatusOr<std::unique_ptr<MeanMemory>> means =
+      MeanMemory::MakeShared(sizes);
+  if (means.ok()) return *std::move(means);
+  spdlog::warn("shares no means with other servers of this host: {}",
+               std::string(means.status().message()));
+  return std::make_unique<MeanMemory>();
+}
+
 }  // namespace
 
 absl::Status ShardState::CheckOptions(const Options& options) {
@@ -149,8 +173,8 @@ ShardState::ShardState(const Options& options,
              std::move(store)),
       values_(parts_, options.returned_parts,
               MakeCounters(options, parts_.store.get())),
-      updates_(parts_, values_, SpanRecorder::Of(SpanRecorder::Role::kServer)) {
-}
+      updates_(parts_, values_, SpanRecorder::Of(SpanRecorder::Role::kServer),
+               MakeMeans(options)) {}
 
 std::vector<std::vector<std::string>> ShardState::SlotNames() const {
   std::vector<std::vector<std::string>> names;

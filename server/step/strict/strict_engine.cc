@@ -133,6 +133,10 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
     MakeWork(done.part, work);  // a newer attempt may have become complete
     return;
   }
+  // The mirror that lends the mean computes another one. It does so only in a
+  // newer attempt, which the chief announces here too: a commit needs this
+  // server's update.
+  if (absl::IsAborted(status)) return;
   if (!status.ok()) return Fail(status, answers);
   // The part lacks these gradients again.
   if (!done.refused.empty()) {

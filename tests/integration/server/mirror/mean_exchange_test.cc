@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "common/memory/shared_memory.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
 #include "common/wire/wire_codec.h"
@@ -27,6 +28,7 @@ namespace {
 using ::lockstep::testing::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kJobId[] = "job-1";
 constexpr int64_t kElements = 1000;
@@ -79,12 +81,13 @@ class Mirror {
   Shard& shard() { return *shard_; }
   MirrorService& service() { return service_; }
 
-  void Connect(const std::vector<std::string>& addresses) {
+  void Connect(const std::vector<std::string>& addresses, bool shared_memory) {
     fetcher_ = std::make_unique<MeanFetcher>(
         MeanFetcher::Options{
             addresses,
             {TaskType::kPs, index_},
             1,
+            shared_memory,
             [this](Shard& shard, ShardAnswers answers) {
               replies_.Send(shard, commands_.Settle(shard, std::move(answers)));
             }},
@@ -152,9 +155,9 @@ class Mirror {
 
 class MeanExchangeTest : public ::testing::Test {
  protected:
-  void Connect() {
+  void Connect(bool shared_memory = true) {
     for (Mirror* mirror : {&a_, &b_}) {
-      mirror->Connect({a_.address(), b_.address()});
+      mirror->Connect({a_.address(), b_.address()}, shared_memory);
       mirror->Activate();
     }
   }
@@ -168,9 +171,8 @@ class MeanExchangeTest : public ::testing::Test {
   grpc::Status Fetch(v1::FetchMeansRequest request) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + kPatience));
-    v1::FetchMeansResponse response;
     return v1::MirrorService::NewStub(MakeChannel(a_.address()))
-        ->FetchMeans(&context, request, &response);
+        ->FetchMeans(&context, request, &response_);
   }
   static v1::FetchMeansRequest Request() {
     v1::FetchMeansRequest request;
@@ -182,12 +184,21 @@ class MeanExchangeTest : public ::testing::Test {
   }
 
   std::atomic<bool> answered_ = false;
+  v1::FetchMeansResponse response_;  // of Fetch()
   Mirror a_{0};
   Mirror b_{1};
 };
 
-TEST_F(MeanExchangeTest, BothMirrorsMakeTheSameSteps) {
-  Connect();
+class MeanExchangeOverTest : public MeanExchangeTest,
+                             public ::testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(MeanExchange, MeanExchangeOverTest, ::testing::Bool(),
+                         [](const auto& info) {
+                           return info.param ? "SharedMemory" : "TheWire";
+                         });
+
+TEST_P(MeanExchangeOverTest, BothMirrorsMakeTheSameSteps) {
+  Connect(/*shared_memory=*/GetParam());
   for (int step = 1; step <= 5; ++step) {
     PushAll();
     ASSERT_TRUE(a_.WaitUntilPrepared());
@@ -201,8 +212,28 @@ TEST_F(MeanExchangeTest, BothMirrorsMakeTheSameSteps) {
   }
 }
 
-TEST_F(MeanExchangeTest, NewAttemptTakesNewMeans) {
-  Connect();
+TEST_F(MeanExchangeTest, OnlyServersOfThisHostAreToldPlaces) {
+  a_.Activate();
+  a_.Push(0, 1);
+  a_.Push(1, 3);
+
+  v1::FetchMeansRequest request = Request();
+  ASSERT_TRUE(Fetch(request).ok());
+  EXPECT_EQ(response_.payload().size(), kElements * sizeof(float));
+  EXPECT_FALSE(response_.header().has_means());
+
+  request.set_pid_space("another host");
+  ASSERT_TRUE(Fetch(request).ok());
+  EXPECT_EQ(response_.payload().size(), kElements * sizeof(float));
+
+  request.set_pid_space(OwnPidSpace());
+  ASSERT_TRUE(Fetch(request).ok());
+  EXPECT_THAT(response_.payload(), IsEmpty());
+  EXPECT_EQ(response_.header().places_size(), 1);
+}
+
+TEST_P(MeanExchangeOverTest, NewAttemptTakesNewMeans) {
+  Connect(/*shared_memory=*/GetParam());
   a_.Push(0, 100);
   a_.Push(1, 100);
   for (Mirror* mirror : {&a_, &b_}) mirror->Activate(/*attempt=*/2);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "common/wire/tensor_message.h"
@@ -62,14 +63,53 @@ TEST(MeansCodecTest, ReadsWhatItHasWritten) {
   means.push_back(absent);
   means.push_back(MeanOf({5, 6}));
 
-  const auto read = DecodeMeans(EncodeMeans(1, means), Parts(), 1, 3);
+  const auto answer = DecodeMeans(EncodeMeans(1, means), Parts(), 1, 3);
 
-  ASSERT_OK(read);
-  ASSERT_THAT(*read, SizeIs(3));
-  EXPECT_THAT(ValuesOf((*read)[0]), ElementsAre(1, 2));
-  EXPECT_TRUE((*read)[1].absent);
-  EXPECT_FALSE((*read)[2].absent);
-  EXPECT_THAT(ValuesOf((*read)[2]), ElementsAre(5, 6));
+  ASSERT_OK(answer);
+  const auto& read = std::get<std::vector<PartGradient>>(*answer);
+  ASSERT_THAT(read, SizeIs(3));
+  EXPECT_THAT(ValuesOf(read[0]), ElementsAre(1, 2));
+  EXPECT_TRUE(read[1].absent);
+  EXPECT_FALSE(read[2].absent);
+  EXPECT_THAT(ValuesOf(read[2]), ElementsAre(5, 6));
+}
+
+TEST(MeansCodecTest, NamesPlacesIfAllMeansHaveOne) {
+  PartGradient absent;
+  absent.absent = true;
+  std::vector<PartGradient> means = {MeanOf({1, 2}), absent, MeanOf({5, 6})};
+  means[0].place = SharedPlace{4096, 1, 7};
+  means[2].place = SharedPlace{4160, 3, 8};
+  const MeanMemory::Files files = {{.pid = 10, .fd = 4}, {.pid = 10, .fd = 5}};
+
+  const auto answer = DecodeMeans(EncodeMeans(1, means, files), Parts(), 1, 3);
+
+  ASSERT_OK(answer);
+  const auto& shared = std::get<SharedMeans>(*answer);
+  EXPECT_EQ(shared.means.fd, 4);
+  EXPECT_EQ(shared.counters.fd, 5);
+  ASSERT_THAT(shared.parts, SizeIs(3));
+  EXPECT_EQ(shared.parts[0].size, 8u);
+  EXPECT_EQ(shared.parts[0].place.offset, 4096u);
+  EXPECT_EQ(shared.parts[1].size, 0u);
+  EXPECT_EQ(shared.parts[2].size, 8u);
+  EXPECT_EQ(shared.parts[2].place.counter, 3);
+  EXPECT_EQ(shared.parts[2].place.writes, 8u);
+
+  means[2].place.reset();
+  EXPECT_TRUE(std::holds_alternative<std::vector<PartGradient>>(
+      DecodeMeans(EncodeMeans(1, means, files), Parts(), 1, 3).value()));
+}
+
+TEST(MeansCodecTest, RefusesAnotherNumberOfPlaces) {
+  for (const int places : {0, 1, 3}) {
+    v1::MeansHeader header;
+    header.add_absent(2);
+    header.mutable_means()->set_fd(4);
+    for (int i = 0; i < places; ++i) header.add_places();
+    EXPECT_THAT(DecodeMeans(EncodeTensorMessage(header, {}), Parts(), 1, 3),
+                StatusIs(kInvalid, HasSubstr("each of the 2 parts")));
+  }
 }
 
 TEST(MeansCodecTest, RefusesAPayloadOfAnotherLength) {

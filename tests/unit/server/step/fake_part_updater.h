@@ -83,6 +83,7 @@ class FakePartUpdater : public PartUpdater {
   // Called by each update, which returns its result. No lock is held.
   std::function<absl::Status(int part, int64_t step)> on_update;
   absl::Status on_mark_prepared;
+  absl::Status on_apply_mean;
   // By part: the gradients in the values that are committed as `step`.
   std::function<void(int64_t step, const std::vector<std::vector<float>>&)>
       on_commit;
@@ -145,6 +146,7 @@ class FakePartUpdater : public PartUpdater {
 
   // Noted as an update from the mean and the norm.
   absl::Status ApplyMean(int part, int64_t step, double norm) override {
+    if (!on_apply_mean.ok()) return on_apply_mean;
     MutexLock lock(mutex_);
     updates_.push_back(
         {part, step, {means_[part], static_cast<float>(norm)}, 0});

@@ -130,6 +130,26 @@ TEST(StrictMeansTest, MeansOfAnOlderAttemptAreOver) {
   EXPECT_THAT(mirrors.of_b.updates(), IsEmpty());
 }
 
+// Its memory is that of a mirror which has begun a newer attempt.
+TEST(StrictMeansTest, MeanThatChangedWhileItWasAppliedWaitsForTheNextAttempt) {
+  Mirrors mirrors;
+  Collect(mirrors.a, 0);
+  Collect(mirrors.b, 1);
+  mirrors.of_b.on_apply_mean = absl::AbortedError("written meanwhile");
+
+  EXPECT_FALSE(Exchange(mirrors.a, mirrors.b, 0).prepared.has_value());
+  EXPECT_FALSE(mirrors.b.CheckCommit(1, kAttempt).ok());
+
+  mirrors.of_b.on_apply_mean = absl::OkStatus();
+  for (StrictEngine* engine : {&mirrors.a, &mirrors.b}) {
+    engine->StartAttempt(0, 2);
+  }
+  Collect(mirrors.a, 0, 2);
+  Collect(mirrors.b, 1, 2);
+  EXPECT_TRUE(Exchange(mirrors.a, mirrors.b, 0, 2).prepared.has_value());
+  EXPECT_OK(mirrors.b.CheckCommit(1, 2));
+}
+
 TEST(StrictMeansTest, RepeatedMeansCountOnce) {
   Mirrors mirrors;
   Collect(mirrors.a, 0);

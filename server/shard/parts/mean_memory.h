@@ -1,0 +1,70 @@
+#ifndef LOCKSTEP_SERVER_SHARD_PARTS_MEAN_MEMORY_H_
+#define LOCKSTEP_SERVER_SHARD_PARTS_MEAN_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/memory/shared_memory.h"
+#include "common/memory/write_counters.h"
+
+namespace lockstep::server {
+
+// MeanMemory is the memory of the mean gradients that a server computes. Other
+// processes of the host may read means in place if the memory is shared; a
+// counter of writes for each part shows them if they were too slow.
+//
+// Threads: safe to share; calls for the same part must be synchronised.
+// Units:   bytes.
+class MeanMemory {
+ public:
+  // The memory of one mean.
+  struct Buffer {
+    absl::Span<std::byte> bytes;
+    // The shared one of the part; false for a private one that stands in for
+    // it.
+    bool shared = false;
+    std::unique_ptr<std::byte[]> memory = nullptr;  // of a private one
+  };
+
+  // Memory that is not shared; parts may have any size.
+  MeanMemory() = default;
+
+  // Shared memory for means of these sizes, by part; parts of size 0 get none.
+  //
+  // Errors: those of SharedMemory::Create().
+  static absl::StatusOr<std::unique_ptr<MeanMemory>> MakeShared(
+      absl::Span<const size_t> sizes);
+
+  // Returns memory for a new mean of a part, with undefined contents: that of
+  // the `last` one, or other memory while an answer holds it. Marks shared
+  // memory as about to be written.
+  std::shared_ptr<Buffer> Renew(int part, size_t size,
+                                std::shared_ptr<Buffer> last);
+
+  // Where other processes find the mean that was written to `buffer`, the
+  // newest of the part; nullopt if it is private.
+  std::optional<SharedPlace> PlaceOf(int part, const Buffer& buffer) const;
+
+  // The files from which a process of this host reads means.
+  struct Files {
+    SharedFile means;
+    SharedFile counters;
+  };
+  // Nullopt if the memory is not shared.
+  std::optional<Files> files() const;
+
+ private:
+  std::unique_ptr<SharedMemory> memory_;
+  std::unique_ptr<WriteCounters> counters_;
+  std::vector<uint64_t> offsets_;                 // in the file, by part
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // by part; null: none
+};
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_SHARD_PARTS_MEAN_MEMORY_H_
