@@ -139,6 +139,10 @@ bool TrainingLoop::IsLeaving() const {
   return options_.leaving != nullptr && *options_.leaving;
 }
 
+bool TrainingLoop::IsLast(int64_t step) const {
+  return options_.train_steps > 0 && step >= options_.train_steps;
+}
+
 absl::Status TrainingLoop::RunStrict() {
   pass_.step = -1;  // before any step: the first token is free
   LOCKSTEP_ASSIGN_OR_RETURN(Token token, NextToken(0));
@@ -152,6 +156,9 @@ absl::Status TrainingLoop::RunStrict() {
 absl::StatusOr<Token> TrainingLoop::RunPasses(Token token) {
   pass_.step = token.step;
   pass_.slot = token.slot;
+  // The next token comes when the chief has ended the job. In a shared step the
+  // request would be answered with the next number.
+  if (IsLast(token.step) && options_.numbers == 0) return NextToken(0);
   LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(pass_, BatchOf(pass_)));
   std::optional<StrictPass> pass;
   LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
@@ -231,7 +238,8 @@ absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
 }
 
 bool TrainingLoop::NextBeginsEarly(const StrictPass& pass) const {
-  return pass.everybody_counts() && source_.MayBeginEarly() && !IsLeaving();
+  return pass.everybody_counts() && source_.MayBeginEarly() && !IsLeaving() &&
+         !IsLast(pass_.step + 1);
 }
 
 absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {

@@ -1,6 +1,7 @@
 #include "worker/replicas/replica_backends.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -59,7 +60,10 @@ absl::Status ReplicaBackends::Open(const JobConfig& job) {
   // A worker that registers again is in the same job, and keeps its devices.
   if (devices == devices_) return absl::OkStatus();
   const bool are_named = !job.strategy.devices.empty();
-  const int threads = std::max(1, threads_ / static_cast<int>(devices.size()));
+  const int all = threads_ > 0
+                      ? threads_
+                      : static_cast<int>(std::thread::hardware_concurrency());
+  const int threads = std::max(1, all / static_cast<int>(devices.size()));
   std::vector<std::unique_ptr<ComputeBackend>> opened;
   for (size_t r = 0; r < devices.size(); ++r) {
     if (r == 0 && devices[r] == devices_[r]) {

@@ -18,7 +18,7 @@ namespace lockstep::worker {
 class ReplicaBackends {
  public:
   // `first` is the device that the worker's flags name. Replicas on the CPU
-  // share `threads`, at least one each.
+  // share `threads`, or all cores if it is 0; at least one each.
   ReplicaBackends(std::unique_ptr<ComputeBackend> first, int threads);
 
   // GPUs that this worker may compute on; 0 where `first` is the CPU.

@@ -254,10 +254,10 @@ absl::Status TrainingMember::Train(
   const int64_t examples_before = meter_.Get().examples;
   const absl::Time began = clock_.Now();
   const absl::Status status =
-      TrainingLoop(
-          {job.mode, job.replicas_to_aggregate, job.total_num_replicas,
-           task_.index, step, &leaving_, &clipper, job.micro_batches_per_step},
-          client, *source, meter_)
+      TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
+                    task_.index, step, &leaving_, &clipper,
+                    job.micro_batches_per_step, job.train_steps},
+                   client, *source, meter_)
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);

@@ -244,6 +244,7 @@ absl::Status WorkerProcess::Train() {
                 std::lower_bound(workers.begin(), workers.end(), worker_) -
                 workers.begin());
   options.numbers = job_.config.micro_batches_per_step;
+  options.train_steps = job_.config.train_steps;
   const absl::Status status =
       worker::TrainingLoop(options, client, source, meter).Run();
   if (status.ok()) source.NoteClaim();

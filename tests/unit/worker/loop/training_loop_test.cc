@@ -18,6 +18,7 @@ using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 using Decision = Announcement::Decision;
 using TrainingLoopTest = testing::TrainingLoopFixture;
@@ -260,6 +261,21 @@ TEST_F(TrainingLoopTest, NumberThatASharedStepDoesNotHaveIsRefused) {
 
   EXPECT_THAT(Run(options), StatusIs(absl::StatusCode::kInvalidArgument,
                                      HasSubstr("the share in [0, 7]")));
+}
+
+TEST_F(TrainingLoopTest, NoPassIsMadeFromTheStepThatEndsTraining) {
+  TrainingLoop::Options options = kStrict;
+  options.train_steps = 4;
+  client_.tokens.answers = {TokenFor(3), TokenFor(4), kFinished};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {PushCounts{1}};
+
+  EXPECT_THAT(Run(options), IsOk());
+
+  EXPECT_THAT(source_.batches, SizeIs(1));
+  EXPECT_EQ(client_.calls.back(), "token after 4 attempt 0");
+  EXPECT_EQ(meter_.Get().passes, 1);
+  EXPECT_EQ(meter_.Get().accepted, 1);
 }
 
 TEST_F(TrainingLoopTest, CompatiblePassIsFreeAndTakesItsTokenAfterwards) {
