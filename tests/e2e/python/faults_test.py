@@ -1,6 +1,7 @@
 """Python workers whose servers, chief or fellows are killed: the same bits."""
 
 import random
+import signal
 import sys
 import time
 import unittest
@@ -63,11 +64,12 @@ class FaultsTest(unittest.TestCase):
     sets = SETS
     undisturbed = {}  # tensors, by settings
 
-    def train(self, disturb=None, steps=200, timeout=120):
+    def train(self, disturb=None, steps=200, timeout=120, **more):
         # A job that is disturbed must last until it is.
         program = worker(0 if disturb is None else 0.004)
         with LocalJob(workers=2, servers=2,
-                      sets=[f"train_steps={steps}", *self.sets]) as job:
+                      sets=[f"train_steps={steps}", *self.sets],
+                      **more) as job:
             for i in range(2):
                 job.start_worker(i, program)
             if disturb is not None:
@@ -118,6 +120,21 @@ class FaultsTest(unittest.TestCase):
             job.kill("chief", 0)
             job.start_chief()
         self.check(disturb)
+
+    def test_a_chief_killed_during_the_first_values_changes_no_bit(self):
+        def disturb(job):
+            self.assertEqual(job.wait("chief"), -signal.SIGKILL)
+            job.start_chief()
+        plain = self.plain(steps=40)
+        for fault in ("chief.values.received:1", "chief.values.answering:2",
+                      "chief.write.send:1", "chief.write.answered:2",
+                      "chief.activate.send:1"):
+            with self.subTest(fault):
+                disturbed = self.train(
+                    disturb, steps=40,
+                    chief_environment={"LOCKSTEP_FAULT": fault + ":kill"})
+                for key, value in plain.items():
+                    self.assertTrue(torch.equal(value, disturbed[key]), key)
 
     def test_a_killed_worker_changes_no_bit(self):
         def disturb(job):

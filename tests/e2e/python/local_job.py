@@ -22,7 +22,7 @@ class LocalJob:
     """Chief, servers, and workers that are Python programs."""
 
     def __init__(self, workers=1, servers=1, sets=(), evaluator=False,
-                 state=True):
+                 state=True, chief_environment=None):
         self.folder = tempfile.TemporaryDirectory(prefix="lockstep-python-")
         # Servers keep their state over their death.
         self.state = ["--state_dir", self.path("state") if state else ""]
@@ -41,16 +41,17 @@ class LocalJob:
                     'checkpoint { directory: "%s" }' % self.path("checkpoints"))
         self.sets = [a for s in sets for a in ("--set", s)]
         self.tasks = {}
-        self.start_chief()
+        self.start_chief(**(chief_environment or {}))
         for i in range(servers):
             self.start_server(i)
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def start_chief(self):
+    def start_chief(self, **more):
         return self.start("chief", 0, [os.path.join(BIN, "chief"), "--job",
-                                       self.path("job.textproto"), *self.sets])
+                                       self.path("job.textproto"), *self.sets],
+                          **more)
 
     def start_server(self, index):
         return self.start("ps", index, [os.path.join(BIN, "ps_server"),
