@@ -20,6 +20,11 @@
 namespace lockstep::cli {
 namespace {
 
+constexpr int64_t kDefaultSteps = 500;
+constexpr int64_t kDefaultWarmup = 100;
+constexpr int64_t kFewestSteps = 15;
+// Passes of all workers together for each policy, which takes some seconds.
+constexpr int64_t kDefaultPasses = 250'000;
 constexpr int kMostWorkers = 100'000;
 // Micro-batches of a shared step for each worker, unless a flag or the job says
 // their number.
@@ -122,12 +127,14 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
                   "How long a change of the gradients of a step keeps the "
                   "servers.")
       ->capture_default_str();
-  app_.add_option("--steps", steps_, "Measured steps.")
-      ->check(CLI::Range(int64_t{1}, int64_t{10'000'000}))
-      ->capture_default_str();
-  app_.add_option("--warmup", warmup_, "Steps before the measured ones.")
-      ->check(CLI::Range(int64_t{0}, int64_t{10'000'000}))
-      ->capture_default_str();
+  app_.add_option("--steps", steps_,
+                  "Measured steps. Default: 500; with more than 500 workers "
+                  "fewer, 250000 passes in all but at least 15 steps.")
+      ->check(CLI::Range(int64_t{1}, int64_t{10'000'000}));
+  app_.add_option("--warmup", warmup_,
+                  "Steps before the measured ones. Default: 100; with more "
+                  "than 500 workers a fifth of the measured steps.")
+      ->check(CLI::Range(int64_t{0}, int64_t{10'000'000}));
   app_.add_option("--most_backups", most_backups_,
                   "Numbers of backups from 0 to this one are simulated.")
       ->check(CLI::Range(0, kMostWorkers))
@@ -203,8 +210,12 @@ absl::StatusOr<VirtualJob> SimulateCommand::MakeJob() const {
   LOCKSTEP_RETURN_IF_ERROR(ReadTime("--restart", restart_, job.restart));
   LOCKSTEP_RETURN_IF_ERROR(ReadTime("--overhead", overhead_, job.overhead));
   LOCKSTEP_RETURN_IF_ERROR(ReadTime("--change", change_, job.change));
-  job.steps = steps_;
-  job.warmup = warmup_;
+  const auto workers = static_cast<int64_t>(job.workers.size());
+  job.steps = steps_.value_or(
+      std::clamp(kDefaultPasses / workers, kFewestSteps, kDefaultSteps));
+  job.warmup = warmup_.value_or(workers * kDefaultSteps <= kDefaultPasses
+                                    ? kDefaultWarmup
+                                    : job.steps / 5);
   job.seed = seed_;
   return job;
 }
@@ -234,8 +245,8 @@ absl::StatusOr<std::vector<SimulateCommand::Policy>> SimulateCommand::Policies(
   return policies;
 }
 
-absl::StatusOr<Simulation> SimulateCommand::Simulate(
-    const VirtualJob& base) const {
+absl::StatusOr<Simulation> SimulateCommand::Simulate(const VirtualJob& base,
+                                                     std::ostream& err) const {
   Simulation simulation;
   simulation.workers = static_cast<int>(base.workers.size());
   for (const VirtualWorker& worker : base.workers) {
@@ -243,7 +254,14 @@ absl::StatusOr<Simulation> SimulateCommand::Simulate(
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Policy> policies,
                             Policies(base.job, simulation.workers));
+  const bool long_work =
+      (base.steps + base.warmup) * simulation.workers >= kDefaultPasses / 2;
   for (const Policy& policy : policies) {
+    if (long_work) {
+      err << "simulates " << policy.name << ", policy "
+          << simulation.runs.size() + 1 << " of " << policies.size()
+          << std::endl;
+    }
     VirtualJob job = base;
     job.job = policy.job;
     VirtualCluster cluster(job);
@@ -260,7 +278,7 @@ int SimulateCommand::Run(Terminal& terminal, std::ostream& err) const {
     err << "lockstep simulate: " << job.status().message() << "\n";
     return kUsageExitCode;
   }
-  const absl::StatusOr<Simulation> simulation = Simulate(*job);
+  const absl::StatusOr<Simulation> simulation = Simulate(*job, err);
   if (!simulation.ok()) {
     err << "lockstep simulate: " << simulation.status().message() << "\n";
     return 1;

@@ -2,6 +2,7 @@
 #define LOCKSTEP_DEPLOY_CLI_SIMULATE_SIMULATE_COMMAND_H_
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -38,7 +39,9 @@ class SimulateCommand {
   // The jobs that are compared.
   absl::StatusOr<std::vector<Policy>> Policies(const JobConfig& job,
                                                int workers) const;
-  absl::StatusOr<Simulation> Simulate(const VirtualJob& job) const;
+  // Writes the progress of long work to `err`.
+  absl::StatusOr<Simulation> Simulate(const VirtualJob& job,
+                                      std::ostream& err) const;
 
   CLI::App& app_;
   std::string job_file_;
@@ -51,8 +54,8 @@ class SimulateCommand {
   std::string restart_ = "5s";
   std::string overhead_ = "1ms";
   std::string change_ = "10ms";
-  int64_t steps_ = 500;
-  int64_t warmup_ = 100;
+  std::optional<int64_t> steps_;
+  std::optional<int64_t> warmup_;
   int most_backups_ = 8;
   int micro_batches_ = 0;  // of a shared step; 0: the job's, or a default
   uint64_t seed_ = 1;

@@ -1,6 +1,7 @@
 #include "server/step/strict/share_numbers.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace lockstep::server {
@@ -25,52 +26,92 @@ ShareNumbers::Copy* ShareNumbers::Find(const Pass& pass) {
   return const_cast<Copy*>(std::as_const(*this).Find(pass));
 }
 
-std::optional<int> ShareNumbers::Choose() const {
-  std::optional<int> best;
-  for (int i = 0; i < count(); ++i) {
-    const Number& number = numbers_[i];
-    if (number.done || number.copies.size() >= kMaxCopies) continue;
-    // The lowest free number comes before any duplicate.
-    if (number.copies.empty()) return i;
-    const auto rank = [this](int n) {
-      return std::pair(numbers_[n].copies.size(), numbers_[n].handed_out);
-    };
-    if (!best.has_value() || rank(i) < rank(*best)) best = i;
+void ShareNumbers::Unlist(int number) {
+  const Number& listed = numbers_[number];
+  out_.erase({listed.copies.size(), listed.handed_out, number});
+}
+
+void ShareNumbers::List(int number) {
+  const Number& listed = numbers_[number];
+  if (listed.done) return;
+  const size_t copies = listed.copies.size();
+  if (copies == 0) {
+    first_free_ = std::min(first_free_, number);
+  } else if (copies < kMaxCopies) {
+    out_.emplace(copies, listed.handed_out, number);
   }
-  return best;
+}
+
+std::optional<int> ShareNumbers::Choose() {
+  // The lowest free number comes before any duplicate.
+  for (; first_free_ < count(); ++first_free_) {
+    const Number& number = numbers_[first_free_];
+    if (!number.done && number.copies.empty()) return first_free_;
+  }
+  if (out_.empty()) return std::nullopt;
+  return std::get<2>(*out_.begin());
+}
+
+void ShareNumbers::Add(const Pass& pass, bool claimed) {
+  Unlist(pass.slot);
+  Number& number = numbers_[pass.slot];
+  if (number.copies.empty()) number.handed_out = ++taken_;
+  number.copies.push_back({pass, claimed});
+  held_[pass.worker].insert(pass.slot);
+  List(pass.slot);
+}
+
+template <typename Ends>
+size_t ShareNumbers::Remove(int number, const Ends& ends) {
+  Unlist(number);
+  size_t removed = 0;
+  std::vector<Copy>& copies = numbers_[number].copies;
+  for (size_t i = 0; i < copies.size();) {
+    if (!ends(copies[i])) {
+      ++i;
+      continue;
+    }
+    const int worker = copies[i].pass.worker;
+    copies.erase(copies.begin() + static_cast<ptrdiff_t>(i));
+    ++removed;
+    // An older incarnation may have a copy of the same number.
+    const bool holds = std::any_of(
+        copies.begin(), copies.end(),
+        [&](const Copy& copy) { return copy.pass.worker == worker; });
+    if (!holds) held_[worker].erase(number);
+  }
+  List(number);
+  return removed;
 }
 
 std::optional<int> ShareNumbers::Take(const Pass& ended) {
   Pass next = ended;
   ++next.pass;
-  for (next.slot = 0; next.slot < count(); ++next.slot) {
+  for (const int held : held_[ended.worker]) {
     // A repeated request: the worker has the number already, but has not seen
     // the answer.
+    next.slot = held;
     const Copy* copy = Find(next);
-    if (copy != nullptr && !copy->claimed) return next.slot;
+    if (copy != nullptr && !copy->claimed) return held;
   }
   Release(ended.worker, ended.incarnation);
   const std::optional<int> chosen = Choose();
   if (!chosen.has_value()) return std::nullopt;
   next.slot = *chosen;
-  Number& number = numbers_[*chosen];
-  if (number.copies.empty()) number.handed_out = ++taken_;
-  number.copies.push_back({next});
+  Add(next, /*claimed=*/false);
   return chosen;
 }
 
 bool ShareNumbers::Claim(const Pass& pass) {
-  Number& number = numbers_[pass.slot];
-  if (number.done) return false;
-  Copy* copy = Find(pass);
-  if (copy == nullptr) {
-    // An earlier process of ps 0 handed the number out, or Restart() has
-    // removed the copy.
-    Release(pass.worker, pass.incarnation);
-    if (number.copies.empty()) number.handed_out = ++taken_;
-    copy = &number.copies.emplace_back(Copy{pass});
+  if (numbers_[pass.slot].done) return false;
+  if (Copy* copy = Find(pass); copy != nullptr) {
+    copy->claimed = true;
+    return true;
   }
-  copy->claimed = true;
+  // An earlier process of ps 0 handed the number out, or Restart() has removed
+  // the copy.
+  Release(pass.worker, pass.incarnation);
+  Add(pass, /*claimed=*/true);
   return true;
 }
 
@@ -78,9 +119,9 @@ void ShareNumbers::Finish(const Pass& pass) {
   const Copy* copy = Find(pass);
   // Without a claim in this attempt the servers have not taken the gradient.
   if (copy == nullptr || !copy->claimed) return;
-  numbers_[pass.slot].done = true;
   numbers_[pass.slot].finisher = pass;
-  numbers_[pass.slot].copies.clear();
+  numbers_[pass.slot].done = true;
+  Remove(pass.slot, [](const Copy&) { return true; });
 }
 
 bool ShareNumbers::IsDoneByOther(const Pass& pass) const {
@@ -95,8 +136,9 @@ bool ShareNumbers::IsClaimed(const Pass& pass) const {
 
 bool ShareNumbers::Release(int worker, uint64_t incarnation) {
   size_t released = 0;
-  for (Number& number : numbers_) {
-    released += std::erase_if(number.copies, [&](const Copy& copy) {
+  const std::set<int> held = held_[worker];  // Remove() changes it
+  for (const int number : held) {
+    released += Remove(number, [&](const Copy& copy) {
       return copy.pass.worker == worker && copy.pass.incarnation <= incarnation;
     });
   }
@@ -104,16 +146,19 @@ bool ShareNumbers::Release(int worker, uint64_t incarnation) {
 }
 
 void ShareNumbers::Restart() {
-  for (Number& number : numbers_) {
-    number.done = false;
+  for (int number = 0; number < count(); ++number) {
+    numbers_[number].done = false;
     // The gradient of a claimed copy may be on some servers only. Its worker
     // waits, and claims the number again.
-    std::erase_if(number.copies, [](const Copy& copy) { return copy.claimed; });
+    Remove(number, [](const Copy& copy) { return copy.claimed; });
   }
 }
 
 void ShareNumbers::Reset() {
   for (Number& number : numbers_) number = {};
+  first_free_ = 0;
+  out_.clear();
+  held_.clear();
 }
 
 }  // namespace lockstep::server

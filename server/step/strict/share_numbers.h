@@ -2,7 +2,10 @@
 #define LOCKSTEP_SERVER_STEP_STRICT_SHARE_NUMBERS_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "common/plan/step_vocabulary.h"
@@ -19,6 +22,10 @@ namespace lockstep::server {
 // number that is out to one more worker, a duplicate: the number with the
 // fewest passes, and of those the one that was handed out first. Any of its
 // passes may finish it.
+//
+// All calls but Restart() and Reset() take time that does not grow with the
+// numbers, but for a logarithm: idle workers ask after each number that is
+// done.
 //
 // Threads: not guarded: SharedGate calls with its lock held.
 class ShareNumbers {
@@ -79,10 +86,22 @@ class ShareNumbers {
   Copy* Find(const Pass& pass);
   const Copy* Find(const Pass& pass) const;
   // The number that Take() hands out, if any.
-  std::optional<int> Choose() const;
+  std::optional<int> Choose();
+  void Add(const Pass& pass, bool claimed);
+  // Removes copies of a number for which `ends` is true; returns how many.
+  template <typename Ends>
+  size_t Remove(int number, const Ends& ends);
+  // Must be called before and after a change of a number's copies.
+  void Unlist(int number);
+  void List(int number);
 
   std::vector<Number> numbers_;
   int64_t taken_ = 0;
+  int first_free_ = 0;  // no number below it is free
+  // Numbers that one more pass may compute: passes, when it was handed out,
+  // number.
+  std::set<std::tuple<size_t, int64_t, int>> out_;
+  std::map<int, std::set<int>> held_;  // by worker: the numbers of its copies
 };
 
 }  // namespace lockstep::server

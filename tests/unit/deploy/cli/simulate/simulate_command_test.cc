@@ -36,6 +36,19 @@ TEST_F(SimulateCommandTest, JsonIsOneLine) {
   EXPECT_EQ(json["policies"][3]["backups"], "SHARED");
 }
 
+TEST_F(SimulateCommandTest, LongWorkTellsItsProgress) {
+  EXPECT_EQ(Simulate({"--workers", "4", "--pass_time", "constant(50ms)",
+                      "--steps", "20"}),
+            0);
+  EXPECT_EQ(Err(), "");
+  EXPECT_EQ(Simulate({"--workers", "10", "--pass_time", "constant(50ms)",
+                      "--steps", "12499", "--warmup", "1", "--most_backups",
+                      "0", "--micro_batches", "10"}),
+            0);
+  EXPECT_THAT(Err(), AllOf(HasSubstr("simulates 0, policy 1 of 3"),
+                           HasSubstr("simulates AUTO, policy 2 of 3")));
+}
+
 TEST_F(SimulateCommandTest, TraceGivesWorkersAndTimes) {
   const std::string trace = Write("trace", R"({"pass_seconds": [[1], [2]]})");
   EXPECT_EQ(Simulate({"--trace", trace, "--steps", "10", "--overhead", "0",
