@@ -25,9 +25,10 @@ struct MeanOutcome {
 
 // Writes the sum of `gradients`, at least one, divided by `divisor`, to `mean`,
 // rounded as Optimizer::Apply() rounds it. All must have as many elements as
-// `mean`.
+// `mean`. `merges` is the order of the sum, as MeanReader has it.
 MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,
-                      int64_t divisor, absl::Span<std::byte> mean);
+                      int64_t divisor, absl::Span<std::byte> mean,
+                      absl::Span<const int> merges = {});
 
 // The sum of the squares of elements.
 double SumOfSquares(DType dtype, absl::Span<const std::byte> elements);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/plan/number_tree.h"
 #include "server/shard/parts/row_gradients.h"
 #include "server/update/mean_norm.h"
 #include "server/update/moving_average.h"
@@ -56,6 +57,25 @@ std::vector<PartGradient> Present(absl::Span<const PartGradient> gradients) {
     if (!gradient.absent) present.push_back(gradient);
   }
   return present;
+}
+
+// The order in which the gradients that are not absent are added. Empty: one
+// after the other.
+std::vector<int> OrderOf(const JobConfig& job,
+                         absl::Span<const PartGradient> gradients) {
+  if (!job.shares_work()) return {};
+  std::vector<bool> present;
+  for (const PartGradient& gradient : gradients) {
+    present.push_back(!gradient.absent);
+  }
+  return MergesOfPresent(present);
+}
+
+// The number of passes whose gradients were added, also on a worker before they
+// were pushed. Absent gradients count as zeros.
+int64_t DivisorOf(const JobConfig& job,
+                  absl::Span<const PartGradient> gradients) {
+  return job.shares_work() ? job.micro_batches_per_step : std::ssize(gradients);
 }
 
 std::vector<GradientSlices> SlicesOf(absl::Span<const PartGradient> gradients) {
@@ -190,9 +210,10 @@ absl::StatusOr<bool> PartUpdates::Update(
   }
   const std::vector<GradientSlices> slices = SlicesOf(present);
   ApplyInput input;
+  const std::vector<int> order = OrderOf(parts_.job, gradients);
   input.gradients = slices;
-  // Absent gradients count as zeros.
-  input.divisor = static_cast<int64_t>(gradients.size());
+  input.merges = order;
+  input.divisor = DivisorOf(parts_.job, gradients);
   bool finite = true;
   if (parts_.job.refuse_non_finite) input.mean_is_finite = &finite;
   MutexLock part_lock(parts_.part_mutexes[part]);
@@ -218,9 +239,9 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
     mean.memory = std::make_shared<std::vector<std::byte>>(
         MeanSize(spec.dtype, spec.count));
   }
-  const MeanOutcome stored = StoreMean(spec.dtype, SlicesOf(present),
-                                       static_cast<int64_t>(gradients.size()),
-                                       absl::MakeSpan(*mean.memory));
+  const MeanOutcome stored =
+      StoreMean(spec.dtype, SlicesOf(present), DivisorOf(parts_.job, gradients),
+                absl::MakeSpan(*mean.memory), OrderOf(parts_.job, gradients));
   mean.dense.slices = {{mean.memory->data(), mean.memory->size()}};
   // Buffers are not trained, so the norm leaves them out.
   return Measured{stored.finite || !parts_.job.refuse_non_finite,
