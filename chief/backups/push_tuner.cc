@@ -40,7 +40,7 @@ std::string PushTuner::Why(int block) const {
   return absl::StrFormat(
       "a push takes %.3g ms, a micro-batch %.3g ms; pushes are expected to "
       "take "
-      "%.2g %% of the time of computing",
+      "%.0f %% of the time of computing",
       1e3 * pushing_, 1e3 * computing_,
       100 * pushing_ / (block * std::max(computing_, 1e-9)));
 }

@@ -226,7 +226,8 @@ void Training::TunePushes() {
   if (!change.has_value()) return;
   WantReplicas(
       BlocksOf(numbers, change->block),
-      absl::StrCat("a push has ", CountText(change->block, "micro-batch"),
+      absl::StrCat("a push has ", change->block,
+                   change->block == 1 ? " micro-batch" : " micro-batches",
                    " instead of ", block, ": ", change->why));
 }
 

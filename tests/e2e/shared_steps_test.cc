@@ -20,6 +20,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -137,6 +138,26 @@ TEST(SharedStepsProgramTest, UsersProgramsComputeTheNumbersOfAnyWorker) {
   auto blocks = TrainingJob::Make(options);
   ASSERT_THAT(blocks->Run(), IsOk());
   ExpectSameBits(alone->checkpoints(), blocks->checkpoints(), kSteps);
+}
+
+// Pushes of a large gradient beside passes of a few examples.
+TEST(SharedStepsBlockTest, ChiefsChoiceChangesNoBits) {
+  const auto with = [](const std::string& per_push) {
+    return Shared({"model.hidden_units=512", "batch_size=16", per_push,
+                   "max_part_bytes=65536", "heartbeat_interval=20ms",
+                   "train_steps=120"});
+  };
+  auto fixed = TrainingJob::Make(
+      {.workers = 1, .set = with("micro_batches_per_push=1")});
+  ASSERT_THAT(fixed->Run(), IsOk());
+  auto chosen = TrainingJob::Make(
+      {.workers = 2, .set = with("micro_batches_per_push=0")});
+  ASSERT_THAT(chosen->Run(), IsOk());
+  ExpectSameBits(fixed->checkpoints(), chosen->checkpoints(), 120);
+  EXPECT_THAT(
+      chosen->cluster().ReadLog("chief", 0),
+      IsOkAndHolds(AllOf(HasSubstr("micro-batches instead of 1: a push"),
+                         HasSubstr("micro_batches_per_push 1 -> "))));
 }
 
 // Numbers that do not fill the last block.

@@ -119,9 +119,9 @@ void StrictEngine::Collect(const std::shared_ptr<PendingPush>& pending,
 void StrictEngine::SetReplicas(int replicas_to_aggregate) {
   MutexLock lock(mutex_);
   // No part is completed here: the caller starts a newer attempt, which drops
-  // all gradients that were collected for the old number. Of shared work those
-  // that still come for the old attempt are of blocks of the old size: fewer of
-  // them must not complete a part even until then.
+  // all gradients that were collected for the old number. Where work is shared,
+  // those that still come for the old attempt are of blocks of the old size:
+  // fewer of them must not complete a part even until then.
   next_replicas_ = replicas_to_aggregate;
   if (!options_.shared || !active_) replicas_ = replicas_to_aggregate;
 }

@@ -195,7 +195,7 @@ class StrictEngine final : public Engine {
 
   mutable Mutex mutex_;
   int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
-  // Of shared work: A from the next attempt on.
+  // A from the next attempt on, where work is shared.
   int next_replicas_ ABSL_GUARDED_BY(mutex_);
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;

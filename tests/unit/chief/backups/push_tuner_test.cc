@@ -42,10 +42,10 @@ TEST_F(PushTunerTest, PushesTakeATenthOfComputing) {
 }
 
 TEST_F(PushTunerTest, ReasonHasTheTimes) {
-  Decide(3, 1);
-  EXPECT_THAT(Decide(3, 1)->why,
-              HasSubstr("a push takes 3 ms, a micro-batch 10 ms; pushes are "
-                        "expected to take 7.5 % of the time of computing"));
+  Decide(3.2, 1);
+  EXPECT_THAT(Decide(3.2, 1)->why,
+              HasSubstr("a push takes 3.2 ms, a micro-batch 10 ms; pushes are "
+                        "expected to take 8 % of the time of computing"));
 }
 
 TEST_F(PushTunerTest, EachWorkerKeepsTwoBlocksOfAStep) {
