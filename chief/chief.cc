@@ -175,7 +175,7 @@ SummarySample Chief::Sample() const {
                        members_.Members()};
   sample.learning_rate = LearningRateInEffect(
       job_, sample.job.settings.learning_rate_scale, sample.job.global_step);
-  sample.tunes_backups = job_.tune_backups;
+  sample.tunes_backups = job_.tune_backups || job_.shares_work();
   return sample;
 }
 

@@ -28,4 +28,15 @@ void HearMembers(const std::vector<MembershipTable::Member>& members,
   }
 }
 
+void HearMembers(const std::vector<MembershipTable::Member>& members,
+                 PushTuner& tuner) {
+  for (const MembershipTable::Member& member : members) {
+    if (member.task.type != TaskType::kWorker) continue;
+    const Progress& progress = member.progress;
+    tuner.Hear(member.task.index, member.incarnation,
+               {progress.micro_batches, progress.micro_batches_time,
+                progress.pushes, progress.pushes_time});
+  }
+}
+
 }  // namespace lockstep::chief

@@ -5,6 +5,7 @@
 
 #include "absl/time/time.h"
 #include "chief/backups/backup_tuner.h"
+#include "chief/backups/push_tuner.h"
 #include "chief/members/membership_table.h"
 
 namespace lockstep::chief {
@@ -14,6 +15,9 @@ namespace lockstep::chief {
 void HearMembers(const std::vector<MembershipTable::Member>& members,
                  absl::Duration heartbeat_interval, absl::Time now,
                  BackupTuner& tuner);
+// The same to the tuner of pushes.
+void HearMembers(const std::vector<MembershipTable::Member>& members,
+                 PushTuner& tuner);
 
 }  // namespace lockstep::chief
 

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/backups/member_news.h"
+#include "common/job/work_checks.h"
+#include "common/plan/number_tree.h"
 #include "common/text/count_text.h"
 
 namespace lockstep::chief {
@@ -185,7 +187,9 @@ void Training::ReplaceStalled() {
 
 void Training::TuneNextStep() {
   // A change that waits comes first; the tuner then measures under it.
-  if (!context_.settings.tuned() || context_.settings.ToChange()) return;
+  if (context_.settings.ToChange()) return;
+  if (ChoosesPushes(context_.job)) return TunePushes();
+  if (!context_.settings.tuned()) return;
   const auto change = tuner_.AtBoundary(
       steps_.step(), context_.settings.now().replicas_to_aggregate,
       context_.settings.Workers(), context_.now);
@@ -204,17 +208,37 @@ void Training::TuneStepAtHand() {
 }
 
 void Training::Want(const BackupTuner::Change& change) {
-  RunSettings wanted = context_.settings.now();
   const int workers = context_.settings.num_workers();
+  const int before = context_.settings.now().replicas_to_aggregate;
+  WantReplicas(
+      change.replicas,
+      absl::StrCat(CountText(workers - change.replicas, "backup"),
+                   " instead of ", workers - before, ": ", change.why));
+}
+
+void Training::TunePushes() {
+  HearMembers(context_.members.Members(), push_tuner_);
+  const int numbers = context_.job.micro_batches_per_step;
+  const int block =
+      BlockSizeOf(numbers, context_.settings.now().replicas_to_aggregate);
+  const auto change = push_tuner_.AtBoundary(steps_.step(), block,
+                                             context_.settings.num_workers());
+  if (!change.has_value()) return;
+  WantReplicas(
+      BlocksOf(numbers, change->block),
+      absl::StrCat("a push has ", change->block,
+                   change->block == 1 ? " micro-batch" : " micro-batches",
+                   " instead of ", block, ": ", change->why));
+}
+
+void Training::WantReplicas(int replicas, const std::string& notice) {
   Notify(context_.out,
-         absl::StrCat("AUTO: after step ", steps_.step(), ", ",
-                      CountText(workers - change.replicas, "backup"),
-                      " instead of ", workers - wanted.replicas_to_aggregate,
-                      ": ", change.why));
-  wanted.replicas_to_aggregate = change.replicas;
+         absl::StrCat("AUTO: after step ", steps_.step(), ", ", notice));
+  RunSettings wanted = context_.settings.now();
+  wanted.replicas_to_aggregate = replicas;
   ++wanted.revision;
   context_.settings.Want(wanted);
-  context_.out.push_back(Tuned{change.replicas});
+  context_.out.push_back(Tuned{replicas});
 }
 
 void Training::ReportWaits() {

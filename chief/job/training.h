@@ -1,10 +1,13 @@
 #ifndef LOCKSTEP_CHIEF_JOB_TRAINING_H_
 #define LOCKSTEP_CHIEF_JOB_TRAINING_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "chief/backups/backup_tuner.h"
+#include "chief/backups/push_tuner.h"
 #include "chief/events/job_events.h"
 #include "chief/job/checkpoint_driver.h"
 #include "chief/job/job_context.h"
@@ -39,6 +42,7 @@ class Training {
         deaths_(deaths),
         replacement_(num_servers),
         tuner_(context.job.stall_timeout),
+        push_tuner_(context.job.micro_batches_per_step),
         last_tick_(context.now) {}
 
   // Begins when the servers are open for the first time.
@@ -79,6 +83,10 @@ class Training {
   void TuneNextStep();
   void TuneStepAtHand();
   void Want(const BackupTuner::Change& change);
+  // Where the chief chooses how many micro-batches are pushed at once: changes
+  // the number for the next step.
+  void TunePushes();
+  void WantReplicas(int replicas, const std::string& notice);
   void ReportWaits();
 
   JobContext& context_;
@@ -87,6 +95,7 @@ class Training {
   MemberDeaths& deaths_;
   StallReplacement replacement_;
   BackupTuner tuner_;  // of a job whose file says AUTO
+  PushTuner push_tuner_;
   absl::Time last_tick_;
   absl::Time opened_ = absl::InfiniteFuture();
   absl::Time last_report_ = absl::InfinitePast();

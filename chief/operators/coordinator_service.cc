@@ -131,7 +131,9 @@ void CoordinatorService::FillJob(const TaskId& task,
   JobConfig job = options_.job;
   response.set_num_workers(options_.num_workers);
   response.set_data_shard(task.index);
-  if (now.replicas_to_aggregate > 0) {
+  // Workers of shared work learn from each token how many of its micro-batches
+  // they push at once.
+  if (now.replicas_to_aggregate > 0 && !job.shares_work()) {
     job.replicas_to_aggregate = now.replicas_to_aggregate;
   }
   if (!now.workers.empty()) {

@@ -32,14 +32,17 @@ const char* StateName(MembershipTable::State state) {
 }
 
 // A pass of skip_gram has as many examples as its lines have words that are
-// kept; a pass of any other model has as many as the job says.
+// kept; a pass of any other model has as many as the job says. Where work is
+// shared a pass stands for a micro-batch.
 double ExamplesPerPass(const v1::GetStatusResponse& status,
                        const JobConfig& job) {
   double examples = 0;
   double passes = 0;
   for (const v1::MemberStatus& member : status.members()) {
     examples += static_cast<double>(member.progress().examples());
-    passes += static_cast<double>(member.progress().computed());
+    passes += static_cast<double>(job.shares_work()
+                                      ? member.progress().micro_batches()
+                                      : member.progress().computed());
   }
   return passes > 0 ? examples / passes
                     : static_cast<double>(job.pass_batch_size());
@@ -165,8 +168,10 @@ void CoordinatorService::HandleGetStatus(
   FillMembers(now, response);
   // After FillMembers(): the examples of a pass follow from the members'
   // progress.
-  response.set_examples_per_second(view.steps_per_second *
-                                   view.settings.replicas_to_aggregate *
+  const int passes = options_.job.shares_work()
+                         ? options_.job.micro_batches_per_step
+                         : view.settings.replicas_to_aggregate;
+  response.set_examples_per_second(view.steps_per_second * passes *
                                    ExamplesPerPass(response, options_.job));
   response.set_example_unit(ExampleUnit(options_.job.model));
 }

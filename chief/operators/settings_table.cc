@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
+#include "common/plan/number_tree.h"
 
 namespace lockstep::chief {
 namespace {
@@ -40,7 +41,14 @@ RunSettings InitialSettings(const JobConfig& job) {
 std::string DescribeChange(const JobConfig& job, const RunSettings& from,
                            const RunSettings& to) {
   std::vector<std::string> changes;
-  if (from.replicas_to_aggregate != to.replicas_to_aggregate) {
+  if (job.shares_work() &&
+      from.replicas_to_aggregate != to.replicas_to_aggregate) {
+    const int numbers = job.micro_batches_per_step;
+    changes.push_back(
+        absl::StrCat("micro_batches_per_push ",
+                     BlockSizeOf(numbers, from.replicas_to_aggregate), " -> ",
+                     BlockSizeOf(numbers, to.replicas_to_aggregate)));
+  } else if (from.replicas_to_aggregate != to.replicas_to_aggregate) {
     changes.push_back(absl::StrCat("replicas_to_aggregate ",
                                    from.replicas_to_aggregate, " -> ",
                                    to.replicas_to_aggregate));

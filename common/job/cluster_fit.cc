@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/job/strategy_checks.h"
+#include "common/plan/number_tree.h"
 #include "common/plan/run_settings.h"
 #include "common/text/count_text.h"
 
@@ -40,7 +41,9 @@ absl::StatusOr<JobConfig> FitToCluster(JobConfig job, int num_workers) {
     job.replicas_to_aggregate = job.total_num_replicas;
   } else if (job.replicas_to_aggregate == 0) {
     job.replicas_to_aggregate =
-        job.shares_work() ? job.micro_batches_per_step : job.total_num_replicas;
+        job.shares_work() ? BlocksOf(job.micro_batches_per_step,
+                                     std::max(job.micro_batches_per_push, 1))
+                          : job.total_num_replicas;
   }
   if (job.total_num_replicas != num_workers) {
     return absl::InvalidArgumentError(absl::StrCat(

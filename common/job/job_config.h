@@ -311,8 +311,11 @@ struct JobConfig {
   StrategyConfig strategy;
   Work work = Work::kOwnBatches;
   int micro_batches_per_step = 0;  // kShared: [1, 4096], else 0
-  int64_t local_steps = 1;         // of a pass, [1, 65536]
-  LocalTraining local = {};        // the rule of local steps
+  // kShared: a power of two up to micro_batches_per_step, or 0, for the chief
+  // to choose; else 0.
+  int micro_batches_per_push = 0;
+  int64_t local_steps = 1;   // of a pass, [1, 65536]
+  LocalTraining local = {};  // the rule of local steps
   // Encoding of gradients on the wire; kVariable except in strict mode.
   GradientType gradient_wire_type = GradientType::kVariable;
 

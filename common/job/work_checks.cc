@@ -1,10 +1,16 @@
 #include "common/job/work_checks.h"
 
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/job/field_checks.h"
 #include "common/job/replicas.h"
 #include "common/job/strategy_checks.h"
+#include "common/plan/number_tree.h"
 
 namespace lockstep {
 namespace {
@@ -13,6 +19,43 @@ absl::Status Contradicts(absl::string_view field, const absl::AlphaNum& value,
                          absl::string_view why) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, " is ", value, ", but work is SHARED, ", why));
+}
+
+// Returns why a sum of gradients on a worker is not that of the servers; empty:
+// it is.
+std::string WhySumsDiffer(const JobConfig& job) {
+  constexpr absl::string_view kTableModels[] = {"logistic_regression",
+                                                "skip_gram", "wide_and_deep"};
+  if (std::find(std::begin(kTableModels), std::end(kTableModels),
+                job.model.kind) != std::end(kTableModels)) {
+    return absl::StrCat("model.kind is \"", job.model.kind,
+                        "\", whose tables divide each row by the number of "
+                        "gradients that have it");
+  }
+  if (job.gradient_wire_type == GradientType::kBFloat16) {
+    return "gradient_wire_type is BFLOAT16, which rounds what is pushed";
+  }
+  if (job.model.variable_type == DType::kBFloat16) {
+    return "model.variable_type is \"bfloat16\", whose gradients servers add "
+           "in float32";
+  }
+  return "";
+}
+
+absl::Status CheckPushes(const JobConfig& job) {
+  const int numbers = job.micro_batches_per_push;
+  if (numbers == 0) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt("micro_batches_per_push", numbers, 1,
+                                    job.micro_batches_per_step));
+  if (!std::has_single_bit(static_cast<unsigned>(numbers))) {
+    return Wrong("micro_batches_per_push", numbers,
+                 "a power of two, so that the sum of a step is the same "
+                 "whatever it is; leave the field out, and the chief chooses");
+  }
+  const std::string why = WhySumsDiffer(job);
+  if (numbers == 1 || why.empty()) return absl::OkStatus();
+  return Wrong("micro_batches_per_push", numbers,
+               absl::StrCat("1 or absent: ", why));
 }
 
 absl::Status CheckOthers(const JobConfig& job) {
@@ -38,9 +81,11 @@ absl::Status CheckOthers(const JobConfig& job) {
     return Contradicts("replicas_to_aggregate", "AUTO",
                        "which has no backups; leave replicas_to_aggregate out");
   }
-  // The chief fills in the number of micro-batches itself.
+  // The chief fills in the number of pushes itself.
   if (job.replicas_to_aggregate != 0 &&
-      job.replicas_to_aggregate != job.micro_batches_per_step) {
+      job.replicas_to_aggregate !=
+          BlocksOf(job.micro_batches_per_step,
+                   std::max(job.micro_batches_per_push, 1))) {
     return Contradicts("replicas_to_aggregate", job.replicas_to_aggregate,
                        "which has no backups: every step takes the gradients "
                        "of all its micro_batches_per_step; leave the field "
@@ -54,6 +99,11 @@ absl::Status CheckOthers(const JobConfig& job) {
 absl::Status CheckWork(const JobConfig& job) {
   const int numbers = job.micro_batches_per_step;
   if (!job.shares_work()) {
+    if (job.micro_batches_per_push != 0) {
+      return Wrong("micro_batches_per_push", job.micro_batches_per_push,
+                   "absent unless work is SHARED; set work: SHARED, or leave "
+                   "the field out");
+    }
     if (numbers == 0) return absl::OkStatus();
     return Wrong("micro_batches_per_step", numbers,
                  "absent unless work is SHARED; set work: SHARED, or use "
@@ -67,7 +117,13 @@ absl::Status CheckWork(const JobConfig& job) {
                  absl::StrCat("a divisor of batch_size, ", job.batch_size,
                               ", the examples of a step"));
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckPushes(job));
   return CheckOthers(job);
+}
+
+bool ChoosesPushes(const JobConfig& job) {
+  return job.shares_work() && job.micro_batches_per_push == 0 &&
+         job.model.kind != kExternalModel && WhySumsDiffer(job).empty();
 }
 
 }  // namespace lockstep

@@ -9,11 +9,18 @@ namespace lockstep {
 // The most micro-batches that a shared step may have.
 inline constexpr int kMaxMicroBatchesPerStep = 4096;
 
-// Checks JobConfig.work and micro_batches_per_step, and that no other field
-// contradicts them. Memory is checked by the servers, which know the model.
+// Checks JobConfig.work, micro_batches_per_step and micro_batches_per_push, and
+// that no other field contradicts them. Memory is checked by the servers, which
+// know the model, and so are variables of programs of the user.
 //
 //   kInvalidArgument  names the field, the value, the reason and the fix
 absl::Status CheckWork(const JobConfig& job);
+
+// True if the chief may choose how many micro-batches are pushed at once: work
+// is shared, the job does not say it, and the sum of neighbouring gradients is
+// the same on a worker as on servers. Programs of the user may be written in
+// any language, and for numbers alone.
+bool ChoosesPushes(const JobConfig& job);
 
 }  // namespace lockstep
 

@@ -48,6 +48,12 @@ struct Progress {
   // The newest of `passes`, oldest first.
   std::vector<PassTime> pass_times = {};
   absl::Duration pass_age = {};  // computed so far of the current pass
+  // Totals of shared work. Waits for the end of a push count, what is sent
+  // while the worker computes does not.
+  int64_t micro_batches = 0;  // computed
+  absl::Duration micro_batches_time = {};
+  int64_t pushes = 0;
+  absl::Duration pushes_time = {};
 };
 
 }  // namespace lockstep

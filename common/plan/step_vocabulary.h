@@ -13,11 +13,13 @@ namespace lockstep {
 // The words that chief, servers and workers share about a step.
 
 // A pass of a worker, as the worker names it: the gradient of share `slot` of
-// global step `step`. In shared work, `slot` is the number of a micro-batch.
+// global step `step`. In shared work, `slot` is the number of a micro-batch,
+// the first one of a block.
 struct PassId {
   int64_t step = 0;
   int64_t number = 0;  // counts the incarnation's passes, from 1; 0: none yet
   int slot = 0;        // 0 unless strict mode and N < A, or shared work
+  int block = 1;       // shared work: numbers of a block, a power of two
 
   bool operator==(const PassId&) const = default;
 };
@@ -29,6 +31,7 @@ struct Pass {
   int64_t local_step = 0;
   int64_t pass = 0;  // counts the incarnation's passes, from 1
   int slot = 0;      // 0 unless strict mode and N < A, or shared work
+  int block = 1;     // as PassId has it; of pushes unused
 };
 
 // The norm over all servers of the mean gradients of an attempt of a step.

@@ -366,6 +366,10 @@ v1::WorkerProgress ToProto(const Progress& progress) {
     proto.add_pass_times(2 * Micros(pass.computed) + (pass.dropped ? 1 : 0));
   }
   proto.set_pass_age(Micros(progress.pass_age));
+  proto.set_micro_batches(progress.micro_batches);
+  proto.set_micro_batches_time(Micros(progress.micro_batches_time));
+  proto.set_pushes(progress.pushes);
+  proto.set_pushes_time(Micros(progress.pushes_time));
   return proto;
 }
 
@@ -391,6 +395,10 @@ Progress FromProto(const v1::WorkerProgress& progress) {
     decoded.pass_times.push_back({FromMicros(pass / 2), pass % 2 == 1});
   }
   decoded.pass_age = FromMicros(progress.pass_age());
+  decoded.micro_batches = static_cast<int64_t>(progress.micro_batches());
+  decoded.micro_batches_time = FromMicros(progress.micro_batches_time());
+  decoded.pushes = static_cast<int64_t>(progress.pushes());
+  decoded.pushes_time = FromMicros(progress.pushes_time());
   decoded.figures = FromProto(progress.figures());
   // Figures are for people, and no reason to refuse a heartbeat.
   if (!CheckFigures(decoded.figures).ok()) decoded.figures.clear();

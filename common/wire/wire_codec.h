@@ -31,7 +31,7 @@ namespace lockstep {
 // The protocol version of this program. It must grow when a message changes its
 // meaning, or workers change the order of sending; programs of different
 // versions do not work together.
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kProtocolVersion = 3;
 
 // The largest valid incarnation. The rest of the range stays free for later
 // processes of the same task, whose incarnation must be larger.

@@ -40,14 +40,16 @@ absl::StatusOr<MappedMeans::Server> MappedMeans::Map(int server,
     const absl::Status why = bytes.ok() ? counters.status() : bytes.status();
     spdlog::info("shares no memory with ps {}: {}", server,
                  std::string(why.message()));
-    known = {.refused = true};
+    known = Server();
+    known.refused = true;
     return absl::UnavailableError(
         absl::StrCat("cannot map its memory: ", why.message()));
   }
   spdlog::info("reads the means of ps {} in its memory", server);
-  known = {.named = means.means,
-           .means = *std::move(bytes),
-           .counters = *std::move(counters)};
+  known = Server();
+  known.named = means.means;
+  known.means = *std::move(bytes);
+  known.counters = *std::move(counters);
   return known;
 }
 

@@ -22,6 +22,7 @@ grpc::ByteBuffer Encode(const Gate::Answer& answer) {
   v1::TakeTokenResponse response;
   response.set_step(answer.step);
   response.set_slot(answer.slot);
+  response.set_block(answer.block);
   response.set_attempt(answer.attempt);
   response.set_selected_attempt(answer.selected_attempt);
   response.set_not_needed(answer.not_needed);

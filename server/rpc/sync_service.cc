@@ -1,5 +1,7 @@
 #include "server/rpc/sync_service.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/fault_points.h"
 #include "common/base/status_macros.h"
@@ -29,9 +31,10 @@ absl::StatusOr<v1::AnnounceResponse> SyncService::HandleAnnounce(
                             Admit(caller, request.identity(), request.slot()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       Gate::Announced announced,
-      shard->gate()->Announce(
-          {request.identity().task_index(), request.identity().incarnation(),
-           request.local_step(), request.pass(), request.slot()}));
+      shard->gate()->Announce({request.identity().task_index(),
+                               request.identity().incarnation(),
+                               request.local_step(), request.pass(),
+                               request.slot(), std::max(request.block(), 1)}));
   v1::AnnounceResponse response;
   response.set_attempt(announced.attempt);
   response.set_global_step(announced.global_step);
@@ -107,8 +110,11 @@ absl::Status SyncService::HandleTakeToken(const Caller& caller,
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             Admit(caller, request.identity(), request.slot()));
   const Pass pass{request.identity().task_index(),
-                  request.identity().incarnation(), request.local_step(),
-                  request.pass(), request.slot()};
+                  request.identity().incarnation(),
+                  request.local_step(),
+                  request.pass(),
+                  request.slot(),
+                  std::max(request.block(), 1)};
   // A worker that still computes asks whether its pass is over, not for a
   // token.
   const absl::Time now = clock_.Now();

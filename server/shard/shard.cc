@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/plan/number_tree.h"
 #include "common/plan/shares.h"
 #include "server/step/compatible/compatible_engine.h"
 #include "server/step/compatible/compatible_gate.h"
@@ -67,7 +68,9 @@ std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
 std::unique_ptr<Gate> MakeGate(const JobConfig& job) {
   if (job.shares_work()) {
     return std::make_unique<SharedGate>(SharedGate::Options{
-        job.micro_batches_per_step, job.total_num_replicas});
+        job.micro_batches_per_step, job.total_num_replicas,
+        std::max(1, BlockSizeOf(job.micro_batches_per_step,
+                                job.replicas_to_aggregate))});
   }
   if (job.mode == SyncMode::kStrict) {
     return std::make_unique<StrictGate>(
@@ -144,7 +147,7 @@ absl::Status Shard::CheckSettings(const RunSettings& settings) const {
   const bool shares = job_.total_num_replicas < job_.replicas_to_aggregate;
   const bool as_before =
       job_.shares_work()
-          ? ReplicasOf(settings) == job_.replicas_to_aggregate
+          ? BlockSizeOf(job_.micro_batches_per_step, ReplicasOf(settings)) > 0
           : shares == (WorkersOf(settings) < ReplicasOf(settings));
   if (as_before) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

@@ -293,10 +293,11 @@ class PartUpdater {
   virtual LentBytes LendNext(int part) = 0;
 
   // Writes the part's value and slots of step + 1, computed from those of
-  // `step` and the mean of `gradients`, which are summed in the order given;
-  // value and slots stay as they are if all gradients are absent.
-  // Returns false if the mean holds NaN or an infinity, because a gradient does
-  // or because the sum overflows, and the job refuses such gradients.
+  // `step` and the mean of `gradients`, which are summed in the order given, of
+  // a shared step in that of common/plan/number_tree.h; value and slots stay as
+  // they are if all gradients are absent. Returns false if the mean holds NaN
+  // or an infinity, because a gradient does or because the sum overflows, and
+  // the job refuses such gradients.
   virtual absl::StatusOr<bool> Update(
       int part, int64_t step, absl::Span<const PartGradient> gradients) = 0;
 

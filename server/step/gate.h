@@ -35,6 +35,7 @@ class Gate {
     Outcome outcome = Outcome::kToken;
     int64_t step = 0;  // of kToken
     int slot = 0;      // of kToken
+    int block = 1;     // of kToken, as PassId has it
     // With kRedo: the current attempt. With kToken, strict mode: the attempt
     // that produced `step`; 0 if this gate has not seen it.
     int64_t attempt = 0;

@@ -54,9 +54,10 @@ T Divisor(int64_t divisor) {
 
 template <typename T>
 MeanOutcome Store(absl::Span<const GradientSlices> gradients, int64_t divisor,
-                  absl::Span<std::byte> mean, bool measure) {
+                  absl::Span<std::byte> mean, absl::Span<const int> merges,
+                  bool measure) {
   const ScopedFlushDenormals flush;
-  MeanReader<T> reader(gradients, Divisor<T>(divisor));
+  MeanReader<T> reader(gradients, Divisor<T>(divisor), merges);
   Squares squares;
   const size_t size = mean.size() / sizeof(T);
   for (size_t first = 0; first < size; first += kBlockElements) {
@@ -103,14 +104,14 @@ size_t MeanSize(DType dtype, size_t elements) {
 
 MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,
                       int64_t divisor, absl::Span<std::byte> mean,
-                      bool measure) {
+                      absl::Span<const int> merges, bool measure) {
   switch (dtype) {
     case DType::kFloat16:
-      return Store<Float16>(gradients, divisor, mean, measure);
+      return Store<Float16>(gradients, divisor, mean, merges, measure);
     case DType::kFloat32:
-      return Store<float>(gradients, divisor, mean, measure);
+      return Store<float>(gradients, divisor, mean, merges, measure);
     case DType::kFloat64:
-      return Store<double>(gradients, divisor, mean, measure);
+      return Store<double>(gradients, divisor, mean, merges, measure);
     case DType::kBFloat16:
       break;
   }
@@ -118,7 +119,7 @@ MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,
   // To the reader, gradients of a bfloat16 variable are float32 ones that were
   // sent as bfloat16.
   for (GradientSlices& each : packed) each.type = GradientType::kBFloat16;
-  return Store<float>(packed, divisor, mean, measure);
+  return Store<float>(packed, divisor, mean, merges, measure);
 }
 
 double SumOfSquares(DType dtype, absl::Span<const std::byte> elements) {

@@ -25,10 +25,11 @@ struct MeanOutcome {
 
 // Writes the sum of `gradients`, at least one, divided by `divisor`, to `mean`,
 // rounded as Optimizer::Apply() rounds it. All must have as many elements as
-// `mean`. Adds up no squares unless `measure` is set.
+// `mean`. `merges` is the order of the sum, as MeanReader has it. Adds up no
+// squares unless `measure` is set.
 MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,
                       int64_t divisor, absl::Span<std::byte> mean,
-                      bool measure = true);
+                      absl::Span<const int> merges = {}, bool measure = true);
 
 // The sum of the squares of elements.
 double SumOfSquares(DType dtype, absl::Span<const std::byte> elements);

@@ -1,5 +1,6 @@
 #include "server/update/mean_reader.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "server/update/update_kernels.h"
@@ -30,32 +31,49 @@ constexpr auto AllFinite<Float16> = AllFiniteFloat16;
 }  // namespace
 
 template <typename T>
-MeanReader<T>::MeanReader(absl::Span<const GradientSlices> gradients, T divisor)
+MeanReader<T>::MeanReader(absl::Span<const GradientSlices> gradients, T divisor,
+                          absl::Span<const int> merges)
     : divisor_(divisor) {
-  for (const GradientSlices& gradient : gradients) {
-    sources_.push_back({GradientReader(gradient.slices), gradient.type});
+  int top = 0;
+  int highest = 0;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const int in_order = i == 0 ? 0 : 1;
+    sources_.push_back({GradientReader(gradients[i].slices), gradients[i].type,
+                        merges.empty() ? in_order : merges[i]});
+    highest = std::max(highest, ++top);
+    top -= sources_.back().merges;
   }
+  sums_.resize(highest);
 }
 
 template <typename T>
 const std::byte* MeanReader<T>::Next(size_t count) {
-  const std::byte* sum = Read(sources_[0], count, first_);
-  const size_t last = sources_.size() - 1;
-  for (size_t i = 1; i < last; ++i) {
-    AddKernel(count, sum, Read(sources_[i], count, next_), mean_.data());
-    sum = Bytes(mean_);
+  size_t top = 0;
+  size_t merged = 0;
+  for (Source& source : sources_) {
+    sums_[top].elements = Read(source, count, sums_[top].memory);
+    ++top;
+    for (int i = 0; i < source.merges; ++i) {
+      Sum& sum = sums_[top - 2];
+      const std::byte* addend = sums_[top - 1].elements;
+      // The last addition, the division and the check for finite elements are
+      // one pass.
+      if (++merged + 1 == sources_.size()) {
+        all_finite_ &= MeanKernel(count, sum.elements, addend, divisor_,
+                                  sum.memory.data());
+        return Bytes(sum.memory);
+      }
+      AddKernel(count, sum.elements, addend, sum.memory.data());
+      sum.elements = Bytes(sum.memory);
+      --top;
+    }
   }
-  // The last addition, the division and the check for finite elements are one
-  // pass.
-  if (last > 0) {
-    const std::byte* addend = Read(sources_[last], count, next_);
-    all_finite_ &= MeanKernel(count, sum, addend, divisor_, mean_.data());
-    return Bytes(mean_);
-  }
-  all_finite_ &= AllFinite<T>(count, sum);
-  if (IsOne(divisor_)) return sum;
-  DivideKernel(count, sum, divisor_, mean_.data());
-  return Bytes(mean_);
+  // A single gradient.
+  Sum& sum = sums_[0];
+  all_finite_ &= AllFinite<T>(count, sum.elements);
+  if (IsOne(divisor_)) return sum.elements;
+  DivideKernel(count, sum.elements, divisor_, sum.memory.data());
+  return Bytes(sum.memory);
 }
 
 template <typename T>

@@ -17,9 +17,9 @@ namespace lockstep::server {
 // does not wait for the stores of one block before it begins the next.
 inline constexpr size_t kBlockElements = 128;
 
-// MeanReader yields the mean of several gradients block by block: the first
-// plus the second, plus the third, and so on, then one division, each
-// rounded once. T is float, double or Float16; gradients of bfloat16 are for
+// MeanReader yields the mean of several gradients block by block: a sum, in the
+// order given or in that of a tree, then one division, each operation rounded
+// once. T is float, double or Float16; gradients of bfloat16 are for
 // float alone and become floats, block by block, as they are summed.
 //
 // Threads: one reader belongs to one thread.
@@ -28,8 +28,11 @@ template <typename T>
 class MeanReader {
  public:
   // `gradients`, at least one, are of equal length; `divisor` is 1 or more. A
-  // divisor of 1 leaves the sum as it is.
-  MeanReader(absl::Span<const GradientSlices> gradients, T divisor);
+  // divisor of 1 leaves the sum as it is. `merges` is the order of the sum, as
+  // MergesOfPresent() has it; empty: the first plus the second, plus the third,
+  // and so on.
+  MeanReader(absl::Span<const GradientSlices> gradients, T divisor,
+             absl::Span<const int> merges = {});
   MeanReader(const MeanReader&) = delete;
   MeanReader& operator=(const MeanReader&) = delete;
 
@@ -44,6 +47,12 @@ class MeanReader {
   struct Source {
     GradientReader reader;
     GradientType type;
+    int merges;  // of the two topmost sums, when this gradient is on top
+  };
+  // A sum of some gradients, which lies in `memory` or in a gradient.
+  struct Sum {
+    const std::byte* elements = nullptr;
+    alignas(64) std::array<T, kBlockElements> memory;
   };
   // The next elements of one gradient: in place, or copied to `block`.
   const std::byte* Read(Source& source, size_t count,
@@ -52,9 +61,7 @@ class MeanReader {
   const T divisor_;
   bool all_finite_ = true;
   absl::InlinedVector<Source, 8> sources_;
-  alignas(64) std::array<T, kBlockElements> mean_;
-  alignas(64) std::array<T, kBlockElements> first_;
-  alignas(64) std::array<T, kBlockElements> next_;
+  absl::InlinedVector<Sum, 3> sums_;  // as many as the order needs
   // The elements of a block that straddles slices.
   alignas(64) std::array<std::byte, kBFloat16Size * kBlockElements> packed_;
 };

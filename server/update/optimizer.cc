@@ -283,7 +283,8 @@ bool Optimizer::ApplyBlocks(const ApplyInput& input) const {
       MakeHyperparameters(config_, input.learning_rate, input.powers,
                           {input.updates, input.decays, input.step});
   const auto adam = MakeAdamCoefficients<T>(hyper.adam);
-  MeanReader<T> mean(input.gradients, FromCount<T>(input.divisor));
+  MeanReader<T> mean(input.gradients, FromCount<T>(input.divisor),
+                     input.merges);
   ScaledBlock<T> scaled(input.scale);
   BlockWalk<T> state(input);
   const size_t size = input.old_value.size() / sizeof(T);
@@ -309,7 +310,8 @@ bool Optimizer::ApplyBFloat16(const ApplyInput& input) const {
     each.type =
         input.is_mean ? GradientType::kVariable : GradientType::kBFloat16;
   }
-  MeanReader<float> mean(gradients, static_cast<float>(input.divisor));
+  MeanReader<float> mean(gradients, static_cast<float>(input.divisor),
+                         input.merges);
   ScaledBlock<float> scaled(input.scale);
   FloatBlock floats(NumSlots(config_));
   const size_t size = input.old_value.size() / kBFloat16Size;

@@ -71,7 +71,7 @@ std::string DivisionText(const Candidate& candidate) {
   if (candidate.numbers > 0) {
     return absl::StrCat(
         "work: SHARED\nmicro_batches_per_step: ", candidate.numbers,
-        "\nbatch_size: ", candidate.numbers, "\n");
+        "\nmicro_batches_per_push: 1\nbatch_size: ", candidate.numbers, "\n");
   }
   return absl::StrCat(
       "replicas_to_aggregate: ",

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -94,6 +96,23 @@ TEST_P(SharedStepsTest, AnyNumberOfWorkersAndServersGivesTheSameBits) {
   }
 }
 
+// 60 steps of passes that are short beside their pushes; the chief's choice
+// changes in the midst of them.
+TEST_P(SharedStepsTest, AnyNumberOfMicroBatchesInAPushGivesTheSameBits) {
+  std::vector<std::string> set = Settings();
+  set.push_back("micro_batches_per_push=1");
+  auto one_by_one = TrainingJob::Make({.workers = 1, .set = set});
+  ASSERT_THAT(one_by_one->Run(), IsOk());
+  for (const auto& [workers, servers, per_push] :
+       {std::tuple{1, 1, 8}, {1, 2, 2}, {3, 2, 4}, {2, 1, 0}}) {
+    set.back() = absl::StrCat("micro_batches_per_push=", per_push);
+    auto job =
+        TrainingJob::Make({.servers = servers, .workers = workers, .set = set});
+    ASSERT_THAT(job->Run(), IsOk());
+    ExpectSameBits(one_by_one->checkpoints(), job->checkpoints(), kSteps);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Recipes, SharedStepsTest,
                          ::testing::ValuesIn(kRecipes),
                          [](const auto& info) { return info.param.name; });
@@ -113,6 +132,58 @@ TEST(SharedStepsProgramTest, UsersProgramsComputeTheNumbersOfAnyWorker) {
   ASSERT_THAT(job->Run(), IsOk());
 
   ExpectSameBits(alone->checkpoints(), job->checkpoints(), kSteps);
+
+  // The session adds up what a program hands in, or leaves out.
+  options.set.push_back("micro_batches_per_push=4");
+  auto blocks = TrainingJob::Make(options);
+  ASSERT_THAT(blocks->Run(), IsOk());
+  ExpectSameBits(alone->checkpoints(), blocks->checkpoints(), kSteps);
+}
+
+// Pushes of a large gradient beside passes of a few examples.
+TEST(SharedStepsBlockTest, ChiefsChoiceChangesNoBits) {
+  const auto with = [](const std::string& per_push) {
+    return Shared({"model.hidden_units=512", "batch_size=16", per_push,
+                   "max_part_bytes=65536", "heartbeat_interval=20ms",
+                   "train_steps=120"});
+  };
+  auto fixed = TrainingJob::Make(
+      {.workers = 1, .set = with("micro_batches_per_push=1")});
+  ASSERT_THAT(fixed->Run(), IsOk());
+  auto chosen = TrainingJob::Make(
+      {.workers = 2, .set = with("micro_batches_per_push=0")});
+  ASSERT_THAT(chosen->Run(), IsOk());
+  ExpectSameBits(fixed->checkpoints(), chosen->checkpoints(), 120);
+  EXPECT_THAT(
+      chosen->cluster().ReadLog("chief", 0),
+      IsOkAndHolds(AllOf(HasSubstr("micro-batches instead of 1: a push"),
+                         HasSubstr("micro_batches_per_push 1 -> "))));
+}
+
+// Numbers that do not fill the last block.
+TEST(SharedStepsBlockTest, DeathsInTheMidstOfBlocksChangeNoBits) {
+  const std::vector<std::string> set =
+      Shared({"micro_batches_per_step=7", "batch_size=63", "lease=3s"});
+  const auto with = [&](int per_push) {
+    std::vector<std::string> all = set;
+    all.push_back(absl::StrCat("micro_batches_per_push=", per_push));
+    return all;
+  };
+  auto alone = TrainingJob::Make({.workers = 1, .set = with(1)});
+  ASSERT_THAT(alone->Run(), IsOk());
+  for (const int per_push : {2, 4}) {
+    auto job =
+        TrainingJob::Make({.servers = 2, .workers = 2, .set = with(per_push)});
+    ASSERT_THAT(job->StartAll(), IsOk());
+    for (const auto& [task, step] :
+         {std::pair{"worker", 8}, {"ps", 20}, {"chief", 30}, {"worker", 40}}) {
+      ASSERT_THAT(job->WaitForStep(step), IsOk());
+      ASSERT_THAT(job->cluster().Kill(task, 0), IsOk());
+      ASSERT_THAT(job->cluster().Start(task, 0), IsOk());
+    }
+    EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+    ExpectSameBits(alone->checkpoints(), job->checkpoints(), kSteps);
+  }
 }
 
 // Nothing but the other worker can make the numbers of one that stands still:

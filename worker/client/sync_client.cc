@@ -1,5 +1,6 @@
 #include "worker/client/sync_client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/clock.h"
@@ -25,6 +26,7 @@ absl::StatusOr<Announcement> SyncClient::Announce(const PassId& pass) {
   request.set_local_step(pass.step);
   request.set_pass(pass.number);
   request.set_slot(pass.slot);
+  request.set_block(pass.block);
   v1::AnnounceResponse response;
   PassFaultPoint(FaultPoint::kWorkerAnnounceSend);
   LOCKSTEP_RETURN_IF_ERROR(
@@ -47,6 +49,7 @@ v1::TakeTokenRequest SyncClient::TokenRequest(const PassId& pass,
   request.set_local_step(pass.step);
   request.set_pass(pass.number);
   request.set_slot(pass.slot);
+  request.set_block(pass.block);
   request.set_attempt(attempt);
   return request;
 }
@@ -88,7 +91,8 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
                      response.slot(),
                      response.attempt(),
                      response.selected_attempt(),
-                     response.not_needed()};
+                     response.not_needed(),
+                     std::max(response.block(), 1)};
       case v1::TOKEN_REDO:
         return Token{Token::Kind::kRedo, 0, 0, response.attempt()};
       case v1::TOKEN_FINISHED:

@@ -85,6 +85,10 @@ void ProgressMeter::Settle(absl::Time now) {
   const absl::Duration time = now - counted_;
   if (IsWait(use_)) progress_.waiting += time;
   if (use_ == Phase::kCompute) progress_.pass_age += time;
+  if (phase_.has_value() && phase_->kind == SpanKind::kAnnounce) {
+    announcing_ += time;
+  }
+  if (use_ == Phase::kPush) progress_.pushes_time += time;
   times_[static_cast<size_t>(use_)] += time;
   counted_ = now;
 }
@@ -141,13 +145,22 @@ void ProgressMeter::Begin(SpanKind phase, int64_t step, int64_t attempt,
                 .step = step,
                 .begin = absl::ToUnixNanos(now)};
   use_ = UseOf(phase);
+  if (use_ == Phase::kPush) ++progress_.pushes;
   micro_batch_ = micro_batch;
 }
 
-void ProgressMeter::Computed(int64_t local_step, double loss,
-                             int64_t examples) {
+void ProgressMeter::Computed(int64_t local_step, double loss, int64_t examples,
+                             int micro_batches) {
   MutexLock lock(mutex_);
   EndComputing(/*dropped=*/false);
+  if (micro_batches > 0) {
+    // An announcement is a part of the push: there is one for each.
+    progress_.micro_batches += micro_batches;
+    progress_.micro_batches_time +=
+        progress_.pass_times.back().computed - announcing_;
+    progress_.pushes_time += announcing_;
+  }
+  announcing_ = absl::ZeroDuration();
   ++progress_.passes;
   progress_.local_step = local_step;
   progress_.loss = loss;
@@ -182,6 +195,7 @@ void ProgressMeter::Dropped() {
   {
     MutexLock lock(mutex_);
     EndComputing(/*dropped=*/true);
+    announcing_ = absl::ZeroDuration();
     ++progress_.passes;
     ++progress_.stale;
   }

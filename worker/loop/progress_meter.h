@@ -58,9 +58,9 @@ class ProgressMeter {
 
   // Counts a pass whose gradients are computed. Its fate must follow:
   // Accepted() or Stale(). `loss` is the mean over the batch, `examples` its
-  // size.
-  void Computed(int64_t local_step, double loss, int64_t examples)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // size. A pass of shared work is one of `micro_batches`; others have none.
+  void Computed(int64_t local_step, double loss, int64_t examples,
+                int micro_batches = 0) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds to the number of gradient elements that were NaN or infinite.
   void NonFinite(int64_t elements) ABSL_LOCKS_EXCLUDED(mutex_);
   // Keeps a figure of the user's program, in place of an earlier one of that
@@ -106,6 +106,8 @@ class ProgressMeter {
   // as there are many phases between two reports.
   std::optional<Span> phase_ ABSL_GUARDED_BY(mutex_);
   int64_t micro_batch_ ABSL_GUARDED_BY(mutex_) = -1;  // of that phase
+  // The time of announcements of the pass at hand.
+  absl::Duration announcing_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::worker

@@ -1,6 +1,7 @@
 #include "worker/loop/training_loop.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <string>
 
@@ -96,14 +97,19 @@ absl::Status TrainingLoop::CheckToken(const Token& token) const {
       2;
   const int largest = options_.numbers > 0 ? options_.numbers - 1
                                            : std::numeric_limits<int>::max();
+  const bool is_block =
+      std::has_single_bit(static_cast<unsigned>(token.block)) &&
+      token.slot % token.block == 0 &&
+      (token.block == 1 || token.block <= options_.numbers);
   if (token.step >= 0 && token.step <= limit && token.slot >= 0 &&
-      token.slot <= largest) {
+      token.slot <= largest && is_block) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "ps 0 sent a token for step ", token.step, ", share ", token.slot,
-      "; the step must be in [0, ", limit, "] and the share in [0, ", largest,
-      "]: start a ps_server of this program's version"));
+      ", block of ", token.block, "; the step must be in [0, ", limit,
+      "] and the share in [0, ", largest,
+      "], the first of a block: start a ps_server of this program's version"));
 }
 
 absl::Status TrainingLoop::Compute(int64_t index, GradientPass& pass) {
@@ -116,7 +122,8 @@ absl::Status TrainingLoop::Compute(int64_t index, GradientPass& pass) {
 absl::Status TrainingLoop::Finish(GradientPass& pass) {
   meter_.Begin(SpanKind::kBackward, pass_.step);
   LOCKSTEP_ASSIGN_OR_RETURN(const GradientResult result, source_.Finish(pass));
-  meter_.Computed(pass_.step, result.loss, result.examples);
+  meter_.Computed(pass_.step, result.loss, result.examples,
+                  std::min(pass_.block, options_.numbers - pass_.slot));
   meter_.NonFinite(result.non_finite);
   return absl::OkStatus();
 }
@@ -156,6 +163,7 @@ absl::Status TrainingLoop::RunStrict() {
 absl::StatusOr<Token> TrainingLoop::RunPasses(Token token) {
   pass_.step = token.step;
   pass_.slot = token.slot;
+  pass_.block = token.block;
   // The next token comes when the chief has ended the job. In a shared step the
   // request would be answered with the next number.
   if (IsLast(token.step) && options_.numbers == 0) return NextToken(0);

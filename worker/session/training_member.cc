@@ -10,6 +10,7 @@
 #include "common/job/variable_settings.h"
 #include "common/metrics/durations.h"
 #include "common/wire/status_detail.h"
+#include "worker/blocks/block_source.h"
 #include "worker/loop/gradient_clipper.h"
 #include "worker/loop/training_loop.h"
 
@@ -54,6 +55,18 @@ void ObservePhases(const PhaseTimes& times) {
     WorkerPhaseSeconds(PhaseName(phase))
         .Observe(absl::ToDoubleSeconds(times[static_cast<size_t>(phase)]));
   }
+}
+
+// The memory of all gradients, without that of variables that are not trained.
+GradientClipper::Gradients TrainedGradients(
+    const ParameterMemory& memory, const std::vector<VariableSpec>& variables,
+    const std::vector<VariableSettings>& settings) {
+  GradientClipper::Gradients spans;
+  for (size_t v = 0; v < variables.size(); ++v) {
+    spans.push_back(memory.gradient(v));
+    if (variables[v].buffer || !settings[v].trained) spans.back() = {};
+  }
+  return spans;
 }
 
 }  // namespace
@@ -233,19 +246,16 @@ absl::Status TrainingMember::Train(
                          plan, *memory);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<GradientSource> source,
                             workload_.MakeSource(memory));
-  const auto gradients = [&] {
-    GradientClipper::Gradients spans;
-    for (size_t v = 0; v < plan.variables.size(); ++v) {
-      spans.push_back(memory->gradient(v));
-      if (plan.variables[v].buffer || !settings[v].trained) spans.back() = {};
-    }
-    return spans;
-  };
   const ClippingConfig clipping =
       workload_.clips() ? ClippingConfig{} : job.clipping;
   LOCKSTEP_ASSIGN_OR_RETURN(const DType clipped,
                             ClippedType(clipping, plan.variables));
-  GradientClipper clipper(clipping, clipped, gradients);
+  GradientClipper clipper(clipping, clipped, [&] {
+    return TrainedGradients(*memory, plan.variables, settings);
+  });
+  BlockSource blocks(*source, plan.variables, job.micro_batches_per_step,
+                     clipper, [&](size_t v) { return memory->gradient(v); });
+  const bool shared = job.shares_work();
   chief_.set_on_end([this, &client] {
     client.Cancel();
     workload_.Cancel();
@@ -255,9 +265,9 @@ absl::Status TrainingMember::Train(
   const absl::Time began = clock_.Now();
   const absl::Status status =
       TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
-                    task_.index, step, &leaving_, &clipper,
+                    task_.index, step, &leaving_, shared ? nullptr : &clipper,
                     job.micro_batches_per_step, job.train_steps},
-                   client, *source, meter_)
+                   client, shared ? blocks : *source, meter_)
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);

@@ -274,6 +274,7 @@ absl::Status ReadLocal(const v1::JobConfig& proto, JobConfig& job) {
 
 absl::Status ReadWork(const v1::JobConfig& proto, JobConfig& job) {
   job.micro_batches_per_step = proto.micro_batches_per_step();
+  job.micro_batches_per_push = proto.micro_batches_per_push();
   SetUnlessZero(proto.local_steps(), job.local_steps);
   switch (proto.work()) {
     case v1::WORK_UNSPECIFIED:
@@ -369,6 +370,7 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   WriteStrategy(job.strategy, *proto.mutable_strategy());
   proto.set_work(job.shares_work() ? v1::SHARED : v1::OWN_BATCHES);
   proto.set_micro_batches_per_step(job.micro_batches_per_step);
+  proto.set_micro_batches_per_push(job.micro_batches_per_push);
   proto.set_local_steps(job.local_steps);
   // Without local steps, too: an override may set them after their rule.
   WriteLocal(job.local, *proto.mutable_local());

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/plan/number_tree.h"
 #include "server/shard/parts/row_gradients.h"
 #include "server/update/mean_norm.h"
 #include "server/update/moving_average.h"
@@ -66,6 +67,25 @@ absl::Status CheckUnwritten(const PartGradient& mean) {
   }
   return absl::AbortedError(
       "the server that lends the mean computes another one");
+}
+
+// The order in which the gradients that are not absent are added. Empty: one
+// after the other.
+std::vector<int> OrderOf(const JobConfig& job,
+                         absl::Span<const PartGradient> gradients) {
+  if (!job.shares_work()) return {};
+  std::vector<bool> present;
+  for (const PartGradient& gradient : gradients) {
+    present.push_back(!gradient.absent);
+  }
+  return MergesOfPresent(present);
+}
+
+// The number of passes whose gradients were added, also on a worker before they
+// were pushed. Absent gradients count as zeros.
+int64_t DivisorOf(const JobConfig& job,
+                  absl::Span<const PartGradient> gradients) {
+  return job.shares_work() ? job.micro_batches_per_step : std::ssize(gradients);
 }
 
 std::vector<GradientSlices> SlicesOf(absl::Span<const PartGradient> gradients) {
@@ -201,9 +221,10 @@ absl::StatusOr<bool> PartUpdates::Update(
   }
   const std::vector<GradientSlices> slices = SlicesOf(present);
   ApplyInput input;
+  const std::vector<int> order = OrderOf(parts_.job, gradients);
   input.gradients = slices;
-  // Absent gradients count as zeros.
-  input.divisor = static_cast<int64_t>(gradients.size());
+  input.merges = order;
+  input.divisor = DivisorOf(parts_.job, gradients);
   bool finite = true;
   if (parts_.job.refuse_non_finite) input.mean_is_finite = &finite;
   MutexLock part_lock(parts_.part_mutexes[part]);
@@ -227,9 +248,10 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
   // memory is not written.
   mean.memory = mean_memory_->Renew(part, MeanSize(spec.dtype, spec.count),
                                     std::move(mean.memory));
-  const MeanOutcome stored = StoreMean(
-      spec.dtype, SlicesOf(present), static_cast<int64_t>(gradients.size()),
-      mean.memory->bytes, parts_.job.clipping.limits_mean());
+  const MeanOutcome stored =
+      StoreMean(spec.dtype, SlicesOf(present), DivisorOf(parts_.job, gradients),
+                mean.memory->bytes, OrderOf(parts_.job, gradients),
+                parts_.job.clipping.limits_mean());
   mean.dense.slices = {{mean.memory->bytes.data(), mean.memory->bytes.size()}};
   // Buffers are not trained, so the norm leaves them out.
   return Measured{stored.finite || !parts_.job.refuse_non_finite,

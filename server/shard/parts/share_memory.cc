@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/numeric/dtype.h"
+#include "common/plan/number_tree.h"
 
 namespace lockstep::server {
 namespace {
@@ -17,22 +18,36 @@ size_t Mebibytes(size_t bytes) { return bytes / kMebibyte; }
 absl::Status CheckSharesFit(const JobConfig& job,
                             const std::vector<PartSpec>& parts, size_t memory) {
   if (!job.shares_work()) return absl::OkStatus();
+  const int per_push = std::max(job.micro_batches_per_push, 1);
   size_t gradient = 0;
   for (const PartSpec& part : parts) {
+    const bool rounds_otherwise =
+        part.is_table() || part.dtype == DType::kBFloat16;
+    if (per_push > 1 && rounds_otherwise) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "micro_batches_per_push is ", per_push, ", but the job has a ",
+          part.is_table()
+              ? "table, each row of which is divided by the number "
+                "of gradients that have it"
+              : "variable of bfloat16, which servers add in float32",
+          "; set micro_batches_per_push to 1, or leave it out"));
+    }
     if (part.is_table()) continue;
     gradient += static_cast<size_t>(part.count) * ElementSize(part.dtype);
   }
-  const auto numbers = static_cast<size_t>(job.micro_batches_per_step);
+  const auto pushes =
+      static_cast<size_t>(BlocksOf(job.micro_batches_per_step, per_push));
   size_t needed = 0;
-  if (!__builtin_mul_overflow(gradient, numbers, &needed) && needed <= memory) {
+  if (!__builtin_mul_overflow(gradient, pushes, &needed) && needed <= memory) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "micro_batches_per_step is ", numbers, ", and each gradient has ",
-      Mebibytes(gradient), " MiB on this server, whose host has ",
-      Mebibytes(memory),
+      "micro_batches_per_step is ", job.micro_batches_per_step,
+      ", and each gradient has ", Mebibytes(gradient),
+      " MiB on this server, whose host has ", Mebibytes(memory),
       " MiB of memory for all of them; set micro_batches_per_step to at most ",
-      std::max<size_t>(1, memory / std::max<size_t>(1, gradient)),
+      std::max<size_t>(1, memory / std::max<size_t>(1, gradient)) *
+          static_cast<size_t>(per_push),
       ", or spread the variables over more servers"));
 }
 

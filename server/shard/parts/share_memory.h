@@ -10,13 +10,15 @@
 
 namespace lockstep::server {
 
-// Checks that a server with `memory` bytes can hold the gradients of all
-// micro-batches of a shared step: each may have to wait for the one with the
-// lowest number.
-// Gradients of tables are not counted, since they have only the rows of a
-// micro-batch. OK if work is not shared.
+// Checks that a server with `memory` bytes can hold all gradients of a shared
+// step: each may have to wait for the one with the lowest number. Gradients of
+// tables are not counted, since they have only the rows of a micro-batch.
+// Checks too that workers may add up micro-batches where the job says so: the
+// servers' sum would have other bits of tables and of bfloat16. OK if work is
+// not shared.
 //
-//   kInvalidArgument  names micro_batches_per_step, the bytes and the fix
+//   kInvalidArgument  names micro_batches_per_step, the bytes and the fix; or
+//                     micro_batches_per_push and the reason
 absl::Status CheckSharesFit(const JobConfig& job,
                             const std::vector<PartSpec>& parts, size_t memory);
 

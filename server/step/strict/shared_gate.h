@@ -21,6 +21,12 @@ namespace lockstep::server {
 //
 //   Wait --token--> (compute) --Announce--> (push) --Wait--> done, next token
 //
+// Numbers are handed out in blocks, of which a worker pushes the sum: a block
+// has the size, a power of two, that makes as many of them as SetReplicas()
+// says. A token names the first number of a block and its size, and so do all
+// calls of the pass. Where the size has changed since, the pass is not needed:
+// its step has begun again, and its gradient is no term of the new sum.
+//
 // A step takes all numbers, so it has no set of workers: Members() is empty. If
 // a worker dies its number is free again, and the step continues with the same
 // attempt: gradients that it has pushed still count. Redo() begins the step
@@ -34,13 +40,15 @@ class SharedGate final : public AttemptGate {
   struct Options {
     int numbers = 1;             // > 0, micro-batches of a step
     int total_num_replicas = 1;  // N, > 0
+    int block = 1;               // numbers of a block at first, a power of two
   };
 
   explicit SharedGate(const Options& options);
 
   std::vector<Answer> Redo(int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The number of gradients of a step does not change.
+  // `replicas_to_aggregate` is the number of blocks, from the next attempt on;
+  // no effect on them unless BlockSizeOf() knows a size for it.
   std::vector<Answer> SetReplicas(int replicas_to_aggregate,
                                   const std::vector<int>& workers) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -66,7 +74,23 @@ class SharedGate final : public AttemptGate {
   bool TryAnswer(const Waiter& waiter, Answer& answer) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  ShareNumbers numbers_ ABSL_GUARDED_BY(mutex_);  // of the step at hand
+  // True if the pass computed a block of the size at hand.
+  bool HasBlock(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return pass.block == block_;
+  }
+  // The pass with the index of its block as its slot, as `blocks_` has it.
+  Pass OfBlock(Pass pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    pass.slot /= block_;
+    return pass;
+  }
+
+  // Begins to hand out blocks of the size that SetReplicas() has asked for.
+  void Regroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int numbers_;
+  int block_ ABSL_GUARDED_BY(mutex_);
+  int next_block_ ABSL_GUARDED_BY(mutex_);
+  ShareNumbers blocks_ ABSL_GUARDED_BY(mutex_);  // of the step at hand
 };
 
 }  // namespace lockstep::server

@@ -30,12 +30,14 @@ StrictEngine::StrictEngine(const Options& options, PartUpdater& updater)
       mirror_(options.copied),
       updater_(updater),
       replicas_(options.replicas_to_aggregate),
+      next_replicas_(replicas_),
       parts_(updater.num_parts()),
       squares_(parts_.size()),
       pushes_(updater) {}
 
 void StrictEngine::Activate(int64_t global_step) {
   MutexLock lock(mutex_);
+  active_ = true;
   step_ = global_step;
   attempt_ = 1;
 }
@@ -117,8 +119,11 @@ void StrictEngine::Collect(const std::shared_ptr<PendingPush>& pending,
 void StrictEngine::SetReplicas(int replicas_to_aggregate) {
   MutexLock lock(mutex_);
   // No part is completed here: the caller starts a newer attempt, which drops
-  // all gradients that were collected for the old number.
-  replicas_ = replicas_to_aggregate;
+  // all gradients that were collected for the old number. Where work is shared,
+  // those that still come for the old attempt are of blocks of the old size:
+  // fewer of them must not complete a part even until then.
+  next_replicas_ = replicas_to_aggregate;
+  if (!options_.shared || !active_) replicas_ = replicas_to_aggregate;
 }
 
 void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
@@ -180,6 +185,7 @@ void StrictEngine::Supersede(int64_t attempt, ShardAnswers& answers) {
   // must not come back with half of each attempt.
   if (prepared()) updater_.DropPrepared();
   attempt_ = attempt;
+  replicas_ = next_replicas_;
   failure_ = absl::OkStatus();
   for (Part& part : parts_) {
     pushes_.DecideAll(part.collected, PushOutcome::kSuperseded,
@@ -265,6 +271,7 @@ absl::Status StrictEngine::CommitLocked(int64_t step) {
   LOCKSTEP_RETURN_IF_ERROR(updater_.Commit(step));
   step_ = step;
   attempt_ = 1;
+  replicas_ = next_replicas_;
   Reset();
   // Other mirrors may have means of the next step already.
   if (options_.on_commit) options_.on_commit();

@@ -64,9 +64,10 @@ class StrictEngine final : public Engine {
   struct Options {
     int replicas_to_aggregate = 1;  // A, > 0; SetReplicas() changes it
     int total_num_replicas = 1;     // N, > 0
-    // Work is shared: A gradients per step, each with a number, its slot. Sums
-    // are in the order of the numbers, and the first gradient of a number
-    // counts, whichever worker has computed it.
+    // Work is shared: A gradients per step, each of a block of numbers, the
+    // first of which is its slot. Gradients are passed on in the order of the
+    // numbers, and the first one of a block counts, whichever worker has
+    // computed it.
     bool shared = false;
     bool refuse_non_finite = true;
     // On ps task 0: its gate, borrowed, which alone commits steps of the job.
@@ -194,6 +195,9 @@ class StrictEngine final : public Engine {
 
   mutable Mutex mutex_;
   int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
+  // A from the next attempt on, where work is shared.
+  int next_replicas_ ABSL_GUARDED_BY(mutex_);
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);

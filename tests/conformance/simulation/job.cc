@@ -28,6 +28,8 @@ Job::Job(const Options& of, World& in)
     config.work = Work::kShared;
     config.micro_batches_per_step = options.replicas_to_aggregate;
     config.batch_size = options.replicas_to_aggregate;
+    // Simulation::Regroup() changes it, and no measured time.
+    config.micro_batches_per_push = 1;
   }
   config.optimizer.kind = OptimizerConfig::Kind::kMomentum;
   config.optimizer.momentum = 0.5;

@@ -1,12 +1,14 @@
 #include "tests/conformance/simulation/promises.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 
 namespace lockstep::simulation {
 namespace {
@@ -17,6 +19,20 @@ float ReadFloat(server::Shard& shard, int part, int tensor) {
                               sizeof(value));
   if (!shard.state().values().Read(part, tensor, bytes).ok()) return -1;
   return value;
+}
+
+// The sum of the gradients that there are: one after the other, or as a tree
+// that is split at the largest power of two below its length.
+std::optional<float> SumOf(absl::Span<const std::optional<float>> gradients,
+                           bool tree) {
+  if (gradients.empty()) return std::nullopt;
+  if (gradients.size() == 1) return gradients[0];
+  size_t first = gradients.size() - 1;
+  if (tree) first = std::bit_floor(first);
+  const std::optional<float> left = SumOf(gradients.first(first), tree);
+  const std::optional<float> right = SumOf(gradients.subspan(first), tree);
+  if (!left.has_value() || !right.has_value()) return left ? left : right;
+  return *left + *right;
 }
 
 }  // namespace
@@ -57,13 +73,15 @@ std::vector<std::optional<float>> Promises::MeanOf(
   std::vector<std::optional<float>> mean(num_parts_);
   for (int part = 0; part < num_parts_; ++part) {
     int slot = 0;
+    std::vector<std::optional<float>> gradients;
     for (size_t i = 0; i < members.size(); ++i) {
       slot = i > 0 && members[i] == members[i - 1] ? slot + 1 : 0;
+      auto& gradient = gradients.emplace_back();
       if (IsAbsent(step, members[i], slot, part)) continue;
-      mean[part] =
-          mean[part].value_or(0) +
+      gradient =
           Gradient(step, members[i], slot, part, model_.at(step)[part].value);
     }
+    mean[part] = SumOf(gradients, kind_.shared);
     if (mean[part].has_value())
       *mean[part] /= static_cast<float>(members.size());
   }
@@ -109,7 +127,9 @@ void Promises::OnCommit(int64_t step, const std::vector<int>& members) {
   if (settings_.paused) {
     Break(absl::StrCat("P11: step ", step, " is committed in a paused job"));
   }
-  if (!kind_.in_place && size > 0 && static_cast<int>(members.size()) != size) {
+  // `members` of a shared step are its numbers, in any number of pushes.
+  if (!kind_.in_place && !kind_.shared && size > 0 &&
+      static_cast<int>(members.size()) != size) {
     Break(absl::StrCat("P11: step ", step, " has ", members.size(),
                        " gradients, must have ", size));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/plan/number_tree.h"
 #include "tests/conformance/simulation/chief_process.h"
 #include "tests/conformance/simulation/server_process.h"
 #include "tests/conformance/simulation/worker_process.h"
@@ -99,6 +100,7 @@ void Simulation::Steer() {
   } else {
     return kind == 3 ? RemoveOne() : AddOne();
   }
+  if (kind == 2 && job_.options.shared) return Regroup();
   const auto revision = chief->settings_table().Change(change);
   job_.Trace([&] {
     return absl::StrCat("an operator changes ",
@@ -107,6 +109,14 @@ void Simulation::Steer() {
                                     : "replicas",
                         ": ", revision.status().ToString());
   });
+}
+
+void Simulation::Regroup() {
+  const int numbers = job_.options.replicas_to_aggregate;
+  int block = 1 << world_.Random(3);
+  while (block > numbers) block /= 2;
+  job_.Trace([&] { return absl::StrCat("blocks of ", block); });
+  Chief()->settings_table().Tune(BlocksOf(numbers, block));
 }
 
 void Simulation::RemoveOne() {

@@ -42,6 +42,8 @@ class Simulation final : private Cluster {
   void CutOne();
   // Operators change the job.
   void Steer();
+  // The chief changes the micro-batches of a push.
+  void Regroup();
   void RemoveOne();
   void AddOne();
   // Operators see to it that the job goes on.

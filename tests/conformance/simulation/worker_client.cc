@@ -350,7 +350,8 @@ absl::StatusOr<worker::Token> WorkerClient::TakeToken(const PassId& pass,
                              answer->slot,
                              answer->attempt,
                              answer->selected_attempt,
-                             answer->not_needed};
+                             answer->not_needed,
+                             answer->block};
       case server::Gate::Outcome::kRedo:
         return worker::Token{worker::Token::Kind::kRedo, 0, 0, answer->attempt};
       case server::Gate::Outcome::kFinished:

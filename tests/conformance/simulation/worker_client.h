@@ -75,7 +75,8 @@ class WorkerClient final : public worker::StepClient {
   };
 
   Pass ToPass(const PassId& pass) const {
-    return {worker_, incarnation_, pass.step, pass.number, pass.slot};
+    return {worker_,     incarnation_, pass.step,
+            pass.number, pass.slot,    pass.block};
   }
   static float& FloatOf(absl::Span<std::byte> bytes) {
     return *reinterpret_cast<float*>(bytes.data());

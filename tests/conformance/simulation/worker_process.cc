@@ -5,6 +5,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/status_detail.h"
 #include "tests/conformance/simulation/chief_process.h"
+#include "worker/blocks/block_source.h"
 #include "worker/loop/gradient_source.h"
 #include "worker/loop/progress_meter.h"
 #include "worker/loop/training_loop.h"
@@ -245,8 +246,19 @@ absl::Status WorkerProcess::Train() {
                 workers.begin());
   options.numbers = job_.config.micro_batches_per_step;
   options.train_steps = job_.config.train_steps;
+  worker::GradientClipper no_clipper(
+      {}, DType::kFloat32, [] { return worker::GradientClipper::Gradients(); });
+  worker::BlockSource blocks(
+      source, job_.variables, options.numbers, no_clipper, [&](size_t part) {
+        return absl::Span<std::byte>(
+            reinterpret_cast<std::byte*>(&client.gradient(part)),
+            sizeof(float));
+      });
+  worker::GradientSource& computed =
+      job_.options.shared ? static_cast<worker::GradientSource&>(blocks)
+                          : source;
   const absl::Status status =
-      worker::TrainingLoop(options, client, source, meter).Run();
+      worker::TrainingLoop(options, client, computed, meter).Run();
   if (status.ok()) source.NoteClaim();
   return status;
 }

@@ -81,6 +81,37 @@ TEST_F(TrainingTest, CopyIsFollowedByTheStep) {
   EXPECT_EQ(Count<Take>(), 1);
 }
 
+// A step of eight micro-batches; a push takes as long as a micro-batch.
+TEST(TrainingOfPushesTest, ChiefChoosesMicroBatchesOfAPush) {
+  JobConfig job;
+  job.train_steps = 1000;
+  job.work = Work::kShared;
+  job.micro_batches_per_step = job.replicas_to_aggregate = 8;
+  job.total_num_replicas = 1;
+  const TaskId worker{TaskType::kWorker, 0};
+  MembershipTable members({worker}, absl::Hours(1));
+  JobContext context(job, members, absl::UnixEpoch() + absl::Hours(1));
+  ASSERT_TRUE(members.Register(worker, 1, context.now).ok());
+  StepDriver steps(job, 1);
+  CheckpointDriver checkpoints(job);
+  MemberDeaths deaths(context, steps, 1);
+  Training training(context, steps, checkpoints, deaths, 1);
+  Progress progress;
+  for (int64_t step = 8; step <= 16; step += 8) {
+    EXPECT_FALSE(context.settings.ToChange());
+    steps.Open(step, 8);
+    progress.micro_batches = progress.pushes = 8 * step;
+    progress.micro_batches_time = progress.pushes_time =
+        step * absl::Seconds(1);
+    ASSERT_TRUE(members.Heartbeat(worker, 1, &progress, context.now).ok());
+    training.NextStep();
+  }
+
+  // Two pushes for the worker.
+  EXPECT_EQ(context.settings.wanted().replicas_to_aggregate, 2);
+  EXPECT_EQ(std::get<Tuned>(context.out.back()).replicas, 2);
+}
+
 // Two servers.
 class TrainingOfServersTest : public TrainingTest {
  protected:

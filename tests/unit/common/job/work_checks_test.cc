@@ -101,5 +101,59 @@ TEST(WorkChecksTest, MicroBatchesOfAPassMustDivideItsShareOfTheBatch) {
               StatusIs(kInvalid, HasSubstr("micro_batches is 4")));
 }
 
+TEST(WorkChecksTest, MicroBatchesOfAPushAreAPowerOfTwo) {
+  JobConfig job = Shared(6);
+  for (const int fine : {0, 1, 2, 4}) {
+    job.micro_batches_per_push = fine;
+    EXPECT_THAT(CheckWork(job), IsOk());
+  }
+  job.micro_batches_per_push = 3;
+  EXPECT_THAT(CheckWork(job),
+              StatusIs(kInvalid, HasSubstr("micro_batches_per_push is 3, but "
+                                           "must be a power of two")));
+  for (const int wrong : {-1, 8}) {
+    job.micro_batches_per_push = wrong;
+    EXPECT_THAT(CheckWork(job), StatusIs(kInvalid, HasSubstr("from 1 to 6")));
+  }
+}
+
+TEST(WorkChecksTest, MicroBatchesOfAPushNeedSharedWork) {
+  JobConfig job;
+  job.micro_batches_per_push = 2;
+  EXPECT_THAT(CheckWork(job),
+              StatusIs(kInvalid, HasSubstr("micro_batches_per_push is 2, but "
+                                           "must be absent unless work is "
+                                           "SHARED")));
+}
+
+TEST(WorkChecksTest, SumsThatWorkersWouldRoundOtherwiseAreRefused) {
+  const Contradiction contradictions[] = {
+      {"model.kind is \"skip_gram\"",
+       [](JobConfig& j) { j.model.kind = "skip_gram"; }},
+      {"gradient_wire_type is BFLOAT16",
+       [](JobConfig& j) { j.gradient_wire_type = GradientType::kBFloat16; }},
+      {"model.variable_type is \"bfloat16\"",
+       [](JobConfig& j) { j.model.variable_type = DType::kBFloat16; }}};
+  EXPECT_TRUE(ChoosesPushes(Shared(4)));
+  for (const Contradiction& wrong : contradictions) {
+    JobConfig job = Shared(4);
+    wrong.spoil(job);
+    EXPECT_THAT(CheckWork(job), IsOk());
+    EXPECT_FALSE(ChoosesPushes(job));
+    job.micro_batches_per_push = 2;
+    EXPECT_THAT(CheckWork(job), StatusIs(kInvalid, HasSubstr(wrong.field)));
+  }
+}
+
+TEST(WorkChecksTest, ChiefChoosesPushesOnlyWhereItMay) {
+  JobConfig job = Shared(4);
+  job.micro_batches_per_push = 2;
+  EXPECT_FALSE(ChoosesPushes(job));
+  job = Shared(4);
+  job.model.kind = kExternalModel;
+  EXPECT_FALSE(ChoosesPushes(job));
+  EXPECT_FALSE(ChoosesPushes(JobConfig()));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -146,6 +146,10 @@ TEST(WireCodecTest, ProgressIsTheSameOnTheOtherSide) {
   sent.waiting = absl::Milliseconds(1250);
   sent.loss = 0.25;
   sent.activity = "pulls";
+  sent.micro_batches = 12;
+  sent.micro_batches_time = absl::Milliseconds(70);
+  sent.pushes = 3;
+  sent.pushes_time = absl::Milliseconds(5);
   const Progress came = FromProto(ToProto(sent));
   EXPECT_EQ(came.local_step, 5);
   EXPECT_EQ(came.passes, 9);
@@ -154,6 +158,10 @@ TEST(WireCodecTest, ProgressIsTheSameOnTheOtherSide) {
   EXPECT_EQ(came.waiting, absl::Milliseconds(1250));
   EXPECT_EQ(came.loss, 0.25);
   EXPECT_EQ(came.activity, "pulls");
+  EXPECT_EQ(came.micro_batches, 12);
+  EXPECT_EQ(came.micro_batches_time, absl::Milliseconds(70));
+  EXPECT_EQ(came.pushes, 3);
+  EXPECT_EQ(came.pushes_time, absl::Milliseconds(5));
 }
 
 }  // namespace

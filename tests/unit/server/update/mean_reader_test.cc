@@ -53,6 +53,22 @@ TEST(MeanReaderTest, MeanIsTheSumDivided) {
   EXPECT_THAT(Values<double>(reader.Next(2), 2), ElementsAre(15, 1.5));
 }
 
+TEST(MeanReaderTest, SumGoesInTheOrderOfATree) {
+  const std::vector<float> terms[] = {{1e8f}, {1}, {-1e8f}, {1}, {3}};
+  std::vector<ByteSlice> slices;
+  for (const std::vector<float>& term : terms) slices.push_back(Slice(term));
+  std::vector<GradientSlices> gradients;
+  for (const ByteSlice& slice : slices) gradients.push_back({{&slice, 1}});
+  const int tree[] = {0, 1, 0, 2, 1};  // ((a + b) + (c + d)) + e
+
+  EXPECT_THAT(Values<float>(MeanReader<float>(gradients, 1, tree).Next(1), 1),
+              ElementsAre(3));
+  EXPECT_THAT(Values<float>(MeanReader<float>(gradients, 2, tree).Next(1), 1),
+              ElementsAre(1.5f));
+  EXPECT_THAT(Values<float>(MeanReader<float>(gradients, 1).Next(1), 1),
+              ElementsAre(4));
+}
+
 TEST(MeanReaderTest, SumGoesInTheGivenOrder) {
   const std::vector<float> large = {1e8f};
   const std::vector<float> minus_large = {-1e8f};

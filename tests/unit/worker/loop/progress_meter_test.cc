@@ -41,6 +41,30 @@ TEST(ProgressMeterTest, OnlyWaitingActivitiesCountAsWaiting) {
   EXPECT_EQ(meter.Get().activity_age, absl::Seconds(1));
 }
 
+TEST(ProgressMeterTest, MicroBatchesAndPushesHaveTheirTimes) {
+  ManualClock clock;
+  ProgressMeter meter(clock);
+  const auto spend = [&](SpanKind phase, int seconds) {
+    meter.Begin(phase, 3);
+    clock.Advance(absl::Seconds(seconds));
+  };
+  spend(SpanKind::kForward, 1);
+  spend(SpanKind::kAnnounce, 2);
+  spend(SpanKind::kBackward, 4);
+  meter.Computed(3, 0, 1, /*micro_batches=*/4);
+  spend(SpanKind::kPush, 8);
+  spend(SpanKind::kToken, 16);
+  spend(SpanKind::kForward, 32);
+  meter.Dropped();
+
+  const Progress progress = meter.Get();
+
+  EXPECT_EQ(progress.micro_batches, 4);
+  EXPECT_EQ(progress.micro_batches_time, absl::Seconds(5));
+  EXPECT_EQ(progress.pushes, 1);
+  EXPECT_EQ(progress.pushes_time, absl::Seconds(10));
+}
+
 TEST(ProgressMeterTest, EachPassHasItsTimesByPhase) {
   ManualClock clock;
   std::vector<PhaseTimes> passes;

@@ -339,12 +339,14 @@ TEST(JobConfigCodecTest, SharedWorkIsReadAsItIsWritten) {
   JobConfig job;
   job.work = Work::kShared;
   job.micro_batches_per_step = 12;
+  job.micro_batches_per_push = 4;
 
   const absl::StatusOr<JobConfig> back = FromProto(ToProto(job));
 
   ASSERT_OK(back);
   EXPECT_EQ(back->work, Work::kShared);
   EXPECT_EQ(back->micro_batches_per_step, 12);
+  EXPECT_EQ(back->micro_batches_per_push, 4);
   v1::JobConfig proto;
   EXPECT_EQ(FromProto(proto)->work, Work::kOwnBatches);
   proto.set_work(static_cast<v1::Work>(7));

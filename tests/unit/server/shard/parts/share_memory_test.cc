@@ -43,6 +43,34 @@ TEST(ShareMemoryTest, AsManyGradientsAsTheMemoryHoldsAreTaken) {
                      HasSubstr("set micro_batches_per_step to at most 8"))));
 }
 
+TEST(ShareMemoryTest, SumsOfMicroBatchesNeedLessMemory) {
+  JobConfig job = Shared(15);
+  job.micro_batches_per_push = 2;
+  EXPECT_THAT(CheckSharesFit(job, {Floats(1 << 18)}, 8 * kMebibyte), IsOk());
+  EXPECT_THAT(
+      CheckSharesFit(job, {Floats(1 << 18)}, 7 * kMebibyte),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("micro_batches_per_step is 15"),
+                     HasSubstr("set micro_batches_per_step to at most 14"))));
+}
+
+TEST(ShareMemoryTest, SumsOfMicroBatchesWithOtherBitsAreRefused) {
+  JobConfig job = Shared(4);
+  PartSpec part = Floats(8);
+  part.dtype = DType::kBFloat16;
+  EXPECT_THAT(CheckSharesFit(job, {part}, kMebibyte), IsOk());
+  job.micro_batches_per_push = 2;
+  EXPECT_THAT(CheckSharesFit(job, {part}, kMebibyte),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("micro_batches_per_push is 2, but the job has "
+                                 "a variable of bfloat16")));
+  part = Floats(8);
+  part.row_width = 4;
+  EXPECT_THAT(
+      CheckSharesFit(job, {part}, kMebibyte),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has a table")));
+}
+
 TEST(ShareMemoryTest, OrdinaryJobNeedsNoSuchMemory) {
   EXPECT_THAT(CheckSharesFit(JobConfig(), {Floats(1 << 30)}, 1), IsOk());
 }

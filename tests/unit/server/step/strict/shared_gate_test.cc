@@ -279,5 +279,73 @@ TEST_F(SharedGateTest, ReportsNameTheWorkersThatWait) {
   EXPECT_EQ(gate.NewestIncarnation(1), 1u);
 }
 
+// Steps of five numbers, which the chief hands out in blocks.
+class SharedGateBlockTest : public SharedGateTest {
+ protected:
+  SharedGateBlockTest() { EXPECT_THAT(blocks_.Activate(0), IsEmpty()); }
+
+  static Pass BlockOf(int worker, int64_t pass, int first, int block) {
+    return {worker, 1, 0, pass, first, block};
+  }
+  Gate::Answer Take(const Pass& pass, int64_t attempt = 0) {
+    const auto answers = blocks_.Wait(pass.worker, pass, attempt, kNow);
+    EXPECT_OK(answers);
+    return answers->empty() ? Gate::Answer{.slot = -1} : answers->front();
+  }
+
+  SharedGate blocks_{{.numbers = 5, .total_num_replicas = 3, .block = 2}};
+};
+
+TEST_F(SharedGateBlockTest, TokenNamesTheFirstNumberAndTheSize) {
+  for (int i = 0; i < 3; ++i) {
+    const Gate::Answer token = Take(FirstWait(i));
+    EXPECT_EQ(token.slot, 2 * i);
+    EXPECT_EQ(token.block, 2);
+  }
+  EXPECT_THAT(blocks_.Announce(BlockOf(2, 1, 4, 2)),
+              IsOkAndHolds(SelectedFor(1)));
+  EXPECT_TRUE(blocks_.Counts(BlockOf(2, 1, 4, 2)));
+  EXPECT_FALSE(blocks_.Counts(BlockOf(1, 1, 2, 2)));
+  // The last block is done; 0 and 2 are out.
+  EXPECT_EQ(Take(BlockOf(2, 1, 4, 2), 1).slot, 0);
+}
+
+TEST_F(SharedGateBlockTest, NumberWithinABlockIsRefused) {
+  EXPECT_THAT(
+      blocks_.Announce(BlockOf(0, 1, 3, 2)),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not the first")));
+}
+
+TEST_F(SharedGateBlockTest, BlockOfAnotherSizeIsNotNeeded) {
+  Take(FirstWait(0));
+  Take(FirstWait(1));
+  Take(FirstWait(2));
+  ASSERT_THAT(blocks_.Announce(BlockOf(0, 1, 0, 2)),
+              IsOkAndHolds(SelectedFor(1)));
+  ASSERT_THAT(blocks_.Watch(7, BlockOf(1, 1, 2, 2), kNow),
+              IsOkAndHolds(IsEmpty()));
+  blocks_.SetReplicas(5, {});
+  const auto ended = blocks_.Redo(2);
+
+  // The watch ends, so that the pass is dropped.
+  ASSERT_EQ(ended.size(), 1);
+  EXPECT_EQ(ended[0].ticket, 7);
+  // What was pushed is pushed no more.
+  const Gate::Answer next = Take(BlockOf(0, 1, 0, 2), 1);
+  EXPECT_EQ(next.outcome, Gate::Outcome::kToken);
+  EXPECT_TRUE(next.not_needed);
+  EXPECT_EQ(next.slot, 0);
+  EXPECT_EQ(next.block, 1);
+  EXPECT_THAT(blocks_.Announce(BlockOf(2, 1, 4, 2)),
+              IsOkAndHolds(Says(Decision::kNotNeeded)));
+  EXPECT_EQ(Take(BlockOf(2, 1, 4, 2)).slot, 1);
+}
+
+TEST_F(SharedGateBlockTest, NumberOfBlocksThatCannotBeChangesNothing) {
+  blocks_.SetReplicas(4, {});
+
+  EXPECT_EQ(Take(FirstWait(0)).block, 2);
+}
+
 }  // namespace
 }  // namespace lockstep::server

@@ -63,5 +63,28 @@ TEST(StrictEngineSharedTest, FirstGradientOfASharedNumberCounts) {
   EXPECT_THAT(updater.updates()[0].gradients, ElementsAre(4, 5));
 }
 
+// Gradients of blocks of the old size arrive until the attempt begins.
+TEST(StrictEngineSharedTest, FewerBlocksCompleteNoAttemptBeforeTheNext) {
+  FakePartUpdater updater(1);
+  StrictEngine shard(
+      {.replicas_to_aggregate = 3, .total_num_replicas = 2, .shared = true},
+      updater);
+  shard.Activate(0);
+  const auto push = [](int first, int64_t attempt, float value) {
+    return PushOf({0, 1, 0, 1, first}, attempt, 0, 1, value);
+  };
+  ASSERT_OK(shard.AddPush(1, push(0, 1, 5)));
+  shard.SetReplicas(2);
+  ASSERT_OK(shard.AddPush(2, push(1, 1, 5)));
+  EXPECT_THAT(updater.updates(), IsEmpty());
+
+  shard.StartAttempt(0, 2);
+  ASSERT_OK(shard.AddPush(3, push(2, 2, 8)));
+  ASSERT_OK(shard.AddPush(4, push(0, 2, 7)));
+
+  ASSERT_THAT(updater.updates(), SizeIs(1));
+  EXPECT_THAT(updater.updates()[0].gradients, ElementsAre(7, 8));
+}
+
 }  // namespace
 }  // namespace lockstep::server

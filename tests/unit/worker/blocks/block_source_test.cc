@@ -1,0 +1,165 @@
+#include "worker/blocks/block_source.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::worker {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Two variables of one float. The gradient of the first is the index of the
+// batch; the second has one in even batches only.
+class Source final : public GradientSource {
+ public:
+  explicit Source(std::vector<float>& gradients) : gradients_(gradients) {}
+
+  absl::Status Prepare(const PassId& pass, int64_t index) override {
+    calls.push_back(absl::StrCat("prepare ", pass.slot, " of ", index));
+    return absl::OkStatus();
+  }
+  absl::Status Begin(int64_t index, GradientPass& pass) override {
+    index_ = index;
+    return pass.NeedValues(0, 2);
+  }
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+    calls.push_back(absl::StrCat("compute ", index_));
+    const bool even = index_ % 2 == 0;
+    gradients_[1] = even ? 10 : 0;
+    even ? pass.GradientReady(1) : pass.GradientAbsent(1);
+    gradients_[0] = static_cast<float>(index_);
+    pass.GradientReady(0);
+    return GradientResult{static_cast<double>(index_), 4, 1};
+  }
+
+  std::vector<std::string> calls;
+
+ private:
+  std::vector<float>& gradients_;
+  int64_t index_ = 0;
+};
+
+class Pass final : public GradientPass {
+ public:
+  void GradientReady(size_t variable) override {
+    reports.push_back(absl::StrCat("ready ", variable));
+  }
+  void GradientAbsent(size_t variable) override {
+    reports.push_back(absl::StrCat("absent ", variable));
+  }
+  absl::Status PullRows() override {
+    ++pulls;
+    return absl::OkStatus();
+  }
+  absl::Status CheckWanted() override {
+    return wanted ? absl::OkStatus() : absl::AbortedError("dropped");
+  }
+
+  std::vector<std::string> reports;
+  int pulls = 0;
+  bool wanted = true;
+};
+
+// Steps of seven micro-batches.
+class BlockSourceTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<GradientResult> Run(const PassId& id, int64_t index) {
+    if (auto status = block_.Prepare(id, index); !status.ok()) return status;
+    if (auto status = block_.Begin(index, pass_); !status.ok()) return status;
+    return block_.Finish(pass_);
+  }
+  absl::Span<std::byte> Gradient(size_t variable) {
+    return {reinterpret_cast<std::byte*>(&gradients_[variable]), sizeof(float)};
+  }
+
+  std::vector<float> gradients_ = {0, 0};
+  Source source_{gradients_};
+  Pass pass_;
+  std::vector<VariableSpec> variables_ = {{.name = "a"}, {.name = "b"}};
+  ClippingConfig clipping_;
+  GradientClipper clipper_{
+      clipping_, DType::kFloat32, [this] {
+        return GradientClipper::Gradients{Gradient(0), Gradient(1)};
+      }};
+  BlockSource block_{source_, variables_, 7, clipper_,
+                     [this](size_t v) { return Gradient(v); }};
+};
+
+TEST_F(BlockSourceTest, BlockIsComputedOneByOneAndReportedAsASum) {
+  const auto result = Run({.step = 1, .slot = 2, .block = 2}, 9);
+
+  ASSERT_THAT(result, IsOk());
+  EXPECT_THAT(source_.calls, ElementsAre("prepare 2 of 9", "compute 9",
+                                         "prepare 3 of 10", "compute 10"));
+  EXPECT_THAT(pass_.reports, ElementsAre("ready 1", "ready 0"));
+  EXPECT_THAT(gradients_, ElementsAre(19, 10));
+  EXPECT_EQ(result->loss, 9.5);
+  EXPECT_EQ(result->examples, 8);
+  EXPECT_EQ(result->non_finite, 2);
+  EXPECT_EQ(pass_.pulls, 1);
+}
+
+TEST_F(BlockSourceTest, LastBlockOfAStepIsShorter) {
+  ASSERT_THAT(Run({.slot = 4, .block = 4}, 4), IsOk());
+
+  EXPECT_THAT(gradients_, ElementsAre(4 + 5 + 6, 20));
+}
+
+TEST_F(BlockSourceTest, SumWithoutAnyGradientIsAbsent) {
+  ASSERT_THAT(Run({.slot = 6, .block = 2}, 13), IsOk());
+
+  EXPECT_THAT(pass_.reports, ElementsAre("absent 1", "ready 0"));
+}
+
+TEST_F(BlockSourceTest, PassThatIsNotWantedEndsBetweenTwoMicroBatches) {
+  ASSERT_THAT(block_.Prepare({.slot = 0, .block = 4}, 0), IsOk());
+  ASSERT_THAT(block_.Begin(0, pass_), IsOk());
+  pass_.wanted = false;
+
+  EXPECT_THAT(block_.Finish(pass_), StatusIs(absl::StatusCode::kAborted));
+
+  EXPECT_THAT(source_.calls, ElementsAre("prepare 0 of 0", "compute 0"));
+  EXPECT_THAT(pass_.reports, ElementsAre());
+  pass_.wanted = true;
+  ASSERT_THAT(Run({.slot = 2, .block = 2}, 2), IsOk());
+  EXPECT_THAT(gradients_, ElementsAre(5, 10));
+}
+
+TEST_F(BlockSourceTest, GradientsAreClippedBeforeTheyAreAdded) {
+  clipping_ = {ClippingConfig::Kind::kGlobalNorm, 5};
+  GradientClipper clipper(clipping_, DType::kFloat32, [this] {
+    return GradientClipper::Gradients{Gradient(0), Gradient(1)};
+  });
+  BlockSource block(source_, variables_, 7, clipper,
+                    [this](size_t v) { return Gradient(v); });
+  ASSERT_THAT(block.Prepare({.slot = 0, .block = 2}, 5), IsOk());
+  ASSERT_THAT(block.Begin(5, pass_), IsOk());
+
+  ASSERT_THAT(block.Finish(pass_), IsOk());
+
+  // 5 stays; 6 and 10 have a norm of 11.7.
+  EXPECT_NEAR(gradients_[0], 5 + 6 * 5 / 11.6619, 1e-4);
+  EXPECT_NEAR(gradients_[1], 10 * 5 / 11.6619, 1e-4);
+}
+
+TEST_F(BlockSourceTest, VariableWhoseSumIsNotTheServersIsNamed) {
+  variables_[1].dtype = DType::kBFloat16;
+  BlockSource block(source_, variables_, 7, clipper_,
+                    [this](size_t v) { return Gradient(v); });
+
+  EXPECT_THAT(block.Prepare({.slot = 0, .block = 2}, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("b is of bfloat16")));
+  EXPECT_THAT(block.Prepare({.slot = 0}, 0), IsOk());
+}
+
+}  // namespace
+}  // namespace lockstep::worker

@@ -1,0 +1,67 @@
+#ifndef LOCKSTEP_WORKER_BLOCKS_BLOCK_SOURCE_H_
+#define LOCKSTEP_WORKER_BLOCKS_BLOCK_SOURCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/plan/step_vocabulary.h"
+#include "common/plan/variable_spec.h"
+#include "worker/blocks/block_sum.h"
+#include "worker/loop/gradient_clipper.h"
+#include "worker/loop/gradient_source.h"
+
+namespace lockstep::worker {
+
+// BlockSource computes a block of micro-batches of a shared step as one pass:
+// another source computes one after the other, and the pass has the sum of
+// their gradients. To the source behind it every micro-batch is a pass.
+//
+//   Prepare(3)  Begin(3)  Finish(3)  Prepare(4)  Begin(4)  Finish(4)
+//                         + keeps                          + adds, reports
+//
+// Gradients are clipped one by one, before they are added. They are reported
+// while the last micro-batch is computed.
+//
+// Borrows: the source, the memory of its gradients, and the clipper.
+class BlockSource final : public GradientSource {
+ public:
+  // `numbers` is the number of micro-batches of a step; `gradient` returns the
+  // memory that the source writes a variable's gradient to.
+  BlockSource(GradientSource& source,
+              const std::vector<VariableSpec>& variables, int numbers,
+              GradientClipper& clipper,
+              std::function<absl::Span<std::byte>(size_t variable)> gradient);
+
+  //   kInvalidArgument  the pass has several micro-batches, and the sum of the
+  //                     gradients of a variable is not that of the servers
+  absl::Status Prepare(const PassId& pass, int64_t index) override;
+  absl::Status Begin(int64_t index, GradientPass& pass) override;
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override;
+
+ private:
+  class NumberPass;
+
+  // Finishes the micro-batch at hand, the `number_`-th of the block.
+  absl::StatusOr<GradientResult> FinishNumber(GradientPass& pass);
+
+  GradientSource& source_;
+  const std::vector<VariableSpec> variables_;
+  const int numbers_;
+  GradientClipper& clipper_;
+  const std::function<absl::Span<std::byte>(size_t)> gradient_;
+  std::vector<BlockSum> sums_;  // by variable
+  // The pass at hand.
+  PassId pass_;
+  int64_t index_ = 0;  // of the batch of its first micro-batch
+  int count_ = 1;      // micro-batches
+  int number_ = 0;     // micro-batches that are finished
+};
+
+}  // namespace lockstep::worker
+
+#endif  // LOCKSTEP_WORKER_BLOCKS_BLOCK_SOURCE_H_
