@@ -122,9 +122,11 @@ absl::Status TrainingLoop::Compute(int64_t index, GradientPass& pass) {
 absl::Status TrainingLoop::Finish(GradientPass& pass) {
   meter_.Begin(SpanKind::kBackward, pass_.step);
   LOCKSTEP_ASSIGN_OR_RETURN(const GradientResult result, source_.Finish(pass));
-  meter_.Computed(pass_.step, result.loss, result.examples,
-                  std::min(pass_.block, options_.numbers - pass_.slot));
-  meter_.NonFinite(result.non_finite);
+  if (Counts()) {
+    meter_.Computed(pass_.step, result.loss, result.examples,
+                    std::min(pass_.block, options_.numbers - pass_.slot));
+    meter_.NonFinite(result.non_finite);
+  }
   return absl::OkStatus();
 }
 
@@ -146,8 +148,10 @@ bool TrainingLoop::IsLeaving() const {
   return options_.leaving != nullptr && *options_.leaving;
 }
 
-bool TrainingLoop::IsLast(int64_t step) const {
-  return options_.train_steps > 0 && step >= options_.train_steps;
+// A pass from the step that ends training is begun before the chief has ended
+// the job, and no step averages its gradient.
+bool TrainingLoop::Counts() const {
+  return options_.train_steps == 0 || pass_.step < options_.train_steps;
 }
 
 absl::Status TrainingLoop::RunStrict() {
@@ -164,9 +168,6 @@ absl::StatusOr<Token> TrainingLoop::RunPasses(Token token) {
   pass_.step = token.step;
   pass_.slot = token.slot;
   pass_.block = token.block;
-  // The next token comes when the chief has ended the job. In a shared step the
-  // request would be answered with the next number.
-  if (IsLast(token.step) && options_.numbers == 0) return NextToken(0);
   LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(pass_, BatchOf(pass_)));
   std::optional<StrictPass> pass;
   LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
@@ -234,7 +235,7 @@ absl::Status TrainingLoop::Enter(const Token& token,
 absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
                                             StrictPass& pass) {
   if (absl::IsAborted(computed) && pass.dropped()) {
-    meter_.Dropped();
+    if (Counts()) meter_.Dropped();
     return kDropped;
   }
   // The announcement's error comes first: `computed` is only its consequence
@@ -246,8 +247,7 @@ absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
 }
 
 bool TrainingLoop::NextBeginsEarly(const StrictPass& pass) const {
-  return pass.everybody_counts() && source_.MayBeginEarly() && !IsLeaving() &&
-         !IsLast(pass_.step + 1);
+  return pass.everybody_counts() && source_.MayBeginEarly() && !IsLeaving();
 }
 
 absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
@@ -264,6 +264,7 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
     if (token.kind != Token::Kind::kRedo) break;
     attempt = token.attempt;
   }
+  if (!Counts()) return token;
   // The step may have come of another attempt, without this gradient.
   if (counted && !token.not_needed) {
     meter_.Accepted();

@@ -58,8 +58,8 @@ class TrainingLoop {
     // The micro-batches of a shared step, whose numbers are the shares of
     // tokens; 0: work is not shared.
     int numbers = 0;
-    // Strict mode: the global step that ends training, from which no pass is
-    // made unless work is shared; 0: none, data ends it.
+    // Strict mode: the global step that ends training; passes from it do not
+    // count. 0: none, data ends it.
     int64_t train_steps = 0;
   };
 
@@ -84,8 +84,8 @@ class TrainingLoop {
   static constexpr int64_t kDropped = -1;
   absl::StatusOr<int64_t> Leave(const absl::Status& computed, StrictPass& pass);
   bool IsLeaving() const;
-  // True if training ends at `step`, so that no step can follow it.
-  bool IsLast(int64_t step) const;
+  // True if a step may average the gradient of the pass at hand.
+  bool Counts() const;
   // True if the pass after `pass` may begin before the token for it is there.
   bool NextBeginsEarly(const StrictPass& pass) const;
   // Computes the first half of pass `next` from the values that the answers to

@@ -145,18 +145,6 @@ TEST_F(EarlyPassesTest, WorkerThatIsToldToLeaveMeanwhileDropsThePass) {
   EXPECT_EQ(meter_.Get().accepted, 1);
 }
 
-TEST_F(EarlyPassesTest, NoneBeginsFromTheStepThatEndsTraining) {
-  TrainingLoop::Options options = kEverybody;
-  options.train_steps = 6;
-  client_.tokens.answers = {Selected(4, 0), Selected(5, 4), TokenFor(6),
-                            kFinished};
-
-  EXPECT_THAT(Run(options), IsOk());
-
-  EXPECT_THAT(source_.batches, ElementsAre(4, 5));
-  EXPECT_EQ(meter_.Get().accepted, 2);
-}
-
 TEST_F(EarlyPassesTest, WhereSomeMayBeLateNoneBeginsEarly) {
   client_.tokens.answers = {TokenFor(4), kFinished};
   client_.announcements.answers = {

@@ -263,17 +263,17 @@ TEST_F(TrainingLoopTest, NumberThatASharedStepDoesNotHaveIsRefused) {
                                      HasSubstr("the share in [0, 7]")));
 }
 
-TEST_F(TrainingLoopTest, NoPassIsMadeFromTheStepThatEndsTraining) {
+TEST_F(TrainingLoopTest, PassFromTheStepThatEndsTrainingDoesNotCount) {
   TrainingLoop::Options options = kStrict;
   options.train_steps = 4;
   client_.tokens.answers = {TokenFor(3), TokenFor(4), kFinished};
-  client_.announcements.answers = {Announcement{Decision::kSelected, 1}};
-  client_.pushes.answers = {PushCounts{1}};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1},
+                                   Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {PushCounts{1}, PushCounts{1}};
 
   EXPECT_THAT(Run(options), IsOk());
 
-  EXPECT_THAT(source_.batches, SizeIs(1));
-  EXPECT_EQ(client_.calls.back(), "token after 4 attempt 0");
+  EXPECT_THAT(source_.batches, SizeIs(2));
   EXPECT_EQ(meter_.Get().passes, 1);
   EXPECT_EQ(meter_.Get().accepted, 1);
 }
