@@ -18,6 +18,11 @@ using ::testing::HasSubstr;
 
 Sender Worker3() { return {"job", {TaskType::kWorker, 3}, 17}; }
 
+// Programs in other languages read it from the protos.
+TEST(ProtocolVersionTest, ProtosHaveTheVersionOfTheCode) {
+  EXPECT_EQ(static_cast<int>(v1::PROTOCOL_VERSION), kProtocolVersion);
+}
+
 TEST(WireCodecTest, SenderIsTheSameOnTheOtherSide) {
   const auto came = FromProto(ToProto(Worker3()));
 
