@@ -151,7 +151,8 @@ bool TrainingLoop::IsLeaving() const {
 // A pass from the step that ends training is begun before the chief has ended
 // the job, and no step averages its gradient.
 bool TrainingLoop::Counts() const {
-  return options_.train_steps == 0 || pass_.step < options_.train_steps;
+  return options_.mode != SyncMode::kStrict || options_.train_steps == 0 ||
+         pass_.step < options_.train_steps;
 }
 
 absl::Status TrainingLoop::RunStrict() {

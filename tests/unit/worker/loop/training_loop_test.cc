@@ -278,6 +278,18 @@ TEST_F(TrainingLoopTest, PassFromTheStepThatEndsTrainingDoesNotCount) {
   EXPECT_EQ(meter_.Get().accepted, 1);
 }
 
+TEST_F(TrainingLoopTest, CompatiblePassesAllCount) {
+  TrainingLoop::Options options = kCompatible;
+  options.train_steps = 8;
+  client_.tokens.answers = {TokenFor(8), kFinished};
+  client_.pushes.answers = {PushCounts{2}, PushCounts{2}};
+
+  EXPECT_THAT(Run(options), IsOk());
+
+  EXPECT_EQ(meter_.Get().passes, 2);
+  EXPECT_EQ(meter_.Get().accepted, 2);
+}
+
 TEST_F(TrainingLoopTest, CompatiblePassIsFreeAndTakesItsTokenAfterwards) {
   client_.tokens.answers = {TokenFor(7), TokenFor(8), kFinished};
   client_.pushes.answers = {PushCounts{2, 0, 0, 0}, PushCounts{0, 2, 0, 0},

@@ -136,8 +136,12 @@ TEST(StrictMeansTest, MeanThatChangedWhileItWasAppliedWaitsForTheNextAttempt) {
   Collect(mirrors.a, 0);
   Collect(mirrors.b, 1);
   mirrors.of_b.on_apply_mean = absl::AbortedError("written meanwhile");
+  ASSERT_OK(mirrors.b.Take(/*ticket=*/7, 0));
 
-  EXPECT_FALSE(Exchange(mirrors.a, mirrors.b, 0).prepared.has_value());
+  const ShardAnswers torn = Exchange(mirrors.a, mirrors.b, 0);
+  EXPECT_FALSE(torn.prepared.has_value());
+  // An error would end the job.
+  EXPECT_THAT(torn.takes, IsEmpty());
   EXPECT_FALSE(mirrors.b.CheckCommit(1, kAttempt).ok());
 
   mirrors.of_b.on_apply_mean = absl::OkStatus();
