@@ -1,7 +1,7 @@
 # Five functions make every target of this tree:
 #
 #   lockstep_add_library(name HDRS ... SRCS ... DEPS ... PRIVATE_DEPS ...)
-#   lockstep_add_program(name SRCS ... DEPS ...)
+#   lockstep_add_program(name SRCS ... DEPS ... [APART])
 #   lockstep_add_benchmark(name SRCS ... DEPS ...)
 #   lockstep_add_test(name SRCS ... DEPS ... LABELS ... [ARGS ...] [TIMEOUT s])
 #   lockstep_add_fuzz_target(name SRCS ... DEPS ... CORPUS dir)
@@ -14,7 +14,8 @@
 # the tests of one tier need; of tier bench, the benchmarks too; of threads,
 # those unit tests that start threads; of threads-heavy, tests that the thread
 # sanitizer need not watch at every landing; of rest, the tests above unit and
-# integration that no sanitizer watches at every landing; of sanitized, those
+# integration that no sanitizer watches at every landing (but those of the label
+# e2e-long are left to runs of the whole tier); of sanitized, those
 # that asan watches and release leaves to it.
 #
 # Includes are relative to LOCKSTEP_ROOT, also when a part builds alone.
@@ -188,15 +189,18 @@ function(_lockstep_add_executable name)
   _lockstep_optimise_little(${name} ${kind})
 endfunction()
 
+# APART: not one of lockstep_programs.
 function(lockstep_add_program name)
-  _lockstep_add_executable(${name} ${ARGN})
-  add_dependencies(lockstep_programs ${name})
+  cmake_parse_arguments(PROGRAM "APART" "" "" ${ARGN})
+  _lockstep_add_executable(${name} ${PROGRAM_UNPARSED_ARGUMENTS})
+  if(NOT PROGRAM_APART)
+    add_dependencies(lockstep_programs ${name})
+  endif()
 endfunction()
 
 function(lockstep_add_benchmark name)
   _lockstep_add_executable(${name} ${ARGN})
   add_dependencies(lockstep_tests_bench ${name})
-  add_dependencies(lockstep_tests_rest ${name})
 endfunction()
 
 # Sets `starts` if a test of these labels starts threads: its sources do, or those
@@ -260,7 +264,7 @@ function(lockstep_add_test name)
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)  # many times what any takes on a quiet machine
+    set(ARG_TIMEOUT 300)  # many times what any takes on a quiet machine
   endif()
   set_tests_properties(${name} PROPERTIES
                        LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})

@@ -3,7 +3,9 @@
 # missing first.
 #
 #   tests/run.sh           everything that CI runs: asan and tsan, and before
-#                          them, as release, the tests that asan leaves out
+#                          them, as release, the tests that asan leaves out;
+#                          not those labelled e2e-long, long tests repeated
+#                          with certificates, which release and e2e run
 #   tests/run.sh TIER      one of unit, integration, fuzz (with address and
 #                          undefined behaviour sanitizers), conformance, e2e,
 #                          lint (as release)
@@ -17,6 +19,8 @@
 #                          in pods; default yes, where root and mounts are had
 #   LOCKSTEP_ASAN_E2E      end-to-end tests under asan: all, light (default;
 #                          without those labelled e2e-heavy) or none
+#   LOCKSTEP_STORMS        full, or short (default without a word): a quarter
+#                          of the random kills of each test that has many
 #   LOCKSTEP_TSAN          tests under tsan: all, or light (default; without
 #                          those labelled threads-heavy)
 set -euo pipefail
@@ -219,6 +223,7 @@ summary() {
 main() {
   case ${1:-everything} in
     everything)
+      export LOCKSTEP_STORMS=${LOCKSTEP_STORMS:-short}
       next=asan_ahead
       rest_of_release && next=tsan_ahead && asan && tsan
       ;;

@@ -1,11 +1,12 @@
 // Processes are killed, or hang for a while, at random instants: the job ends
-// by itself, with the bits of an undisturbed one. LOCKSTEP_STORM_KILLS and
-// LOCKSTEP_STORM_SEED set the number of kills and their random seed.
+// by itself, with the bits of an undisturbed one. LOCKSTEP_STORM_SEED sets the
+// random seed; for the number of kills see KillsOfAStorm.
 
 #include <iostream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/storm.h"
@@ -15,14 +16,14 @@
 namespace lockstep::testing {
 namespace {
 
-// A backup makes steps while other tasks are down.
-constexpr int64_t kStepsPerKillWithBackup = 2000;
+// A backup makes steps while other tasks are down, of at least so long.
+constexpr int64_t kStepsPerKillWithBackup = 300;
+constexpr int kPassMillis = 10;
 
 // Half as many with certificates, which change how a task comes back, but not
 // its state.
 int KillsOf(int usual) {
-  return FromEnvironment("LOCKSTEP_STORM_KILLS",
-                         TlsByEnvironment() ? usual / 2 : usual);
+  return KillsOfAStorm(TlsByEnvironment() ? usual / 2 : usual);
 }
 
 // Runs a job through its storm, until all of its tasks have ended in order.
@@ -107,7 +108,10 @@ TEST(KillStormTest, EndsByItselfWithABackup) {
   weather.steps_per_kill = kStepsPerKillWithBackup;
   std::vector<std::string> settings = weather.Settings();
   settings.push_back("replicas_to_aggregate=2");
-  auto job = TrainingJob::Make({.workers = 3, .set = settings});
+  TrainingJob::Options options = {.workers = 3, .set = settings};
+  UseProgram(options);
+  options.worker_program.args = {absl::StrCat("--pass_ms=", kPassMillis)};
+  auto job = TrainingJob::Make(options);
 
   ASSERT_NO_FATAL_FAILURE(Weathers(*job, weather));
 

@@ -1,8 +1,7 @@
 // Workers, servers and the chief of jobs with shared steps are killed, or hang
 // for a while, at random instants. A job of one worker, of two and of five ends
-// with the bytes of one that was not disturbed. LOCKSTEP_STORM_KILLS and
-// LOCKSTEP_STORM_SEED set the number of kills of each job and their random
-// seed.
+// with the bytes of one that was not disturbed. LOCKSTEP_STORM_SEED
+// sets the random seed; for the number of kills of each job see KillsOfAStorm.
 
 #include <cstdint>
 #include <iostream>
@@ -34,9 +33,9 @@ Weather WeatherOf(const Size& size) {
   weather.pause_ms = 60;
   weather.steps_per_kill = 55;
   weather.calm = 300;
-  weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", kSizes[2].kills);
+  weather.kills = KillsOfAStorm(kSizes[2].kills);
   const int64_t steps = weather.steps();
-  weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", size.kills);
+  weather.kills = KillsOfAStorm(size.kills);
   weather.seed += size.workers;
   weather.train_steps = steps;
   return weather;

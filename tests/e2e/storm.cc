@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -17,6 +18,7 @@ namespace lockstep::testing {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(20);
+constexpr int kFewestKills = 8;
 constexpr int kRestartMe = 128;  // codes from here on ask for a restart
 
 }  // namespace
@@ -25,6 +27,13 @@ int FromEnvironment(const char* name, int otherwise) {
   int value = 0;
   const char* text = std::getenv(name);
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+int KillsOfAStorm(int usual) {
+  const char* storms = std::getenv("LOCKSTEP_STORMS");
+  const bool is_short = storms != nullptr && std::string(storms) == "short";
+  const int few = std::min(usual, std::max(kFewestKills, usual / 4));
+  return FromEnvironment("LOCKSTEP_STORM_KILLS", is_short ? few : usual);
 }
 
 void Storm::Pass() {

@@ -18,14 +18,20 @@ namespace lockstep::testing {
 // Returns the number in an environment variable; `otherwise` without one.
 int FromEnvironment(const char* name, int otherwise);
 
+// Returns the number of kills of a storm that usually has so many: the one in
+// LOCKSTEP_STORM_KILLS, or a quarter, but at least 8, where LOCKSTEP_STORMS is
+// "short".
+int KillsOfAStorm(int usual);
+
 // The kills of a job, and the steps that it makes for them.
 struct Weather {
-  int kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 30);
+  int kills = KillsOfAStorm(30);
   int seed = FromEnvironment("LOCKSTEP_STORM_SEED", 1);
   int64_t steps_per_kill = 40;
   // Steps after the last kill: a task that was killed after the chief's end
-  // would wait for the chief.
-  int64_t calm = 1500;
+  // would wait for the chief. Absent: as many as a fast machine makes between
+  // the kills, beyond those for each.
+  std::optional<int64_t> calm;
   // The next kill waits until the job has made as many steps for each one.
   int64_t steps_between_kills = 40;
   // Bound of the random times before a kill, and before the task is back.
@@ -35,7 +41,8 @@ struct Weather {
   int64_t train_steps = 0;  // 0: as many as the kills need
 
   int64_t steps() const {
-    return train_steps > 0 ? train_steps : steps_per_kill * kills + calm;
+    if (train_steps > 0) return train_steps;
+    return steps_per_kill * kills + calm.value_or(50 * kills + 100);
   }
   // The settings of a job that makes these steps.
   std::vector<std::string> Settings() const {

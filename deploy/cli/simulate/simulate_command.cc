@@ -255,7 +255,7 @@ absl::StatusOr<Simulation> SimulateCommand::Simulate(const VirtualJob& base,
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Policy> policies,
                             Policies(base.job, simulation.workers));
   const bool long_work =
-      (base.steps + base.warmup) * simulation.workers >= kDefaultPasses / 2;
+      (base.steps + base.warmup) * simulation.workers >= kDefaultPasses / 10;
   for (const Policy& policy : policies) {
     if (long_work) {
       err << "simulates " << policy.name << ", policy "

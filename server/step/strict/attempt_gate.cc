@@ -1,7 +1,6 @@
 #include "server/step/strict/attempt_gate.h"
 
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,47 +50,59 @@ absl::StatusOr<std::vector<Gate::Answer>> AttemptGate::Accept(
   return answers;
 }
 
-std::vector<Gate::Answer> AttemptGate::AnswerWaiters() {
-  std::vector<Answer> answers;
-  std::vector<Waiter> left;
-  for (const Waiter& waiter : waiters_) {
-    Answer answer;
-    if (TryAnswer(waiter, answer)) {
-      answers.push_back(answer);
-    } else {
-      left.push_back(waiter);
-    }
-  }
-  waiters_ = std::move(left);
-  return answers;
+void AttemptGate::Keep(const Waiter& waiter) {
+  const Place place =
+      waiters_.emplace_hint(waiters_.end(), ++arrivals_, waiter);
+  places_[waiter.pass.worker] = place;
 }
 
-template <typename Ends>
-std::vector<Gate::Answer> AttemptGate::CancelThose(const Ends& ends) {
+AttemptGate::Place AttemptGate::Remove(Place place) {
+  places_.erase(place->second.pass.worker);
+  return waiters_.erase(place);
+}
+
+const AttemptGate::Waiter* AttemptGate::WaitOf(int worker) const {
+  const auto place = places_.find(worker);
+  return place == places_.end() ? nullptr : &place->second->second;
+}
+
+std::vector<Gate::Answer> AttemptGate::AnswerWaiters() {
   std::vector<Answer> answers;
-  std::erase_if(waiters_, [&](const Waiter& waiter) {
-    if (!ends(waiter.pass)) return false;
-    answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
-    return true;
-  });
+  for (Place place = waiters_.begin(); place != waiters_.end();) {
+    Answer answer;
+    if (TryAnswer(place->second, answer)) {
+      answers.push_back(answer);
+      place = Remove(place);
+    } else {
+      ++place;
+    }
+  }
   return answers;
 }
 
 std::vector<Gate::Answer> AttemptGate::CancelLeavers() {
-  std::set<int> leavers;
-  for (const Waiter& waiter : waiters_) {
-    if (roll_.TakesPart(waiter.pass.worker)) continue;
-    leavers.insert(waiter.pass.worker);
+  std::vector<Answer> answers;
+  for (Place place = waiters_.begin(); place != waiters_.end();) {
+    const Waiter& waiter = place->second;
+    if (roll_.TakesPart(waiter.pass.worker)) {
+      ++place;
+      continue;
+    }
+    answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
+    place = Remove(place);
   }
-  return CancelThose(
-      [&](const Pass& pass) { return leavers.count(pass.worker) > 0; });
+  return answers;
 }
 
 std::vector<Gate::Answer> AttemptGate::CancelWaits(int worker,
                                                    uint64_t admitted) {
-  return CancelThose([&](const Pass& pass) {
-    return pass.worker == worker && pass.incarnation < admitted;
-  });
+  const auto place = places_.find(worker);
+  if (place == places_.end()) return {};
+  const Waiter& waiter = place->second->second;
+  if (waiter.pass.incarnation >= admitted) return {};
+  std::vector<Answer> answers = {Answer{waiter.ticket, Outcome::kCancelled}};
+  Remove(place->second);
+  return answers;
 }
 
 Gate::Expired AttemptGate::ExpireWaits(int worker, uint64_t incarnation) {
@@ -124,8 +135,11 @@ void AttemptGate::BeginNextStep() {
 
 void AttemptGate::Cancel(uint64_t ticket) {
   MutexLock lock(mutex_);
-  std::erase_if(waiters_,
-                [&](const Waiter& waiter) { return waiter.ticket == ticket; });
+  for (Place place = waiters_.begin(); place != waiters_.end(); ++place) {
+    if (place->second.ticket != ticket) continue;
+    Remove(place);
+    return;
+  }
 }
 
 std::vector<Gate::Answer> AttemptGate::Finish() {
@@ -152,7 +166,7 @@ uint64_t AttemptGate::NewestIncarnation(int worker) const {
 std::vector<Gate::Waiting> AttemptGate::WaitingWorkers() const {
   MutexLock lock(mutex_);
   std::vector<Waiting> waiting;
-  for (const Waiter& waiter : waiters_) {
+  for (const auto& [arrival, waiter] : waiters_) {
     if (waiter.computing) continue;
     waiting.push_back({waiter.pass.worker, waiter.since});
   }

@@ -2,6 +2,7 @@
 #define LOCKSTEP_SERVER_STEP_STRICT_ATTEMPT_GATE_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -65,6 +66,10 @@ class AttemptGate : public Gate {
   virtual bool TryAnswer(const Waiter& waiter, Answer& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
+  // Files the wait after all others. Its worker must have no other one.
+  void Keep(const Waiter& waiter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Null if the worker does not wait.
+  const Waiter* WaitOf(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // End waits with kCancelled: those of workers that take no part any more, or
   // of a worker's incarnations below `admitted`.
@@ -90,14 +95,18 @@ class AttemptGate : public Gate {
   int64_t opened_step_ ABSL_GUARDED_BY(mutex_) = 0;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);  // one of each worker
+  // In order of arrival, one of each worker.
+  std::map<uint64_t, Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
 
  private:
   absl::StatusOr<std::vector<Answer>> Accept(const Waiter& waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  template <typename Ends>
-  std::vector<Answer> CancelThose(const Ends& ends)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  using Place = std::map<uint64_t, Waiter>::iterator;
+  Place Remove(Place place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  uint64_t arrivals_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By worker, its place in waiters_: thousands of workers may wait.
+  std::map<int, Place> places_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::server

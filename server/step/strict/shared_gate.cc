@@ -39,7 +39,7 @@ std::vector<Gate::Answer> SharedGate::SetReplicas(
   // of blocks of one size from those of another by their attempt.
   if (!active_) Regroup();
   roll_.SetWorkers(workers);
-  for (const Waiter& waiter : waiters_) {
+  for (const auto& [arrival, waiter] : waiters_) {
     if (roll_.TakesPart(waiter.pass.worker)) continue;
     blocks_.Release(waiter.pass.worker, waiter.pass.incarnation);
   }
@@ -91,7 +91,7 @@ std::vector<Gate::Answer> SharedGate::File(Waiter waiter) {
     waiter.not_needed = !HasBlock(pass) || blocks_.IsDoneByOther(pass);
     if (waiter.attempt == attempt_ && HasBlock(pass)) blocks_.Finish(pass);
   }
-  waiters_.push_back(waiter);
+  Keep(waiter);
   // A number that is done ends the watches of its other passes, so every wait
   // is tried.
   return AnswerWaiters();

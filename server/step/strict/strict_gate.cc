@@ -7,14 +7,6 @@
 #include "common/plan/shares.h"
 
 namespace lockstep::server {
-namespace {
-
-bool SamePass(const Pass& a, const Pass& b) {
-  return a.worker == b.worker && a.incarnation == b.incarnation &&
-         a.local_step == b.local_step && a.slot == b.slot;
-}
-
-}  // namespace
 
 StrictGate::StrictGate(const Options& options)
     : AttemptGate(options.total_num_replicas),
@@ -35,11 +27,7 @@ std::vector<Gate::Answer> StrictGate::SetReplicas(
   replicas_ = replicas_to_aggregate;
   roll_.SetWorkers(workers);
   // A worker that has left must not hold a place in the set.
-  std::vector<Pass> kept;
-  for (const Pass& pass : announced_) {
-    if (roll_.TakesPart(pass.worker)) kept.push_back(pass);
-  }
-  announced_ = std::move(kept);
+  announced_.RemoveLeavers(roll_);
   // Redo() would make it a member again if its last wait were still filed.
   return CancelLeavers();
 }
@@ -62,11 +50,7 @@ absl::Status StrictGate::Check(const Pass& pass) const {
   }
   // A previous process of the worker holds its place in the set until the chief
   // expires it, and the chief does so when the new process registers.
-  const bool predecessor =
-      std::any_of(announced_.begin(), announced_.end(), [&](const Pass& p) {
-        return p.worker == pass.worker && p.incarnation < pass.incarnation;
-      });
-  if (predecessor) {
+  if (announced_.HasBefore(pass.worker, pass.incarnation)) {
     return absl::FailedPreconditionError(
         absl::StrCat("worker ", pass.worker, " has an announcement of an ",
                      "incarnation before ", pass.incarnation,
@@ -81,15 +65,13 @@ size_t StrictGate::NumMembers() const {
 }
 
 bool StrictGate::IsReady(const Pass& pass) const {
-  return std::any_of(waiters_.begin(), waiters_.end(),
-                     [&](const Waiter& waiter) {
-                       return !waiter.computing && SamePass(waiter.pass, pass);
-                     });
+  const Waiter* wait = WaitOf(pass.worker);
+  return wait != nullptr && !wait->computing &&
+         Announcements::Same(wait->pass, pass);
 }
 
 bool StrictGate::IsMember(const Pass& pass) const {
-  return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
-                     [&](const Pass& p) { return SamePass(p, pass); });
+  return announced_.HasAmong(NumMembers(), pass);
 }
 
 bool StrictGate::PassedOver(const Pass& pass) const {
@@ -113,13 +95,11 @@ absl::StatusOr<StrictGate::Announced> StrictGate::Announce(const Pass& pass) {
     return Announced{Decision::kTooLate, 0, global_step_};
   }
   const bool newest = roll_.Note(pass, /*waits=*/false);
-  const bool known =
-      std::any_of(announced_.begin(), announced_.end(),
-                  [&](const Pass& p) { return SamePass(p, pass); });
+  const bool known = announced_.Has(pass);
   // A delayed announcement must not become a member: its worker has moved on,
   // and the step would wait for a gradient that never arrives.
   if (!known && !newest) return Announced{Decision::kTooLate, 0, global_step_};
-  if (!known) announced_.push_back(pass);
+  announced_.Add(pass);
   // The announcement stays filed: its worker may replace a member later.
   if (!IsMember(pass)) return Announced{Decision::kNotNeeded, 0, global_step_};
   return Announced{Decision::kSelected, attempt_, global_step_};
@@ -130,10 +110,7 @@ void StrictGate::Select(const Pass& ended) {
   // saves the announcement, which is one round trip per pass.
   const Pass next{ended.worker, ended.incarnation, global_step_, ended.pass + 1,
                   0};
-  const bool known =
-      std::any_of(announced_.begin(), announced_.end(),
-                  [&](const Pass& p) { return SamePass(p, next); });
-  if (!known) announced_.push_back(next);
+  announced_.Add(next);
 }
 
 bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
@@ -181,10 +158,7 @@ void StrictGate::Recall(const Pass& pass) {
   // A worker with several shares computes them again instead: it holds only its
   // last gradient.
   if (has_shares() || pass.local_step != global_step_) return;
-  const bool known =
-      std::any_of(announced_.begin(), announced_.end(),
-                  [&](const Pass& p) { return SamePass(p, pass); });
-  if (!known) announced_.push_back(pass);
+  announced_.Add(pass);
 }
 
 int StrictGate::FirstMissingSlot(int worker) const {
@@ -203,19 +177,19 @@ std::vector<Gate::Answer> StrictGate::File(Waiter waiter) {
   // now.
   std::vector<Answer> answers(1);
   if (!TryAnswer(waiter, answers[0])) {
-    waiters_.push_back(waiter);
+    Keep(waiter);
     answers.clear();
   }
   return answers;
 }
 
 bool StrictGate::DropAnnouncements(int worker, uint64_t incarnation) {
-  const auto dead = [&](const Pass& pass) {
-    return pass.worker == worker && pass.incarnation <= incarnation;
-  };
-  const bool was_member =
-      std::any_of(announced_.begin(), announced_.begin() + NumMembers(), dead);
-  std::erase_if(announced_, dead);
+  bool was_member = false;
+  for (size_t i = 0; i < NumMembers(); ++i) {
+    const Pass& pass = announced_[i];
+    was_member |= pass.worker == worker && pass.incarnation <= incarnation;
+  }
+  announced_.Remove(worker, incarnation);
   return was_member;
 }
 
@@ -248,19 +222,17 @@ StrictGate::Replaced StrictGate::Replace(int worker, int64_t step,
   // The chief decided on an older attempt: since then the member may have
   // pushed or may have been replaced.
   if (step != global_step_ || attempt != attempt_) return replaced;
-  const auto members_end = announced_.begin() + NumMembers();
-  const auto member =
-      std::find_if(announced_.begin(), members_end,
-                   [&](const Pass& p) { return p.worker == worker; });
-  auto substitute = members_end;
+  const size_t members = NumMembers();
+  const size_t member = announced_.PlaceOf(worker, members);
+  size_t substitute = members;
   // A worker that waits has its gradient in hand; any other might be as slow as
   // the member.
-  while (substitute != announced_.end() && !IsReady(*substitute)) ++substitute;
-  if (member == members_end || substitute == announced_.end()) return replaced;
-  replaced.by = substitute->worker;
-  // The substitute takes the member's place; the member goes to the end.
-  std::iter_swap(member, substitute);
-  std::rotate(substitute, substitute + 1, announced_.end());
+  while (substitute < announced_.size() && !IsReady(announced_[substitute])) {
+    ++substitute;
+  }
+  if (member == members || substitute == announced_.size()) return replaced;
+  replaced.by = announced_[substitute].worker;
+  announced_.Replace(member, substitute);
   StartAttempt(attempt_ + 1);
   replaced.attempt = attempt_;
   replaced.answers = AnswerWaiters();
@@ -305,8 +277,7 @@ bool StrictGate::Counts(const Pass& pass) const {
   if (pass.local_step != global_step_ || num_workers() <= replicas_) {
     return true;
   }
-  return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
-                     [&](const Pass& p) { return p.worker == pass.worker; });
+  return announced_.PlaceOf(pass.worker, NumMembers()) < NumMembers();
 }
 
 }  // namespace lockstep::server

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/step/strict/announcements.h"
 #include "server/step/strict/attempt_gate.h"
 
 namespace lockstep::server {
@@ -105,7 +106,7 @@ class StrictGate final : public AttemptGate {
   // its worker may no longer hold the gradient.
   std::set<std::pair<int, int>> pushed_ ABSL_GUARDED_BY(mutex_);
   // In order of arrival; the first A are the members.
-  std::vector<Pass> announced_ ABSL_GUARDED_BY(mutex_);
+  Announcements announced_ ABSL_GUARDED_BY(mutex_);
   // By worker: the newest step committed by this gate with the worker in its
   // set.
   std::map<int, int64_t> counted_ ABSL_GUARDED_BY(mutex_);

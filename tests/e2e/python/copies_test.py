@@ -7,7 +7,7 @@ behind them is waited for, or when the test says so.
 import sys
 import unittest
 
-from local_job import LocalJob
+from local_job import TorchJob
 
 try:
     import torch
@@ -155,7 +155,7 @@ class WorkerTest(unittest.TestCase):
     def test_training_by_late_copies_has_the_same_bits(self):
         ends = []
         for how in ("ordinary", "late"):
-            with LocalJob() as job:
+            with TorchJob() as job:
                 job.start_worker(0, PROGRAM.replace("HOW", repr(how)))
                 self.assertEqual(job.wait("worker"), 0,
                                  job.log("worker")[-3000:])

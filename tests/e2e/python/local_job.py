@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 
+from forked_programs import ForkedProgram
+
 BIN = os.environ["LOCKSTEP_BIN"]
 
 
@@ -20,6 +22,8 @@ def _free_port():
 
 class LocalJob:
     """Chief, servers, and workers that are Python programs."""
+
+    forks = False
 
     def __init__(self, workers=1, servers=1, sets=(), evaluator=False,
                  state=True, chief_environment=None):
@@ -58,17 +62,19 @@ class LocalJob:
                                         *self.state])
 
     def start(self, task, index, command, **more):
-        config = {"cluster": self.cluster,
-                  "task": {"type": task, "index": index}}
-        log = open(self.path(f"{task}-{index}.log"), "ab")
         if task in ("chief", "ps"):
             command = command + ["--exit_with_parent"]
-        env = dict(os.environ, TF_CONFIG=json.dumps(config),
-                   LOCKSTEP_EXIT_WITH_PARENT="1", PYTHONUNBUFFERED="1", **more)
-        self.tasks[task, index] = subprocess.Popen(
-            command, env=env, stdout=log, stderr=log)
-        log.close()
+        with open(self.path(f"{task}-{index}.log"), "ab") as log:
+            self.tasks[task, index] = subprocess.Popen(
+                command, env=self.environment(task, index, **more), stdout=log,
+                stderr=log)
         return self.tasks[task, index]
+
+    def environment(self, task, index, **more):
+        config = {"cluster": self.cluster,
+                  "task": {"type": task, "index": index}}
+        return dict(os.environ, TF_CONFIG=json.dumps(config),
+                    LOCKSTEP_EXIT_WITH_PARENT="1", PYTHONUNBUFFERED="1", **more)
 
     def start_worker(self, index, program, **more):
         """`program` is Python source, or the path of a file."""
@@ -80,7 +86,12 @@ class LocalJob:
             with open(path, "w") as f:
                 f.write(program)
             program = path
-        return self.start(task, index, [sys.executable, program], **more)
+        if not self.forks:
+            return self.start(task, index, [sys.executable, program], **more)
+        self.tasks[task, index] = ForkedProgram(
+            program, self.environment(task, index, **more),
+            self.path(f"{task}-{index}.log"))
+        return self.tasks[task, index]
 
     def wait(self, task, index=0, timeout=120):
         return self.tasks[task, index].wait(timeout)
@@ -112,3 +123,9 @@ class LocalJob:
 
     def __exit__(self, *_):
         self.close()
+
+
+class TorchJob(LocalJob):
+    """The same with programs that begin with torch imported."""
+
+    forks = True

@@ -3,7 +3,7 @@
 import sys
 import unittest
 
-from local_job import LocalJob
+from local_job import TorchJob
 
 try:
     import torch
@@ -55,7 +55,7 @@ class SamplerTest(unittest.TestCase):
 
     def test_batches_of_the_steps_are_fetched_ahead_in_other_processes(self):
         for method in ("fork", "spawn"):
-            with self.subTest(method), LocalJob(
+            with self.subTest(method), TorchJob(
                     sets=["train_steps=30"]) as job:
                 job.start_worker(0, program(method))
                 self.assertEqual(job.wait("worker"), 0,
@@ -67,7 +67,7 @@ class SamplerTest(unittest.TestCase):
                 self.assertNotIn("fetched here", log)
 
     def test_the_loop_ends_with_the_input(self):
-        with LocalJob(sets=["train_steps=100", "data.epochs=1"]) as job:
+        with TorchJob(sets=["train_steps=100", "data.epochs=1"]) as job:
             job.start_worker(0, program())
             self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
             self.assertIn("ended", job.log("worker"))
@@ -76,7 +76,7 @@ class SamplerTest(unittest.TestCase):
 
     def test_steps_that_come_again_have_their_own_batches(self):
         # The only server loses its state: the job goes back to a checkpoint.
-        with LocalJob(sets=["train_steps=120", "checkpoint.every_steps=20"],
+        with TorchJob(sets=["train_steps=120", "checkpoint.every_steps=20"],
                       state=False) as job:
             job.start_worker(0, program(pause="0.01"))
             job.wait_for_log("step 50 ")

@@ -52,7 +52,8 @@ def _wait_for(condition, process):
         time.sleep(0.01)
 
 
-def train(case, program, workers, sets=(), kills=None, read=None):
+def train(case, program, workers, sets=(), kills=None, read=None,
+          job_class=LocalJob):
     """Trains to the end.
 
     Each worker computes at least one pass of step HOLD_AT; the worker `kills`
@@ -64,7 +65,7 @@ def train(case, program, workers, sets=(), kills=None, read=None):
     sets = ["work=SHARED", f"micro_batches_per_step={NUMBERS}",
             f"batch_size={BATCH}", f"train_steps={STEPS}",
             "max_part_bytes=64", *sets]
-    with LocalJob(workers=workers, servers=2, sets=sets) as job:
+    with job_class(workers=workers, servers=2, sets=sets) as job:
         hold = {"HOLD": job.path("hold"), "HOLD_AT": str(HOLD_AT)}
         with open(hold["HOLD"], "w"):
             pass

@@ -11,6 +11,7 @@ except ImportError:
     sys.exit(77)
 
 import lockstep.torch
+from local_job import TorchJob
 from shared_job import NUMBERS, STEPS, train
 
 COMMON = """
@@ -49,9 +50,10 @@ for step in worker.steps():
 class SharedTorchTest(unittest.TestCase):
 
     def check_bits(self, program, sets):
-        alone, passes, _ = train(self, program, 1, sets)
+        alone, passes, _ = train(self, program, 1, sets, job_class=TorchJob)
         for workers, kills in ((2, None), (3, None), (3, 1)):
-            files, others, _ = train(self, program, workers, sets, kills)
+            files, others, _ = train(self, program, workers, sets, kills,
+                                     job_class=TorchJob)
             self.assertEqual(files, alone, (workers, kills))
             self.assertEqual(others, passes, (workers, kills))
 
@@ -69,7 +71,8 @@ class SharedTorchTest(unittest.TestCase):
 
         _, passes, trained = train(
             self, PLAIN + LOOP, 2,
-            ["learning_rate=0.05", "optimizer.kind=MOMENTUM"], read=read)
+            ["learning_rate=0.05", "optimizer.kind=MOMENTUM"], read=read,
+            job_class=TorchJob)
         space = {}
         exec(PLAIN, space)
         alone = space["model"]

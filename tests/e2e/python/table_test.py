@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 
-from local_job import LocalJob
+from local_job import TorchJob
 from lockstep import checkpoint
 
 try:
@@ -57,7 +57,7 @@ def rows_of(job, worker):
 class TableTest(unittest.TestCase):
 
     def train(self, program, workers=1, sets=()):
-        with LocalJob(workers=workers, servers=2, sets=sets) as job:
+        with TorchJob(workers=workers, servers=2, sets=sets) as job:
             for i in range(workers):
                 job.start_worker(i, program)
             for i in range(workers):
@@ -142,7 +142,7 @@ class TableTest(unittest.TestCase):
     def test_a_growing_table_has_the_keys_that_were_looked_up(self):
         program = WORKER.replace("rows=40", "row_limit=100").replace(
             "self.embedding(ids)", "self.embedding(ids * 10 ** 12)")
-        with LocalJob(sets=["train_steps=20", "learning_rate=0.1"]) as job:
+        with TorchJob(sets=["train_steps=20", "learning_rate=0.1"]) as job:
             job.start_worker(0, program)
             self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
             self.assertEqual(job.wait("chief"), 0)

@@ -11,7 +11,7 @@ except ImportError:
     sys.exit(77)
 
 import lockstep.torch
-from local_job import LocalJob
+from local_job import TorchJob
 
 # A model, its data, and the training of it; both sides run these lines.
 COMMON = """
@@ -54,7 +54,7 @@ class TorchWorkerTest(unittest.TestCase):
             sets = [*sets, "clipping.kind=MEAN_GLOBAL_NORM",
                     f"clipping.limit={clip}"]
         clipped = 0
-        with LocalJob(workers=2, servers=2,
+        with TorchJob(workers=2, servers=2,
                       sets=[f"train_steps={steps}", *sets]) as job:
             for i in range(2):
                 job.start_worker(i, WORKER)
@@ -195,7 +195,7 @@ for step in worker.steps():
         sets = [*sets, f"train_steps={steps}", "max_part_bytes=16"]
         if clip is not None:
             sets += ["clipping.kind=MEAN_GLOBAL_NORM", f"clipping.limit={clip}"]
-        with LocalJob(workers=2, servers=2, sets=sets) as job:
+        with TorchJob(workers=2, servers=2, sets=sets) as job:
             for i in range(2):
                 job.start_worker(i, program)
             for i in range(2):
@@ -243,7 +243,7 @@ for step in worker.steps():
                          clip=0.3)
 
     def run_alone(self, program, sets=()):
-        with LocalJob(sets=["train_steps=6", *sets]) as job:
+        with TorchJob(sets=["train_steps=6", *sets]) as job:
             job.start_worker(0, program)
             self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
             self.assertEqual(job.wait("chief"), 0)
@@ -308,7 +308,7 @@ for step in worker.steps():
         raise AssertionError("a part of the gradient was sent")
     step.backward(loss)
 """
-        with LocalJob() as job:
+        with TorchJob() as job:
             job.start_worker(0, program)
             self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
 
@@ -357,7 +357,7 @@ for step in worker.steps():
         program = WORKER.replace(COMMON, common).replace(
             "Worker(model)", f'Worker(model, buffers="{how}")')
         steps = 20
-        with LocalJob(workers=2, sets=[
+        with TorchJob(workers=2, sets=[
                 f"train_steps={steps}", "learning_rate=0.05",
                 # Neither is for buffers.
                 "optimizer.kind=ADAMW", "clipping.kind=VALUE",
@@ -401,7 +401,7 @@ for step in worker.steps():
     def test_a_killed_worker_comes_back_and_the_bits_are_the_same(self):
         saved = []
         for disturbed in (False, True):
-            with LocalJob(workers=2, sets=["train_steps=150"]) as job:
+            with TorchJob(workers=2, sets=["train_steps=150"]) as job:
                 for i in range(2):
                     job.start_worker(i, WORKER)
                 if disturbed:

@@ -10,7 +10,7 @@ except ImportError:
     sys.exit(77)
 
 import lockstep.torch
-from local_job import LocalJob
+from local_job import TorchJob
 
 STEPS = 8
 
@@ -50,7 +50,7 @@ class ValuesTest(unittest.TestCase):
 
     def train(self, *parts, workers=1, sets=()):
         """Returns the trained parameters; the program may fail by assert."""
-        with LocalJob(workers=workers, sets=[
+        with TorchJob(workers=workers, sets=[
                 f"train_steps={STEPS}", "learning_rate=0.1", *sets]) as job:
             for i in range(workers):
                 job.start_worker(i, "".join((MODEL, *parts)))
@@ -225,7 +225,7 @@ assert values.moved > 0
 """
         saved = []
         for task in (None, "worker", "ps", "chief"):
-            with self.subTest(task), LocalJob(workers=2, sets=[
+            with self.subTest(task), TorchJob(workers=2, sets=[
                     "train_steps=60", "learning_rate=0.1"]) as job:
                 for i in range(2):
                     job.start_worker(i, program)
@@ -254,7 +254,7 @@ assert values.moved > 0
     def test_a_pass_that_is_dropped_leaves_a_process_that_ends(self):
         # PyTorch frees the graph of a backward pass that a hook has ended after
         # the interpreter has ended; a tensor of numpy's memory waits for it.
-        with LocalJob(sets=["train_steps=1000000"]) as job:
+        with TorchJob(sets=["train_steps=1000000"]) as job:
             job.start_worker(0, MODEL + JOIN + """
 def drop(_):
     raise lockstep._session.Unwanted("dropped")

@@ -42,8 +42,8 @@ TEST_F(SimulateCommandTest, LongWorkTellsItsProgress) {
             0);
   EXPECT_EQ(Err(), "");
   EXPECT_EQ(Simulate({"--workers", "10", "--pass_time", "constant(50ms)",
-                      "--steps", "12499", "--warmup", "1", "--most_backups",
-                      "0", "--micro_batches", "10"}),
+                      "--steps", "2499", "--warmup", "1", "--most_backups", "0",
+                      "--micro_batches", "10"}),
             0);
   EXPECT_THAT(Err(), AllOf(HasSubstr("simulates 0, policy 1 of 3"),
                            HasSubstr("simulates AUTO, policy 2 of 3")));

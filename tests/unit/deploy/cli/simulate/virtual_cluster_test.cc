@@ -1,57 +1,21 @@
 #include "deploy/cli/simulate/virtual_cluster.h"
 
-#include <algorithm>
-
 #include "absl/status/status.h"
-#include "deploy/cli/simulate/virtual_job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/deploy/cli/simulate/virtual_jobs.h"
 
 namespace lockstep::cli {
 namespace {
 
+using testing::Auto;
+using testing::Gradient;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// `law` for all workers, the last `slow` of which are slower by `factor`.
-VirtualJob JobOf(absl::string_view law, int workers, int backups, int slow = 0,
-                 double factor = 1) {
-  VirtualJob job;
-  job.job.stall_timeout = absl::Seconds(2);
-  job.job.total_num_replicas = workers;
-  job.job.replicas_to_aggregate = workers - backups;
-  for (int i = 0; i < workers; ++i) {
-    job.workers.push_back(
-        {*PassLaw::Parse(law), i < workers - slow ? 1 : factor});
-  }
-  job.warmup = 100;
-  job.steps = 300;
-  return job;
-}
-
-VirtualJob Auto(VirtualJob job) {
-  job.job.tune_backups = true;
-  return job;
-}
-
-// Steps of 16 micro-batches.
-VirtualJob Shared(VirtualJob job) {
-  job.job.work = Work::kShared;
-  job.job.micro_batches_per_step = job.job.replicas_to_aggregate = 16;
-  return job;
-}
-
-SimulatedRun RunOf(const VirtualJob& job) {
-  const absl::StatusOr<SimulatedRun> run = VirtualCluster(job).Run();
-  EXPECT_OK(run);
-  SimulatedRun failed;
-  failed.time = absl::Seconds(1);
-  failed.steps = failed.gradients = 1;
-  return run.value_or(failed);
-}
-
-double Gradient(const VirtualJob& job) { return RunOf(job).GradientSeconds(); }
+using testing::JobOf;
+using testing::RunOf;
+using testing::Shared;
 
 TEST(VirtualClusterTest, StepOfEqualWorkersTakesAPassAndTheOverhead) {
   const SimulatedRun run = RunOf(JobOf("constant(50ms)", 4, 0));
@@ -95,15 +59,6 @@ TEST(VirtualClusterTest, DeathCostsAMicroBatchOfASharedStep) {
   EXPECT_GT(run.deaths, 0);
   // A third of the time each worker is away.
   EXPECT_LT(run.StepSeconds(), 0.101 * 2.2);
-}
-
-// The mean of the k-th of n exponential times is the sum of 1 / (n - i).
-TEST(VirtualClusterTest, StepsHaveTheOrderStatisticOfTheLaw) {
-  VirtualJob job = JobOf("exponential(50ms)", 8, 2);
-  job.steps = 4000;
-  double expected = 0.001;
-  for (int i = 0; i < 6; ++i) expected += 0.05 / (8 - i);
-  EXPECT_NEAR(RunOf(job).StepSeconds() / expected, 1, 0.03);
 }
 
 TEST(VirtualClusterTest, EqualSeedsGiveEqualRuns) {
@@ -164,48 +119,6 @@ TEST(VirtualClusterTest, EqualWorkersNeedNoChange) {
   VirtualCluster cluster(Auto(JobOf("constant(50ms)", 4, 0)));
   ASSERT_OK(cluster.Run());
   EXPECT_THAT(cluster.changes(), IsEmpty());
-}
-
-// After 100 steps AUTO is within 3 % of the best fixed number.
-TEST(VirtualClusterTest, AutoIsNearTheBestFixedNumberInEachCase) {
-  const std::vector<VirtualJob> cases = {
-      JobOf("constant(50ms)", 4, 0),
-      JobOf("constant(50ms)", 4, 0, 1, 4),
-      JobOf("constant(50ms)", 6, 0, 4, 2),
-      JobOf("normal(50ms, 5ms)", 5, 0, 1, 10),
-      JobOf("lognormal(50ms, 0.5)", 4, 0),
-      JobOf("lognormal(50ms, 0.5)", 8, 0),
-      JobOf("exponential(50ms)", 8, 0)};
-  for (size_t i = 0; i < cases.size(); ++i) {
-    VirtualJob job = cases[i];
-    job.steps = 600;
-    double best = 1e9;
-    for (int backups = 0; backups < static_cast<int>(job.workers.size());
-         ++backups) {
-      job.job.replicas_to_aggregate = job.job.total_num_replicas - backups;
-      best = std::min(best, Gradient(job));
-    }
-    job.job.replicas_to_aggregate = job.job.total_num_replicas;
-    EXPECT_LE(Gradient(Auto(job)), 1.03 * best) << "case " << i;
-  }
-}
-
-// Chen, Monga, Bengio and Jozefowicz, "Revisiting Distributed Synchronous SGD"
-// (2016): with 100 machines a few backups are best, and more are worse again.
-TEST(VirtualClusterTest, AFewBackupsAreBestForAHundredMachines) {
-  const auto with = [](int backups) {
-    VirtualJob job = JobOf("pareto(1400ms, 20)", 100, backups);
-    job.warmup = 0;
-    job.steps = 150;
-    return Gradient(job);
-  };
-  const double none = with(0);
-  const double four = with(4);
-  EXPECT_LT(four, 0.95 * none);
-  EXPECT_GT(four, 0.90 * none);
-  EXPECT_LT(four, with(1));
-  EXPECT_LT(four, with(10));
-  EXPECT_LT(with(10), none);
 }
 
 }  // namespace
