@@ -84,17 +84,15 @@ absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
   if (!ParseSeconds(numbers[0], law.seconds_)) {
     return Wrong(numbers[0], "a duration above 0 and of at most 1000000s");
   }
-  if (single) return law;
   if (law.kind_ == Kind::kNormal) {
     if (!ParseSeconds(numbers[1], law.second_)) {
       return Wrong(numbers[1], "a duration above 0 and of at most 1000000s");
     }
-    return law;
-  }
-  if (!absl::SimpleAtod(numbers[1], &law.second_) || !(law.second_ > 0) ||
-      law.second_ > 1000) {
+  } else if (!single && (!absl::SimpleAtod(numbers[1], &law.second_) ||
+                         !(law.second_ > 0) || law.second_ > 1000)) {
     return Wrong(numbers[1], "a number above 0 and of at most 1000");
   }
+  law.FindMean();
   return law;
 }
 
@@ -102,6 +100,7 @@ PassLaw PassLaw::Empirical(std::vector<double> seconds) {
   PassLaw law;
   law.kind_ = Kind::kEmpirical;
   law.trace_ = std::move(seconds);
+  law.FindMean();
   return law;
 }
 
@@ -129,11 +128,11 @@ double PassLaw::Draw(std::mt19937_64& random) const {
   return std::clamp(seconds, kShortest, kLongest);
 }
 
-double PassLaw::MeanOfDraws() const {
+void PassLaw::FindMean() {
   std::mt19937_64 random(1);
   double sum = 0;
   for (int i = 0; i < kDraws; ++i) sum += Draw(random);
-  return sum / kDraws;
+  mean_ = sum / kDraws;
 }
 
 absl::StatusOr<SlowWorkers> ParseSlowWorkers(absl::string_view text) {

@@ -31,7 +31,8 @@ class PassLaw {
 
   double Draw(std::mt19937_64& random) const;
   // The mean of many draws, of a fixed seed. The law need not have a mean.
-  double MeanOfDraws() const;
+  // Thousands of workers may have copies of one law, so it is found only once.
+  double MeanOfDraws() const { return mean_; }
 
  private:
   enum class Kind {
@@ -43,10 +44,13 @@ class PassLaw {
     kEmpirical
   };
 
+  void FindMean();
+
   Kind kind_ = Kind::kConstant;
   double seconds_ = 0;  // > 0
   double second_ = 0;   // the other number
   std::vector<double> trace_;
+  double mean_ = 0;
 };
 
 // Workers that are slower than the others, as in "3x4": three, four times.
