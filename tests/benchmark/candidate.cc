@@ -71,7 +71,10 @@ std::string DivisionText(const Candidate& candidate) {
   if (candidate.numbers > 0) {
     return absl::StrCat(
         "work: SHARED\nmicro_batches_per_step: ", candidate.numbers,
-        "\nmicro_batches_per_push: 1\nbatch_size: ", candidate.numbers, "\n");
+        "\nbatch_size: ", candidate.numbers, "\n",
+        candidate.push > 0
+            ? absl::StrCat("micro_batches_per_push: ", candidate.push, "\n")
+            : "");
   }
   return absl::StrCat(
       "replicas_to_aggregate: ",

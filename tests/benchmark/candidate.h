@@ -47,6 +47,7 @@ struct Candidate {
   int64_t hang_every_ms = 0;
   bool last_absent = false;  // the last worker is never started
   int numbers = 0;     // work is shared: micro-batches of a step; 0: it is not
+  int push = 0;        // of these in one push; 0: the chief chooses
   bool tuned = false;  // replicas_to_aggregate is AUTO
   // The last worker is killed and started again so often; 0: never.
   int64_t kill_every_ms = 0;

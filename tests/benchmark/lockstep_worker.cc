@@ -14,7 +14,9 @@
 #include "tests/benchmark/pass_times.h"
 #include "tests/benchmark/step_samples.h"
 #include "tests/benchmark/timed_step_client.h"
+#include "worker/blocks/block_source.h"
 #include "worker/client/parameter_client.h"
+#include "worker/loop/gradient_clipper.h"
 #include "worker/loop/progress_meter.h"
 #include "worker/loop/training_loop.h"
 #include "worker/memory/parameter_memory.h"
@@ -39,13 +41,9 @@ class IdleGradientSource final : public worker::GradientSource {
         numbers_(std::max(1, membership.job.micro_batches_per_step)),
         pass_times_(options, worker),
         memory_(memory),
+        gradient_(GradientOf(worker, options.backups)),
         oracle_(membership.num_workers, options.backups) {
-    for (size_t i = 0; i < num_variables_; ++i) {
-      const absl::Span<std::byte> gradient = memory_.gradient(i);
-      std::fill_n(reinterpret_cast<float*>(gradient.data()),
-                  gradient.size() / sizeof(float),
-                  GradientOf(worker, options.backups));
-    }
+    for (size_t i = 0; i < num_variables_; ++i) Fill(i);
   }
 
   absl::Status Begin(int64_t index, worker::GradientPass& /*pass*/) override {
@@ -62,10 +60,23 @@ class IdleGradientSource final : public worker::GradientSource {
       LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
       absl::SleepFor(std::min(left, kLayer));
     }
+    if (numbers_ > 1) {
+      // The memory may hold the sum of a block of micro-batches.
+      for (size_t i = 0; i < num_variables_; ++i) {
+        Fill(i);
+        pass.GradientReady(i);
+      }
+    }
     return worker::GradientResult{0, 1};
   }
 
  private:
+  void Fill(size_t variable) {
+    const absl::Span<std::byte> gradient = memory_.gradient(variable);
+    std::fill_n(reinterpret_cast<float*>(gradient.data()),
+                gradient.size() / sizeof(float), gradient_);
+  }
+
   // Checks the values after `step` steps.
   absl::Status CheckAll(int64_t step) {
     oracle_.AdvanceTo(step);
@@ -89,6 +100,7 @@ class IdleGradientSource final : public worker::GradientSource {
   const int64_t numbers_;  // passes of a step, if work is shared
   PassTimes pass_times_;
   const worker::ParameterMemory& memory_;
+  const float gradient_;
   MomentumOracle oracle_;
 };
 
@@ -149,13 +161,21 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   worker::ParameterClient client(transfer, plan, memory);
   RunRecorder recorder(options.warmup, options.steps);
   TimedStepClient timed(client, recorder);
+  worker::GradientClipper clipper(
+      {}, DType::kFloat32, [] { return worker::GradientClipper::Gradients(); });
+  worker::BlockSource blocks(source, plan.variables, job.micro_batches_per_step,
+                             clipper,
+                             [&](size_t v) { return memory.gradient(v); });
+  const bool shared = job.shares_work();
   chief.set_on_end([&client] { client.Cancel(); });
   absl::Status status =
-      worker::TrainingLoop({job.mode, job.replicas_to_aggregate,
-                            job.total_num_replicas, worker, step,
-                            /*leaving=*/nullptr, /*clipper=*/nullptr,
-                            job.micro_batches_per_step},
-                           timed, source, meter)
+      worker::TrainingLoop(
+          {job.mode, job.replicas_to_aggregate, job.total_num_replicas, worker,
+           step,
+           /*leaving=*/nullptr, /*clipper=*/nullptr,
+           job.micro_batches_per_step},
+          timed, shared ? static_cast<worker::GradientSource&>(blocks) : source,
+          meter)
           .Run();
   chief.set_on_end(nullptr);
   // The job may end before the last token arrives.

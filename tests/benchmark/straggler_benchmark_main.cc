@@ -30,6 +30,11 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "many as gradients are needed, TensorFlow's default.")
       ->check(CLI::Range(-1, 64))
       ->capture_default_str();
+  app.add_option("--push", options.push,
+                 "Mode shared: micro-batches that a worker adds up before it "
+                 "pushes, a power of two; 0: the chief chooses.")
+      ->check(CLI::IsMember({0, 1, 2, 4, 8, 16}))
+      ->capture_default_str();
   app.add_option("--compute_ms", options.compute_ms,
                  "Milliseconds that a worker sleeps in place of computing.")
       ->check(CLI::Range(0, 60000))

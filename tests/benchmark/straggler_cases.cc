@@ -87,6 +87,7 @@ Candidate SharedBase(const StragglerOptions& options, int workers) {
   Candidate base = Base(options, workers);
   base.aggregate = 0;
   base.numbers = kNumbers;
+  base.push = options.push;
   base.compute_ms = options.compute_ms * kShares / kNumbers;
   return base;
 }

@@ -37,6 +37,7 @@ struct StragglerOptions {
   int64_t bytes = 400 << 10;
   bool compatible = false;
   bool shared = false;
+  int push = 0;  // shared work: micro-batches of a push; 0: the chief chooses
   bool tuned = false;
   int initial_tokens = -1;  // -1: the default
 };

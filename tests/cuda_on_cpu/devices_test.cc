@@ -1,6 +1,7 @@
 // Several devices in one process.
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -29,6 +30,25 @@ TEST(DevicesTest, AThreadMayAlternateBetweenDevices) {
   }
   memory.clear();
   backends.clear();
+  cuda_on_cpu::Configure({});
+}
+
+// Memory of another device would be an error far from its cause.
+TEST(DevicesTest, MemoryIsNotAllocatedOnADeviceThatCannotBeSelected) {
+  cuda_on_cpu::Configure({.devices = 2});
+  auto first = MakeCudaBackend(0);
+  ASSERT_TRUE(first.ok()) << first.status();
+  auto second = MakeCudaBackend(1);
+  ASSERT_TRUE(second.ok()) << second.status();
+  cuda_on_cpu::SetFault({"cudaSetDevice", 1, cudaErrorDevicesUnavailable});
+
+  EXPECT_THAT(std::string((*first)->Allocate(16).status().message()),
+              ::testing::HasSubstr("cudaSetDevice"));
+
+  cuda_on_cpu::ClearFault();
+  EXPECT_EQ((*first)->Allocate(16).status(), absl::OkStatus());
+  first->reset();
+  second->reset();
   cuda_on_cpu::Configure({});
 }
 

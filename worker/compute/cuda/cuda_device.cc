@@ -49,10 +49,9 @@ cublasComputeType_t ComputeType(Precision precision) {
 
 }  // namespace
 
-void CudaDevice::Select() const {
-  if (has_several.load(std::memory_order_relaxed)) {
-    Ignore(cudaSetDevice(index_));
-  }
+absl::Status CudaDevice::Select(const char* operation) const {
+  if (!has_several.load(std::memory_order_relaxed)) return absl::OkStatus();
+  return Check(cudaSetDevice(index_), "cudaSetDevice", operation);
 }
 
 absl::StatusOr<CudaDevice> CudaDevice::Open(int index) {
@@ -142,7 +141,7 @@ CudaDevice::~CudaDevice() {
 
 absl::StatusOr<Buffer> CudaDevice::Allocate(size_t bytes) {
   if (bytes == 0) return Buffer();
-  Select();
+  if (absl::Status s = Select("Allocate"); !s.ok()) return s;
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, bytes);
   if (error == cudaErrorMemoryAllocation) {
@@ -200,7 +199,7 @@ absl::StatusOr<CopyId> CudaDevice::NewEvent(const char* operation) {
     idle_.pop_back();
     return id;
   }
-  Select();
+  if (absl::Status s = Select(operation); !s.ok()) return s;
   cudaEvent_t event = nullptr;
   if (absl::Status s =
           Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
@@ -337,7 +336,7 @@ absl::Status CudaDevice::GemmOf(const char* operation, const StridedGemm& gemm,
   const T alpha = static_cast<T>(gemm.alpha);
   const T beta = gemm.accumulate ? T{1} : T{0};
   const auto side = [](int64_t size) { return static_cast<int>(size); };
-  Select();
+  if (absl::Status s = Select(operation); !s.ok()) return s;
   for (int64_t i = 0; i < gemm.outer_count; ++i) {
     const cublasStatus_t error = cublasGemmStridedBatchedEx(
         blas_.get(), Transpose(gemm.b.transpose), Transpose(gemm.a.transpose),

@@ -136,14 +136,16 @@ class CudaDevice {
   explicit CudaDevice(int index) : index_(index) {}
   absl::Status Initialise();
   // Makes this the thread's device, on which CUDA allocates memory and events
-  // and launches kernels. An error shows in the call that follows.
-  void Select() const;
+  // and launches kernels.
+  absl::Status Select(const char* operation) const;
   absl::Status Check(cudaError_t error, const char* call,
                      const char* operation) const {
     return ToStatus(error, {call, operation, *name_});
   }
+  // Selects the device. Where that fails, CUDA refuses the call that follows,
+  // for the stream is not of the thread's device.
   cudaStream_t compute() const {
-    Select();
+    Select("select").IgnoreError();
     return compute_.get();
   }
   AttentionProducts ProductsOfAttention() const;
