@@ -120,7 +120,6 @@ TEST_P(FloodTest, ServerServesAgainWhenConnectionsAreGone) {
     absl::SleepFor(absl::Seconds(1));
     EXPECT_TRUE(!GetParam() || tunnel_->handshakes() > 0);
   }
-  // A sanitizer takes an object for a bad one while there are no descriptors.
   const absl::Time end = absl::Now() + kPatience;
   while (DescriptorsOf((*server)->pid()) > 256 && absl::Now() < end) {
     absl::SleepFor(absl::Milliseconds(10));

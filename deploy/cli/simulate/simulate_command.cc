@@ -123,6 +123,10 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
                   "From the last gradient of a step to the next step: "
                   "transfer, update, commit.")
       ->capture_default_str();
+  app_.add_option("--push_overhead", push_overhead_,
+                  "What each pass or micro-batch costs its worker besides "
+                  "computing: announcement, push, token.")
+      ->capture_default_str();
   app_.add_option("--change", change_,
                   "How long a change of the gradients of a step keeps the "
                   "servers.")
@@ -209,6 +213,8 @@ absl::StatusOr<VirtualJob> SimulateCommand::MakeJob() const {
   LOCKSTEP_ASSIGN_OR_RETURN(job.deaths_per_second, ParseRate(die_));
   LOCKSTEP_RETURN_IF_ERROR(ReadTime("--restart", restart_, job.restart));
   LOCKSTEP_RETURN_IF_ERROR(ReadTime("--overhead", overhead_, job.overhead));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadTime("--push_overhead", push_overhead_, job.push_overhead));
   LOCKSTEP_RETURN_IF_ERROR(ReadTime("--change", change_, job.change));
   const auto workers = static_cast<int64_t>(job.workers.size());
   job.steps = steps_.value_or(

@@ -53,6 +53,7 @@ class SimulateCommand {
   std::string die_ = "0/h";
   std::string restart_ = "5s";
   std::string overhead_ = "1ms";
+  std::string push_overhead_ = "0s";
   std::string change_ = "10ms";
   std::optional<int64_t> steps_;
   std::optional<int64_t> warmup_;

@@ -129,8 +129,9 @@ void VirtualCluster::BeginPass(int index, const server::Gate::Answer& token) {
   }
   const double seconds = kind.factor * kind.law.Draw(worker.random);
   // The replicas of a shared step are its micro-batches.
-  After(absl::Seconds(seconds * StepGradients() / replicas_), Kind::kPassEnds,
-        index, worker.version);
+  After(
+      absl::Seconds(seconds * StepGradients() / replicas_) + job_.push_overhead,
+      Kind::kPassEnds, index, worker.version);
 }
 
 void VirtualCluster::EndPass(Worker& worker, absl::Duration computed,
@@ -159,7 +160,7 @@ void VirtualCluster::DropPass(Worker& worker) {
 
 void VirtualCluster::OnPassEnd(int index) {
   Worker& worker = workers_[static_cast<size_t>(index)];
-  EndPass(worker, now_ - worker.began, /*dropped=*/false);
+  EndPass(worker, now_ - worker.began - job_.push_overhead, /*dropped=*/false);
   int64_t attempt = worker.selected_attempt;
   if (attempt == 0) {
     const auto announced = gate_->Announce(worker.pass);

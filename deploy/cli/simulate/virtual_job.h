@@ -28,6 +28,8 @@ struct VirtualJob {
   // From the last gradient of a step to the tokens of the next: transfer,
   // update, commit.
   absl::Duration overhead = absl::Milliseconds(1);
+  // What each pass costs its worker besides: announcement, push, token.
+  absl::Duration push_overhead;
   // How long a change of settings keeps the servers.
   absl::Duration change = absl::Milliseconds(10);
   uint64_t seed = 1;

@@ -49,6 +49,16 @@ TEST(VirtualClusterTest, SharedStepTakesHardlyMoreThanTheSumOfSpeedsAllows) {
   EXPECT_LT(run.WastedFraction(), 0.1);
 }
 
+TEST(VirtualClusterTest, PushesCostTheirWorkersTimeThatIsNoComputing) {
+  VirtualJob job = Shared(JobOf("constant(100ms)", 4, 0));
+  const SimulatedRun free = RunOf(job);
+  job.push_overhead = absl::Milliseconds(2);
+  const SimulatedRun run = RunOf(job);
+  // Four of the 16 micro-batches for each worker.
+  EXPECT_NEAR(run.StepSeconds(), free.StepSeconds() + 4 * 0.002, 1e-6);
+  EXPECT_EQ(run.computed, free.computed);
+}
+
 // No lease ends: the others repeat the number of a worker that has died.
 TEST(VirtualClusterTest, DeathCostsAMicroBatchOfASharedStep) {
   VirtualJob job = Shared(JobOf("constant(100ms)", 4, 0));
