@@ -40,7 +40,7 @@ TEST(DevicesTest, MemoryIsNotAllocatedOnADeviceThatCannotBeSelected) {
   ASSERT_TRUE(first.ok()) << first.status();
   auto second = MakeCudaBackend(1);
   ASSERT_TRUE(second.ok()) << second.status();
-  cuda_on_cpu::SetFault({"cudaSetDevice", 1, cudaErrorDevicesUnavailable});
+  cuda_on_cpu::SetFault({"cudaSetDevice", 1, cudaErrorInvalidDevice});
 
   EXPECT_THAT(std::string((*first)->Allocate(16).status().message()),
               ::testing::HasSubstr("cudaSetDevice"));
