@@ -117,20 +117,7 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
   app_.add_option("--die", die_,
                   "How often a worker dies: 1/h is once an hour, of each.")
       ->capture_default_str();
-  app_.add_option("--restart", restart_, "From a death to the next process.")
-      ->capture_default_str();
-  app_.add_option("--overhead", overhead_,
-                  "From the last gradient of a step to the next step: "
-                  "transfer, update, commit.")
-      ->capture_default_str();
-  app_.add_option("--push_overhead", push_overhead_,
-                  "What each pass or micro-batch costs its worker besides "
-                  "computing: announcement, push, token.")
-      ->capture_default_str();
-  app_.add_option("--change", change_,
-                  "How long a change of the gradients of a step keeps the "
-                  "servers.")
-      ->capture_default_str();
+  AddTimes();
   app_.add_option("--steps", steps_,
                   "Measured steps. Default: 500; with more than 500 workers "
                   "fewer, 250000 passes in all but at least 15 steps.")
@@ -153,6 +140,23 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
                   "Equal seeds give equal passes, for each number of backups.")
       ->capture_default_str();
   app_.add_flag("--json", json_, "Print one line of JSON.");
+}
+
+void SimulateCommand::AddTimes() {
+  app_.add_option("--restart", restart_, "From a death to the next process.")
+      ->capture_default_str();
+  app_.add_option("--overhead", overhead_,
+                  "From the last gradient of a step to the next step: "
+                  "transfer, update, commit.")
+      ->capture_default_str();
+  app_.add_option("--push_overhead", push_overhead_,
+                  "What each pass or micro-batch costs its worker besides "
+                  "computing: announcement, push, token.")
+      ->capture_default_str();
+  app_.add_option("--change", change_,
+                  "How long a change of the gradients of a step keeps the "
+                  "servers.")
+      ->capture_default_str();
 }
 
 absl::StatusOr<std::vector<VirtualWorker>> SimulateCommand::MakeWorkers(

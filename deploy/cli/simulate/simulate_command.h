@@ -33,6 +33,8 @@ class SimulateCommand {
     JobConfig job;
   };
 
+  // Adds the flags of what takes time besides computing.
+  void AddTimes();
   // The job, without backups.
   absl::StatusOr<VirtualJob> MakeJob() const;
   absl::StatusOr<std::vector<VirtualWorker>> MakeWorkers(int in_job_file) const;

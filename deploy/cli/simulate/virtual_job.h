@@ -28,7 +28,7 @@ struct VirtualJob {
   // From the last gradient of a step to the tokens of the next: transfer,
   // update, commit.
   absl::Duration overhead = absl::Milliseconds(1);
-  // What each pass costs its worker besides: announcement, push, token.
+  // The time of each pass besides computing: announcement, push, token.
   absl::Duration push_overhead;
   // How long a change of settings keeps the servers.
   absl::Duration change = absl::Milliseconds(10);
