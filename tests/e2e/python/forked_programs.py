@@ -2,7 +2,7 @@
 
 Importing it takes three seconds of a processor, and the tests start some two
 hundred programs. A process of its own (multiprocessing's fork server) imports
-it once, and each program is a fork of that process.
+it once, and each program is a fork of that process. All end with the test.
 """
 
 import atexit
@@ -14,11 +14,14 @@ import subprocess
 import sys
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["lockstep.torch"])
+# Programs hold the pipe whose end would tell the server that the test is gone.
+_context.set_forkserver_preload(["end_with_parent", "lockstep.torch"])
 
 
 def _run(path, environment, log):
     """Runs the program at `path` as an interpreter of its own would."""
+    from end_with_parent import end_with_parent
+    end_with_parent()
     output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     for fd in (1, 2):
         os.dup2(output, fd)
@@ -54,17 +57,14 @@ class ForkedProgram:
         self._process.start()
         self.pid = self._process.pid
 
-    @property
-    def returncode(self):
+    def poll(self):
         return self._process.exitcode
-
-    poll = returncode.fget
 
     def wait(self, timeout=None):
         self._process.join(timeout)
-        if self.returncode is None:
+        if self.poll() is None:
             raise subprocess.TimeoutExpired(f"process {self.pid}", timeout)
-        return self.returncode
+        return self.poll()
 
     def send_signal(self, number):
         if self.poll() is None:
