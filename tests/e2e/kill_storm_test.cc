@@ -16,7 +16,8 @@
 namespace lockstep::testing {
 namespace {
 
-// A backup makes steps while other tasks are down, of at least so long.
+// A backup makes steps while other tasks are down. A pass takes so long that
+// these are not thousands.
 constexpr int64_t kStepsPerKillWithBackup = 300;
 constexpr int kPassMillis = 10;
 

@@ -264,6 +264,7 @@ absl::StatusOr<Simulation> SimulateCommand::Simulate(const VirtualJob& base,
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Policy> policies,
                             Policies(base.job, simulation.workers));
+  // A second or more for each policy.
   const bool long_work =
       (base.steps + base.warmup) * simulation.workers >= kDefaultPasses / 10;
   for (const Policy& policy : policies) {

@@ -142,8 +142,8 @@ class CudaDevice {
                      const char* operation) const {
     return ToStatus(error, {call, operation, *name_});
   }
-  // Selects the device. Where that fails, CUDA refuses the call that follows,
-  // for the stream is not of the thread's device.
+  // Selects the device. Where that fails, CUDA refuses to launch on the stream,
+  // which is not of the thread's device; copies do not depend on it.
   cudaStream_t compute() const {
     Select("select").IgnoreError();
     return compute_.get();

@@ -4,6 +4,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/job/job_config.h"
+#include "deploy/cli/simulate/pass_law.h"
 #include "deploy/cli/simulate/virtual_cluster.h"
 #include "deploy/cli/simulate/virtual_job.h"
 #include "gtest/gtest.h"

@@ -78,6 +78,18 @@ TYPED_TEST(AttemptGateTest, AWatchIsNoWaitOfAWorkerThatWantsToGoOn) {
   EXPECT_THAT(this->gate_.WaitingWorkers(), IsEmpty());
 }
 
+TYPED_TEST(AttemptGateTest, WaitsAreAnsweredInOrderOfArrival) {
+  EXPECT_THAT(this->Wait(1, this->PassOf(2, 0)), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(this->Wait(2, this->PassOf(0, 0)), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(this->Wait(3, this->PassOf(1, 0)), IsOkAndHolds(IsEmpty()));
+  // A wait that is repeated has arrived anew.
+  EXPECT_THAT(this->Wait(4, this->PassOf(2, 0)),
+              IsOkAndHolds(ElementsAre(CancelledFor(1))));
+
+  EXPECT_THAT(this->gate_.Finish(),
+              ElementsAre(FinishedFor(2), FinishedFor(3), FinishedFor(4)));
+}
+
 TYPED_TEST(AttemptGateTest, AllWaitsEndWithTheJobUntilItIsReopened) {
   EXPECT_THAT(this->Wait(1, this->PassOf(0, 0)), IsOkAndHolds(IsEmpty()));
   EXPECT_THAT(this->gate_.Finish(), ElementsAre(FinishedFor(1)));
