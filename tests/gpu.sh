@@ -5,6 +5,10 @@
 # Abseil, OpenBLAS and GoogleTest.
 #
 #   tests/gpu.sh [FILE]             default: DATE-gpu.md in that folder
+#   tests/gpu.sh --packed PACK [FILE]
+#                                   the same with programs from a file that
+#                                   tests/gpu/pack.sh wrote, where nothing can be
+#                                   built
 #   tests/gpu.sh --simulated [FILE] the same on a device that is simulated on the
 #                                   CPU, to try this script; default: no file
 #
@@ -15,15 +19,20 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 simulated=no
+pack=
 if [ "${1:-}" = --simulated ]; then
   simulated=yes
   shift
+elif [ "${1:-}" = --packed ]; then
+  pack=$(realpath "$2")
+  shift 2
 fi
 default=tests/benchmark/results/$(date +%Y-%m-%d)-gpu.md
 [ $simulated = no ] || default=/dev/stdout
 result=${1:-$default}
 jobs=${LOCKSTEP_JOBS:-$(nproc)}
 build=build/gpu
+[ -z "$pack" ] || build=build/packed
 failed=0
 
 # cuda_tool NAME: its path, or nothing.
@@ -49,6 +58,11 @@ report() {
 }
 
 leave_out() { printf '\n## %s\n\nLeft out: %s.\n' "$1" "$2"; }
+
+# program NAME: its path.
+program() {
+  find $build -name "$1" -type f | head -n 1
+}
 
 configure() {
   if [ $simulated = yes ]; then
@@ -76,12 +90,13 @@ describe() {
     "$(cuda_tool nvcc)" --version | tail -n 2
     printf '```\n\n'
   fi
-  printf 'Commit %s.\n' "$(git describe --always --dirty 2>/dev/null ||
-    echo unknown)"
+  printf 'Commit %s.\n' "$(cat $build/commit 2>/dev/null ||
+    git describe --always --dirty 2>/dev/null || echo unknown)"
 }
 
 sanitize() {
-  local tool test=$build/tests/compute_gpu_test sanitizer
+  local tool test sanitizer
+  test=$(program compute_gpu_test)
   tool=$(cuda_tool compute-sanitizer)
   for sanitizer in memcheck racecheck initcheck synccheck; do
     if [ -z "$tool" ] || [ $simulated = yes ]; then
@@ -95,34 +110,58 @@ sanitize() {
 
 measure() {
   local row benchmark
-  benchmark=("$(find $build -name gpu_benchmark -type f | head -n 1)")
+  benchmark=("$(program gpu_benchmark)")
   [ $simulated = no ] ||
-    benchmark=("$(find $build -name gpu_benchmark_on_cpu -type f | head -n 1)"
+    benchmark=("$(program gpu_benchmark_on_cpu)"
       --small)
   for row in gemm kernels pinned overlap mlp replay; do
     report "Benchmark: $row" "${benchmark[@]}" $row
   done
-  leave_out "Benchmarks: whole models against PyTorch" \
-    "they need the whole tree and PyTorch, see worker/compute/cuda/README.md"
+  models
+}
+
+# Whole models against PyTorch's.
+models() {
+  local model_benchmark precision
+  model_benchmark=$(program model_benchmark)
+  if [ -z "$model_benchmark" ] ||
+    ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>&1; then
+    leave_out "Benchmarks: whole models against PyTorch" \
+      "they need a pack and a Python whose PyTorch sees the GPU"
+    return
+  fi
+  for precision in float32 tf32 bfloat16; do
+    report "Benchmark: models against PyTorch, $precision" \
+      python3 tests/benchmark/model_benchmark.py --device cuda --rounds 5 \
+      --milliseconds 300 --program "$model_benchmark" --precision $precision
+    report "Benchmark: a transformer against torch.compile, $precision" \
+      python3 tests/benchmark/model_benchmark.py --device cuda --rounds 5 \
+      --milliseconds 300 --program "$model_benchmark" --precision $precision \
+      --compile gpt_124m
+  done
 }
 
 all() {
   describe
   if [ $simulated = yes ]; then
-    report "Conformance" $build/tests/cuda_on_cpu_conformance_test
+    report "Conformance" "$(program cuda_on_cpu_conformance_test)"
   else
-    report "Conformance" $build/tests/compute_conformance_test
-    report "Against the CPU" $build/tests/compute_gpu_test
+    report "Conformance" "$(program compute_conformance_test)"
+    report "Against the CPU" "$(program compute_gpu_test)"
   fi
-  sanitize
   measure
+  sanitize
 }
 
-configure
-targets=()
-[ $simulated = no ] ||
-  targets=(--target cuda_on_cpu_conformance_test gpu_benchmark_on_cpu)
-cmake --build $build -j "$jobs" "${targets[@]}"
+if [ -n "$pack" ]; then
+  rm -rf $build && mkdir -p $build && tar -C $build -xJf "$pack"
+else
+  configure
+  targets=()
+  [ $simulated = no ] ||
+    targets=(--target cuda_on_cpu_conformance_test gpu_benchmark_on_cpu)
+  cmake --build $build -j "$jobs" "${targets[@]}"
+fi
 [ "$result" = /dev/stdout ] || mkdir -p "$(dirname "$result")"
 all >"$result"
 if [ $failed -gt 0 ]; then
