@@ -76,13 +76,24 @@ struct Product {
   int stride_c;
   long long next_c;
   int bits;
+  bool halves;  // operands are bfloat16 in memory
+
+  size_t operand_bytes(size_t of_sums) const {
+    return halves ? sizeof(uint16_t) : of_sums;
+  }
 
   template <typename T>
-  static T At(const Matrix& matrix, int i, int row, int column) {
-    const T* first = static_cast<const T*>(matrix.data) + i * matrix.next;
-    return matrix.transpose
-               ? first[row * static_cast<long long>(matrix.stride) + column]
-               : first[column * static_cast<long long>(matrix.stride) + row];
+  T At(const Matrix& matrix, int i, int row, int column) const {
+    const long long stride = matrix.stride;
+    const long long at =
+        i * matrix.next +
+        (matrix.transpose ? row * stride + column : column * stride + row);
+    if (!halves) return static_cast<const T*>(matrix.data)[at];
+    const uint32_t word =
+        uint32_t{static_cast<const uint16_t*>(matrix.data)[at]} << 16;
+    float value = 0;
+    std::memcpy(&value, &word, sizeof(value));
+    return value;
   }
 
   template <typename T>
@@ -127,7 +138,7 @@ bool IsReachable(Runtime& runtime, const Product& p, size_t element) {
   const auto holds = [&](const Matrix& matrix, int rows, int columns) {
     if (matrix.transpose) std::swap(rows, columns);
     return IsInMemory(runtime, matrix.data, rows, columns, matrix.stride,
-                      matrix.next, p.count, element);
+                      matrix.next, p.count, p.operand_bytes(element));
   };
   return holds(p.a, p.m, p.k) && holds(p.b, p.k, p.n) &&
          IsInMemory(runtime, p.c, p.m, p.n, p.stride_c, p.next_c, p.count,
@@ -253,8 +264,10 @@ cublasStatus_t cublasGemmStridedBatchedEx(
   }
   const bool is_double = compute == CUBLAS_COMPUTE_64F;
   const cudaDataType type = is_double ? CUDA_R_64F : CUDA_R_32F;
-  if (!IsKnown(compute) || type_a != type || type_b != type || type_c != type ||
-      algorithm != CUBLAS_GEMM_DEFAULT) {
+  const bool halves = compute == CUBLAS_COMPUTE_32F && type_a == CUDA_R_16BF;
+  const cudaDataType operand = halves ? CUDA_R_16BF : type;
+  if (!IsKnown(compute) || type_a != operand || type_b != operand ||
+      type_c != type || algorithm != CUBLAS_GEMM_DEFAULT) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   if (m == 0 || n == 0 || count == 0) return CUBLAS_STATUS_SUCCESS;
@@ -267,7 +280,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(
                            c,
                            stride_c,
                            next_c,
-                           BitsOf(compute)};
+                           BitsOf(compute),
+                           halves};
   return is_double ? QueueProduct<double>(runtime, handle, product, alpha, beta)
                    : QueueProduct<float>(runtime, handle, product, alpha, beta);
 }

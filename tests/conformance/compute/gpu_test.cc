@@ -77,6 +77,49 @@ TEST_F(GpuTest, ProductsAgree) {
   }
 }
 
+// Sides of 64 or more, all multiples of 8: operands that are rounded to
+// bfloat16 before they are multiplied; 61 is no such side.
+TEST_F(GpuTest, ProductsOfRoundedOperandsAgree) {
+  for (const auto& [transpose_a, transpose_b] :
+       {std::pair(false, false), {true, false}, {false, true}}) {
+    for (const int64_t k : {61, 80}) {
+      ExpectAgreement(
+          [=, a = transpose_a, b = transpose_b](Device& d) {
+            const worker::Tensor out = d.Blank(kFloat, {72, 64});
+            const auto rounded = [&](int64_t rows, int64_t columns, int seed) {
+              // Eight bits hold these, so that rounding changes nothing, and
+              // sums of their products are exact.
+              std::vector<double> values = RandomValues({rows, columns}, seed);
+              for (double& x : values) x = std::round(x * 64) / 64;
+              return d.Put(kFloat, {rows, columns}, values);
+            };
+            EXPECT_TRUE(d.backend()
+                            .MatMul(a ? rounded(k, 72, 1) : rounded(72, k, 1),
+                                    b ? rounded(64, k, 2) : rounded(k, 64, 2),
+                                    {.transpose_a = a, .transpose_b = b}, out)
+                            .ok());
+            return out;
+          },
+          0, worker::Precision::kBfloat16);
+    }
+  }
+}
+
+// So many elements that threads have several.
+TEST_F(GpuTest, ElementsOfLargeTensorsAgree) {
+  constexpr int64_t kRows = 613;
+  constexpr int64_t kColumns = 1031;
+  ExpectAgreement(
+      [](Device& d) {
+        const worker::Tensor out = d.Blank(kFloat, {kRows, kColumns});
+        EXPECT_TRUE(
+            d.backend().Relu(Random(d, {kRows, kColumns}, 1), out).ok());
+        EXPECT_TRUE(d.backend().AddBias(Random(d, {kColumns}, 2), out).ok());
+        return out;
+      },
+      0);
+}
+
 TEST_F(GpuTest, SumsOverManyRowsAgree) {
   for (const int64_t rows : {0, 1, 511, 5003}) {
     ExpectAgreement(
@@ -149,7 +192,12 @@ TEST_F(GpuTest, AttentionAgrees) {
                                             {67, 72, kFloat32, 1e-5},
                                             {130, 5, kFloat32, 1e-5},
                                             {3, 136, kFloat32, 1e-5},
-                                            {67, 20, kTf32, 3e-3}}) {
+                                            {70, 64, kFloat32, 1e-5},
+                                            {67, 20, kTf32, 3e-3},
+                                            {70, 64, kTf32, 3e-3},
+                                            {67, 20, kBfloat16, 2e-2},
+                                            {130, 64, kBfloat16, 2e-2},
+                                            {67, 128, kBfloat16, 2e-2}}) {
     SCOPED_TRACE(test.length);
     const worker::Shape all = {1, test.length, 6 * test.head};
     const worker::Shape one = {1, test.length, 2 * test.head};

@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_TESTS_CUDA_ON_CPU_INCLUDE_MMA_H_
 #define LOCKSTEP_TESTS_CUDA_ON_CPU_INCLUDE_MMA_H_
 
+#include <cuda_bf16.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,11 +11,11 @@
 
 #include "tests/cuda_on_cpu/kernel_threads.h"
 
-// Products by tensor cores, of the one shape that worker/compute/cuda uses: 16
-// x 16 sums over 8 TF32 numbers. As on a GPU, which lane has which element is
-// the fragment's secret, all lanes of a warp make the same calls, and matrices
-// start at multiples of 32 bytes with rows of multiples of 16 bytes; as on no
-// GPU, an operand that was not rounded to TF32 gives NaN.
+// Products by tensor cores, of the shapes that worker/compute/cuda uses: 16 x
+// 16 sums over 8 TF32 or 16 bfloat16 numbers. As on a GPU, which lane has which
+// element is the fragment's secret, all lanes of a warp make the same calls,
+// and matrices start at multiples of 32 bytes with rows of multiples of 16
+// bytes; as on no GPU, an operand that was not rounded to TF32 gives NaN.
 namespace nvcuda::wmma {
 
 struct row_major {};
@@ -95,24 +97,28 @@ float ElementOf(const uint64_t* lanes, int row, int column) {
   return fragment->x[index / kLanes];
 }
 
-inline float OfTf32(float x) {
+// An operand of a product over kDepth numbers.
+template <int kDepth>
+float Operand(float x) {
+  constexpr uint32_t kLost = kDepth == 8 ? 0x1fffu : 0xffffu;
   uint32_t bits = 0;
   std::memcpy(&bits, &x, sizeof(bits));
-  return (bits & 0x1fffu) == 0 ? x : std::numeric_limits<float>::quiet_NaN();
+  return (bits & kLost) == 0 ? x : std::numeric_limits<float>::quiet_NaN();
 }
+
+inline float ToFloat(float x) { return x; }
+inline float ToFloat(__nv_bfloat16 x) { return __bfloat162float(x); }
 
 }  // namespace simulated
 
 template <typename Use, int m, int n, int k, typename T, typename Layout = void>
 struct fragment;
-template <typename Layout>
-struct fragment<matrix_a, 16, 16, 8, precision::tf32, Layout>
-    : simulated::Fragment<16, 8> {};
-template <typename Layout>
-struct fragment<matrix_b, 16, 16, 8, precision::tf32, Layout>
-    : simulated::Fragment<8, 16> {};
-template <>
-struct fragment<accumulator, 16, 16, 8, float> : simulated::Fragment<16, 16> {};
+template <int k, typename T, typename Layout>
+struct fragment<matrix_a, 16, 16, k, T, Layout> : simulated::Fragment<16, k> {};
+template <int k, typename T, typename Layout>
+struct fragment<matrix_b, 16, 16, k, T, Layout> : simulated::Fragment<k, 16> {};
+template <int k>
+struct fragment<accumulator, 16, 16, k, float> : simulated::Fragment<16, 16> {};
 
 // Rounds to the nearest number of 11 bits, halves away from zero.
 inline float __float_to_tf32(float x) {
@@ -129,20 +135,23 @@ void fill_fragment(Fragment& fragment, float value) {
   for (float& x : fragment.x) x = value;
 }
 
-template <typename Use, typename T, typename Layout>
-void load_matrix_sync(fragment<Use, 16, 16, 8, T, Layout>& out,
-                      const float* data, unsigned stride) {
-  simulated::CheckMatrix(data, stride * sizeof(float));
+template <typename Use, int k, typename T, typename Layout, typename Element>
+void load_matrix_sync(fragment<Use, 16, 16, k, T, Layout>& out,
+                      const Element* data, unsigned stride) {
+  static_assert(k == (sizeof(Element) == sizeof(float) ? 8 : 16));
+  simulated::CheckMatrix(data, stride * sizeof(Element));
   lockstep::cuda_on_cpu::ExchangeAll(0);
   out.ForEach([&](float& x, int row, int column) {
-    x = std::is_same_v<Layout, row_major> ? data[row * stride + column]
-                                          : data[column * stride + row];
+    x = simulated::ToFloat(std::is_same_v<Layout, row_major>
+                               ? data[row * stride + column]
+                               : data[column * stride + row]);
   });
 }
 
-inline void store_matrix_sync(float* data,
-                              fragment<accumulator, 16, 16, 8, float> sums,
-                              unsigned stride, layout_t layout) {
+template <int k>
+void store_matrix_sync(float* data,
+                       fragment<accumulator, 16, 16, k, float> sums,
+                       unsigned stride, layout_t layout) {
   simulated::CheckMatrix(data, stride * sizeof(float));
   sums.ForEach([&](float x, int row, int column) {
     data[layout == mem_row_major ? row * stride + column
@@ -151,20 +160,21 @@ inline void store_matrix_sync(float* data,
 }
 
 // out = a b + sums. A GPU adds in an order of its own, too.
-template <typename A, typename B>
-void mma_sync(fragment<accumulator, 16, 16, 8, float>& out,
-              const fragment<matrix_a, 16, 16, 8, precision::tf32, A>& a,
-              const fragment<matrix_b, 16, 16, 8, precision::tf32, B>& b,
-              const fragment<accumulator, 16, 16, 8, float>& sums) {
+template <int k, typename T, typename A, typename B>
+void mma_sync(fragment<accumulator, 16, 16, k, float>& out,
+              const fragment<matrix_a, 16, 16, k, T, A>& a,
+              const fragment<matrix_b, 16, 16, k, T, B>& b,
+              const fragment<accumulator, 16, 16, k, float>& sums) {
   using lockstep::cuda_on_cpu::ExchangeAll;
+  using simulated::Operand;
   uint64_t of_a[simulated::kLanes];
   std::memcpy(of_a, ExchangeAll(simulated::AddressOf(&a)), sizeof(of_a));
   const uint64_t* of_b = ExchangeAll(simulated::AddressOf(&b));
-  fragment<accumulator, 16, 16, 8, float> result = sums;
+  fragment<accumulator, 16, 16, k, float> result = sums;
   result.ForEach([&](float& x, int row, int column) {
-    for (int i = 0; i < 8; ++i) {
-      x += simulated::OfTf32(simulated::ElementOf<16, 8>(of_a, row, i)) *
-           simulated::OfTf32(simulated::ElementOf<8, 16>(of_b, i, column));
+    for (int i = 0; i < k; ++i) {
+      x += Operand<k>(simulated::ElementOf<16, k>(of_a, row, i)) *
+           Operand<k>(simulated::ElementOf<k, 16>(of_b, i, column));
     }
   });
   ExchangeAll(0);  // before another lane changes its operands

@@ -12,8 +12,8 @@ namespace lockstep::worker {
 // of operations is a base class of its own, one on top of the other, and each
 // operation checks its arguments before it calls the device.
 //
-//   ForEach(op, n, f)               f(i) for each i in [0, n)
-//   Grid(op, rows, n, f)            f(row, column) for each of them
+//   ForEach(op, n, f)               the values of f, see kernels/elementwise.h
+//   Grid(op, rows, n, f)            the same by (row, column)
 //   Rows(op, rows, f)               f(group, row), see kernels/rows.h
 //   SumColumns(op, rows, n, f, out) out[column] = sum of f(row, column)
 //   Gemm(op, gemm, a, b, out)       see kernels/strided_gemm.h

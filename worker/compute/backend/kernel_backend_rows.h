@@ -219,7 +219,7 @@ class KernelRows : public KernelImages<Device> {
   // elements, so that groups work side by side, and then added.
   absl::Status CountNonFinite(const ConstTensor& values,
                               const Tensor& count) override {
-    constexpr int64_t kRow = 1 << 14;
+    constexpr int64_t kRow = 1 << 12;
     const char* operation = "CountNonFinite";
     if (absl::Status s =
             CheckFloats(operation, {"values", values}, values.rank());

@@ -20,9 +20,9 @@ namespace lockstep::worker::cpu {
 // run in eight lanes, so that the compiler can use vector instructions without
 // being allowed to reorder.
 struct SerialGroup {
-  template <typename F>
-  void ForEach(int64_t n, F f) {
-    for (int64_t i = 0; i < n; ++i) f(i);
+  template <typename T, typename F>
+  void Map(int64_t n, T* out, F f) {
+    for (int64_t i = 0; i < n; ++i) out[i] = f(i);
   }
 
   template <typename T, typename F>
@@ -78,14 +78,18 @@ class SerialDevice {
 
   template <typename F>
   absl::Status ForEach(const char*, int64_t n, const F& f) {
-    for (int64_t i = 0; i < n; ++i) f(i);
+    auto* const target = f.Target();
+    for (int64_t i = 0; i < n; ++i) target[i] = f.Value(i);
     return absl::OkStatus();
   }
 
   template <typename F>
   absl::Status Grid(const char*, int64_t rows, int64_t n, const F& f) {
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t column = 0; column < n; ++column) f(row, column);
+    auto* target = f.Target();
+    for (int64_t row = 0; row < rows; ++row, target += n) {
+      for (int64_t column = 0; column < n; ++column) {
+        target[column] = f.Value(row, column);
+      }
     }
     return absl::OkStatus();
   }

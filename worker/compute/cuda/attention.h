@@ -40,8 +40,9 @@ struct AttentionGradients {
 
 // The precision of products, of which tensor cores do all.
 enum class AttentionProducts : int {
-  kFloat32 = 0,  // three products of operands of 11 bits: errors of 2^-21
-  kTf32 = 1,     // one product
+  kFloat32 = 0,   // three products of operands of 11 bits: errors of 2^-21
+  kTf32 = 1,      // one product
+  kBfloat16 = 2,  // one product of operands of 8 bits, half as large in tiles
 };
 
 // Writes `results`. The error is the launch's.

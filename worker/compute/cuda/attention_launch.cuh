@@ -24,8 +24,7 @@ template <AttentionProducts kProducts, int kWidth>
 cudaError_t LaunchForward(cudaStream_t stream, const AttentionTensors& t,
                           const AttentionResults<float>& results) {
   constexpr auto attention = &AttentionKernel<kProducts, kWidth>;
-  constexpr size_t kBytes =
-      sizeof(float) * (2 * kTileSize<kWidth> + kScoreSize);
+  constexpr size_t kBytes = ForwardTiles<kProducts, kWidth>::kBytes;
   if (const cudaError_t error = AllowShared(attention, kBytes);
       error != cudaSuccess) {
     return error;
@@ -41,8 +40,7 @@ cudaError_t LaunchBackward(cudaStream_t stream, const AttentionTensors& t,
                            const AttentionGradients& g) {
   constexpr auto of_queries = &AttentionQueryGradientKernel<kProducts, kWidth>;
   constexpr auto of_keys = &AttentionKeyGradientKernel<kProducts, kWidth>;
-  constexpr size_t kBytes =
-      sizeof(float) * (4 * kTileSize<kWidth> + 2 * kScoreSize);
+  constexpr size_t kBytes = GradientTiles<kProducts, kWidth>::kBytes;
   for (const auto kernel : {of_queries, of_keys}) {
     if (const cudaError_t error = AllowShared(kernel, kBytes);
         error != cudaSuccess) {
@@ -74,10 +72,15 @@ cudaError_t ForKernel(AttentionProducts products, int64_t head, Launch launch) {
     return launch(constant, std::integral_constant<int, 128>{});
   };
   using Products = AttentionProducts;
-  return products == Products::kTf32
-             ? for_width(std::integral_constant<Products, Products::kTf32>{})
-             : for_width(
-                   std::integral_constant<Products, Products::kFloat32>{});
+  switch (products) {
+    case Products::kTf32:
+      return for_width(std::integral_constant<Products, Products::kTf32>{});
+    case Products::kBfloat16:
+      return for_width(std::integral_constant<Products, Products::kBfloat16>{});
+    case Products::kFloat32:
+      break;
+  }
+  return for_width(std::integral_constant<Products, Products::kFloat32>{});
 }
 
 }  // namespace lockstep::worker::cuda

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "worker/compute/cuda/cublas_library.h"
 #include "worker/compute/cuda/cuda_recording.h"
+#include "worker/compute/kernels/elementwise.h"
 
 namespace lockstep::worker::cuda {
 namespace {
@@ -27,15 +28,15 @@ cublasOperation_t Transpose(bool transpose) {
   return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
+// uint16_t stands for bfloat16.
 template <typename T>
-constexpr cudaDataType_t kDataType =
-    std::is_same_v<T, double> ? CUDA_R_64F : CUDA_R_32F;
+constexpr cudaDataType_t kDataType = std::is_same_v<T, double>     ? CUDA_R_64F
+                                     : std::is_same_v<T, uint16_t> ? CUDA_R_16BF
+                                                                   : CUDA_R_32F;
 
-// Operands are float32 (or float64) in memory; with a lower precision tensor
-// cores round them as they read.
-template <typename T>
+// Operands are float32 in memory; with a lower precision tensor cores round
+// them as they read.
 cublasComputeType_t ComputeType(Precision precision) {
-  if (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
   switch (precision) {
     case Precision::kTf32:
       return CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -45,6 +46,21 @@ cublasComputeType_t ComputeType(Precision precision) {
       break;
   }
   return CUBLAS_COMPUTE_32F;
+}
+
+// Whether the operands can be rounded to bfloat16 in memory: they are dense,
+// and their rows begin where tensor cores can read. An H200 then takes half as
+// long for a product of 8,192^3 as where cuBLAS rounds, which it does to TF32;
+// small products do not repay the conversion.
+bool RoundsInMemory(const StridedGemm& gemm) {
+  constexpr int64_t kLeast = 64;
+  constexpr int64_t kMultiple = 8;
+  for (const int64_t side : {gemm.m, gemm.n, gemm.k}) {
+    if (side < kLeast || side % kMultiple != 0) return false;
+  }
+  return gemm.outer_count == 1 && gemm.inner_count == 1 &&
+         gemm.a.stride == (gemm.a.transpose ? gemm.m : gemm.k) &&
+         gemm.b.stride == (gemm.b.transpose ? gemm.k : gemm.n);
 }
 
 }  // namespace
@@ -267,11 +283,16 @@ absl::Status CudaDevice::FinishCopy(CopyId copy) {
   return status;
 }
 
-// Precisions below TF32 are computed in TF32: they would save reads of device
-// memory, but the operands of an attention are in shared memory.
 AttentionProducts CudaDevice::ProductsOfAttention() const {
-  return precision_ == Precision::kFloat32 ? AttentionProducts::kFloat32
-                                           : AttentionProducts::kTf32;
+  switch (precision_) {
+    case Precision::kTf32:
+      return AttentionProducts::kTf32;
+    case Precision::kBfloat16:
+      return AttentionProducts::kBfloat16;
+    case Precision::kFloat32:
+      break;
+  }
+  return AttentionProducts::kFloat32;
 }
 
 absl::Status CudaDevice::Attention(const char* operation,
@@ -325,16 +346,17 @@ absl::Status CudaDevice::Zero(const char* operation, const StridedGemm& gemm,
 
 // cuBLAS stores columns, this backend rows. Read as columns, each matrix is its
 // transpose, and b^T a^T = (a b)^T: so the operands change places.
-template <typename T>
+template <typename T, typename Out>
 absl::Status CudaDevice::GemmOf(const char* operation, const StridedGemm& gemm,
-                                const T* a, const T* b, T* out) {
+                                const T* a, const T* b, Out* out,
+                                cublasComputeType_t compute_type) {
   if (gemm.m == 0 || gemm.n == 0) return absl::OkStatus();
   if (gemm.k == 0) {
     // A product over no elements is zero; cuBLAS refuses such sides.
     return gemm.accumulate ? absl::OkStatus() : Zero(operation, gemm, out);
   }
-  const T alpha = static_cast<T>(gemm.alpha);
-  const T beta = gemm.accumulate ? T{1} : T{0};
+  const Out alpha = static_cast<Out>(gemm.alpha);
+  const Out beta = gemm.accumulate ? Out{1} : Out{0};
   const auto side = [](int64_t size) { return static_cast<int>(size); };
   if (absl::Status s = Select(operation); !s.ok()) return s;
   for (int64_t i = 0; i < gemm.outer_count; ++i) {
@@ -344,9 +366,9 @@ absl::Status CudaDevice::GemmOf(const char* operation, const StridedGemm& gemm,
         b + gemm.Offset(gemm.b, i, 0), kDataType<T>, side(gemm.b.stride),
         gemm.b.inner, a + gemm.Offset(gemm.a, i, 0), kDataType<T>,
         side(gemm.a.stride), gemm.a.inner, &beta,
-        out + gemm.Offset(gemm.out, i, 0), kDataType<T>, side(gemm.out.stride),
-        gemm.out.inner, side(gemm.inner_count), ComputeType<T>(precision_),
-        CUBLAS_GEMM_DEFAULT);
+        out + gemm.Offset(gemm.out, i, 0), kDataType<Out>,
+        side(gemm.out.stride), gemm.out.inner, side(gemm.inner_count),
+        compute_type, CUBLAS_GEMM_DEFAULT);
     if (absl::Status s =
             ToStatus(error, {"cublasGemmStridedBatchedEx", operation, *name_});
         !s.ok()) {
@@ -356,14 +378,36 @@ absl::Status CudaDevice::GemmOf(const char* operation, const StridedGemm& gemm,
   return absl::OkStatus();
 }
 
+absl::Status CudaDevice::GemmOfHalves(const char* operation,
+                                      const StridedGemm& gemm, const float* a,
+                                      const float* b, float* out) {
+  const auto round = [&](const float* from, int64_t size, Buffer& to) {
+    if (absl::Status s = Grow(to, static_cast<size_t>(size) * sizeof(uint16_t));
+        !s.ok()) {
+      return s;
+    }
+    return ForEach(
+        operation, size,
+        kernels::ToBfloat16{from, static_cast<uint16_t*>(to.data())});
+  };
+  if (absl::Status s = round(a, gemm.m * gemm.k, half_a_); !s.ok()) return s;
+  if (absl::Status s = round(b, gemm.k * gemm.n, half_b_); !s.ok()) return s;
+  return GemmOf(operation, gemm, static_cast<const uint16_t*>(half_a_.data()),
+                static_cast<const uint16_t*>(half_b_.data()), out,
+                CUBLAS_COMPUTE_32F);
+}
+
 absl::Status CudaDevice::Gemm(const char* operation, const StridedGemm& gemm,
                               const float* a, const float* b, float* out) {
-  return GemmOf(operation, gemm, a, b, out);
+  if (precision_ == Precision::kBfloat16 && RoundsInMemory(gemm)) {
+    return GemmOfHalves(operation, gemm, a, b, out);
+  }
+  return GemmOf(operation, gemm, a, b, out, ComputeType(precision_));
 }
 
 absl::Status CudaDevice::Gemm(const char* operation, const StridedGemm& gemm,
                               const double* a, const double* b, double* out) {
-  return GemmOf(operation, gemm, a, b, out);
+  return GemmOf(operation, gemm, a, b, out, CUBLAS_COMPUTE_64F);
 }
 
 }  // namespace lockstep::worker::cuda

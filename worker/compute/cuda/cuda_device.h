@@ -151,9 +151,14 @@ class CudaDevice {
   AttentionProducts ProductsOfAttention() const;
   absl::Status Grow(Buffer& buffer, size_t bytes);
   absl::StatusOr<CopyId> NewEvent(const char* operation);
-  template <typename T>
+  // T is the type of the operands in memory, Out that of the sums.
+  template <typename T, typename Out>
   absl::Status GemmOf(const char* operation, const StridedGemm& gemm,
-                      const T* a, const T* b, T* out);
+                      const T* a, const T* b, Out* out,
+                      cublasComputeType_t compute_type);
+  // The product of the operands, rounded to bfloat16 in memory of the device.
+  absl::Status GemmOfHalves(const char* operation, const StridedGemm& gemm,
+                            const float* a, const float* b, float* out);
   template <typename T>
   absl::Status Zero(const char* operation, const StridedGemm& gemm, T* out);
 
@@ -167,6 +172,8 @@ class CudaDevice {
   Buffer workspace_;  // for cuBLAS: its own would depend on earlier calls
   Blas blas_;
   Buffer partial_;
+  Buffer half_a_;  // operands in bfloat16
+  Buffer half_b_;
   std::vector<Event> events_;  // a CopyId is an index
   std::vector<CopyId> idle_;   // events whose copy has been finished
 };

@@ -26,5 +26,6 @@ namespace lockstep::worker::cuda {
 
 LOCKSTEP_ELEMENTWISE(float);
 LOCKSTEP_ELEMENTWISE(double);
+LOCKSTEP_FOR_EACH(ToBfloat16);
 
 }  // namespace lockstep::worker::cuda

@@ -98,9 +98,10 @@ struct BatchNorm {
   const T* shift;
   T* out;
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return out; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
     const int64_t i = row * moments.n + column;
-    out[i] = moments.Normal(in[i], column) * scale[column] + shift[column];
+    return moments.Normal(in[i], column) * scale[column] + shift[column];
   }
 };
 
@@ -118,13 +119,14 @@ struct BatchNormGradient {
   T one_over_rows;
   T* in_gradient;
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return in_gradient; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
     const int64_t i = row * moments.n + column;
     const T h = moments.Normal(in[i], column);
     const T mean_g = shift_gradient[column] * one_over_rows;
     const T mean_gh = scale_gradient[column] * one_over_rows;
-    in_gradient[i] = scale[column] * moments.factor(column) *
-                     (out_gradient[i] - mean_g - h * mean_gh);
+    return scale[column] * moments.factor(column) *
+           (out_gradient[i] - mean_g - h * mean_gh);
   }
 };
 

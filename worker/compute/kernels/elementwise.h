@@ -3,16 +3,21 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "worker/compute/kernels/activation.h"
 #include "worker/compute/kernels/counter_random.h"
 #include "worker/compute/kernels/host_device.h"
 
-// Operations whose elements do not depend on each other. A kernel is called
-// once for each index i in [0, n), or for each (row, column), in any order, and
-// writes one element. Pointers are to dense row-major tensors; those without a
-// comment have the shape of the operation's `in` and `out`. T is float or
-// double.
+// Operations whose elements do not depend on each other. A kernel has
+//
+//   Value(i) for each index i in [0, n), or Value(row, column)
+//   Target() the tensor whose element i, or row n + column, that value becomes
+//
+// A value may be computed from the element that it replaces, and from no other
+// element of its target; so a caller may compute several values before it
+// stores them. Pointers are to dense row-major tensors; those without a comment
+// have the shape of the operation's `in` and `out`. T is float or double.
 namespace lockstep::worker::kernels {
 
 // values[row, column] += bias[column].
@@ -22,8 +27,9 @@ struct AddBias {
   int64_t n;
   T* values;  // [rows, n]
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
-    values[row * n + column] += bias[column];
+  LOCKSTEP_HOST_DEVICE T* Target() const { return values; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
+    return values[row * n + column] + bias[column];
   }
 };
 
@@ -33,9 +39,10 @@ struct Relu {
   const T* in;
   T* out;
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return out; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t i) const {
     const T x = in[i];
-    out[i] = x < T{0} ? T{0} : x;
+    return x < T{0} ? T{0} : x;
   }
 };
 
@@ -47,8 +54,9 @@ struct ReluGradient {
   const T* out_gradient;
   T* in_gradient;
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
-    in_gradient[i] = out[i] > T{0} ? out_gradient[i] : T{0};
+  LOCKSTEP_HOST_DEVICE T* Target() const { return in_gradient; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t i) const {
+    return out[i] > T{0} ? out_gradient[i] : T{0};
   }
 };
 
@@ -83,14 +91,15 @@ struct Activate {
   const T* in;
   T* out;
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return out; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t i) const {
     const T x = in[i];
     if constexpr (kind == Activation::kGelu) {
-      out[i] = T(0.5) * x * (T{1} + GeluTanh(x));
+      return T(0.5) * x * (T{1} + GeluTanh(x));
     } else if constexpr (kind == Activation::kTanh) {
-      out[i] = Tanh(x);
+      return Tanh(x);
     } else {
-      out[i] = Sigmoid(x);
+      return Sigmoid(x);
     }
   }
 };
@@ -103,8 +112,9 @@ struct ActivateGradient {
   const T* out_gradient;
   T* in_gradient;
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
-    in_gradient[i] = out_gradient[i] * Slope(in[i]);
+  LOCKSTEP_HOST_DEVICE T* Target() const { return in_gradient; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t i) const {
+    return out_gradient[i] * Slope(in[i]);
   }
 
   LOCKSTEP_HOST_DEVICE static T Slope(T x) {
@@ -131,8 +141,25 @@ struct Combine {
   T b;
   T* out;
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
-    out[i] = b == T{0} ? a * in[i] : a * in[i] + b * out[i];
+  LOCKSTEP_HOST_DEVICE T* Target() const { return out; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t i) const {
+    return b == T{0} ? a * in[i] : a * in[i] + b * out[i];
+  }
+};
+
+// out[i] = in[i] as bfloat16: the upper half of its bits, rounded to nearest,
+// ties to even; NaN stays NaN.
+struct ToBfloat16 {
+  const float* in;
+  uint16_t* out;
+
+  LOCKSTEP_HOST_DEVICE uint16_t* Target() const { return out; }
+  LOCKSTEP_HOST_DEVICE uint16_t Value(int64_t i) const {
+    uint32_t bits = 0;
+    std::memcpy(&bits, in + i, sizeof(bits));
+    // Rounding up could make infinity of a NaN whose lower half alone says so.
+    if (in[i] != in[i]) return static_cast<uint16_t>(bits >> 16 | 0x40);
+    return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
 };
 
@@ -145,9 +172,10 @@ struct Dropout {
   T scale;             // 1 / (1 - rate)
   T* out;
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return out; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t i) const {
     const bool kept = RandomBits(key, static_cast<uint64_t>(i)) >= threshold;
-    out[i] = kept ? in[i] * scale : T{0};
+    return kept ? in[i] * scale : T{0};
   }
 };
 
@@ -159,8 +187,9 @@ struct Embed {
   int64_t n;
   T* out;  // [count, n]
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
-    out[row * n + column] = table[ids[row] * n + column];
+  LOCKSTEP_HOST_DEVICE T* Target() const { return out; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
+    return table[ids[row] * n + column];
   }
 };
 
@@ -175,12 +204,13 @@ struct EmbedGradient {
   const T* out_gradient;  // [count, n]
   T* table_gradient;      // [rows, n]
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return table_gradient; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
     T sum = 0;
     for (int64_t i = 0; i < count; ++i) {
       if (ids[i] == row) sum += out_gradient[i * n + column];
     }
-    table_gradient[row * n + column] = sum;
+    return sum;
   }
 };
 

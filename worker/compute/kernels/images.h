@@ -11,9 +11,9 @@
 // all contributions to one element instead of scattering them, so that no two
 // threads add to the same element.
 //
-// Pointers are to dense NHWC tensors. A kernel is called for each (row,
-// column): row is the number of a pixel in the batch, column a channel, unless
-// said. T is float or double.
+// Kernels are those of elementwise.h. Pointers are to dense NHWC tensors; row
+// is the number of a pixel in the batch, column a channel, unless said. T is
+// float or double.
 namespace lockstep::worker::kernels {
 
 // The position of a pixel in a batch of height x width images.
@@ -40,7 +40,8 @@ struct ImagesToPatches {
   const T* images;  // [images,height,width,channels]
   T* patches;       // [out_pixels,patch]
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return patches; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
     const Pixel at = PixelAt(row, s.out_height(), s.out_width());
     const Division tap = Divide(column, s.channels);
     const Division under = Divide(tap.quotient, s.kernel_width);
@@ -51,7 +52,7 @@ struct ImagesToPatches {
       const int64_t pixel = (at.image * s.height + y) * s.width + x;
       value = images[pixel * s.channels + tap.remainder];
     }
-    patches[row * s.patch() + column] = value;
+    return value;
   }
 };
 
@@ -63,7 +64,8 @@ struct PatchesToImages {
   const T* patches;  // [out_pixels,patch]
   T* images;         // [images,height,width,channels]
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return images; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
     const Pixel at = PixelAt(row, s.height, s.width);
     const int64_t height = s.out_height();
     const int64_t width = s.out_width();
@@ -82,7 +84,7 @@ struct PatchesToImages {
         sum += patches[pixel * s.patch() + tap * s.channels + column];
       }
     }
-    images[row * s.channels + column] = sum;
+    return sum;
   }
 };
 
@@ -113,8 +115,9 @@ LOCKSTEP_HOST_DEVICE inline int64_t WindowOf(const PoolShape& s, int64_t row) {
          Divide(at.x, s.window).quotient;
 }
 
-// out[row, column] = the largest value of the window, NaN above all; argmax =
-// its position window * dy + dx in there, the first one of equals.
+// out[row, column] = the largest value of the window, NaN above all. Value()
+// also stores its position window * dy + dx in `argmax`, the first one of
+// equals.
 template <typename T>
 struct MaxPool {
   PoolShape s;
@@ -122,7 +125,8 @@ struct MaxPool {
   T* out;           // [images,out_height,out_width,channels]
   uint8_t* argmax;  // as `out`
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return out; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
     const Window window = WindowAt(s, row);
     T largest = in[window.first * s.channels + column];
     int64_t position = 0;
@@ -136,8 +140,8 @@ struct MaxPool {
         }
       }
     }
-    out[row * s.channels + column] = largest;
     argmax[row * s.channels + column] = static_cast<uint8_t>(position);
+    return largest;
   }
 };
 
@@ -150,13 +154,13 @@ struct MaxPoolGradient {
   const T* out_gradient;  // [images,out_height,out_width,channels]
   T* in_gradient;         // [images,height,width,channels]
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return in_gradient; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
     const Pixel at = PixelAt(row, s.height, s.width);
     const int64_t position = Divide(at.y, s.window).remainder * s.window +
                              Divide(at.x, s.window).remainder;
     const int64_t from = WindowOf(s, row) * s.channels + column;
-    in_gradient[row * s.channels + column] =
-        argmax[from] == position ? out_gradient[from] : T{0};
+    return argmax[from] == position ? out_gradient[from] : T{0};
   }
 };
 
@@ -167,7 +171,8 @@ struct AveragePool {
   const T* in;  // [images,height,width,channels]
   T* out;       // [images,out_height,out_width,channels]
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return out; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
     const Window window = WindowAt(s, row);
     T sum = 0;
     for (int64_t dy = 0; dy < window.rows; ++dy) {
@@ -175,8 +180,7 @@ struct AveragePool {
         sum += in[(window.first + dy * s.width + dx) * s.channels + column];
       }
     }
-    out[row * s.channels + column] =
-        sum / static_cast<T>(window.rows * window.columns);
+    return sum / static_cast<T>(window.rows * window.columns);
   }
 };
 
@@ -187,12 +191,12 @@ struct AveragePoolGradient {
   const T* out_gradient;  // [images,out_height,out_width,channels]
   T* in_gradient;         // [images,height,width,channels]
 
-  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+  LOCKSTEP_HOST_DEVICE T* Target() const { return in_gradient; }
+  LOCKSTEP_HOST_DEVICE T Value(int64_t row, int64_t column) const {
     const int64_t from = WindowOf(s, row);
     const Window window = WindowAt(s, from);
-    in_gradient[row * s.channels + column] =
-        out_gradient[from * s.channels + column] /
-        static_cast<T>(window.rows * window.columns);
+    return out_gradient[from * s.channels + column] /
+           static_cast<T>(window.rows * window.columns);
   }
 };
 

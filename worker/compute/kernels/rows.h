@@ -10,7 +10,8 @@
 // not. A kernel is called once for each row by a Group, which is one thread on
 // the CPU and a block of them on a GPU:
 //
-//   group.ForEach(n, f)      f(i) for i in [0, n)
+//   group.Map(n, out, f)     out[i] = f(i) for i in [0, n); f may read out[i],
+//                            and no other element of `out`
 //   group.Sum<T>(n, f)       the sum of f(i), in an order fixed by n alone
 //   group.Max<T>(n, f)       the largest f(i); -infinity if n is 0
 //   group.Leads()            true in exactly one of its threads
@@ -44,9 +45,9 @@ struct SoftmaxCrossEntropy {
         classes, [=](int64_t i) { return std::exp(in[i] - largest); });
     const T factor = scale / sum;
     const T at_label = scale;
-    group.ForEach(classes, [=](int64_t i) {
+    group.Map(classes, out, [=](int64_t i) {
       const T share = std::exp(in[i] - largest) * factor;
-      out[i] = i == label ? share - at_label : share;
+      return i == label ? share - at_label : share;
     });
     if (group.Leads()) {
       losses[row] = static_cast<double>(std::log(sum) - (in[label] - largest));
@@ -136,8 +137,8 @@ struct LayerNorm {
       return (x[i] - mean) * (x[i] - mean);
     }) / count;
     const T factor = T{1} / std::sqrt(variance + epsilon);
-    group.ForEach(n, [=](int64_t i) {
-      y[i] = (x[i] - mean) * factor * gain[i] + offset[i];
+    group.Map(n, y, [=](int64_t i) {
+      return (x[i] - mean) * factor * gain[i] + offset[i];
     });
     if (group.Leads()) {
       statistics[2 * row] = mean;
@@ -172,9 +173,9 @@ struct LayerNormGradient {
     const T mean_gh = group.template Sum<T>(n, [=](int64_t i) {
       return dy[i] * gain[i] * (x[i] - mean) * factor;
     }) / count;
-    group.ForEach(n, [=](int64_t i) {
+    group.Map(n, dx, [=](int64_t i) {
       const T h = (x[i] - mean) * factor;
-      dx[i] = factor * (dy[i] * gain[i] - mean_g - h * mean_gh);
+      return factor * (dy[i] * gain[i] - mean_g - h * mean_gh);
     });
   }
 };
@@ -192,12 +193,12 @@ struct CausalSoftmax {
     const int64_t seen = row % length + 1;
     const T largest =
         group.template Max<T>(seen, [=](int64_t i) { return x[i]; });
-    group.ForEach(length, [=](int64_t i) {
-      x[i] = i < seen ? std::exp(x[i] - largest) : T{0};
+    group.Map(length, x, [=](int64_t i) {
+      return i < seen ? std::exp(x[i] - largest) : T{0};
     });
     const T sum = group.template Sum<T>(seen, [=](int64_t i) { return x[i]; });
     const T factor = T{1} / sum;
-    group.ForEach(seen, [=](int64_t i) { x[i] *= factor; });
+    group.Map(seen, x, [=](int64_t i) { return x[i] * factor; });
   }
 };
 
@@ -215,9 +216,8 @@ struct CausalSoftmaxGradient {
     const int64_t seen = row % length + 1;
     const T sum =
         group.template Sum<T>(seen, [=](int64_t i) { return p[i] * g[i]; });
-    group.ForEach(length, [=](int64_t i) {
-      g[i] = i < seen ? p[i] * (g[i] - sum) : T{0};
-    });
+    group.Map(length, g,
+              [=](int64_t i) { return i < seen ? p[i] * (g[i] - sum) : T{0}; });
   }
 };
 

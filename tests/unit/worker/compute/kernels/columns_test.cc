@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/unit/worker/compute/kernels/grid.h"
 
 namespace lockstep::worker::kernels {
 namespace {
@@ -58,9 +59,7 @@ class BatchNormTest : public ::testing::Test {
     std::vector<double> out(in.size());
     const BatchNorm<double> norm{in.data(), MomentsOf(statistics),
                                  scale_.data(), shift_.data(), out.data()};
-    for (int64_t row = 0; row < kRows; ++row) {
-      for (int64_t column = 0; column < kColumns; ++column) norm(row, column);
-    }
+    Grid(kRows, kColumns, norm);
     return out;
   }
   double Loss(const std::vector<double>& in) const {
@@ -95,11 +94,7 @@ TEST_F(BatchNormTest, GradientIsThatOfTheLossThroughTheStatisticsToo) {
       kIn.data(),       MomentsOf(statistics), scale_.data(),
       gradient_.data(), scale_gradient.data(), shift_gradient.data(),
       1.0 / kRows,      in_gradient.data()};
-  for (int64_t row = 0; row < kRows; ++row) {
-    for (int64_t column = 0; column < kColumns; ++column) {
-      gradient(row, column);
-    }
-  }
+  Grid(kRows, kColumns, gradient);
 
   constexpr double kStep = 1e-5;
   for (size_t i = 0; i < kIn.size(); ++i) {

@@ -2,11 +2,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/worker/compute/kernels/grid.h"
 
 namespace lockstep::worker::kernels {
 namespace {
@@ -15,16 +17,14 @@ using ::testing::ElementsAre;
 
 template <typename F>
 void ForEach(int64_t n, const F& f) {
-  for (int64_t i = 0; i < n; ++i) f(i);
+  for (int64_t i = 0; i < n; ++i) f.Target()[i] = f.Value(i);
 }
 
 TEST(ElementwiseTest, BiasIsAddedToEachRow) {
   std::vector<float> values = {1, 2, 3, 4};
   const std::vector<float> bias = {10, 20};
   const AddBias<float> add{bias.data(), 2, values.data()};
-  for (int64_t row = 0; row < 2; ++row) {
-    for (int64_t column = 0; column < 2; ++column) add(row, column);
-  }
+  Grid(2, 2, add);
   EXPECT_THAT(values, ElementsAre(11, 22, 13, 24));
 }
 
@@ -33,8 +33,7 @@ TEST(ElementwiseTest, ReluCutsOffBelowZeroAndKeepsNaN) {
   ForEach(3, Relu<double>{values.data(), values.data()});
   EXPECT_THAT(std::vector<double>(values.begin(), values.begin() + 3),
               ElementsAre(0, 0, 2));
-  Relu<double>{values.data(), values.data()}(3);
-  EXPECT_TRUE(std::isnan(values[3]));
+  EXPECT_TRUE(std::isnan(Relu<double>{values.data(), values.data()}.Value(3)));
 
   std::vector<double> gradient = {5, 6, 7};
   ForEach(
@@ -73,8 +72,26 @@ TEST(ElementwiseTest, CombineDoesNotReadWhatCountsNothing) {
   const std::vector<float> in = {1, 2};
   std::vector<float> out = {std::nanf(""), 3};
   ForEach(1, Combine<float>{in.data(), 2, 0, out.data()});
-  Combine<float>{in.data(), 2, 10, out.data()}(1);
-  EXPECT_THAT(out, ElementsAre(2, 34));
+  EXPECT_EQ(out[0], 2);
+  EXPECT_EQ((Combine<float>{in.data(), 2, 10, out.data()}.Value(1)), 34);
+}
+
+TEST(ElementwiseTest, Bfloat16IsTheNearestAndTheEvenOfTwo) {
+  const auto of = [](uint32_t bits) {
+    float in = 0;
+    std::memcpy(&in, &bits, sizeof(in));
+    uint16_t out = 0;
+    ForEach(1, ToBfloat16{&in, &out});
+    return out;
+  };
+  EXPECT_EQ(of(0x3f800000), 0x3f80);  // 1
+  EXPECT_EQ(of(0x3f807fff), 0x3f80);
+  EXPECT_EQ(of(0x3f808000), 0x3f80);  // in the middle: the even one
+  EXPECT_EQ(of(0x3f818000), 0x3f82);
+  EXPECT_EQ(of(0xbf808001), 0xbf81);
+  EXPECT_EQ(of(0x7f7fffff), 0x7f80);  // too large: infinity
+  EXPECT_EQ(of(0xff800000), 0xff80);  // -infinity
+  EXPECT_EQ(of(0x7f800001), 0x7fc0);  // NaN whose lower half alone says so
 }
 
 TEST(ElementwiseTest, DropoutKeepsItsShareAndTheMean) {
@@ -104,16 +121,12 @@ TEST(ElementwiseTest, EmbeddingTakesRowsAndAddsTheirGradients) {
   const std::vector<int32_t> ids = {2, 0, 2};
   std::vector<float> out(6);
   const Embed<float> embed{table.data(), ids.data(), 2, out.data()};
-  for (int64_t row = 0; row < 3; ++row) {
-    for (int64_t column = 0; column < 2; ++column) embed(row, column);
-  }
+  Grid(3, 2, embed);
   EXPECT_THAT(out, ElementsAre(20, 21, 0, 1, 20, 21));
 
   std::vector<float> gradient(6, -1);
   const EmbedGradient<float> add{ids.data(), 3, 2, out.data(), gradient.data()};
-  for (int64_t row = 0; row < 3; ++row) {
-    for (int64_t column = 0; column < 2; ++column) add(row, column);
-  }
+  Grid(3, 2, add);
   EXPECT_THAT(gradient, ElementsAre(0, 1, 0, 0, 40, 42));
 }
 

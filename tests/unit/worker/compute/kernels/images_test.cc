@@ -7,18 +7,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/worker/compute/kernels/grid.h"
 
 namespace lockstep::worker::kernels {
 namespace {
 
 using ::testing::ElementsAre;
-
-template <typename F>
-void Grid(int64_t rows, int64_t columns, const F& f) {
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t column = 0; column < columns; ++column) f(row, column);
-  }
-}
 
 TEST(ImagesTest, PatchIsWhatLiesUnderTheKernelAndZeroOutside) {
   const ConvShape shape{1, 2, 2, 1, 3, 3, 1};

@@ -18,9 +18,9 @@ using ::testing::FloatNear;
 
 // A group as simple as the kernels' contract allows.
 struct OneThread {
-  template <typename F>
-  void ForEach(int64_t n, F f) {
-    for (int64_t i = 0; i < n; ++i) f(i);
+  template <typename T, typename F>
+  void Map(int64_t n, T* out, F f) {
+    for (int64_t i = 0; i < n; ++i) out[i] = f(i);
   }
   template <typename T, typename F>
   T Sum(int64_t n, F f) {
