@@ -30,7 +30,7 @@ fi
 default=tests/benchmark/results/$(date +%Y-%m-%d)-gpu.md
 [ $simulated = no ] || default=/dev/stdout
 result=${1:-$default}
-jobs=${LOCKSTEP_JOBS:-$(nproc)}
+compilers=${LOCKSTEP_JOBS:-$(nproc)}
 build=build/gpu
 [ -z "$pack" ] || build=build/packed
 failed=0
@@ -120,12 +120,34 @@ measure() {
   models
 }
 
+# Jobs of the real programs, and PyTorch's models in Lockstep's workers.
+jobs() {
+  local programs
+  programs=$(dirname "$(program ps_server)")
+  if [ "$programs" = . ]; then
+    leave_out "Jobs" "they need a pack"
+    return
+  fi
+  report "Jobs" env LOCKSTEP_BIN="$PWD/$programs" \
+    python3 -W ignore tests/gpu/jobs_test.py
+  if ! sees_gpu; then
+    leave_out "PyTorch's models" "they need a Python whose PyTorch sees the GPU"
+    return
+  fi
+  report "PyTorch's models" env LOCKSTEP_BIN="$PWD/$programs" \
+    PYTHONPATH="$PWD/$build/python:tests/e2e/python" OMP_NUM_THREADS=1 \
+    python3 -W ignore tests/gpu/torch_test.py
+}
+
+sees_gpu() {
+  python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null
+}
+
 # Whole models against PyTorch's.
 models() {
   local model_benchmark precision
   model_benchmark=$(program model_benchmark)
-  if [ -z "$model_benchmark" ] ||
-    ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>&1; then
+  if [ -z "$model_benchmark" ] || ! sees_gpu; then
     leave_out "Benchmarks: whole models against PyTorch" \
       "they need a pack and a Python whose PyTorch sees the GPU"
     return
@@ -149,6 +171,7 @@ all() {
     report "Conformance" "$(program compute_conformance_test)"
     report "Against the CPU" "$(program compute_gpu_test)"
   fi
+  jobs
   measure
   sanitize
 }
@@ -160,7 +183,7 @@ else
   targets=()
   [ $simulated = no ] ||
     targets=(--target cuda_on_cpu_conformance_test gpu_benchmark_on_cpu)
-  cmake --build $build -j "$jobs" "${targets[@]}"
+  cmake --build $build -j "$compilers" "${targets[@]}"
 fi
 [ "$result" = /dev/stdout ] || mkdir -p "$(dirname "$result")"
 all >"$result"

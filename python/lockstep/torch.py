@@ -112,6 +112,8 @@ class Step(_base.BaseStep):
         self._examples = self._count(examples)
         self._calls += 1
         try:
+            # Before PyTorch refuses a forked child, for a reason of its own.
+            worker._loop.native.check_wanted()
             if self._calls == worker._calls:
                 worker._begin_sending()
             loss.backward(gradient)
@@ -141,6 +143,8 @@ class Step(_base.BaseStep):
                 return
             raise RuntimeError(
                 f"the gradients of step {self.number} were handed in before")
+        if isinstance(loss, torch.Tensor):
+            loss = loss.detach()
         self._loss = float(loss)
         self._examples = self._count(examples)
         self._calls = 0

@@ -13,6 +13,8 @@ inline constexpr int kThreads = 256;
 inline constexpr int kRowThreads = 128;
 inline constexpr int kWarp = 32;
 inline constexpr int kTileRows = 8;
+// Rows of so many elements are of one warp each, whose threads need no barrier.
+inline constexpr int64_t kShortRow = 1024;
 inline constexpr int64_t kMaxBlocks = 1 << 20;  // loops take the rest
 // Values that a thread computes before it stores the first: their loads are
 // under way together, where a store between them might change what the next one
@@ -47,42 +49,64 @@ __device__ void StoreTogether(int64_t first, int64_t n, int64_t step, T* target,
   for (; i < n; i += step) target[i] = value(i);
 }
 
-// A block of threads as a Group (worker/compute/kernels/rows.h).
-struct BlockGroup {
+// Threads as a Group (worker/compute/kernels/rows.h). `Threads` says how many
+// they are, and joins their values.
+template <typename Threads>
+struct ThreadGroup {
   template <typename T, typename F>
   __device__ void Map(int64_t n, T* out, F f) {
-    StoreTogether(threadIdx.x, n, blockDim.x, out, f);
-    __syncthreads();
+    StoreTogether(Threads::Index(), n, Threads::kCount, out, f);
+    Threads::Wait();
   }
 
   template <typename T, typename F>
   __device__ T Sum(int64_t n, F f) {
     T sum = 0;
-    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += f(i);
-    return Reduce(sum, [](T a, T b) { return a + b; });
+    for (int64_t i = Threads::Index(); i < n; i += Threads::kCount) sum += f(i);
+    return Threads::Join(sum, [](T a, T b) { return a + b; });
   }
 
   template <typename T, typename F>
   __device__ T Max(int64_t n, F f) {
     T largest = -INFINITY;
-    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+    for (int64_t i = Threads::Index(); i < n; i += Threads::kCount) {
       const T x = f(i);
       largest = largest < x ? x : largest;
     }
-    return Reduce(largest, [](T a, T b) { return a < b ? b : a; });
+    return Threads::Join(largest, [](T a, T b) { return a < b ? b : a; });
   }
 
-  __device__ bool Leads() const { return threadIdx.x == 0; }
+  __device__ bool Leads() const { return Threads::Index() == 0; }
+};
 
- private:
-  // The same value in every thread: warps by a butterfly, then their results
-  // in order.
-  template <typename T, typename Join>
-  __device__ T Reduce(T value, Join join) {
+// The same value in every thread of a warp, by a butterfly.
+template <typename T, typename F>
+__device__ T JoinWarp(T value, F join) {
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    value = join(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  }
+  return value;
+}
+
+struct WarpThreads {
+  static constexpr int64_t kCount = kWarp;
+  __device__ static int64_t Index() { return threadIdx.x % kWarp; }
+  __device__ static void Wait() { __syncwarp(); }
+  template <typename T, typename F>
+  __device__ static T Join(T value, F join) {
+    return JoinWarp(value, join);
+  }
+};
+
+struct BlockThreads {
+  static constexpr int64_t kCount = kRowThreads;
+  __device__ static int64_t Index() { return threadIdx.x; }
+  __device__ static void Wait() { __syncthreads(); }
+  // Warps first, then their results in order.
+  template <typename T, typename F>
+  __device__ static T Join(T value, F join) {
     __shared__ T of_warp[kRowThreads / kWarp];
-    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-      value = join(value, __shfl_xor_sync(0xffffffffu, value, distance));
-    }
+    value = JoinWarp(value, join);
     if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
     __syncthreads();
     value = of_warp[0];
@@ -94,11 +118,23 @@ struct BlockGroup {
   }
 };
 
+using WarpGroup = ThreadGroup<WarpThreads>;
+using BlockGroup = ThreadGroup<BlockThreads>;
+
 template <typename F>
 __global__ void ForEachKernel(int64_t n, F f) {
   StoreTogether(int64_t{blockIdx.x} * blockDim.x + threadIdx.x, n,
                 int64_t{gridDim.x} * blockDim.x, f.Target(),
                 [&](int64_t i) { return f.Value(i); });
+}
+
+template <typename F>
+__global__ void SmallGridKernel(int64_t count, Divisor n, F f) {
+  StoreTogether(int64_t{blockIdx.x} * blockDim.x + threadIdx.x, count,
+                int64_t{gridDim.x} * blockDim.x, f.Target(), [&](int64_t i) {
+                  const Division place = n.Divide(i);
+                  return f.Value(place.quotient, place.remainder);
+                });
 }
 
 template <typename F>
@@ -114,6 +150,16 @@ template <typename F>
 __global__ void RowsKernel(int64_t rows, F f) {
   BlockGroup group;
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) f(group, row);
+}
+
+// A warp for each row.
+template <typename F>
+__global__ void ShortRowsKernel(int64_t rows, F f) {
+  constexpr int kWarps = kRowThreads / kWarp;
+  WarpGroup group;
+  const int64_t step = int64_t{gridDim.x} * kWarps;
+  int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
+  for (; row < rows; row += step) f(group, row);
 }
 
 // A block sums 32 columns over one chunk of rows: eight rows at a time, then
@@ -163,14 +209,25 @@ cudaError_t LaunchGrid(cudaStream_t stream, int64_t rows, int64_t n,
                        const F& f) {
   const int64_t count = rows * n;
   if (count == 0) return cudaSuccess;
-  GridKernel<<<ElementBlocks(count), kThreads, 0, stream>>>(count, n, f);
+  const unsigned blocks = ElementBlocks(count);
+  if (count < Divisor::kLimit) {
+    SmallGridKernel<<<blocks, kThreads, 0, stream>>>(count, Divisor::Of(n), f);
+  } else {
+    GridKernel<<<blocks, kThreads, 0, stream>>>(count, n, f);
+  }
   return cudaGetLastError();
 }
 
 template <typename F>
 cudaError_t LaunchRows(cudaStream_t stream, int64_t rows, const F& f) {
   if (rows == 0) return cudaSuccess;
-  RowsKernel<<<Blocks(rows, 1), kRowThreads, 0, stream>>>(rows, f);
+  // The choice depends on the row's length alone, as the order of its sums.
+  if (f.RowLength() <= kShortRow) {
+    const unsigned blocks = Blocks(rows, kRowThreads / kWarp);
+    ShortRowsKernel<<<blocks, kRowThreads, 0, stream>>>(rows, f);
+  } else {
+    RowsKernel<<<Blocks(rows, 1), kRowThreads, 0, stream>>>(rows, f);
+  }
   return cudaGetLastError();
 }
 

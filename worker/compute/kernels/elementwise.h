@@ -78,11 +78,13 @@ LOCKSTEP_HOST_DEVICE inline T Sigmoid(T x) {
   return T{1} / (T{1} + std::exp(-x));
 }
 
-// The tanh in GELU's approximation; see Activation::kGelu.
+// The argument of the tanh in GELU's approximation; see Activation::kGelu. As
+// (1
+// + tanh(y)) / 2 = 1 / (1 + exp(-2 y)), one exponential and one division do.
 template <typename T>
-LOCKSTEP_HOST_DEVICE inline T GeluTanh(T x) {
-  return Tanh(static_cast<T>(kGeluScale) *
-              (x + static_cast<T>(kGeluCube) * x * x * x));
+LOCKSTEP_HOST_DEVICE inline T GeluInner(T x) {
+  return static_cast<T>(kGeluScale) *
+         (x + static_cast<T>(kGeluCube) * x * x * x);
 }
 
 // out[i] = f(in[i]). `out` may be `in`.
@@ -95,7 +97,7 @@ struct Activate {
   LOCKSTEP_HOST_DEVICE T Value(int64_t i) const {
     const T x = in[i];
     if constexpr (kind == Activation::kGelu) {
-      return T(0.5) * x * (T{1} + GeluTanh(x));
+      return x * Sigmoid(T{2} * GeluInner(x));
     } else if constexpr (kind == Activation::kTanh) {
       return Tanh(x);
     } else {
@@ -119,7 +121,7 @@ struct ActivateGradient {
 
   LOCKSTEP_HOST_DEVICE static T Slope(T x) {
     if constexpr (kind == Activation::kGelu) {
-      const T tanh = GeluTanh(x);
+      const T tanh = Tanh(GeluInner(x));
       const T inner = static_cast<T>(kGeluScale) *
                       (T{1} + T{3} * static_cast<T>(kGeluCube) * x * x);
       return T(0.5) * (T{1} + tanh + x * (T{1} - tanh * tanh) * inner);

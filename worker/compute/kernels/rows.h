@@ -16,8 +16,9 @@
 //   group.Max<T>(n, f)       the largest f(i); -infinity if n is 0
 //   group.Leads()            true in exactly one of its threads
 //
-// All threads of a group make the same calls. Values that one thread wrote
-// before a call can be read by every thread after it.
+// RowLength() is the number of elements of a row, by which a device chooses its
+// groups. All threads of a group make the same calls. Values that one thread
+// wrote before a call can be read by every thread after it.
 //
 // Pointers are to dense row-major tensors, [rows, n] unless said. T is float or
 // double.
@@ -34,6 +35,7 @@ struct SoftmaxCrossEntropy {
   T* gradient;            // [rows, classes]
   double* losses;         // one per row
 
+  LOCKSTEP_HOST_DEVICE int64_t RowLength() const { return classes; }
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
     const T* in = logits + row * classes;
@@ -64,6 +66,7 @@ struct IsCorrect {
   const int32_t* labels;  // [rows]
   double* correct;        // [rows]
 
+  LOCKSTEP_HOST_DEVICE int64_t RowLength() const { return classes; }
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
     const T* in = logits + row * classes;
@@ -83,6 +86,7 @@ struct Total {
   double divisor;
   double* quotient;  // [1]
 
+  LOCKSTEP_HOST_DEVICE int64_t RowLength() const { return count; }
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t) const {
     const double* in = values;
@@ -101,6 +105,7 @@ struct CountNonFinite {
   const T* values;  // [count]
   double* counts;   // [rows], rows = count / n rounded up
 
+  LOCKSTEP_HOST_DEVICE int64_t RowLength() const { return n; }
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
     const T* in = values + row * n;
@@ -124,6 +129,7 @@ struct LayerNorm {
   T* out;
   T* statistics;  // [rows, 2]
 
+  LOCKSTEP_HOST_DEVICE int64_t RowLength() const { return n; }
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
     const T* x = in + row * n;
@@ -158,6 +164,7 @@ struct LayerNormGradient {
   const T* out_gradient;
   T* in_gradient;
 
+  LOCKSTEP_HOST_DEVICE int64_t RowLength() const { return n; }
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
     const T* x = in + row * n;
@@ -187,6 +194,7 @@ struct CausalSoftmax {
   int64_t length;
   T* scores;  // [rows, length]
 
+  LOCKSTEP_HOST_DEVICE int64_t RowLength() const { return length; }
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
     T* x = scores + row * length;
@@ -209,6 +217,7 @@ struct CausalSoftmaxGradient {
   const T* probabilities;  // [rows, length]
   T* gradient;             // [rows, length]
 
+  LOCKSTEP_HOST_DEVICE int64_t RowLength() const { return length; }
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
     const T* p = probabilities + row * length;
