@@ -30,8 +30,8 @@ struct AttentionHead {
 };
 
 // Two neighbours of a row of scores, which one instruction loads.
-struct alignas(8) ScorePair {
-  float x[2];
+struct ScorePair {
+  alignas(8) float x[2];
 };
 
 // The row of a tile of scores that this thread shares with its neighbour, which

@@ -130,8 +130,8 @@ __device__ inline int FirstRowOfWarp() {
 
 // Four elements that are loaded, or stored, by one instruction.
 template <typename T>
-struct alignas(4 * sizeof(T)) Four {
-  T x[4];
+struct Four {
+  alignas(4 * sizeof(T)) T x[4];
 };
 
 // Copies `rows` rows of `width` elements, `stride` apart in `from`, and zeros
