@@ -24,7 +24,7 @@ if [ "${1:-}" = --simulated ]; then
   simulated=yes
   shift
 elif [ "${1:-}" = --packed ]; then
-  pack=$(realpath "$2")
+  pack=$(realpath "${2:?PACK is missing: tests/gpu/pack.sh writes it}")
   shift 2
 fi
 default=tests/benchmark/results/$(date +%Y-%m-%d)-gpu.md

@@ -8,6 +8,7 @@ LOCKSTEP_GPU_DEVICE=cpu tries the test itself where there is no GPU.
 import glob
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,6 @@ MODELS = {
     "resnet": ["model.kind=resnet", "model.conv_filters=8,16",
                "model.layers=1"],
 }
-KINDS = ["PARAMETER_SERVER", "MULTI_WORKER_MIRRORED"]
 
 
 def write_data(folder):
@@ -64,7 +64,7 @@ class Job:
         process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT)
         if disturb:
-            disturb(process, f"{run}/logs")
+            disturb(process, f"{run}/checkpoints")
         self.output = process.communicate(timeout=240)[0]
         self.code = process.returncode
 
@@ -106,8 +106,9 @@ class GpuJobsTest(unittest.TestCase):
         job = Job(self.data.name, sets, **more)
         self.assertEqual(job.code, 0, job.output[-3000:])
         logs = job.logs()
+        self.assertEqual(len(logs), 2)
         for log in logs:
-            self.assertRegex(log, f"(?i)\\b{DEVICE}", "not on the device")
+            self.assertRegex(log, f"computes on {DEVICE}\\b")
         return job
 
     def test_models_learn_and_have_the_same_bits_twice(self):
@@ -127,23 +128,22 @@ class GpuJobsTest(unittest.TestCase):
         self.assertEqual(servers.checkpoint(), mirrors.checkpoint())
 
     def test_a_killed_worker_comes_back_to_the_device_with_the_same_bits(self):
-        def kill(process, logs):
+        def kill(process, checkpoints):
             end = time.monotonic() + 60
-            while time.monotonic() < end:
-                time.sleep(0.05)
-                found = subprocess.run(
-                    ["pgrep", "-P", str(process.pid), "-x", "worker"],
-                    capture_output=True, text=True).stdout.split()
-                began = [p for p in glob.glob(f"{logs}/worker*")
-                         if os.path.getsize(p) > 0]
-                if len(found) == 2 and len(began) == 2:
-                    time.sleep(1.5)
-                    os.kill(int(found[1]), 9)
-                    return
-            self.fail("no workers to kill")
-        sets = [*MODELS["cnn"], "train_steps=3000"]
+            while not glob.glob(f"{checkpoints}/*"):  # the first is of step 500
+                self.assertLess(time.monotonic(), end, "no checkpoint")
+                time.sleep(0.01)
+            workers = subprocess.run(
+                ["pgrep", "-P", str(process.pid), "-x", "worker"],
+                capture_output=True, text=True).stdout.split()
+            self.assertEqual(len(workers), 2)
+            os.kill(int(workers[1]), signal.SIGKILL)
+        sets = [*MODELS["cnn"], "train_steps=3000",
+                "checkpoint.every_steps=500"]
         plain, killed = self.run_job(sets), self.run_job(sets, disturb=kill)
-        self.assertRegex(killed.output, "(?i)restart|again")
+        again = "(?i)restart|again"
+        self.assertNotRegex(plain.output, again)
+        self.assertRegex(killed.output, again)
         self.assertEqual(plain.checkpoint(), killed.checkpoint())
 
 

@@ -15,8 +15,7 @@ cd "$(dirname "$0")/../.."
 file=${1:?FILE to write}
 module=${2:-}
 programs=(compute_gpu_test compute_conformance_test gpu_benchmark
-  model_benchmark step_benchmark straggler_benchmark
-  chief ps_server worker lockstep)
+  model_benchmark chief ps_server worker lockstep)
 
 cmake --preset release >/dev/null
 cmake --build --preset release --target "${programs[@]}" \

@@ -150,7 +150,8 @@ struct Combine {
 };
 
 // out[i] = in[i] as bfloat16: the upper half of its bits, rounded to nearest,
-// ties to even; NaN stays NaN.
+// ties to even; NaN stays NaN. As RoundToBFloat16() of common/numeric, whose
+// C++20 nvcc is not set to compile.
 struct ToBfloat16 {
   const float* in;
   uint16_t* out;

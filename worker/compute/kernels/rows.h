@@ -8,7 +8,7 @@
 
 // Operations in which the elements of a row depend on each other, but rows do
 // not. A kernel is called once for each row by a Group, which is one thread on
-// the CPU and a block of them on a GPU:
+// the CPU, and a warp or a block of them on a GPU:
 //
 //   group.Map(n, out, f)     out[i] = f(i) for i in [0, n); f may read out[i],
 //                            and no other element of `out`
