@@ -9,6 +9,7 @@
 #include "chief/operators/coordinator_service.h"
 #include "chief/operators/job_history_codec.h"
 #include "common/job/learning_rate.h"
+#include "common/plan/number_tree.h"
 #include "common/rpc/security/transport/transport_security.h"
 
 namespace lockstep::chief {
@@ -168,9 +169,13 @@ void CoordinatorService::HandleGetStatus(
   FillMembers(now, response);
   // After FillMembers(): the examples of a pass follow from the members'
   // progress.
-  const int passes = options_.job.shares_work()
-                         ? options_.job.micro_batches_per_step
-                         : view.settings.replicas_to_aggregate;
+  int passes = view.settings.replicas_to_aggregate;
+  if (options_.job.shares_work()) {
+    response.set_micro_batches_per_step(options_.job.micro_batches_per_step);
+    response.set_micro_batches_per_push(
+        BlockSizeOf(options_.job.micro_batches_per_step, passes));
+    passes = options_.job.micro_batches_per_step;
+  }
   response.set_examples_per_second(view.steps_per_second * passes *
                                    ExamplesPerPass(response, options_.job));
   response.set_example_unit(ExampleUnit(options_.job.model));

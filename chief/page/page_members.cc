@@ -130,6 +130,23 @@ std::string ServerLine(const MemberStatus& member) {
       "<td class=\"doing\">", doing.empty() ? heard : doing, "</td></tr>");
 }
 
+// The gradients of a step.
+std::string StepText(const Settings& settings, bool has_backups) {
+  if (settings.micro_batches_per_step > 0) {
+    const int64_t numbers = settings.micro_batches_per_step;
+    std::string text =
+        absl::StrCat("; they share the ", numbers, " micro-batch",
+                     numbers == 1 ? "" : "es", " of a step");
+    if (settings.micro_batches_per_push > 1) {
+      absl::StrAppend(&text, ", ", settings.micro_batches_per_push, " a push");
+    }
+    return text;
+  }
+  if (!has_backups) return "; a step takes all gradients";
+  return absl::StrCat("; a step takes the first ",
+                      CountText(settings.replicas_to_aggregate, "gradient"));
+}
+
 }  // namespace
 
 std::string RenderWorkers(const PageContents& contents, size_t most) {
@@ -138,12 +155,11 @@ std::string RenderWorkers(const PageContents& contents, size_t most) {
   if (rows.empty()) return "";
   const auto workers = static_cast<int64_t>(rows.size());
   const int64_t counted = status.settings.replicas_to_aggregate;
-  const bool has_backups = counted > 0 && counted < workers;
+  const bool has_backups = status.settings.micro_batches_per_step == 0 &&
+                           counted > 0 && counted < workers;
   std::string html = absl::StrCat(
       "<section id=\"workers\"><h2>Workers<small>", workers,
-      has_backups ? absl::StrCat("; a step takes the first ",
-                                 CountText(counted, "gradient"))
-                  : std::string("; a step takes all gradients"),
+      StepText(status.settings, has_backups),
       "</small></h2><div class=\"scroll\"><table><thead><tr><th>task</th>"
       "<th>passes</th><th>computes a pass in</th><th>waits</th><th>doing</th>"
       "</tr></thead><tbody>");

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -24,14 +23,6 @@ absl::Status Contradicts(absl::string_view field, const absl::AlphaNum& value,
 // Returns why a sum of gradients on a worker is not that of the servers; empty:
 // it is.
 std::string WhySumsDiffer(const JobConfig& job) {
-  constexpr absl::string_view kTableModels[] = {"logistic_regression",
-                                                "skip_gram", "wide_and_deep"};
-  if (std::find(std::begin(kTableModels), std::end(kTableModels),
-                job.model.kind) != std::end(kTableModels)) {
-    return absl::StrCat("model.kind is \"", job.model.kind,
-                        "\", whose tables divide each row by the number of "
-                        "gradients that have it");
-  }
   if (job.gradient_wire_type == GradientType::kBFloat16) {
     return "gradient_wire_type is BFLOAT16, which rounds what is pushed";
   }

@@ -84,6 +84,9 @@ struct Settings {
   double learning_rate_now = 0;
   bool paused = false;
   std::vector<int> workers{};  // only in elastic jobs
+  // Shared steps have micro-batches; 0: the job has none.
+  int64_t micro_batches_per_step = 0;
+  int64_t micro_batches_per_push = 0;
 };
 
 // The cost of deaths so far.

@@ -112,7 +112,9 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
       .learning_rate = response.learning_rate(),
       .learning_rate_now = response.learning_rate_now(),
       .paused = settings.paused(),
-      .workers = {settings.workers().begin(), settings.workers().end()}};
+      .workers = {settings.workers().begin(), settings.workers().end()},
+      .micro_batches_per_step = response.micro_batches_per_step(),
+      .micro_batches_per_push = response.micro_batches_per_push()};
   if (response.has_evaluation()) {
     status.evaluation = Decode(response.evaluation());
   }

@@ -108,7 +108,9 @@ Json ToJson(const Settings& settings) {
           {"learning_rate", Figure(settings.learning_rate)},
           {"learning_rate_now", Figure(settings.learning_rate_now)},
           {"paused", settings.paused},
-          {"workers", settings.workers}};
+          {"workers", settings.workers},
+          {"micro_batches_per_step", settings.micro_batches_per_step},
+          {"micro_batches_per_push", settings.micro_batches_per_push}};
 }
 
 Json ToJson(const RunResult& result) {

@@ -78,6 +78,25 @@ absl::StatusOr<std::vector<bool>> AbsentOf(const v1::PushHeader& header,
   return absent;
 }
 
+// Checks the counts of a gradient's rows; those of MakeCanonical() come later.
+absl::Status CheckCounts(const v1::RowIds& rows, const std::string& part,
+                         const JobConfig& job) {
+  if (rows.counts().empty()) return absl::OkStatus();
+  if (!job.shares_work()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("header.rows has counts for ", part,
+                     ", but work is not SHARED: leave them out"));
+  }
+  for (const int count : rows.counts()) {
+    if (count >= 1 && count <= job.micro_batches_per_step) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "header.rows has the count ", count, " for ", part,
+        "; it must be at least 1 and at most micro_batches_per_step, ",
+        job.micro_batches_per_step));
+  }
+  return absl::OkStatus();
+}
+
 // The form of one part's gradient. Row ids are copied only if the payload is
 // long enough for all rows, so that a short message cannot allocate much.
 absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
@@ -105,8 +124,11 @@ absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
                      rows->ids_size(), " of ", row_size,
                      " bytes; the payload has ", payload_size, " bytes"));
   }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckCounts(*rows, shard.PartName(index), shard.job()));
   GradientRows named;
   named.indices.assign(rows->ids().begin(), rows->ids().end());
+  named.counts.assign(rows->counts().begin(), rows->counts().end());
   named.shape = {rows->ids_size(), part.row_width};
   return GradientForm{size, std::move(named)};
 }

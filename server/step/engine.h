@@ -24,6 +24,9 @@ namespace lockstep::server {
 struct GradientRows {
   std::vector<int64_t> indices;
   std::vector<int64_t> shape;  // of the gradient; the number of rows first
+  // The gradient may be the sum of several: how many of them have each row.
+  // Empty: it is one.
+  std::vector<int64_t> counts = {};
 };
 
 // The bytes of one gradient of one part. `owner` keeps them alive.

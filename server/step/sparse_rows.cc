@@ -9,11 +9,14 @@ namespace lockstep::server {
 
 SparseRows::SparseRows(const RowFormat& format,
                        absl::Span<const int64_t> indices,
-                       absl::Span<const std::byte> values)
+                       absl::Span<const std::byte> values,
+                       absl::Span<const int64_t> counts)
     : format_(format),
       indices_(indices.begin(), indices.end()),
-      counts_(indices.size(), 1),
-      values_(values.begin(), values.end()) {}
+      counts_(counts.begin(), counts.end()),
+      values_(values.begin(), values.end()) {
+  if (counts.empty()) counts_.resize(indices.size(), 1);
+}
 
 SparseRows::SparseRows(const RowFormat& format, size_t capacity)
     : format_(format) {

@@ -26,13 +26,15 @@ class SparseRows {
  public:
   SparseRows() = default;
 
-  // Rows as they are, each from one gradient. `values` holds a row of `format`
-  // per index.
+  // Rows as they are. `values` holds a row of `format` per index; `counts` the
+  // number of gradients in each row, or nothing: one.
   SparseRows(const RowFormat& format, absl::Span<const int64_t> indices,
-             absl::Span<const std::byte> values);
+             absl::Span<const std::byte> values,
+             absl::Span<const int64_t> counts = {});
 
   // The same rows in ascending order of index, those of equal index added in
-  // order of appearance. Each still counts as one gradient.
+  // order of appearance. The count of a row is that of its first appearance:
+  // rows of one gradient that are added still count as one.
   SparseRows Canonical(const FlushSubnormals& mode) const;
 
   // TensorFlow's merge: one pass over both lists that takes them to ascend.
@@ -46,6 +48,8 @@ class SparseRows {
 
   const std::vector<int64_t>& indices() const { return indices_; }
   std::vector<int64_t>& indices() { return indices_; }
+  const std::vector<int64_t>& counts() const { return counts_; }
+  std::vector<int64_t>& counts() { return counts_; }
   std::vector<std::byte>& values() { return values_; }
 
  private:

@@ -164,8 +164,7 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   worker::GradientClipper clipper(
       {}, DType::kFloat32, [] { return worker::GradientClipper::Gradients(); });
   worker::BlockSource blocks(source, plan.variables, job.micro_batches_per_step,
-                             clipper,
-                             [&](size_t v) { return memory.gradient(v); });
+                             clipper, memory);
   const bool shared = job.shares_work();
   chief.set_on_end([&client] { client.Cancel(); });
   absl::Status status =

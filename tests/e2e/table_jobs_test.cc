@@ -106,14 +106,22 @@ TEST_F(TableJobsTest, KilledServersGoOnFromTheirRows) {
 }
 
 TEST_F(TableJobsTest, SharedStepsGiveTheSameBitsOnAnyNumberOfWorkers) {
-  std::vector<std::string> set = Regression(kWhole, "ADAGRAD");
-  set.insert(set.end(), {"work=SHARED", "micro_batches_per_step=4"});
-  auto alone = TrainingJob::Make({.workers = 1, .set = set});
-  ASSERT_THAT(alone->Run(), IsOk());
-  auto job = TrainingJob::Make({.servers = 3, .workers = 3, .set = set});
-  ASSERT_THAT(job->Run(), IsOk());
-
-  ExpectSameBits(alone->checkpoints(), job->checkpoints(), kWhole);
+  // Rows of a fixed table and of one that grows.
+  for (const char* rows : {"model.features=200", "model.row_limit=500"}) {
+    std::vector<std::string> set = Regression(kWhole, "ADAGRAD");
+    set.insert(set.end(),
+               {"work=SHARED", "micro_batches_per_step=4", "model.features=0",
+                rows, "micro_batches_per_push=1"});
+    auto alone = TrainingJob::Make({.workers = 1, .set = set});
+    ASSERT_THAT(alone->Run(), IsOk());
+    // 0: as the chief chooses while the job runs.
+    for (const int per_push : {1, 2, 4, 0}) {
+      set.back() = absl::StrCat("micro_batches_per_push=", per_push);
+      auto job = TrainingJob::Make({.servers = 3, .workers = 3, .set = set});
+      ASSERT_THAT(job->Run(), IsOk());
+      ExpectSameBits(alone->checkpoints(), job->checkpoints(), kWhole);
+    }
+  }
 }
 
 TEST_F(TableJobsTest, CompatibleModeSumsRowsAsTheyArrive) {

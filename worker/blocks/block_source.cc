@@ -1,6 +1,7 @@
 #include "worker/blocks/block_source.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,11 +38,7 @@ class BlockSource::NumberPass final : public GradientPass {
  private:
   void Add(size_t variable, bool absent = false) {
     const bool present =
-        block_.count_ == 1
-            ? !absent
-            : block_.sums_[variable].Add(block_.number_, block_.count_,
-                                         block_.variables_[variable].dtype,
-                                         block_.gradient_(variable), absent);
+        block_.count_ == 1 ? !absent : block_.Add(variable, absent);
     if (block_.number_ + 1 < block_.count_) return;
     if (present) {
       pass_.GradientReady(variable);
@@ -54,16 +51,30 @@ class BlockSource::NumberPass final : public GradientPass {
   GradientPass& pass_;
 };
 
-BlockSource::BlockSource(
-    GradientSource& source, const std::vector<VariableSpec>& variables,
-    int numbers, GradientClipper& clipper,
-    std::function<absl::Span<std::byte>(size_t variable)> gradient)
+BlockSource::BlockSource(GradientSource& source,
+                         const std::vector<VariableSpec>& variables,
+                         int numbers, GradientClipper& clipper,
+                         ParameterMemory& memory)
     : source_(source),
       variables_(variables),
       numbers_(numbers),
       clipper_(clipper),
-      gradient_(std::move(gradient)),
-      sums_(variables.size()) {}
+      memory_(memory),
+      sums_(variables.size()),
+      row_sums_(variables.size()) {}
+
+bool BlockSource::Add(size_t variable, bool absent) {
+  const VariableSpec& spec = variables_[variable];
+  if (!spec.is_table()) {
+    return sums_[variable].Add(number_, count_, spec.dtype,
+                               memory_.gradient(variable), absent);
+  }
+  std::optional<RowSum> sum = row_sums_[variable].Add(
+      number_, count_, spec.dtype, memory_.rows(variable), absent);
+  if (!sum.has_value()) return false;
+  memory_.SetRowSum(variable, *std::move(sum));
+  return true;
+}
 
 absl::Status BlockSource::Prepare(const PassId& pass, int64_t index) {
   pass_ = pass;
@@ -71,11 +82,10 @@ absl::Status BlockSource::Prepare(const PassId& pass, int64_t index) {
   count_ = std::min(pass.block, numbers_ - pass.slot);
   for (const VariableSpec& variable : variables_) {
     if (count_ == 1) break;
-    if (!variable.is_table() && BlockSum::MaySum(variable.dtype)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "micro_batches_per_push is ", pass.block, ", but ", variable.name,
-        variable.is_table() ? " is a table" : " is of bfloat16",
-        ": leave the field out"));
+    if (BlockSum::MaySum(variable.dtype)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("micro_batches_per_push is ", pass.block, ", but ",
+                     variable.name, " is of bfloat16: leave the field out"));
   }
   PassId first = pass;
   first.block = 1;
@@ -85,6 +95,7 @@ absl::Status BlockSource::Prepare(const PassId& pass, int64_t index) {
 absl::Status BlockSource::Begin(int64_t index, GradientPass& pass) {
   number_ = 0;
   for (BlockSum& sum : sums_) sum.Reset();
+  for (RowBlockSum& sum : row_sums_) sum.Reset();
   NumberPass wrapped(*this, pass);
   return source_.Begin(index, wrapped);
 }

@@ -3,17 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "common/plan/step_vocabulary.h"
 #include "common/plan/variable_spec.h"
 #include "worker/blocks/block_sum.h"
+#include "worker/blocks/row_block_sum.h"
 #include "worker/loop/gradient_clipper.h"
 #include "worker/loop/gradient_source.h"
+#include "worker/memory/parameter_memory.h"
 
 namespace lockstep::worker {
 
@@ -27,15 +27,14 @@ namespace lockstep::worker {
 // Gradients are clipped one by one, before they are added. They are reported
 // while the last micro-batch is computed.
 //
-// Borrows: the source, the memory of its gradients, and the clipper.
+// Borrows: the source, the memory that it writes its gradients to, and the
+//          clipper.
 class BlockSource final : public GradientSource {
  public:
-  // `numbers` is the number of micro-batches of a step; `gradient` returns the
-  // memory that the source writes a variable's gradient to.
+  // `numbers` is the number of micro-batches of a step.
   BlockSource(GradientSource& source,
               const std::vector<VariableSpec>& variables, int numbers,
-              GradientClipper& clipper,
-              std::function<absl::Span<std::byte>(size_t variable)> gradient);
+              GradientClipper& clipper, ParameterMemory& memory);
 
   //   kInvalidArgument  the pass has several micro-batches, and the sum of the
   //                     gradients of a variable is not that of the servers
@@ -46,6 +45,9 @@ class BlockSource final : public GradientSource {
  private:
   class NumberPass;
 
+  // Adds the gradient of the micro-batch at hand to the block's. After the last
+  // one that is in memory, and the result is false if no micro-batch has one.
+  bool Add(size_t variable, bool absent);
   // Finishes the micro-batch at hand, the `number_`-th of the block.
   absl::StatusOr<GradientResult> FinishNumber(GradientPass& pass);
 
@@ -53,8 +55,9 @@ class BlockSource final : public GradientSource {
   const std::vector<VariableSpec> variables_;
   const int numbers_;
   GradientClipper& clipper_;
-  const std::function<absl::Span<std::byte>(size_t)> gradient_;
-  std::vector<BlockSum> sums_;  // by variable
+  ParameterMemory& memory_;
+  std::vector<BlockSum> sums_;         // by variable that is no table
+  std::vector<RowBlockSum> row_sums_;  // by variable that is one
   // The pass at hand.
   PassId pass_;
   int64_t index_ = 0;  // of the batch of its first micro-batch

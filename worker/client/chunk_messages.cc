@@ -12,9 +12,10 @@
 namespace lockstep::worker {
 namespace {
 
-// Bytes of a row; 0 if there is none.
-size_t RowSize(const TableRows& rows) {
-  return rows.ids.empty() ? 0 : rows.values.size() / rows.ids.size();
+// Bytes of a row of so many; 0 if there is none.
+size_t RowSize(const std::vector<int64_t>& ids,
+               const std::vector<std::byte>& rows) {
+  return ids.empty() ? 0 : rows.size() / ids.size();
 }
 
 }  // namespace
@@ -92,17 +93,29 @@ void AddRows(const RoutedRows& routed, v1::RowIds& ids) {
   ids.mutable_ids()->Add(routed.rows.begin(), routed.rows.end());
 }
 
+void AddCounts(const Part& part, const RoutedRows& routed,
+               const ParameterMemory& memory, v1::RowIds& ids) {
+  const RowSum* const sum = memory.row_sum(part.variable);
+  if (sum == nullptr) return;
+  for (const size_t place : routed.places) {
+    ids.add_counts(static_cast<int32_t>(sum->counts[place]));
+  }
+}
+
 grpc::Slice RowGradients(const Part& part, const RoutedRows& routed,
                          const ParameterMemory& memory, GradientType type) {
   const TableRows& rows = memory.rows(part.variable);
-  const size_t size = RowSize(rows);
+  const RowSum* const sum = memory.row_sum(part.variable);
+  const std::vector<std::byte>& gradients =
+      sum == nullptr ? rows.gradients : sum->gradients;
+  const size_t size = RowSize(sum == nullptr ? rows.ids : sum->ids, gradients);
   const bool rounded = type == GradientType::kBFloat16;
   const size_t elements = size / sizeof(float);
   const size_t sent = rounded ? elements * kBFloat16Size : size;
   FilledSlice filled(routed.places.size() * sent);
   std::byte* to = filled.memory;
   for (const size_t place : routed.places) {
-    const std::byte* from = rows.gradients.data() + place * size;
+    const std::byte* from = gradients.data() + place * size;
     if (rounded) {
       RoundToBFloat16(elements, from, to);
     } else {
@@ -115,7 +128,8 @@ grpc::Slice RowGradients(const Part& part, const RoutedRows& routed,
 
 absl::Status StoreRows(const TensorPayload& payload, const Part& part,
                        const RoutedRows& routed, ParameterMemory& memory) {
-  const size_t size = RowSize(memory.rows(part.variable));
+  const TableRows& rows = memory.rows(part.variable);
+  const size_t size = RowSize(rows.ids, rows.values);
   if (payload.size != routed.places.size() * size) {
     return absl::InternalError(absl::StrCat("Pull answered ", payload.size,
                                             " bytes for ", routed.places.size(),

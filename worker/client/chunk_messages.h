@@ -41,6 +41,10 @@ std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
 // order.
 void AddRows(const RoutedRows& routed, v1::RowIds& ids);
 
+// If the gradient of a table is a sum, adds the counts of the rows to `ids`.
+void AddCounts(const Part& part, const RoutedRows& routed,
+               const ParameterMemory& memory, v1::RowIds& ids);
+
 // Returns a copy of the gradients of the rows, one after the other; with
 // kBFloat16, which requires float32 tables, rounded.
 grpc::Slice RowGradients(const Part& part, const RoutedRows& routed,

@@ -57,7 +57,7 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
   }
   PassFaultPoint(FaultPoint::kWorkerPullSend);
   links_.channel(Holder(server))
-      .Call(ServerChannel::SizeOf(chunks_.CallBytes(server, index)), kPull,
+      .Call(ServerChannel::SizeOf(chunks_.ValueBytes(server, index)), kPull,
             EncodeMessage(request), kCallDeadline,
             [this, server, index, step, report = std::move(report)](
                 absl::Status status, const grpc::ByteBuffer& response) {

@@ -140,8 +140,9 @@ void Pushes::Start(int server, size_t index, Active& push,
     // Without a gradient the rows stay empty; the push still counts this
     // worker.
     if (header.absent().empty()) {
-      const RoutedRows& rows = chunks_.rows(server, index);
+      const RoutedRows& rows = chunks_.gradient_rows(server, index);
       AddRows(rows, ids);
+      AddCounts(*chunk.table, rows, memory_, ids);
       payload.push_back(RowGradients(*chunk.table, rows, memory_, type_));
     }
   } else if (mapped_.Maps(server)) {
@@ -177,6 +178,7 @@ void Pushes::BeginPass(StepClient::PassKind kind) {
 void Pushes::GradientAbsent(size_t variable) { absent_[variable] = 1; }
 
 void Pushes::GradientReady(size_t variable) {
+  chunks_.RouteSum(variable);
   for (const ReadyChunks::Id& id : ready_.MarkReady(variable)) {
     // MarkReady() must still run: BeginPush() sends the chunks that became
     // ready before it.

@@ -55,7 +55,7 @@ class Pushes {
   // Waits for the calls of a push that is not needed any more, and forgets it.
   void Drop();
   ServerChannel::Size SizeOf(const ReadyChunks::Id& id) const {
-    return ServerChannel::SizeOf(chunks_.CallBytes(id.server, id.chunk));
+    return ServerChannel::SizeOf(chunks_.GradientBytes(id.server, id.chunk));
   }
   // Rounds the gradients that a server reads in place to the values that it
   // would have got over the wire. At most once in a pass: the server may

@@ -188,6 +188,7 @@ absl::Status ParameterMemory::ChooseRows(size_t variable,
   table.rows.values.resize(ids.size() * table.row_size);
   table.rows.gradients.assign(ids.size() * table.row_size, std::byte{0});
   table.rows.ids = std::move(ids);
+  table.sum.reset();
   return absl::OkStatus();
 }
 

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,6 +23,13 @@ struct TableRows {
   // Row after row, in the order of `ids`; bytes of the table's elements.
   std::vector<std::byte> values;
   std::vector<std::byte> gradients;
+};
+
+// The sum of the gradients of several passes over a table.
+struct RowSum {
+  std::vector<int64_t> ids;  // as in TableRows
+  std::vector<std::byte> gradients;
+  std::vector<int64_t> counts;  // the passes that have a gradient of each row
 };
 
 // ParameterMemory is a worker's copy of all variables and the memory of the
@@ -82,7 +91,7 @@ class ParameterMemory {
 
   // Chooses the rows of a table that the next pass uses; repeated ids count
   // once. The rows' values are undefined until they are pulled; the gradients
-  // are zeros.
+  // are zeros, and there is no sum.
   //
   //   kInvalidArgument  no table, or a row that it does not have
   absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
@@ -90,6 +99,17 @@ class ParameterMemory {
   // The chosen rows. `variable` must be a table.
   const TableRows& rows(size_t variable) const {
     return tables_[variable]->rows;
+  }
+
+  // Sets the gradient to push in place of that of the chosen rows, which stay
+  // as they are. `variable` must be a table, and the rows of `sum` be in it.
+  void SetRowSum(size_t variable, RowSum sum) {
+    tables_[variable]->sum = std::move(sum);
+  }
+  // Null unless SetRowSum() was called since the rows were chosen.
+  const RowSum* row_sum(size_t variable) const {
+    const std::optional<RowSum>& sum = tables_[variable]->sum;
+    return sum.has_value() ? &*sum : nullptr;
   }
 
   // The file that servers map; null unless the gradients are shared.
@@ -126,6 +146,7 @@ class ParameterMemory {
     int64_t num_rows = 0;  // of a growing table, keys below which all are
     size_t row_size = 0;   // bytes
     TableRows rows;
+    std::optional<RowSum> sum;
   };
 
   struct Taken {

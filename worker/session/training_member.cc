@@ -254,7 +254,7 @@ absl::Status TrainingMember::Train(
     return TrainedGradients(*memory, plan.variables, settings);
   });
   BlockSource blocks(*source, plan.variables, job.micro_batches_per_step,
-                     clipper, [&](size_t v) { return memory->gradient(v); });
+                     clipper, *memory);
   const bool shared = job.shares_work();
   chief_.set_on_end([this, &client] {
     client.Cancel();

@@ -215,7 +215,8 @@ absl::StatusOr<bool> PartUpdates::Update(
     return true;
   }
   if (parts_.parts[part].is_table()) {
-    const SparseGradient mean = MeanOfRows(parts_.parts[part], present);
+    const SparseGradient mean =
+        MeanOfRows(parts_.parts[part], present, OrderOf(parts_.job, gradients));
     LOCKSTEP_RETURN_IF_ERROR(UpdateTable(part, step, mean));
     return true;  // rows were checked before they were added up
   }
@@ -241,7 +242,7 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
   mean.dense = {.absent = present.empty() || !IsTrained(part)};
   if (mean.dense.absent) return Measured();
   if (spec.is_table()) {
-    mean.rows = MeanOfRows(spec, present);
+    mean.rows = MeanOfRows(spec, present, OrderOf(parts_.job, gradients));
     return Measured{true, SumOfSquares(spec.dtype, mean.rows.values)};
   }
   // The previous mean may still be in an answer to another server, so its

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/numeric/bfloat16.h"
-#include "server/step/compatible/sparse_accumulator.h"
 #include "server/step/flush_subnormals.h"
 #include "server/step/sparse_rows.h"
 
@@ -31,9 +30,35 @@ absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
   return scratch;
 }
 
+RowFormat FormatOf(const PartSpec& part) {
+  return {part.dtype, static_cast<size_t>(part.row_width)};
+}
+
 bool IsCanonical(const std::vector<int64_t>& indices) {
   return std::adjacent_find(indices.begin(), indices.end(),
                             std::greater_equal<>()) == indices.end();
+}
+
+absl::Status CheckCounts(int index, const GradientRows& rows) {
+  if (rows.counts.empty()) return absl::OkStatus();
+  if (rows.counts.size() != rows.indices.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gradient of part ", index, " has ", rows.counts.size(), " counts for ",
+        rows.indices.size(), " rows; each row needs one"));
+  }
+  for (size_t i = 0; i < rows.counts.size(); ++i) {
+    if (rows.counts[i] > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gradient of part ", index, ": the count of row ", rows.indices[i],
+        " is ", rows.counts[i], "; it must be above 0"));
+  }
+  std::vector<int64_t> sorted = rows.indices;
+  std::sort(sorted.begin(), sorted.end());
+  const auto repeated = std::adjacent_find(sorted.begin(), sorted.end());
+  if (repeated == sorted.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("gradient of part ", index, " names row ", *repeated,
+                   " twice; rows with counts must be different"));
 }
 
 absl::Status CheckForm(int index, const PartSpec& part,
@@ -49,14 +74,14 @@ absl::Status CheckForm(int index, const PartSpec& part,
   const auto count = static_cast<int64_t>(rows.indices.size());
   const std::vector<int64_t> shape = {count, part.row_width};
   const size_t size = TotalSize(gradient.slices);
-  if (rows.shape == shape &&
-      size == rows.indices.size() * part.row_width * element) {
-    return absl::OkStatus();
+  if (rows.shape != shape ||
+      size != rows.indices.size() * part.row_width * element) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of part ", index, " has ", count, " rows and ",
+                     size, " bytes; each row needs ", part.row_width,
+                     " elements of ", element, " bytes"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("gradient of part ", index, " has ", count, " rows and ",
-                   size, " bytes; each row needs ", part.row_width,
-                   " elements of ", element, " bytes"));
+  return CheckCounts(index, rows);
 }
 
 // Converts bfloat16 elements to float32.
@@ -97,10 +122,11 @@ absl::Status MakeCanonical(int index, const PartSpec& part,
   std::vector<std::byte> scratch;
   const FlushSubnormals mode;
   auto rows = std::make_shared<SparseRows>(
-      SparseRows({part.dtype, static_cast<size_t>(part.row_width)}, indices,
-                 Contiguous(gradient, scratch))
+      SparseRows(FormatOf(part), indices, Contiguous(gradient, scratch),
+                 gradient.rows->counts)
           .Canonical(mode));
   indices = rows->indices();
+  if (!gradient.rows->counts.empty()) gradient.rows->counts = rows->counts();
   // Repeated rows were added up, so there may be fewer.
   gradient.rows->shape[0] = static_cast<int64_t>(indices.size());
   gradient.slices = {{rows->values().data(), rows->values().size()}};
@@ -109,23 +135,31 @@ absl::Status MakeCanonical(int index, const PartSpec& part,
 }
 
 SparseGradient MeanOfRows(const PartSpec& part,
-                          absl::Span<const PartGradient> gradients) {
-  SparseSum::Options options;
-  options.dtype = part.dtype;
-  // The gradients are canonical already.
-  options.input = SparseInput::kAsSent;
-  SparseSum sum(options);
+                          absl::Span<const PartGradient> gradients,
+                          absl::Span<const int> merges) {
+  const FlushSubnormals mode;
   std::vector<std::byte> scratch;
-  int64_t count = 0;
-  for (const PartGradient& gradient : gradients) {
-    SparseGradientView view;
-    view.dtype = part.dtype;
-    view.indices = gradient.rows->indices;
-    view.values_shape = gradient.rows->shape;
-    view.values = Contiguous(gradient, scratch);
-    sum.Add(view, count++);
+  std::vector<SparseRows> sums;  // a stack; the last one is on top
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const PartGradient& gradient = gradients[i];
+    sums.emplace_back(FormatOf(part), gradient.rows->indices,
+                      Contiguous(gradient, scratch), gradient.rows->counts);
+    const int in_order = i == 0 ? 0 : 1;
+    for (int left = merges.empty() ? in_order : merges[i]; left > 0; --left) {
+      const SparseRows right = std::move(sums.back());
+      sums.pop_back();
+      sums.back() = sums.back().Merged(mode, right);
+    }
   }
-  return sum.HandOut(count);
+  SparseRows& sum = sums.front();
+  sum.DivideByCounts(mode);
+  SparseGradient mean;
+  mean.dtype = part.dtype;
+  mean.values_shape = {static_cast<int64_t>(sum.indices().size()),
+                       part.row_width};
+  mean.indices = std::move(sum.indices());
+  mean.values = std::move(sum.values());
+  return mean;
 }
 
 }  // namespace lockstep::server

@@ -16,18 +16,22 @@ namespace lockstep::server {
 // converted to float32.
 //
 //   kInvalidArgument  no rows; another number of bytes than the rows need; rows
-//                     of another width; an index beyond the part; elements of
-//                     another type than the variable's, or bfloat16 for a table
-//                     that is not float32. The message names part, field, value
-//                     and range; the gradient is unchanged.
+//                     of another width; an index beyond the part; counts that
+//                     are not one for each row and above 0, or with a repeated
+//                     row; elements of another type than the variable's, or
+//                     bfloat16 for a table that is not float32. The message
+//                     names part, field, value and range; the gradient is
+//                     unchanged.
 absl::Status MakeCanonical(int index, const PartSpec& part,
                            PartGradient& gradient);
 
-// The mean of canonical gradients, added in the order given: each row is
-// divided by the number of gradients that have it, as TensorFlow's sparse
-// accumulator does.
+// The mean of one or more canonical gradients: each row is divided by the
+// number of gradients that have it, as TensorFlow's sparse accumulator does.
+// `merges` is the order of the sum, as MergesOfPresent() has it; empty: one
+// after the other.
 SparseGradient MeanOfRows(const PartSpec& part,
-                          absl::Span<const PartGradient> gradients);
+                          absl::Span<const PartGradient> gradients,
+                          absl::Span<const int> merges = {});
 
 // Checks rows that a caller wants to read.
 //

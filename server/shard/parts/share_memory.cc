@@ -21,16 +21,11 @@ absl::Status CheckSharesFit(const JobConfig& job,
   const int per_push = std::max(job.micro_batches_per_push, 1);
   size_t gradient = 0;
   for (const PartSpec& part : parts) {
-    const bool rounds_otherwise =
-        part.is_table() || part.dtype == DType::kBFloat16;
-    if (per_push > 1 && rounds_otherwise) {
+    if (per_push > 1 && part.dtype == DType::kBFloat16) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "micro_batches_per_push is ", per_push, ", but the job has a ",
-          part.is_table()
-              ? "table, each row of which is divided by the number "
-                "of gradients that have it"
-              : "variable of bfloat16, which servers add in float32",
-          "; set micro_batches_per_push to 1, or leave it out"));
+          "micro_batches_per_push is ", per_push,
+          ", but the job has a variable of bfloat16, which servers add in "
+          "float32; set micro_batches_per_push to 1, or leave it out"));
     }
     if (part.is_table()) continue;
     gradient += static_cast<size_t>(part.count) * ElementSize(part.dtype);

@@ -14,8 +14,7 @@ namespace lockstep::server {
 // step: each may have to wait for the one with the lowest number. Gradients of
 // tables are not counted, since they have only the rows of a micro-batch.
 // Checks too that workers may add up micro-batches where the job says so: the
-// servers' sum would have other bits of tables and of bfloat16. OK if work is
-// not shared.
+// servers' sum of bfloat16 would have other bits. OK if work is not shared.
 //
 //   kInvalidArgument  names micro_batches_per_step, the bytes and the fix; or
 //                     micro_batches_per_push and the reason

@@ -70,6 +70,20 @@ class TableTest(unittest.TestCase):
             return (tensors, [rows_of(job, i) for i in range(workers)],
                     [job.log("worker", i) for i in range(workers)])
 
+    def test_sums_of_micro_batches_change_no_bit(self):
+        sets = ["work=SHARED", "micro_batches_per_step=8", "batch_size=32",
+                "train_steps=40", "learning_rate=0.1"]
+        alone, _, _ = self.train(WORKER, sets=sets)
+        for per_push in (2, 8):
+            others, _, _ = self.train(
+                WORKER, workers=2,
+                sets=[*sets, f"micro_batches_per_push={per_push}"])
+            self.assertEqual(set(others), set(alone))
+            for name, value in alone.items():
+                self.assertGreater(abs(value).max(), 0, name)
+                self.assertTrue((others[name] == value).all(),
+                                (per_push, name))
+
     def test_rows_follow_the_mean_over_the_workers_that_used_them(self):
         steps = 50
         tensors, batches, _ = self.train(

@@ -22,6 +22,7 @@ HeldChunks::HeldChunks(const Plan& plan, const ParameterMemory& memory,
   for (const auto& chunks : chunks_) {
     held_.emplace_back(chunks.size());
     routed_.emplace_back(chunks.size());
+    pushed_.emplace_back(chunks.size());
   }
 }
 
@@ -34,6 +35,7 @@ void HeldChunks::CutForMapped(int server) {
                                std::max(target, max_part_bytes_))[server];
   held_[server].assign(chunks_[server].size(), Held());
   routed_[server].assign(chunks_[server].size(), {});
+  pushed_[server].assign(chunks_[server].size(), {});
 }
 
 void HeldChunks::RouteTables() {
@@ -43,17 +45,33 @@ void HeldChunks::RouteTables() {
       if (!table.has_value()) continue;
       routed_[server][i] = RouteRows(*table, plan_.variables[table->variable],
                                      memory_.rows(table->variable).ids);
+      pushed_[server][i] = routed_[server][i];
       // Rows of the last pass are not reused, even if the step is the same.
       held_[server][i] = Held();
     }
   }
 }
 
-size_t HeldChunks::CallBytes(int server, size_t index) const {
-  const Chunk& chunk = chunks_[server][index];
+void HeldChunks::RouteSum(size_t variable) {
+  if (!plan_.variables[variable].is_table()) return;
+  const RowSum* const sum = memory_.row_sum(variable);
+  if (sum == nullptr) return;
+  for (size_t server = 0; server < chunks_.size(); ++server) {
+    for (size_t i = 0; i < chunks_[server].size(); ++i) {
+      const std::optional<Part>& table = chunks_[server][i].table;
+      if (!table.has_value() || table->variable != static_cast<int>(variable)) {
+        continue;
+      }
+      pushed_[server][i] =
+          RouteRows(*table, plan_.variables[variable], sum->ids);
+    }
+  }
+}
+
+size_t HeldChunks::BytesOf(const Chunk& chunk, const RoutedRows& rows) const {
   if (!chunk.table.has_value()) return chunk.size;
   const VariableSpec& variable = plan_.variables[chunk.table->variable];
-  return routed_[server][index].rows.size() * RowWidth(variable.shape) *
+  return rows.rows.size() * RowWidth(variable.shape) *
          ElementSize(variable.dtype);
 }
 

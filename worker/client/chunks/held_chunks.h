@@ -54,13 +54,27 @@ class HeldChunks {
   // Assigns the rows that the pass has chosen in memory to the parts that have
   // them. Marks all chunks of tables as not held.
   void RouteTables();
-  // The rows of a chunk that is a part of a table.
+  // The chosen rows of a chunk that is a part of a table.
   const RoutedRows& rows(int server, size_t index) const {
     return routed_[server][index];
   }
 
-  // Bytes that a call for the chunk carries.
-  size_t CallBytes(int server, size_t index) const;
+  // Assigns the rows of a table's RowSum, if memory has one, to the parts that
+  // have them. Must be called before that is pushed.
+  void RouteSum(size_t variable);
+  // The rows of the gradient of a chunk that is a part of a table: the chosen
+  // ones, or those of a sum.
+  const RoutedRows& gradient_rows(int server, size_t index) const {
+    return pushed_[server][index];
+  }
+
+  // Bytes of the values of a chunk, and of its gradient.
+  size_t ValueBytes(int server, size_t index) const {
+    return BytesOf(chunks_[server][index], routed_[server][index]);
+  }
+  size_t GradientBytes(int server, size_t index) const {
+    return BytesOf(chunks_[server][index], pushed_[server][index]);
+  }
 
   const Held& held(int server, size_t index) const {
     return held_[server][index];
@@ -85,6 +99,7 @@ class HeldChunks {
   // The sum of ParameterMemory::times_taken() over the chunk's variables: it
   // changes when one of them is taken.
   int64_t TimesTaken(const Chunk& chunk) const;
+  size_t BytesOf(const Chunk& chunk, const RoutedRows& rows) const;
 
   const Plan plan_;
   const ParameterMemory& memory_;
@@ -92,6 +107,7 @@ class HeldChunks {
   std::vector<std::vector<Chunk>> chunks_;       // by server
   std::vector<std::vector<Held>> held_;          // as chunks_
   std::vector<std::vector<RoutedRows>> routed_;  // as chunks_
+  std::vector<std::vector<RoutedRows>> pushed_;  // likewise, of gradients
 };
 
 }  // namespace lockstep::worker

@@ -7,12 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "chief/plan/placement.h"
 #include "chief/recovery/shard_group.h"
 #include "chief/servers/shard_control_client.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/wire/tensor_message.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/rpc/push_codec.h"
 #include "tests/integration/server/rpc/served_shard.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -56,9 +59,15 @@ class TestCluster {
         plan_, memory_);
   }
 
-  void Create() {
+  // `numbers` > 0: work is shared, so many micro-batches a step.
+  void Create(int numbers = 0) {
     JobConfig job = shards_[0]->Job();
     job.optimizer.kind = OptimizerConfig::Kind::kMomentum;
+    if (numbers > 0) {
+      job.work = Work::kShared;
+      job.batch_size = job.micro_batches_per_step = numbers;
+      job.replicas_to_aggregate = numbers;
+    }
     ASSERT_OK(group_.TakeEpoch());
     for (auto& shard : shards_) shard->set_epoch(group_.epoch());
     auto found = group_.Create(job, plan_, chief::ShardCalls::State::kDiscard,
@@ -108,6 +117,24 @@ class TestCluster {
     return Call(shards_[0]->parameters(), &v1::ParameterService::Stub::Pull,
                 request)
         .status();
+  }
+  // Reads a push of these rows and counts as the first server does.
+  absl::StatusOr<server::Push> Decode(const Keys& keys,
+                                      const std::vector<int>& counts) {
+    v1::PushRequest request = ServedShard::PushRequest(0, 1, 1);
+    request.mutable_header()->mutable_parts()->set_num_parts(1);
+    v1::RowIds& rows = *request.mutable_header()->add_rows();
+    rows.mutable_ids()->Assign(keys.begin(), keys.end());
+    rows.mutable_counts()->Assign(counts.begin(), counts.end());
+    request.set_payload(std::string(keys.size() * 2 * sizeof(float), 0));
+    const grpc::Slice bytes(request.SerializeAsString());
+    v1::PushHeader header;
+    TensorPayload payload;
+    EXPECT_OK(
+        DecodeTensorMessage(grpc::ByteBuffer(&bytes, 1), header, payload));
+    const auto shard = shards_[0]->host().shard();
+    if (!shard.ok()) return shard.status();
+    return server::ToPush(header, payload, **shard);
   }
   // One whole step with these rows.
   void Step(int64_t step, const Keys& keys) {
@@ -225,6 +252,31 @@ TEST_F(GrowingTableTest, APullThatFindsNoRoomTellsTheWorkerWhatToDo) {
                              HasSubstr("has 3 of its 4 and needs 2 more"),
                              HasSubstr("raise model.row_limit"))));
   ASSERT_NO_FATAL_FAILURE(cluster->Step(1, {1, 9}));
+}
+
+TEST_F(GrowingTableTest, CountsOfRowsAreThoseOfMicroBatches) {
+  TestCluster cluster(1, 100);
+  cluster.Create(/*numbers=*/4);
+
+  const auto push = cluster.Decode({7, 9}, {1, 4});
+  ASSERT_OK(push);
+  EXPECT_THAT(push->gradients[0].rows->counts, ElementsAre(1, 4));
+
+  for (const int wrong : {0, -1, 5}) {
+    EXPECT_THAT(cluster.Decode({7}, {wrong}),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("the count ", wrong))));
+  }
+}
+
+TEST_F(GrowingTableTest, CountsNeedSharedWork) {
+  TestCluster cluster(1, 100);
+  cluster.Create();
+
+  EXPECT_OK(cluster.Decode({7}, {}));
+  EXPECT_THAT(cluster.Decode({7}, {1}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("work is not SHARED")));
 }
 
 TEST_F(GrowingTableTest, WorkerThatTheJobDoesNotHaveMakesNoRows) {

@@ -38,6 +38,27 @@ TEST(PageMembersTest, ABackupIsAWorkerWhosePassesCountSeldom) {
   EXPECT_THAT(RenderWorkers(contents, 10), Not(HasSubstr("backup now")));
 }
 
+// The pushes of a step, which it has as replicas_to_aggregate, are fewer than
+// the workers.
+TEST(PageMembersTest, SharedStepsHaveMicroBatchesAndNoBackups) {
+  PageContents contents;
+  contents.status.settings = {.replicas_to_aggregate = 1,
+                              .micro_batches_per_step = 8,
+                              .micro_batches_per_push = 8};
+  contents.status.members = {{.task = "worker 0", .state = "alive"},
+                             {.task = "worker 1", .state = "alive"}};
+  contents.paces = {{0, {0.1, 1, 0.2, 0.9}}, {1, {0.1, 1, 0.2, 0.1}}};
+
+  const std::string html = RenderWorkers(contents, 10);
+
+  EXPECT_THAT(html, HasSubstr("<small>2; they share the 8 micro-batches of a "
+                              "step, 8 a push</small>"));
+  EXPECT_THAT(html, Not(HasSubstr("backup now")));
+  contents.status.settings.micro_batches_per_push = 1;
+  EXPECT_THAT(RenderWorkers(contents, 10),
+              HasSubstr("they share the 8 micro-batches of a step</small>"));
+}
+
 TEST(PageMembersTest, SharesAreBars) {
   PageContents contents;
   contents.status.members = {

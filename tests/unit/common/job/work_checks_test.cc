@@ -128,8 +128,6 @@ TEST(WorkChecksTest, MicroBatchesOfAPushNeedSharedWork) {
 
 TEST(WorkChecksTest, SumsThatWorkersWouldRoundOtherwiseAreRefused) {
   const Contradiction contradictions[] = {
-      {"model.kind is \"skip_gram\"",
-       [](JobConfig& j) { j.model.kind = "skip_gram"; }},
       {"gradient_wire_type is BFLOAT16",
        [](JobConfig& j) { j.gradient_wire_type = GradientType::kBFloat16; }},
       {"model.variable_type is \"bfloat16\"",

@@ -54,6 +54,20 @@ TEST(SparseRowsTest, MergedAddsRowsThatMeetAndKeepsTheOthersInOrder) {
   }
 }
 
+TEST(SparseRowsTest, RowsMayBeSumsOfSeveralGradients) {
+  const FlushSubnormals mode;
+  const std::vector<int64_t> counts = {3, 1};
+  const SparseRows sums({kType, 1}, Indices{4, 2},
+                        Encode(kType, Doubles{30, 2}), counts);
+
+  SparseRows merged =
+      sums.Canonical(mode).Merged(mode, Rows(1, {4, 9}, {10, 7}));
+
+  EXPECT_THAT(merged.counts(), ElementsAre(1, 4, 1));
+  merged.DivideByCounts(mode);
+  ExpectRows(merged, {2, 4, 9}, {2, 10, 7});
+}
+
 TEST(SparseRowsTest, MergedMovesWholeRows) {
   const FlushSubnormals mode;
   ExpectRows(

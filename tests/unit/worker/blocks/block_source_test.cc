@@ -1,5 +1,6 @@
 #include "worker/blocks/block_source.h"
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Two variables of one float. The gradient of the first is the index of the
-// batch; the second has one in even batches only.
+// batch; the second has one in even batches only. A third one, if there is, is
+// a table: the gradient of row 0 is 1, that of row 1 + index is the index.
 class Source final : public GradientSource {
  public:
-  explicit Source(std::vector<float>& gradients) : gradients_(gradients) {}
+  explicit Source(ParameterMemory& memory) : memory_(memory) {}
 
   absl::Status Prepare(const PassId& pass, int64_t index) override {
     calls.push_back(absl::StrCat("prepare ", pass.slot, " of ", index));
-    return absl::OkStatus();
+    return with_table ? memory_.ChooseRows(2, {0, 1 + index})
+                      : absl::OkStatus();
   }
   absl::Status Begin(int64_t index, GradientPass& pass) override {
     index_ = index;
@@ -32,18 +35,29 @@ class Source final : public GradientSource {
   }
   absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
     calls.push_back(absl::StrCat("compute ", index_));
+    const auto index = static_cast<float>(index_);
+    if (with_table) {
+      const std::vector<float> rows = {1, index};
+      std::memcpy(memory_.gradient(2).data(), rows.data(), 2 * sizeof(float));
+      pass.GradientReady(2);
+    }
     const bool even = index_ % 2 == 0;
-    gradients_[1] = even ? 10 : 0;
+    Store(1, even ? 10 : 0);
     even ? pass.GradientReady(1) : pass.GradientAbsent(1);
-    gradients_[0] = static_cast<float>(index_);
+    Store(0, index);
     pass.GradientReady(0);
     return GradientResult{static_cast<double>(index_), 4, 1};
   }
 
   std::vector<std::string> calls;
+  bool with_table = false;
 
  private:
-  std::vector<float>& gradients_;
+  void Store(size_t variable, float gradient) {
+    std::memcpy(memory_.gradient(variable).data(), &gradient, sizeof(gradient));
+  }
+
+  ParameterMemory& memory_;
   int64_t index_ = 0;
 };
 
@@ -76,21 +90,29 @@ class BlockSourceTest : public ::testing::Test {
     if (auto status = block_.Begin(index, pass_); !status.ok()) return status;
     return block_.Finish(pass_);
   }
-  absl::Span<std::byte> Gradient(size_t variable) {
-    return {reinterpret_cast<std::byte*>(&gradients_[variable]), sizeof(float)};
+  GradientClipper::Gradients Gradients() {
+    return {memory_.gradient(0), memory_.gradient(1)};
+  }
+  std::vector<float> Values() {
+    std::vector<float> values(2);
+    for (size_t v = 0; v < 2; ++v) {
+      std::memcpy(&values[v], memory_.gradient(v).data(), sizeof(float));
+    }
+    return values;
   }
 
-  std::vector<float> gradients_ = {0, 0};
-  Source source_{gradients_};
+  std::vector<VariableSpec> variables_ = {
+      {.name = "a"},
+      {.name = "b"},
+      {.name = "t", .shape = {100, 1}, .row_cut = RowCut::kMod}};
+  ParameterMemory memory_ =
+      *ParameterMemory::Make(variables_, ParameterMemory::Gradients::kPrivate);
+  Source source_{memory_};
   Pass pass_;
-  std::vector<VariableSpec> variables_ = {{.name = "a"}, {.name = "b"}};
   ClippingConfig clipping_;
-  GradientClipper clipper_{
-      clipping_, DType::kFloat32, [this] {
-        return GradientClipper::Gradients{Gradient(0), Gradient(1)};
-      }};
-  BlockSource block_{source_, variables_, 7, clipper_,
-                     [this](size_t v) { return Gradient(v); }};
+  GradientClipper clipper_{clipping_, DType::kFloat32,
+                           [this] { return Gradients(); }};
+  BlockSource block_{source_, variables_, 7, clipper_, memory_};
 };
 
 TEST_F(BlockSourceTest, BlockIsComputedOneByOneAndReportedAsASum) {
@@ -100,17 +122,41 @@ TEST_F(BlockSourceTest, BlockIsComputedOneByOneAndReportedAsASum) {
   EXPECT_THAT(source_.calls, ElementsAre("prepare 2 of 9", "compute 9",
                                          "prepare 3 of 10", "compute 10"));
   EXPECT_THAT(pass_.reports, ElementsAre("ready 1", "ready 0"));
-  EXPECT_THAT(gradients_, ElementsAre(19, 10));
+  EXPECT_THAT(Values(), ElementsAre(19, 10));
   EXPECT_EQ(result->loss, 9.5);
   EXPECT_EQ(result->examples, 8);
   EXPECT_EQ(result->non_finite, 2);
   EXPECT_EQ(pass_.pulls, 1);
 }
 
+TEST_F(BlockSourceTest, SumOfATableHasAllRowsAndTheirCounts) {
+  source_.with_table = true;
+
+  ASSERT_THAT(Run({.slot = 2, .block = 4}, 20), IsOk());
+
+  const RowSum* const sum = memory_.row_sum(2);
+  ASSERT_NE(sum, nullptr);
+  EXPECT_THAT(sum->ids, ElementsAre(0, 21, 22, 23, 24));
+  EXPECT_THAT(sum->counts, ElementsAre(4, 1, 1, 1, 1));
+  std::vector<float> rows(5);
+  ASSERT_EQ(sum->gradients.size(), 5 * sizeof(float));
+  std::memcpy(rows.data(), sum->gradients.data(), sum->gradients.size());
+  EXPECT_THAT(rows, ElementsAre(4, 20, 21, 22, 23));
+  EXPECT_THAT(pass_.reports, ElementsAre("ready 2", "ready 1", "ready 0"));
+}
+
+TEST_F(BlockSourceTest, SingleMicroBatchOfATableNeedsNoSum) {
+  source_.with_table = true;
+
+  ASSERT_THAT(Run({.slot = 6, .block = 2}, 20), IsOk());
+
+  EXPECT_EQ(memory_.row_sum(2), nullptr);
+}
+
 TEST_F(BlockSourceTest, LastBlockOfAStepIsShorter) {
   ASSERT_THAT(Run({.slot = 4, .block = 4}, 4), IsOk());
 
-  EXPECT_THAT(gradients_, ElementsAre(4 + 5 + 6, 20));
+  EXPECT_THAT(Values(), ElementsAre(4 + 5 + 6, 20));
 }
 
 TEST_F(BlockSourceTest, SumWithoutAnyGradientIsAbsent) {
@@ -130,30 +176,27 @@ TEST_F(BlockSourceTest, PassThatIsNotWantedEndsBetweenTwoMicroBatches) {
   EXPECT_THAT(pass_.reports, ElementsAre());
   pass_.wanted = true;
   ASSERT_THAT(Run({.slot = 2, .block = 2}, 2), IsOk());
-  EXPECT_THAT(gradients_, ElementsAre(5, 10));
+  EXPECT_THAT(Values(), ElementsAre(5, 10));
 }
 
 TEST_F(BlockSourceTest, GradientsAreClippedBeforeTheyAreAdded) {
   clipping_ = {ClippingConfig::Kind::kGlobalNorm, 5};
-  GradientClipper clipper(clipping_, DType::kFloat32, [this] {
-    return GradientClipper::Gradients{Gradient(0), Gradient(1)};
-  });
-  BlockSource block(source_, variables_, 7, clipper,
-                    [this](size_t v) { return Gradient(v); });
+  GradientClipper clipper(clipping_, DType::kFloat32,
+                          [this] { return Gradients(); });
+  BlockSource block(source_, variables_, 7, clipper, memory_);
   ASSERT_THAT(block.Prepare({.slot = 0, .block = 2}, 5), IsOk());
   ASSERT_THAT(block.Begin(5, pass_), IsOk());
 
   ASSERT_THAT(block.Finish(pass_), IsOk());
 
   // 5 stays; 6 and 10 have a norm of 11.7.
-  EXPECT_NEAR(gradients_[0], 5 + 6 * 5 / 11.6619, 1e-4);
-  EXPECT_NEAR(gradients_[1], 10 * 5 / 11.6619, 1e-4);
+  EXPECT_NEAR(Values()[0], 5 + 6 * 5 / 11.6619, 1e-4);
+  EXPECT_NEAR(Values()[1], 10 * 5 / 11.6619, 1e-4);
 }
 
 TEST_F(BlockSourceTest, VariableWhoseSumIsNotTheServersIsNamed) {
   variables_[1].dtype = DType::kBFloat16;
-  BlockSource block(source_, variables_, 7, clipper_,
-                    [this](size_t v) { return Gradient(v); });
+  BlockSource block(source_, variables_, 7, clipper_, memory_);
 
   EXPECT_THAT(block.Prepare({.slot = 0, .block = 2}, 0),
               StatusIs(absl::StatusCode::kInvalidArgument,

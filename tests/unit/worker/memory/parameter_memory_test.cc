@@ -165,6 +165,23 @@ TEST(ParameterMemoryTest, RowsThatATableDoesNotHaveAreRefused) {
   EXPECT_EQ(memory.rows(0).ids, std::vector<int64_t>{3});
 }
 
+TEST(ParameterMemoryTest, SumOfRowsIsThereUntilRowsAreChosen) {
+  ParameterMemory memory = *ParameterMemory::Make(
+      {{"t", {4, 2}, DType::kFloat32, {}, RowCut::kDiv}});
+  ASSERT_TRUE(memory.ChooseRows(0, {3}).ok());
+  EXPECT_EQ(memory.row_sum(0), nullptr);
+
+  memory.SetRowSum(0, {.ids = {1, 3},
+                       .gradients = std::vector<std::byte>(16),
+                       .counts = {1, 2}});
+
+  ASSERT_NE(memory.row_sum(0), nullptr);
+  EXPECT_EQ(memory.row_sum(0)->ids, (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(memory.rows(0).ids, std::vector<int64_t>{3});
+  ASSERT_TRUE(memory.ChooseRows(0, {2}).ok());
+  EXPECT_EQ(memory.row_sum(0), nullptr);
+}
+
 TEST(ParameterMemoryTest, AGrowingTableHasAnyKeys) {
   ParameterMemory memory = *ParameterMemory::Make(
       {{"t", {4, 2}, DType::kFloat32, {}, RowCut::kKey}});

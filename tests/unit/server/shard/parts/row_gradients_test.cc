@@ -106,6 +106,50 @@ TEST(RowGradientsTest, EachRowIsDividedByTheGradientsThatHaveIt) {
   EXPECT_THAT(FromBytes<float>(mean.values), ElementsAre(2, 2, 5, 6, 1, 1));
 }
 
+TEST(RowGradientsTest, SumsAreDividedByTheGradientsThatTheyAreOf) {
+  PartGradient sum = Rows({9, 1}, {6, 6, 3, 9});
+  sum.rows->counts = {3, 1};
+  ASSERT_OK(MakeCanonical(0, kTable, sum));
+  EXPECT_THAT(sum.rows->counts, ElementsAre(1, 3));
+
+  const SparseGradient mean =
+      MeanOfRows(kTable, std::vector{sum, Rows({9}, {2, 10})});
+
+  EXPECT_THAT(mean.indices, ElementsAre(1, 9));
+  EXPECT_THAT(FromBytes<float>(mean.values), ElementsAre(3, 9, 2, 4));
+}
+
+// 2^24 + 1 is rounded to 2^24, and 2^24 + 2 is not.
+TEST(RowGradientsTest, RowsAreAddedInTheOrderGiven) {
+  const float large = 1 << 24;
+  const std::vector<PartGradient> gradients = {
+      Rows({1}, {large, large}), Rows({1}, {1, 1}), Rows({1}, {1, 1})};
+
+  const SparseGradient one_by_one = MeanOfRows(kTable, gradients);
+  const SparseGradient right_first =
+      MeanOfRows(kTable, gradients, std::vector{0, 0, 2});
+
+  EXPECT_THAT(FromBytes<float>(one_by_one.values),
+              ElementsAre(large / 3, large / 3));
+  EXPECT_THAT(FromBytes<float>(right_first.values),
+              ElementsAre((large + 2) / 3, (large + 2) / 3));
+}
+
+TEST(RowGradientsTest, CountsThatCannotBeAreRefused) {
+  const struct {
+    std::vector<int64_t> rows, counts;
+    const char* why;
+  } cases[] = {{{1, 2}, {1}, "1 counts for 2 rows"},
+               {{1, 2}, {1, 0}, "the count of row 2 is 0"},
+               {{2, 2}, {1, 1}, "row 2 twice"}};
+  for (const auto& c : cases) {
+    PartGradient gradient = Rows(c.rows, {1, 2, 3, 4});
+    gradient.rows->counts = c.counts;
+    EXPECT_THAT(MakeCanonical(0, kTable, gradient),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.why)));
+  }
+}
+
 TEST(RowGradientsTest, NoRowsAtAllAreAMeanToo) {
   const std::vector<PartGradient> gradients = {Rows({}, {})};
   EXPECT_THAT(MeanOfRows(kTable, gradients).indices, IsEmpty());

@@ -66,9 +66,7 @@ TEST(ShareMemoryTest, SumsOfMicroBatchesWithOtherBitsAreRefused) {
                                  "a variable of bfloat16")));
   part = Floats(8);
   part.row_width = 4;
-  EXPECT_THAT(
-      CheckSharesFit(job, {part}, kMebibyte),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has a table")));
+  EXPECT_THAT(CheckSharesFit(job, {part}, kMebibyte), IsOk());
 }
 
 TEST(ShareMemoryTest, OrdinaryJobNeedsNoSuchMemory) {

@@ -36,8 +36,9 @@ TEST_F(HeldChunksTest, AllIsMissingAtFirstButRowsThatThePassDoesNotNeed) {
 
   EXPECT_THAT(chunks_.Missing(0),
               ElementsAre(ElementsAre(0, 1), ElementsAre(0)));
-  EXPECT_EQ(chunks_.CallBytes(1, 0), 8u);
-  EXPECT_EQ(chunks_.CallBytes(0, 1), 32u);
+  EXPECT_EQ(chunks_.ValueBytes(1, 0), 8u);
+  EXPECT_EQ(chunks_.ValueBytes(0, 1), 32u);
+  EXPECT_EQ(chunks_.GradientBytes(0, 1), 32u);
 }
 
 TEST_F(HeldChunksTest, ChunkOfTheStepIsNotMissing) {
@@ -82,6 +83,28 @@ TEST_F(HeldChunksTest, RowsOfAnEarlierPassAreNotHeld) {
 
   EXPECT_THAT(chunks_.Missing(4),
               ElementsAre(ElementsAre(0, 1), ElementsAre(0)));
+}
+
+// The table's part has rows 0 and 1.
+TEST_F(HeldChunksTest, GradientOfATableMayBeASumWithOtherRows) {
+  ASSERT_TRUE(memory_.ChooseRows(1, {1}).ok());
+  chunks_.RouteTables();
+  EXPECT_THAT(chunks_.gradient_rows(1, 0).rows, ElementsAre(1));
+
+  memory_.SetRowSum(1, {.ids = {0, 1, 3},
+                        .gradients = std::vector<std::byte>(24),
+                        .counts = {1, 2, 1}});
+  chunks_.RouteSum(0);
+  chunks_.RouteSum(1);
+
+  EXPECT_THAT(chunks_.gradient_rows(1, 0).rows, ElementsAre(0, 1));
+  EXPECT_EQ(chunks_.GradientBytes(1, 0), 16u);
+  EXPECT_THAT(chunks_.rows(1, 0).rows, ElementsAre(1));
+  EXPECT_EQ(chunks_.ValueBytes(1, 0), 8u);
+
+  ASSERT_TRUE(memory_.ChooseRows(1, {0}).ok());
+  chunks_.RouteTables();
+  EXPECT_THAT(chunks_.gradient_rows(1, 0).rows, ElementsAre(0));
 }
 
 TEST_F(HeldChunksTest, ServerIsCutAnewAloneAndHoldsNothingThen) {
