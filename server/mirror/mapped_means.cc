@@ -24,6 +24,11 @@ bool MappedMeans::MayMap(int server) const {
   return !servers_[server].refused;
 }
 
+void MappedMeans::OnServerGone(int server) {
+  MutexLock lock(mutex_);
+  servers_[server].refused = false;
+}
+
 absl::StatusOr<MappedMeans::Server> MappedMeans::Map(int server,
                                                      const SharedMeans& means) {
   MutexLock lock(mutex_);

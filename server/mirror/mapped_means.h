@@ -27,13 +27,18 @@ class MappedMeans {
   //   kInvalidArgument  a place is not in the files, or not at a multiple of 64
   //                     bytes
   //   kUnavailable      this process cannot map the files; MayMap() is false
-  //                     from here on
+  //                     until OnServerGone()
   absl::StatusOr<std::vector<PartGradient>> Read(int server,
                                                  const SharedMeans& means)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // False if the server's memory could not be mapped.
   bool MayMap(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Must be called when a call to the server found no process: the next one may
+  // have memory that can be mapped, and the last one may have ended before its
+  // memory was mapped.
+  void OnServerGone(int server) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Server {

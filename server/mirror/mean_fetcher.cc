@@ -165,6 +165,7 @@ void MeanFetcher::Done(Call* call, const absl::Status& status) {
   PassFaultPoint(FaultPoint::kPsFetchAnswered);
   const absl::Status taken = status.ok() ? Take(*call) : status;
   const Fetch fetch = call->fetch;
+  if (absl::IsUnavailable(status)) mapped_.OnServerGone(fetch.server);
   // Declared before the lock, so released after it: this may be the last
   // reference, and unmapping a shard takes long.
   const std::shared_ptr<Shard> shard = std::move(call->shard);

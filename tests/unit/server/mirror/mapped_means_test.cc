@@ -123,6 +123,9 @@ TEST_F(MappedMeansTest, ServerWhoseMemoryCannotBeMappedIsRemembered) {
               StatusIs(absl::StatusCode::kUnavailable));
 
   EXPECT_FALSE(mapped_.MayMap(0));
+  mapped_.OnServerGone(0);
+  EXPECT_TRUE(mapped_.MayMap(0));
+  EXPECT_OK(mapped_.Read(0, Describe()));
 }
 
 }  // namespace
