@@ -1,11 +1,15 @@
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/process/process.h"
 #include "common/program/main_support.h"
 #include "tests/benchmark/straggler_cases.h"
+#include "tests/benchmark/straggler_simulation.h"
 
 namespace lockstep::benchmark {
 namespace {
@@ -14,6 +18,9 @@ struct Flags {
   StragglerOptions options;
   std::string mode = "strict";
   int rounds = 3;
+  bool simulate = false;
+  std::string overhead = "2500us";
+  std::string push_overhead = "2500us";
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -54,12 +61,50 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "How often each case is measured, in turn.")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  CLI::Option& simulate = *app.add_flag(
+      "--simulate", flags.simulate,
+      "Print a second table, of the same cases in lockstep simulate.");
+  app.add_option("--overhead", flags.overhead,
+                 "Of simulated steps: transfer, update, commit.")
+      ->needs(&simulate)
+      ->capture_default_str();
+  app.add_option("--push_overhead", flags.push_overhead,
+                 "Of a simulated pass or micro-batch, besides computing.")
+      ->needs(&simulate)
+      ->capture_default_str();
+}
+
+absl::StatusOr<SimulatedCosts> CostsOf(const Flags& flags) {
+  SimulatedCosts costs;
+  if (absl::ParseDuration(flags.overhead, &costs.overhead) &&
+      absl::ParseDuration(flags.push_overhead, &costs.push_overhead) &&
+      costs.overhead >= absl::ZeroDuration() &&
+      costs.push_overhead >= absl::ZeroDuration()) {
+    return costs;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--overhead is ", flags.overhead, " and --push_overhead ",
+      flags.push_overhead, ", but both must be durations such as 2500us"));
+}
+
+// Prints the cases with the times that the simulator expects.
+absl::Status PrintAgreement(const std::vector<StragglerCase>& cases,
+                            const std::vector<Measured>& measured,
+                            const SimulatedCosts& costs) {
+  std::vector<std::optional<double>> simulated;
+  for (const StragglerCase& straggler : cases) {
+    LOCKSTEP_ASSIGN_OR_RETURN(simulated.emplace_back(),
+                              SimulatedMs(straggler, costs));
+  }
+  std::cerr << "\n" << AgreementTable(cases, measured, simulated);
+  return absl::OkStatus();
 }
 
 absl::Status Measure(Flags& flags) {
   flags.options.compatible = flags.mode == "compatible";
   flags.options.shared = flags.mode == "shared";
   flags.options.tuned = flags.mode == "auto";
+  LOCKSTEP_ASSIGN_OR_RETURN(const SimulatedCosts costs, CostsOf(flags));
   const std::vector<StragglerCase> cases = StragglerCases(flags.options);
   std::vector<Measured> all;
   for (const StragglerCase& straggler : cases) {
@@ -82,7 +127,7 @@ absl::Status Measure(Flags& flags) {
   }
   std::cout << StragglerLines(cases, all) << std::flush;
   std::cerr << "\n" << StragglerTable(cases, all);
-  return absl::OkStatus();
+  return flags.simulate ? PrintAgreement(cases, all, costs) : absl::OkStatus();
 }
 
 int Main(Flags& flags) {

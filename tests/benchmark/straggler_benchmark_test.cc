@@ -1,4 +1,5 @@
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,9 @@
 #include "tests/benchmark/benchmark_outcome.h"
 #include "tests/benchmark/pass_times.h"
 #include "tests/benchmark/straggler_cases.h"
+#include "tests/benchmark/straggler_simulation.h"
 #include "tests/benchmark/tuned_gradients.h"
+#include "tests/testing/status_matchers.h"
 
 namespace lockstep::benchmark {
 namespace {
@@ -144,6 +147,59 @@ TEST(PassTimesTest, WorkersFromTheFirstSlowOneAreSlowAndOneHangs) {
   EXPECT_EQ(hangs.Hang(start + absl::Milliseconds(999)), absl::ZeroDuration());
   EXPECT_EQ(hangs.Hang(start + absl::Seconds(1)), absl::Milliseconds(100));
   EXPECT_EQ(hangs.Hang(start + absl::Seconds(2)), absl::ZeroDuration());
+}
+
+// The ideal ratios of the table, and the costs on top.
+TEST(StragglerSimulationTest, SharedCasesTakeTheTimeOfTheSumOfSpeeds) {
+  StragglerOptions options;
+  options.shared = true;
+  const std::vector<StragglerCase> cases = StragglerCases(options);
+  const double least[] = {100, 123, 100, 100, 100, 100};
+  ASSERT_EQ(cases.size(), 6u);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto ms = SimulatedMs(cases[i], {});
+    ASSERT_THAT(ms, testing::IsOk());
+    ASSERT_TRUE(ms->has_value());
+    EXPECT_GE(**ms, least[i] * 0.99) << cases[i].what;
+    EXPECT_LE(**ms, least[i] * 1.15) << cases[i].what;
+  }
+  // Four micro-batches of each worker.
+  const auto dearer =
+      SimulatedMs(cases[0], {absl::Milliseconds(3), absl::Milliseconds(2)});
+  ASSERT_THAT(dearer, testing::IsOk());
+  EXPECT_NEAR(dearer->value_or(0), 100 + 4 * 2 + 3, 0.5);
+}
+
+TEST(StragglerSimulationTest, FourGradientsAreComparedWhereTheirNumberChanges) {
+  StragglerOptions options;
+  options.tuned = true;
+  const std::vector<StragglerCase> cases = StragglerCases(options);
+  const auto equal = SimulatedMs(cases[1], {});
+  const auto slow = SimulatedMs(cases[2], {});
+  ASSERT_THAT(equal, testing::IsOk());
+  ASSERT_THAT(slow, testing::IsOk());
+  EXPECT_NEAR(equal->value_or(0), 50, 1);
+  EXPECT_NEAR(slow->value_or(0), 50 * 4 / 3.0, 3);
+}
+
+TEST(StragglerSimulationTest,
+     TableHasTheDifferenceAndLeavesOutWhatIsNotSimulated) {
+  const std::vector<StragglerCase> cases = StragglerCases({});
+  std::vector<Measured> measured;
+  std::vector<std::optional<double>> simulated;
+  for (const StragglerCase& straggler : cases) {
+    RunRecord record;
+    record.samples.push_back({50 * 1000000, 0, 0, 0, 0, 1});
+    measured.push_back({straggler.candidate, 4, 1, {record}});
+    const auto ms = SimulatedMs(straggler, {absl::Milliseconds(5), {}});
+    ASSERT_THAT(ms, testing::IsOk());
+    simulated.push_back(*ms);
+  }
+
+  const std::string table = AgreementTable(cases, measured, simulated);
+
+  EXPECT_THAT(table, ContainsRegex("4 equal .* 50\\.0 +55\\.0 +\\+10\\.0 %"));
+  EXPECT_THAT(table, ContainsRegex("dead from the start +50\\.0 +- +-"));
 }
 
 TEST(StragglerBenchmarkTest, UnknownModeIsRefused) {

@@ -62,9 +62,9 @@ double Ratio(const std::vector<StragglerCase>& cases,
   if (!cases[i].best_of.empty()) {
     double best = std::numeric_limits<double>::infinity();
     for (const size_t other : cases[i].best_of) {
-      best = std::min(best, Median(Times(cases[other], measured[other])));
+      best = std::min(best, MeasuredMs(cases[other], measured[other]));
     }
-    return Median(Times(cases[i], measured[i])) / best;
+    return MeasuredMs(cases[i], measured[i]) / best;
   }
   if (cases[i].per_gradient) {
     const std::vector<double> first = Times(cases[0], measured[0]);
@@ -75,7 +75,7 @@ double Ratio(const std::vector<StragglerCase>& cases,
     return Median(std::move(ratios));
   }
   if (cases[i].unit_ms > 0) {
-    return Median(Times(cases[i], measured[i])) / cases[i].unit_ms;
+    return MeasuredMs(cases[i], measured[i]) / cases[i].unit_ms;
   }
   return Median(RoundRatios(measured[i], measured[0], Metric::kMeanStepMs));
 }
@@ -192,6 +192,10 @@ std::vector<StragglerCase> StragglerCases(const StragglerOptions& options) {
       {"5 workers, one dead from the start", Absent(five), "1.42, 3.2",
        Goal(options, 1.05)},
   };
+}
+
+double MeasuredMs(const StragglerCase& straggler, const Measured& measured) {
+  return Median(Times(straggler, measured));
 }
 
 std::string StragglerTable(const std::vector<StragglerCase>& cases,

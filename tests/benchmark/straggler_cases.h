@@ -48,6 +48,10 @@ struct StragglerOptions {
 // workers, and the time that four gradients take.
 std::vector<StragglerCase> StragglerCases(const StragglerOptions& options);
 
+// Milliseconds: the median over the rounds of the mean time of a step, or of
+// four gradients where the case compares those.
+double MeasuredMs(const StragglerCase& straggler, const Measured& measured);
+
 // Lines of text. `measured` has one element for each case.
 std::string StragglerTable(const std::vector<StragglerCase>& cases,
                            const std::vector<Measured>& measured);

@@ -10,9 +10,9 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
-#include "common/job/cluster_fit.h"
 #include "common/job/work_checks.h"
 #include "deploy/cli/simulate/pass_trace.h"
+#include "deploy/cli/simulate/simulated_jobs.h"
 #include "deploy/cli/simulate/virtual_cluster.h"
 #include "deploy/cli/tasks/job_file.h"
 #include "deploy/cli/tasks/log_files.h"
@@ -39,32 +39,6 @@ absl::Status ReadTime(absl::string_view flag, const std::string& text,
   return absl::InvalidArgumentError(
       absl::StrCat(flag, " is ", text,
                    ", but must be a duration such as 10ms, of 0 or more"));
-}
-
-// Which of the job's steps take the gradients of all workers but some.
-absl::StatusOr<JobConfig> WithBackups(JobConfig job, int workers,
-                                      std::optional<int> backups) {
-  job.elastic_workers = false;
-  job.work = Work::kOwnBatches;
-  job.micro_batches_per_step = 0;
-  job.total_num_replicas = workers;
-  job.tune_backups = !backups.has_value();
-  job.replicas_to_aggregate = workers - backups.value_or(0);
-  job.initial_tokens = -1;
-  return FitToCluster(std::move(job), workers);
-}
-
-absl::StatusOr<JobConfig> WithSharedWork(JobConfig job, int workers,
-                                         int micro_batches) {
-  job.elastic_workers = false;
-  job.work = Work::kShared;
-  job.micro_batches_per_step = micro_batches;
-  job.batch_size = micro_batches;
-  job.total_num_replicas = workers;
-  job.tune_backups = false;
-  job.replicas_to_aggregate = 0;
-  job.initial_tokens = -1;
-  return FitToCluster(std::move(job), workers);
 }
 
 absl::Status CheckJob(const JobConfig& job) {
