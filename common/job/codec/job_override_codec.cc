@@ -1,9 +1,9 @@
 #include "common/job/codec/job_override_codec.h"
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/job/codec/auto_number_codec.h"
+#include "common/job/codec/field_list_codec.h"
 #include "common/job/codec/field_names_codec.h"
 #include "common/text/excerpt.h"
 #include "common/wire/wire_codec.h"
@@ -56,11 +57,9 @@ std::string TypeName(const FieldDescriptor& field) {
                           MayBeAuto(field.name()) ? ", or AUTO" : "");
     case FieldDescriptor::CPPTYPE_INT64:
       return "a whole number of 64 bits";
-    case FieldDescriptor::CPPTYPE_UINT32:
     case FieldDescriptor::CPPTYPE_UINT64:
       return "a whole number of 0 or more";
     case FieldDescriptor::CPPTYPE_DOUBLE:
-    case FieldDescriptor::CPPTYPE_FLOAT:
       return "a number";
     case FieldDescriptor::CPPTYPE_BOOL:
       return "true or false";
@@ -71,112 +70,94 @@ std::string TypeName(const FieldDescriptor& field) {
       return "a duration such as \"60s\" or \"1500ms\"";
     case FieldDescriptor::CPPTYPE_STRING:
       return "text";
+    default:  // no field of a job
+      return "of another type";
   }
-  return "of another type";
 }
 
-// Writes values of one field: adds to a list, else sets.
-class FieldWriter {
- public:
-  FieldWriter(const FieldDescriptor& field, Message& message)
-      : field_(field),
-        message_(message),
-        reflection_(*message.GetReflection()) {}
+bool Parse(absl::string_view text, bool& value) {
+  return absl::SimpleAtob(text, &value);
+}
 
-  // False if `text` is no value of the field's type.
-  bool Write(absl::string_view text) {
-    switch (field_.cpp_type()) {
-      case FieldDescriptor::CPPTYPE_INT32:
-        return WriteInt<int32_t>(text, &Reflection::SetInt32,
-                                 &Reflection::AddInt32);
-      case FieldDescriptor::CPPTYPE_INT64:
-        return WriteInt<int64_t>(text, &Reflection::SetInt64,
-                                 &Reflection::AddInt64);
-      case FieldDescriptor::CPPTYPE_UINT32:
-        return WriteInt<uint32_t>(text, &Reflection::SetUInt32,
-                                  &Reflection::AddUInt32);
-      case FieldDescriptor::CPPTYPE_UINT64:
-        return WriteInt<uint64_t>(text, &Reflection::SetUInt64,
-                                  &Reflection::AddUInt64);
-      case FieldDescriptor::CPPTYPE_DOUBLE:
-        return WriteDouble(text);
-      case FieldDescriptor::CPPTYPE_BOOL:
-        return WriteBool(text);
-      case FieldDescriptor::CPPTYPE_ENUM:
-        return WriteEnum(text);
-      case FieldDescriptor::CPPTYPE_STRING:
-        return Put(std::string(text), &Reflection::SetString,
-                   &Reflection::AddString);
-      case FieldDescriptor::CPPTYPE_MESSAGE:
-        return WriteDuration(text);
-      case FieldDescriptor::CPPTYPE_FLOAT:
-        return WriteFloat(text);
-    }
-    return false;
+bool Parse(absl::string_view text, double& value) {
+  return absl::SimpleAtod(text, &value);
+}
+
+bool Parse(absl::string_view text, std::string& value) {
+  value = std::string(text);
+  return true;
+}
+
+template <std::integral Int>
+bool Parse(absl::string_view text, Int& value) {
+  return absl::SimpleAtoi(text, &value);
+}
+
+// Adds to a list, else sets; false if `text` is no T.
+template <Scalar T>
+bool WriteAs(absl::string_view text, const FieldDescriptor& field,
+             Message& message) {
+  T value{};
+  if (!Parse(text, value)) return false;
+  const Reflection& reflection = *message.GetReflection();
+  if (field.is_repeated()) {
+    reflection.GetMutableRepeatedFieldRef<T>(&message, &field).Add(value);
+  } else {
+    (reflection.*AccessOf<T>().set)(&message, &field, value);
   }
+  return true;
+}
 
- private:
-  template <typename T>
-  using Method = void (Reflection::*)(Message*, const FieldDescriptor*,
-                                      T) const;
-
-  template <typename T>
-  bool Put(T value, Method<T> set, Method<T> add) {
-    (reflection_.*(field_.is_repeated() ? add : set))(&message_, &field_,
-                                                      std::move(value));
+bool WriteEnum(absl::string_view text, const FieldDescriptor& field,
+               Message& message) {
+  for (const std::string& name : EnumNames(*field.enum_type())) {
+    if (!absl::EqualsIgnoreCase(text, name)) continue;
+    message.GetReflection()->SetEnum(&message, &field,
+                                     field.enum_type()->FindValueByName(name));
     return true;
   }
+  return false;
+}
 
-  template <typename T>
-  bool WriteInt(absl::string_view text, Method<T> set, Method<T> add) {
-    T value = 0;
-    if (text == kAutoText && MayBeAuto(field_.name())) {
-      return Put<T>(static_cast<T>(kAutoNumber), set, add);
-    }
-    return absl::SimpleAtoi(text, &value) && Put<T>(value, set, add);
+bool WriteDuration(absl::string_view text, const FieldDescriptor& field,
+                   Message& message) {
+  absl::Duration duration;
+  if (!absl::ParseDuration(text, &duration)) return false;
+  // ParseDuration() accepts "inf", which no field of a job means.
+  if (absl::AbsDuration(duration) == absl::InfiniteDuration()) return false;
+  message.GetReflection()
+      ->MutableMessage(&message, &field)
+      ->CopyFrom(ToProto(duration));
+  return true;
+}
+
+// False if `text` is no value of the field's type.
+bool Write(absl::string_view text, const FieldDescriptor& field,
+           Message& message) {
+  if (text == kAutoText && MayBeAuto(field.name())) {
+    return Write(absl::StrCat(kAutoNumber), field, message);
   }
-
-  bool WriteDouble(absl::string_view text) {
-    double value = 0;
-    return absl::SimpleAtod(text, &value) &&
-           Put(value, &Reflection::SetDouble, &Reflection::AddDouble);
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return WriteAs<int32_t>(text, field, message);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return WriteAs<int64_t>(text, field, message);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return WriteAs<uint64_t>(text, field, message);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return WriteAs<double>(text, field, message);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return WriteAs<bool>(text, field, message);
+    case FieldDescriptor::CPPTYPE_STRING:
+      return WriteAs<std::string>(text, field, message);
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return WriteEnum(text, field, message);
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return WriteDuration(text, field, message);
+    default:  // no field of a job
+      return false;
   }
-
-  bool WriteFloat(absl::string_view text) {
-    float value = 0;
-    return absl::SimpleAtof(text, &value) &&
-           Put(value, &Reflection::SetFloat, &Reflection::AddFloat);
-  }
-
-  bool WriteBool(absl::string_view text) {
-    bool value = false;
-    return absl::SimpleAtob(text, &value) &&
-           Put(value, &Reflection::SetBool, &Reflection::AddBool);
-  }
-
-  bool WriteEnum(absl::string_view text) {
-    for (const std::string& name : EnumNames(*field_.enum_type())) {
-      if (!absl::EqualsIgnoreCase(text, name)) continue;
-      return Put(field_.enum_type()->FindValueByName(name),
-                 &Reflection::SetEnum, &Reflection::AddEnum);
-    }
-    return false;
-  }
-
-  bool WriteDuration(absl::string_view text) {
-    absl::Duration duration;
-    if (!absl::ParseDuration(text, &duration)) return false;
-    // ParseDuration() accepts "inf", which no field of a job means.
-    if (duration == absl::InfiniteDuration()) return false;
-    if (duration == -absl::InfiniteDuration()) return false;
-    reflection_.MutableMessage(&message_, &field_)->CopyFrom(ToProto(duration));
-    return true;
-  }
-
-  const FieldDescriptor& field_;
-  Message& message_;
-  const Reflection& reflection_;
-};
+}
 
 absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& message,
                                                  absl::string_view prefix,
@@ -216,9 +197,8 @@ absl::Status WriteValue(absl::string_view key, const FieldDescriptor& field,
     message.GetReflection()->ClearField(&message, &field);
     texts = ListOf(value);
   }
-  FieldWriter writer(field, message);
   for (absl::string_view text : texts) {
-    if (writer.Write(text)) continue;
+    if (Write(text, field, message)) continue;
     return Error(absl::StrCat(key, " is ", Excerpt(text), ", but must be ",
                               TypeName(field)));
   }

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/base/status_macros.h"
 #include "common/job/codec/auto_number_codec.h"
 #include "common/text/excerpt.h"
 #include "common/wire/wire_codec.h"
@@ -114,22 +115,19 @@ absl::StatusOr<JobTextScan> ScanJobText(absl::string_view text,
   std::string name;  // of the field whose value may follow
   while (tokens.Next()) {
     const Tokenizer::Token& token = tokens.current();
+    std::string value;  // empty: the token stays
     // An unclosed string is left to the parser, which reports its position.
     if (IsClosedString(token) && durations.contains(name)) {
-      auto spelled = SpellOut(token, name, source);
-      if (!spelled.ok()) return spelled.status();
+      LOCKSTEP_ASSIGN_OR_RETURN(value, SpellOut(token, name, source));
+    } else if (token.type == Tokenizer::TYPE_IDENTIFIER &&
+               token.text == kAutoText && MayBeAuto(name)) {
+      value = absl::StrCat(kAutoNumber);
+    }
+    if (!value.empty()) {
       const size_t begin = cursor.At(token.line, token.column);
       // Copies the text up to the token unchanged, so that the parser's lines
       // stay those of the file.
-      absl::StrAppend(&scan.text, text.substr(copied, begin - copied),
-                      *spelled);
-      copied = cursor.At(token.line, token.end_column);
-    }
-    if (token.type == Tokenizer::TYPE_IDENTIFIER && token.text == kAutoText &&
-        MayBeAuto(name)) {
-      const size_t begin = cursor.At(token.line, token.column);
-      absl::StrAppend(&scan.text, text.substr(copied, begin - copied),
-                      kAutoNumber);
+      absl::StrAppend(&scan.text, text.substr(copied, begin - copied), value);
       copied = cursor.At(token.line, token.end_column);
     }
     if (token.text == "{") open.push_back(token.line + 1);

@@ -1,8 +1,7 @@
 #ifndef LOCKSTEP_COMMON_JOB_CODEC_TRAINING_CONFIG_CODEC_H_
 #define LOCKSTEP_COMMON_JOB_CODEC_TRAINING_CONFIG_CODEC_H_
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "common/job/codec/field_list_codec.h"
 #include "common/job/job_config.h"
 #include "lockstep/v1/job.pb.h"
 
@@ -11,23 +10,41 @@
 // defaults. Ranges are not checked.
 namespace lockstep {
 
-// Leaves out a momentum and an epsilon that are the defaults of the kind, so
-// that a kind set later uses its own defaults.
-v1::OptimizerConfig ToProto(const OptimizerConfig& optimizer);
-v1::LearningRateSchedule ToProto(const LearningRateConfig& rate);
-v1::ClippingConfig ToProto(const ClippingConfig& clipping);
-v1::PlacementConfig ToProto(const PlacementConfig& placement);
-v1::PartitionerConfig ToProto(const PartitionerConfig& partitioner);
+// A momentum, an epsilon and a weight decay that are the defaults of the kind
+// are absent fields, so that a kind set later uses its own defaults.
+void VisitFields(FieldVisitor& visit, OptimizerConfig& optimizer);
+// All fields except the base, which the message does not have.
+void VisitFields(FieldVisitor& visit, LearningRateConfig& rate);
+void VisitFields(FieldVisitor& visit, ClippingConfig& clipping);
+void VisitFields(FieldVisitor& visit, PlacementConfig& placement);
+void VisitFields(FieldVisitor& visit, PartitionerConfig& partitioner);
+
+inline v1::OptimizerConfig ToProto(const OptimizerConfig& optimizer) {
+  return ToMessage<v1::OptimizerConfig>(optimizer);
+}
+inline v1::ClippingConfig ToProto(const ClippingConfig& clipping) {
+  return ToMessage<v1::ClippingConfig>(clipping);
+}
+inline v1::PlacementConfig ToProto(const PlacementConfig& placement) {
+  return ToMessage<v1::PlacementConfig>(placement);
+}
+inline v1::PartitionerConfig ToProto(const PartitionerConfig& partitioner) {
+  return ToMessage<v1::PartitionerConfig>(partitioner);
+}
 
 //   kInvalidArgument  an unknown enumeration value; names the field
-absl::StatusOr<OptimizerConfig> FromProto(const v1::OptimizerConfig& proto);
-absl::StatusOr<ClippingConfig> FromProto(const v1::ClippingConfig& proto);
-absl::StatusOr<PlacementConfig> FromProto(const v1::PlacementConfig& proto);
-absl::StatusOr<PartitionerConfig> FromProto(const v1::PartitionerConfig& proto);
-
-// Reads all fields except the base, which the message does not have.
-absl::Status ReadSchedule(const v1::LearningRateSchedule& proto,
-                          LearningRateConfig& rate);
+inline auto FromProto(const v1::OptimizerConfig& proto) {
+  return FromMessage<OptimizerConfig>(proto, "optimizer.");
+}
+inline auto FromProto(const v1::ClippingConfig& proto) {
+  return FromMessage<ClippingConfig>(proto, "clipping.");
+}
+inline auto FromProto(const v1::PlacementConfig& proto) {
+  return FromMessage<PlacementConfig>(proto, "placement.");
+}
+inline auto FromProto(const v1::PartitionerConfig& proto) {
+  return FromMessage<PartitionerConfig>(proto, "partitioner.");
+}
 
 }  // namespace lockstep
 
