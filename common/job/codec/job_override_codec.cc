@@ -49,56 +49,23 @@ bool IsScalar(const FieldDescriptor& field) {
   return field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
 }
 
-// Describes the form of the field's values, for messages.
-std::string TypeName(const FieldDescriptor& field) {
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return absl::StrCat("a whole number of 32 bits",
-                          MayBeAuto(field.name()) ? ", or AUTO" : "");
-    case FieldDescriptor::CPPTYPE_INT64:
-      return "a whole number of 64 bits";
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return "a whole number of 0 or more";
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return "a number";
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return "true or false";
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return absl::StrCat("one of ",
-                          absl::StrJoin(EnumNames(*field.enum_type()), ", "));
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return "a duration such as \"60s\" or \"1500ms\"";
-    case FieldDescriptor::CPPTYPE_STRING:
-      return "text";
-    default:  // no field of a job
-      return "of another type";
-  }
-}
-
-bool Parse(absl::string_view text, bool& value) {
-  return absl::SimpleAtob(text, &value);
-}
-
-bool Parse(absl::string_view text, double& value) {
-  return absl::SimpleAtod(text, &value);
-}
-
-bool Parse(absl::string_view text, std::string& value) {
-  value = std::string(text);
-  return true;
-}
-
-template <std::integral Int>
-bool Parse(absl::string_view text, Int& value) {
-  return absl::SimpleAtoi(text, &value);
-}
-
-// Adds to a list, else sets; false if `text` is no T.
+// Adds to a list, else sets. As the functions below, false if `text` is no
+// value of the field's type.
 template <Scalar T>
 bool WriteAs(absl::string_view text, const FieldDescriptor& field,
              Message& message) {
   T value{};
-  if (!Parse(text, value)) return false;
+  bool is_value = true;
+  if constexpr (std::same_as<T, std::string>) {
+    value = std::string(text);
+  } else if constexpr (std::same_as<T, bool>) {
+    is_value = absl::SimpleAtob(text, &value);
+  } else if constexpr (std::same_as<T, double>) {
+    is_value = absl::SimpleAtod(text, &value);
+  } else {
+    is_value = absl::SimpleAtoi(text, &value);
+  }
+  if (!is_value) return false;
   const Reflection& reflection = *message.GetReflection();
   if (field.is_repeated()) {
     reflection.GetMutableRepeatedFieldRef<T>(&message, &field).Add(value);
@@ -131,32 +98,46 @@ bool WriteDuration(absl::string_view text, const FieldDescriptor& field,
   return true;
 }
 
-// False if `text` is no value of the field's type.
-bool Write(absl::string_view text, const FieldDescriptor& field,
-           Message& message) {
-  if (text == kAutoText && MayBeAuto(field.name())) {
-    return Write(absl::StrCat(kAutoNumber), field, message);
+struct FieldType {
+  FieldDescriptor::CppType type;
+  const char* name;  // for messages
+  bool (*write)(absl::string_view, const FieldDescriptor&, Message&);
+};
+
+constexpr FieldType kTypes[] = {
+    {FieldDescriptor::CPPTYPE_INT32, "a whole number of 32 bits",
+     WriteAs<int32_t>},
+    {FieldDescriptor::CPPTYPE_INT64, "a whole number of 64 bits",
+     WriteAs<int64_t>},
+    {FieldDescriptor::CPPTYPE_UINT64, "a whole number of 0 or more",
+     WriteAs<uint64_t>},
+    {FieldDescriptor::CPPTYPE_DOUBLE, "a number", WriteAs<double>},
+    {FieldDescriptor::CPPTYPE_BOOL, "true or false", WriteAs<bool>},
+    {FieldDescriptor::CPPTYPE_STRING, "text", WriteAs<std::string>},
+    {FieldDescriptor::CPPTYPE_ENUM, "one of ", WriteEnum},
+    {FieldDescriptor::CPPTYPE_MESSAGE,
+     "a duration such as \"60s\" or \"1500ms\"", WriteDuration}};
+
+// A job has no fields of other types.
+constexpr FieldType kOther = {
+    FieldDescriptor::CPPTYPE_FLOAT, "of another type",
+    [](absl::string_view, const FieldDescriptor&, Message&) { return false; }};
+
+const FieldType& TypeOf(const FieldDescriptor& field) {
+  for (const FieldType& known : kTypes) {
+    if (known.type == field.cpp_type()) return known;
   }
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return WriteAs<int32_t>(text, field, message);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return WriteAs<int64_t>(text, field, message);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return WriteAs<uint64_t>(text, field, message);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return WriteAs<double>(text, field, message);
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return WriteAs<bool>(text, field, message);
-    case FieldDescriptor::CPPTYPE_STRING:
-      return WriteAs<std::string>(text, field, message);
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return WriteEnum(text, field, message);
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return WriteDuration(text, field, message);
-    default:  // no field of a job
-      return false;
+  return kOther;
+}
+
+// Describes the form of the field's values, for messages.
+std::string TypeName(const FieldDescriptor& field) {
+  std::string name = TypeOf(field).name;
+  if (MayBeAuto(field.name())) name += ", or AUTO";
+  if (field.enum_type() != nullptr) {
+    name += absl::StrJoin(EnumNames(*field.enum_type()), ", ");
   }
+  return name;
 }
 
 absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& message,
@@ -197,8 +178,10 @@ absl::Status WriteValue(absl::string_view key, const FieldDescriptor& field,
     message.GetReflection()->ClearField(&message, &field);
     texts = ListOf(value);
   }
+  const std::string number = absl::StrCat(kAutoNumber);
   for (absl::string_view text : texts) {
-    if (Write(text, field, message)) continue;
+    const bool chosen = text == kAutoText && MayBeAuto(field.name());
+    if (TypeOf(field).write(chosen ? number : text, field, message)) continue;
     return Error(absl::StrCat(key, " is ", Excerpt(text), ", but must be ",
                               TypeName(field)));
   }
