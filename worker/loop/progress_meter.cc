@@ -30,9 +30,9 @@ Phase UseOf(SpanKind phase) {
   }
 }
 
-std::string TextOf(const Span& phase, int64_t micro_batch) {
-  if (micro_batch >= 0 && phase.kind == SpanKind::kForward) {
-    return absl::StrCat("computes micro-batch ", micro_batch, " of step ",
+std::string TextOf(const Span& phase) {
+  if (phase.part >= 0 && phase.kind == SpanKind::kForward) {
+    return absl::StrCat("computes micro-batch ", phase.part, " of step ",
                         phase.step + 1);
   }
   switch (phase.kind) {
@@ -136,17 +136,17 @@ void ProgressMeter::Begin(const std::string& activity, Phase phase,
 }
 
 void ProgressMeter::Begin(SpanKind phase, int64_t step, int64_t attempt,
-                          int64_t micro_batch) {
+                          int micro_batch) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   End(now);
   phase_ = Span{.kind = phase,
                 .attempt = SpanAttempt(attempt),
+                .part = micro_batch,
                 .step = step,
                 .begin = absl::ToUnixNanos(now)};
   use_ = UseOf(phase);
   if (use_ == Phase::kPush) ++progress_.pushes;
-  micro_batch_ = micro_batch;
 }
 
 void ProgressMeter::Computed(int64_t local_step, double loss, int64_t examples,
@@ -228,7 +228,7 @@ Progress ProgressMeter::Get() const {
   MutexLock lock(mutex_);
   Progress progress = progress_;
   if (phase_.has_value()) {
-    progress.activity = TextOf(*phase_, micro_batch_);
+    progress.activity = TextOf(*phase_);
   } else if (more_ != nullptr) {
     std::string more = more_();
     if (!more.empty()) progress.activity = std::move(more);

@@ -54,7 +54,7 @@ class ProgressMeter {
   // computes in a shared step, or -1. Phases other than forward, backward and
   // announcement count as waiting.
   void Begin(SpanKind phase, int64_t step, int64_t attempt = 0,
-             int64_t micro_batch = -1) ABSL_LOCKS_EXCLUDED(mutex_);
+             int micro_batch = -1) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Counts a pass whose gradients are computed. Its fate must follow:
   // Accepted() or Stale(). `loss` is the mean over the batch, `examples` its
@@ -105,7 +105,6 @@ class ProgressMeter {
   // The current phase, if the activity is one. Its text is made only in Get(),
   // as there are many phases between two reports.
   std::optional<Span> phase_ ABSL_GUARDED_BY(mutex_);
-  int64_t micro_batch_ ABSL_GUARDED_BY(mutex_) = -1;  // of that phase
   // The time of announcements of the pass at hand.
   absl::Duration announcing_ ABSL_GUARDED_BY(mutex_);
 };

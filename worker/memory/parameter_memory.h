@@ -146,7 +146,7 @@ class ParameterMemory {
     int64_t num_rows = 0;  // of a growing table, keys below which all are
     size_t row_size = 0;   // bytes
     TableRows rows;
-    std::optional<RowSum> sum;
+    std::optional<RowSum> sum = {};
   };
 
   struct Taken {

@@ -86,6 +86,12 @@ Pushes CountPushes(const JobTrace& trace) {
   return pushes;
 }
 
+// The remedy where workers wait for the last gradient of a step, which is now
+// one worker's, now another's.
+Remedy ForLateness(const Explanation& sums) {
+  return sums.shared_work ? Remedy::kSmallerMicroBatches : Remedy::kBackup;
+}
+
 // Sums up the paths of steps, and turns the sums into advice.
 class Adviser {
  public:
@@ -207,14 +213,14 @@ class Adviser {
     } else {
       for (const auto& [worker, time] : late_absent_) backup[worker] += time;
     }
-    all.push_back({.remedy = Remedy::kBackup,
+    all.push_back({.remedy = ForLateness(sums_),
                    .share = Share(SumOf(backup)),
-                   .worker = MostlyOf(backup)});
+                   .worker = sums_.shared_work ? -1 : MostlyOf(backup)});
     all.push_back({.remedy = Remedy::kWorkerNetwork,
                    .share = Share(SumOf(late_network_)),
                    .worker = MostlyOf(late_network_)});
-    // Without one worker that stands out, any may be late: a backup it is.
-    if (all.back().worker < 0) all.back().remedy = Remedy::kBackup;
+    // Without one worker that stands out, any may be late.
+    if (all.back().worker < 0) all.back().remedy = ForLateness(sums_);
   }
 
   void AdviseOnReading(std::vector<Advice>& all) const {
@@ -228,7 +234,11 @@ class Adviser {
 
   void AdviseOnNetwork(std::vector<Advice>& all) const {
     Remedy remedy = Remedy::kMoreServers;
-    if (pushes_.same_host * 2 > pushes_.all) {
+    if (sums_.shared_work) {
+      // Its gradients never are in shared memory. Rounded ones are not added
+      // up.
+      if (pushes_.bfloat16 == 0) remedy = Remedy::kLargerPushes;
+    } else if (pushes_.same_host * 2 > pushes_.all) {
       remedy = Remedy::kSharedMemory;
     } else if (pushes_.shared * 2 > pushes_.all) {
       return;  // the rest is the time of calls, which nothing mends

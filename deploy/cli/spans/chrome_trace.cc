@@ -49,7 +49,9 @@ Json SpanEvent(const Span& span, const char* group, int pid, int tid,
   Json args = Json::object();
   if (span.step >= 0) args["step"] = span.step + 1;
   if (span.attempt > 0) args["attempt"] = span.attempt;
-  if (span.part >= 0) args["part"] = span.part;
+  if (span.part >= 0) {
+    args[span.kind == SpanKind::kForward ? "micro_batch" : "part"] = span.part;
+  }
   if (span.peer >= 0) {
     args[span.kind == SpanKind::kTake ? "ps" : "worker"] = span.peer;
   }

@@ -32,6 +32,15 @@ void CountDeaths(const JobTrace& trace, int64_t begin, int64_t end,
   }
 }
 
+bool SharesWork(const JobTrace& trace) {
+  for (const TaskTrace& task : trace.tasks) {
+    for (const Span& span : task.spans) {
+      if (span.kind == SpanKind::kForward && span.part >= 0) return true;
+    }
+  }
+  return false;
+}
+
 void Sum(const std::vector<StepPath>& paths, Explanation& out) {
   int64_t total = 0;
   PathTimes sums{};
@@ -75,6 +84,7 @@ absl::StatusOr<Explanation> Explain(JobTrace trace, int64_t steps) {
   }
   Explanation out;
   CountTasks(trace, out);
+  out.shared_work = SharesWork(trace);
   out.steps = static_cast<int>(paths.size());
   out.first_step = paths.front().step + 1;
   out.last_step = paths.back().step + 1;

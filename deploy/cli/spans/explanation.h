@@ -14,11 +14,13 @@ namespace lockstep::cli {
 
 // The remedies for slow steps.
 enum class Remedy {
-  kBackup,         // one more backup, or a faster machine for one worker
-  kMendWorker,     // a worker dies again and again
-  kFasterReader,   // batches come too slowly
+  kBackup,               // one more backup, or a faster machine for one worker
+  kSmallerMicroBatches,  // shared work: workers wait for the last micro-batch
+  kMendWorker,           // a worker dies again and again
+  kFasterReader,         // batches come too slowly
   kWorkerNetwork,  // the pushes of one worker take longer than the others'
   kSharedMemory,   // worker and server of one host use the network
+  kLargerPushes,   // shared work: more micro-batches in each push
   kBFloat16,       // gradients of half the size
   kMoreParts,      // a server updates few large parts, one after the other
   kMoreServers,    // the servers are busy
@@ -53,6 +55,7 @@ struct Explanation {
   std::map<int, double> waiting_for;
   std::map<int, int> last;
   std::map<int, int> deaths;  // by worker, in these steps
+  bool shared_work = false;   // steps consist of micro-batches
   int steps = 0;
   std::vector<Advice> advice;  // the one that would help most comes first
 

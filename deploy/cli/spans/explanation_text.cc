@@ -95,6 +95,8 @@ std::string RemedyName(Remedy remedy) {
   switch (remedy) {
     case Remedy::kBackup:
       return "backup";
+    case Remedy::kSmallerMicroBatches:
+      return "smaller_micro_batches";
     case Remedy::kMendWorker:
       return "mend_worker";
     case Remedy::kFasterReader:
@@ -103,6 +105,8 @@ std::string RemedyName(Remedy remedy) {
       return "worker_network";
     case Remedy::kSharedMemory:
       return "shared_memory";
+    case Remedy::kLargerPushes:
+      return "larger_pushes";
     case Remedy::kBFloat16:
       return "bfloat16";
     case Remedy::kMoreParts:
@@ -124,13 +128,20 @@ std::string AdviceText(const Advice& advice, const Explanation& explanation) {
                  : absl::StrCat(
                        "another backup worker, or a faster machine for worker ",
                        advice.worker, ": the others wait for it");
+    case Remedy::kSmallerMicroBatches:
+      return "smaller micro-batches, by a larger micro_batches_per_step or a "
+             "smaller micro_batches_per_push: workers wait for the last one of "
+             "a step";
     case Remedy::kMendWorker: {
       const auto found = explanation.deaths.find(advice.worker);
       return absl::StrCat(
           "mend worker ", advice.worker, ", which died ",
           found == explanation.deaths.end() ? 0 : found->second,
           " times in these steps: `lockstep logs --task worker:", advice.worker,
-          "` says why; a backup goes on without it");
+          "` says why; ",
+          explanation.shared_work
+              ? "the others compute its micro-batches meanwhile"
+              : "a backup goes on without it");
     }
     case Remedy::kFasterReader:
       return absl::StrCat("a faster reader", WhoseWorker(advice),
@@ -138,10 +149,14 @@ std::string AdviceText(const Advice& advice, const Explanation& explanation) {
     case Remedy::kWorkerNetwork:
       return absl::StrCat("a faster network", WhoseWorker(advice),
                           ": its values and gradients take longer than those "
-                          "of others; or another backup");
+                          "of others",
+                          explanation.shared_work ? "" : "; or another backup");
     case Remedy::kSharedMemory:
       return "shared memory: workers and servers of one host send over the "
              "network (--shared_memory, one /dev/shm)";
+    case Remedy::kLargerPushes:
+      return "fewer gradients on the way, by a larger micro_batches_per_push; "
+             "without that field the chief chooses";
     case Remedy::kBFloat16:
       return "gradient_wire_type: BFLOAT16, half the bytes of gradients; then "
              "more servers";

@@ -58,8 +58,7 @@ std::string Changes(const JobStatus& status) {
       settings.learning_rate_now > 0
           ? absl::StrCat(", by its schedule ", settings.learning_rate_now)
           : "";
-  return absl::StrCat(settings.paused ? "paused; " : "",
-                      "replicas_to_aggregate ", settings.replicas_to_aggregate,
+  return absl::StrCat(settings.paused ? "paused; " : "", StepText(settings),
                       ", learning_rate ", settings.learning_rate, now,
                       " (revision ", settings.revision, ")");
 }
@@ -108,6 +107,16 @@ std::string Waits(const JobStatus& status, size_t width) {
 }
 
 }  // namespace
+
+std::string StepText(const Settings& settings) {
+  if (settings.micro_batches_per_step == 0) {
+    return absl::StrCat("replicas_to_aggregate ",
+                        settings.replicas_to_aggregate);
+  }
+  return absl::StrCat(
+      "micro_batches_per_step ", settings.micro_batches_per_step,
+      ", micro_batches_per_push ", settings.micro_batches_per_push);
+}
 
 std::string FormatWorkerSummary(const JobStatus& status, size_t width) {
   const std::vector<MemberStatus> workers = WorkersOf(status);

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
+#include "deploy/cli/status/status_report.h"
 #include "deploy/cli/text/text_format.h"
 
 namespace lockstep::cli {
@@ -44,9 +45,8 @@ absl::StatusOr<IsSo> AskForCheckpoint(CoordinatorClient& chief) {
 
 std::string Describe(const JobStatus& status) {
   return absl::StrCat("job ", Printable(status.job_name), ": ",
-                      ShownState(status), ", step ", status.step,
-                      ", replicas_to_aggregate ",
-                      status.settings.replicas_to_aggregate, ", learning_rate ",
+                      ShownState(status), ", step ", status.step, ", ",
+                      StepText(status.settings), ", learning_rate ",
                       status.settings.learning_rate, ", last checkpoint ",
                       status.last_checkpoint_step);
 }

@@ -48,6 +48,7 @@ class WorkerClient final : public worker::StepClient {
   // The value from which the worker computes a part, and its gradient.
   float& value(int part) { return FloatOf(memory_.value(part)); }
   float& gradient(int part) { return FloatOf(memory_.gradient(part)); }
+  worker::ParameterMemory& memory() { return memory_; }
 
  private:
   using Chunk = worker::ReadyChunks::Id;

@@ -248,12 +248,8 @@ absl::Status WorkerProcess::Train() {
   options.train_steps = job_.config.train_steps;
   worker::GradientClipper no_clipper(
       {}, DType::kFloat32, [] { return worker::GradientClipper::Gradients(); });
-  worker::BlockSource blocks(
-      source, job_.variables, options.numbers, no_clipper, [&](size_t part) {
-        return absl::Span<std::byte>(
-            reinterpret_cast<std::byte*>(&client.gradient(part)),
-            sizeof(float));
-      });
+  worker::BlockSource blocks(source, job_.variables, options.numbers,
+                             no_clipper, client.memory());
   worker::GradientSource& computed =
       job_.options.shared ? static_cast<worker::GradientSource&>(blocks)
                           : source;

@@ -3,6 +3,7 @@
 #include "deploy/cli/spans/advice.h"
 
 #include "deploy/cli/spans/explanation.h"
+#include "deploy/cli/spans/explanation_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -11,6 +12,8 @@
 namespace lockstep::cli {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 Explanation ExplanationOf(const MadeJob& job) {
@@ -100,6 +103,37 @@ TEST(AdviceTest, OneHostWithoutSharedMemoryShouldUseIt) {
 
 TEST(AdviceTest, LargeGradientsBetweenHostsShouldBeBFloat16) {
   EXPECT_EQ(BestFrom(SlowNetwork().Trace(), "other"), Remedy::kBFloat16);
+}
+
+// They have no backups, and gradients in shared memory neither.
+TEST(AdviceTest, SharedStepsNeedOtherRemedies) {
+  MadeJob late(3);
+  late.shared_work = true;
+  late.workers[1].backward = 2000;
+  late.Run(20);
+  const Advice best = BestOf(late);
+  EXPECT_EQ(best.remedy, Remedy::kSmallerMicroBatches);
+  EXPECT_EQ(best.worker, -1);
+
+  for (const uint8_t flags : {uint8_t{0}, Span::kBFloat16}) {
+    MadeJob network(2);
+    network.shared_work = true;
+    network.flags = flags;
+    for (auto& worker : network.workers) worker.send = 4000;
+    network.Run(20);
+    EXPECT_EQ(BestFrom(network.Trace(), "host"),
+              flags == 0 ? Remedy::kLargerPushes : Remedy::kMoreServers);
+  }
+
+  MadeJob one_slow(3);
+  one_slow.shared_work = true;
+  one_slow.workers[0].send = 4000;
+  one_slow.Run(20);
+  const Explanation explanation = ExplanationOf(one_slow);
+  ASSERT_FALSE(explanation.advice.empty());
+  EXPECT_EQ(explanation.advice.front().remedy, Remedy::kWorkerNetwork);
+  EXPECT_THAT(AdviceText(explanation.advice.front(), explanation),
+              Not(HasSubstr("backup")));
 }
 
 TEST(AdviceTest, BFloat16BetweenHostsNeedsMoreServers) {

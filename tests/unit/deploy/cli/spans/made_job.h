@@ -41,6 +41,7 @@ class MadeJob {
   std::vector<Server> servers;
   int64_t commit = 10;
   uint8_t flags = Span::kShared;  // of pushes
+  bool shared_work = false;       // each worker computes a micro-batch
   int64_t step = 100;             // the next one
   int64_t now = 1'000'000;
 
@@ -89,6 +90,7 @@ class MadeJob {
       Add(task, {.kind = SpanKind::kReadData}, at, at + worker.read);
     }
     phase(SpanKind::kForward, worker.read + worker.forward);
+    if (shared_work) spans_[task].back().part = index;
     phase(SpanKind::kBackward, worker.backward);
     phase(SpanKind::kAnnounce, worker.announce);
     if (worker.counts) pushed_[index] = at;

@@ -47,6 +47,15 @@ std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n');
 }
 
+TEST(StepTextTest, NamesGradientsOrMicroBatches) {
+  EXPECT_EQ(StepText({.replicas_to_aggregate = 3}), "replicas_to_aggregate 3");
+  // Four pushes are no number of workers.
+  EXPECT_EQ(StepText({.replicas_to_aggregate = 4,
+                      .micro_batches_per_step = 8,
+                      .micro_batches_per_push = 2}),
+            "micro_batches_per_step 8, micro_batches_per_push 2");
+}
+
 TEST(StatusReportTest, RateOfAScheduleIsShownBesideItsBase) {
   JobStatus status;
   status.settings.learning_rate = 0.5;
