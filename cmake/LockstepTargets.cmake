@@ -67,6 +67,13 @@ function(_lockstep_position_independent target)
   endif()
 endfunction()
 
+# The libraries whose branches fuzzers see: those that read bytes from outside.
+# To trace the others costs a sixth of their compile time. A fuzz target that
+# names another library is refused.
+set(_lockstep_traced "^lockstep_(common_|server_(calls|mirror|rpc|shard|state)|\
+worker_(client|data|memory|tables)|cli_(logs|simulate|spans)|chief_page|\
+strategy_workers|golden)")
+
 # Lets a fuzzer see which branches of the target its inputs reach.
 function(_lockstep_trace_branches target)
   if(LOCKSTEP_FUZZ)
@@ -106,8 +113,9 @@ function(_lockstep_optimise_little target kind)
 endfunction()
 
 # Most of what a compiler does here is to parse these headers, so where there are
-# sanitizers it parses them once for all targets of a use ("library" or "test")
-# and a kind (see above).
+# sanitizers it parses them once for all targets of a use and a kind (see above).
+# Uses: "library", also of programs; "traced", for libraries that fuzzers see;
+# "test"; and "conformance", for tests that are optimised.
 # Presets dev and release do without, and find what a source forgot to include.
 # So do libraries that are compiled with other rules of arithmetic: they set
 # DISABLE_PRECOMPILE_HEADERS.
@@ -124,16 +132,20 @@ function(_lockstep_precompile_headers target use kind)
     # A compiler cache knows them again only without their time.
     target_compile_options(${headers} PRIVATE
       -pthread "SHELL:-Xclang -fno-pch-timestamp")
-    _lockstep_optimise_little(${headers} ${kind})
+    if(NOT use STREQUAL "conformance")
+      _lockstep_optimise_little(${headers} ${kind})
+    endif()
     target_precompile_headers(${headers} PRIVATE
       <algorithm> <functional> <map> <memory> <optional> <string> <vector>
       <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/time/time.h>)
-    if(use STREQUAL "test")
+    if(use MATCHES "test|conformance")
       target_link_libraries(${headers} PRIVATE GTest::gmock GTest::gtest)
-      target_compile_options(${headers} PRIVATE -O0)
       target_precompile_headers(${headers} PRIVATE
         <filesystem> <fstream> <gmock/gmock.h> <gtest/gtest.h> <random>)
-    else()
+    endif()
+    if(use STREQUAL "test")
+      target_compile_options(${headers} PRIVATE -O0)
+    elseif(use STREQUAL "traced")
       _lockstep_trace_branches(${headers})
     endif()
     if(kind STREQUAL "grpc")
@@ -164,12 +176,16 @@ function(lockstep_add_library name)
     _lockstep_configure(${target})
     _lockstep_compile_together(${target} ${ARG_SRCS})
     _lockstep_position_independent(${target})
-    _lockstep_trace_branches(${target})
     _lockstep_kind_of_headers(kind ${ARG_DEPS})
     set_target_properties(${target} PROPERTIES LOCKSTEP_HEADERS ${kind})
     _lockstep_kind_of_headers(kind ${ARG_DEPS} ${ARG_PRIVATE_DEPS})
     _lockstep_optimise_little(${target} ${kind})
-    _lockstep_precompile_headers(${target} library ${kind})
+    if(target MATCHES "${_lockstep_traced}" AND LOCKSTEP_FUZZ)
+      _lockstep_trace_branches(${target})
+      _lockstep_precompile_headers(${target} traced ${kind})
+    else()
+      _lockstep_precompile_headers(${target} library ${kind})
+    endif()
   else()
     add_library(${target} INTERFACE)
     _lockstep_kind_of_headers(kind ${ARG_DEPS})
@@ -192,6 +208,7 @@ function(_lockstep_add_executable name)
   _lockstep_compile_together(${name} ${ARG_SRCS})
   _lockstep_kind_of_headers(kind ${ARG_DEPS})
   _lockstep_optimise_little(${name} ${kind})
+  _lockstep_precompile_headers(${name} library ${kind})
 endfunction()
 
 # APART: not one of lockstep_programs.
@@ -260,10 +277,12 @@ function(lockstep_add_test name)
   _lockstep_compile_together(${name} ${ARG_SRCS})
   # Most tests take longer to optimise than to run, above all where sanitizers
   # check each access; those that compute much are in the other tiers.
+  _lockstep_kind_of_headers(kind ${ARG_DEPS})
   if(ARG_LABELS MATCHES "unit|integration|e2e")
     target_compile_options(${name} PRIVATE -O0)
-    _lockstep_kind_of_headers(kind ${ARG_DEPS})
     _lockstep_precompile_headers(${name} test ${kind})
+  else()
+    _lockstep_precompile_headers(${name} conformance ${kind})
   endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
@@ -291,10 +310,24 @@ function(lockstep_add_fuzz_target name)
     return()
   endif()
   cmake_parse_arguments(ARG "" "CORPUS" "SRCS;DEPS" ${ARGN})
+  set(rooms ${ARG_DEPS})
+  list(FILTER rooms INCLUDE REGEX "^lockstep::")
+  # Generated code, and what inputs are made with.
+  list(REMOVE_ITEM rooms lockstep::proto lockstep::http2_peer
+       lockstep::test_certificates)
+  list(TRANSFORM rooms REPLACE "::" "_")
+  list(FILTER rooms EXCLUDE REGEX "${_lockstep_traced}")
+  if(rooms)
+    message(FATAL_ERROR "${name} sees no branches of ${rooms}: "
+                        "add it to _lockstep_traced")
+  endif()
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   _lockstep_configure(${name})
   _lockstep_trace_branches(${name})
+  _lockstep_kind_of_headers(kind ${ARG_DEPS})
+  _lockstep_optimise_little(${name} ${kind})
+  _lockstep_precompile_headers(${name} traced ${kind})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set(scratch ${PROJECT_BINARY_DIR}/fuzz/${name})
   file(MAKE_DIRECTORY ${scratch})
