@@ -142,7 +142,9 @@ absl::Status NotSet(const Environment& variables, absl::string_view file) {
     return absl::NotFoundError(text);
   }
   absl::StrAppend(&text,
-                  file.empty() ? "set it, or give --tf_config FILE"
+                  file.empty() ? "set it, give --tf_config FILE (in Python "
+                                 "tf_config=FILE), or start the program with "
+                                 "`lockstep run ... -- PROGRAM`"
                                : "add a line TF_CONFIG='...'",
                   " (`lockstep config make --task ROLE:INDEX` writes one)");
   return absl::NotFoundError(text);

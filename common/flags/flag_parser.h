@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_COMMON_FLAGS_FLAG_PARSER_H_
 #define LOCKSTEP_COMMON_FLAGS_FLAG_PARSER_H_
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -12,6 +14,12 @@ namespace lockstep {
 // Exit code for an unusable command line. It is below 128, because a restart of
 // the program would not help.
 inline constexpr int kUsageExitCode = 2;
+
+// Accepts whole numbers from `least` on. CLI11's own checks, which are of
+// doubles, say the largest one with all its 309 digits.
+inline CLI::Range AtLeast(int64_t least) {
+  return {least, std::numeric_limits<int64_t>::max()};
+}
 
 // FlagParser is the command line of one program: CLI11 with --help, --version
 // and refusals that are the same in every program.

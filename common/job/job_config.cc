@@ -330,7 +330,30 @@ absl::Status CheckElastic(const JobConfig& job) {
   return absl::OkStatus();
 }
 
+// Fields that would have no effect on a program of the user.
+absl::Status CheckProgram(const JobConfig& job) {
+  if (job.model.kind != kExternalModel) return absl::OkStatus();
+  if (job.model.variable_type != DType::kFloat32) {
+    return Wrong("model.variable_type",
+                 std::string(DTypeName(job.model.variable_type)),
+                 "absent where model.kind is \"external\": variables have the "
+                 "types of the program's arrays");
+  }
+  if (job.model.row_limit != 0) {
+    return Wrong("model.row_limit", job.model.row_limit,
+                 "absent where model.kind is \"external\": the program gives "
+                 "each of its tables a limit");
+  }
+  if (job.micro_batches != 1) {
+    return Wrong("micro_batches", job.micro_batches,
+                 "1 where model.kind is \"external\": the program may split "
+                 "its batch itself");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSizes(const JobConfig& job) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProgram(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("train_steps", job.train_steps, 1));
   const int64_t least = job.model.kind == kExternalModel ? 0 : 1;
   LOCKSTEP_RETURN_IF_ERROR(

@@ -129,7 +129,9 @@ absl::Status CheckStrategyWorkers(const JobConfig& job, int num_workers) {
       "strategy.kind is ", StrategyKindName(job.strategy.kind),
       ", which has one worker; the cluster has ", num_workers,
       ": leave one in it",
-      job.strategy.kind == StrategyKind::kMirrored
+      // A program of the user has one replica.
+      job.strategy.kind == StrategyKind::kMirrored &&
+              job.model.kind != kExternalModel
           ? absl::StrCat(" and set strategy.replicas_per_worker to ",
                          num_workers)
           : "",

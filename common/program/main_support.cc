@@ -20,6 +20,7 @@
 #include "common/base/stop_status.h"
 #include "common/cluster/host_port.h"
 #include "common/cluster/tf_config_loader.h"
+#include "common/flags/flag_parser.h"
 #include "common/job/codec/job_config_codec.h"
 #include "common/job/job_warnings.h"
 #include "common/memory/spare_memory.h"
@@ -204,7 +205,7 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags) {
           "Go on from the checkpoint of this step: servers discard their "
           "state, newer checkpoints are renamed to set-aside-step-... For one "
           "start, as --fresh.")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->type_name("STEP")
       ->excludes(fresh);
 }
@@ -246,7 +247,7 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
           "process ends with exit code 129, which asks for a restart. For a "
           "chief that has answered, the job's max_wait is the limit. 0: "
           "without limit.")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->default_str("600");
 }
 

@@ -1,10 +1,21 @@
 #include "common/rpc/channel.h"
 
+#include "common/base/log.h"
+#include "grpc/support/log.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
 namespace lockstep {
+namespace {
+
+// gRPC writes lines of its own form to standard error, about handshakes that
+// failed for example. Each call's status says the same to its caller.
+void LogOfGrpc(gpr_log_func_args* line) {
+  spdlog::debug("gRPC: {}", line->message);
+}
+
+}  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            int connection) {
@@ -14,6 +25,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
 std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address, int connection,
     const std::shared_ptr<TransportSecurity>& security) {
+  [[maybe_unused]] static const bool logs = [] {
+    gpr_set_log_function(LogOfGrpc);
+    return true;
+  }();
   grpc::ChannelArguments arguments;
   // No limit: the server bounds its requests, and a caller its answers, by the
   // size of parts.

@@ -86,6 +86,10 @@ Json ToJson(const WaitStatus& wait) {
           {"since_seconds", Seconds(wait.since)}};
 }
 
+Json ToJson(const Notice& notice) {
+  return {{"number", notice.number}, {"text", notice.text}};
+}
+
 Json ToJson(const LossStatus& losses) {
   return {{"recoveries", losses.recoveries},
           {"steps_redone", losses.steps_redone},
@@ -170,6 +174,7 @@ std::string FormatStatusJson(const JobStatus& status, int indent,
   json["waits"] = ToArray(status.waits);
   json["losses"] = ToJson(status.losses);
   json["deaths"] = ToArray(status.deaths);
+  json["notices"] = ToArray(status.notices);
   json["result"] = OrNull(result);
   // Replaces bytes that are not UTF-8: dump() would throw.
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);

@@ -42,8 +42,8 @@ struct Span {
   SpanKind kind = SpanKind::kToken;
   uint8_t flags = 0;
   uint16_t attempt = 0;  // of the step, 65535 for larger ones; 0: not known
-  // Of the server; of kForward the number of the micro-batch, where work is
-  // shared. -1: none.
+  // A part of the server; or, where work is shared, the micro-batch that
+  // kForward computes. -1: none.
   int32_t part = -1;
   int32_t peer = -1;  // as the kind has it; -1: none
   // Committed steps when it began: the activity belongs to the step after them.

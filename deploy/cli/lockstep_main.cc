@@ -1,5 +1,6 @@
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -26,61 +27,105 @@
 #include "deploy/cli/text/terminal.h"
 #include "deploy/cli/trace/trace_command.h"
 
-int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // a run goes on if its output pipe is closed
-  lockstep::FlagParser flags(
-      "lockstep", "Trains on this machine, and looks after running jobs.");
+namespace lockstep::cli {
+namespace {
+
+// All sub-commands of the program.
+struct Commands {
+  explicit Commands(CLI::App& app)
+      : run(app),
+        status(app),
+        stop(app),
+        steer(app),
+        task(app),
+        explain(app),
+        explain_job(explain.app()),
+        trace(app),
+        logs(app),
+        exporting(app),
+        evaluate(app),
+        nearest(app),
+        predict(app),
+        sample(app),
+        simulate(app),
+        certs(app),
+        config(*app.add_subcommand(
+            "config",
+            "Checks or writes a TF_CONFIG, the addresses of all tasks.")),
+        config_check(config),
+        config_make(config) {
+    config.require_subcommand(1);
+  }
+
+  int Run(Terminal& terminal, const UserCommand& command) const {
+    if (run.chosen()) return run.Run(terminal, std::cerr);
+    if (status.chosen()) return status.Run(terminal, std::cerr);
+    if (steer.chosen()) return steer.Run(terminal, std::cerr);
+    if (logs.chosen()) return logs.Run(terminal, std::cerr);
+    if (trace.chosen()) return trace.Run(terminal, std::cerr);
+    if (explain_job.chosen()) return explain_job.Run(terminal, std::cerr);
+    if (explain.chosen()) return explain.Run(terminal, std::cerr);
+    if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
+    if (evaluate.chosen()) return evaluate.Run(terminal, std::cerr, command);
+    if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
+    if (predict.chosen()) return predict.Run(terminal, std::cerr, command);
+    if (sample.chosen()) return sample.Run(terminal, std::cerr);
+    if (simulate.chosen()) return simulate.Run(terminal, std::cerr);
+    if (certs.chosen()) return certs.Run(terminal, std::cerr);
+    if (task.chosen()) return task.Run(command, terminal, std::cerr);
+    if (config_check.chosen()) return config_check.Run(terminal, std::cerr);
+    if (config_make.chosen()) return config_make.Run(terminal, std::cerr);
+    return stop.Run(terminal, std::cerr);
+  }
+
+  const RunCommand run;
+  const StatusCommand status;
+  const StopCommand stop;
+  const SteerCommands steer;
+  const TaskCommand task;
+  const ExplainCommand explain;
+  const ExplainJobCommand explain_job;
+  const TraceCommand trace;
+  const LogsCommand logs;
+  const ExportCommand exporting;
+  const EvaluateCommand evaluate;
+  const NearestCommand nearest;
+  const PredictCommand predict;
+  const SampleCommand sample;
+  const SimulateCommand simulate;
+  const CertsCommands certs;
+  CLI::App& config;
+  const ConfigCheckCommand config_check;
+  const ConfigMakeCommand config_make;
+};
+
+int Main(int argc, char** argv) {
+  FlagParser flags("lockstep",
+                   "Trains on this machine, and looks after running jobs.");
   flags.app().require_subcommand(1);
-  const lockstep::cli::RunCommand run(flags.app());
-  const lockstep::cli::StatusCommand status(flags.app());
-  const lockstep::cli::StopCommand stop(flags.app());
-  const lockstep::cli::SteerCommands steer(flags.app());
-  const lockstep::cli::TaskCommand task(flags.app());
-  const lockstep::cli::ExplainCommand explain(flags.app());
-  const lockstep::cli::ExplainJobCommand explain_job(explain.app());
-  const lockstep::cli::TraceCommand trace(flags.app());
-  const lockstep::cli::LogsCommand logs(flags.app());
-  const lockstep::cli::ExportCommand exporting(flags.app());
-  const lockstep::cli::EvaluateCommand evaluate(flags.app());
-  const lockstep::cli::NearestCommand nearest(flags.app());
-  const lockstep::cli::PredictCommand predict(flags.app());
-  const lockstep::cli::SampleCommand sample(flags.app());
-  const lockstep::cli::SimulateCommand simulate(flags.app());
-  const lockstep::cli::CertsCommands certs(flags.app());
-  CLI::App& config = *flags.app().add_subcommand(
-      "config", "Checks or writes a TF_CONFIG, the addresses of all tasks.");
-  config.require_subcommand(1);
-  const lockstep::cli::ConfigCheckCommand config_check(config);
-  const lockstep::cli::ConfigMakeCommand config_make(config);
+  const Commands commands(flags.app());
   // Words after -- are flags of another program; `run` takes them as they are.
   const std::string_view chosen = argc > 1 ? argv[1] : "";
   const bool takes_command =
       chosen == "task" || chosen == "evaluate" || chosen == "predict";
-  const lockstep::cli::UserCommand command =
-      takes_command ? lockstep::cli::CutCommand(argc, argv)
-                    : lockstep::cli::UserCommand();
+  const UserCommand command =
+      takes_command ? CutCommand(argc, argv) : UserCommand();
   if (const std::optional<int> code =
           flags.Parse(argc, argv, std::cout, std::cerr)) {
     return *code;
   }
-  lockstep::cli::Terminal terminal(STDOUT_FILENO, getenv("NO_COLOR"),
-                                   getenv("TERM"));
-  if (run.chosen()) return run.Run(terminal, std::cerr);
-  if (status.chosen()) return status.Run(terminal, std::cerr);
-  if (steer.chosen()) return steer.Run(terminal, std::cerr);
-  if (logs.chosen()) return logs.Run(terminal, std::cerr);
-  if (trace.chosen()) return trace.Run(terminal, std::cerr);
-  if (explain_job.chosen()) return explain_job.Run(terminal, std::cerr);
-  if (explain.chosen()) return explain.Run(terminal, std::cerr);
-  if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
-  if (evaluate.chosen()) return evaluate.Run(terminal, std::cerr, command);
-  if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
-  if (predict.chosen()) return predict.Run(terminal, std::cerr, command);
-  if (sample.chosen()) return sample.Run(terminal, std::cerr);
-  if (simulate.chosen()) return simulate.Run(terminal, std::cerr);
-  if (certs.chosen()) return certs.Run(terminal, std::cerr);
-  if (task.chosen()) return task.Run(command, terminal, std::cerr);
-  if (config_check.chosen()) return config_check.Run(terminal, std::cerr);
-  if (config_make.chosen()) return config_make.Run(terminal, std::cerr);
-  return stop.Run(terminal, std::cerr);
+  // A run goes on if its output pipe is closed. Other commands end then, as
+  // `status --watch` before `head` must.
+  if (commands.run.chosen()) signal(SIGPIPE, SIG_IGN);
+  Terminal terminal(STDOUT_FILENO, getenv("NO_COLOR"), getenv("TERM"));
+  const int code = commands.Run(terminal, command);
+  if (code != 0 || terminal.error() == 0 || commands.run.chosen()) return code;
+  std::cerr << "lockstep: the output is not complete: "
+            << strerror(terminal.error()) << std::endl;
+  return 1;
 }
+
+}  // namespace
+}  // namespace lockstep::cli
+
+int main(int argc, char** argv) { return lockstep::cli::Main(argc, argv); }

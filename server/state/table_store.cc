@@ -128,7 +128,8 @@ absl::StatusOr<std::vector<int64_t>> TableStore::NewKeys(
           table.shape[0], " rows; part ", spec.offset / spec.row_width, " of ",
           spec.row_stride, " has ", directory.size(), " of its ",
           directory.capacity(), " and needs ", count,
-          " more; raise model.row_limit and go on from a checkpoint")),
+          " more; raise model.row_limit, or the row_limit that the user's "
+          "program gives the table, and go on from a checkpoint")),
       FailureCause::kNoRoomForRows);
 }
 

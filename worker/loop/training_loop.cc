@@ -260,6 +260,9 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
       // Duplicates count: an earlier call of the same push was the one that was
       // added.
       counted = counts.superseded == 0 && counts.stale == 0;
+      // In shared work another worker may have pushed the number before; an
+      // earlier call of this push is seldom the one that was added.
+      if (options_.numbers > 0) counted = counted && counts.accepted > 0;
     }
     LOCKSTEP_ASSIGN_OR_RETURN(token, NextToken(attempt));
     if (token.kind != Token::Kind::kRedo) break;

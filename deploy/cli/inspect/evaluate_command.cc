@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
+#include "common/flags/flag_parser.h"
 #include "deploy/cli/inspect/shown_progress.h"
 #include "worker/compute/registry.h"
 #include "worker/scoring/checkpoint_scorer.h"
@@ -46,13 +47,13 @@ EvaluateCommand::EvaluateCommand(CLI::App& parent)
           "Scores a checkpoint on the job's test set; no chief has to run.")),
       trained_(app_) {
   app_.add_option("--step", step_, "Which checkpoint; by default the newest.")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   app_.add_option("--device", device_, "Where to compute: cpu, cuda or auto.")
       ->capture_default_str();
   app_.add_option("--compute_threads", threads_,
                   "Threads of each large operation on the CPU; 0 for one per "
                   "core.")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
 }
 

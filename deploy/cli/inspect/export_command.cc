@@ -14,10 +14,11 @@
 #include "absl/strings/str_join.h"
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/files/posix_file.h"
+#include "common/flags/flag_parser.h"
 #include "common/job/variable_settings.h"
 #include "common/text/progress_text.h"
+#include "deploy/cli/inspect/trained_job.h"
 #include "deploy/cli/text/live_line.h"
 
 namespace lockstep::cli {
@@ -106,7 +107,7 @@ ExportCommand::ExportCommand(CLI::App& parent)
   app_.add_option("--step", step_,
                   "Which checkpoint: the global step of it. Default: the "
                   "newest.")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   app_.add_flag(
       "--averaged", averaged_,
       "Moving averages, under the names of their variables. Variables "
@@ -135,7 +136,8 @@ absl::Status ExportCommand::Export(Terminal& terminal) const {
     return absl::AlreadyExistsError(absl::StrCat(
         "--out is ", out_, ", which exists: remove it or name another"));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint, Open());
+  LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
+                            OpenSound(checkpoints_, step_));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Chosen> chosen, Choose(checkpoint));
   const size_t variables = chosen.size();
   LOCKSTEP_RETURN_IF_ERROR(AddSlots(checkpoint, chosen));
@@ -151,15 +153,6 @@ absl::Status ExportCommand::Export(Terminal& terminal) const {
                      : absl::StrCat(", ", chosen.size() - variables, " slots"),
       "\n"));
   return absl::OkStatus();
-}
-
-// Compares the hashes: an exported file must be sound.
-absl::StatusOr<CheckpointReader> ExportCommand::Open() const {
-  const CheckpointStore store(checkpoints_);
-  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
-                            step_ < 0 ? store.OpenLatest() : store.Open(step_));
-  LOCKSTEP_RETURN_IF_ERROR(store.Verify(checkpoint.manifest().global_step));
-  return checkpoint;
 }
 
 absl::StatusOr<std::vector<ExportCommand::Chosen>> ExportCommand::Choose(

@@ -37,7 +37,6 @@ class ExportCommand {
   };
 
   absl::Status Export(Terminal& terminal) const;
-  absl::StatusOr<CheckpointReader> Open() const;
   absl::StatusOr<std::vector<Chosen>> Choose(
       const CheckpointReader& checkpoint) const;
   // Adds the slots of the chosen variables whose own names match --slots.

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/checkpoint_store.h"
 #include "common/flags/flag_parser.h"
 #include "common/job/variable_settings.h"
 #include "deploy/cli/inspect/nearest_words.h"
+#include "deploy/cli/inspect/trained_job.h"
 #include "deploy/cli/tasks/log_files.h"
 
 namespace lockstep::cli {
@@ -39,8 +39,7 @@ absl::StatusOr<std::vector<float>> Spread(const std::vector<float>& rows,
 absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
                                   const std::string& table,
                                   Vocabulary vocabulary) {
-  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
-                            CheckpointStore(checkpoints).OpenLatest());
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader, OpenSound(checkpoints));
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
                             reader.FileOf(table));
   const StoredTensor& stored = *file->Find(table);
@@ -110,7 +109,7 @@ NearestCommand::NearestCommand(CLI::App& parent)
   app_.add_option("--table", table_, "The table to look in.")
       ->capture_default_str();
   app_.add_option("--count", count_, "How many words.")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeast(1))
       ->capture_default_str();
   CLI::Option& word = *app_.add_option(
       "--word", word_, "The word, in lower case. Give this or --pairs.");

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/files/posix_file.h"
+#include "common/flags/flag_parser.h"
 #include "deploy/cli/inspect/shown_progress.h"
 #include "worker/compute/registry.h"
 #include "worker/data/files/npy.h"
@@ -82,13 +83,13 @@ PredictCommand::PredictCommand(CLI::App& parent)
                   "lines of comma-separated values. By default the lines are "
                   "printed.");
   app_.add_option("--step", step_, "Which checkpoint; by default the newest.")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   app_.add_option("--device", device_, "Where to compute: cpu, cuda or auto.")
       ->capture_default_str();
   app_.add_option("--compute_threads", threads_,
                   "Threads of each large operation on the CPU; 0 for one per "
                   "core.")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
 }
 

@@ -13,6 +13,16 @@
 
 namespace lockstep::cli {
 
+absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
+                                           int64_t step) {
+  const CheckpointStore store(directory);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      CheckpointReader checkpoint,
+      step == kNewestStep ? store.OpenLatest() : store.Open(step));
+  LOCKSTEP_RETURN_IF_ERROR(store.Verify(checkpoint.manifest().global_step));
+  return checkpoint;
+}
+
 TrainedJob::TrainedJob(CLI::App& command) {
   command.add_option("--job", file_, "The job file that it was trained with.")
       ->required();
@@ -39,8 +49,7 @@ absl::StatusOr<std::string> TrainedJob::Directory(const JobConfig& job) const {
 absl::StatusOr<CheckpointReader> TrainedJob::OpenCheckpoint(
     const JobConfig& job, int64_t step) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
-  const CheckpointStore store(directory);
-  return step == kNewest ? store.OpenLatest() : store.Open(step);
+  return OpenSound(directory, step);
 }
 
 absl::Status TrainedJob::Become(const UserCommand& command,

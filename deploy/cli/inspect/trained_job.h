@@ -18,11 +18,21 @@ namespace lockstep::cli {
 // checkpoint: the checkpoint's directory, which has model.safetensors.
 inline constexpr char kCheckpointVariable[] = "LOCKSTEP_CHECKPOINT";
 
+// Stands for the newest checkpoint.
+inline constexpr int64_t kNewestStep = -1;
+
+// Opens a checkpoint below `directory` and compares the hashes of its files: a
+// damaged one has plausible values, too.
+//
+// Errors: those of CheckpointStore::Open(), OpenLatest() and Verify()
+absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
+                                           int64_t step = kNewestStep);
+
 // TrainedJob holds the flags of commands that compute with a checkpoint: --job,
 // --set and --checkpoints.
 class TrainedJob {
  public:
-  static constexpr int64_t kNewest = -1;
+  static constexpr int64_t kNewest = kNewestStep;
 
   // Adds the flags to `command`, which must not be parsed after this object is
   // destroyed.
@@ -36,7 +46,7 @@ class TrainedJob {
   // Opens a checkpoint of `job`, which must be a result of Read().
   //
   //   kInvalidArgument  neither the job nor a flag names the directory
-  //   and the errors of CheckpointStore::Open() and OpenLatest()
+  //   and the errors of OpenSound()
   absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobConfig& job,
                                                   int64_t step = kNewest) const;
 

@@ -138,7 +138,8 @@ void VirtualCluster::EndPass(Worker& worker, absl::Duration computed,
                              bool dropped) {
   worker.computing = false;
   worker.computed = computed;
-  if (step_ >= job_.warmup) run_.computed += computed;
+  worker.measured = step_ >= job_.warmup;
+  if (worker.measured) run_.computed += computed;
   Progress& progress = worker.progress;
   ++progress.passes;
   progress.pass_times.push_back({computed, dropped});
@@ -148,7 +149,8 @@ void VirtualCluster::EndPass(Worker& worker, absl::Duration computed,
 }
 
 void VirtualCluster::Waste(Worker& worker) {
-  if (step_ >= job_.warmup) run_.wasted += worker.computed;
+  // A pass that was computed before the measured steps is not wasted in them.
+  if (worker.measured) run_.wasted += worker.computed;
   worker.computed = absl::ZeroDuration();
 }
 
@@ -381,9 +383,11 @@ void VirtualCluster::OnTick() {
   }
   out_.clear();  // takes, which are answered when there is something to tell
   if (now_ - driver_.began() > job_.job.max_wait) {
-    failure_ = absl::DeadlineExceededError(absl::StrCat(
-        "step ", step_ + 1, " waits longer than max_wait (",
-        absl::FormatDuration(job_.job.max_wait), "): workers die too often"));
+    failure_ = absl::DeadlineExceededError(
+        absl::StrCat("step ", step_ + 1, " waits longer than max_wait (",
+                     absl::FormatDuration(job_.job.max_wait), "): ",
+                     job_.deaths_per_second > 0 ? "workers die too often"
+                                                : "passes take too long"));
     return;
   }
   const std::optional<int> stalled = driver_.Stalled(now_);

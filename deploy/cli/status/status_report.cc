@@ -106,6 +106,18 @@ std::string Waits(const JobStatus& status, size_t width) {
   return out;
 }
 
+// What the chief has told of, such as changes that it made by itself.
+std::string Notices(const JobStatus& status, size_t width) {
+  if (status.notices.empty()) return "";
+  std::string out = "notices:\n";
+  for (const Notice& notice : status.notices) {
+    const std::string line =
+        absl::StrCat(std::string(kIndent, ' '), Printable(notice.text));
+    absl::StrAppend(&out, WrapText(line, width, 2 * kIndent), "\n");
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string StepText(const Settings& settings) {
@@ -213,7 +225,8 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
     absl::StrAppend(&out, WrapText(losses, width, kIndent), "\n");
   }
   return absl::StrCat(out, "\n", MemberTable(status, width), "\n",
-                      Waits(status, width), FormatDeaths(status, width));
+                      Waits(status, width), FormatDeaths(status, width),
+                      Notices(status, width));
 }
 
 }  // namespace lockstep::cli

@@ -44,11 +44,13 @@ absl::StatusOr<IsSo> AskForCheckpoint(CoordinatorClient& chief) {
 }
 
 std::string Describe(const JobStatus& status) {
-  return absl::StrCat("job ", Printable(status.job_name), ": ",
-                      ShownState(status), ", step ", status.step, ", ",
-                      StepText(status.settings), ", learning_rate ",
-                      status.settings.learning_rate, ", last checkpoint ",
-                      status.last_checkpoint_step);
+  return absl::StrCat(
+      "job ", Printable(status.job_name), ": ", ShownState(status), ", step ",
+      status.step, ", ", StepText(status.settings), ", learning_rate ",
+      status.settings.learning_rate, ", ",
+      status.last_checkpoint_step < 0
+          ? "no checkpoint yet"
+          : absl::StrCat("last checkpoint ", status.last_checkpoint_step));
 }
 
 absl::StatusOr<JobStatus> WaitUntil(const IsSo& so, CoordinatorClient& chief,

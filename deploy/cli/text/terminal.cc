@@ -58,11 +58,14 @@ void Terminal::ClearLive() {
   shown_ = false;
 }
 
-void Terminal::Write(absl::string_view text) const {
+void Terminal::Write(absl::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
+    if (written <= 0) {
+      if (error_ == 0) error_ = errno;
+      return;
+    }
     text.remove_prefix(static_cast<size_t>(written));
   }
 }

@@ -9,8 +9,7 @@
 namespace lockstep::cli {
 
 // Terminal is the output of a command: text, and below it, on a real terminal,
-// one live line that is redrawn. If the reader of the output is gone, output is
-// dropped.
+// one live line that is redrawn. Output that cannot be written is dropped.
 //
 // Borrows: the file descriptor.
 class Terminal {
@@ -40,14 +39,19 @@ class Terminal {
   // Removes the live line.
   void ClearLive();
 
+  // Why the first text that was dropped could not be written, an errno; 0: all
+  // was written.
+  int error() const { return error_; }
+
  private:
-  void Write(absl::string_view text) const;
+  void Write(absl::string_view text);
 
   const int fd_;
   const bool terminal_;
   const bool live_;
   const bool colour_;
   bool shown_ = false;
+  int error_ = 0;
 };
 
 }  // namespace lockstep::cli

@@ -67,6 +67,7 @@ class TestCluster {
       job.work = Work::kShared;
       job.batch_size = job.micro_batches_per_step = numbers;
       job.replicas_to_aggregate = numbers;
+      job.initial_tokens = -1;
     }
     ASSERT_OK(group_.TakeEpoch());
     for (auto& shard : shards_) shard->set_epoch(group_.epoch());

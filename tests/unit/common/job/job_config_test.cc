@@ -462,6 +462,20 @@ TEST(JobConfigTest, ExternalWorkersNeedNoData) {
               StatusIs(kInvalid, HasSubstr("data.epochs is -1")));
 }
 
+TEST(JobConfigTest, FieldsWithoutAnEffectOnExternalWorkersAreRefused) {
+  for (const BadCase& wrong :
+       {BadCase{[](JobConfig& j) { j.model.row_limit = 9; }, "row_limit"},
+        BadCase{[](JobConfig& j) { j.micro_batches = 2; }, "micro_batches"},
+        BadCase{[](JobConfig& j) { j.model.variable_type = DType::kFloat16; },
+                "variable_type"}}) {
+    EXPECT_THAT(ValidateWith([&](JobConfig& job) {
+                  job.model.kind = kExternalModel;
+                  wrong.change(job);
+                }),
+                StatusIs(kInvalid, HasSubstr(wrong.message)));
+  }
+}
+
 TEST(JobConfigTest, MessageDoesNotEchoLongText) {
   const absl::Status status = ValidateWith(
       [](JobConfig& job) { job.data.train_images = std::string(5000, 's'); });

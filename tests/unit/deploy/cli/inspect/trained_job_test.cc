@@ -56,6 +56,18 @@ TEST_F(TrainedJobTest, NewestCheckpointIsTheDefault) {
   EXPECT_THAT(Open({Directory("a")}, 3), testing::IsOkAndHolds(3));
 }
 
+TEST_F(TrainedJobTest, ChangedBytesAreNoticed) {
+  WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
+  const std::string file = dir_.Join("a/step-00000003/model.safetensors");
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekp(-1, std::ios::end);
+  stream.put('\x7f');
+  stream.close();
+
+  EXPECT_THAT(Open({Directory("a")}),
+              testing::StatusIs(absl::StatusCode::kDataLoss));
+}
+
 TEST_F(TrainedJobTest, FlagSaysWhereCheckpointsAreIfNotTheJob) {
   WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
   WriteSoftmaxCheckpoint(dir_.Join("b"), 7, 2, 3);

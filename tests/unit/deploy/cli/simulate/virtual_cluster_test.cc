@@ -59,6 +59,21 @@ TEST(VirtualClusterTest, PushesCostTheirWorkersTimeThatIsNoComputing) {
   EXPECT_EQ(run.computed, free.computed);
 }
 
+// Both backups' passes end in each step, also in the last one before.
+TEST(VirtualClusterTest, OneMeasuredStepWastesNoMoreThanItComputes) {
+  VirtualJob job = JobOf("constant(50ms)", 3, 2);
+  job.steps = 1;
+  const SimulatedRun run = RunOf(job);
+  EXPECT_NEAR(run.WastedFraction(), 2 / 3.0, 0.01);
+}
+
+TEST(VirtualClusterTest, LawWithoutAMeanIsNoDeath) {
+  VirtualJob job = JobOf("pareto(50ms, 0.5)", 8, 0);
+  const auto run = VirtualCluster(job).Run();
+  EXPECT_THAT(run, testing::StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                     HasSubstr("passes take too long")));
+}
+
 // No lease ends: the others repeat the number of a worker that has died.
 TEST(VirtualClusterTest, DeathCostsAMicroBatchOfASharedStep) {
   VirtualJob job = Shared(JobOf("constant(100ms)", 4, 0));

@@ -1,5 +1,6 @@
 #include "deploy/cli/text/terminal.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include <string>
@@ -84,9 +85,12 @@ TEST_F(PipeTest, APipeGetsNoLiveLine) {
 TEST(TerminalTest, OutputThatNobodyReadsIsDropped) {
   Terminal terminal(-1, nullptr, "xterm");
 
+  EXPECT_EQ(terminal.error(), 0);
+
   terminal.Print("note\n");
 
   EXPECT_FALSE(terminal.live());
+  EXPECT_EQ(terminal.error(), EBADF);
 }
 
 }  // namespace
