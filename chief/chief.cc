@@ -435,19 +435,21 @@ absl::Status Chief::WriteInitialValues(const StateMap& map) {
   }
   const std::string& file = job_.checkpoint.initial_values;
   if (file.empty()) return absl::OkStatus();
-  LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader reader,
-                            SafetensorsReader::Open(file));
-  LOCKSTEP_ASSIGN_OR_RETURN(const int found,
-                            servers_.WriteInitialValues(reader, map));
-  if (found == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "checkpoint.initial_values: ", file, " has none of the model's ",
-        CountText(std::ssize(map.plan.variables), "variable"),
-        "; its first is \"", map.plan.variables.front().name, "\""));
-  }
-  spdlog::info("{} of {} begin with the values of {}", found,
-               CountText(std::ssize(map.plan.variables), "variable"), file);
-  return absl::OkStatus();
+  const auto write = [&]() -> absl::Status {
+    LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader reader,
+                              SafetensorsReader::Open(file));
+    LOCKSTEP_ASSIGN_OR_RETURN(const int found,
+                              servers_.WriteInitialValues(reader, map));
+    const auto count = CountText(std::ssize(map.plan.variables), "variable");
+    spdlog::info("{} of {} begin with the values of {}", found, count, file);
+    if (found > 0) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("it has none of the model's ", count, "; its first is \"",
+                     map.plan.variables.front().name, "\""));
+  };
+  const absl::Status done = write();  // a status that is OK drops its message
+  return {done.code(), absl::StrCat("checkpoint.initial_values: ", file, ": ",
+                                    done.message())};
 }
 
 absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(

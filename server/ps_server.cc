@@ -161,8 +161,10 @@ absl::Status PsServer::Run() {
                  std::string(chief_.end().message()));
   }
   // The chief was asked to stop the job with a checkpoint; its end arrives with
-  // a heartbeat.
-  if (stop_ && !chief_.ended()) {
+  // a heartbeat. A chief that is away can tell nothing.
+  if (stop_ && asked_ && !chief_.ended()) {
+    spdlog::info("waits up to {} for the chief to end the job",
+                 absl::FormatDuration(kStopGrace));
     const absl::Time deadline = clock_.Now() + kStopGrace;
     while (!chief_.ended() && clock_.Now() < deadline) absl::SleepFor(kTick);
   }
@@ -205,7 +207,7 @@ absl::Status PsServer::Join() {
 }
 
 void PsServer::RequestStop(const std::string& reason) {
-  chief_.AskToStop(reason);
+  asked_ = chief_.AskToStop(reason);
   stop_ = true;
   chief_.Stop();
 }

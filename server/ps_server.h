@@ -101,6 +101,7 @@ class PsServer {
   std::unique_ptr<MeanFetcher> fetcher_;
   ChiefClient chief_;
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> asked_ = false;  // the chief, to stop the job
   std::atomic<bool> closing_ = false;
   std::atomic<bool> end_ticks_ = false;
   std::thread ticks_;

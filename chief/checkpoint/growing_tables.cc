@@ -205,7 +205,8 @@ absl::Status CheckGrowingTable(const CheckpointReader& checkpoint,
     return absl::FailedPreconditionError(absl::StrCat(
         "the checkpoint of step ", checkpoint.manifest().global_step, " has ",
         rows, " rows of \"", table.name, "\", which grows to ", table.shape[0],
-        "; raise model.row_limit"));
+        "; raise model.row_limit, or the row_limit that the user's program "
+        "gives the table"));
   }
   // The checkpoint holds only rows that steps have changed.
   std::vector<int64_t> shape = table.shape;

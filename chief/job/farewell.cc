@@ -48,16 +48,32 @@ void Farewell::Tell() {
   }
 }
 
+// How long a worker that is no member now may still join to learn of the end.
+absl::Duration Farewell::JoinGrace(
+    const std::vector<MembershipTable::Member>& members) const {
+  const absl::Duration beat = context_.job.heartbeat_interval;
+  const bool heard_of_one =
+      std::any_of(members.begin(), members.end(), [](const auto& member) {
+        return member.task.type == TaskType::kWorker &&
+               member.state != MembershipTable::State::kMissing;
+      });
+  if (heard_of_one || context_.members.AwaitsWorkers()) {
+    return context_.job.lease + beat;
+  }
+  // This chief has just started, and then some heartbeats are enough; or no
+  // worker has ever come: one whose program cannot start never does.
+  return kFirstBeats * beat;
+}
+
 bool Farewell::AwaitsLeaves() const {
   using State = MembershipTable::State;
   const absl::Duration waited = context_.now - *told_;
   if (waited >= kLeaveGrace) return false;
   // A worker that was declared dead by mistake is about to join again, and a
   // chief that has just started has not heard from all members yet.
-  const bool may_join =
-      waited < context_.job.lease + context_.job.heartbeat_interval;
-  if (may_join && context_.members.AwaitsWorkers()) return true;
   const auto members = context_.members.Members();
+  const bool may_join = waited < JoinGrace(members);
+  if (may_join && context_.members.AwaitsWorkers()) return true;
   return std::any_of(members.begin(), members.end(), [&](const auto& member) {
     return member.state == State::kAlive ||
            (member.state == State::kDead &&

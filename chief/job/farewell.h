@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "chief/job/job_context.h"
+#include "chief/members/membership_table.h"
 
 namespace lockstep::chief {
 
@@ -23,6 +25,8 @@ class Farewell {
   static constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
   // The time that a launcher needs to read the last status.
   static constexpr absl::Duration kLinger = absl::Milliseconds(600);
+  // The heartbeats in which a chief that starts hears of its members.
+  static constexpr int kFirstBeats = 4;
 
   explicit Farewell(JobContext& context) : context_(context) {}
 
@@ -37,6 +41,8 @@ class Farewell {
 
  private:
   void Tell();
+  absl::Duration JoinGrace(
+      const std::vector<MembershipTable::Member>& members) const;
   bool AwaitsLeaves() const;
 
   JobContext& context_;

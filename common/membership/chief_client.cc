@@ -113,7 +113,7 @@ absl::Status ChiefClient::RegisterUntilLetIn(v1::RegisterResponse& response) {
     }
     if (now - reported > Membership::kReportEvery) {
       reported = now;
-      spdlog::info("waiting for the chief at {} since {}: {}", options_.address,
+      spdlog::warn("waiting for the chief at {} since {}: {}", options_.address,
                    Since(began, now), calls_->Trouble(status));
     }
     Pause();
@@ -274,7 +274,7 @@ absl::Status ChiefClient::ReportEvaluation(int64_t step, const Score& score) {
   });
 }
 
-void ChiefClient::AskToStop(const std::string& reason) {
+bool ChiefClient::AskToStop(const std::string& reason) {
   v1::StopResponse response;
   const absl::Status status = calls_->CallIfThere(
       &Stub::Stop, StopRequestOf(options_.task, reason), response);
@@ -282,6 +282,7 @@ void ChiefClient::AskToStop(const std::string& reason) {
     spdlog::warn("could not ask the chief to stop: {}",
                  std::string(status.message()));
   }
+  return status.ok();
 }
 
 void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {

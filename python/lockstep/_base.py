@@ -1,6 +1,7 @@
 """What workers of all frameworks share: the loop, waits, tables, properties."""
 
 import contextlib
+import warnings
 
 import numpy as np
 
@@ -178,6 +179,7 @@ class BaseWorker:
 
     _tables = ()
     _at_hand = None
+    _job = None  # as the native module describes it, once this worker has joined
 
     def _join(self, variables, name, options):
         self._membership = None
@@ -190,6 +192,12 @@ class BaseWorker:
             number, share, batch, seed, membership = self._loop.wait(
                 self._choose)
         except _session.JobEnded:
+            if self._job is None:
+                warnings.warn(
+                    "the job was done before this worker joined: there are no "
+                    "steps, and the model keeps its own values; "
+                    "lockstep.torch.load and lockstep.checkpoint.read read "
+                    "those of a checkpoint", RuntimeWarning, stacklevel=4)
             return None
         if membership != self._membership:
             self._membership = membership
@@ -211,34 +219,40 @@ class BaseWorker:
     def _after(self, step):
         """The body of a step has ended."""
 
+    def _described(self, place):
+        if self._job is None:
+            raise RuntimeError("the job was done before this worker joined, so "
+                               "that nothing is known of it")
+        return self._job[place]
+
     @property
     def name(self):
         """The job's name."""
-        return self._job[0]
+        return self._described(0)
 
     @property
     def batch_size(self):
         """Examples per worker and pass."""
-        return self._job[2]
+        return self._described(2)
 
     @property
     def train_steps(self):
         """The step that ends training."""
-        return self._job[3]
+        return self._described(3)
 
     @property
     def index(self):
         """The index of this worker."""
-        return self._job[4]
+        return self._described(4)
 
     @property
     def num_workers(self):
         """How many workers share the data."""
-        return self._job[5]
+        return self._described(5)
 
     def _passes_per_step(self):
         """Above 1: the values of a step may be read more than once."""
-        return self._job[6]
+        return self._described(6)
 
     def steps(self):
         """Yields a Step for each pass, until the job or its input ends.

@@ -74,6 +74,13 @@ class Table:
             cut=_base.KEY if self.grows else _base.MOD)
 
 
+def _check_cast(key, dtype, target):
+    if not np.can_cast(dtype, target, "same_kind"):
+        raise ValueError(
+            f'the gradient of "{key}" is of {dtype}, which cannot be cast to '
+            f"{target}: convert it with astype")
+
+
 class Step(_base.BaseStep):
     """One pass of a worker: the gradient of one share of one step.
 
@@ -163,6 +170,10 @@ class Worker(_base.BaseWorker):
       tls_dir: certificates, as the flag --tls_dir; default
         ``LOCKSTEP_TLS_DIR``.
       shared_memory: with servers of this host.
+      chief_wait: seconds in which the chief must let this worker in; default
+        600.
+      log_level: "debug", "info", "warning" (default) or "error"; of lines on
+        standard error.
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
@@ -247,6 +258,7 @@ class Worker(_base.BaseWorker):
                     f'"{key}" is a table; its gradient must be '
                     "lockstep.Rows(indices, values)")
             table = self._by_name[key]
+            _check_cast(key, gradient.values.dtype, table.dtype)
             ids, values = gradient.sums()
             table.check(ids)
             if values.shape[1:] != table.width:
@@ -256,6 +268,7 @@ class Worker(_base.BaseWorker):
             return ids, values
         target = self._to[key]
         if isinstance(gradient, Rows):
+            _check_cast(key, gradient.values.dtype, target.dtype)
             ids, values = gradient.sums()
             if target.ndim == 0 or values.shape[1:] != target.shape[1:]:
                 raise ValueError(
@@ -272,10 +285,7 @@ class Worker(_base.BaseWorker):
             raise ValueError(
                 f'the gradient of "{key}" has shape {gradient.shape}; the '
                 f"variable has {target.shape}")
-        if not np.can_cast(gradient.dtype, target.dtype, "same_kind"):
-            raise ValueError(
-                f'the gradient of "{key}" is of {gradient.dtype}, which cannot '
-                f"be cast to {target.dtype}: convert it with astype")
+        _check_cast(key, gradient.dtype, target.dtype)
         return gradient
 
     def _push(self, gradients, loss, examples):

@@ -20,6 +20,7 @@ namespace lockstep::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class UserProgramTest : public ::testing::Test {
  protected:
@@ -89,6 +90,21 @@ TEST_F(UserProgramTest, AFaultOfTheProgramEndsTheRunWithItsLastLine) {
   ASSERT_OK(exit);
   EXPECT_EQ(exit->code, 1);
   EXPECT_THAT(run_->ReadLog(), HasSubstr("ValueError: no such layer"));
+  // The chief does not wait for workers that never come until it is killed.
+  EXPECT_THAT(run_->ReadLog(), Not(HasSubstr("SIGKILL")));
+}
+
+TEST_F(UserProgramTest, ProgramThatEndsWithoutHavingJoinedEndsTheRun) {
+  Start({"/bin/true"});
+
+  const absl::StatusOr<cli::TaskExit> exit = run_->Wait(kPatience);
+
+  ASSERT_OK(exit);
+  EXPECT_EQ(exit->code, 1);
+  EXPECT_THAT(run_->ReadLog(),
+              HasSubstr("the program of worker 0 ended with exit code 0 before "
+                        "the job was done"));
+  EXPECT_THAT(run_->ReadLog(), Not(HasSubstr("SIGKILL")));
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ Launcher::Launcher(Options options, Terminal& terminal)
       supervisor_({.tasks = TasksOf(options_.launches),
                    .chief = options_.chief,
                    .needed_workers = options_.needed_workers,
-                   .restarts = options_.restarts}) {}
+                   .restarts = options_.restarts,
+                   .programs = options_.programs}) {}
 
 int Launcher::Run() {
   absl::Status started;

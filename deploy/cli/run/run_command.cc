@@ -135,7 +135,7 @@ void RunCommand::AddHow() {
                   "Go on from the checkpoint of this step; newer ones are "
                   "renamed to set-aside-step-...")
       ->type_name("STEP")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->excludes(fresh);
   CLI::Option* tls = app_.add_flag(
       "--tls", tls_,
@@ -188,6 +188,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .operator_tls_dir = setup->operator_tls_dir,
        .needed_workers = setup->needed_workers,
        .restarts = restarts_,
+       .programs = setup->programs,
        .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),
        .place = {.checkpoints = setup->checkpoints, .program = OwnCall()}},
       terminal);

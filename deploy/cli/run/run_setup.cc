@@ -234,6 +234,7 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   setup.job_name = job.name;
   setup.checkpoints = Absolute(job.checkpoint.directory);
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
+  setup.programs = job.model.kind == kExternalModel && !job.elastic_workers;
   for (std::string& warning : JobWarnings(job)) {
     setup.cluster.warnings.push_back(std::move(warning));
   }

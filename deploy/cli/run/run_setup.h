@@ -44,6 +44,7 @@ struct RunSetup {
   std::string job_name;
   std::string checkpoints;  // an absolute path; empty: none are kept
   int needed_workers = 1;
+  bool programs = false;              // as Supervisor::Options has it
   std::vector<std::string> settings;  // of the request and its command
   std::unique_ptr<LogDirectory> logs;
   std::string log_dir;  // an absolute path

@@ -25,7 +25,8 @@ bool IsStopped(TaskExit exit) {
 Supervisor::Supervisor(const Options& options)
     : chief_(options.chief),
       needed_workers_(options.needed_workers),
-      restarts_(options.restarts) {
+      restarts_(options.restarts),
+      programs_(options.programs) {
   for (const TaskId& task : options.tasks) {
     running_[task] = 0;
     budgets_.emplace(task, RestartBudget(options.restarts));
@@ -77,7 +78,24 @@ void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
     }
   } else if (task.type == TaskType::kWorker && died) {
     OnWorkerDeath(now);
+  } else if (task.type == TaskType::kWorker && programs_ && exit.ok()) {
+    quits_[task] = now;
   }
+}
+
+Supervisor::Actions Supervisor::OnQuits(absl::Time now) {
+  if (job_state_ == JobState::kFinishing || IsFinal(job_state_)) return {};
+  const auto left = able_workers_ - std::ssize(quits_);
+  if (quits_.empty() || left >= needed_workers_) return {};
+  absl::Time last = absl::InfinitePast();
+  for (const auto& [task, time] : quits_) last = std::max(last, time);
+  if (now < last + kQuitGrace) return {};
+  return GiveUp(
+      absl::StrCat("the program of ", quits_.begin()->first.ToString(),
+                   " ended with exit code 0 before the job was done: it must "
+                   "make a lockstep Worker and loop over its steps() to their "
+                   "end"),
+      now);
 }
 
 // The chief, if there is one, saves its state and tells the others to end.
@@ -156,7 +174,8 @@ void Supervisor::OnWorkerDeath(absl::Time now) {
   reason_ = absl::StrCat("a step needs ", needed_workers_,
                          needed_workers_ == 1 ? " worker" : " workers",
                          "; left: ", able_workers_);
-  LeaveUntil(now + kOrphanGrace);
+  const bool trains = job_state_ == JobState::kTraining;
+  LeaveUntil(now + (trains ? kOrphanGrace : kUnheardGrace));
 }
 
 Supervisor::Actions Supervisor::OnJobState(JobState state, absl::Time now) {
@@ -196,7 +215,10 @@ Supervisor::Actions Supervisor::OnStopRefused() {
 }
 
 Supervisor::Actions Supervisor::OnTime(absl::Time now) {
-  if (phase_ == Phase::kRunning) return Restart(now);
+  if (phase_ == Phase::kRunning) {
+    Actions actions = OnQuits(now);
+    return healthy() ? Restart(now) : actions;
+  }
   if (now < deadline_ || finished()) return {};
   if (phase_ == Phase::kLeaving) return Terminate(now);
   phase_ = Phase::kKilling;
@@ -215,6 +237,10 @@ RunOutcome Supervisor::Outcome() const {
     lost_part = lost_part || end.sent_signal != 0 || end.task == chief_ ||
                 end.task.type == TaskType::kPs;
   }
+  // A job goes on without its evaluator, which therefore ends no run.
+  std::stable_partition(
+      outcome.bad_ends.begin(), outcome.bad_ends.end(),
+      [](const BadEnd& end) { return end.task.type != TaskType::kEvaluator; });
   switch (outcome.verdict) {
     case RunOutcome::Verdict::kDone:
       outcome.exit_code = lost_part ? 1 : 0;

@@ -51,7 +51,8 @@ struct RunOutcome {
   int exit_code = 1;
   std::string reason{};  // for kFailed, beyond `bad_ends`; may be empty
   bool gave_up = false;  // `reason` names the task
-  std::vector<BadEnd> bad_ends{};    // by time; the first is the likely cause
+  // By time, those of evaluators last; the first is the likely cause.
+  std::vector<BadEnd> bad_ends{};
   std::map<TaskId, int> restarts{};  // restart counts, by task
 
   // The state of the job: kDone, kFailed or kStopped.
@@ -75,8 +76,13 @@ struct RunOutcome {
 // has ended or a task has died that it needs, kStopGrace after a stop request
 // or when the launcher gives up. It is kOrphanGrace if a needed task has ended
 // for good and the chief may not know it, and kUnheardGrace if the chief has
-// ended for good before any task could register. Then the launcher sends
-// SIGTERM, and after kKillGrace SIGKILL.
+// ended for good before any task could register, or too few workers are left
+// before the first step. Then the launcher sends SIGTERM, and after kKillGrace
+// SIGKILL.
+//
+// A program of the user that ends with exit code 0 before its job does has left
+// the job. If too few are left for a step, the run ends after kQuitGrace, in
+// which the chief may say that the job is over.
 //
 // Times must come from a clock that never goes back.
 class Supervisor {
@@ -85,7 +91,9 @@ class Supervisor {
   static constexpr absl::Duration kStopGrace = absl::Seconds(20);
   static constexpr absl::Duration kOrphanGrace = absl::Seconds(5);
   static constexpr absl::Duration kUnheardGrace = absl::Seconds(1);
-  static constexpr absl::Duration kKillGrace = absl::Seconds(10);
+  // Longer than a chief waits for members that do not come.
+  static constexpr absl::Duration kKillGrace = absl::Seconds(15);
+  static constexpr absl::Duration kQuitGrace = absl::Seconds(5);
   // Programs such as timeout(1) may send the same signal twice at once; that
   // counts as one.
   static constexpr absl::Duration kSecondSignal = absl::Milliseconds(500);
@@ -97,6 +105,8 @@ class Supervisor {
     TaskId chief{};               // the task that hosts the chief
     int needed_workers = 1;       // the job cannot step with fewer
     int restarts = 0;  // per task within RestartBudget::kWindow; >= 0
+    // Workers are programs of the user, whose number is fixed.
+    bool programs = false;
   };
 
   explicit Supervisor(const Options& options);
@@ -149,6 +159,7 @@ class Supervisor {
   void MarkRestarted(TaskId task);
   void OnChiefExit(TaskExit exit, absl::Time now);
   void OnWorkerDeath(absl::Time now);
+  Actions OnQuits(absl::Time now);
   void LeaveUntil(absl::Time deadline);
   Actions Terminate(absl::Time now);
   Actions SignalAll(int signal);
@@ -160,13 +171,15 @@ class Supervisor {
   const TaskId chief_;
   const int needed_workers_;
   const int restarts_;
+  const bool programs_;
 
   std::map<TaskId, int> running_;     // last signal sent
   std::map<TaskId, absl::Time> due_;  // restarts, only while running
   std::map<TaskId, RestartBudget> budgets_;
-  std::map<TaskId, int> restarted_;  // counts
-  std::vector<End> ends_;            // by time
-  int able_workers_ = 0;             // workers that have not died
+  std::map<TaskId, int> restarted_;     // counts
+  std::vector<End> ends_;               // by time
+  int able_workers_ = 0;                // workers that have not died
+  std::map<TaskId, absl::Time> quits_;  // of programs, with exit code 0
   Phase phase_ = Phase::kRunning;
   absl::Time deadline_ = absl::InfiniteFuture();  // end of `phase_`
   JobState job_state_ = JobState::kUnknown;
@@ -176,7 +189,7 @@ class Supervisor {
   bool held_ = false;       // an operator has stopped the job for good
   bool hard_stop_ = false;  // a second signal came
   bool broken_ = false;     // a task that the job needs has ended
-  bool gave_up_ = false;    // a task had no restarts left
+  bool gave_up_ = false;    // a task had no restarts left, or programs left
   std::string reason_;
 };
 

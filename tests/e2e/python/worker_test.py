@@ -97,6 +97,22 @@ class WorkerTest(unittest.TestCase):
             self.assertEqual(job.wait("worker"), 1)
             self.assertIn('model { kind: "external" }', job.log("worker"))
 
+    def test_a_job_that_was_done_before_has_no_steps_and_says_so(self):
+        with LocalJob(sets=["train_steps=3"]) as job:
+            for program in (SHRINK, SHRINK + "print(worker.train_steps)\n"):
+                if "train_steps" in program:
+                    job.start_chief()
+                    job.start_server(0)
+                job.start_worker(0, program)
+                code = job.wait("worker")
+                self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+                job.wait("ps")
+            log = job.log("worker")
+            self.assertEqual(code, 1, log)
+            self.assertEqual(log.count("pushed 0"), 1)
+            self.assertIn("RuntimeWarning: the job was done before", log)
+            self.assertIn("RuntimeError: the job was done before", log)
+
     def test_misuse_is_an_exception_with_the_fix(self):
         with LocalJob(sets=["train_steps=3"]) as job:
             job.start_worker(0, """
@@ -112,12 +128,16 @@ def text_of(call):
     return "nothing"
 
 print("A", text_of(lambda: lockstep.Worker({"w": np.zeros(2, np.int64)})))
-worker = lockstep.Worker({"w": np.ones(2, np.float32)})
+worker = lockstep.Worker({"w": np.ones(2, np.float32),
+                          "t": lockstep.Table(rows=4, dim=2)})
 print("B", text_of(lambda: lockstep.Worker({"w": np.ones(2, np.float32)})))
 for step in worker.steps():
     print("C", text_of(lambda: step.push({"v": np.zeros(2)})))
     print("D", text_of(lambda: step.indices(1)))
     print("E", text_of(lambda: step.values["w"].__setitem__(0, 1)))
+    for name, shape in ("w", 1), ("t", (1, 2)):
+        rows = lockstep.Rows([1], np.ones(shape, complex))
+        print("I", text_of(lambda: step.push({name: rows})))
     if os.fork() == 0:
         print("F", text_of(lambda: step.push({"w": np.zeros(2)})), flush=True)
         os._exit(0)
@@ -133,6 +153,8 @@ print("H", text_of(lambda: step.push({"w": np.zeros(2)})))
                            "B RuntimeError: this process is a worker already",
                            'C ValueError: there is no variable "v"',
                            "D ValueError", "E ValueError",
+                           'I ValueError: the gradient of "w" is of complex128',
+                           'I ValueError: the gradient of "t" is of complex128',
                            "F RuntimeError: this process was forked",
                            "G RuntimeError", "H RuntimeError: the worker is "
                            "closed"):

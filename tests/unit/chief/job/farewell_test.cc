@@ -54,8 +54,18 @@ TEST_F(FarewellTest, StopAndFailureSayTheirReason) {
   EXPECT_TRUE(Told().hold);
 }
 
-TEST_F(FarewellTest, WorkerMayJoinForALeaseToLearnOfTheEnd) {
+// A worker whose program cannot start never comes.
+TEST_F(FarewellTest, ChiefThatHasHeardOfNoWorkerAwaitsSomeHeartbeats) {
   EXPECT_FALSE(GoOn(absl::ZeroDuration()));
+  EXPECT_FALSE(
+      GoOn(Farewell::kFirstBeats * job_.heartbeat_interval - absl::Seconds(1)));
+  GoOn(absl::Seconds(1));
+  EXPECT_TRUE(GoOn(Farewell::kLinger));
+}
+
+TEST_F(FarewellTest, WorkerMayJoinForALeaseToLearnOfTheEnd) {
+  Join(worker_);
+  GoOn(absl::ZeroDuration());
   EXPECT_FALSE(GoOn(kLease));
   GoOn(job_.heartbeat_interval);
   EXPECT_TRUE(GoOn(Farewell::kLinger));

@@ -9,7 +9,9 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -70,7 +72,76 @@ TEST_F(SupervisorTest, AnEvaluatorThatDiesEndsNothing) {
   EXPECT_TRUE(supervisor_.healthy());
 }
 
+TEST_F(SupervisorTest, TooFewWorkersBeforeTheFirstStepEndTheRunAtOnce) {
+  supervisor_.OnJobState(JobState::kStarting, At(0));
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
+
+  EXPECT_THAT(supervisor_.OnTime(At(0.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(1)).size(), 3u);
+}
+
+// The evaluator ended first.
+TEST_F(SupervisorTest, EvaluatorIsNoCauseOfAFailure) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kEvaluator, {.code = 2}, At(0));
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(1));
+  ExitRest(kFailedCode, At(2));
+
+  const cli::RunOutcome outcome = supervisor_.Outcome();
+  EXPECT_EQ(outcome.bad_ends.front(), (cli::BadEnd{kWorker0, kFailedCode}));
+  EXPECT_EQ(outcome.bad_ends.back().task, kEvaluator);
+  EXPECT_EQ(outcome.exit_code, 1);
+}
+
+class SupervisorProgramsTest : public ::testing::Test {
+ protected:
+  cli::Supervisor supervisor_{{.tasks = {kPs, kChief, kWorker0, kWorker1},
+                               .chief = kChief,
+                               .needed_workers = 2,
+                               .programs = true}};
+};
+
+TEST_F(SupervisorProgramsTest, ProgramThatLeavesItsLoopEndsTheRun) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(1));
+  EXPECT_THAT(supervisor_.OnTime(At(5.9)), IsEmpty());
+
+  const auto actions = supervisor_.OnTime(At(6));
+
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(actions[0].kind, Kind::kAskToStop);
+  EXPECT_THAT(actions[0].reason,
+              HasSubstr("the program of worker 1 ended with exit code 0"));
+  for (const TaskId task : {kPs, kChief, kWorker0}) {
+    supervisor_.OnTaskExit(task, kStoppedCode, At(7));
+  }
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+  EXPECT_THAT(supervisor_.Outcome().reason, HasSubstr("steps()"));
+}
+
+TEST_F(SupervisorProgramsTest, ProgramThatNeverJoinsEndsTheRun) {
+  supervisor_.OnJobState(JobState::kStarting, At(0));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(3));
+
+  EXPECT_THAT(supervisor_.OnTime(At(7.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(8)).size(), 1u);
+}
+
+TEST_F(SupervisorProgramsTest, ProgramMayEndBeforeTheLauncherHearsOfTheEnd) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(1));
+  supervisor_.OnJobState(JobState::kFinishing, At(2));
+
+  EXPECT_THAT(supervisor_.OnTime(At(100)), IsEmpty());
+  EXPECT_TRUE(supervisor_.healthy());
+}
+
 TEST_F(SupervisorTest, TooFewWorkersEndTheRunUnlessTheChiefSpeaks) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
   supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
   supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
 
@@ -135,15 +206,15 @@ TEST_F(SupervisorTest, WhoOverstaysIsTerminatedThenKilled) {
 
   EXPECT_THAT(supervisor_.OnTime(At(30)),
               ElementsAre(Signal(kWorker1, SIGTERM)));
-  EXPECT_THAT(supervisor_.OnTime(At(39)), IsEmpty());
-  EXPECT_THAT(supervisor_.OnTime(At(40)),
+  EXPECT_THAT(supervisor_.OnTime(At(44)), IsEmpty());
+  EXPECT_THAT(supervisor_.OnTime(At(45)),
               ElementsAre(Signal(kWorker1, SIGKILL)));
   EXPECT_THAT(supervisor_.OnTime(At(1000)), IsEmpty());
   supervisor_.OnTaskExit(kWorker1, kKilled, At(1000));
 
   EXPECT_TRUE(supervisor_.finished());
-  EXPECT_EQ(supervisor_.Outcome().bad_ends.back(),
-            (cli::BadEnd{kWorker1, kKilled, /*forced=*/true}));
+  EXPECT_THAT(supervisor_.Outcome().bad_ends,
+              Contains(cli::BadEnd{kWorker1, kKilled, /*forced=*/true}));
 }
 
 TEST_F(SupervisorTest, AFailedJobIsAFailureThoughAllAnswerWithCodes) {
@@ -269,7 +340,7 @@ TEST_F(SupervisorTest, WhoIsDeafToAStopIsTerminatedThenKilled) {
   supervisor_.OnSignal(SIGINT, At(0));
 
   EXPECT_EQ(supervisor_.OnTime(At(20)).size(), 5u);
-  EXPECT_THAT(supervisor_.OnTime(At(30)).front().signal, SIGKILL);
+  EXPECT_THAT(supervisor_.OnTime(At(35)).front().signal, SIGKILL);
   ExitRest(kKilled, At(31));
 
   EXPECT_EQ(supervisor_.Outcome().bad_ends.size(), 5u);
