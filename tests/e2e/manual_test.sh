@@ -44,7 +44,8 @@ completes() {
   COMP_CWORD=$#
   COMPREPLY=()
   _lockstep
-  printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "${@: -1}"
+  # No pipe: grep ends at the first match, and printf then of SIGPIPE.
+  grep -qxF -- "${@: -1}" < <(printf '%s\n' "${COMPREPLY[@]}")
 }
 
 # Those that a reader of a manual looks for, each once and with some text.

@@ -144,6 +144,8 @@ class Member:
                 )
                 answered = time.monotonic()
                 self.follow(answer)
+            except (JobEnd, JoinAgain) as ended:  # of a call within follow()
+                self.end = ended
             except grpc.RpcError as error:
                 silence = time.monotonic() - answered
                 if error.code() == grpc.StatusCode.ABORTED:
