@@ -142,11 +142,15 @@ absl::Status NotSet(const Environment& variables, absl::string_view file) {
     return absl::NotFoundError(text);
   }
   absl::StrAppend(&text,
-                  file.empty() ? "set it, give --tf_config FILE (in Python "
-                                 "tf_config=FILE), or start the program with "
-                                 "`lockstep run ... -- PROGRAM`"
+                  file.empty() ? "set it, or give --tf_config FILE"
                                : "add a line TF_CONFIG='...'",
                   " (`lockstep config make --task ROLE:INDEX` writes one)");
+  if (file.empty()) {
+    absl::StrAppend(&text,
+                    "; for a program of yours `lockstep run ... -- "
+                    "PROGRAM` sets it, and in Python tf_config=FILE names "
+                    "a file");
+  }
   return absl::NotFoundError(text);
 }
 
