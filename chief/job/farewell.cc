@@ -62,7 +62,7 @@ absl::Duration Farewell::JoinGrace(
   }
   // This chief has just started, and then some heartbeats are enough; or no
   // worker has ever come: one whose program cannot start never does.
-  return kFirstBeats * beat;
+  return std::max(kFirstBeats * beat, kFirstContact);
 }
 
 bool Farewell::AwaitsLeaves() const {

@@ -25,8 +25,10 @@ class Farewell {
   static constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
   // The time that a launcher needs to read the last status.
   static constexpr absl::Duration kLinger = absl::Milliseconds(600);
-  // The heartbeats in which a chief that starts hears of its members.
+  // The heartbeats in which a chief that starts hears of its members, and the
+  // least time: members have lost their connections to the chief before it.
   static constexpr int kFirstBeats = 4;
+  static constexpr absl::Duration kFirstContact = absl::Seconds(2);
 
   explicit Farewell(JobContext& context) : context_(context) {}
 

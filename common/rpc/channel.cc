@@ -1,5 +1,9 @@
 #include "common/rpc/channel.h"
 
+#include <stdlib.h>
+
+#include <atomic>
+
 #include "common/base/log.h"
 #include "grpc/support/log.h"
 #include "grpcpp/create_channel.h"
@@ -9,10 +13,13 @@
 namespace lockstep {
 namespace {
 
+std::atomic<bool> exits = false;
+
 // gRPC writes lines of its own form to standard error, about handshakes that
 // failed for example. Each call's status says the same to its caller.
 void LogOfGrpc(gpr_log_func_args* line) {
-  spdlog::debug("gRPC: {}", line->message);
+  // Threads of gRPC may outlive the log, whose end follows that of main().
+  if (!exits) spdlog::debug("gRPC: {}", line->message);
 }
 
 }  // namespace
@@ -26,6 +33,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address, int connection,
     const std::shared_ptr<TransportSecurity>& security) {
   [[maybe_unused]] static const bool logs = [] {
+    atexit([] { exits = true; });
     gpr_set_log_function(LogOfGrpc);
     return true;
   }();

@@ -63,6 +63,14 @@ TEST_F(FarewellTest, ChiefThatHasHeardOfNoWorkerAwaitsSomeHeartbeats) {
   EXPECT_TRUE(GoOn(Farewell::kLinger));
 }
 
+TEST_F(FarewellTest, MembersThatBeatFastNeedTimeToConnectAllTheSame) {
+  job_.heartbeat_interval = absl::Milliseconds(20);
+  EXPECT_FALSE(GoOn(absl::ZeroDuration()));
+  EXPECT_FALSE(GoOn(Farewell::kFirstContact - absl::Milliseconds(1)));
+  GoOn(absl::Milliseconds(1));
+  EXPECT_TRUE(GoOn(Farewell::kLinger));
+}
+
 TEST_F(FarewellTest, WorkerMayJoinForALeaseToLearnOfTheEnd) {
   Join(worker_);
   GoOn(absl::ZeroDuration());

@@ -254,6 +254,21 @@ TEST_F(TrainingLoopTest, NumbersOfASharedStepAreBatchesOfNoWorker) {
                   "watch", "announce 3.0", "token after 3 attempt 0"));
 }
 
+TEST_F(TrainingLoopTest, NumberThatAnotherWorkerHasPushedIsNotAccepted) {
+  client_.tokens.answers = {TokenFor(3, 5), TokenFor(3, 6), kFinished};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1},
+                                   Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {PushCounts{.duplicate = 1},
+                            PushCounts{.accepted = 1}};
+  TrainingLoop::Options options = {SyncMode::kStrict, 8, 2, 1, 0};
+  options.numbers = 8;
+
+  EXPECT_THAT(Run(options), IsOk());
+
+  EXPECT_EQ(meter_.Get().accepted, 1);
+  EXPECT_EQ(meter_.Get().stale, 1);
+}
+
 TEST_F(TrainingLoopTest, NumberThatASharedStepDoesNotHaveIsRefused) {
   TrainingLoop::Options options = {SyncMode::kStrict, 8, 2, 1, 0};
   options.numbers = 8;
