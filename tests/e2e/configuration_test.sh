@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # configuration_test.sh PROGRAMS: the programs' answers to a TF_CONFIG that is
-# missing or wrong, as `lockstep config check` says it, and of a chief whose name
-# does not resolve.
+# missing or wrong, as `lockstep config check` says it, of a chief whose name does
+# not resolve, and where their output cannot be written.
 set -euo pipefail
 programs=$1
 work=$(mktemp -d /tmp/lockstep-configuration-test-XXXXXX)
@@ -58,4 +58,16 @@ for program in ps_server worker 'worker --evaluate'; do
   says 129 'the name no.such.host.invalid does not resolve' \
     env "TF_CONFIG=$(task "$role")" "$programs"/$program --chief_wait=1
 done
+
+echo "== output that cannot be written"
+# shellcheck disable=SC2016  # for the inner shell
+says 1 'the output is not complete: No space left on device' \
+  bash -c '"$0" config make --workers 2 >/dev/full' "$programs/lockstep"
+# As `status --watch` before a `head` that has seen enough; 141: SIGPIPE.
+# shellcheck disable=SC2016
+says 141 'the reader is gone' bash -c '
+  "$0" simulate --workers 3 --pass_time "constant(50ms)" --steps 20000 | true
+  code=${PIPESTATUS[0]}
+  echo the reader is gone
+  exit "$code"' "$programs/lockstep"
 echo "what is wrong with a TF_CONFIG is said"
