@@ -18,15 +18,6 @@ bool Final(JobState state) {
          state == JobState::kStopped;
 }
 
-std::string ToString(const VariableSpec& variable) {
-  const Initializer& initializer = variable.initializer;
-  return absl::StrCat(variable.name, ShapeString(variable.shape), " ",
-                      std::string(DTypeName(variable.dtype)), ", initializer ",
-                      static_cast<int>(initializer.kind), " (", initializer.a,
-                      ", ", initializer.b, ")",
-                      variable.buffer ? ", a buffer" : "");
-}
-
 }  // namespace
 
 absl::Status StatusTable::Describe(
@@ -53,10 +44,10 @@ absl::Status StatusTable::Describe(
   const size_t common = std::min(variables.size(), variables_.size());
   for (size_t i = 0; i < common; ++i) {
     if (variables[i] == variables_[i]) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "variables[", i, "] is ", ToString(variables[i]), " here and ",
-        ToString(variables_[i]),
-        " on the worker that came first; start all workers alike"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("variables[", i, "] is ", VariableString(variables[i]),
+                     " on this worker, and ", VariableString(variables_[i]),
+                     " on the one that came first; start all workers alike"));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("the model has ", variables.size(), " variables here and ",

@@ -10,6 +10,7 @@
 #include "common/checkpoint/aside_directory.h"
 #include "common/checkpoint/files/posix_file.h"
 #include "common/checkpoint/files/sha256.h"
+#include "common/checkpoint/files/trial_directory.h"
 #include "common/checkpoint/step_directory.h"
 
 namespace lockstep {
@@ -17,11 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+absl::Status CheckNamed(const std::string& directory) {
+  if (!directory.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "the checkpoint directory is empty, want a path");
+}
+
 absl::Status MakeDirectory(const std::string& directory) {
-  if (directory.empty()) {
-    return absl::InvalidArgumentError(
-        "the checkpoint directory is empty, want a path");
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckNamed(directory));
   std::error_code error;
   if (fs::is_directory(directory, error)) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(directory));
@@ -50,7 +54,9 @@ CheckpointStore::CheckpointStore(std::string directory)
 
 absl::Status CheckpointStore::CheckWritable() const {
   const auto try_it = [this]() -> absl::Status {
-    LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory_));
+    LOCKSTEP_RETURN_IF_ERROR(CheckNamed(directory_));
+    LOCKSTEP_ASSIGN_OR_RETURN(const TrialDirectory trial,
+                              TrialDirectory::Make(directory_));
     LOCKSTEP_ASSIGN_OR_RETURN(AsideDirectory aside,
                               AsideDirectory::Create(directory_, 0));
     // A checkpoint needs both: a written file, and a directory renamed into

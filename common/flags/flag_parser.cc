@@ -63,16 +63,17 @@ std::string ExplainWord(const CLI::App& app, const std::string& argument) {
 }
 
 // Explains the first argument that neither `app` nor its chosen sub-commands
-// know. Empty if there is none.
+// know. Empty if there is none. CLI11 leaves to `app` all words behind one that
+// a sub-command does not know, so the sub-command's is the cause.
 std::string ExplainLeftOver(const CLI::App& app) {
+  for (const CLI::App* chosen : app.get_subcommands()) {
+    std::string explained = ExplainLeftOver(*chosen);
+    if (!explained.empty()) return explained;
+  }
   for (const std::string& first : app.remaining()) {
     if (first == "--") continue;  // it only says that no flags follow
     return first.starts_with('-') ? ExplainFlag(app, first)
                                   : ExplainWord(app, first);
-  }
-  for (const CLI::App* chosen : app.get_subcommands()) {
-    std::string explained = ExplainLeftOver(*chosen);
-    if (!explained.empty()) return explained;
   }
   return "";
 }
@@ -125,6 +126,10 @@ std::optional<int> FlagParser::Parse(int argc, const char* const* argv,
     app_.parse(argc, argv);
   } catch (const CLI::Error& error) {
     return Explain(error, out, err);
+  }
+  if (argc > 1 && std::string(argv[argc - 1]) == "--") {
+    return RefuseUsage(
+        "nothing follows --; give what belongs there, or leave it out", err);
   }
   return std::nullopt;
 }

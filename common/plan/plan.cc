@@ -21,15 +21,6 @@ std::vector<Part> PartsOf(const Plan& plan, int server) {
 }
 namespace {
 
-std::string Describe(const VariableSpec& variable) {
-  return absl::StrCat(
-      "\"", variable.name, "\" ", std::string(DTypeName(variable.dtype)), " ",
-      ShapeString(variable.shape), ", initializer ",
-      static_cast<int>(variable.initializer.kind), "(", variable.initializer.a,
-      ", ", variable.initializer.b, "), row_cut ",
-      static_cast<int>(variable.row_cut), variable.buffer ? ", a buffer" : "");
-}
-
 absl::Status OfAnotherModel(absl::string_view difference) {
   return absl::InvalidArgumentError(
       absl::StrCat("the chief's plan is of another model than this worker has "
@@ -47,9 +38,9 @@ absl::Status CheckModel(const std::vector<VariableSpec>& plan,
   }
   for (size_t i = 0; i < model.size(); ++i) {
     if (plan[i] == model[i]) continue;
-    return OfAnotherModel(absl::StrCat("its variable ", i, " is ",
-                                       Describe(plan[i]), ", the model's ",
-                                       Describe(model[i])));
+    return OfAnotherModel(
+        absl::StrCat("its variable ", i, " is ", VariableString(plan[i]),
+                     ", the model's ", VariableString(model[i])));
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,51 @@
 #include "common/base/fingerprint.h"
 
 namespace lockstep {
+namespace {
+
+std::string FirstValues(const Initializer& initializer) {
+  const double a = initializer.a;
+  const double b = initializer.b;
+  switch (initializer.kind) {
+    case Initializer::Kind::kConstant:
+      return absl::StrCat("all ", a);
+    case Initializer::Kind::kUniform:
+      return absl::StrCat("uniform(", a, ", ", b, ")");
+    case Initializer::Kind::kNormal:
+      return absl::StrCat("normal(", a, ", ", b, ")");
+    case Initializer::Kind::kGlorotUniform:
+      return "glorot_uniform";
+    case Initializer::Kind::kHeNormal:
+      return "he_normal";
+    case Initializer::Kind::kTruncatedNormal:
+      return absl::StrCat("truncated_normal(", a, ", ", b, ")");
+    case Initializer::Kind::kGlorotNormal:
+      return "glorot_normal";
+    case Initializer::Kind::kHeUniform:
+      return "he_uniform";
+    case Initializer::Kind::kOrthogonal:
+      return absl::StrCat("orthogonal(", a, ")");
+    case Initializer::Kind::kGiven:
+      return "first values of a worker";
+  }
+  return absl::StrCat("initializer ", static_cast<int>(initializer.kind));
+}
+
+absl::string_view TableWords(RowCut cut) {
+  switch (cut) {
+    case RowCut::kNone:
+      return "";
+    case RowCut::kDiv:
+      return ", a table of consecutive rows";
+    case RowCut::kMod:
+      return ", a table";
+    case RowCut::kKey:
+      return ", a growing table";
+  }
+  return ", a table of an unknown kind";
+}
+
+}  // namespace
 
 int64_t NumElements(const std::vector<int64_t>& shape) {
   int64_t count = 1;
@@ -42,6 +87,13 @@ int64_t PartOfKey(int64_t key, int64_t num_parts) {
 
 std::string ShapeString(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+}
+
+std::string VariableString(const VariableSpec& variable) {
+  return absl::StrCat(
+      "\"", variable.name, "\" ", std::string(DTypeName(variable.dtype)), " ",
+      ShapeString(variable.shape), ", ", FirstValues(variable.initializer),
+      TableWords(variable.row_cut), variable.buffer ? ", a buffer" : "");
 }
 
 }  // namespace lockstep

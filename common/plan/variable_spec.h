@@ -90,6 +90,12 @@ int64_t PartOfKey(int64_t key, int64_t num_parts);
 // "[3,2]", for messages.
 std::string ShapeString(const std::vector<int64_t>& shape);
 
+// Returns all that tells a variable from another, for messages:
+//
+//   "hidden1/weights" float32 [784,128], glorot_uniform
+//   "scale" float32 [3], first values of a worker, a buffer
+std::string VariableString(const VariableSpec& variable);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_PLAN_VARIABLE_SPEC_H_

@@ -18,7 +18,6 @@
 #include <random>
 #include <utility>
 
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/process/process_limits.h"
 
@@ -68,8 +67,6 @@ void TuneProcess() {
   // never the main arena, so there is only the main one.
   mallopt(M_ARENA_MAX, 1);
   UseHugePagesForHeap();
-  // Debian's Abseil checks for deadlocks at each lock that gRPC takes.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   RaiseFileLimit();
   ExplainMissingThreads(kExitLost);
 }

@@ -31,9 +31,7 @@ enum ExitCode : int {
 // Memory of received messages is kept: by default glibc returns the pages of
 // each message and faults them in again for the next one, which halves
 // throughput. The first 256 MiB of the heap use huge pages if the system allows
-// it, and Debian's Abseil does not check for deadlocks at each lock that gRPC
-// takes: together a tenth of a step's processor time. ReturnFreeMemory()
-// returns the rest of spikes.
+// it. ReturnFreeMemory() returns the rest of spikes.
 //
 // Raises the limit of open files to the maximum that the system allows. If the
 // process ends because a thread cannot be created, it names the limit.

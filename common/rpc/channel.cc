@@ -1,28 +1,11 @@
 #include "common/rpc/channel.h"
 
-#include <stdlib.h>
-
-#include <atomic>
-
-#include "common/base/log.h"
-#include "grpc/support/log.h"
+#include "common/rpc/grpc_setup.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
 namespace lockstep {
-namespace {
-
-std::atomic<bool> exits = false;
-
-// gRPC writes lines of its own form to standard error, about handshakes that
-// failed for example. Each call's status says the same to its caller.
-void LogOfGrpc(gpr_log_func_args* line) {
-  // Threads of gRPC may outlive the log, whose end follows that of main().
-  if (!exits) spdlog::debug("gRPC: {}", line->message);
-}
-
-}  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            int connection) {
@@ -32,11 +15,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
 std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address, int connection,
     const std::shared_ptr<TransportSecurity>& security) {
-  [[maybe_unused]] static const bool logs = [] {
-    atexit([] { exits = true; });
-    gpr_set_log_function(LogOfGrpc);
-    return true;
-  }();
+  SetUpGrpc();
   grpc::ChannelArguments arguments;
   // No limit: the server bounds its requests, and a caller its answers, by the
   // size of parts.

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/process/listen_address.h"
 #include "common/rpc/deadline.h"
+#include "common/rpc/grpc_setup.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
@@ -86,6 +87,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
       TcpListener::Listen(ListenAddress(address), options.connections));
   std::unique_ptr<GrpcServer> started(
       new GrpcServer(std::move(listener), options));
+  SetUpGrpc();
   grpc::EnableDefaultHealthCheckService(true);
   // Both settings are global to the process and concern servers built later.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();

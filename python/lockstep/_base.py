@@ -1,6 +1,8 @@
 """What workers of all frameworks share: the loop, waits, tables, properties."""
 
 import contextlib
+import difflib
+import inspect
 import warnings
 
 import numpy as np
@@ -21,6 +23,18 @@ def described(name, shape, dtype, initial=None, drawn=GIVEN, cut=NO_TABLE,
 def array(memory, dtype, shape):
     """The native module's memory as an array."""
     return np.asarray(memory).view(dtype).reshape(shape)
+
+
+def check_options(worker, options):
+    """TypeError: an option that neither the worker nor its session has."""
+    known = {*inspect.signature(type(worker).__init__).parameters,
+             *inspect.signature(_session.Loop.__init__).parameters}
+    known -= {"self", "described", "options"}
+    for option in sorted(set(options) - known):
+        near = difflib.get_close_matches(option, sorted(known), 1)
+        raise TypeError(f"Worker has no argument {option}"
+                        + (f"; did you mean {near[0]}?" if near else
+                           "; it has " + ", ".join(sorted(known))))
 
 
 class TableRows:
@@ -49,7 +63,12 @@ class TableRows:
 
     def check(self, ids):
         """Returns the ids ascending, each once; ValueError: one cannot be."""
-        ids = np.unique(np.asarray(ids, dtype=np.int64))
+        given = np.asarray(ids)
+        if given.size and given.dtype.kind not in "iu":
+            raise ValueError(
+                f'ids of table "{self.name}" are {given.dtype}; they must be '
+                "integers below 2**63")
+        ids = np.unique(given.astype(np.int64))
         if len(ids) and (ids[0] < 0 or
                          (not self.grows and ids[-1] >= self.rows)):
             wrong = ids[0] if ids[0] < 0 else ids[-1]

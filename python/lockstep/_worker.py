@@ -185,6 +185,11 @@ class Worker(_base.BaseWorker):
     _step_class = Step
 
     def __init__(self, variables, name=None, **options):
+        _base.check_options(self, options)
+        for key in variables:
+            if not isinstance(key, str):
+                raise ValueError(
+                    f"the name of a variable is {key!r}; it must be a str")
         # Variables are sent from the last to the first: tables come first.
         self._names = sorted(
             variables, key=lambda key: not isinstance(variables[key], Table))

@@ -199,6 +199,7 @@ class Worker(_base.BaseWorker):
 
     def __init__(self, model, buffers="mean", name=None, keep_gradients=True,
                  **options):
+        _base.check_options(self, options)
         if buffers not in ("mean", "local"):
             raise ValueError(f'buffers is "{buffers}"; it must be "mean" or '
                              '"local"')

@@ -175,11 +175,11 @@ absl::StatusOr<JobConfig> ParseJobText(absl::string_view text,
       absl::StrCat(source, ": ", job.status().message()));
 }
 
-absl::StatusOr<bool> NamesModelKind(absl::string_view text,
-                                    absl::string_view source) {
+absl::StatusOr<std::string> ModelKindIn(absl::string_view text,
+                                        absl::string_view source) {
   v1::JobConfig proto;
   LOCKSTEP_RETURN_IF_ERROR(ParseTextMessage(text, source, proto));
-  return !proto.model().kind().empty();
+  return proto.model().kind();
 }
 
 absl::Status ApplyOverride(absl::string_view assignment, JobConfig& job) {

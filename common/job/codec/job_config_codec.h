@@ -30,11 +30,11 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto);
 absl::StatusOr<JobConfig> ParseJobText(absl::string_view text,
                                        absl::string_view source);
 
-// Returns true if the text of a job file sets model.kind.
+// Returns the model.kind that the text of a job file sets; empty: none.
 //
 //   kInvalidArgument  a syntax error or unknown field, as in ParseJobText()
-absl::StatusOr<bool> NamesModelKind(absl::string_view text,
-                                    absl::string_view source);
+absl::StatusOr<std::string> ModelKindIn(absl::string_view text,
+                                        absl::string_view source);
 
 // Sets one field from "key=value". The key is a field as the job file spells
 // it, dotted if nested: "checkpoint.every_steps=100". Values: numbers; true and

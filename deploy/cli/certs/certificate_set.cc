@@ -17,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
 #include "common/rpc/security/certificate_name.h"
+#include "common/rpc/security/certificates/certificate_facts.h"
 #include "common/rpc/security/certificates/tls_files.h"
 
 namespace lockstep::cli {
@@ -165,6 +166,38 @@ absl::Status Place(const CertificateSet& set, const std::string& member,
   return absl::OkStatus();
 }
 
+// The jobs that a member's present certificate names. One that cannot be read
+// is replaced like one that is not there.
+std::vector<std::string> JobsOf(const std::string& certificate) {
+  std::vector<std::string> jobs;
+  const absl::StatusOr<std::string> text = ReadWhole(certificate);
+  if (!text.ok()) return jobs;
+  const absl::StatusOr<std::vector<X509Ptr>> read =
+      ReadCertificates(*text, certificate);
+  if (!read.ok()) return jobs;
+  for (const std::string& uri : FactsOf(read->front().get()).names.uris) {
+    const absl::StatusOr<CertificateName> name = ParseCertificateName(uri);
+    if (name.ok()) jobs.push_back(name->job);
+  }
+  return jobs;
+}
+
+// A misspelt job would give the members names that their job refuses.
+absl::Status CheckSameJob(const CertificateSet& set,
+                          const std::vector<std::string>& members) {
+  for (const std::string& member : members) {
+    const std::string certificate =
+        absl::StrCat(set.directory, "/", member, "/", TlsFiles::kCertificate);
+    for (const std::string& job : JobsOf(certificate)) {
+      if (job == set.job) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--job is ", set.job, ", but ", certificate, " is of the job ", job,
+          "; give --job ", job, ", or another --out for a new set"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<std::string> MembersOf(const CertificateSet& set) {
@@ -180,6 +213,7 @@ absl::StatusOr<std::vector<std::string>> WriteCertificateSet(
     const CertificateSet& set) {
   LOCKSTEP_RETURN_IF_ERROR(CheckJobInName(set.job));
   std::vector<std::string> members = MembersOf(set);
+  LOCKSTEP_RETURN_IF_ERROR(CheckSameJob(set, members));
   if (!set.only.empty()) {
     if (std::count(members.begin(), members.end(), set.only) == 0) {
       return absl::InvalidArgumentError(

@@ -42,7 +42,7 @@ std::vector<std::string> MembersOf(const CertificateSet& set);
 // Returns the members that were made.
 //
 //   kInvalidArgument   the job's name fits no certificate; there is no member
-//                      `only`
+//                      `only`; a present certificate is of another job
 //   kNotFound          ca.key is not there, but ca.crt is: it was taken away,
 //                      and must be brought back for this
 //   others             of the system

@@ -1,7 +1,11 @@
 #include "deploy/cli/command/counted_cluster.h"
 
+#include <utility>
+
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep::cli {
@@ -31,11 +35,25 @@ absl::StatusOr<std::string> CountedClusterJson(const TaskCounts& counts) {
   return nlohmann::json({{"cluster", cluster}}).dump();
 }
 
-std::vector<std::string> SettingsForBackups(const TaskCounts& counts) {
-  if (counts.backups == 0) return {};
-  return {
-      absl::StrCat("replicas_to_aggregate=", counts.workers - counts.backups),
-      absl::StrCat("total_num_replicas=", counts.workers)};
+absl::StatusOr<std::vector<std::string>> WithBackups(
+    const TaskCounts& counts, std::vector<std::string> settings) {
+  if (counts.backups == 0) return settings;
+  const std::pair<absl::string_view, int> implied[] = {
+      {"replicas_to_aggregate", counts.workers - counts.backups},
+      {"total_num_replicas", counts.workers}};
+  for (const auto& [field, value] : implied) {
+    const std::string key = absl::StrCat(field, "=");
+    for (const std::string& setting : settings) {
+      if (!absl::StartsWith(setting, key)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--set ", setting, " contradicts --backups ", counts.backups,
+          ", which sets it to ", value, "; give one of the two"));
+    }
+  }
+  for (const auto& [field, value] : implied) {
+    settings.push_back(absl::StrCat(field, "=", value));
+  }
+  return settings;
 }
 
 }  // namespace lockstep::cli

@@ -21,9 +21,13 @@ struct TaskCounts {
 //   kInvalidArgument  a number out of range: names the flag and the fix
 absl::StatusOr<std::string> CountedClusterJson(const TaskCounts& counts);
 
-// Returns the settings of the job, as of --set, that leave `backups` of
-// `workers` workers out of each step; none without backups.
-std::vector<std::string> SettingsForBackups(const TaskCounts& counts);
+// Returns the settings of the job, "key=value" of --set, and after them those
+// that leave `backups` of `workers` workers out of each step; none without
+// backups.
+//
+//   kInvalidArgument  there are backups, and a setting is about them, too
+absl::StatusOr<std::vector<std::string>> WithBackups(
+    const TaskCounts& counts, std::vector<std::string> settings);
 
 }  // namespace lockstep::cli
 

@@ -7,9 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
-#include "common/flags/flag_parser.h"
 #include "deploy/cli/inspect/shown_progress.h"
-#include "worker/compute/registry.h"
 #include "worker/scoring/checkpoint_scorer.h"
 
 namespace lockstep::cli {
@@ -45,17 +43,7 @@ EvaluateCommand::EvaluateCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "evaluate",
           "Scores a checkpoint on the job's test set; no chief has to run.")),
-      trained_(app_) {
-  app_.add_option("--step", step_, "Which checkpoint; by default the newest.")
-      ->check(AtLeast(0));
-  app_.add_option("--device", device_, "Where to compute: cpu, cuda or auto.")
-      ->capture_default_str();
-  app_.add_option("--compute_threads", threads_,
-                  "Threads of each large operation on the CPU; 0 for one per "
-                  "core.")
-      ->check(AtLeast(0))
-      ->capture_default_str();
-}
+      trained_(app_) {}
 
 int EvaluateCommand::Run(Terminal& terminal, std::ostream& err,
                          const UserCommand& command) const {
@@ -68,12 +56,12 @@ int EvaluateCommand::Run(Terminal& terminal, std::ostream& err,
 absl::Status EvaluateCommand::Evaluate(Terminal& terminal,
                                        const UserCommand& command) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.Read());
-  if (!command.empty()) return trained_.Become(command, job, step_);
+  if (!command.empty()) return trained_.Become(command, job);
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
-                            trained_.OpenCheckpoint(job, step_));
+                            trained_.OpenCheckpoint(job));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<worker::ComputeBackend> backend,
-      worker::MakeBackend(device_, {.threads = threads_}));
+      trained_.OpenDevice());
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::TableScore score,
                             Score(job, checkpoint, *backend, terminal));
   terminal.Print(Describe(checkpoint.manifest().global_step, score));

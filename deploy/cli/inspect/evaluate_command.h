@@ -34,9 +34,6 @@ class EvaluateCommand {
 
   CLI::App& app_;
   TrainedJob trained_;
-  int64_t step_ = TrainedJob::kNewest;
-  std::string device_ = "auto";
-  int threads_ = 0;
 };
 
 }  // namespace lockstep::cli

@@ -10,9 +10,7 @@
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/files/posix_file.h"
-#include "common/flags/flag_parser.h"
 #include "deploy/cli/inspect/shown_progress.h"
-#include "worker/compute/registry.h"
 #include "worker/data/files/npy.h"
 #include "worker/scoring/checkpoint_scorer.h"
 
@@ -82,15 +80,6 @@ PredictCommand::PredictCommand(CLI::App& parent)
                   "of probabilities, float32 [examples, classes]; otherwise "
                   "lines of comma-separated values. By default the lines are "
                   "printed.");
-  app_.add_option("--step", step_, "Which checkpoint; by default the newest.")
-      ->check(AtLeast(0));
-  app_.add_option("--device", device_, "Where to compute: cpu, cuda or auto.")
-      ->capture_default_str();
-  app_.add_option("--compute_threads", threads_,
-                  "Threads of each large operation on the CPU; 0 for one per "
-                  "core.")
-      ->check(AtLeast(0))
-      ->capture_default_str();
 }
 
 int PredictCommand::Run(Terminal& terminal, std::ostream& err,
@@ -109,12 +98,12 @@ absl::Status PredictCommand::Predict(Terminal& terminal,
         "--data and --out are for built-in models; give them to your command, "
         "behind --");
   }
-  if (!command.empty()) return trained_.Become(command, job, step_);
+  if (!command.empty()) return trained_.Become(command, job);
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
-                            trained_.OpenCheckpoint(job, step_));
+                            trained_.OpenCheckpoint(job));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<worker::ComputeBackend> backend,
-      worker::MakeBackend(device_, {.threads = threads_}));
+      trained_.OpenDevice());
   LOCKSTEP_ASSIGN_OR_RETURN(
       const worker::Predictions predictions,
       PredictionsOf(job, data_, checkpoint, *backend, terminal));

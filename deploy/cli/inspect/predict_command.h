@@ -36,9 +36,6 @@ class PredictCommand {
   TrainedJob trained_;
   std::string data_;
   std::string out_;
-  int64_t step_ = TrainedJob::kNewest;
-  std::string device_ = "auto";
-  int threads_ = 0;
 };
 
 }  // namespace lockstep::cli

@@ -7,7 +7,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/registry.h"
 #include "worker/models/text_sampler.h"
 #include "worker/models/zoo/registry.h"
 
@@ -54,8 +53,7 @@ std::string Printable(std::string text) {
 
 SampleCommand::SampleCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
-          "sample",
-          "Prints text that the newest checkpoint of a transformer writes.")),
+          "sample", "Prints text that a checkpoint of a transformer writes.")),
       trained_(app_) {
   app_.add_option("--prompt", prompt_, "The beginning of the text.")
       ->capture_default_str();
@@ -97,7 +95,7 @@ absl::Status SampleCommand::Write(Terminal& terminal) const {
                             Load(checkpoint, *model, job.model));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<worker::ComputeBackend> backend,
-      worker::MakeBackend("cpu", {}));
+      trained_.OpenDevice());
   worker::TextSampler sampler(*model, *backend, values.views,
                               {.window = job.data.sequence_length,
                                .temperature = temperature_,

@@ -12,7 +12,7 @@
 
 namespace lockstep::cli {
 
-// SampleCommand is `lockstep sample`: it generates text with the newest
+// SampleCommand is `lockstep sample`: it generates text with a
 // checkpoint of a model of kind transformer.
 class SampleCommand {
  public:

@@ -8,8 +8,10 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/step_directory.h"
+#include "common/flags/flag_parser.h"
 #include "deploy/cli/tasks/job_file.h"
 #include "deploy/cli/tasks/log_files.h"
+#include "worker/compute/registry.h"
 
 namespace lockstep::cli {
 
@@ -31,6 +33,18 @@ TrainedJob::TrainedJob(CLI::App& command) {
   command.add_option("--checkpoints", checkpoints_,
                      "Where the checkpoints are, if not in the job's "
                      "checkpoint.directory.");
+  command
+      .add_option("--step", step_, "Which checkpoint; by default the newest.")
+      ->check(AtLeast(0));
+  command
+      .add_option("--device", device_, "Where to compute: cpu, cuda or auto.")
+      ->capture_default_str();
+  command
+      .add_option("--compute_threads", threads_,
+                  "Threads of each large operation on the CPU; 0 for one per "
+                  "core.")
+      ->check(AtLeast(0))
+      ->capture_default_str();
 }
 
 absl::StatusOr<JobConfig> TrainedJob::Read() const {
@@ -47,19 +61,24 @@ absl::StatusOr<std::string> TrainedJob::Directory(const JobConfig& job) const {
 }
 
 absl::StatusOr<CheckpointReader> TrainedJob::OpenCheckpoint(
-    const JobConfig& job, int64_t step) const {
+    const JobConfig& job) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
-  return OpenSound(directory, step);
+  return OpenSound(directory, step_);
+}
+
+absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> TrainedJob::OpenDevice()
+    const {
+  return worker::MakeBackend(device_, {.threads = threads_});
 }
 
 absl::Status TrainedJob::Become(const UserCommand& command,
-                                const JobConfig& job, int64_t step) const {
+                                const JobConfig& job) const {
   const char* path = getenv("PATH");
   LOCKSTEP_ASSIGN_OR_RETURN(UserCommand resolved,
                             ResolveCommand(command, path ? path : ""));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
-                            OpenCheckpoint(job, step));
+                            OpenCheckpoint(job));
   const std::string found = absl::StrCat(
       directory, "/", StepDirectoryName(checkpoint.manifest().global_step));
   setenv(kCheckpointVariable, found.c_str(), /*overwrite=*/1);

@@ -2,6 +2,7 @@
 #define LOCKSTEP_DEPLOY_CLI_INSPECT_TRAINED_JOB_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/job/job_config.h"
 #include "deploy/cli/command/user_command.h"
+#include "worker/compute/backend/compute_backend.h"
 
 namespace lockstep::cli {
 
@@ -29,11 +31,9 @@ absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
                                            int64_t step = kNewestStep);
 
 // TrainedJob holds the flags of commands that compute with a checkpoint: --job,
-// --set and --checkpoints.
+// --set, --checkpoints, --step, --device and --compute_threads.
 class TrainedJob {
  public:
-  static constexpr int64_t kNewest = kNewestStep;
-
   // Adds the flags to `command`, which must not be parsed after this object is
   // destroyed.
   explicit TrainedJob(CLI::App& command);
@@ -47,8 +47,10 @@ class TrainedJob {
   //
   //   kInvalidArgument  neither the job nor a flag names the directory
   //   and the errors of OpenSound()
-  absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobConfig& job,
-                                                  int64_t step = kNewest) const;
+  absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobConfig& job) const;
+
+  // Opens the device. Errors: those of worker::MakeBackend()
+  absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> OpenDevice() const;
 
   // Replaces this process by a program of the user, which finds the directory
   // of the checkpoint in its environment, as kCheckpointVariable. Returns only
@@ -56,8 +58,7 @@ class TrainedJob {
   //
   //   kInvalidArgument  there is no such program; as OpenCheckpoint()
   //   and the errors of OpenCheckpoint()
-  absl::Status Become(const UserCommand& command, const JobConfig& job,
-                      int64_t step) const;
+  absl::Status Become(const UserCommand& command, const JobConfig& job) const;
 
  private:
   // The job's directory of checkpoints.
@@ -66,6 +67,9 @@ class TrainedJob {
   std::string file_;
   std::vector<std::string> settings_;
   std::string checkpoints_;
+  int64_t step_ = kNewestStep;
+  std::string device_ = "auto";
+  int threads_ = 0;
 };
 
 }  // namespace lockstep::cli

@@ -192,9 +192,7 @@ absl::StatusOr<std::vector<std::string>> AllSettings(const RunRequest& request,
     LOCKSTEP_ASSIGN_OR_RETURN(
         settings, SettingsForOwnProgram(job.text, job.source, settings));
   }
-  const std::vector<std::string> backups = SettingsForBackups(request.counts);
-  settings.insert(settings.end(), backups.begin(), backups.end());
-  return settings;
+  return WithBackups(request.counts, std::move(settings));
 }
 
 // Under a strategy of one worker the counts need not be given. A worker under

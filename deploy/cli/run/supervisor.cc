@@ -77,7 +77,7 @@ void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
       LeaveUntil(now + (exit.permanent() ? kOrphanGrace : kLeaveGrace));
     }
   } else if (task.type == TaskType::kWorker && died) {
-    OnWorkerDeath(now);
+    OnWorkerDeath(task, exit, now);
   } else if (task.type == TaskType::kWorker && programs_ && exit.ok()) {
     quits_[task] = now;
   }
@@ -143,9 +143,10 @@ std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
   return found->second;
 }
 
-// Without the chief the other tasks end by themselves. If the launcher stops
-// the run, tasks that may not have reached a chief yet get less time, because
-// they would wait in vain.
+// Without the chief the other tasks end by themselves, if it has told them or
+// they have no chief to wait for. One that was killed has told none. If the
+// launcher stops the run, tasks that may not have reached a chief yet get less
+// time, too, because they would wait in vain.
 void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   held_ = exit.signal == 0 && exit.code == kExitHeld;
   if (fate_ == Fate::kNone) {
@@ -155,7 +156,10 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   }
   if (phase_ == Phase::kRunning) {
     const bool unheard = exit.permanent() && job_state_ == JobState::kUnknown;
-    LeaveUntil(now + (unheard ? kUnheardGrace : kLeaveGrace));
+    const bool killed = !exit.ok() && !exit.permanent() && !IsStopped(exit);
+    LeaveUntil(now + (unheard  ? kUnheardGrace
+                      : killed ? kOrphanGrace
+                               : kLeaveGrace));
   } else if (phase_ == Phase::kLeaving && (stop_signal_ != 0 || gave_up_)) {
     LeaveUntil(std::min(deadline_, now + kOrphanGrace));
   }
@@ -164,16 +168,16 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
 // The chief may have told the workers to leave before the launcher knows it; so
 // even if too few workers are left, the launcher waits a moment for the chief's
 // state.
-void Supervisor::OnWorkerDeath(absl::Time now) {
+void Supervisor::OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now) {
   --able_workers_;
   if (able_workers_ >= needed_workers_ || phase_ != Phase::kRunning ||
       job_state_ == JobState::kFinishing) {
     return;
   }
   broken_ = true;
-  reason_ = absl::StrCat("a step needs ", needed_workers_,
-                         needed_workers_ == 1 ? " worker" : " workers",
-                         "; left: ", able_workers_);
+  reason_ = absl::StrCat(
+      task.ToString(), " ", exit.ToString(), "; a step needs ", needed_workers_,
+      needed_workers_ == 1 ? " worker" : " workers", "; left: ", able_workers_);
   const bool trains = job_state_ == JobState::kTraining;
   LeaveUntil(now + (trains ? kOrphanGrace : kUnheardGrace));
 }

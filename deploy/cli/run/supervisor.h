@@ -75,10 +75,10 @@ struct RunOutcome {
 // In `leaving`, tasks have time to end by themselves: kLeaveGrace if the job
 // has ended or a task has died that it needs, kStopGrace after a stop request
 // or when the launcher gives up. It is kOrphanGrace if a needed task has ended
-// for good and the chief may not know it, and kUnheardGrace if the chief has
-// ended for good before any task could register, or too few workers are left
-// before the first step. Then the launcher sends SIGTERM, and after kKillGrace
-// SIGKILL.
+// for good and the chief may not know it, or the chief was killed for good, and
+// kUnheardGrace if the chief has ended for good before any task could register,
+// or too few workers are left before the first step. Then the launcher sends
+// SIGTERM, and after kKillGrace SIGKILL.
 //
 // A program of the user that ends with exit code 0 before its job does has left
 // the job. If too few are left for a step, the run ends after kQuitGrace, in
@@ -158,7 +158,7 @@ class Supervisor {
   Actions Restart(absl::Time now);
   void MarkRestarted(TaskId task);
   void OnChiefExit(TaskExit exit, absl::Time now);
-  void OnWorkerDeath(absl::Time now);
+  void OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now);
   Actions OnQuits(absl::Time now);
   void LeaveUntil(absl::Time deadline);
   Actions Terminate(absl::Time now);

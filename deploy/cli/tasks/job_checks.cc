@@ -22,8 +22,9 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/directory_owner.h"
-#include "common/checkpoint/files/posix_file.h"
+#include "common/checkpoint/files/trial_directory.h"
 #include "common/job/replicas.h"
+#include "deploy/cli/tasks/job_file.h"
 #include "worker/data/batch_schedule.h"
 #include "worker/data/examples.h"
 #include "worker/data/files/array_file.h"
@@ -128,10 +129,7 @@ absl::Status CheckPrograms(const std::string& kind,
     if (!programs.own_workers && !programs.own_evaluator) {
       return worker::CheckModelKind(kind);
     }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model.kind is \"", kind,
-        "\", which the built-in worker computes; a command of yours computes "
-        "its own model: leave model.kind out, or the command"));
+    return CheckIsExternal(kind);
   }
   if (!programs.own_workers) {
     return absl::InvalidArgumentError(
@@ -198,7 +196,8 @@ absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew) {
 absl::Status CheckSummaries(const JobConfig& job) {
   const std::string& directory = job.summary.directory;
   if (directory.empty()) return absl::OkStatus();
-  absl::Status writable = MakeDirectories(directory);
+  const absl::StatusOr<TrialDirectory> trial = TrialDirectory::Make(directory);
+  absl::Status writable = trial.status();
   if (writable.ok() && access(directory.c_str(), W_OK | X_OK) != 0) {
     writable = absl::ErrnoToStatus(errno, directory);
   }

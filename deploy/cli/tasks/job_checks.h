@@ -42,7 +42,8 @@ absl::Status CheckBatch(const JobConfig& job, int num_workers);
 //   kFailedPrecondition  another running job holds the directory
 absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew);
 
-// Checks that summary.directory, if there is one, can be written to.
+// Checks that summary.directory, if there is one, can be written to. Neither
+// check leaves a directory that was not there before.
 absl::Status CheckSummaries(const JobConfig& job);
 
 // Checks that there are `gpus` devices: files nvidia0, nvidia1 ... in

@@ -26,12 +26,24 @@ absl::StatusOr<std::vector<std::string>> SettingsForOwnProgram(
     absl::string_view text, absl::string_view source,
     std::vector<std::string> settings) {
   constexpr absl::string_view kKind = "model.kind=";
-  LOCKSTEP_ASSIGN_OR_RETURN(bool named, NamesModelKind(text, source));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::string kind, ModelKindIn(text, source));
   for (const std::string& setting : settings) {
-    named = named || absl::StartsWith(setting, kKind);
+    if (absl::StartsWith(setting, kKind)) kind = setting.substr(kKind.size());
   }
-  if (!named) settings.push_back(absl::StrCat(kKind, kExternalModel));
+  if (kind.empty()) {
+    settings.push_back(absl::StrCat(kKind, kExternalModel));
+    return settings;
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsExternal(kind));
   return settings;
+}
+
+absl::Status CheckIsExternal(absl::string_view kind) {
+  if (kind == kExternalModel) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model.kind is \"", kind,
+      "\", which the built-in worker computes; a command of yours computes "
+      "its own model: leave model.kind out, or the command"));
 }
 
 }  // namespace lockstep::cli

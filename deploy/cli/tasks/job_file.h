@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -22,10 +23,15 @@ absl::StatusOr<JobConfig> DecodeJobFile(absl::string_view text,
 // Returns the settings with "model.kind=external", unless the job file or a
 // setting names a kind: for a job whose workers are programs of the user.
 //
-//   kInvalidArgument  the text is invalid
+//   kInvalidArgument  the text is invalid; they name another kind
 absl::StatusOr<std::vector<std::string>> SettingsForOwnProgram(
     absl::string_view text, absl::string_view source,
     std::vector<std::string> settings);
+
+// Checks the kind of the model of a job that has a program of the user.
+//
+//   kInvalidArgument  it is not "external"
+absl::Status CheckIsExternal(absl::string_view kind);
 
 }  // namespace lockstep::cli
 

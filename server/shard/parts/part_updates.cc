@@ -446,9 +446,9 @@ absl::Status PartUpdates::CheckFinite(int part,
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "gradient of part ", part, " (variable ", spec.variable, ", elements ",
-      spec.offset, " to ", spec.offset + spec.count - 1,
-      ") holds NaN or an infinity; lower the learning rate, or set "
+      "gradient of ", parts_.Name(part), ", elements ", spec.offset, " to ",
+      spec.offset + spec.count - 1,
+      ", holds NaN or an infinity; lower the learning rate, or set "
       "refuse_non_finite: false"));
 }
 

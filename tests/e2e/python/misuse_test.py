@@ -63,13 +63,21 @@ tell("C", lambda: lockstep.torch.Worker(torch.nn.ReLU()))
 tell("D", lambda: lockstep.torch.Worker(Model(), buffers="sum"))
 tell("E", lambda: lockstep.torch.Worker(torch.nn.LazyLinear(2)))
 tell("F", lambda: lockstep.torch.Worker(Model(), name="other"))
+tell("G", lambda: lockstep.torch.Worker(Model(), bufers="local"))
+tell("H", lambda: lockstep.Worker({3: torch.zeros(2).numpy()}))
+tell("I", lambda: lockstep.Worker({}, chief_wiat=3))
 """)
         self.expect(log, 'A ValueError: parameter "w" is of torch.complex64',
                     'B ValueError: variable "w" has the shape [0,3]',
                     "C ValueError: the model has no parameter",
                     'D ValueError: buffers is "sum"',
                     'E ValueError: parameter "weight" has no shape yet',
-                    "F Refused:")
+                    "F Refused:",
+                    "G TypeError: Worker has no argument bufers; did you mean "
+                    "buffers?",
+                    "H ValueError: the name of a variable is 3; it must be a",
+                    "I TypeError: Worker has no argument chief_wiat; did you "
+                    "mean chief_wait?")
 
     def test_steps_used_wrongly(self):
         log = self.run_program("""
@@ -129,7 +137,8 @@ print("ended")
         log = self.run_program(program, ["refuse_non_finite=false"])
         self.expect(log, "ended")
         log = self.run_program(program, code=1)
-        self.expect(log, "Refused", "NaN or an infinity")
+        self.expect(log, "Refused", 'gradient of part 0 ("w")',
+                    "NaN or an infinity")
 
     def test_tensors_that_are_freed_or_replaced_in_a_pass(self):
         log = self.run_program("""

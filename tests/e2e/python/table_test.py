@@ -187,6 +187,7 @@ for step in worker.steps():
     if step.number == 0:
         assert (rows == 1).all()
         for wrong in (lambda: step.rows("t", [6]), lambda: step.rows("v", [0]),
+                      lambda: step.rows("t", [1.5]),
                       lambda: step.push({"t": np.zeros((6, 2))}),
                       lambda: step.push({"t": lockstep.Rows([0], [[1.0]])}),
                       lambda: step.push({"w": lockstep.Rows([4], [[1.0, 1]])}),
@@ -204,7 +205,8 @@ for step in worker.steps():
             tensors["t"], [[1, 1], [1, 0], [1, 1], [1, 1], [0, 1], [1, 1]])
         np.testing.assert_array_equal(
             tensors["w"], [[0, 0], [1, 1], [1, 1], [0, 0]])
-        self.assertEqual(logs[0].count("refused"), 6, logs[0])
+        self.assertEqual(logs[0].count("refused"), 7, logs[0])
+        self.assertIn("are float64; they must be integers", logs[0])
         self.assertIn("no row 6; rows are 0 to 5", logs[0])
 
     def test_wrong_ids_and_tables_are_exceptions_with_the_fix(self):

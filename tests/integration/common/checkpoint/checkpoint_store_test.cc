@@ -275,6 +275,9 @@ TEST_F(CheckpointStoreTest, ExistingStepIsRefusedAtOnce) {
 
 TEST_F(CheckpointStoreTest, DirectoryIsTriedWithoutATrace) {
   EXPECT_OK(store_.CheckWritable());
+  EXPECT_THAT(scratch_.Names(), IsEmpty());
+  fs::create_directories(store_.directory());
+  EXPECT_OK(store_.CheckWritable());
 
   EXPECT_THAT(Asides(), IsEmpty());
   EXPECT_THAT(Steps(), IsEmpty());

@@ -141,10 +141,11 @@ TEST(StatusTableTest, DifferenceIsNamedOnBothSides) {
   std::vector<VariableSpec> other = Model();
   other[1].shape = {4};
 
-  EXPECT_THAT(status_table.Describe(other),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("variables[1]"), HasSubstr("b[4]"),
-                             HasSubstr("b[3]"))));
+  EXPECT_THAT(
+      status_table.Describe(other),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("variables[1]"), HasSubstr("\"b\" float32 [4]"),
+                     HasSubstr("\"b\" float32 [3]"))));
 
   EXPECT_EQ(status_table.variables(), Model());
 }
@@ -159,8 +160,8 @@ TEST(StatusTableTest, DifferenceBeyondNameAndShapeIsVisibleToo) {
 
   EXPECT_THAT(status_table.Describe(wider),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("w[2,3] float64"),
-                             HasSubstr("w[2,3] float32"))));
+                       AllOf(HasSubstr("\"w\" float64 [2,3]"),
+                             HasSubstr("\"w\" float32 [2,3]"))));
   EXPECT_THAT(status_table.Describe(filled),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("0.5")));
 }

@@ -110,6 +110,29 @@ TEST_F(FlagParserTest, TheMarkThatNoFlagsFollowIsNoFlag) {
   EXPECT_EQ(worker, 2);
 }
 
+TEST_F(FlagParserTest, MisspeltFlagBeforeAProgramIsNamed) {
+  CLI::App* start = flags_.app().add_subcommand("start", "Starts a program.");
+  std::vector<std::string> program;
+  int workers = 0;
+  start->add_option("--workers", workers, "How many.");
+  start->add_option("program", program, "It and its arguments.");
+
+  EXPECT_EQ(Parse({"start", "--wrkers", "2", "--", "train.py", "--fast"}),
+            kUsageExitCode);
+  EXPECT_THAT(err_.str(),
+              HasSubstr("unknown flag --wrkers; did you mean --workers?"));
+}
+
+TEST_F(FlagParserTest, AProgramThatIsForgottenIsAskedFor) {
+  CLI::App* start = flags_.app().add_subcommand("start", "Starts a program.");
+  std::vector<std::string> program;
+  start->add_option("program", program, "It and its arguments.");
+
+  EXPECT_EQ(Parse({"start", "--"}), kUsageExitCode);
+  EXPECT_THAT(err_.str(), HasSubstr("nothing follows --; give what"));
+  EXPECT_EQ(Parse({"start"}), std::nullopt);
+}
+
 TEST_F(FlagParserTest, ValueOfAnUnknownFlagIsNotEchoed) {
   EXPECT_EQ(Parse({"--tf_confg=hunter2"}), kUsageExitCode);
 

@@ -18,6 +18,21 @@ TEST(VariableSpecTest, ShapesArePrintedAsLists) {
   EXPECT_EQ(ShapeString({3, -2}), "[3,-2]");
 }
 
+TEST(VariableSpecTest, TextTellsVariablesApart) {
+  VariableSpec spec{"w", {2, 3}, DType::kFloat32};
+  spec.initializer = {Initializer::Kind::kNormal, 0, 0.5};
+  EXPECT_EQ(VariableString(spec), "\"w\" float32 [2,3], normal(0, 0.5)");
+  spec.initializer = {.kind = Initializer::Kind::kGiven};
+  spec.buffer = true;
+  EXPECT_EQ(VariableString(spec),
+            "\"w\" float32 [2,3], first values of a worker, a buffer");
+  spec.buffer = false;
+  spec.initializer = {};
+  spec.row_cut = RowCut::kKey;
+  EXPECT_EQ(VariableString(spec),
+            "\"w\" float32 [2,3], all 0, a growing table");
+}
+
 TEST(VariableSpecTest, SpecsAreEqualWhenEveryFieldIs) {
   const VariableSpec spec{
       "w", {2, 3}, DType::kFloat32, {Initializer::Kind::kNormal, 0, 1}};

@@ -220,7 +220,8 @@ TEST_F(LauncherTest, TooFewWorkersEndTheOthersInGoodOrder) {
               AllOf(HasSubstr("sent SIGTERM to chief 0, worker 0\n"),
                     HasSubstr("worker 1 ended with exit code 7; its log is "
                               "empty"),
-                    EndsWith("a step needs 2 workers; left: 1\n")));
+                    EndsWith("; worker 1 ended with exit code 7; a step needs "
+                             "2 workers; left: 1\n")));
 }
 
 TEST_F(LauncherTest, AProgramThatCannotBeRunEndsTheRun) {

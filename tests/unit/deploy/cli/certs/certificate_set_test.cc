@@ -103,6 +103,20 @@ TEST_F(CertificateSetTest, AuthorityThatWasTakenAwayIsAskedFor) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("bring the")));
 }
 
+TEST_F(CertificateSetTest, ASetOfAnotherJobIsNotRenamed) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  set_.job = "fashoin";
+  set_.only = "ps-0";
+
+  EXPECT_THAT(WriteCertificateSet(set_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("ps-0/tls.crt is of the job fashion; give "
+                                 "--job fashion")));
+
+  EXPECT_THAT(Checked("ps-0").own.names.uris,
+              ElementsAre("lockstep://fashion/ps/0"));
+}
+
 TEST_F(CertificateSetTest, SecretsAreForTheOwnerAlone) {
   ASSERT_OK(WriteCertificateSet(set_));
   for (const char* path : {"/ca.key", "/ps-0/tls.key"}) {

@@ -8,10 +8,10 @@
 namespace lockstep::cli {
 namespace {
 
+using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 TEST(CountedClusterTest, HasAChiefAndAsManyTasksAsCounted) {
   const auto json = CountedClusterJson({.ps = 2, .workers = 3});
@@ -46,9 +46,21 @@ TEST(CountedClusterTest, NumbersThatMakeNoClusterAreRefusedWithTheirFlag) {
 }
 
 TEST(CountedClusterTest, BackupsAreLeftOutOfEachStep) {
-  EXPECT_THAT(SettingsForBackups({.workers = 4}), IsEmpty());
-  EXPECT_THAT(SettingsForBackups({.workers = 4, .backups = 1}),
-              ElementsAre("replicas_to_aggregate=3", "total_num_replicas=4"));
+  EXPECT_THAT(WithBackups({.workers = 4}, {"seed=1"}),
+              IsOkAndHolds(ElementsAre("seed=1")));
+  EXPECT_THAT(WithBackups({.workers = 4, .backups = 1}, {"seed=1"}),
+              IsOkAndHolds(ElementsAre("seed=1", "replicas_to_aggregate=3",
+                                       "total_num_replicas=4")));
+}
+
+TEST(CountedClusterTest, BackupsThatASettingContradictsAreRefused) {
+  const std::string automatic = "replicas_to_aggregate=AUTO";
+  EXPECT_THAT(WithBackups({.workers = 4}, {automatic}),
+              IsOkAndHolds(ElementsAre(automatic)));
+  EXPECT_THAT(WithBackups({.workers = 4, .backups = 1}, {automatic}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("contradicts --backups 1, which sets it to "
+                                 "3; give one")));
 }
 
 }  // namespace

@@ -27,8 +27,7 @@ class TrainedJobTest : public ::testing::Test {
   }
 
   // Opens the checkpoint that the flags select, and returns its step.
-  absl::StatusOr<int64_t> Open(std::vector<std::string> flags,
-                               int64_t step = TrainedJob::kNewest) {
+  absl::StatusOr<int64_t> Open(std::vector<std::string> flags) {
     CLI::App app;
     const TrainedJob trained(app);
     flags.push_back("--job=" + dir_.Join("job"));
@@ -37,7 +36,7 @@ class TrainedJobTest : public ::testing::Test {
     const absl::StatusOr<JobConfig> job = trained.Read();
     if (!job.ok()) return job.status();
     const absl::StatusOr<CheckpointReader> checkpoint =
-        trained.OpenCheckpoint(*job, step);
+        trained.OpenCheckpoint(*job);
     if (!checkpoint.ok()) return checkpoint.status();
     return checkpoint->manifest().global_step;
   }
@@ -53,7 +52,7 @@ TEST_F(TrainedJobTest, NewestCheckpointIsTheDefault) {
   WriteSoftmaxCheckpoint(dir_.Join("a"), 5, 2, 3);
 
   EXPECT_THAT(Open({Directory("a")}), testing::IsOkAndHolds(5));
-  EXPECT_THAT(Open({Directory("a")}, 3), testing::IsOkAndHolds(3));
+  EXPECT_THAT(Open({Directory("a"), "--step=3"}), testing::IsOkAndHolds(3));
 }
 
 TEST_F(TrainedJobTest, ChangedBytesAreNoticed) {
@@ -81,24 +80,33 @@ TEST_F(TrainedJobTest, ProgramOfTheUserFindsTheCheckpointInItsEnvironment) {
   WriteSoftmaxCheckpoint(dir_.Join("a"), 5, 2, 3);
   CLI::App app;
   const TrainedJob trained(app);
-  app.parse(
-      std::vector<std::string>{Directory("a"), "--job=" + dir_.Join("job")});
+  app.parse(std::vector<std::string>{Directory("a"), "--step=3",
+                                     "--job=" + dir_.Join("job")});
   const absl::StatusOr<JobConfig> job = trained.Read();
   ASSERT_OK(job);
   const UserCommand prints = {"sh", "-c",
                               "ls $LOCKSTEP_CHECKPOINT >&2; exit 7"};
 
   // A command that replaces the process ends it with its own code.
-  EXPECT_EXIT(trained.Become(prints, *job, 3).IgnoreError(),
+  EXPECT_EXIT(trained.Become(prints, *job).IgnoreError(),
               ::testing::ExitedWithCode(7), "model.safetensors");
-  EXPECT_THAT(trained.Become(prints, *job, 4),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("4")));
-  EXPECT_THAT(trained.Become({"no-such-program"}, *job, 3),
+  EXPECT_THAT(trained.Become({"no-such-program"}, *job),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("no-such-program")));
 }
 
+TEST_F(TrainedJobTest, TheDeviceIsThatOfTheFlag) {
+  CLI::App app;
+  const TrainedJob trained(app);
+  app.parse(
+      std::vector<std::string>{"--device=abacus", "--job=" + dir_.Join("job")});
+  EXPECT_THAT(trained.OpenDevice().status().message(), HasSubstr("abacus"));
+}
+
 TEST_F(TrainedJobTest, WhatIsMissingIsNamed) {
+  WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
+  EXPECT_THAT(Open({Directory("a"), "--step=4"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("4")));
   EXPECT_THAT(Open({}), StatusIs(absl::StatusCode::kInvalidArgument,
                                  HasSubstr("give --checkpoints DIR")));
   EXPECT_THAT(Open({Directory("none")}).status().message(),

@@ -66,6 +66,15 @@ TEST_F(SupervisorTest, ABackupWorkerThatDiesEndsNothing) {
               ElementsAre(cli::BadEnd{kWorker1, kKilled}));
 }
 
+// Without restarts no other chief comes, and this one has told no task.
+TEST_F(SupervisorTest, AChiefThatIsKilledIsNotWaitedForLong) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kChief, kKilled, At(1));
+
+  EXPECT_THAT(supervisor_.OnTime(At(5.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(6)).size(), 4u);
+}
+
 TEST_F(SupervisorTest, AnEvaluatorThatDiesEndsNothing) {
   supervisor_.OnTaskExit(kEvaluator, kFailedCode, At(2));
 
@@ -156,7 +165,8 @@ TEST_F(SupervisorTest, TooFewWorkersEndTheRunUnlessTheChiefSpeaks) {
   const cli::RunOutcome outcome = supervisor_.Outcome();
   EXPECT_EQ(outcome.verdict, Verdict::kFailed);
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(outcome.reason, "a step needs 1 worker; left: 0");
+  EXPECT_EQ(outcome.reason,
+            "worker 1 ended with exit code 1; a step needs 1 worker; left: 0");
   EXPECT_THAT(outcome.bad_ends,
               ElementsAre(cli::BadEnd{kWorker0, kFailedCode},
                           cli::BadEnd{kWorker1, kFailedCode}));

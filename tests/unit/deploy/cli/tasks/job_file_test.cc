@@ -44,10 +44,19 @@ TEST(JobFileTest, OwnProgramIsExternalUnlessAKindIsNamed) {
   EXPECT_THAT(
       SettingsForOwnProgram(kJob, "f", {"train_steps=7"}),
       IsOkAndHolds(ElementsAre("train_steps=7", "model.kind=external")));
-  EXPECT_THAT(SettingsForOwnProgram(kJob, "f", {"model.kind=mlp"}),
-              IsOkAndHolds(ElementsAre("model.kind=mlp")));
-  EXPECT_THAT(SettingsForOwnProgram("model { kind: 'mlp' }", "f", {}),
+  EXPECT_THAT(SettingsForOwnProgram(kJob, "f", {"model.kind=external"}),
+              IsOkAndHolds(ElementsAre("model.kind=external")));
+  EXPECT_THAT(SettingsForOwnProgram("model { kind: 'external' }", "f", {}),
               IsOkAndHolds(ElementsAre()));
+}
+
+// Before anything else of the job is looked at.
+TEST(JobFileTest, OwnProgramOfABuiltInModelIsRefused) {
+  const auto refused = StatusIs(
+      absl::StatusCode::kInvalidArgument,
+      AllOf(HasSubstr("model.kind is \"mlp\""), HasSubstr("or the command")));
+  EXPECT_THAT(SettingsForOwnProgram("", "--set", {"model.kind=mlp"}), refused);
+  EXPECT_THAT(SettingsForOwnProgram("model { kind: 'mlp' }", "f", {}), refused);
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+#include "common/rpc/grpc_setup.h"
+
+#include <stdlib.h>
+
+#include <atomic>
+
+#include "absl/synchronization/mutex.h"
+#include "common/base/log.h"
+#include "grpc/support/log.h"
+
+namespace lockstep {
+namespace {
+
+std::atomic<bool> exits = false;
+
+// gRPC writes lines of its own form to standard error, about handshakes that
+// failed for example. Each call's status says the same to its caller.
+void LogOfGrpc(gpr_log_func_args* line) {
+  // Threads of gRPC may outlive the log, whose end follows that of main().
+  if (!exits) spdlog::debug("gRPC: {}", line->message);
+}
+
+}  // namespace
+
+void SetUpGrpc() {
+  [[maybe_unused]] static const bool once = [] {
+    atexit([] { exits = true; });
+    gpr_set_log_function(LogOfGrpc);
+    // Debian's Abseil keeps a graph of all locks and looks for cycles whenever
+    // gRPC takes one: a third of the time of a small step. This also counts for
+    // the program of a user that is a worker.
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+    return true;
+  }();
+}
+
+}  // namespace lockstep
