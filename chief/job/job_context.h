@@ -33,6 +33,7 @@ struct JobContext {
   std::optional<absl::Status> stop;  // as StoppedStatus(), once it is wanted
   StatusTable::Losses losses;
   int64_t reached = 0;  // the step of the last StepReached
+  int64_t redone = -1;  // of the last NoteRedone()
 
   absl::Status Stop() const { return stop.value_or(absl::OkStatus()); }
 
@@ -45,7 +46,11 @@ struct JobContext {
     reached = step;
     out.push_back(StepReached{step});
   }
-  void NoteRedone() {
+  // The step after `step` began anew. It counts once, though each member whose
+  // end it notices may begin it anew again.
+  void NoteRedone(int64_t step) {
+    if (redone == step) return;
+    redone = step;
     ++losses.steps_redone;
     out.push_back(LossesSoFar{losses});
   }

@@ -104,7 +104,7 @@ void MemberDeaths::Buried(const MembershipTable::Dead& dead,
                            ? absl::StrCat("step ", expired.step + 1)
                            : "");
   }
-  if (expired.held_announcement) context_.NoteRedone();
+  if (expired.held_announcement) context_.NoteRedone(expired.step);
   context_.members.Buried(dead.task, dead.incarnation);
   // Only after the burial: until then servers do not know it.
   if (dead.leave == LeaveCause::kEndOfInput) {

@@ -39,7 +39,8 @@ Training::Turn Training::Heard(const absl::StatusOr<StepDriver::Heard>& heard) {
     result_ = heard.status();
     return absl::IsAborted(result_) ? Turn::kReplaced : Turn::kEnded;
   }
-  if (*heard == StepDriver::Heard::kBegunAnew) context_.NoteRedone();
+  if (*heard == StepDriver::Heard::kBegunAnew)
+    context_.NoteRedone(steps_.step());
   if (*heard != StepDriver::Heard::kStepped) return Turn::kGoesOn;
   context_.Reach(steps_.step());
   context_.out.push_back(Waits{});
@@ -139,7 +140,7 @@ Training::Turn Training::OnTick() {
       return End(absl::DeadlineExceededError(absl::StrCat(
           "step ", steps_.step() + 1, " waited longer than max_wait (",
           absl::FormatDuration(context_.job.max_wait), ") for ",
-          steps_.Waits(context_.members.Members()).Summary())));
+          steps_.Waits(context_.members.Members(), context_.now).Summary())));
     }
   }
   if (deaths_.TakeServerAway()) return Turn::kServerAway;
@@ -252,7 +253,7 @@ void Training::ReportWaits() {
                                   " for its checkpoint"),
                      steps_.began()});
   } else {
-    waits = steps_.Waits(context_.members.Members()).List();
+    waits = steps_.Waits(context_.members.Members(), context_.now).List();
   }
   context_.out.push_back(Waits{waits});
   if (age < kReportAfter || context_.now - last_report_ < kReportEvery) return;

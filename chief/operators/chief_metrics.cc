@@ -95,6 +95,10 @@ MetricFamilies ChiefMetrics(const MeasuredJob& measured) {
   std::vector<WorkerProgress> workers;
   for (const MembershipTable::Member& member : measured.members) {
     const MetricLabels labels = LabelsOf(member.task);
+    // A job need not have an evaluator, and the cluster does not say if it has.
+    if (member.task.type == TaskType::kEvaluator && member.incarnation == 0) {
+      continue;
+    }
     metrics.Gauge("lockstep_member_alive", "1 while it keeps its lease.",
                   member.state == MembershipTable::State::kAlive ? 1. : 0.,
                   labels);

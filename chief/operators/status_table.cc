@@ -80,18 +80,23 @@ void StatusTable::SetEpoch(uint64_t epoch) {
   view_.epoch = epoch;
 }
 
+// A job that goes back, to a checkpoint for example, has no rate across that.
+void StatusTable::Reach(int64_t global_step, absl::Time now) {
+  view_.global_step = global_step;
+  if (!recent_.empty() && global_step < recent_.back().second) recent_.clear();
+  recent_.emplace_back(now, global_step);
+}
+
 void StatusTable::StartTraining(int64_t global_step, absl::Time now) {
   MutexLock lock(mutex_);
-  view_.global_step = global_step;
   started_ = now;
-  recent_.emplace_back(now, global_step);
+  Reach(global_step, now);
   if (!Final(view_.state)) view_.state = JobState::kTraining;
 }
 
 void StatusTable::Stepped(int64_t global_step, absl::Time now) {
   MutexLock lock(mutex_);
-  view_.global_step = global_step;
-  recent_.emplace_back(now, global_step);
+  Reach(global_step, now);
   for (Death& death : view_.deaths) {
     // The first step after a death ends its standstill.
     if (!death.stood_still.has_value()) {

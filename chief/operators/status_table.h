@@ -168,6 +168,9 @@ class StatusTable {
   bool WantsHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  void Reach(int64_t global_step, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   mutable Mutex mutex_;
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);
   std::optional<ExampleShape> examples_ ABSL_GUARDED_BY(mutex_);

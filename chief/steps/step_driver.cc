@@ -8,6 +8,21 @@
 #include "chief/events/call_errors.h"
 
 namespace lockstep::chief {
+namespace {
+
+// What a worker does, in its own words. Empty: it has just joined, and has said
+// nothing yet. Two heartbeats that are missing make these words old.
+std::string Doing(const MembershipTable::Member& member,
+                  absl::Duration heartbeat_interval, absl::Time now) {
+  const absl::Duration unheard = now - member.last_heartbeat;
+  if (member.last_heartbeat == absl::InfinitePast() ||
+      unheard <= 3 * heartbeat_interval) {
+    return member.progress.activity;
+  }
+  return absl::StrCat("not heard for ", absl::ToInt64Seconds(unheard), " s");
+}
+
+}  // namespace
 
 StepDriver::StepDriver(const JobConfig& job, int num_servers)
     : job_(job),
@@ -192,13 +207,13 @@ void StepDriver::OnAttempt(int64_t step, int64_t attempt, absl::Time now,
   Ask(loop_->OnAttempt(attempt), out);
 }
 
-StepWaits StepDriver::Waits(
-    const std::vector<MembershipTable::Member>& members) const {
-  return {step() + 1, began_, server_waits_, MissingWorkers(members)};
+StepWaits StepDriver::Waits(const std::vector<MembershipTable::Member>& members,
+                            absl::Time now) const {
+  return {step() + 1, began_, server_waits_, MissingWorkers(members, now)};
 }
 
 std::string StepDriver::MissingWorkers(
-    const std::vector<MembershipTable::Member>& members) const {
+    const std::vector<MembershipTable::Member>& members, absl::Time now) const {
   std::vector<std::string> missing;  // not alive; these come first
   std::vector<std::string> busy;
   for (const MembershipTable::Member& member : members) {
@@ -212,10 +227,9 @@ std::string StepDriver::MissingWorkers(
     } else if (member.state != MembershipTable::State::kAlive) {
       absl::StrAppend(&text, " (gone)");
     } else {
-      // A worker that has just joined has reported no activity yet.
-      const std::string& activity = member.progress.activity;
-      busy.push_back(
-          activity.empty() ? text : absl::StrCat(text, " (", activity, ")"));
+      const std::string doing = Doing(member, job_.heartbeat_interval, now);
+      busy.push_back(doing.empty() ? text
+                                   : absl::StrCat(text, " (", doing, ")"));
       continue;
     }
     missing.push_back(text);

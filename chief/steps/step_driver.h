@@ -92,7 +92,8 @@ class StepDriver {
   }
 
   // The reasons for which the step at hand waits.
-  StepWaits Waits(const std::vector<MembershipTable::Member>& members) const;
+  StepWaits Waits(const std::vector<MembershipTable::Member>& members,
+                  absl::Time now) const;
 
  private:
   void Ask(const SyncLoop::Actions& actions, JobActions& out);
@@ -100,7 +101,8 @@ class StepDriver {
   void Hear(const TakeAnswered& event, absl::Time now);
   void SayWhoDiffers(JobActions& out) const;
   std::string MissingWorkers(
-      const std::vector<MembershipTable::Member>& members) const;
+      const std::vector<MembershipTable::Member>& members,
+      absl::Time now) const;
 
   const JobConfig& job_;
   const int num_servers_;

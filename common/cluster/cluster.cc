@@ -315,6 +315,14 @@ absl::Status RequireTaskType(const Cluster& cluster,
   if (std::find(allowed.begin(), allowed.end(), type) != allowed.end()) {
     return absl::OkStatus();
   }
+  // Where there are no servers a chief computes, too, as worker 0.
+  if (program == "chief" && type == TaskType::kWorker &&
+      cluster.self() == cluster.chief()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        cluster.source(),
+        ": the cluster has no ps, so its chief also computes: start worker "
+        "with --job in place of chief"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(cluster.source(), ": task is ", cluster.self().ToString(),
                    ", which is not for ", program, "; start ", ProgramFor(type),

@@ -53,7 +53,12 @@ MemberStatus Decode(const v1::MemberStatus& member) {
                     .memory_limit_bytes = member.load().memory_limit_bytes(),
                     .processors = member.load().processors()};
   }
-  if (member.has_progress()) decoded.counts = Decode(member.progress());
+  if (member.has_progress()) {
+    decoded.counts = Decode(member.progress());
+    // The heartbeat had the age of its own time.
+    decoded.counts->activity_age +=
+        decoded.since_heartbeat.value_or(absl::ZeroDuration());
+  }
   return decoded;
 }
 

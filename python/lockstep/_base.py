@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from . import _native, _session
+from . import _errors, _native, _session
 
 # Kinds of common/plan/variable_spec.h.
 GIVEN = (9, 0.0, 0.0)
@@ -298,5 +298,5 @@ class BaseWorker:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.close()
+    def __exit__(self, _kind, error, _trace):
+        self._loop.close(_errors.fault(error))

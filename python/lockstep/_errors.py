@@ -33,11 +33,25 @@ class Refused(Error):
 
 
 _exit_code = None
+_uncaught = None
 _previous_hook = sys.excepthook
 
 
+def fault(error):
+    """The error, if it shows a fault of the program; otherwise None."""
+    ends = isinstance(error, (Error, GeneratorExit, KeyboardInterrupt,
+                              SystemExit))
+    return None if ends else error
+
+
+def uncaught():
+    """The fault that ends the main thread, if one does."""
+    return _uncaught
+
+
 def _hook(kind, value, trace):
-    global _exit_code
+    global _exit_code, _uncaught
+    _uncaught = fault(value)
     if not issubclass(kind, Error):
         _previous_hook(kind, value, trace)
         return

@@ -142,6 +142,6 @@ class Evaluator:
         except FileNotFoundError:
             return None  # it was removed for a newer one
 
-    def close(self):
+    def close(self, _failure=None):
         """Leaves the job. Called at exit."""
         self._native.leave("the evaluator has ended")

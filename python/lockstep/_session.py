@@ -6,7 +6,7 @@ import signal
 import threading
 import weakref
 
-from . import _native
+from . import _errors, _native
 from ._errors import JobFailed, JobStopped, Refused
 
 Unwanted = _native.Unwanted
@@ -63,7 +63,7 @@ def watch_sigterm(member, stop):
 def close_at_exit(member):
     """A thread of a member may not outlive the interpreter."""
     closer = weakref.ref(member)
-    atexit.register(lambda: closer() and closer().close())
+    atexit.register(lambda: closer() and closer().close(_errors.uncaught()))
 
 
 class Loop:
@@ -97,5 +97,7 @@ class Loop:
             elif turn == _ENDED:
                 raise exception_of(*self.native.end())
 
-    def close(self):
-        self.native.close()
+    def close(self, failure=None):
+        """Leaves the job; with an exception, as one that would fail again."""
+        self.native.close("" if failure is None else
+                          f"{type(failure).__name__}: {failure}")

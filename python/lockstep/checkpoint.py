@@ -1,5 +1,6 @@
 """Reads checkpoints, which are safetensors files."""
 
+import hashlib
 import json
 import os
 import struct
@@ -38,6 +39,16 @@ def array(kind, shape, memory):
     return flat.reshape(shape)
 
 
+def _check(folder, name, data):
+    """ValueError: the bytes of a file are not those that were written."""
+    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
+        files = {entry["name"]: entry for entry in json.load(f)["files"]}
+    found, want = hashlib.sha256(data).hexdigest(), files[name]["sha256"]
+    if found != want:
+        raise ValueError(f"sha256 is {found}, the manifest says {want}; use "
+                         "another checkpoint")
+
+
 def read(directory, step=None):
     """Returns (step, dict from name to (type, shape, bytes as uint8 array)).
 
@@ -50,13 +61,20 @@ def read(directory, step=None):
     there = steps(directory)
     if step is None and there:
         step = there[-1]
+    if not there:
+        raise FileNotFoundError(
+            f"{directory} has no checkpoint; give the checkpoint.directory of "
+            "a job, in which each step has a folder")
     if step not in there:
         raise FileNotFoundError(
             f"{directory} has no checkpoint of step {step}; it has "
-            f"{', '.join(map(str, there)) or 'none'}")
-    path = os.path.join(directory, f"step-{step:08d}", "model.safetensors")
+            f"{', '.join(map(str, there))}")
+    folder = os.path.join(directory, f"step-{step:08d}")
+    path = os.path.join(folder, "model.safetensors")
     data = np.memmap(path, dtype=np.uint8, mode="r")
     try:
+        # Changed bytes are values, too, if nothing but their hash is wrong.
+        _check(folder, "model.safetensors", data)
         (length,) = struct.unpack("<Q", data[:8].tobytes())
         header = json.loads(data[8:8 + length].tobytes())
         tensors = {}

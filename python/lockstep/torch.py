@@ -7,6 +7,8 @@
         step.backward(loss)
 """
 
+import warnings
+
 import torch
 
 from . import _base, _evaluator, _session, checkpoint
@@ -220,6 +222,7 @@ class Worker(_base.BaseWorker):
         self._buffers = [buffer for _, buffer in shared]
         self._parameters = [p for _, p in named]
         self._names = [key for key, _ in named]
+        self._places = [_place(model, key) for key in self._names]
         described = [module._describe(_table_name(key))
                      for key, module in tables]
         described += [_describe("buffer", key, buffer, True)
@@ -239,6 +242,24 @@ class Worker(_base.BaseWorker):
         self._values = Values(self._parameters, self._first())
         self._hooks = self._add_hooks()
         self._join(described, name, options)
+
+    def _check_places(self):
+        for name, p, (module, key) in zip(self._names, self._parameters,
+                                          self._places):
+            if module._parameters.get(key) is not p:
+                raise RuntimeError(
+                    f'parameter "{name}" is another one than when the Worker '
+                    "was made: the job cannot train it; change values in "
+                    "place, under torch.no_grad(), or replace it before")
+
+    def _warn_without_gradients(self):
+        if any(self._sent) or any(len(each._touched())
+                                  for each in self._embeddings):
+            return
+        warnings.warn(
+            "no parameter has a gradient in this pass, which counts as zeros: "
+            "call step.backward(loss), or loss.backward() before step.push()",
+            RuntimeWarning, stacklevel=5)
 
     def _add_hooks(self):
         # The node that adds to .grad runs its hooks once a parameter's gradient
@@ -301,6 +322,7 @@ class Worker(_base.BaseWorker):
     def _finish(self, loss, examples):
         native = self._loop.native
         self._send_all()
+        self._warn_without_gradients()
         with torch.no_grad():
             for i, buffer in enumerate(self._buffers):
                 change = self._buffer_values[i] - buffer.detach().to("cpu")
@@ -325,6 +347,7 @@ class Worker(_base.BaseWorker):
                            for i, p in enumerate(self._parameters)]
 
     def _begin(self, native):
+        self._check_places()
         for copies in self._copies.values():
             copies.drop()
         self._sent = [False] * len(self._parameters)
@@ -388,6 +411,12 @@ def load(model, directory, step=None):
     found, tensors = checkpoint.read(directory, step)
     _fill(model, found, tensors)
     return found
+
+
+def _place(model, name):
+    """The module that has a parameter, and the parameter's key there."""
+    path, _, key = name.rpartition(".")
+    return model.get_submodule(path), key
 
 
 def _fill(model, step, tensors):

@@ -117,7 +117,7 @@ class PySession {
     session_ = Check(Session::Join(options, variables));
   }
 
-  ~PySession() { Close(); }
+  ~PySession() { Close(""); }
 
   // (turn, number, share, batch, seed, membership)
   std::tuple<int, int64_t, int, int64_t, uint64_t, int64_t> Next(
@@ -236,8 +236,9 @@ class PySession {
     session().RequestStop(reason);
   }
 
-  void Close() {
+  void Close(const std::string& failure) {
     py::gil_scoped_release release;
+    if (session_ != nullptr && !failure.empty()) session_->Fail(failure);
     session_.reset();
   }
 
@@ -358,7 +359,7 @@ PYBIND11_MODULE(_native, module) {
       .def("finish", &PySession::Finish)
       .def("examples", &PySession::Examples)
       .def("request_stop", &PySession::RequestStop)
-      .def("close", &PySession::Close);
+      .def("close", &PySession::Close, py::arg("failure") = "");
   using lockstep::worker::PyEvaluation;
   py::class_<PyEvaluation>(module, "Evaluation")
       .def(py::init<const std::string&, const std::string&, const std::string&,

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "worker/data/epoch_permutation.h"
 #include "worker/data/epoch_shuffle.h"
 
 namespace lockstep::worker {
@@ -69,10 +70,21 @@ absl::StatusOr<std::vector<int64_t>> BatchSchedule::Batch(int64_t index) {
         absl::StrCat("end of input: batch ", index, " lies behind epoch ",
                      options_.epochs, ", the last one"));
   }
+  const int64_t first = index % batches_per_epoch_ * options_.batch_size;
+  if (options_.num_examples > kMostListed) return Computed(epoch, first);
   EnterEpoch(epoch);
-  const auto begin =
-      shard_.begin() + index % batches_per_epoch_ * options_.batch_size;
+  const auto begin = shard_.begin() + first;
   return std::vector<int64_t>(begin, begin + options_.batch_size);
+}
+
+std::vector<int64_t> BatchSchedule::Computed(int64_t epoch,
+                                             int64_t first) const {
+  const EpochPermutation order(options_.num_examples, options_.seed, epoch);
+  std::vector<int64_t> ids;
+  for (int64_t i = first; i < first + options_.batch_size; ++i) {
+    ids.push_back(order.At(options_.worker + i * options_.num_workers));
+  }
+  return ids;
 }
 
 void BatchSchedule::EnterEpoch(int64_t epoch) {

@@ -17,8 +17,13 @@ namespace lockstep::worker {
 // w, w + W, w + 2W, ... of that order, and cuts them into batches. All workers
 // have equally many; examples that fill no batch of all workers are left out
 // until the next epoch.
+//
+// The order is EpochShuffle()'s for up to kMostListed examples, of which it
+// holds a list of 8 bytes each, and EpochPermutation's for more.
 class BatchSchedule {
  public:
+  static constexpr int64_t kMostListed = int64_t{1} << 25;
+
   struct Options {
     int64_t num_examples = 0;  // > 0
     int64_t batch_size = 0;    // > 0, examples per worker and batch
@@ -35,7 +40,8 @@ class BatchSchedule {
   int64_t batches_per_epoch() const { return batches_per_epoch_; }
 
   // Returns the ids of the `batch_size` examples of batch `index`. Any order
-  // of indices is allowed; a change of epoch costs one shuffle.
+  // of indices is allowed; a change of epoch costs one shuffle,
+  // if the examples are listed.
   //
   //   kInvalidArgument  `index` is negative
   //   kOutOfRange       the batch lies behind the last epoch: end of input
@@ -44,6 +50,8 @@ class BatchSchedule {
  private:
   explicit BatchSchedule(const Options& options);
   void EnterEpoch(int64_t epoch);
+  // A batch from place `first` of the worker's own, without a list.
+  std::vector<int64_t> Computed(int64_t epoch, int64_t first) const;
 
   Options options_;
   int64_t batches_per_epoch_;

@@ -378,4 +378,8 @@ void Session::RequestStop(const std::string& reason) {
   parts_->member->RequestStop(reason);
 }
 
+void Session::Fail(const std::string& reason) {
+  if (CheckProcess().ok()) parts_->member->Fail(reason);
+}
+
 }  // namespace lockstep::worker

@@ -67,7 +67,8 @@ struct SessionJob {
 // Heartbeats, retries, shared memory with servers of this host, redone steps
 // and a new membership after a lost one are the session's.
 //
-// Threads: one thread calls; RequestStop() may come from any. A process has at
+// Threads: one thread calls; RequestStop() and Fail() may come from any. A
+// process has at
 //          most one session at a time, and a child made by fork() none.
 class Session {
  public:
@@ -213,6 +214,11 @@ class Session {
   // Leaves the job in good order: at once; a worker of an elastic job ends its
   // pass first, unless that takes long or it is asked again.
   void RequestStop(const std::string& reason);
+  // Leaves the job at once because the program has a fault and would fail
+  // again. If too few workers are left for a step, the job fails, and its chief
+  // gives `reason`. Without this call it waits for the worker until its lease
+  // ends.
+  void Fail(const std::string& reason);
 
  private:
   struct Parts;

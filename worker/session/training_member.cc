@@ -145,6 +145,10 @@ void TrainingMember::RequestStop(const std::string& reason) {
   }
 }
 
+void TrainingMember::Fail(const std::string& reason) {
+  StopNow(absl::UnknownError(reason));
+}
+
 void TrainingMember::Leave(const absl::Status& why) {
   MutexLock lock(mutex_);
   if (leave_.has_value() || ended_) return;

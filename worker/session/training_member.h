@@ -27,7 +27,7 @@ namespace lockstep::worker {
 // and makes the passes of the job's steps. When the chief takes it for dead by
 // mistake it joins again.
 //
-// Threads: RequestStop() and progress() may be called from any thread.
+// Threads: RequestStop(), Fail() and progress() may be called from any thread.
 // Borrows: the workload.
 class TrainingMember {
  public:
@@ -65,6 +65,9 @@ class TrainingMember {
   // Leaves the job in good order: at once; a worker of an elastic job ends its
   // pass first, unless that takes long or it is asked again.
   void RequestStop(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Leaves the job at once, as a worker that cannot take part and would fail
+  // again: if too few workers are left for a step, the job fails for `reason`.
+  void Fail(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ~TrainingMember();
 

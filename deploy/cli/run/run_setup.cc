@@ -130,6 +130,13 @@ absl::Status TakeStatusPort(const RunRequest& request, RunSetup& setup) {
     return absl::InvalidArgumentError(
         absl::StrCat("--status_address: ", address.status().message()));
   }
+  const bool any = address->host == "0.0.0.0" || address->host == "::";
+  if (!any && !LocalHosts::OfThisMachine().Contains(address->host)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--status_address ", request.status_address, ": ", address->host,
+        " is no address of this machine; give 127.0.0.1:PORT, or "
+        "leave the flag out"));
+  }
   if (address->port == 0) {
     LOCKSTEP_ASSIGN_OR_RETURN(PortReservation port, PortReservation::Create());
     address->port = port.port();

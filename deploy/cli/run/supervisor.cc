@@ -234,12 +234,12 @@ RunOutcome Supervisor::Outcome() const {
   RunOutcome outcome;
   outcome.verdict = Verdict();
   outcome.restarts = restarted_;
-  bool lost_part = false;  // more than a worker that others replaced
+  bool lost_part = false;  // more than a process that others replace
   for (const End& end : ends_) {
     if (!IsBad(end, outcome.verdict)) continue;
     outcome.bad_ends.push_back({end.task, end.exit, end.sent_signal != 0});
-    lost_part = lost_part || end.sent_signal != 0 || end.task == chief_ ||
-                end.task.type == TaskType::kPs;
+    lost_part = lost_part || end.task == chief_ ||
+                end.task.type == TaskType::kPs || EndsUnfinished(end);
   }
   // A job goes on without its evaluator, which therefore ends no run.
   std::stable_partition(
@@ -282,6 +282,13 @@ RunOutcome::Verdict Supervisor::Verdict() const {
   if (fate_ == Fate::kDone) return RunOutcome::Verdict::kDone;
   if (fate_ == Fate::kStopped) return RunOutcome::Verdict::kStopped;
   return RunOutcome::Verdict::kFailed;
+}
+
+// A program of the user may have been busy with results of its own when it was
+// ended by force. A built-in worker that hangs has nothing that the job lacks.
+bool Supervisor::EndsUnfinished(const End& end) const {
+  return programs_ && end.sent_signal != 0 &&
+         end.task.type == TaskType::kWorker;
 }
 
 // A task that ended as requested did not end badly.

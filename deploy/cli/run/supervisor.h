@@ -166,6 +166,7 @@ class Supervisor {
   Actions SignalOne(TaskId task, int signal);
   RunOutcome::Verdict Verdict() const;
   int FailureCode(const RunOutcome& outcome) const;
+  bool EndsUnfinished(const End& end) const;
   bool IsBad(const End& end, RunOutcome::Verdict verdict) const;
 
   const TaskId chief_;

@@ -182,7 +182,7 @@ int StatusCommand::ShowEnd(const ChiefFlags::Ended& ended,
     terminal.Print(ended.json);
   } else {
     terminal.Print(
-        absl::StrCat(Printable(ended.result.summary), ", ",
+        absl::StrCat(Printable(ended.result.summary), "; ended ",
                      FormatAge(std::max(absl::ZeroDuration(),
                                         absl::Now() - ended.result.ended_at)),
                      " ago\n"));

@@ -1,22 +1,75 @@
 #include "deploy/cli/text/text_format.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/text/utf8.h"
 
 namespace lockstep::cli {
 
+namespace {
+
+bool Continues(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
+// The bytes of the character at the beginning of `text`, as it stands there.
+absl::string_view FirstOf(absl::string_view text) {
+  size_t bytes = 1;
+  if ((static_cast<unsigned char>(text[0]) & 0x80) == 0) {
+    return text.substr(0, bytes);
+  }
+  while (bytes < text.size() && Continues(text[bytes])) ++bytes;
+  return text.substr(0, bytes);
+}
+
+// Characters that steer a terminal: C1 controls, U+0080 to U+009F, and those of
+// the direction of writing, U+202A to U+202E and U+2066 to U+2069.
+bool Steers(absl::string_view character) {
+  const auto in = [character](absl::string_view first, absl::string_view last) {
+    return character.size() == first.size() && character >= first &&
+           character <= last;
+  };
+  return in("\xC2\x80", "\xC2\x9F") || in("\xE2\x80\xAA", "\xE2\x80\xAE") ||
+         in("\xE2\x81\xA6", "\xE2\x81\xA9");
+}
+
+bool IsPrintable(absl::string_view character) {
+  if (character.size() == 1) {
+    return absl::ascii_isprint(static_cast<unsigned char>(character[0]));
+  }
+  return IsUtf8(character) && !Steers(character);
+}
+
+}  // namespace
+
 std::string Printable(absl::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
+  std::string out;
+  while (!text.empty()) {
+    const absl::string_view character = FirstOf(text);
+    if (IsPrintable(character)) {
+      absl::StrAppend(&out, character);
+    } else {
+      out.append(character.size(), '?');
+    }
+    text.remove_prefix(character.size());
   }
   return out;
 }
 
+size_t Columns(absl::string_view text) {
+  return text.size() - static_cast<size_t>(
+                           std::count_if(text.begin(), text.end(), Continues));
+}
+
 std::string Clip(absl::string_view text, size_t columns) {
-  if (text.size() <= columns) return std::string(text);
+  if (Columns(text) <= columns) return std::string(text);
   if (columns == 0) return "";
-  return absl::StrCat(text.substr(0, columns - 1), "~");
+  size_t bytes = 0;
+  for (size_t i = 1; i < columns; ++i)
+    bytes += FirstOf(text.substr(bytes)).size();
+  return absl::StrCat(text.substr(0, bytes), "~");
 }
 
 }  // namespace lockstep::cli

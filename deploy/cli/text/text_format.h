@@ -9,12 +9,16 @@
 
 namespace lockstep::cli {
 
-// Replaces all bytes that are not printable ASCII by '?', so that one byte is
-// one column and outside text cannot control the terminal.
+// Replaces the bytes of all that is no printable character of UTF-8 by '?', so
+// that outside text cannot control the terminal.
 std::string Printable(absl::string_view text);
 
-// Returns the first `columns` bytes; the last of them is "~" if anything was
-// cut off.
+// Returns the number of characters of a printable text: its columns on a
+// terminal, but for characters of East Asia that are two columns wide.
+size_t Columns(absl::string_view text);
+
+// Returns the first `columns` characters of a printable text; the last of them
+// is "~" if anything was cut off.
 std::string Clip(absl::string_view text, size_t columns);
 
 }  // namespace lockstep::cli

@@ -37,16 +37,30 @@ std::string TextTable::Format(size_t width) const {
 }
 
 std::vector<size_t> TextTable::Widths(size_t width) const {
-  std::vector<size_t> widths(columns_.size());
+  size_t shown = columns_.size();
+  while (true) {
+    const std::vector<size_t> widths = WidthsOf(shown, width);
+    size_t total = 0;
+    for (size_t i = 0; i < shown; ++i) total += widths[i] + (i == 0 ? 0 : kGap);
+    // A number without its last digits is another number.
+    const bool cut = total > width && shown > 1 &&
+                     columns_[shown - 1].align == Align::kRight;
+    if (!cut) return widths;
+    --shown;
+  }
+}
+
+std::vector<size_t> TextTable::WidthsOf(size_t shown, size_t width) const {
+  std::vector<size_t> widths(shown);
   size_t total = 0;
-  for (size_t i = 0; i < columns_.size(); ++i) {
+  for (size_t i = 0; i < shown; ++i) {
     for (const auto& row : rows_)
-      widths[i] = std::max(widths[i], row[i].size());
+      widths[i] = std::max(widths[i], Columns(row[i]));
     total += widths[i] + (i == 0 ? 0 : kGap);
   }
-  for (size_t i = 0; i < columns_.size() && total > width; ++i) {
+  for (size_t i = 0; i < shown && total > width; ++i) {
     if (!columns_[i].shrinks) continue;
-    const size_t spare = widths[i] - rows_.front()[i].size();
+    const size_t spare = widths[i] - Columns(rows_.front()[i]);
     const size_t given = std::min(spare, total - width);
     widths[i] -= given;
     total -= given;
@@ -58,9 +72,9 @@ std::string TextTable::FormatRow(const std::vector<std::string>& cells,
                                  const std::vector<size_t>& widths,
                                  size_t width) const {
   std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) {
+  for (size_t i = 0; i < widths.size(); ++i) {
     const std::string cell = Clip(cells[i], widths[i]);
-    const std::string padding(widths[i] - cell.size(), ' ');
+    const std::string padding(widths[i] - Columns(cell), ' ');
     absl::StrAppend(&line, i == 0 ? "" : std::string(kGap, ' '));
     if (columns_[i].align == Align::kRight) {
       absl::StrAppend(&line, padding, cell);

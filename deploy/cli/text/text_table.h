@@ -10,7 +10,7 @@ namespace lockstep::cli {
 // TextTable formats a table for people: columns as wide as their widest cell,
 // two spaces apart, under a line of titles.
 //
-// Units: widths count columns of the terminal, one for each byte; cells are
+// Units: widths count columns of the terminal, as Columns() does; cells are
 //        made printable.
 class TextTable {
  public:
@@ -28,11 +28,14 @@ class TextTable {
 
   // Returns lines of at most `width` columns, each ended by a line feed.
   // Columns that shrink do so first, down to the width of their title; then
+  // numbers at the end, columns aligned to the right, are left out, and other
   // lines are cut.
   std::string Format(size_t width) const;
 
  private:
+  // One for each column that is shown.
   std::vector<size_t> Widths(size_t width) const;
+  std::vector<size_t> WidthsOf(size_t shown, size_t width) const;
   std::string FormatRow(const std::vector<std::string>& cells,
                         const std::vector<size_t>& widths, size_t width) const;
 

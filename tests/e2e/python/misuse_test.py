@@ -1,12 +1,13 @@
 """Nothing that a program does wrong aborts the interpreter."""
 
+import os
 import sys
 import unittest
 
 from local_job import LocalJob
 
 try:
-    import torch  # noqa: F401
+    import torch
 except ImportError:
     print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
     sys.exit(77)
@@ -175,6 +176,69 @@ print("ended")
 """)
         self.expect(log, "child RuntimeError: this process was forked", "code 5",
                     "ended")
+
+    def test_passes_without_gradients_and_replaced_parameters_are_told(self):
+        log = self.run_program("""
+import warnings
+warnings.simplefilter("always")
+model = Model()
+worker = lockstep.torch.Worker(model)
+def loop():
+    for step in worker.steps():
+        if step.number == 2:
+            model.w = torch.nn.Parameter(torch.ones(4))
+        if step.number > 0:
+            step.backward(model())
+        else:
+            step.push(model())
+tell("A", loop)
+""")
+        self.expect(log, "RuntimeWarning: no parameter has a gradient in this",
+                    'A RuntimeError: parameter "w" is another one than when')
+        # Step 0, whose gradients were never asked for, and step 2.
+        self.assertEqual(log.count("no parameter has a gradient"), 2, log)
+
+    def test_a_fault_of_the_program_fails_the_job_without_a_wait(self):
+        for begin in ("if True:", "with worker:"):
+            with LocalJob(workers=1, sets=["train_steps=1000",
+                                           "lease.seconds=100"]) as job:
+                job.start_worker(0, HEAD + f"""
+model = Model()
+worker = lockstep.torch.Worker(model)
+{begin}
+    for step in worker.steps():
+        step.backward(model())
+        if step.number == 3:
+            raise KeyError("batch")
+""")
+                self.assertEqual(job.wait("worker", 0), 1)
+                self.assertEqual(job.wait("chief", 0, timeout=50), 1)
+                self.assertIn("worker 0 left (failed: KeyError: 'batch'); 0 of "
+                              "1 workers", job.log("chief", 0))
+
+    def test_a_damaged_checkpoint_is_not_loaded(self):
+        import lockstep.torch
+        with LocalJob(workers=1, sets=["train_steps=6",
+                                       "learning_rate=0.1"]) as job:
+            job.start_worker(0, HEAD + """
+model = Model()
+for step in lockstep.torch.Worker(model).steps():
+    step.backward(model())
+""")
+            self.assertEqual(job.wait("worker", 0), 0, job.log("worker", 0))
+            directory = job.path("checkpoints")
+            model = torch.nn.Module()
+            model.w = torch.nn.Parameter(torch.zeros(4))
+            self.assertEqual(lockstep.torch.load(model, directory), 6)
+            file = os.path.join(directory, "step-00000006",
+                                "model.safetensors")
+            with open(file, "r+b") as f:
+                f.seek(-1, os.SEEK_END)
+                f.write(b"\x7f")
+            with self.assertRaisesRegex(ValueError, "sha256 is .* use another"):
+                lockstep.torch.load(model, directory)
+            with self.assertRaisesRegex(FileNotFoundError, "give the check"):
+                lockstep.torch.load(model, os.path.dirname(file))
 
     def test_halves_are_trained_in_their_type(self):
         for dtype in ("float16", "bfloat16", "float64"):

@@ -45,6 +45,20 @@ TEST(ChiefMetricsTest, AccuracyIsThereOnceACheckpointHasAScore) {
               HasSubstr("lockstep_evaluation_accuracy 0.5\n"));
 }
 
+// An alert would miss it in each job without one.
+TEST(ChiefMetricsTest, AnEvaluatorThatHasNotComeIsNotMissed) {
+  const MeasuredJob measured{
+      .members = {Member(TaskType::kEvaluator, 0, State::kMissing),
+                  Member(TaskType::kWorker, 0, State::kMissing)}};
+  const std::string text = ChiefMetrics(measured).ToText();
+  EXPECT_THAT(text, Not(HasSubstr("evaluator")));
+  EXPECT_THAT(text, HasSubstr("lockstep_member_alive{task=\"worker\""));
+  const MeasuredJob gone{
+      .members = {Member(TaskType::kEvaluator, 0, State::kDead)}};
+  EXPECT_THAT(ChiefMetrics(gone).ToText(),
+              HasSubstr("lockstep_member_alive{task=\"evaluator\""));
+}
+
 TEST(ChiefMetricsTest, AgesAndDeathsAreThereForAlerts) {
   MembershipTable::Member worker = Member(TaskType::kWorker, 1, State::kAlive);
   worker.last_heartbeat = absl::UnixEpoch() + absl::Seconds(98);

@@ -227,6 +227,17 @@ TEST(StatusTableTest, RateIsThatOfTheLastSeconds) {
   EXPECT_LT(status_table.Get(At(120)).steps_per_second, 4);
 }
 
+TEST(StatusTableTest, AJobThatGoesBackHasNoNegativeRate) {
+  StatusTable status_table;
+  status_table.StartTraining(0, kStart);
+  status_table.Stepped(500, At(1));
+
+  status_table.Stepped(0, At(2));
+  EXPECT_EQ(status_table.Get(At(2)).steps_per_second, 0);
+  status_table.Stepped(10, At(3));
+  EXPECT_THAT(status_table.Get(At(3)).steps_per_second, DoubleNear(10, 0.1));
+}
+
 TEST(StatusTableTest, StepsAtOneMomentGiveNoInfiniteRate) {
   StatusTable status_table;
   status_table.StartTraining(0, kStart);

@@ -117,10 +117,30 @@ TEST_F(StepDriverTest, WaitsNameThoseThatAreNotThereFirst) {
   MembershipTable::Member missing = gone;
   missing.task.index = 2;
   missing.state = MembershipTable::State::kMissing;
-  const StepWaits waits = steps.Waits({busy, gone, missing});
+  const StepWaits waits = steps.Waits({busy, gone, missing}, now_);
   EXPECT_EQ(waits.step, 4);
   EXPECT_EQ(waits.workers,
             "worker 1 (gone), worker 2 (never started), worker 0 (computes)");
+}
+
+// It may hang: its last words tell no longer what it does.
+TEST_F(StepDriverTest, WaitsSayWhichWorkerIsNotHeard) {
+  StepDriver steps(job_, 1);
+  steps.Open(3, 1);
+  steps.Begin(false, 100, now_, out_);
+  MembershipTable::Member silent;
+  silent.task = {TaskType::kWorker, 0};
+  silent.state = MembershipTable::State::kAlive;
+  silent.progress.activity = "computes";
+  silent.last_heartbeat = now_;
+  const auto workers = [&](absl::Duration later) {
+    return steps.Waits({silent}, now_ + later).workers;
+  };
+  EXPECT_EQ(workers(job_.heartbeat_interval), "worker 0 (computes)");
+  EXPECT_EQ(
+      workers(4 * job_.heartbeat_interval),
+      absl::StrCat("worker 0 (not heard for ",
+                   absl::ToInt64Seconds(4 * job_.heartbeat_interval), " s)"));
 }
 
 TEST_F(StepDriverTest, TakesTellTheNormOnceAllServersHaveMeasured) {

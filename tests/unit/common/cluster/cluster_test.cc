@@ -471,6 +471,15 @@ TEST(RequireTaskTypeTest, OthersAreToldWhatToStart) {
   }
 }
 
+TEST(RequireTaskTypeTest, AChiefThatComputesIsStartedAsAWorker) {
+  const auto cluster =
+      Make(R"({"chief": ["c:1"], "worker": ["w:1"]})", kChief0);
+  ASSERT_OK(cluster);
+  EXPECT_THAT(RequireTaskType(*cluster, {TaskType::kChief}, "chief"),
+              StatusIs(kInvalid, HasSubstr("has no ps, so its chief also "
+                                           "computes: start worker")));
+}
+
 TEST(ReplicasTest, AllReduceMultipliesWorkersAndTheirDevices) {
   const auto cluster = Make(R"({"worker": ["w:1", "w:2", "w:3"]})", kWorker0);
 

@@ -75,6 +75,26 @@ TEST(BatchScheduleTest, OrderOfRequestsDoesNotMatter) {
   EXPECT_THAT(schedule.Batch(1000001), IsOkAndHolds(ElementsAre(3, 2, 16)));
 }
 
+// A billion examples: no list of them is made.
+TEST(BatchScheduleTest, LargeSetsAreOrderedWithoutAList) {
+  std::set<int64_t> seen;
+  for (int64_t worker = 0; worker < 3; ++worker) {
+    auto schedule = BatchSchedule::Create({.num_examples = 1'000'000'000,
+                                           .batch_size = 100,
+                                           .num_workers = 3,
+                                           .worker = worker});
+    ASSERT_OK(schedule);
+    for (const int64_t index : {0, 1, 3'333'332}) {
+      const auto batch = schedule->Batch(index);
+      ASSERT_OK(batch);
+      seen.insert(batch->begin(), batch->end());
+    }
+  }
+  EXPECT_EQ(seen.size(), 900u);
+  EXPECT_GE(*seen.begin(), 0);
+  EXPECT_LT(*seen.rbegin(), 1'000'000'000);
+}
+
 TEST(BatchScheduleTest, WorkersNeverShareAnExampleWithinAnEpoch) {
   BatchSchedule::Options options;
   options.num_examples = 100;

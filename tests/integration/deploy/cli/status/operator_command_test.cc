@@ -112,7 +112,7 @@ TEST_F(OperatorCommandTest, ARunThatIsOverTellsItsResult) {
       << FormatStatusJson({.step = 7}, 2, result);
 
   EXPECT_EQ(Status({"--log_dir", directory_.path()}), 5) << Err();
-  EXPECT_EQ(Out(), "failed: step 7 of 100, 3.0 s; why, 3.0 h ago\n");
+  EXPECT_EQ(Out(), "failed: step 7 of 100, 3.0 s; why; ended 3.0 h ago\n");
 
   EXPECT_EQ(Status({"--log_dir", directory_.path(), "--json"}), 5) << Err();
   const auto json = nlohmann::json::parse(Out(), nullptr, false);

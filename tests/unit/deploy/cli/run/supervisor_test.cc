@@ -235,21 +235,47 @@ TEST_F(SupervisorTest, AFailedJobIsAFailureThoughAllAnswerWithCodes) {
   EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
 }
 
-TEST_F(SupervisorTest, ADoneJobWithATaskThatHadToBeForcedExitsOne) {
+TEST_F(SupervisorTest, ADoneJobWithAWorkerThatHungIsDoneAndSaysSo) {
   supervisor_.OnJobState(JobState::kDone, At(0));
-  for (const TaskId task : {kPs, kChief, kWorker0, kEvaluator}) {
+  for (const TaskId task : {kPs, kChief, kWorker0}) {
     supervisor_.OnTaskExit(task, kOk, At(1));
   }
 
-  EXPECT_THAT(supervisor_.OnTime(At(30)),
-              ElementsAre(Signal(kWorker1, SIGTERM)));
+  EXPECT_THAT(
+      supervisor_.OnTime(At(30)),
+      ElementsAre(Signal(kWorker1, SIGTERM), Signal(kEvaluator, SIGTERM)));
   supervisor_.OnTaskExit(kWorker1, kStoppedCode, At(31));
+  supervisor_.OnTaskExit(kEvaluator, kStoppedCode, At(31));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
   EXPECT_THAT(
       supervisor_.Outcome().bad_ends,
-      ElementsAre(cli::BadEnd{kWorker1, kStoppedCode, /*forced=*/true}));
+      ElementsAre(cli::BadEnd{kWorker1, kStoppedCode, /*forced=*/true},
+                  cli::BadEnd{kEvaluator, kStoppedCode, /*forced=*/true}));
+}
+
+// It may have been busy with what the user wants of it after training.
+TEST_F(SupervisorProgramsTest, ADoneJobWithAProgramThatHadToBeForcedExitsOne) {
+  supervisor_.OnJobState(JobState::kDone, At(0));
+  for (const TaskId task : {kPs, kChief, kWorker0}) {
+    supervisor_.OnTaskExit(task, kOk, At(1));
+  }
+  supervisor_.OnTime(At(30));
+  supervisor_.OnTaskExit(kWorker1, kStoppedCode, At(31));
+
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+}
+
+TEST_F(SupervisorTest, ADoneJobWithAServerThatHadToBeForcedExitsOne) {
+  supervisor_.OnJobState(JobState::kDone, At(0));
+  for (const TaskId task : {kChief, kWorker0, kWorker1, kEvaluator}) {
+    supervisor_.OnTaskExit(task, kOk, At(1));
+  }
+  supervisor_.OnTime(At(30));
+  supervisor_.OnTaskExit(kPs, kStoppedCode, At(31));
+
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
 }
 
 TEST_F(SupervisorTest, ADoneJobWhoseServerCrashedExitsOne) {

@@ -32,13 +32,23 @@ TEST(TextTableTest, AColumnThatShrinksGivesWayFirst) {
             "a very l~      7\n");
 }
 
-TEST(TextTableTest, LinesAreCutWhereNothingElseHelps) {
+TEST(TextTableTest, NumbersThatDoNotFitAreLeftOutAndNotCut) {
   TextTable table = NameAndCount();
   table.AddRow({"long name", "1234567890"});
 
   EXPECT_EQ(table.Format(8),
-            "name   ~\n"
-            "lon~  1~\n");
+            "name\n"
+            "long na~\n");
+}
+
+TEST(TextTableTest, LinesAreCutWhereNothingElseHelps) {
+  TextTable table(
+      {{.title = "count", .align = Align::kRight}, {.title = "text"}});
+  table.AddRow({"12", "some words"});
+
+  EXPECT_EQ(table.Format(12),
+            "count  text\n"
+            "   12  some~\n");
 }
 
 TEST(TextTableTest, MissingCellsAreEmptyAndSurplusOnesDropped) {
