@@ -49,10 +49,14 @@ struct JobContext {
   // The step after `step` began anew. It counts once, though each member whose
   // end it notices may begin it anew again.
   void NoteRedone(int64_t step) {
-    if (redone == step) return;
+    if (CountRedone(step)) out.push_back(LossesSoFar{losses});
+  }
+  // The same without telling it. Returns false for a step that counts already.
+  bool CountRedone(int64_t step) {
+    if (redone == step) return false;
     redone = step;
     ++losses.steps_redone;
-    out.push_back(LossesSoFar{losses});
+    return true;
   }
   void NoteDeath(const std::string& task, const std::string& reason,
                  const std::string& held, const std::string& redone = "") {

@@ -243,7 +243,7 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   epoch_ = outcome.epoch;
   steps_.Open(step, context_.settings.now().replicas_to_aggregate);
   context_.out.push_back(SettingsInEffect{context_.settings.now()});
-  if (outcome.plan.redo) context_.NoteRedone(step);
+  if (outcome.plan.redo) context_.CountRedone(step);
   context_.losses.steps_repeated += outcome.plan.repeated_steps;
   const int64_t saved = outcome.checkpoint_step;
   // A later round that resumes leaves the next checkpoint due as before.

@@ -332,7 +332,7 @@ TEST_F(CoordinatorServiceTest, BuffersAreDescribedAndAreNoTables) {
   EXPECT_TRUE(table_.variables()[0].buffer);
   const VariableSpec plain = {.name = "mean", .shape = {2}};
   EXPECT_THAT(Describe(Worker(1), plain),
-              StatusIs(kInvalid, HasSubstr("a buffer on the worker")));
+              StatusIs(kInvalid, HasSubstr("a buffer on the one")));
 }
 
 TEST_F(CoordinatorServiceTest, ScoreMustBeAFraction) {

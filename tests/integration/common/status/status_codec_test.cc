@@ -85,7 +85,8 @@ TEST(StatusCodecTest, MembersAndTheirProgressAreTakenOver) {
   EXPECT_EQ(counts.stale, 2);
   EXPECT_EQ(counts.waiting, absl::Seconds(4));
   EXPECT_EQ(counts.activity, "pulls");
-  EXPECT_EQ(counts.activity_age, absl::Seconds(1));
+  // Old by the age of the heartbeat that told it, 0.25 s, and by 1 s then.
+  EXPECT_EQ(counts.activity_age, absl::Seconds(1.25));
   EXPECT_FALSE(status.members[1].since_heartbeat.has_value());
   EXPECT_FALSE(status.members[1].counts.has_value());
 }

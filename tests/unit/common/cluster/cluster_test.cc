@@ -475,7 +475,9 @@ TEST(RequireTaskTypeTest, AChiefThatComputesIsStartedAsAWorker) {
   const auto cluster =
       Make(R"({"chief": ["c:1"], "worker": ["w:1"]})", kChief0);
   ASSERT_OK(cluster);
-  EXPECT_THAT(RequireTaskType(*cluster, {TaskType::kChief}, "chief"),
+  const auto mirrored = cluster->WithMirrors();
+  ASSERT_OK(mirrored);
+  EXPECT_THAT(RequireTaskType(*mirrored, {TaskType::kChief}, "chief"),
               StatusIs(kInvalid, HasSubstr("has no ps, so its chief also "
                                            "computes: start worker")));
 }
