@@ -5,14 +5,21 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "common/text/utf8.h"
 #include "deploy/cli/logs/log_line.h"
 
 namespace {
 
 void Check(const lockstep::cli::LogLine& line) {
   if (line.text.size() > lockstep::cli::kLongestLine) abort();
-  for (const char c : line.text) {
-    if (c < ' ' || c > '~') abort();
+  if (!lockstep::IsUtf8(line.text)) abort();
+  for (size_t i = 0; i < line.text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line.text[i]);
+    if (byte < ' ' || byte == 0x7F) abort();
+    // C1 controls.
+    if (byte == 0xC2 && static_cast<unsigned char>(line.text[i + 1]) < 0xA0) {
+      abort();
+    }
   }
 }
 
