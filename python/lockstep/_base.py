@@ -61,14 +61,18 @@ class TableRows:
                        if values is None else values)
         self.gradients = []  # (ascending ids, array)
 
-    def check(self, ids):
-        """Returns the ids ascending, each once; ValueError: one cannot be."""
+    def integers(self, ids):
+        """Returns ids of any shape as int64; ValueError: they are no integers."""
         given = np.asarray(ids)
         if given.size and given.dtype.kind not in "iu":
             raise ValueError(
                 f'ids of table "{self.name}" are {given.dtype}; they must be '
                 "integers below 2**63")
-        ids = np.unique(given.astype(np.int64))
+        return given.astype(np.int64)
+
+    def check(self, ids):
+        """Returns the ids ascending, each once; ValueError: one cannot be."""
+        ids = np.unique(self.integers(ids))
         if len(ids) and (ids[0] < 0 or
                          (not self.grows and ids[-1] >= self.rows)):
             wrong = ids[0] if ids[0] < 0 else ids[-1]
@@ -298,5 +302,5 @@ class BaseWorker:
     def __enter__(self):
         return self
 
-    def __exit__(self, _kind, error, _trace):
-        self._loop.close(_errors.fault(error))
+    def __exit__(self, *raised):
+        self._loop.close(_errors.fault(raised[1]))

@@ -88,7 +88,7 @@ class Evaluator:
         code, message, exit_code = self._native.join()
         if code != "OK":
             raise _session.exception_of(code, message, exit_code)
-        _session.close_at_exit(self)
+        _session.close_at_exit(self, lambda evaluator: evaluator.close())
 
     def _open(self, step, tensors):
         return Checkpoint(self, step, tensors)
@@ -142,6 +142,6 @@ class Evaluator:
         except FileNotFoundError:
             return None  # it was removed for a newer one
 
-    def close(self, _failure=None):
+    def close(self):
         """Leaves the job. Called at exit."""
         self._native.leave("the evaluator has ended")

@@ -60,10 +60,10 @@ def watch_sigterm(member, stop):
     signal.signal(signal.SIGTERM, on_signal)
 
 
-def close_at_exit(member):
+def close_at_exit(member, close):
     """A thread of a member may not outlive the interpreter."""
-    closer = weakref.ref(member)
-    atexit.register(lambda: closer() and closer().close(_errors.uncaught()))
+    this = weakref.ref(member)
+    atexit.register(lambda: this() and close(this()))
 
 
 class Loop:
@@ -76,7 +76,7 @@ class Loop:
             tf_config or "", tls_dir, name or "", log_level, shared_memory,
             chief_wait, with_parent, described)
         watch_sigterm(self, lambda loop: loop.native.request_stop("SIGTERM"))
-        close_at_exit(self)
+        close_at_exit(self, lambda loop: loop.close(_errors.uncaught()))
 
     def wait(self, choose):
         """Returns (number, share, batch, seed, membership) of the next pass.

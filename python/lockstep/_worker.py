@@ -246,7 +246,7 @@ class Worker(_base.BaseWorker):
 
     def _lookup(self, name, ids):
         table = self._table(name)
-        ids = np.asarray(ids, dtype=np.int64)
+        ids = table.integers(ids)
         unique, inverse = np.unique(ids, return_inverse=True)
         table.check(unique)
         try:

@@ -171,7 +171,8 @@ void TrainingMember::Leave(const absl::Status& why) {
 void TrainingMember::StopNow(const absl::Status& why) {
   chief_.Stop();
   MutexLock lock(mutex_);
-  stop_ = why;
+  // The first one tells why, as where a program that has failed ends then.
+  if (!stop_.has_value()) stop_ = why;
   if (client_ != nullptr) client_->Cancel();
   workload_.Cancel();
 }

@@ -201,7 +201,7 @@ tell("A", loop)
     def test_a_fault_of_the_program_fails_the_job_without_a_wait(self):
         for begin in ("if True:", "with worker:"):
             with LocalJob(workers=1, sets=["train_steps=1000",
-                                           "lease.seconds=100"]) as job:
+                                           "lease=100s"]) as job:
                 job.start_worker(0, HEAD + f"""
 model = Model()
 worker = lockstep.torch.Worker(model)
@@ -213,7 +213,7 @@ worker = lockstep.torch.Worker(model)
 """)
                 self.assertEqual(job.wait("worker", 0), 1)
                 self.assertEqual(job.wait("chief", 0, timeout=50), 1)
-                self.assertIn("worker 0 left (failed: KeyError: 'batch'); 0 of "
+                self.assertIn("worker 0 left: failed: KeyError: 'batch'; 0 of "
                               "1 workers", job.log("chief", 0))
 
     def test_a_damaged_checkpoint_is_not_loaded(self):
