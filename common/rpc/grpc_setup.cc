@@ -27,8 +27,8 @@ void SetUpGrpc() {
     atexit([] { exits = true; });
     gpr_set_log_function(LogOfGrpc);
     // Debian's Abseil keeps a graph of all locks and looks for cycles whenever
-    // gRPC takes one: a third of the time of a small step. This also counts for
-    // the program of a user that is a worker.
+    // gRPC takes one: about a fifteenth of a worker's processor time in a small
+    // step. This also counts for the program of a user that is a worker.
     absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     return true;
   }();
