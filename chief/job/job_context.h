@@ -46,8 +46,8 @@ struct JobContext {
     reached = step;
     out.push_back(StepReached{step});
   }
-  // The step after `step` began anew. It counts once, though each member whose
-  // end it notices may begin it anew again.
+  // Counts that the step after `step` began anew: once, although a step begins
+  // anew for each member that is lost in it.
   void NoteRedone(int64_t step) {
     if (CountRedone(step)) out.push_back(LossesSoFar{losses});
   }

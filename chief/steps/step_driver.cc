@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "chief/events/call_errors.h"
+#include "common/text/figure_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -19,7 +20,7 @@ std::string Doing(const MembershipTable::Member& member,
       unheard <= 3 * heartbeat_interval) {
     return member.progress.activity;
   }
-  return absl::StrCat("not heard for ", absl::ToInt64Seconds(unheard), " s");
+  return absl::StrCat("not heard for ", FormatAge(unheard));
 }
 
 }  // namespace

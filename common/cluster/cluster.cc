@@ -316,7 +316,9 @@ absl::Status RequireTaskType(const Cluster& cluster,
     return absl::OkStatus();
   }
   // Where there are no servers a chief computes, too, as worker 0.
-  if (program == "chief" && type == TaskType::kWorker &&
+  const bool runs_chief = std::find(allowed.begin(), allowed.end(),
+                                    TaskType::kChief) != allowed.end();
+  if (runs_chief && type == TaskType::kWorker &&
       cluster.self() == cluster.chief()) {
     return absl::InvalidArgumentError(absl::StrCat(
         cluster.source(),

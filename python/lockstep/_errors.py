@@ -51,7 +51,8 @@ def uncaught():
 
 def _hook(kind, value, trace):
     global _exit_code, _uncaught
-    _uncaught = fault(value)
+    # At the prompt of an interpreter the program goes on.
+    _uncaught = None if hasattr(sys, "ps1") else fault(value)
     if not issubclass(kind, Error):
         _previous_hook(kind, value, trace)
         return

@@ -246,7 +246,8 @@ class Worker(_base.BaseWorker):
     def _check_places(self):
         for name, p, (module, key) in zip(self._names, self._parameters,
                                           self._places):
-            if module._parameters.get(key) is not p:
+            # One that is not there has moved, as by a parametrization.
+            if module._parameters.get(key, p) is not p:
                 raise RuntimeError(
                     f'parameter "{name}" is another one than when the Worker '
                     "was made: the job cannot train it; change values in "

@@ -198,6 +198,20 @@ tell("A", loop)
         # Step 0, whose gradients were never asked for, and step 2.
         self.assertEqual(log.count("no parameter has a gradient"), 2, log)
 
+    def test_a_parameter_that_a_parametrization_moves_is_trained(self):
+        log = self.run_program("""
+class Twice(torch.nn.Module):
+    def forward(self, w):
+        return 2 * w
+model = Model()
+worker = lockstep.torch.Worker(model)
+torch.nn.utils.parametrize.register_parametrization(model, "w", Twice())
+for step in worker.steps():
+    step.backward(model())
+print("moved", float(model.parametrizations.w.original[0]) < 1)
+""")
+        self.expect(log, "moved True")
+
     def test_a_fault_of_the_program_fails_the_job_without_a_wait(self):
         for begin in ("if True:", "with worker:"):
             with LocalJob(workers=1, sets=["train_steps=1000",

@@ -1,5 +1,6 @@
 #include "chief/steps/step_driver.h"
 
+#include "common/text/figure_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -137,10 +138,9 @@ TEST_F(StepDriverTest, WaitsSayWhichWorkerIsNotHeard) {
     return steps.Waits({silent}, now_ + later).workers;
   };
   EXPECT_EQ(workers(job_.heartbeat_interval), "worker 0 (computes)");
-  EXPECT_EQ(
-      workers(4 * job_.heartbeat_interval),
-      absl::StrCat("worker 0 (not heard for ",
-                   absl::ToInt64Seconds(4 * job_.heartbeat_interval), " s)"));
+  EXPECT_EQ(workers(4 * job_.heartbeat_interval),
+            absl::StrCat("worker 0 (not heard for ",
+                         FormatAge(4 * job_.heartbeat_interval), ")"));
 }
 
 TEST_F(StepDriverTest, TakesTellTheNormOnceAllServersHaveMeasured) {

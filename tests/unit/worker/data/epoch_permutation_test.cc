@@ -44,7 +44,7 @@ TEST(EpochPermutationTest, SeedsAndEpochsHaveOrdersOfTheirOwn) {
             First(100, EpochPermutation(1'000'000, 2, 0)));
 }
 
-TEST(EpochPermutationTest, LargestSetsNeedNoMemory) {
+TEST(EpochPermutationTest, PlacesOfTheLargestSetHaveItsNumbers) {
   const int64_t n = std::numeric_limits<int64_t>::max() / 4;
   EXPECT_THAT(First(1000, EpochPermutation(n, 1, 0)),
               Each(::testing::AllOf(::testing::Ge(0), ::testing::Lt(n))));

@@ -174,6 +174,7 @@ TEST_F(JobChecksTest, ADirectoryOfCheckpointsNeedNotBeThereYet) {
   job_.checkpoint.directory = directory_.Join("new/deep");
 
   EXPECT_THAT(CheckCheckpoints(job_, false), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(directory_.Join("new")));
 }
 
 // The chief makes the same trial.
@@ -199,6 +200,7 @@ TEST_F(JobChecksTest, ADirectoryOfSummariesThatCannotBeIsRefused) {
   EXPECT_THAT(CheckSummaries(job_), IsOk());
   job_.summary.directory = directory_.Join("new/deep");
   EXPECT_THAT(CheckSummaries(job_), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(directory_.Join("new")));
   std::ofstream(directory_.Join("file")) << "no folder";
   job_.summary.directory = directory_.Join("file/s");
   EXPECT_THAT(CheckSummaries(job_),
