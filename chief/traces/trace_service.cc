@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "chief/traces/job_limits.h"
 #include "common/base/status_macros.h"
 #include "common/process/process.h"
 #include "common/rpc/security/transport/transport_security.h"
@@ -27,9 +28,12 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
 
 }  // namespace
 
-TraceService::TraceService(Options options, MembershipTable& members,
-                           SpanRecorder& spans, const Clock& clock)
-    : options_(std::move(options)),
+TraceService::TraceService(std::string job_id, const JobConfig& job,
+                           MembershipTable& members, SpanRecorder& spans,
+                           const Clock& clock)
+    : job_id_(std::move(job_id)),
+      heartbeat_interval_(job.heartbeat_interval),
+      limits_(LimitsOf(job)),
       members_(members),
       spans_(spans),
       clock_(clock) {}
@@ -62,9 +66,10 @@ grpc::ServerUnaryReactor* TraceService::BeginTrace(
     tasks.push_back(member.task.ToString());
   }
   // By then every live member has sent a heartbeat and received its answer.
-  const absl::Duration wait = 2 * options_.heartbeat_interval;
+  const absl::Duration wait = 2 * heartbeat_interval_;
   response->set_id(table_.Begin(tasks, clock_.Now() + wait));
   response->set_wait(absl::ToInt64Nanoseconds(wait));
+  *response->mutable_limits() = ToProto(limits_);
   for (std::string& task : tasks) *response->add_tasks() = std::move(task);
   return Answer(context, absl::OkStatus());
 }
@@ -83,7 +88,7 @@ absl::Status TraceService::HandleReportTrace(
   LOCKSTEP_ASSIGN_OR_RETURN(const Sender sender,
                             lockstep::FromProto(request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
-  if (sender.job_id != options_.job_id) {
+  if (sender.job_id != job_id_) {
     return absl::FailedPreconditionError(
         "identity.job_id is that of another job; this chief takes traces of "
         "its own");

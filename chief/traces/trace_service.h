@@ -9,7 +9,9 @@
 #include "chief/traces/trace_table.h"
 #include "common/base/clock.h"
 #include "common/cluster/task_id.h"
+#include "common/job/job_config.h"
 #include "common/rpc/security/caller.h"
+#include "common/trace/remedy_limits.h"
 #include "common/trace/span_recorder.h"
 #include "lockstep/v1/coordinator.pb.h"
 #include "lockstep/v1/trace.grpc.pb.h"
@@ -24,12 +26,8 @@ namespace lockstep::chief {
 //          recorder's; all must outlive the gRPC server.
 class TraceService final : public v1::TraceService::CallbackService {
  public:
-  struct Options {
-    std::string job_id;
-    absl::Duration heartbeat_interval;
-  };
-
-  TraceService(Options options, MembershipTable& members, SpanRecorder& spans,
+  TraceService(std::string job_id, const JobConfig& job,
+               MembershipTable& members, SpanRecorder& spans,
                const Clock& clock);
 
   // Adds the chief's time and the demand for a trace, if there is one, to the
@@ -56,7 +54,9 @@ class TraceService final : public v1::TraceService::CallbackService {
   // Reports the chief's own spans, once the moment of the trace has come.
   void ReportOwn(absl::Time now);
 
-  const Options options_;
+  const std::string job_id_;
+  const absl::Duration heartbeat_interval_;
+  const RemedyLimits limits_;
   MembershipTable& members_;
   SpanRecorder& spans_;
   const Clock& clock_;

@@ -105,4 +105,20 @@ absl::StatusOr<TaskTrace> FromProto(const v1::TaskTrace& proto) {
   return trace;
 }
 
+v1::RemedyLimits ToProto(const RemedyLimits& limits) {
+  v1::RemedyLimits proto;
+  proto.set_no_backups(limits.no_backups);
+  proto.set_chief_sets_backups(limits.chief_sets_backups);
+  proto.set_no_servers(limits.no_servers);
+  proto.set_no_bfloat16(limits.no_bfloat16);
+  return proto;
+}
+
+RemedyLimits FromProto(const v1::RemedyLimits& proto) {
+  return {.no_backups = proto.no_backups(),
+          .chief_sets_backups = proto.chief_sets_backups(),
+          .no_servers = proto.no_servers(),
+          .no_bfloat16 = proto.no_bfloat16()};
+}
+
 }  // namespace lockstep

@@ -59,14 +59,30 @@ std::string Broken(absl::string_view text, size_t columns) {
   return out;
 }
 
+// True for a task of a filter, such as "worker 1" or, for all, "worker".
+bool IsOf(const std::string& task, const std::string& wanted) {
+  return task == wanted || absl::StartsWith(task, wanted + " ");
+}
+
 }  // namespace
 
 bool LogFilter::Shows(const LogLine& line) const {
   if (line.level < level || line.time < since) return false;
   if (tasks.empty()) return true;
   return std::any_of(tasks.begin(), tasks.end(), [&](const std::string& task) {
-    return line.task == task || absl::StartsWith(line.task, task + " ");
+    return IsOf(line.task, task);
   });
+}
+
+std::string LogFilter::Unknown(const std::set<std::string>& known) const {
+  for (const std::string& wanted : tasks) {
+    if (std::none_of(known.begin(), known.end(), [&](const std::string& task) {
+          return IsOf(task, wanted);
+        })) {
+      return wanted;
+    }
+  }
+  return "";
 }
 
 absl::StatusOr<std::string> ParseTask(absl::string_view text) {

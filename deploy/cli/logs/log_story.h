@@ -2,6 +2,7 @@
 #define LOCKSTEP_DEPLOY_CLI_LOGS_LOG_STORY_H_
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct LogFilter {
   absl::Time since = absl::InfinitePast();
 
   bool Shows(const LogLine& line) const;
+
+  // Returns the first of `tasks` that is none of `known`, such as "worker 9";
+  // empty: each of them is there.
+  std::string Unknown(const std::set<std::string>& known) const;
 };
 
 // Returns a task as LogFilter has it, from "worker:1", "worker 1" or "worker".

@@ -6,10 +6,14 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
@@ -38,6 +42,13 @@ void Show(const std::vector<LogLine>& lines, const LogFilter& filter,
                                      absl::LocalTimeZone()));
   }
   if (!text.empty()) terminal.Print(text);
+}
+
+// Adds the tasks of `lines` to `known`.
+std::vector<LogLine> Noted(std::vector<LogLine> lines,
+                           std::set<std::string>& known) {
+  for (const LogLine& line : lines) known.insert(line.task);
+  return lines;
 }
 
 struct ClosePipe {
@@ -107,22 +118,31 @@ int LogsCommand::ShowRun(const LogFilter& filter, Terminal& terminal,
                          std::ostream& err) const {
   RunLogs logs(log_dir_, absl::LocalTimeZone());
   LogStory story;
+  std::set<std::string> known;
   while (true) {
     // Asked before the logs are read, so that the last lines are not missed.
     const bool over =
         !follow_ || LogDirectory::IsLeft(log_dir_) ||
         std::filesystem::exists(absl::StrCat(log_dir_, "/", kResultFile));
     const absl::Time now = absl::Now();
-    story.Add(logs.Poll());
+    story.Add(Noted(logs.Poll(), known));
     if (over) break;
     Show(story.Take(now - kHoldBack), filter, terminal);
     absl::SleepFor(kPollEvery);
   }
-  story.Add(logs.Rest());
+  story.Add(Noted(logs.Rest(), known));
   Show(story.Take(absl::InfiniteFuture()), filter, terminal);
-  if (!logs.empty()) return 0;
-  err << "lockstep logs: " << log_dir_
-      << " has no logs of tasks; name the folder that `lockstep run` printed\n";
+  if (logs.empty()) {
+    err << "lockstep logs: " << log_dir_
+        << " has no logs of tasks; name the folder that `lockstep run` "
+           "printed\n";
+    return 1;
+  }
+  const std::string unknown = filter.Unknown(known);
+  if (unknown.empty()) return 0;
+  err << "lockstep logs: no line of --task \"" << unknown << "\" in "
+      << log_dir_ << ", which has lines of " << absl::StrJoin(known, ", ")
+      << "\n";
   return 1;
 }
 

@@ -89,7 +89,8 @@ Pushes CountPushes(const JobTrace& trace) {
 // The remedy where workers wait for the last gradient of a step, which is now
 // one worker's, now another's.
 Remedy ForLateness(const Explanation& sums) {
-  return sums.shared_work ? Remedy::kSmallerMicroBatches : Remedy::kBackup;
+  if (sums.shared_work) return Remedy::kSmallerMicroBatches;
+  return sums.limits.no_backups ? Remedy::kEqualWorkers : Remedy::kBackup;
 }
 
 // Sums up the paths of steps, and turns the sums into advice.
@@ -242,8 +243,11 @@ class Adviser {
       remedy = Remedy::kSharedMemory;
     } else if (pushes_.shared * 2 > pushes_.all) {
       return;  // the rest is the time of calls, which nothing mends
-    } else if (pushes_.bfloat16 * 2 < pushes_.all) {
+    } else if (pushes_.bfloat16 * 2 < pushes_.all &&
+               !sums_.limits.no_bfloat16) {
       remedy = Remedy::kBFloat16;
+    } else if (sums_.limits.no_servers) {
+      return;
     }
     all.push_back({.remedy = remedy, .share = Share(network_)});
   }
@@ -253,6 +257,7 @@ class Adviser {
     // With few parts a server can neither use its cores nor update while
     // gradients still come.
     const bool few = most_parts_ <= 2 && last_updates_ * 2 >= updating_;
+    if (!few && sums_.limits.no_servers) return;
     all.push_back({.remedy = few ? Remedy::kMoreParts : Remedy::kMoreServers,
                    .share = Share(updating_),
                    .server = server});

@@ -85,6 +85,7 @@ absl::StatusOr<Explanation> Explain(JobTrace trace, int64_t steps) {
   Explanation out;
   CountTasks(trace, out);
   out.shared_work = SharesWork(trace);
+  out.limits = trace.limits;
   out.steps = static_cast<int>(paths.size());
   out.first_step = paths.front().step + 1;
   out.last_step = paths.back().step + 1;

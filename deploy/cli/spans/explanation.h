@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/trace/remedy_limits.h"
 #include "deploy/cli/spans/step_path.h"
 
 namespace lockstep::cli {
@@ -15,6 +16,7 @@ namespace lockstep::cli {
 // The remedies for slow steps.
 enum class Remedy {
   kBackup,               // one more backup, or a faster machine for one worker
+  kEqualWorkers,         // the same where a job can have no backups
   kSmallerMicroBatches,  // shared work: workers wait for the last micro-batch
   kMendWorker,           // a worker dies again and again
   kFasterReader,         // batches come too slowly
@@ -56,6 +58,7 @@ struct Explanation {
   std::map<int, int> last;
   std::map<int, int> deaths;  // by worker, in these steps
   bool shared_work = false;   // steps consist of micro-batches
+  RemedyLimits limits;
   int steps = 0;
   std::vector<Advice> advice;  // the one that would help most comes first
 

@@ -89,12 +89,48 @@ std::string WhoseWorker(const Advice& advice) {
   return advice.worker < 0 ? "" : absl::StrCat(" of worker ", advice.worker);
 }
 
+// The chief that chooses the number of backups makes one of a new worker.
+std::string OneMoreBackup(const Explanation& explanation) {
+  return explanation.limits.chief_sets_backups
+             ? "one more worker, of which the chief makes a backup"
+             : "another backup worker";
+}
+
+std::string LatenessText(const Advice& advice, const Explanation& explanation) {
+  const bool backup = advice.remedy == Remedy::kBackup;
+  const std::string first =
+      backup ? OneMoreBackup(explanation) : "workers of equal speed";
+  if (advice.worker < 0) {
+    return absl::StrCat(first,
+                        ": the last worker of a step is late, now this one, "
+                        "now that one");
+  }
+  return absl::StrCat(
+      backup ? absl::StrCat(first, ", or ") : "",
+      "a faster machine for worker ", advice.worker, ": the others wait for it",
+      backup ? "" : ", since the job's strategy has no backups");
+}
+
+std::string DeathsText(const Advice& advice, const Explanation& explanation) {
+  const auto found = explanation.deaths.find(advice.worker);
+  const char* meanwhile =
+      explanation.shared_work ? "the others compute its micro-batches meanwhile"
+      : explanation.limits.no_backups ? "the others wait for it"
+                                      : "a backup goes on without it";
+  return absl::StrCat("mend worker ", advice.worker, ", which died ",
+                      found == explanation.deaths.end() ? 0 : found->second,
+                      " times in these steps: `lockstep logs --task worker:",
+                      advice.worker, "` says why; ", meanwhile);
+}
+
 }  // namespace
 
 std::string RemedyName(Remedy remedy) {
   switch (remedy) {
     case Remedy::kBackup:
       return "backup";
+    case Remedy::kEqualWorkers:
+      return "equal_workers";
     case Remedy::kSmallerMicroBatches:
       return "smaller_micro_batches";
     case Remedy::kMendWorker:
@@ -122,35 +158,25 @@ std::string RemedyName(Remedy remedy) {
 std::string AdviceText(const Advice& advice, const Explanation& explanation) {
   switch (advice.remedy) {
     case Remedy::kBackup:
-      return advice.worker < 0
-                 ? "another backup worker: the last worker of a step is late, "
-                   "now this one, now that one"
-                 : absl::StrCat(
-                       "another backup worker, or a faster machine for worker ",
-                       advice.worker, ": the others wait for it");
+    case Remedy::kEqualWorkers:
+      return LatenessText(advice, explanation);
     case Remedy::kSmallerMicroBatches:
       return "smaller micro-batches, by a larger micro_batches_per_step or a "
              "smaller micro_batches_per_push: workers wait for the last one of "
              "a step";
-    case Remedy::kMendWorker: {
-      const auto found = explanation.deaths.find(advice.worker);
-      return absl::StrCat(
-          "mend worker ", advice.worker, ", which died ",
-          found == explanation.deaths.end() ? 0 : found->second,
-          " times in these steps: `lockstep logs --task worker:", advice.worker,
-          "` says why; ",
-          explanation.shared_work
-              ? "the others compute its micro-batches meanwhile"
-              : "a backup goes on without it");
-    }
+    case Remedy::kMendWorker:
+      return DeathsText(advice, explanation);
     case Remedy::kFasterReader:
       return absl::StrCat("a faster reader", WhoseWorker(advice),
                           ": passes wait for batches");
     case Remedy::kWorkerNetwork:
-      return absl::StrCat("a faster network", WhoseWorker(advice),
-                          ": its values and gradients take longer than those "
-                          "of others",
-                          explanation.shared_work ? "" : "; or another backup");
+      return absl::StrCat(
+          "a faster network", WhoseWorker(advice),
+          ": its values and gradients take longer than those "
+          "of others",
+          explanation.limits.no_backups || explanation.shared_work
+              ? ""
+              : absl::StrCat("; or ", OneMoreBackup(explanation)));
     case Remedy::kSharedMemory:
       return "shared memory: workers and servers of one host send over the "
              "network (--shared_memory, one /dev/shm)";
@@ -158,8 +184,9 @@ std::string AdviceText(const Advice& advice, const Explanation& explanation) {
       return "fewer gradients on the way, by a larger micro_batches_per_push; "
              "without that field the chief chooses";
     case Remedy::kBFloat16:
-      return "gradient_wire_type: BFLOAT16, half the bytes of gradients; then "
-             "more servers";
+      return absl::StrCat(
+          "gradient_wire_type: BFLOAT16, half the bytes of gradients",
+          explanation.limits.no_servers ? "" : "; then more servers");
     case Remedy::kMoreParts:
       return absl::StrCat("more parts, by a smaller max_part_bytes: ps ",
                           advice.server,
@@ -195,7 +222,7 @@ std::string ExplanationText(const Explanation& it) {
   absl::StrAppend(
       &text, "network ", Percent(it.network()), ": values ",
       Percent(it.share(PathPart::kReceiving)), ", gradients ",
-      Percent(it.share(PathPart::kSending)), ", token ",
+      Percent(it.share(PathPart::kSending)), ", calls of ps 0 ",
       Percent(it.share(PathPart::kToken) + it.share(PathPart::kAnnouncing)),
       "\n");
   absl::StrAppend(&text, "update ", Percent(it.share(PathPart::kUpdating)),

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/trace/remedy_limits.h"
 #include "common/trace/task_trace.h"
 
 namespace lockstep::cli {
@@ -13,6 +14,7 @@ namespace lockstep::cli {
 struct JobTrace {
   std::vector<TaskTrace> tasks;
   std::vector<std::string> silent;  // tasks that handed nothing in
+  RemedyLimits limits;
 };
 
 // Moves all spans into the chief's time. Afterwards the offsets of the clocks

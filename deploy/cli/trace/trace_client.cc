@@ -48,6 +48,7 @@ absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
   absl::SleepFor(wait);
   const absl::Time deadline = absl::Now() + patience;
   JobTrace trace;
+  trace.limits = lockstep::FromProto(begun.limits());
   for (const std::string& task : begun.tasks()) {
     v1::GetTraceRequest request;
     request.set_id(begun.id());

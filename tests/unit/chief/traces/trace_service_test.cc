@@ -11,9 +11,7 @@ TEST(TraceServiceTest, AHeartbeatBringsTheChiefsTime) {
   testing::ManualClock clock;
   MembershipTable members({{TaskType::kWorker, 0}}, absl::Seconds(10));
   SpanRecorder spans(8, clock);
-  TraceService service(
-      {.job_id = "job", .heartbeat_interval = absl::Milliseconds(500)}, members,
-      spans, clock);
+  TraceService service("job", JobConfig(), members, spans, clock);
   v1::HeartbeatResponse response;
   service.FillHeartbeat({TaskType::kWorker, 0}, response);
   EXPECT_EQ(response.chief_time(), absl::ToUnixNanos(clock.Now()));

@@ -44,13 +44,19 @@ constexpr char kJob[] = "job-1";
 const TaskId kServer = {TaskType::kPs, 0};
 const TaskId kWorker = {TaskType::kWorker, 0};
 
+JobConfig CompatibleJob() {
+  JobConfig job;
+  job.mode = SyncMode::kCompatible;
+  job.heartbeat_interval = absl::Milliseconds(20);
+  return job;
+}
+
 // A chief with one server and one worker, of which those in `reporting` answer
 // its heartbeats as real members do.
 class TraceCommandTest : public ::testing::Test {
  protected:
   TraceCommandTest()
-      : service_({.job_id = kJob, .heartbeat_interval = absl::Milliseconds(20)},
-                 members_, spans_, Clock::Real()) {
+      : service_(kJob, CompatibleJob(), members_, spans_, Clock::Real()) {
     for (const TaskId& task : {kServer, kWorker}) {
       EXPECT_OK(members_.Register(task, 7, Clock::Real().Now()));
     }
@@ -152,6 +158,8 @@ TEST_F(TraceCommandTest, CollectsTheSpansOfAllTasks) {
   spans_.Add({.kind = SpanKind::kTake, .step = 3});
   const absl::StatusOr<JobTrace> trace = CollectTrace(address_, kPatience);
   ASSERT_OK(trace);
+  EXPECT_TRUE(trace->limits.no_bfloat16);
+  EXPECT_FALSE(trace->limits.no_servers);
   ASSERT_EQ(trace->tasks.size(), 3u);
   std::map<std::string, TaskTrace> by_task;
   for (const TaskTrace& task : trace->tasks) by_task[task.task] = task;

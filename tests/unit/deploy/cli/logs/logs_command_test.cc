@@ -67,6 +67,25 @@ TEST_F(LogsCommandTest, ShowsARunThatIsOver) {
             "11:37:19.000 ps 0  warning zero\n");
 }
 
+TEST_F(LogsCommandTest, NamesTheTasksThatThereAre) {
+  Append("worker-1.log", Line("one"));
+  Append("ps-0.log", "2026-11-23T11:37:19.000 warning ps 0: zero\n");
+  const std::string refused =
+      Shown({"--log_dir", dir_.path(), "--task", "worker:9"}, 1);
+  EXPECT_THAT(refused, HasSubstr("\"worker 9\""));
+  EXPECT_THAT(refused, HasSubstr("ps 0, worker 1"));
+  // The one of two tasks that is there is shown.
+  EXPECT_THAT(Shown({"--log_dir", dir_.path(), "--task", "evaluator", "--task",
+                     "worker"},
+                    1),
+              AllOf(HasSubstr("worker 1  one"), HasSubstr("\"evaluator\"")));
+  // A task without a line of this level is no mistake.
+  EXPECT_EQ(Shown({"--log_dir", dir_.path(), "--task", "worker:1", "--level",
+                   "error"},
+                  0),
+            "");
+}
+
 TEST_F(LogsCommandTest, RefusesWhatItCannotShow) {
   EXPECT_THAT(Shown({"--log_dir", dir_.path()}, 1),
               HasSubstr("has no logs of tasks"));

@@ -136,6 +136,54 @@ TEST(AdviceTest, SharedStepsNeedOtherRemedies) {
               Not(HasSubstr("backup")));
 }
 
+TEST(AdviceTest, NoBackupIsAskedForWhereThereCanBeNone) {
+  MadeJob job(3);
+  job.workers[1].backward = 2000;
+  job.Run(20);
+  job.Died(2);
+  job.Run(2);
+  JobTrace trace = job.Trace();
+  trace.limits = {.no_backups = true, .no_servers = true};
+  const absl::StatusOr<Explanation> explanation = Explain(trace, 50);
+  ASSERT_OK(explanation);
+  EXPECT_EQ(explanation->advice.front().remedy, Remedy::kEqualWorkers);
+  EXPECT_EQ(explanation->advice.front().worker, 1);
+  for (const Advice& advice : explanation->advice) {
+    EXPECT_NE(advice.remedy, Remedy::kBackup);
+    EXPECT_THAT(AdviceText(advice, *explanation),
+                Not(HasSubstr("another backup")));
+    EXPECT_THAT(AdviceText(advice, *explanation),
+                Not(HasSubstr("a backup goes on")));
+  }
+}
+
+TEST(AdviceTest, TheChiefThatSetsBackupsNeedsAWorker) {
+  MadeJob job(3);
+  job.workers[1].backward = 2000;
+  job.Run(20);
+  JobTrace trace = job.Trace();
+  trace.limits = {.chief_sets_backups = true};
+  const absl::StatusOr<Explanation> explanation = Explain(trace, 50);
+  ASSERT_OK(explanation);
+  EXPECT_THAT(AdviceText(explanation->advice.front(), *explanation),
+              HasSubstr("one more worker, of which the chief makes a backup"));
+}
+
+TEST(AdviceTest, NeitherServersNorRoundedGradientsAreAskedForInVain) {
+  JobTrace network = SlowNetwork().Trace();
+  network.limits = {.no_bfloat16 = true};
+  EXPECT_EQ(BestFrom(network, "other"), Remedy::kMoreServers);
+  network.limits = {.no_servers = true, .no_bfloat16 = true};
+  EXPECT_EQ(BestFrom(network, "other"), Remedy::kMoreCompute);
+
+  MadeJob busy(2);
+  busy.servers[0].updates.assign(20, 200);
+  busy.Run(20);
+  JobTrace updates = busy.Trace();
+  updates.limits = {.no_servers = true};
+  EXPECT_EQ(BestFrom(updates, "host"), Remedy::kMoreCompute);
+}
+
 TEST(AdviceTest, BFloat16BetweenHostsNeedsMoreServers) {
   MadeJob job(2);
   job.flags = Span::kBFloat16;

@@ -1,0 +1,16 @@
+#include "chief/traces/job_limits.h"
+
+namespace lockstep::chief {
+
+RemedyLimits LimitsOf(const JobConfig& job) {
+  const StrategyKind kind = job.strategy.kind;
+  const bool servers = kind == StrategyKind::kParameterServer;
+  const bool one_worker =
+      kind == StrategyKind::kOneDevice || kind == StrategyKind::kMirrored;
+  return {.no_backups = !servers || job.shares_work(),
+          .chief_sets_backups = job.tune_backups,
+          .no_servers = !servers,
+          .no_bfloat16 = one_worker || job.mode == SyncMode::kCompatible};
+}
+
+}  // namespace lockstep::chief

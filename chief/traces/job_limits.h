@@ -1,0 +1,15 @@
+#ifndef LOCKSTEP_CHIEF_TRACES_JOB_LIMITS_H_
+#define LOCKSTEP_CHIEF_TRACES_JOB_LIMITS_H_
+
+#include "common/job/job_config.h"
+#include "common/trace/remedy_limits.h"
+
+namespace lockstep::chief {
+
+// Returns the ways to faster steps that `job` rules out: those that
+// ValidateJobConfig() would refuse beside its other settings.
+RemedyLimits LimitsOf(const JobConfig& job);
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_TRACES_JOB_LIMITS_H_

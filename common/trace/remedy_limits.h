@@ -1,0 +1,17 @@
+#ifndef LOCKSTEP_COMMON_TRACE_REMEDY_LIMITS_H_
+#define LOCKSTEP_COMMON_TRACE_REMEDY_LIMITS_H_
+
+namespace lockstep {
+
+// RemedyLimits are the ways to faster steps that the settings of a job rule
+// out.
+struct RemedyLimits {
+  bool no_backups = false;          // a step needs the gradients of all workers
+  bool chief_sets_backups = false;  // replicas_to_aggregate is AUTO
+  bool no_servers = false;          // the workers hold the variables
+  bool no_bfloat16 = false;         // gradient_wire_type must be VARIABLE
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_TRACE_REMEDY_LIMITS_H_

@@ -1,0 +1,63 @@
+#include "chief/traces/job_limits.h"
+
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::chief {
+namespace {
+
+TEST(JobLimitsTest, AStrictJobWithServersRulesNothingOut) {
+  const RemedyLimits limits = LimitsOf({});
+  EXPECT_FALSE(limits.no_backups);
+  EXPECT_FALSE(limits.chief_sets_backups);
+  EXPECT_FALSE(limits.no_servers);
+  EXPECT_FALSE(limits.no_bfloat16);
+}
+
+TEST(JobLimitsTest, CompatibleModeTakesBackupsAndNoRoundedGradients) {
+  JobConfig job;
+  job.mode = SyncMode::kCompatible;
+  EXPECT_FALSE(LimitsOf(job).no_backups);
+  EXPECT_TRUE(LimitsOf(job).no_bfloat16);
+}
+
+TEST(JobLimitsTest, MirrorsHaveNeitherBackupsNorServers) {
+  for (const StrategyKind kind :
+       {StrategyKind::kOneDevice, StrategyKind::kMirrored,
+        StrategyKind::kMultiWorkerMirrored}) {
+    JobConfig job;
+    job.strategy.kind = kind;
+    EXPECT_TRUE(LimitsOf(job).no_backups);
+    EXPECT_TRUE(LimitsOf(job).no_servers);
+    EXPECT_EQ(LimitsOf(job).no_bfloat16,
+              kind != StrategyKind::kMultiWorkerMirrored);
+  }
+}
+
+TEST(JobLimitsTest, SharedStepsHaveNoBackups) {
+  JobConfig job;
+  job.work = Work::kShared;
+  EXPECT_TRUE(LimitsOf(job).no_backups);
+  EXPECT_FALSE(LimitsOf(job).no_servers);
+}
+
+TEST(JobLimitsTest, AutoLeavesBackupsToTheChief) {
+  JobConfig job;
+  job.tune_backups = true;
+  EXPECT_TRUE(LimitsOf(job).chief_sets_backups);
+}
+
+TEST(JobLimitsTest, ChecksRefuseRoundedGradientsWhereTheyAreRuledOut) {
+  for (const SyncMode mode : {SyncMode::kStrict, SyncMode::kCompatible}) {
+    JobConfig job;
+    job.model.kind = kExternalModel;
+    job.train_steps = 1;
+    job.mode = mode;
+    EXPECT_OK(ValidateJobConfig(job));
+    job.gradient_wire_type = GradientType::kBFloat16;
+    EXPECT_EQ(!ValidateJobConfig(job).ok(), LimitsOf(job).no_bfloat16);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::chief
