@@ -76,6 +76,8 @@ TEST_F(BeginAgainTest, TheTerminalSaysFromWhichStepItGoesOn) {
   EXPECT_THAT(Run(60, {}),
               HasSubstr(" has step 80, and train_steps is 60; raise "
                         "train_steps"));
+  EXPECT_THAT(Run(60, {"--from", "51"}, {.code = 2}),
+              AllOf(HasSubstr("--from 51"), HasSubstr("50, 80")));
   EXPECT_THAT(Run(60, {"--from", "50"}),
               AllOf(HasSubstr("the checkpoint of step 80 was set aside"),
                     HasSubstr("resumed from the checkpoint of step 50"),

@@ -30,6 +30,7 @@ start() {
   export TROUBLE=$1
   shift
   log_dir=$work/$TROUBLE
+  rm -rf "$log_dir"
   "$programs/lockstep" run --workers 3 --log_dir "$log_dir" --restarts 1000 \
     --set train_steps=1000000 --set learning_rate=1e-6 "$@" \
     -- "$python" "$here/explained_worker.py" >"$work/$TROUBLE.out" 2>&1 &
@@ -107,6 +108,12 @@ PY
 grep -q ' chief 0  ps 0 registered' "$work/story" && grep -q ' ps 0  registered with' "$work/story" ||
   fail "the logs have other lines: $(cat "$work/story")"
 sort -c -s -k1,1 "$work/story" || fail "the logs are not in the order of time"
+end_run
+
+echo "== a slow worker of a job that can have no backup, with parts on one mirror alone"
+start slow --set strategy.kind=MULTI_WORKER_MIRRORED
+await_step 60
+expect equal_workers 1
 end_run
 
 echo "== a slow reader"

@@ -157,9 +157,9 @@ void RunCommand::AddHow() {
 }
 
 int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
-  std::vector<std::string> beginning;
-  if (fresh_) beginning.push_back("--fresh");
-  if (!from_.empty()) beginning.insert(beginning.end(), {"--from", from_});
+  Beginning beginning;
+  if (fresh_) beginning.step = Beginning::kFresh;
+  if (from_.has_value()) beginning.step = *from_;
   absl::StatusOr<RunSetup> setup = SetUpRun(
       {.cluster_file = cluster_file_,
        .counts = counts_,
@@ -173,7 +173,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .insecure = insecure_,
        .status_address = status_address_,
        .gpus = gpus_,
-       .beginning = std::move(beginning),
+       .beginning = beginning,
        .command = command_,
        .evaluator_command = evaluator_});
   if (!setup.ok()) {

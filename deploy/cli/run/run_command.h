@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_DEPLOY_CLI_RUN_RUN_COMMAND_H_
 #define LOCKSTEP_DEPLOY_CLI_RUN_RUN_COMMAND_H_
 
+#include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -45,7 +47,7 @@ class RunCommand {
   bool fresh_ = false;
   bool tls_ = false;
   bool insecure_ = false;
-  std::string from_;  // a step, or empty
+  std::optional<int64_t> from_;  // a step
 };
 
 }  // namespace lockstep::cli

@@ -157,6 +157,13 @@ absl::Status TakeStatusPort(const RunRequest& request, RunSetup& setup) {
   return absl::OkStatus();
 }
 
+// The chief's flags.
+std::vector<std::string> FlagsOf(const Beginning& beginning) {
+  if (!beginning.anew()) return {};
+  if (beginning.step == Beginning::kFresh) return {"--fresh"};
+  return {"--from", absl::StrCat(beginning.step)};
+}
+
 absl::Status CheckJob(const RunRequest& request, const JobConfig& job,
                       const LocalCluster& cluster) {
   LOCKSTEP_RETURN_IF_ERROR(FitToCluster(job, cluster.num_workers).status());
@@ -171,7 +178,7 @@ absl::Status CheckJob(const RunRequest& request, const JobConfig& job,
             .own_evaluator = !request.evaluator_command.empty()}));
   LOCKSTEP_RETURN_IF_ERROR(CheckBatch(job, cluster.num_workers));
   LOCKSTEP_RETURN_IF_ERROR(CheckSummaries(job));
-  return CheckCheckpoints(job, !request.beginning.empty());
+  return CheckCheckpoints(job, request.beginning);
 }
 
 // The text of the job file, and its name in messages.
@@ -384,7 +391,7 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
       .insecure = request.insecure,
       .status_address = setup.status_address,
       .compute_threads = ComputeThreads(request, setup.cluster.num_workers),
-      .beginning = request.beginning};
+      .beginning = FlagsOf(request.beginning)};
   LOCKSTEP_RETURN_IF_ERROR(SetCommands(request, options));
   if (request.gpus > 0) {
     LOCKSTEP_ASSIGN_OR_RETURN(options.gpus, Gpus(request));

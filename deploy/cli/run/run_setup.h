@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/job/beginning.h"
 #include "deploy/cli/command/counted_cluster.h"
 #include "deploy/cli/command/user_command.h"
 #include "deploy/cli/run/port_reservation.h"
@@ -32,7 +33,7 @@ struct RunRequest {
   // The job's page is there, "host:port"; port 0 is chosen. Empty: no page.
   std::string status_address = "127.0.0.1:0";
   int gpus = 0;  // to divide among workers; 0: all that they find
-  std::vector<std::string> beginning{};  // as in LaunchOptions
+  Beginning beginning{};
   UserCommand command{};            // runs each worker; empty: the built-in one
   std::string evaluator_command{};  // for the shell; empty: the built-in one
 };

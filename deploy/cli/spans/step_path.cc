@@ -27,6 +27,7 @@ struct ByTask {
   std::map<int, std::vector<Span>> workers;  // by beginning; with no data reads
   std::map<int, Intervals> reads;            // of workers
   Intervals copies;                          // for checkpoints
+  bool mirrored = false;                     // each server has all parts
 };
 
 std::optional<int> IndexOf(absl::string_view task, absl::string_view type) {
@@ -54,6 +55,7 @@ void AddServerSpan(const Span& span, std::map<int64_t, ServerStep>& steps) {
 
 ByTask Sort(const JobTrace& trace) {
   ByTask by;
+  by.mirrored = trace.limits.no_servers;
   for (const TaskTrace& task : trace.tasks) {
     if (const auto server = IndexOf(task.task, "ps ")) {
       for (const Span& span : task.spans) {
@@ -89,15 +91,36 @@ int64_t PreparedAt(const ServerStep& step) {
   return last;
 }
 
-// Returns the last push of each worker among those that count.
-std::map<int, int64_t> Arrivals(const ServerStep& step, int64_t prepared) {
-  std::map<int, int64_t> arrivals;
-  for (const Span& push : step.receives) {
-    const bool counts = step.attempt == 0 || push.attempt == step.attempt;
+// The last push of a worker.
+struct Arrival {
+  int64_t at = 0;
+  const ServerStep* server = nullptr;  // that received it
+};
+
+// Adds the last push of each worker to `server`, among those that count.
+void AddArrivals(const ServerStep& server, int64_t prepared,
+                 std::map<int, Arrival>& arrivals) {
+  for (const Span& push : server.receives) {
+    const bool counts = server.attempt == 0 || push.attempt == server.attempt;
     // A repeated push comes after the update.
     if (!counts || push.end > prepared) continue;
-    int64_t& last = arrivals[push.peer];
-    last = std::max(last, push.end);
+    Arrival& last = arrivals[push.peer];
+    if (push.end > last.at) last = {push.end, &server};
+  }
+}
+
+// Returns the pushes that the server `last` waited for: its own, or, as each
+// mirror needs the means of all others, those of all.
+std::map<int, Arrival> Arrivals(const ByTask& by, int64_t step,
+                                const ServerStep& last, int64_t prepared) {
+  std::map<int, Arrival> arrivals;
+  if (!by.mirrored) {
+    AddArrivals(last, prepared, arrivals);
+    return arrivals;
+  }
+  for (const auto& [server, steps] : by.servers) {
+    const auto found = steps.find(step);
+    if (found != steps.end()) AddArrivals(found->second, prepared, arrivals);
   }
   return arrivals;
 }
@@ -183,11 +206,11 @@ std::optional<StepPath> PathOf(const ByTask& by, int64_t step, int64_t begin,
   }
   if (last == nullptr) return std::nullopt;
   prepared = std::clamp(prepared, begin, end);
-  for (const auto& [worker, arrived] : Arrivals(*last, prepared)) {
+  for (const auto& [worker, arrival] : Arrivals(by, step, *last, prepared)) {
     WorkerStep& of = path.workers[worker];
-    of.arrived = std::clamp(arrived, begin, prepared);
+    of.arrived = std::clamp(arrival.at, begin, prepared);
     of.times = TimesOf(by, worker, step, begin, of.arrived);
-    ChargeServer(*last, begin, of.arrived, of.times);
+    ChargeServer(*arrival.server, begin, of.arrived, of.times);
   }
   if (path.workers.empty()) return std::nullopt;
   int64_t latest = -1;

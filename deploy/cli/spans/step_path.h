@@ -20,7 +20,8 @@ enum class PathPart {
   kAnnouncing,
   kSending,   // gradients, from the end of computing to the last server
   kAbsent,    // nothing is known of the worker: it was not there
-  kUpdating,  // the last server updates, or is busy when the gradients come
+  kUpdating,  // the last server updates, or is busy when the gradients come;
+              // mirrors: also the means are on their way
   kCommitting,
   kCheckpoint,  // servers copy their state aside
 };
@@ -31,7 +32,8 @@ using PathTimes = std::array<int64_t, kPathParts>;  // ns
 // The time of one worker in one step.
 struct WorkerStep {
   PathTimes times{};
-  int64_t arrived = 0;  // its last push, at the server that was last; ns
+  // Its last push, at the server that was last; mirrors: at any server; ns.
+  int64_t arrived = 0;
 };
 
 // The critical path of one step, from the commit of the step before it to its

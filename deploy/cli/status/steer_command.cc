@@ -6,6 +6,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
@@ -25,6 +27,16 @@ absl::Status NoNumber(const std::string& assignment) {
       absl::StrCat(assignment,
                    ": replicas_to_aggregate=COUNT and "
                    "learning_rate=NUMBER are possible, once each"));
+}
+
+absl::StatusOr<int> ParseWorker(absl::string_view text) {
+  absl::string_view index = text;
+  absl::ConsumePrefix(&index, "worker:");
+  int worker = -1;
+  if (absl::SimpleAtoi(index, &worker) && worker >= 0) return worker;
+  return absl::InvalidArgumentError(
+      absl::StrCat("worker is \"", Printable(text),
+                   "\"; name it by its index, such as 1 or worker:1"));
 }
 
 absl::StatusOr<IsSo> AskToChange(CoordinatorClient& chief,
@@ -148,9 +160,12 @@ SteerCommands::SteerCommands(CLI::App& parent) {
       Add(parent, "remove",
           "Removes a worker from a running job with elastic_workers. "
           "The worker finishes its pass first.");
-  remove.app->add_option("worker", worker_, "Index of the worker.")->required();
-  remove.ask = [this](CoordinatorClient& chief) {
-    return AskToChange(chief, {.remove_worker = worker_});
+  remove.app
+      ->add_option("worker", worker_, "The worker, such as 1 or worker:1.")
+      ->required();
+  remove.ask = [this](CoordinatorClient& chief) -> absl::StatusOr<IsSo> {
+    LOCKSTEP_ASSIGN_OR_RETURN(const int worker, ParseWorker(worker_));
+    return AskToChange(chief, {.remove_worker = worker});
   };
 }
 

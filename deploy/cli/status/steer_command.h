@@ -56,7 +56,7 @@ class SteerCommands {
 
   std::deque<Command> commands_;
   std::vector<std::string> assignments_;
-  int worker_ = -1;
+  std::string worker_;
 };
 
 }  // namespace lockstep::cli

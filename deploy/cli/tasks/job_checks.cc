@@ -17,12 +17,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/directory_owner.h"
 #include "common/checkpoint/files/trial_directory.h"
+#include "common/checkpoint/step_directory.h"
 #include "common/job/replicas.h"
 #include "deploy/cli/tasks/job_file.h"
 #include "worker/data/batch_schedule.h"
@@ -153,6 +155,28 @@ bool IsGpu(const std::string& name) {
          std::all_of(rest.begin(), rest.end(), absl::ascii_isdigit);
 }
 
+// Checks that the directory has a complete checkpoint of the step, or names
+// those that it has.
+absl::Status CheckHasStep(const std::string& directory, int64_t step) {
+  const std::string flag = absl::StrCat("--from ", step, ": ");
+  if (directory.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, "the job has no checkpoint.directory"));
+  }
+  const absl::Status found = ReadCompleteManifest(directory, step).status();
+  if (found.ok()) return found;
+  if (!absl::IsNotFound(found)) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, found.message()));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                            ListStepDirectories(directory));
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, directory, " has no checkpoint of this step; ",
+      steps.empty()
+          ? "it has none"
+          : absl::StrCat("it has those of ", absl::StrJoin(steps, ", "))));
+}
+
 }  // namespace
 
 absl::Status CheckModelAndData(const JobConfig& job,
@@ -176,8 +200,12 @@ absl::Status CheckBatch(const JobConfig& job, int num_workers) {
       .status();
 }
 
-absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew) {
+absl::Status CheckCheckpoints(const JobConfig& job,
+                              const Beginning& beginning) {
   const std::string& directory = job.checkpoint.directory;
+  if (beginning.step >= 0) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckHasStep(directory, beginning.step));
+  }
   if (directory.empty()) return absl::OkStatus();
   const std::optional<std::string> owner = DirectoryOwner::Running(directory);
   if (owner.has_value()) {
@@ -187,7 +215,7 @@ absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew) {
         "that one has ended"));
   }
   const CheckpointStore store(directory);
-  if (!begins_anew && IsDone(job, store)) return absl::OkStatus();
+  if (!beginning.anew() && IsDone(job, store)) return absl::OkStatus();
   const absl::Status writable = store.CheckWritable();
   return writable.ok() ? writable
                        : absl::InvalidArgumentError(writable.message());

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/job/beginning.h"
 #include "common/job/job_config.h"
 
 namespace lockstep::cli {
@@ -36,11 +37,12 @@ absl::Status CheckModelAndData(const JobConfig& job,
 absl::Status CheckBatch(const JobConfig& job, int num_workers);
 
 // Checks that checkpoints can be written, by CheckpointStore::CheckWritable();
-// skipped for a job whose last step has its checkpoint, unless it
-// `begins_anew`.
+// skipped for a job whose last step has its checkpoint, unless it begins anew.
+// The checkpoint of the step `beginning` must be there; only its manifest is
+// read.
 //
 //   kFailedPrecondition  another running job holds the directory
-absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew);
+absl::Status CheckCheckpoints(const JobConfig& job, const Beginning& beginning);
 
 // Checks that summary.directory, if there is one, can be written to. Neither
 // check leaves a directory that was not there before.

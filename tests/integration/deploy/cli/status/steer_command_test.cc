@@ -109,6 +109,16 @@ TEST_F(SteerCommandsTest, RemoveNamesTheWorker) {
   EXPECT_EQ(Run({"remove", "2"}), 0) << err_.str();
 
   EXPECT_EQ(chief_.change().remove_worker(), 2);
+  EXPECT_EQ(Run({"remove", "worker:3"}), 0) << err_.str();
+  EXPECT_EQ(chief_.change().remove_worker(), 3);
+}
+
+TEST_F(SteerCommandsTest, RemoveRefusesWhatIsNoWorker) {
+  for (const char* worker : {"ps:1", "-1", "1x", "worker:"}) {
+    EXPECT_EQ(Run({"remove", "--", worker}), 2) << worker;
+    EXPECT_THAT(err_.str(), HasSubstr(worker));
+    EXPECT_THAT(err_.str(), HasSubstr("worker:1"));
+  }
 }
 
 TEST_F(SteerCommandsTest, ACheckpointIsWaitedFor) {

@@ -76,6 +76,33 @@ TEST(StepPathsTest, GoesThroughTheLastWorkerAndTheLastServer) {
   EXPECT_EQ(Microseconds(paths[0], PathPart::kUpdating), 300);
 }
 
+// A mirror that sums no part receives no push, and is prepared last.
+TEST(StepPathsTest, AMirrorWaitsForThePushesToAllMirrors) {
+  MadeJob job(2, 2);
+  job.workers[1].backward = 500;
+  job.servers[1].updates = {300};
+  job.Run(2);
+  JobTrace trace = job.Trace();
+  for (TaskTrace& task : trace.tasks) {
+    if (task.task != "ps 1") continue;
+    std::erase_if(task.spans, [](const Span& span) {
+      return span.kind == SpanKind::kReceive;
+    });
+  }
+  // Servers that share the parts: the last one has no pushes.
+  EXPECT_THAT(StepPaths(trace), IsEmpty());
+  trace.limits.no_servers = true;
+  const std::vector<StepPath> paths = StepPaths(trace);
+  ASSERT_THAT(paths, SizeIs(1));
+  EXPECT_EQ(paths[0].worker, 1);
+  EXPECT_EQ(paths[0].server, 1);
+  EXPECT_EQ(paths[0].lateness, 400'000);
+  EXPECT_EQ(Microseconds(paths[0], PathPart::kUpdating), 300);
+  EXPECT_EQ(
+      std::accumulate(paths[0].times.begin(), paths[0].times.end(), int64_t{0}),
+      paths[0].duration());
+}
+
 TEST(StepPathsTest, AWorkerOutsideOfTheSetHoldsNothingUp) {
   MadeJob job(3);
   job.workers[2].backward = 5000;

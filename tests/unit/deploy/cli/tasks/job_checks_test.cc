@@ -169,11 +169,11 @@ TEST_F(JobChecksTest, ABatchOfDataThatCannotBeCountedIsLeftToTheWorkers) {
 }
 
 TEST_F(JobChecksTest, ADirectoryOfCheckpointsNeedNotBeThereYet) {
-  EXPECT_THAT(CheckCheckpoints(job_, false), IsOk());
+  EXPECT_THAT(CheckCheckpoints(job_, {}), IsOk());
 
   job_.checkpoint.directory = directory_.Join("new/deep");
 
-  EXPECT_THAT(CheckCheckpoints(job_, false), IsOk());
+  EXPECT_THAT(CheckCheckpoints(job_, {}), IsOk());
   EXPECT_FALSE(std::filesystem::exists(directory_.Join("new")));
 }
 
@@ -181,7 +181,7 @@ TEST_F(JobChecksTest, ADirectoryOfCheckpointsNeedNotBeThereYet) {
 TEST_F(JobChecksTest, ADirectoryOfCheckpointsThatCannotBeIsRefused) {
   job_.checkpoint.directory = directory_.Join("a/b");
   EXPECT_EQ(
-      CheckCheckpoints(job_, false),
+      CheckCheckpoints(job_, {}),
       absl::InvalidArgumentError(
           CheckpointStore(directory_.Join("a/b")).CheckWritable().message()));
 }
@@ -191,9 +191,27 @@ TEST_F(JobChecksTest, ADirectoryThatMayNotBeWrittenIsRefused) {
   ASSERT_EQ(chmod(directory_.path().c_str(), 0555), 0);
   job_.checkpoint.directory = directory_.Join("checkpoints");
 
-  EXPECT_THAT(CheckCheckpoints(job_, false),
+  EXPECT_THAT(CheckCheckpoints(job_, {}),
               StatusIs(kInvalid, HasSubstr("checkpoint.directory: ")));
   chmod(directory_.path().c_str(), 0755);
+}
+
+TEST_F(JobChecksTest, AStepWithoutACheckpointIsRefusedWithThoseThatThereAre) {
+  EXPECT_THAT(CheckCheckpoints(job_, {.step = 70}),
+              StatusIs(kInvalid, HasSubstr("no checkpoint.directory")));
+  job_.checkpoint.directory = directory_.Join("checkpoints");
+  EXPECT_THAT(CheckCheckpoints(job_, {.step = 70}),
+              StatusIs(kInvalid, HasSubstr("--from 70")));
+  for (const char* step : {"step-00000050", "step-00000100"}) {
+    std::filesystem::create_directories(job_.checkpoint.directory + "/" + step);
+  }
+  EXPECT_THAT(CheckCheckpoints(job_, {.step = 70}),
+              StatusIs(kInvalid, HasSubstr("50, 100")));
+  // There, and without a manifest.
+  EXPECT_THAT(CheckCheckpoints(job_, {.step = 100}),
+              StatusIs(kInvalid, AllOf(HasSubstr("--from 100"),
+                                       HasSubstr("manifest.json"))));
+  EXPECT_THAT(CheckCheckpoints(job_, {.step = Beginning::kFresh}), IsOk());
 }
 
 TEST_F(JobChecksTest, ADirectoryOfSummariesThatCannotBeIsRefused) {
@@ -213,7 +231,7 @@ TEST_F(JobChecksTest, ADirectoryThatARunningJobHasIsRefused) {
   const auto owner = DirectoryOwner::Take(job_.checkpoint.directory, "bible-1");
   ASSERT_THAT(owner, IsOk());
 
-  EXPECT_THAT(CheckCheckpoints(job_, false),
+  EXPECT_THAT(CheckCheckpoints(job_, {}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("in use by the job bible-1")));
 }
