@@ -46,6 +46,11 @@ struct JobContext {
     reached = step;
     out.push_back(StepReached{step});
   }
+  // The same after a round, in which servers may turn out to have committed a
+  // step of which the chief had no answer.
+  void Found(int64_t step) {
+    if (step != reached) Reach(step);
+  }
   // Counts that the step after `step` began anew: once, although a step begins
   // anew for each member that is lost in it.
   void NoteRedone(int64_t step) {

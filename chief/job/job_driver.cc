@@ -336,13 +336,13 @@ void JobDriver::ApplySettings() {
 }
 
 void JobDriver::GoOnWithSettings() {
-  const RunSettings& now = context_.settings.now();
   steps_.RestartTime(context_.now);
+  context_.Found(steps_.step());
   context_.out.push_back(Waits{});
   Warn(context_.out,
        absl::StrCat("from step ", steps_.step() + 1, " on: ",
-                    DescribeChange(context_.job, settings_before_, now),
-                    " (revision ", now.revision, ")"));
+                    DescribeChange(context_.job, settings_before_, settings()),
+                    " (revision ", settings().revision, ")"));
   Follow(training_.BeginStep());
 }
 

@@ -10,6 +10,7 @@ struct RemedyLimits {
   bool chief_sets_backups = false;  // replicas_to_aggregate is AUTO
   bool no_servers = false;          // the workers hold the variables
   bool no_bfloat16 = false;         // gradient_wire_type must be VARIABLE
+  bool no_shared_memory = false;    // servers of this job share none
 };
 
 }  // namespace lockstep

@@ -111,6 +111,7 @@ v1::RemedyLimits ToProto(const RemedyLimits& limits) {
   proto.set_chief_sets_backups(limits.chief_sets_backups);
   proto.set_no_servers(limits.no_servers);
   proto.set_no_bfloat16(limits.no_bfloat16);
+  proto.set_no_shared_memory(limits.no_shared_memory);
   return proto;
 }
 
@@ -118,7 +119,8 @@ RemedyLimits FromProto(const v1::RemedyLimits& proto) {
   return {.no_backups = proto.no_backups(),
           .chief_sets_backups = proto.chief_sets_backups(),
           .no_servers = proto.no_servers(),
-          .no_bfloat16 = proto.no_bfloat16()};
+          .no_bfloat16 = proto.no_bfloat16(),
+          .no_shared_memory = proto.no_shared_memory()};
 }
 
 }  // namespace lockstep

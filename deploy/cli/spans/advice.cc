@@ -240,6 +240,7 @@ class Adviser {
       // up.
       if (pushes_.bfloat16 == 0) remedy = Remedy::kLargerPushes;
     } else if (pushes_.same_host * 2 > pushes_.all) {
+      if (sums_.limits.no_shared_memory) return;
       remedy = Remedy::kSharedMemory;
     } else if (pushes_.shared * 2 > pushes_.all) {
       return;  // the rest is the time of calls, which nothing mends

@@ -51,6 +51,14 @@ TEST_F(JobDriverSettingsTest, StepBeginsAnewUnderTheNewSettings) {
   EXPECT_THAT(said, Contains(HasSubstr("(revision 1)")));
 }
 
+TEST_F(JobDriverSettingsTest, StepThatWasCommittedMeanwhileIsReported) {
+  Open();
+  Step();
+  Want(Paused());
+  EXPECT_THAT(Recovered(2, -1, RecoveryPlan::Action::kResume),
+              Contains("at 2"));
+}
+
 TEST_F(JobDriverSettingsTest, CompatibleModeEndsTheStepFirst) {
   job.mode = SyncMode::kCompatible;
   Open();

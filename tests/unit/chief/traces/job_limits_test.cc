@@ -12,13 +12,15 @@ TEST(JobLimitsTest, AStrictJobWithServersRulesNothingOut) {
   EXPECT_FALSE(limits.chief_sets_backups);
   EXPECT_FALSE(limits.no_servers);
   EXPECT_FALSE(limits.no_bfloat16);
+  EXPECT_FALSE(limits.no_shared_memory);
 }
 
-TEST(JobLimitsTest, CompatibleModeTakesBackupsAndNoRoundedGradients) {
+TEST(JobLimitsTest, CompatibleModeTakesBackupsAndSendsGradientsAsTheyAre) {
   JobConfig job;
   job.mode = SyncMode::kCompatible;
   EXPECT_FALSE(LimitsOf(job).no_backups);
   EXPECT_TRUE(LimitsOf(job).no_bfloat16);
+  EXPECT_TRUE(LimitsOf(job).no_shared_memory);
 }
 
 TEST(JobLimitsTest, MirrorsHaveNeitherBackupsNorServers) {
@@ -39,6 +41,15 @@ TEST(JobLimitsTest, SharedStepsHaveNoBackups) {
   job.work = Work::kShared;
   EXPECT_TRUE(LimitsOf(job).no_backups);
   EXPECT_FALSE(LimitsOf(job).no_servers);
+}
+
+TEST(JobLimitsTest, AWorkerOfSeveralGradientsAStepSharesNoMemory) {
+  JobConfig job;
+  job.replicas_to_aggregate = 2;
+  job.total_num_replicas = 2;
+  EXPECT_FALSE(LimitsOf(job).no_shared_memory);
+  job.replicas_to_aggregate = 4;
+  EXPECT_TRUE(LimitsOf(job).no_shared_memory);
 }
 
 TEST(JobLimitsTest, AutoLeavesBackupsToTheChief) {

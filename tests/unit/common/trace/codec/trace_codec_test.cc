@@ -98,16 +98,18 @@ TEST(TraceCodecTest, NumbersThatCannotBeAreNamed) {
 }
 
 TEST(TraceCodecTest, LimitsComeBackAsTheyWere) {
-  for (int set = 0; set < 4; ++set) {
+  for (int set = 0; set < 5; ++set) {
     const RemedyLimits limits{.no_backups = set == 0,
                               .chief_sets_backups = set == 1,
                               .no_servers = set == 2,
-                              .no_bfloat16 = set == 3};
+                              .no_bfloat16 = set == 3,
+                              .no_shared_memory = set == 4};
     const RemedyLimits back = FromProto(ToProto(limits));
     EXPECT_EQ(back.no_backups, set == 0);
     EXPECT_EQ(back.chief_sets_backups, set == 1);
     EXPECT_EQ(back.no_servers, set == 2);
     EXPECT_EQ(back.no_bfloat16, set == 3);
+    EXPECT_EQ(back.no_shared_memory, set == 4);
   }
 }
 

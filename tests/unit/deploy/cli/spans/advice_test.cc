@@ -169,12 +169,15 @@ TEST(AdviceTest, TheChiefThatSetsBackupsNeedsAWorker) {
               HasSubstr("one more worker, of which the chief makes a backup"));
 }
 
-TEST(AdviceTest, NeitherServersNorRoundedGradientsAreAskedForInVain) {
+TEST(AdviceTest, ServersRoundedGradientsAndSharedMemoryAreNotAskedForInVain) {
   JobTrace network = SlowNetwork().Trace();
   network.limits = {.no_bfloat16 = true};
   EXPECT_EQ(BestFrom(network, "other"), Remedy::kMoreServers);
   network.limits = {.no_servers = true, .no_bfloat16 = true};
   EXPECT_EQ(BestFrom(network, "other"), Remedy::kMoreCompute);
+
+  network.limits = {.no_shared_memory = true};
+  EXPECT_EQ(BestFrom(network, "host"), Remedy::kMoreCompute);
 
   MadeJob busy(2);
   busy.servers[0].updates.assign(20, 200);
