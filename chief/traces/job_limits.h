@@ -6,8 +6,8 @@
 
 namespace lockstep::chief {
 
-// Returns the ways to faster steps that `job` rules out: those that
-// ValidateJobConfig() would refuse beside its other settings.
+// Returns the ways to faster steps that `job` rules out: ValidateJobConfig()
+// would refuse them beside its other settings, or its servers do.
 RemedyLimits LimitsOf(const JobConfig& job);
 
 }  // namespace lockstep::chief

@@ -247,9 +247,8 @@ class Adviser {
     } else if (pushes_.bfloat16 * 2 < pushes_.all &&
                !sums_.limits.no_bfloat16) {
       remedy = Remedy::kBFloat16;
-    } else if (sums_.limits.no_servers) {
-      return;
     }
+    if (remedy == Remedy::kMoreServers && sums_.limits.no_servers) return;
     all.push_back({.remedy = remedy, .share = Share(network_)});
   }
 

@@ -116,7 +116,7 @@ std::string DeathsText(const Advice& advice, const Explanation& explanation) {
   const char* meanwhile =
       explanation.shared_work ? "the others compute its micro-batches meanwhile"
       : explanation.limits.no_backups ? "the others wait for it"
-                                      : "a backup goes on without it";
+                                      : "with a backup they go on without it";
   return absl::StrCat("mend worker ", advice.worker, ", which died ",
                       found == explanation.deaths.end() ? 0 : found->second,
                       " times in these steps: `lockstep logs --task worker:",

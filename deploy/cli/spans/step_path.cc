@@ -105,7 +105,10 @@ void AddArrivals(const ServerStep& server, int64_t prepared,
     // A repeated push comes after the update.
     if (!counts || push.end > prepared) continue;
     Arrival& last = arrivals[push.peer];
-    if (push.end > last.at) last = {push.end, &server};
+    // Times come from other processes, and may even be negative.
+    if (last.server == nullptr || push.end > last.at) {
+      last = {push.end, &server};
+    }
   }
 }
 

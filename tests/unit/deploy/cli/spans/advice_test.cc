@@ -153,7 +153,7 @@ TEST(AdviceTest, NoBackupIsAskedForWhereThereCanBeNone) {
     EXPECT_THAT(AdviceText(advice, *explanation),
                 Not(HasSubstr("another backup")));
     EXPECT_THAT(AdviceText(advice, *explanation),
-                Not(HasSubstr("a backup goes on")));
+                Not(HasSubstr("with a backup")));
   }
 }
 

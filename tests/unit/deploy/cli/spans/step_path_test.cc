@@ -103,6 +103,23 @@ TEST(StepPathsTest, AMirrorWaitsForThePushesToAllMirrors) {
       paths[0].duration());
 }
 
+TEST(StepPathsTest, APushBeforeTheEpochHasArrived) {
+  MadeJob job(2);
+  job.Run(2);
+  JobTrace trace = job.Trace();
+  for (TaskTrace& task : trace.tasks) {
+    for (Span& span : task.spans) {
+      if (span.kind != SpanKind::kReceive || span.peer != 1) continue;
+      span.begin = -2;
+      span.end = -1;
+    }
+  }
+  const std::vector<StepPath> paths = StepPaths(trace);
+  ASSERT_THAT(paths, SizeIs(1));
+  EXPECT_EQ(paths[0].worker, 0);
+  EXPECT_EQ(paths[0].workers.count(1), 1u);
+}
+
 TEST(StepPathsTest, AWorkerOutsideOfTheSetHoldsNothingUp) {
   MadeJob job(3);
   job.workers[2].backward = 5000;
