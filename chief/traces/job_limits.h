@@ -7,7 +7,8 @@
 namespace lockstep::chief {
 
 // Returns the ways to faster steps that `job` rules out: ValidateJobConfig()
-// would refuse them beside its other settings, or its servers do.
+// would refuse them beside its other settings, or its servers do. `job` is one
+// of FitToCluster().
 RemedyLimits LimitsOf(const JobConfig& job);
 
 }  // namespace lockstep::chief

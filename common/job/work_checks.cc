@@ -117,4 +117,15 @@ bool ChoosesPushes(const JobConfig& job) {
          job.model.kind != kExternalModel && WhySumsDiffer(job).empty();
 }
 
+std::string WhyNoSharedMemory(const JobConfig& job) {
+  if (job.mode == SyncMode::kCompatible) {
+    return "compatible mode updates in place";
+  }
+  if (job.shares_work() || job.total_num_replicas < job.replicas_to_aggregate) {
+    return "a worker's next share of a step would overwrite the gradients of "
+           "the one before, which a server still reads";
+  }
+  return "";
+}
+
 }  // namespace lockstep

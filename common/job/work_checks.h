@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_COMMON_JOB_WORK_CHECKS_H_
 #define LOCKSTEP_COMMON_JOB_WORK_CHECKS_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "common/job/job_config.h"
 
@@ -21,6 +23,10 @@ absl::Status CheckWork(const JobConfig& job);
 // the same on a worker as on servers. Programs of the user may be written in
 // any language, and for numbers alone.
 bool ChoosesPushes(const JobConfig& job);
+
+// Returns why the servers of a job share no memory with workers of their host;
+// empty: they may. `job` is one of FitToCluster().
+std::string WhyNoSharedMemory(const JobConfig& job);
 
 }  // namespace lockstep
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/job/work_checks.h"
 #include "server/shard/parts/share_memory.h"
 #include "server/update/mean_norm.h"
 #include "server/update/projection.h"
@@ -78,15 +79,8 @@ absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
   if (store == nullptr) {
     return absl::UnavailableError("this server has no variables");
   }
-  if (store->in_place()) {
-    return absl::UnavailableError("compatible mode updates in place");
-  }
-  if (options.job.shares_work() ||
-      options.job.total_num_replicas < options.job.replicas_to_aggregate) {
-    return absl::UnavailableError(
-        "a worker's next share of a step would overwrite the gradients of the "
-        "one before, which a server still reads");
-  }
+  const std::string why = WhyNoSharedMemory(options.job);
+  if (!why.empty()) return absl::UnavailableError(why);
   return WriteCounters::Create(2 * static_cast<int>(options.parts.size()));
 }
 

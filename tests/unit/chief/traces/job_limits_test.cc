@@ -40,6 +40,7 @@ TEST(JobLimitsTest, SharedStepsHaveNoBackups) {
   JobConfig job;
   job.work = Work::kShared;
   EXPECT_TRUE(LimitsOf(job).no_backups);
+  EXPECT_TRUE(LimitsOf(job).no_shared_memory);
   EXPECT_FALSE(LimitsOf(job).no_servers);
 }
 

@@ -153,5 +153,20 @@ TEST(WorkChecksTest, ChiefChoosesPushesOnlyWhereItMay) {
   EXPECT_FALSE(ChoosesPushes(JobConfig()));
 }
 
+TEST(WorkChecksTest, ServersShareNoMemoryWhereAGradientCouldBeOverwritten) {
+  JobConfig job;
+  job.replicas_to_aggregate = 2;
+  job.total_num_replicas = 2;
+  EXPECT_EQ(WhyNoSharedMemory(job), "");
+  job.replicas_to_aggregate = 4;
+  EXPECT_NE(WhyNoSharedMemory(job), "");
+  job.replicas_to_aggregate = 2;
+  job.work = Work::kShared;
+  EXPECT_NE(WhyNoSharedMemory(job), "");
+  job.work = Work::kOwnBatches;
+  job.mode = SyncMode::kCompatible;
+  EXPECT_THAT(WhyNoSharedMemory(job), ::testing::HasSubstr("in place"));
+}
+
 }  // namespace
 }  // namespace lockstep
