@@ -230,9 +230,10 @@ absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response,
     if (!status.ok() && !Membership::MayPass(status)) return Refused(status);
     if (status.ok() && response.ready()) return absl::OkStatus();
     if (status.ok() && response.values_wanted() && values) {
-      LOCKSTEP_RETURN_IF_ERROR(
+      const absl::Status sent =
           SendInitialValues(*calls_, Identity(), DescribedModel(), values,
-                            [this] { return stopped() || ended(); }));
+                            [this] { return stopped() || ended(); });
+      if (!sent.ok()) return Refused(sent);
     }
     if (const absl::Time now = Now();
         now - reported > Membership::kReportEvery) {

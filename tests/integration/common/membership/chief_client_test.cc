@@ -117,5 +117,88 @@ TEST(ChiefClientTest, NextIncarnationIsAboveThatWhichAServerKnows) {
   EXPECT_GT(membership->incarnation, newest);
 }
 
+// A chief that takes its member for dead while it sends initial values. Its
+// answers to heartbeats come later than that.
+class ForgetfulChief final : public v1::CoordinatorService::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
+                                     const v1::RegisterRequest*,
+                                     v1::RegisterResponse* response) override {
+    JobConfig job;
+    job.train_steps = 1;
+    job.batch_size = 1;
+    job.model.kind = kExternalModel;
+    *response->mutable_job() = ToProto(job);
+    return Answer(context, absl::OkStatus());
+  }
+
+  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
+                                      const v1::HeartbeatRequest*,
+                                      v1::HeartbeatResponse*) override {
+    return Answer(context, absl::OkStatus());
+  }
+
+  grpc::ServerUnaryReactor* DescribeModel(grpc::CallbackServerContext* context,
+                                          const v1::DescribeModelRequest*,
+                                          v1::DescribeModelResponse*) override {
+    return Answer(context, absl::OkStatus());
+  }
+
+  grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context,
+                                    const v1::GetPlanRequest*,
+                                    v1::GetPlanResponse* response) override {
+    response->set_values_wanted(true);
+    return Answer(context, absl::OkStatus());
+  }
+
+  grpc::ServerUnaryReactor* PutInitialValues(
+      grpc::CallbackServerContext* context, const v1::PutInitialValuesRequest*,
+      v1::PutInitialValuesResponse*) override {
+    return Answer(context, absl::AbortedError("taken for dead"));
+  }
+
+  grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context,
+                                  const v1::LeaveRequest*,
+                                  v1::LeaveResponse*) override {
+    return Answer(context, absl::OkStatus());
+  }
+
+ private:
+  static grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                          const absl::Status& status) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpcStatus(status));
+    return reactor;
+  }
+};
+
+TEST(ChiefClientTest, MemberWhoseInitialValuesComeTooLateMayRegisterAgain) {
+  ForgetfulChief chief;
+  const auto server = GrpcServer::Start("127.0.0.1:0", {&chief});
+  ASSERT_OK(server);
+  ChiefClient::Options options;
+  options.address = absl::StrCat("127.0.0.1:", (*server)->port());
+  options.task = {TaskType::kWorker, 0};
+  ChiefClient client(options);
+  ASSERT_OK(client.Register());
+  VariableSpec variable;
+  variable.name = "w";
+  variable.shape = {2};
+  variable.initializer.kind = Initializer::Kind::kGiven;
+  ASSERT_OK(client.DescribeModel({variable}, std::nullopt));
+  const std::vector<std::byte> value(2 * sizeof(float));
+
+  int64_t step = 0;
+  const auto plan = client.WaitForPlan(
+      1, step, [&](size_t) { return absl::Span<const std::byte>(value); });
+
+  EXPECT_THAT(plan, StatusIs(absl::StatusCode::kAborted));
+  EXPECT_TRUE(client.lease_lost());
+  // The next registration begins a membership anew.
+  EXPECT_OK(client.Register());
+  EXPECT_FALSE(client.lease_lost());
+  client.Leave(LeaveCause::kStopped, "the test is over");
+}
+
 }  // namespace
 }  // namespace lockstep
