@@ -54,8 +54,8 @@ for directory in "$source"/deploy/kubernetes/base \
   check "$work/rendered.yaml"
 done
 
-echo "== the cluster that deploy/README.md makes"
-documented "$source/deploy/README.md"
+echo "== the cluster that deploy/kubernetes/README.md makes"
+documented "$source/deploy/kubernetes/README.md"
 cp -r "$source/deploy/kubernetes/base" "$work/made"
 cp "$work/made.json" "$work/made/cluster.json"
 render "$work/made"

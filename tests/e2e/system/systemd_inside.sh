@@ -146,7 +146,7 @@ install_certificates() {
 # The job has certificates, as the package's README says: in files that the tasks
 # read again, and for one server by the README's drop-in with LoadCredential=.
 secure() {
-  local readme=/usr/share/doc/lockstep/README.md drop_in
+  local readme=/usr/share/doc/lockstep/README.systemd.md drop_in
   lockstep certs make --cluster "$job/cluster.json" --job fashion \
     --out /srv/certs
   install_certificates
@@ -239,7 +239,7 @@ check_limits() {
 
 # The units that the package's README enables and starts.
 documented() {
-  grep -E '^    systemctl (enable|start) ' /usr/share/doc/lockstep/README.md
+  grep -E '^    systemctl (enable|start) ' /usr/share/doc/lockstep/README.systemd.md
 }
 
 # The worker that is killed comes back, and the job goes on to a checkpoint.
