@@ -334,12 +334,12 @@ INSTANTIATE_TEST_SUITE_P(Points, PeerFaultPointsTest,
 
 class FaultChainTest : public ::testing::TestWithParam<Chain> {
  protected:
-  static constexpr int64_t kChainSteps = 600;
+  static constexpr int64_t kChainSteps = 300;
 
   static TrainingJob::Options ChainOptions(Chain::Workers workers) {
     TrainingJob::Options options;
     options.pictures = 600;
-    options.set = {"lease=2s", "checkpoint.every_steps=40",
+    options.set = {"lease=2s", "checkpoint.every_steps=20",
                    absl::StrCat("train_steps=", kChainSteps)};
     if (workers == Chain::Workers::kBuiltIn) return options;
     if (workers == Chain::Workers::kMirrored) {

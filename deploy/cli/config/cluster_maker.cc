@@ -44,7 +44,10 @@ class AddressBook {
   }
 
  private:
-  absl::StatusOr<std::string> AddressOf(TaskId task) {
+  absl::StatusOr<std::string> HostOf(TaskId task) const {
+    if (!request_.hosts.empty()) {
+      return request_.hosts[task.index % request_.hosts.size()];
+    }
     const std::string host = absl::StrReplaceAll(
         request_.host_pattern, {{"{task}", TaskTypeName(task.type)},
                                 {"{index}", absl::StrCat(task.index)}});
@@ -53,19 +56,27 @@ class AddressBook {
           absl::StrCat("--host_pattern is ", Excerpt(request_.host_pattern),
                        ", but may have braces only in {task} and {index}"));
     }
+    return host;
+  }
+
+  absl::StatusOr<std::string> AddressOf(TaskId task) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string host, HostOf(task));
     const int port = request_.port == 0 ? 0 : request_.port + used_[host]++;
     if (port > kMaxPort) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--port is ", request_.port,
           ", which leaves too few ports for the "
-          "tasks of one host; lower it, or put {index} into --host_pattern"));
+          "tasks of one host; lower it, or give the tasks more hosts"));
     }
     const absl::StatusOr<HostPort> address =
         ParseHostPort(absl::StrCat(host, ":", port));
     if (address.ok()) return address->ToString();
+    const std::string given =
+        request_.hosts.empty()
+            ? absl::StrCat("--host_pattern is ", Excerpt(request_.host_pattern))
+            : absl::StrCat("--hosts has ", Excerpt(host));
     return absl::InvalidArgumentError(
-        absl::StrCat("--host_pattern is ", Excerpt(request_.host_pattern), ": ",
-                     address.status().message()));
+        absl::StrCat(given, ": ", address.status().message()));
   }
 
   const ClusterRequest& request_;

@@ -2,6 +2,7 @@
 #define LOCKSTEP_DEPLOY_CLI_CONFIG_CLUSTER_MAKER_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/cluster/cluster_spec.h"
@@ -15,6 +16,9 @@ struct ClusterRequest {
   bool chief = true;  // false: worker 0 hosts it
   bool evaluator = false;
   std::string host_pattern = "localhost";  // {task} and {index} are replaced
+  // If not empty, in place of the pattern: task i of each job is on host
+  // i modulo their number.
+  std::vector<std::string> hosts = {};
   int port = 2222;  // the lowest; 0: `lockstep run` chooses all
 };
 
@@ -23,8 +27,8 @@ struct ClusterRequest {
 //
 //   kInvalidArgument  ps below 0, workers below 1, either above 10000; a
 //                     pattern that makes no host name, or has braces around
-//                     other words; a port outside 0 to 65535; more tasks on a
-//                     host than ports
+//                     other words; a host that is no host name; a port outside
+//                     0 to 65535; more tasks on a host than ports
 absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request);
 
 // Formats the well-formed `json` over several lines, with each list or object

@@ -61,10 +61,16 @@ ConfigMakeCommand::ConfigMakeCommand(CLI::App& parent)
   app_.add_flag("--no_chief", no_chief_,
                 "No chief task: worker 0 runs the chief.");
   app_.add_flag("--evaluator", request_.evaluator, "Add an evaluator.");
-  app_.add_option("--host_pattern,--host-pattern", request_.host_pattern,
-                  "Host of each task; {task} and {index} stand for its job "
-                  "and its index, as in job-{task}-{index}.example.net.")
-      ->capture_default_str();
+  CLI::Option* pattern =
+      app_.add_option("--host_pattern,--host-pattern", request_.host_pattern,
+                      "Host of each task; {task} and {index} stand for its job "
+                      "and its index, as in job-{task}-{index}.example.net.")
+          ->capture_default_str();
+  app_.add_option("--hosts", request_.hosts,
+                  "Hosts by name, as node1,node2: task 0 of each job is on the "
+                  "first, task 1 on the next, and so on in turn.")
+      ->delimiter(',')
+      ->excludes(pattern);
   app_.add_option("--port", request_.port,
                   "Port of a task that is alone on its host; of several, the "
                   "next ones. 0: `lockstep run` chooses them.")

@@ -83,20 +83,6 @@ void World::WakeAll() {
   }
 }
 
-void World::RunFor(int number, const Event& event) {
-  Process& process = processes_[number];
-  if (!process.alive) return;
-  if (process.hung_until > now_) {
-    process.deferred.push_back(event);
-    return;
-  }
-  serving_ = number;
-  if (process.before_event) process.before_event();
-  event();
-  // The event may have ended the process.
-  if (process.alive && process.after_event) process.after_event();
-}
-
 void World::AfterFor(int process, absl::Duration delay, Event event) {
   After(delay,
         [this, process, event = std::move(event)] { RunFor(process, event); });

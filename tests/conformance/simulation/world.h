@@ -64,7 +64,8 @@ class World final : public Clock {
   void TakePlace(int process) { at_[processes_[process].place] = process; }
   void WakeAll();
   // Runs an event of a process: not if it has ended, later while it hangs.
-  void RunFor(int process, const Event& event);
+  template <typename Function>
+  void RunFor(int process, Function&& event);
   void AfterFor(int process, absl::Duration delay, Event event);
 
   // Nothing passes from one place to another for a while.
@@ -108,6 +109,34 @@ class World final : public Clock {
     std::map<uint64_t, Event> served;  // calls that wait for it
   };
 
+  // A call on its way, which its events share: what it does is copied once.
+  template <typename Answer>
+  struct CallState {
+    int from = 0;        // a process
+    int from_place = 0;  // of it
+    int to = 0;          // a place
+    uint64_t id = 0;
+    int server = -1;  // the process that serves it, once there is one
+    bool answered = false;
+    std::function<void(Reply<Answer>)> serve;
+    Reply<Answer> done;
+  };
+  // The request arrives. Not `heard`: it is a repeated one.
+  template <typename Answer>
+  void Deliver(const std::shared_ptr<CallState<Answer>>& call, bool heard);
+  // The process has answered.
+  template <typename Answer>
+  void Answered(const std::shared_ptr<CallState<Answer>>& call,
+                absl::StatusOr<Answer> answer);
+  // The connection breaks after `delay`.
+  template <typename Answer>
+  void Break(const std::shared_ptr<CallState<Answer>>& call,
+             absl::Duration delay);
+  // The caller receives `answer`, if it has none yet.
+  template <typename Answer>
+  void Finish(const std::shared_ptr<CallState<Answer>>& call,
+              absl::StatusOr<Answer> answer);
+
   void Wake(int process);
   absl::Duration Latency();
   bool IsCut(int from, int to) const;
@@ -132,62 +161,91 @@ class World final : public Clock {
 template <typename Answer>
 void World::Call(int from, int to, std::function<void(Reply<Answer>)> serve,
                  Reply<Answer> done) {
-  struct State {
-    bool answered = false;
-    int server = -1;
-    uint64_t id = 0;
-  };
-  const int from_place = processes_[from].place;
-  auto state = std::make_shared<State>();
-  state->id = ++next_call_;
-  const auto finish = [this, state, from,
-                       done = std::move(done)](absl::StatusOr<Answer> answer) {
-    if (state->answered) return;
-    state->answered = true;
-    if (state->server >= 0) processes_[state->server].served.erase(state->id);
-    RunFor(from, [done, answer = std::move(answer)] { done(answer); });
-  };
-  const auto fail = [this, finish](absl::Duration delay) {
-    After(delay,
-          [finish] { finish(absl::UnavailableError("the connection broke")); });
-  };
-  const auto reply = [this, state, finish, fail, to,
-                      from_place](absl::StatusOr<Answer> answer) {
-    if (IsCut(to, from_place) || (chaos && Chance(15))) {
-      fail(Latency() + absl::Milliseconds(20));
-      return;
-    }
-    After(Latency(), [finish, answer = std::move(answer)] { finish(answer); });
-  };
-  const auto deliver = [this, state, serve = std::move(serve), reply, fail,
-                        to](bool heard) {
-    const int server = At(to);
-    if (server < 0) {
-      if (heard) fail(absl::Milliseconds(1));
-      return;
-    }
-    if (heard && !state->answered) {
-      state->server = server;
-      processes_[server].served[state->id] = [fail] {
-        fail(absl::Milliseconds(1));
-      };
-    }
-    RunFor(server, [serve, reply, heard] {
-      serve(heard ? Reply<Answer>(reply) : [](absl::StatusOr<Answer>) {});
-    });
-  };
-  After(absl::Seconds(10), [finish] {
-    finish(absl::DeadlineExceededError("no answer for 10 s"));
+  auto call = std::make_shared<CallState<Answer>>();
+  call->from = from;
+  call->from_place = processes_[from].place;
+  call->to = to;
+  call->id = ++next_call_;
+  call->serve = std::move(serve);
+  call->done = std::move(done);
+  After(absl::Seconds(10), [this, call] {
+    Finish<Answer>(call, absl::DeadlineExceededError("no answer for 10 s"));
   });
-  if (IsCut(from_place, to) || (chaos && Chance(15))) {
-    fail(absl::Milliseconds(20) + Latency());
+  if (IsCut(call->from_place, to) || (chaos && Chance(15))) {
+    Break(call, absl::Milliseconds(20) + Latency());
     return;
   }
-  After(Latency(), [deliver] { deliver(true); });
+  After(Latency(), [this, call] { Deliver(call, true); });
   if (chaos && Chance(20)) {
     After(Latency() + RandomDuration(absl::Milliseconds(20)),
-          [deliver] { deliver(false); });
+          [this, call] { Deliver(call, false); });
   }
+}
+
+template <typename Answer>
+void World::Finish(const std::shared_ptr<CallState<Answer>>& call,
+                   absl::StatusOr<Answer> answer) {
+  if (call->answered) return;
+  call->answered = true;
+  if (call->server >= 0) processes_[call->server].served.erase(call->id);
+  RunFor(call->from,
+         [call, answer = std::move(answer)] { call->done(answer); });
+}
+
+template <typename Answer>
+void World::Break(const std::shared_ptr<CallState<Answer>>& call,
+                  absl::Duration delay) {
+  After(delay, [this, call] {
+    Finish<Answer>(call, absl::UnavailableError("the connection broke"));
+  });
+}
+
+template <typename Answer>
+void World::Answered(const std::shared_ptr<CallState<Answer>>& call,
+                     absl::StatusOr<Answer> answer) {
+  if (IsCut(call->to, call->from_place) || (chaos && Chance(15))) {
+    Break(call, Latency() + absl::Milliseconds(20));
+    return;
+  }
+  After(Latency(), [this, call, answer = std::move(answer)] {
+    Finish<Answer>(call, answer);
+  });
+}
+
+template <typename Answer>
+void World::Deliver(const std::shared_ptr<CallState<Answer>>& call,
+                    bool heard) {
+  const int server = At(call->to);
+  if (server < 0) {
+    if (heard) Break(call, absl::Milliseconds(1));
+    return;
+  }
+  if (heard && !call->answered) {
+    call->server = server;
+    processes_[server].served[call->id] = [this, call] {
+      Break(call, absl::Milliseconds(1));
+    };
+  }
+  RunFor(server, [this, call, heard] {
+    call->serve([this, call, heard](absl::StatusOr<Answer> answer) {
+      if (heard) Answered<Answer>(call, std::move(answer));
+    });
+  });
+}
+
+template <typename Function>
+void World::RunFor(int number, Function&& event) {
+  Process& process = processes_[number];
+  if (!process.alive) return;
+  if (process.hung_until > now_) {
+    process.deferred.emplace_back(std::forward<Function>(event));
+    return;
+  }
+  serving_ = number;
+  if (process.before_event) process.before_event();
+  event();
+  // The event may have ended the process.
+  if (process.alive && process.after_event) process.after_event();
 }
 
 }  // namespace lockstep::simulation

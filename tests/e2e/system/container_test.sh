@@ -10,9 +10,9 @@
 set -euo pipefail
 script_arguments=("$@")
 here=$(dirname "$0")
-# shellcheck source=tests/e2e/system_lib.sh
+# shellcheck source=tests/e2e/system/system_lib.sh
 source "$here/system_lib.sh"
-# shellcheck source=tests/e2e/container_lib.sh
+# shellcheck source=tests/e2e/system/container_lib.sh
 source "$here/container_lib.sh"
 need_root
 need_tools podman crun kubectl ip

@@ -6,7 +6,7 @@
 # of Debian: exits with 77, which is "skipped", where one is missing.
 set -euo pipefail
 script_arguments=("$@")
-# shellcheck source=tests/e2e/system_lib.sh
+# shellcheck source=tests/e2e/system/system_lib.sh
 source "$(dirname "$0")/system_lib.sh"
 need_root
 need_tools help2man dpkg-deb mmdebstrap

@@ -7,7 +7,7 @@
 set -euo pipefail
 source=$1 lockstep=$2 venv=$3
 
-# shellcheck source=tests/e2e/system_lib.sh
+# shellcheck source=tests/e2e/system/system_lib.sh
 source "$(dirname "$0")/system_lib.sh"
 
 need_tools kubectl

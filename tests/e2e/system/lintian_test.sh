@@ -2,7 +2,7 @@
 # lintian_test.sh BUILD_DIR: has lintian check the Debian package there. Exits
 # with 77, which is "skipped", where a tool is missing.
 set -euo pipefail
-# shellcheck source=tests/e2e/system_lib.sh
+# shellcheck source=tests/e2e/system/system_lib.sh
 source "$(dirname "$0")/system_lib.sh"
 need_tools help2man dpkg-deb lintian
 package=$(newest_package "$1")

@@ -3,7 +3,7 @@
 # chief, two servers, three workers and an evaluator by units. The machine
 # reboots in the middle of it; this is run before and after. See systemd_test.sh.
 set -euo pipefail
-# shellcheck source=tests/e2e/system_lib.sh
+# shellcheck source=tests/e2e/system/system_lib.sh
 source /system_lib.sh
 
 job=/etc/lockstep/fashion

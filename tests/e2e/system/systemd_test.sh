@@ -7,7 +7,7 @@
 set -euo pipefail
 script_arguments=("$@")
 here=$(dirname "$0")
-# shellcheck source=tests/e2e/system_lib.sh
+# shellcheck source=tests/e2e/system/system_lib.sh
 source "$here/system_lib.sh"
 need_root
 need_tools systemd-nspawn dpkg-deb

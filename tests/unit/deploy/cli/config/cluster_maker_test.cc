@@ -40,6 +40,16 @@ TEST(ClusterMakerTest, AHostSharedByIndexHasATaskOfEachJob) {
                   {{"ps", {"node0:2222"}}, {"worker", {"node0:2223"}}})));
 }
 
+TEST(ClusterMakerTest, HostsByNameTakeTheTasksInTurn) {
+  EXPECT_THAT(MakeCluster({.ps = 1, .workers = 3, .hosts = {"n7", "n9"}}),
+              IsOkAndHolds(ClusterSpec::FromLists(
+                  {{"chief", {"n7:2222"}},
+                   {"ps", {"n7:2223"}},
+                   {"worker", {"n7:2224", "n9:2222", "n7:2225"}}})));
+  EXPECT_THAT(MakeCluster({.workers = 2, .hosts = {"n7", ""}}),
+              StatusIs(kInvalid, HasSubstr("--hosts has \"\": ")));
+}
+
 TEST(ClusterMakerTest, PortZeroIsLeftToTheLauncher) {
   EXPECT_THAT(MakeCluster({.chief = false, .port = 0}),
               IsOkAndHolds(ClusterSpec::FromLists(

@@ -1,0 +1,188 @@
+#!/usr/bin/env bash
+# slurm_test.sh SOURCE_DIR BIN_DIR PYTHON_DIR: boots a Slurm cluster of two nodes on this
+# machine, and submits deploy/slurm/lockstep.sbatch to it as its page says: a job
+# trains with certificates, a killed worker comes back, SIGTERM to all tasks, as
+# before the end of a time limit, has the job stopped with a checkpoint and queued
+# again, and it goes on from there to its end. Needs root, mounts, munge and Slurm:
+# exits with 77, which is "skipped", where one is missing.
+set -euo pipefail
+script_arguments=("$@")
+here=$(dirname "$0")
+# shellcheck source=tests/e2e/system/system_lib.sh
+source "$here/system_lib.sh"
+need_root
+need_tools munged slurmctld slurmd sbatch scontrol ip
+need_data
+in_namespaces --mount --net --pid --fork --mount-proc  # all ends with this script
+ip link set lo up
+# Slurm resolves no name where there are only addresses of loopback.
+ip address add 10.9.0.1/24 dev lo
+ip address add 10.9.0.2/24 dev lo
+source=$1 python=$3
+PATH=$2:$PATH lockstep=$2/lockstep
+
+work=$(mktemp -d /tmp/lockstep-slurm-XXXXXX)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  tail -n 30 "$work"/*.log "$work"/*.out "$work"/fashion/logs/*.log 2>/dev/null
+  exit 1
+}
+
+# Two nodes of one machine, by names that only this mount namespace has.
+boot() {
+  printf '127.0.0.1 localhost\n10.9.0.1 %s node1\n10.9.0.2 node2\n' "$(hostname)" \
+    >"$work/hosts"
+  mount --bind "$work/hosts" /etc/hosts
+  head -c 1024 /dev/urandom >"$work/munge.key"
+  chmod 0400 "$work/munge.key"
+  chmod 0755 "$work"
+  munged --force --key-file="$work/munge.key" --socket="$work/munge.socket" \
+    --pid-file="$work/munge.pid" --seed-file="$work/munge.seed" \
+    --log-file="$work/munge.log"
+  export SLURM_CONF=$work/slurm.conf
+  mkdir "$work/state"
+  cat >"$SLURM_CONF" <<CONF
+ClusterName=lockstep
+SlurmctldHost=$(hostname)(10.9.0.1)
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$work/munge.socket
+StateSaveLocation=$work/state
+SlurmdSpoolDir=$work/spool-%n
+SlurmctldPidFile=$work/slurmctld.pid
+SlurmdPidFile=$work/slurmd-%n.pid
+SlurmctldLogFile=$work/slurmctld.log
+SlurmdLogFile=$work/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/cons_tres
+SlurmdParameters=config_overrides
+KillWait=30
+NodeName=node1 NodeHostname=$(hostname) NodeAddr=10.9.0.1 Port=7001 CPUs=8
+NodeName=node2 NodeHostname=$(hostname) NodeAddr=10.9.0.2 Port=7002 CPUs=8
+PartitionName=all Nodes=ALL Default=YES State=UP
+CONF
+  slurmctld
+  slurmd -N node1
+  slurmd -N node2
+  until_true "two idle nodes" nodes_are_idle
+}
+
+nodes_are_idle() { [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; }
+state() { scontrol show job "$id" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p'; }
+restarts() { scontrol show job "$id" | sed -n 's/.*Restarts=\([0-9]*\).*/\1/p'; }
+has_state() { [ "$(state)" = "$1" ]; }
+has_line() { grep -qE "$2" "$work/fashion/logs/$1.log" 2>/dev/null; }
+
+submit() {
+  mkdir "$work/fashion"
+  sed -e 's/^name:.*/name: "fashion"/' -e 's/^batch_size:.*/batch_size: 50/' \
+    "$source/deploy/examples/jobs/fashion_mnist/job.textproto" \
+    >"$work/fashion/job.textproto"
+  cat >>"$work/fashion/job.textproto" <<<"lease { seconds: 4 }"
+  cd "$work"
+  id=$(LOCKSTEP_WORKERS=3 sbatch --parsable --nodes=2 --output="$work/%j.out" \
+    "$source/deploy/slurm/lockstep.sbatch" "$work/fashion")
+}
+
+trains() {
+  until_true "a checkpoint" has_line chief-0 'checkpoint of step'
+  # Workers are on both nodes, and all connections are encrypted.
+  cat "$work/fashion/cluster.json"
+  for node in 1 2; do
+    grep -q "\"worker\":.*\"node$node:" "$work/fashion/cluster.json" ||
+      fail "no worker is on node$node"
+  done
+  ! "$lockstep" status --cluster "$work/fashion/cluster.json" >"$work/plain.log" 2>&1 ||
+    fail "a stranger may see the job"
+  operator=(--cluster "$work/fashion/cluster.json"
+    --tls_dir "$work/fashion/certs/operator-steer")
+  "$lockstep" status "${operator[@]}"
+}
+
+worker_comes_back() {
+  pkill -KILL -f 'libexec|/worker .*worker-1' || fail "worker 1 does not run"
+  until_true "a new start" grep -q 'worker 1 has ended with code 137' "$work/$id.out"
+  until_true "worker 1 is back" registered_twice
+}
+registered_twice() {
+  [ "$(grep -c 'registered with the chief' "$work/fashion/logs/worker-1.log")" -ge 2 ]
+}
+
+goes_on_after_a_stop() {
+  scancel --signal=TERM "$id"  # to the steps, as --signal=TERM@120 sends it
+  until_true "queued again" queued_again
+  scontrol update "JobId=$id" StartTime=now+3  # not in the second of the stop
+  until_true "running again" has_state RUNNING
+  until_true "the end" has_state COMPLETED
+  local stopped
+  stopped=$(sed -n '/stopped: /q; s/.*checkpoint of step \([0-9]*\) .*/\1/p' \
+    "$work/fashion/logs/chief-0.log" | tail -n 1)
+  has_line chief-0 "resumed from the checkpoint of step $stopped " ||
+    fail "it did not go on from step $stopped"
+  has_line chief-0 'done at step 1500' || fail "not done"
+  echo "stopped at step ${stopped:?}"
+}
+queued_again() { [ "$(restarts)" = 1 ]; }
+
+own_program() {
+  mkdir "$work/own"
+  cat >"$work/own/job.textproto" <<'JOB'
+name: "own"
+model { kind: "external" }
+train_steps: 50
+batch_size: 8
+learning_rate: 0.1
+JOB
+  cat >"$work/own/train.py" <<'PROGRAM'
+import lockstep
+import numpy as np
+
+worker = lockstep.Worker({"w": np.zeros(4, np.float32)})
+for step in worker.steps():
+    step.push({"w": step.values["w"] - 1})
+PROGRAM
+  id=$(PYTHONPATH=$python sbatch --parsable --nodes=2 --output="$work/%j.out" \
+    "$source/deploy/slurm/lockstep.sbatch" "$work/own" -- \
+    /usr/bin/python3 "$work/own/train.py")
+  until_true "the end" is_over
+  cat "$work/$id.out"
+  has_state COMPLETED || fail "$(tail -n 5 "$work"/own/logs/*)"
+  grep -q 'done at step 50' "$work/own/logs/chief-0.log" || fail "not done"
+}
+is_over() { [[ $(state) =~ COMPLETED|FAILED|CANCELLED ]]; }
+
+failing_program() {
+  echo 'raise ValueError("no data")' >"$work/own/bad.py"
+  id=$(sbatch --parsable --nodes=2 --output="$work/%j.out" \
+    "$source/deploy/slurm/lockstep.sbatch" "$work/own" -- \
+    /usr/bin/python3 "$work/own/bad.py")
+  until_true "the end" is_over
+  cat "$work/$id.out"
+  has_state FAILED || fail "state $(state)"
+  grep -q 'worker . has failed with code 1: ValueError: no data' \
+    "$work/$id.out" || fail "no reason"
+}
+
+refused() {
+  mkdir "$work/other"
+  cp "$work/own/job.textproto" "$work/other"
+  id=$(sbatch --parsable --nodes=1 --output="$work/%j.out" \
+    "$source/deploy/slurm/lockstep.sbatch" "$work/other")
+  until_true "the end" is_over
+  has_state FAILED || fail "state $(state)"
+  grep -q 'must have name: "other"' "$work/$id.out" || fail "no reason"
+}
+
+phase "two nodes boot" boot
+phase "a job is submitted" submit
+phase "it trains" trains
+phase "a killed worker comes back" worker_comes_back
+phase "stopped, queued again, and done" goes_on_after_a_stop
+phase "a program of one's own trains" own_program
+phase "one that fails ends the job" failing_program
+phase "a job of another name is refused" refused
+phases
