@@ -14,6 +14,7 @@ import torch
 from . import _base, _evaluator, _session, checkpoint
 from ._torch_copies import HostCopies
 from ._torch_embedding import Embedding
+from ._torch_leftovers import Leftovers
 from ._torch_sampler import Sampler
 from ._torch_values import Values, view
 
@@ -125,7 +126,10 @@ class Step(_base.BaseStep):
             self._loss += float(loss.detach())
             if worker._sending:
                 self._finish()
-        except _session.Unwanted:
+        except BaseException as error:
+            worker._leftovers.drop()
+            if not isinstance(error, _session.Unwanted):
+                raise
             worker._unwanted = self._over = True
         finally:
             worker._sending = False
@@ -234,6 +238,7 @@ class Worker(_base.BaseWorker):
         self._sending = False
         self._unwanted = False
         self._computes = False
+        self._leftovers = Leftovers()
         self._sent = [True] * len(self._parameters)
         self._copies = {
             device: HostCopies(device, self._hand_in)
@@ -354,6 +359,7 @@ class Worker(_base.BaseWorker):
         self._sent = [False] * len(self._parameters)
         self._unwanted = False
         self._computes = True
+        self._leftovers.begin()
         for each in self._embeddings:
             each._begin()
         self._values.begin(native)

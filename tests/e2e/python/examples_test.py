@@ -17,14 +17,15 @@ NEEDS = {"torch_mlp": "torch", "torch_transformer": "torch",
 
 class ExamplesTest(unittest.TestCase):
 
-    def run_example(self, name, *sets):
+    def run_example(self, name, *sets, backups=0):
         if importlib.util.find_spec(NEEDS[name]) is None:
             print(f"SKIPPED: {name}: this interpreter has no {NEEDS[name]}")
             self.skipTest(f"no {NEEDS[name]}")
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [os.path.join(BIN, "lockstep"), "run", "--ps", "1",
-                 "--workers", "2", *[a for s in ["batch_size=32", *sets]
+                 "--workers", str(2 + backups), "--backups", str(backups),
+                 *[a for s in ["batch_size=32", *sets]
                                      for a in ("--set", s)],
                  "--", sys.executable, os.path.join(EXAMPLES, name + ".py")],
                 capture_output=True, text=True, cwd=folder)
@@ -56,6 +57,12 @@ class ExamplesTest(unittest.TestCase):
         self.assertLess(self.run_example(
             "torch_table", "train_steps=100", "optimizer.kind=ADAGRAD",
             "learning_rate=0.1"), 0.8)
+
+    def test_programs_whose_last_passes_were_in_vain_end_by_themselves(self):
+        # Passes in vain end within backward, in hooks.
+        self.run_example("torch_table", "train_steps=100",
+                         "optimizer.kind=ADAGRAD", "learning_rate=0.1",
+                         backups=1)
 
     def test_jax_mlp(self):
         self.assertLess(self.run_example(
