@@ -96,14 +96,14 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
             traces_.FillHeartbeat(member, response);
           }},
       members_, status_table_, settings_table_, clock_);
-  status_table_.SetSettings(driver_.settings());
+  status_table_.SetSettings(driver_.settings(), clock_.Now());
 }
 
 Chief::~Chief() { JoinCheckpoint(); }
 
 std::vector<StatusPage> Chief::RecordForPage() {
   recorder_ = std::make_unique<Recorder>(Recorder::Options{
-      job_.checkpoint.directory, self_.job_id, [this] { return Sample(); },
+      job_.checkpoint.directory, job_.name, [this] { return Sample(); },
       [this] { return DecodeStatus(service_->StatusForOperators()); }});
   return recorder_->Pages();
 }

@@ -24,7 +24,7 @@ struct Writer {
     status_table.SetWaits(report.waits);
   }
   void operator()(const SettingsInEffect& report) const {
-    status_table.SetSettings(report.settings);
+    status_table.SetSettings(report.settings, now);
   }
   void operator()(const LossesSoFar& report) const {
     status_table.SetLosses(report.losses);
@@ -52,6 +52,12 @@ struct Writer {
   }
 };
 
+// absl::FormatDuration() writes a zero without its unit.
+std::string StandstillText(absl::Duration time, absl::Duration unit) {
+  const absl::Duration whole = absl::Trunc(time, unit);
+  return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
+}
+
 }  // namespace
 
 void Write(const JobReport& report, StatusTable& status_table, absl::Time now) {
@@ -68,8 +74,7 @@ std::vector<std::string> SummaryOf(const StatusTable::View& view) {
       CountText(losses.steps_redone, "step"), " redone, ",
       CountText(losses.steps_repeated, "committed step"),
       " repeated; the job stood still for ",
-      absl::FormatDuration(
-          absl::Trunc(losses.stood_still, absl::Milliseconds(10)))));
+      StandstillText(losses.stood_still, absl::Milliseconds(10))));
   for (const StatusTable::Death& death : view.deaths) {
     lines.push_back(absl::StrCat(
         death.task, " died at ",
@@ -77,9 +82,8 @@ std::vector<std::string> SummaryOf(const StatusTable::View& view) {
         death.reason, "); it held ", death.held,
         "; redone: ", death.redone.empty() ? "nothing" : death.redone,
         "; the job stood still for ",
-        absl::FormatDuration(
-            absl::Trunc(death.stood_still.value_or(absl::ZeroDuration()),
-                        absl::Milliseconds(1)))));
+        StandstillText(death.stood_still.value_or(absl::ZeroDuration()),
+                       absl::Milliseconds(1))));
   }
   return lines;
 }

@@ -210,7 +210,7 @@ absl::Time JobDriver::OnStartFrom(const RecoveryPlan& plan, bool first,
 void JobDriver::OnRestore(const std::map<std::string, double>& manifest,
                           JobActions& out) {
   if (steps_.opened()) return;
-  if (const auto line = context_.settings.Restore(manifest)) Warn(out, *line);
+  if (const auto line = context_.settings.Restore(manifest)) Notify(out, *line);
 }
 
 void JobDriver::Handle(const RecoveryDone& event) {

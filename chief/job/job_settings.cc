@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "chief/operators/settings_table.h"
 
 namespace lockstep::chief {
@@ -45,36 +46,57 @@ std::optional<std::string> JobSettings::Restore(
     return found == manifest.end() ? otherwise : found->second;
   };
   if (manifest.empty()) return std::nullopt;
-  RunSettings restored = now_;
-  // Above 0: the settings differ from those of the job's file.
-  restored.revision = 1;
-  restored.learning_rate_scale = value("learning_rate_scale", 1);
-  restored.paused = value("paused", 0) != 0;
+  const double base = job_.learning_rate.base;
+  const double scale = value("learning_rate_scale", 1);
   const double replicas =
       value("replicas_to_aggregate", now_.replicas_to_aggregate);
+  // A file that says something else since the checkpoint is the newer wish. A
+  // scale of the former rate would make a third one of both.
+  const double former_base = value("job.learning_rate", base);
+  const bool same_rate = former_base == base;
+  const bool same_replicas =
+      value("job.replicas_to_aggregate", job_.replicas_to_aggregate) ==
+      job_.replicas_to_aggregate;
   // The job file may have changed since the checkpoint, so the number must
   // still be possible for its workers.
   const bool possible = replicas >= 1 && !job_.shares_work() &&
                         job_.total_num_replicas >= job_.replicas_to_aggregate &&
                         (replicas <= job_.total_num_replicas ||
                          job_.mode == SyncMode::kCompatible);
+  RunSettings restored = now_;
+  restored.paused = value("paused", 0) != 0;
+  if (same_rate && scale > 0) restored.learning_rate_scale = scale;
   // An elastic job computes the number from the workers that join.
-  if (possible && !job_.elastic_workers) {
+  if (same_replicas && possible && !job_.elastic_workers) {
     restored.replicas_to_aggregate = static_cast<int>(replicas);
   }
-  if (restored.learning_rate_scale <= 0) restored.learning_rate_scale = 1;
-  const std::string line =
-      absl::StrCat("as the job was changed before its checkpoint: ",
-                   DescribeChange(job_, now_, restored));
+  std::vector<std::string> lines;
+  if (!(restored == now_)) {
+    // Above 0: the settings differ from those of the job's file.
+    restored.revision = 1;
+    lines.push_back(
+        absl::StrCat("as the job was changed before its checkpoint: ",
+                     DescribeChange(job_, now_, restored)));
+  }
+  if (restored.paused) lines.push_back("`lockstep resume` lets it train");
+  if (!same_rate && scale != 1) {
+    lines.push_back(absl::StrCat(
+        "learning_rate is ", base, " as in the job's file, which had ",
+        former_base, " before: the change to ", former_base * scale,
+        " while the job ran is over"));
+  }
   now_ = restored;
-  return line;
+  if (lines.empty()) return std::nullopt;
+  return absl::StrJoin(lines, "; ");
 }
 
 std::map<std::string, double> JobSettings::ForManifest() const {
   if (now_.revision == 0) return {};
   return {{"learning_rate_scale", now_.learning_rate_scale},
           {"replicas_to_aggregate", now_.replicas_to_aggregate},
-          {"paused", now_.paused ? 1 : 0}};
+          {"paused", now_.paused ? 1 : 0},
+          {"job.learning_rate", job_.learning_rate.base},
+          {"job.replicas_to_aggregate", job_.replicas_to_aggregate}};
 }
 
 bool JobSettings::SumsOtherwise(absl::Span<const ServerReport> reports) const {

@@ -44,11 +44,13 @@ class JobSettings {
   // A chief that has just started adopts the servers' settings.
   void Adopt(absl::Span<const ServerReport> reports);
   // Adopts the settings in a checkpoint's manifest; no effect if it has none.
-  // Returns a line for the log, if there was a change.
+  // A setting that the job's file has changed since then is the file's. Returns
+  // a line for people, if the settings are not those of the file, or were not.
   std::optional<std::string> Restore(
       const std::map<std::string, double>& manifest);
 
-  // The settings for Restore(); empty for a job without changes.
+  // The settings for Restore(), and those of the job's file that they were
+  // changed from; empty for a job without changes.
   std::map<std::string, double> ForManifest() const;
 
   // True if the gradients that a server has summed must not count any more,

@@ -90,6 +90,7 @@ void StatusTable::Reach(int64_t global_step, absl::Time now) {
 void StatusTable::StartTraining(int64_t global_step, absl::Time now) {
   MutexLock lock(mutex_);
   started_ = now;
+  paused_ = absl::ZeroDuration();
   Reach(global_step, now);
   if (!Final(view_.state)) view_.state = JobState::kTraining;
 }
@@ -126,9 +127,24 @@ void StatusTable::SetScoreTrouble(const std::string& why) {
   view_.score_trouble = why;
 }
 
-void StatusTable::SetSettings(const RunSettings& settings) {
+void StatusTable::SetSettings(const RunSettings& settings, absl::Time now) {
   MutexLock lock(mutex_);
+  if (paused_since_.has_value() && !settings.paused) {
+    paused_ = PausedUntil(now);
+    paused_since_.reset();
+    // The rate is one of steps without a pause in between.
+    recent_.clear();
+    if (started_.has_value()) Reach(view_.global_step, now);
+  } else if (!paused_since_.has_value() && settings.paused) {
+    paused_since_ = now;
+  }
   view_.settings = settings;
+}
+
+absl::Duration StatusTable::PausedUntil(absl::Time end) const {
+  if (!started_.has_value() || !paused_since_.has_value()) return paused_;
+  return paused_ + std::max(end - std::max(*paused_since_, *started_),
+                            absl::ZeroDuration());
 }
 
 void StatusTable::SetLosses(const Losses& losses) {
@@ -209,7 +225,8 @@ StatusTable::View StatusTable::Get(absl::Time now) const {
   MutexLock lock(mutex_);
   View view = view_;
   if (started_.has_value()) {
-    view.training_time = ended_.value_or(now) - *started_;
+    const absl::Time end = ended_.value_or(now);
+    view.training_time = end - *started_ - PausedUntil(end);
   }
   if (earlier_.has_value()) {
     view.training_time += earlier_->training_time;
@@ -218,7 +235,7 @@ StatusTable::View StatusTable::Get(absl::Time now) const {
     view.losses.steps_repeated += earlier_->losses.steps_repeated;
     view.losses.stood_still += earlier_->losses.stood_still;
   }
-  if (recent_.size() >= 2) {
+  if (recent_.size() >= 2 && !paused_since_.has_value()) {
     // After the end of training the rate must not fall with the time.
     const absl::Time end = ended_.value_or(now);
     const absl::Duration window =

@@ -132,7 +132,9 @@ class StatusTable {
   void CheckpointFailed(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // Records why the job ends without the score of its last checkpoint.
   void SetScoreTrouble(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  void SetSettings(const RunSettings& settings) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A paused job has no rate, and its training time does not grow.
+  void SetSettings(const RunSettings& settings, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void SetLosses(const Losses& losses) ABSL_LOCKS_EXCLUDED(mutex_);
   void Died(Death death) ABSL_LOCKS_EXCLUDED(mutex_);
   // Records the cost of the deaths since the last step.
@@ -170,6 +172,9 @@ class StatusTable {
  private:
   void Reach(int64_t global_step, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The pauses since training started, as of `end`.
+  absl::Duration PausedUntil(absl::Time end) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);
@@ -178,6 +183,9 @@ class StatusTable {
   View view_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> started_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> ended_ ABSL_GUARDED_BY(mutex_);
+  // Pauses that are over, and the beginning of the present one.
+  absl::Duration paused_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Time> paused_since_ ABSL_GUARDED_BY(mutex_);
   // The history of earlier chiefs, once it is known.
   std::optional<History> earlier_ ABSL_GUARDED_BY(mutex_);
   // Times of recent steps, for the rate.

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/text/excerpt.h"
 #include "common/text/plain_text.h"
 #include "nlohmann/json.hpp"
 
@@ -124,7 +125,7 @@ std::vector<CurvePoint> JobRecord::Points(const std::string& name) const {
                                 : curve->second.Points();
 }
 
-std::string JobRecord::ToJson(const std::string& job_id) const {
+std::string JobRecord::ToJson(const std::string& job) const {
   Json curves = Json::object();
   for (const auto& [name, curve] : curves_) {
     curves[name] = chief::ToJson(curve);
@@ -134,25 +135,25 @@ std::string JobRecord::ToJson(const std::string& job_id) const {
     story.push_back({std::round(event.unix_seconds * 1e3) / 1e3,
                      StoryKindName(event.kind), event.text});
   }
-  const Json json = {{"job_id", job_id},
-                     {"curves", std::move(curves)},
-                     {"story", std::move(story)}};
+  const Json json = {
+      {"job", job}, {"curves", std::move(curves)}, {"story", std::move(story)}};
   // Texts of members may have bytes that are no UTF-8: they are replaced.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 absl::StatusOr<JobRecord> JobRecord::FromJson(absl::string_view text,
-                                              const std::string& job_id) {
+                                              const std::string& job) {
   // Without exceptions: a text that is no JSON gives a value that is no object.
   const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (!json.is_object() || !json.contains("job_id") ||
-      !json["job_id"].is_string() || !json.contains("curves") ||
-      !json["curves"].is_object() || json["curves"].size() > kMostCurves ||
-      !json.contains("story") || !json["story"].is_array()) {
+  if (!json.is_object() || !json.contains("job") || !json["job"].is_string() ||
+      !json.contains("curves") || !json["curves"].is_object() ||
+      json["curves"].size() > kMostCurves || !json.contains("story") ||
+      !json["story"].is_array()) {
     return NoRecord("record");
   }
-  if (json["job_id"].get<std::string>() != job_id) {
-    return absl::FailedPreconditionError("of another job");
+  if (json["job"].get<std::string>() != job) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "of another job, ", Excerpt(json["job"].get<std::string>())));
   }
   JobRecord record;
   for (const auto& [name, curve] : json["curves"].items()) {

@@ -36,17 +36,17 @@ class JobRecord {
   std::vector<CurvePoint> Points(const std::string& name) const;
   std::vector<StoryEvent> Events() const { return story_.Events(); }
 
-  // Returns {"job_id": ..., "curves": {NAME: {"stride": samples of a point,
+  // Returns {"job": ..., "curves": {NAME: {"stride": samples of a point,
   // "points": [[step, unix seconds, value], ...]}}, "story": [[unix seconds,
   // kind, text], ...]}.
-  std::string ToJson(const std::string& job_id) const;
+  std::string ToJson(const std::string& job) const;
 
   // Parses the output of ToJson().
   //
   //   kInvalidArgument     not such a text
-  //   kFailedPrecondition  of a job with another id
+  //   kFailedPrecondition  of a job with another name
   static absl::StatusOr<JobRecord> FromJson(absl::string_view text,
-                                            const std::string& job_id);
+                                            const std::string& job);
 
  private:
   void AddTo(const std::string& name, const CurvePoint& point);

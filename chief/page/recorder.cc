@@ -73,7 +73,7 @@ void Recorder::Read() {
   const absl::StatusOr<std::string> text = ReadWholeFile(path, kLargestFile);
   if (absl::IsNotFound(text.status())) return;
   absl::StatusOr<JobRecord> record =
-      text.ok() ? JobRecord::FromJson(*text, options_.job_id) : text.status();
+      text.ok() ? JobRecord::FromJson(*text, options_.job) : text.status();
   if (!record.ok()) {
     spdlog::warn("{}: {}; the page begins without the past of the job", path,
                  std::string(record.status().message()));
@@ -111,7 +111,7 @@ void Recorder::Write() {
   {
     MutexLock lock(mutex_);
     // The file is written without the lock: the page is served meanwhile.
-    text = record_.ToJson(options_.job_id);
+    text = record_.ToJson(options_.job);
   }
   const absl::Status written = Replace(
       (std::filesystem::path(options_.directory) / kFile).string(), text);
@@ -153,7 +153,7 @@ std::vector<StatusPage> Recorder::Pages() {
        .body =
            [this] {
              MutexLock lock(mutex_);
-             return record_.ToJson(options_.job_id) + "\n";
+             return record_.ToJson(options_.job) + "\n";
            },
        .is_private = true,
        .lasts = kPageLasts}};

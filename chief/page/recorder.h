@@ -31,7 +31,7 @@ class Recorder {
 
   struct Options {
     std::string directory;  // of checkpoints; empty: the record ends with this
-    std::string job_id;
+    std::string job;
     // Both must be safe to call from any thread, and live longer.
     std::function<SummarySample()> sample;
     std::function<JobStatus()> status;

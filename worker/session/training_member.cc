@@ -181,8 +181,11 @@ absl::Status TrainingMember::Run() {
   while (true) {
     const absl::Status status = RunOnce();
     if (!chief_.lease_lost() && !refused_) return status;
+    // Without an error a server has closed the tokens, as where the job goes
+    // back.
     spdlog::warn("taken for dead ({}); joining again",
-                 std::string(status.message()));
+                 status.ok() ? "the job goes on from another step"
+                             : std::string(status.message()));
   }
 }
 

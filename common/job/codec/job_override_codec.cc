@@ -180,7 +180,8 @@ absl::Status WriteValue(absl::string_view key, const FieldDescriptor& field,
   }
   const std::string number = absl::StrCat(kAutoNumber);
   for (absl::string_view text : texts) {
-    const bool chosen = text == kAutoText && MayBeAuto(field.name());
+    const bool chosen =
+        absl::EqualsIgnoreCase(text, kAutoText) && MayBeAuto(field.name());
     if (TypeOf(field).write(chosen ? number : text, field, message)) continue;
     return Error(absl::StrCat(key, " is ", Excerpt(text), ", but must be ",
                               TypeName(field)));

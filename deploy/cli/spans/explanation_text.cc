@@ -197,8 +197,12 @@ std::string AdviceText(const Advice& advice, const Explanation& explanation) {
                  : absl::StrCat("more servers: ps ", advice.server,
                                 " is busy with updates");
     case Remedy::kMoreCompute:
-      return "faster computing: a GPU, more --compute_threads, or smaller "
-             "batches on more workers";
+      // A worker that is alone, in a job without backups, stays alone.
+      return absl::StrCat(
+          "faster computing: a GPU, more --compute_threads, or smaller batches",
+          explanation.limits.no_backups && explanation.workers == 1
+              ? ""
+              : " on more workers");
   }
   return "";
 }

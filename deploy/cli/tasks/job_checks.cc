@@ -125,6 +125,13 @@ bool IsDone(const JobConfig& job, const CheckpointStore& store) {
          latest->manifest->global_step >= job.train_steps;
 }
 
+bool HasCheckpoint(const std::string& directory) {
+  if (directory.empty()) return false;
+  const absl::StatusOr<LatestCheckpoint> latest =
+      CheckpointStore(directory).Latest();
+  return latest.ok() && latest->manifest.has_value();
+}
+
 absl::Status CheckPrograms(const std::string& kind,
                            const ComputingPrograms& programs) {
   if (kind != kExternalModel) {
@@ -205,6 +212,12 @@ absl::Status CheckCheckpoints(const JobConfig& job,
   const std::string& directory = job.checkpoint.directory;
   if (beginning.step >= 0) {
     LOCKSTEP_RETURN_IF_ERROR(CheckHasStep(directory, beginning.step));
+  }
+  const NamedFile initial = {"checkpoint.initial_values",
+                             job.checkpoint.initial_values};
+  // A job that goes on from a checkpoint does not read them.
+  if (!initial.path.empty() && !HasCheckpoint(directory)) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckFile(initial));
   }
   if (directory.empty()) return absl::OkStatus();
   const std::optional<std::string> owner = DirectoryOwner::Running(directory);

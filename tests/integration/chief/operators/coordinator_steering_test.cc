@@ -1,5 +1,6 @@
 // Operators steer a job through its chief.
 
+#include "absl/time/clock.h"
 #include "chief/operators/coordinator_service.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -58,7 +59,8 @@ TEST_F(CoordinatorSteeringTest, StatusShowsTheSettingsInEffect) {
   table_.SetSettings({.revision = 3,
                       .replicas_to_aggregate = 1,
                       .learning_rate_scale = 0.5,
-                      .workers = {1}});
+                      .workers = {1}},
+                     absl::Now());
 
   const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
 
@@ -69,7 +71,7 @@ TEST_F(CoordinatorSteeringTest, StatusShowsTheSettingsInEffect) {
 
 TEST_F(CoordinatorSteeringTest, WhoeverRegistersLaterIsToldTheSettings) {
   table_.SetSettings(
-      {.revision = 1, .replicas_to_aggregate = 1, .workers = {1}});
+      {.revision = 1, .replicas_to_aggregate = 1, .workers = {1}}, absl::Now());
 
   const auto response = Register(Registration(Task(TaskType::kWorker, 1, 5)));
 

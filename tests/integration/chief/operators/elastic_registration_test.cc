@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "chief/operators/coordinator_service.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
@@ -34,7 +35,7 @@ class ElasticRegistrationTest : public ::testing::Test {
  protected:
   ElasticRegistrationTest() {
     settings_table_.Open(chief::InitialSettings(Elastic()));
-    status_table_.SetSettings(chief::InitialSettings(Elastic()));
+    status_table_.SetSettings(chief::InitialSettings(Elastic()), absl::Now());
     auto server = GrpcServer::Start("127.0.0.1:0", {&service_});
     EXPECT_OK(server);
     server_ = *std::move(server);
@@ -110,12 +111,12 @@ TEST_F(ElasticRegistrationTest, LeaveOfAMemberOfTheChiefBeforeCounts) {
 
 TEST_F(ElasticRegistrationTest, WhoJoinsWaitsUntilTheStepBoundary) {
   settings_table_.Leave(0);
-  status_table_.SetSettings(settings_table_.wanted());
+  status_table_.SetSettings(settings_table_.wanted(), absl::Now());
   members_.SetWorkers({1, 2});
   EXPECT_THAT(Register(0, 3, /*again=*/false), StatusIs(kUnavailable));
   EXPECT_THAT(Register(0, 3, /*again=*/false), StatusIs(kUnavailable));
 
-  status_table_.SetSettings(settings_table_.wanted());
+  status_table_.SetSettings(settings_table_.wanted(), absl::Now());
   members_.SetWorkers({0, 1, 2});
 
   const auto answer = Register(0, 3, /*again=*/false);

@@ -1,9 +1,15 @@
 #include "chief/job/job_settings.h"
 
+#include "chief/operators/settings_table.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::chief {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Optional;
 
 class JobSettingsTest : public ::testing::Test {
  protected:
@@ -82,6 +88,32 @@ TEST_F(JobSettingsTest, ManifestHasWhatWasChanged) {
   JobSettings restored(job_);
   restored.Restore(settings.ForManifest());
   EXPECT_EQ(restored.now(), wanted);
+}
+
+TEST_F(JobSettingsTest, AJobFileThatWasChangedSinceTheCheckpointCounts) {
+  job_.learning_rate.base = 0.01;
+  JobSettings settings(job_);
+  RunSettings wanted = settings.now();
+  wanted.revision = 1;
+  wanted.learning_rate_scale = 5;
+  wanted.replicas_to_aggregate = 3;
+  settings.Want(wanted);
+  settings.Apply();
+  const std::map<std::string, double> manifest = settings.ForManifest();
+
+  job_.learning_rate.base = 0.2;
+  JobSettings other_rate(job_);
+  EXPECT_THAT(other_rate.Restore(manifest),
+              Optional(AllOf(HasSubstr("replicas_to_aggregate 2 -> 3"),
+                             HasSubstr("learning_rate is 0.2 "),
+                             HasSubstr("the change to 0.05"))));
+  EXPECT_EQ(other_rate.now().learning_rate_scale, 1);
+  EXPECT_EQ(other_rate.now().replicas_to_aggregate, 3);
+
+  job_.replicas_to_aggregate = 1;
+  JobSettings other_both(job_);
+  other_both.Restore(manifest);
+  EXPECT_EQ(other_both.now(), InitialSettings(job_));
 }
 
 TEST_F(JobSettingsTest, ManifestOfMoreWorkersOrANegativeRateIsNotBelieved) {

@@ -246,6 +246,25 @@ TEST(StatusTableTest, StepsAtOneMomentGiveNoInfiniteRate) {
   EXPECT_EQ(status_table.Get(kStart).steps_per_second, 1000);
 }
 
+TEST(StatusTableTest, PausesAreNoTrainingTimeAndHaveNoRate) {
+  StatusTable status_table;
+  status_table.StartTraining(0, kStart);
+  status_table.Stepped(10, At(5));
+  status_table.SetSettings({.revision = 1, .paused = true}, At(5));
+  EXPECT_EQ(status_table.Get(At(25)).training_time, absl::Seconds(5));
+  EXPECT_EQ(status_table.Get(At(25)).steps_per_second, 0);
+
+  status_table.SetSettings({.revision = 2}, At(25));
+  status_table.Stepped(14, At(27));
+
+  EXPECT_EQ(status_table.Get(At(27)).training_time, absl::Seconds(7));
+  EXPECT_THAT(status_table.Get(At(27)).steps_per_second, DoubleNear(2, 0.01));
+  // A pause that began before training did, as after a resume.
+  status_table.SetSettings({.revision = 3, .paused = true}, At(30));
+  status_table.StartTraining(14, At(40));
+  EXPECT_EQ(status_table.Get(At(50)).training_time, absl::ZeroDuration());
+}
+
 TEST(StatusTableTest, TrainingTimeAndRateEndWithTraining) {
   StatusTable status_table;
   status_table.StartTraining(0, kStart);

@@ -88,7 +88,7 @@ TEST(JobRecordTest, OtherTextIsRefused) {
                                  {"[1.0,1.0,", "[9.0,1.0,"},
                                  {"[1.0,1.0,", "[\"x\",1.0,"},
                                  {"\"story\":[", "\"story\":[7,"},
-                                 {"{\"job_id\"", "[{\"job_id\""}}) {
+                                 {"{\"job\"", "[{\"job\""}}) {
     const std::string bad = absl::StrReplaceAll(good, {{from, to}});
     ASSERT_NE(bad, good) << from;
     EXPECT_THAT(JobRecord::FromJson(bad, "job-1"),

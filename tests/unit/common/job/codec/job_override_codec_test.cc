@@ -48,7 +48,8 @@ TEST(JobOverrideCodecTest, OnlyTheGradientsOfAStepMayBeAuto) {
   v1::JobConfig proto;
   EXPECT_THAT(SetField("total_num_replicas=AUTO", proto),
               StatusIs(kInvalid, StartsWith("total_num_replicas is \"AUTO\"")));
-  EXPECT_FALSE(SetField("replicas_to_aggregate=auto", proto).ok());
+  EXPECT_EQ(With("replicas_to_aggregate=auto").replicas_to_aggregate(),
+            kAutoNumber);
 }
 
 TEST(JobOverrideCodecTest, DurationsHaveAUnit) {
