@@ -134,6 +134,11 @@ SignalWatcher::SignalWatcher(std::function<void(int signal)> callback) {
   action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  // nohup has it ignored.
+  struct sigaction before = {};
+  sigaction(SIGHUP, nullptr, &before);
+  watches_hangup_ = before.sa_handler != SIG_IGN;
+  if (watches_hangup_) sigaction(SIGHUP, &action, nullptr);
   thread_ = std::thread([this, callback = std::move(callback)] {
     unsigned char signal = 0;
     while (true) {
@@ -150,6 +155,7 @@ SignalWatcher::~SignalWatcher() {
   // instead of writing to a closed pipe.
   std::signal(SIGTERM, SIG_DFL);
   std::signal(SIGINT, SIG_DFL);
+  if (watches_hangup_) std::signal(SIGHUP, SIG_DFL);
   handler_fd = -1;
   [[maybe_unused]] const ssize_t written = write(write_fd_, &kEnd, 1);
   thread_.join();

@@ -64,9 +64,10 @@ std::string HostName();
 // Threads: safe to call from any thread.
 uint64_t DrawIncarnation(uint64_t above = 0);
 
-// SignalWatcher runs a callback, in its own thread, at each SIGTERM and SIGINT,
-// whichever thread of the process receives the signal: libraries may have
-// started threads before main. Only one may exist in a process at a time.
+// SignalWatcher runs a callback, in its own thread, at each SIGTERM, SIGINT and
+// SIGHUP, whichever thread of the process receives the signal: libraries may
+// have started threads before main. A SIGHUP that was ignored before, as by
+// nohup, stays so. Only one may exist in a process at a time.
 //
 // Threads: the callback runs in one thread, one call after the other.
 class SignalWatcher {
@@ -79,6 +80,7 @@ class SignalWatcher {
  private:
   int read_fd_;
   int write_fd_;
+  bool watches_hangup_ = false;
   std::thread thread_;
 };
 

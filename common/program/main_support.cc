@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -386,7 +388,8 @@ int EndProcess(const CommonFlags& flags, const absl::Status& status) {
   return EndWithin(kEndGrace, done ? kExitDone : code);
 }
 
-SignalGate::SignalGate() : watcher_([this](int signal) { OnSignal(signal); }) {}
+SignalGate::SignalGate(absl::Duration same)
+    : same_(same), watcher_([this](int signal) { OnSignal(signal); }) {}
 
 void SignalGate::SetHandler(
     std::function<void(const std::string& reason)> handler) {
@@ -399,10 +402,15 @@ void SignalGate::SetHandler(
 
 void SignalGate::OnSignal(int signal) {
   MutexLock lock(mutex_);
-  // _exit() and not exit(): destructors could wait for a step that never ends.
-  if (++received_ > 1) _exit(128 + signal);
+  if (first_.has_value()) {
+    if (absl::Now() - *first_ < same_) return;
+    // _exit() and not exit(): destructors could wait for a step that never
+    // ends.
+    _exit(128 + signal);
+  }
+  first_ = absl::Now();
   // Kept for a handler that is set later.
-  pending_ = signal == SIGTERM ? "SIGTERM" : "SIGINT";
+  pending_ = absl::StrCat("SIG", sigabbrev_np(signal));
   if (!handler_) return;
   handler_(*pending_);
   pending_.reset();

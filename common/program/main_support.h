@@ -118,27 +118,30 @@ int ExitCodeOf(const absl::Status& status);
 // process then ends within half a minute: see EndWithin().
 int EndProcess(const CommonFlags& flags, const absl::Status& status);
 
-// SignalGate turns SIGTERM and SIGINT into calls of a handler that may be set
-// late: an earlier signal is not lost. The second signal ends the process at
-// once. Must be constructed before any other thread.
+// SignalGate turns SIGTERM, SIGINT and SIGHUP into calls of a handler that may
+// be set late: an earlier signal is not lost. The second signal ends the
+// process at once, unless it comes within `same` of the first: timeout(1) and
+// schedulers may send one twice. Must be constructed before any other thread.
 //
 // Threads: the handler runs in a thread of its own.
 class SignalGate {
  public:
-  SignalGate();
+  explicit SignalGate(absl::Duration same = absl::Milliseconds(500));
 
-  // `reason` is "SIGTERM" or "SIGINT". With an empty handler, signals wait for
-  // the next one; when this returns, the previous handler is not running.
+  // `reason` is the signal's name, as "SIGTERM". With an empty handler, signals
+  // wait for the next one; when this returns, the previous handler is not
+  // running.
   void SetHandler(std::function<void(const std::string& reason)> handler)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void OnSignal(int signal) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  const absl::Duration same_;
   Mutex mutex_;
   std::function<void(const std::string&)> handler_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::string> pending_ ABSL_GUARDED_BY(mutex_);
-  int received_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<absl::Time> first_ ABSL_GUARDED_BY(mutex_);
   SignalWatcher watcher_;  // last: its thread uses the members above
 };
 

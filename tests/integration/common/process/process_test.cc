@@ -113,6 +113,20 @@ TEST(SignalWatcherTest, EverySignalIsReportedInTurn) {
   EXPECT_THAT(log.WaitFor(1), ElementsAre(SIGTERM));
   kill(getpid(), SIGINT);
   EXPECT_THAT(log.WaitFor(2), ElementsAre(SIGTERM, SIGINT));
+  kill(getpid(), SIGHUP);
+  EXPECT_THAT(log.WaitFor(3), ElementsAre(SIGTERM, SIGINT, SIGHUP));
+}
+
+TEST(SignalWatcherTest, AHangupThatIsIgnoredStaysIgnored) {
+  SignalLog log;
+  signal(SIGHUP, SIG_IGN);
+  {
+    SignalWatcher watcher([&](int signal) { log.Add(signal); });
+    kill(getpid(), SIGHUP);
+    kill(getpid(), SIGTERM);
+    EXPECT_THAT(log.WaitFor(1), ElementsAre(SIGTERM));
+  }
+  EXPECT_EQ(signal(SIGHUP, SIG_DFL), SIG_IGN);
 }
 
 // Like the threads that OpenBLAS starts before main.

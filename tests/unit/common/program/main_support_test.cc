@@ -1,10 +1,15 @@
 #include "common/program/main_support.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "common/base/stop_status.h"
 #include "common/process/process.h"
 #include "gmock/gmock.h"
@@ -106,6 +111,35 @@ TEST(ExitCodesTest, OnlyAPortOrATaskInUseIsWorthAnotherStart) {
   EXPECT_EQ(Refuse(absl::AbortedError("another process runs it")), kExitLost);
   EXPECT_EQ(Refuse(absl::InvalidArgumentError("--job: no")), kExitUsage);
   EXPECT_EQ(Refuse(absl::NotFoundError("no file")), kExitUsage);
+}
+
+// Prints the reasons of signals as they come, and waits for them.
+class SignalGateDeathTest : public ::testing::Test {
+ protected:
+  SignalGateDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
+  [[noreturn]] static void Take(absl::Duration same, int times) {
+    SignalGate gate(same);
+    gate.SetHandler([](const std::string& reason) {
+      std::cerr << reason << " came; " << std::flush;
+    });
+    for (int i = 0; i < times; ++i) {
+      kill(getpid(), SIGHUP);
+      absl::SleepFor(
+          absl::Milliseconds(50));  // one that is pending would merge
+    }
+    _exit(7);
+  }
+};
+
+TEST_F(SignalGateDeathTest, TheSecondSignalEndsTheProcess) {
+  EXPECT_EXIT(Take(absl::ZeroDuration(), 2), ::testing::ExitedWithCode(129),
+              "^SIGHUP came; $");
+}
+
+TEST_F(SignalGateDeathTest, ASignalThatIsSentTwiceIsOne) {
+  EXPECT_EXIT(Take(absl::Hours(1), 3), ::testing::ExitedWithCode(7),
+              "^SIGHUP came; $");
 }
 
 }  // namespace
