@@ -65,7 +65,7 @@ TEST_F(JobReportsTest, SummaryNamesLossesAndDeaths) {
                   "committed steps repeated; the job stood still for 1.23s",
                   "ps 1 died at 01:00:00.000 (silent for 2s); it held its "
                   "share of step 4; redone: step 5; the job stood still for "
-                  "0"));
+                  "0s"));
 }
 
 }  // namespace
