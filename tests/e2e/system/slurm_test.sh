@@ -155,6 +155,23 @@ PROGRAM
 }
 is_over() { [[ $(state) =~ COMPLETED|FAILED|CANCELLED ]]; }
 
+mirrors() {
+  mkdir "$work/mirrored"
+  sed -e 's/^name:.*/name: "mirrored"/' -e 's/^train_steps:.*/train_steps: 100/' \
+    -e '/^mode:/d; /^replicas_to_aggregate:/d; /^total_num_replicas:/d' \
+    "$source/deploy/examples/jobs/fashion_mnist/job.textproto" \
+    >"$work/mirrored/job.textproto"
+  echo 'strategy { kind: MULTI_WORKER_MIRRORED }' >>"$work/mirrored/job.textproto"
+  sed -i 's|checkpoints/fashion_mnist|checkpoints/mirrored|' \
+    "$work/mirrored/job.textproto"
+  id=$(LOCKSTEP_SERVERS=0 sbatch --parsable --nodes=2 --output="$work/%j.out" \
+    "$source/deploy/slurm/lockstep.sbatch" "$work/mirrored")
+  until_true "the end" is_over
+  cat "$work/$id.out"
+  has_state COMPLETED || fail "$(tail -n 5 "$work"/mirrored/logs/*)"
+  grep -q 'done at step 100' "$work/mirrored/logs/worker-0.log" || fail "not done"
+}
+
 failing_program() {
   echo 'raise ValueError("no data")' >"$work/own/bad.py"
   id=$(sbatch --parsable --nodes=2 --output="$work/%j.out" \
@@ -183,6 +200,7 @@ phase "it trains" trains
 phase "a killed worker comes back" worker_comes_back
 phase "stopped, queued again, and done" goes_on_after_a_stop
 phase "a program of one's own trains" own_program
+phase "copies of the variables on two nodes" mirrors
 phase "one that fails ends the job" failing_program
 phase "a job of another name is refused" refused
 phases
