@@ -119,17 +119,18 @@ class Step(_base.BaseStep):
             worker._loop.native.check_wanted()
             if self._calls == worker._calls:
                 worker._begin_sending()
-            loss.backward(gradient)
+            try:
+                loss.backward(gradient)
+            except BaseException:
+                worker._leftovers.drop()
+                raise
             if worker._sending:
                 # Before the loss is asked for: that waits for the whole pass.
                 worker._send_all()
             self._loss += float(loss.detach())
             if worker._sending:
                 self._finish()
-        except BaseException as error:
-            worker._leftovers.drop()
-            if not isinstance(error, _session.Unwanted):
-                raise
+        except _session.Unwanted:
             worker._unwanted = self._over = True
         finally:
             worker._sending = False

@@ -216,7 +216,8 @@ absl::Status CheckCheckpoints(const JobConfig& job,
   const NamedFile initial = {"checkpoint.initial_values",
                              job.checkpoint.initial_values};
   // A job that goes on from a checkpoint does not read them.
-  if (!initial.path.empty() && !HasCheckpoint(directory)) {
+  if (!initial.path.empty() &&
+      (beginning.anew() || !HasCheckpoint(directory))) {
     LOCKSTEP_RETURN_IF_ERROR(CheckFile(initial));
   }
   if (directory.empty()) return absl::OkStatus();

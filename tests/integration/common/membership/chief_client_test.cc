@@ -29,6 +29,14 @@ std::string EndedChief() {
   return absl::StrCat("127.0.0.1:", (*server)->port());
 }
 
+// The options of worker 0 of a chief that `server` serves.
+ChiefClient::Options WorkerOf(const GrpcServer& server) {
+  ChiefClient::Options options;
+  options.address = absl::StrCat("127.0.0.1:", server.port());
+  options.task = {TaskType::kWorker, 0};
+  return options;
+}
+
 TEST(ChiefClientTest, ChiefThatHasEndedForGoodIsNotWaitedForForEver) {
   const std::string address = EndedChief();
   ChiefClient::Options options;
@@ -88,10 +96,7 @@ TEST(ChiefClientTest, TaskTakesThePlaceOfAnIncarnationWhoseClockWasAhead) {
   AheadChief chief(newest);
   const auto server = GrpcServer::Start("127.0.0.1:0", {&chief});
   ASSERT_OK(server);
-  ChiefClient::Options options;
-  options.address = absl::StrCat("127.0.0.1:", (*server)->port());
-  options.task = {TaskType::kWorker, 0};
-  ChiefClient client(options);
+  ChiefClient client(WorkerOf(**server));
 
   const auto membership = client.Register();
 
@@ -103,10 +108,7 @@ TEST(ChiefClientTest, NextIncarnationIsAboveThatWhichAServerKnows) {
   AheadChief chief(0);
   const auto server = GrpcServer::Start("127.0.0.1:0", {&chief});
   ASSERT_OK(server);
-  ChiefClient::Options options;
-  options.address = absl::StrCat("127.0.0.1:", (*server)->port());
-  options.task = {TaskType::kWorker, 0};
-  ChiefClient client(options);
+  ChiefClient client(WorkerOf(**server));
   const uint64_t newest = DrawIncarnation() + 7'200'000'000;
 
   client.OnNewerIncarnation(newest);
@@ -176,10 +178,7 @@ TEST(ChiefClientTest, MemberWhoseInitialValuesComeTooLateMayRegisterAgain) {
   ForgetfulChief chief;
   const auto server = GrpcServer::Start("127.0.0.1:0", {&chief});
   ASSERT_OK(server);
-  ChiefClient::Options options;
-  options.address = absl::StrCat("127.0.0.1:", (*server)->port());
-  options.task = {TaskType::kWorker, 0};
-  ChiefClient client(options);
+  ChiefClient client(WorkerOf(**server));
   ASSERT_OK(client.Register());
   VariableSpec variable;
   variable.name = "w";

@@ -83,5 +83,14 @@ TEST(AdviceTextTest, EveryRemedyHasATextAndAName) {
   }
 }
 
+TEST(AdviceTextTest, AWorkerThatStaysAloneIsNotAskedForMore) {
+  const Advice advice{.remedy = Remedy::kMoreCompute};
+  Explanation alone;
+  alone.workers = 1;
+  EXPECT_THAT(AdviceText(advice, alone), HasSubstr("on more workers"));
+  alone.limits.no_backups = true;  // as under ONE_DEVICE and MIRRORED
+  EXPECT_THAT(AdviceText(advice, alone), Not(HasSubstr("more workers")));
+}
+
 }  // namespace
 }  // namespace lockstep::cli

@@ -214,6 +214,17 @@ TEST_F(JobChecksTest, AStepWithoutACheckpointIsRefusedWithThoseThatThereAre) {
   EXPECT_THAT(CheckCheckpoints(job_, {.step = Beginning::kFresh}), IsOk());
 }
 
+TEST_F(JobChecksTest, InitialValuesThatAreNotThereAreRefused) {
+  job_.checkpoint.initial_values = directory_.Join("nosuch");
+  for (const char* directory : {"", "checkpoints"}) {
+    if (*directory != 0) job_.checkpoint.directory = directory_.Join(directory);
+    EXPECT_THAT(CheckCheckpoints(job_, {}),
+                StatusIs(kInvalid, HasSubstr("checkpoint.initial_values")));
+  }
+  std::ofstream(job_.checkpoint.initial_values) << "of a model";
+  EXPECT_THAT(CheckCheckpoints(job_, {}), IsOk());
+}
+
 TEST_F(JobChecksTest, ADirectoryOfSummariesThatCannotBeIsRefused) {
   EXPECT_THAT(CheckSummaries(job_), IsOk());
   job_.summary.directory = directory_.Join("new/deep");
