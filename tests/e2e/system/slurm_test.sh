@@ -22,7 +22,17 @@ source=$1 python=$3
 PATH=$2:$PATH lockstep=$2/lockstep
 
 work=$(mktemp -d /tmp/lockstep-slurm-XXXXXX)
-trap 'rm -rf "$work"' EXIT
+
+# The daemons and steps of Slurm write into $work until they are gone. All processes
+# that process 1 of a namespace sees are of this test.
+finish() {
+  if [ $$ -eq 1 ]; then
+    kill -KILL -1 2>/dev/null || true
+    until ! kill -0 -1 2>/dev/null; do sleep 0.1; done
+  fi
+  rm -rf "$work"
+}
+trap finish EXIT
 
 fail() {
   printf 'FAILED: %s\n' "$*"
