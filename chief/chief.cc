@@ -110,6 +110,7 @@ std::vector<StatusPage> Chief::RecordForPage() {
 
 void Chief::RequestStop(const std::string& reason, bool hold) {
   const absl::Status stop = StoppedStatus(reason, hold);
+  settings_table_.Stop(reason);
   events_.Push(StopWanted{stop});
   MutexLock lock(stop_mutex_);
   stop_ = stop;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "chief/events/job_actions.h"
 #include "chief/job/job_settings.h"
@@ -31,6 +32,7 @@ struct JobContext {
   JobActions out;  // the effects of the event
   JobSettings settings;
   std::optional<absl::Status> stop;  // as StoppedStatus(), once it is wanted
+  absl::Time stop_wanted_at;         // for the first time
   StatusTable::Losses losses;
   int64_t reached = 0;  // the step of the last StepReached
   int64_t redone = -1;  // of the last NoteRedone()
@@ -40,6 +42,7 @@ struct JobContext {
   // Records a wish to stop. One that holds the job replaces one that only moves
   // it.
   void WantStop(const absl::Status& status) {
+    if (!stop.has_value()) stop_wanted_at = now;
     if (!stop.has_value() || (IsHeld(status) && !IsHeld(*stop))) stop = status;
   }
   void Reach(int64_t step) {
@@ -70,6 +73,16 @@ struct JobContext {
                                .held = held,
                                .redone = redone,
                                .at = now}});
+  }
+  // The same of this chief's predecessor. `still_since` is the beginning of the
+  // standstill, as far as this chief knows.
+  void NoteChiefDeath(absl::Time still_since, int64_t step, bool redo) {
+    out.push_back(ProcessDied{
+        {.task = "chief",
+         .reason = "started again",
+         .held = absl::StrCat("nothing: the servers hold step ", step),
+         .redone = redo ? absl::StrCat("step ", step + 1) : "",
+         .at = still_since}});
   }
 };
 

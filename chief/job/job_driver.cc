@@ -252,10 +252,9 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   } else if (first) {
     Warn(context_.out, absl::StrCat("the servers hold step ", step,
                                     " of this job: it goes on from there"));
-    context_.NoteDeath(
-        "chief", "started again",
-        absl::StrCat("nothing: the servers hold step ", step),
-        outcome.plan.redo ? absl::StrCat("step ", step + 1) : "");
+    // A server alone goes on committing steps without a chief.
+    context_.NoteChiefDeath(options_.num_servers > 1 ? started_ : context_.now,
+                            step, outcome.plan.redo);
     if (saved >= 0) context_.out.push_back(CheckpointSaved{saved});
     checkpoints_.Begin(saved, saved, context_.now);
   }

@@ -255,13 +255,22 @@ void Training::ReportWaits() {
   } else {
     waits = steps_.Waits(context_.members.Members(), context_.now).List();
   }
+  if (age >= kReportAfter && context_.now - last_report_ >= kReportEvery) {
+    last_report_ = context_.now;
+    Warn(context_.out, absl::StrCat("step ", steps_.step() + 1, " waits since ",
+                                    absl::FormatDuration(absl::Trunc(
+                                        age, absl::Milliseconds(100))),
+                                    " for ", waits.front().waits_for));
+  }
+  if (context_.stop.has_value()) {
+    waits.insert(waits.begin(),
+                 {"the stop",
+                  absl::StrCat("step ", steps_.step() + 1, " to end, ",
+                               absl::FormatDuration(context_.job.lease),
+                               " after its start at most"),
+                  context_.stop_wanted_at});
+  }
   context_.out.push_back(Waits{waits});
-  if (age < kReportAfter || context_.now - last_report_ < kReportEvery) return;
-  last_report_ = context_.now;
-  Warn(context_.out, absl::StrCat("step ", steps_.step() + 1, " waits since ",
-                                  absl::FormatDuration(absl::Trunc(
-                                      age, absl::Milliseconds(100))),
-                                  " for ", waits.front().waits_for));
 }
 
 }  // namespace lockstep::chief

@@ -99,8 +99,15 @@ void SettingsTable::Close(const std::string& reason) {
   closed_ = reason;
 }
 
+void SettingsTable::Stop(const std::string& reason) {
+  MutexLock lock(mutex_);
+  if (stops_.empty()) stops_ = absl::StrCat("the job is stopping: ", reason);
+}
+
 absl::Status SettingsTable::CheckOpen() const {
-  return open_ ? absl::OkStatus() : absl::FailedPreconditionError(closed_);
+  if (!open_) return absl::FailedPreconditionError(closed_);
+  return stops_.empty() ? absl::OkStatus()
+                        : absl::FailedPreconditionError(stops_);
 }
 
 int SettingsTable::num_workers() const {

@@ -49,12 +49,16 @@ class SettingsTable {
   void Open(const RunSettings& in_effect) ABSL_LOCKS_EXCLUDED(mutex_);
   // From now on every change is refused, with `reason` as the message.
   void Close(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Records that the job is asked to stop: operators' changes are refused from
+  // now on, with `reason` as the message. Workers may still leave, so that the
+  // step at hand can end.
+  void Stop(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Records a change. Returns the revision that will have it.
   //
   //   kInvalidArgument     a value that no job can have
   //   kFailedPrecondition  a value that this job cannot have, or it is not
-  //                        training
+  //                        training, or it stops
   absl::StatusOr<int64_t> Change(const SettingsChange& change)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -64,7 +68,8 @@ class SettingsTable {
 
   // Records that a checkpoint is wanted at the next step boundary.
   //
-  //   kFailedPrecondition  the job writes none, or it is not training
+  //   kFailedPrecondition  the job writes none, or it is not training, or it
+  //                        stops
   absl::Status RequestCheckpoint() ABSL_LOCKS_EXCLUDED(mutex_);
   bool checkpoint_wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
   void CheckpointBegun() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -113,6 +118,7 @@ class SettingsTable {
   bool open_ ABSL_GUARDED_BY(mutex_) = false;
   std::string closed_ ABSL_GUARDED_BY(mutex_) =
       "the job has not begun to train";
+  std::string stops_ ABSL_GUARDED_BY(mutex_);  // empty: it does not
   RunSettings wanted_ ABSL_GUARDED_BY(mutex_);
   int fixed_ ABSL_GUARDED_BY(mutex_);  // backups or gradients, by the policy
   std::set<int> to_leave_ ABSL_GUARDED_BY(mutex_);

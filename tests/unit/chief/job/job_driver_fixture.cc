@@ -168,6 +168,9 @@ JobDriverTest::Actions JobDriverTest::On(const JobEvent& event) {
   for (const JobAction& action : driver->On(event, now)) {
     if (const auto* say = std::get_if<Say>(&action)) said.push_back(say->text);
     if (const auto* report = std::get_if<JobReport>(&action)) {
+      if (const auto* told = std::get_if<ProcessDied>(report)) {
+        died_at = told->death.at;
+      }
       if (const auto* told = std::get_if<Waits>(report)) {
         waits.clear();
         for (const StatusTable::Wait& wait : told->waits) {

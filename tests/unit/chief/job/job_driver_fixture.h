@@ -80,7 +80,8 @@ class JobDriverTest : public ::testing::Test {
   absl::Time now = absl::UnixEpoch() + absl::Hours(1);
   std::unique_ptr<MembershipTable> members;
   std::unique_ptr<JobDriver> driver;
-  int64_t round = 0;  // of the servers
+  int64_t round = 0;   // of the servers
+  absl::Time died_at;  // of the last ProcessDied
   std::vector<std::string> said;
   std::vector<std::string> waits;  // "who: for what", the last ones
 };

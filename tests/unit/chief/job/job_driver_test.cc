@@ -134,6 +134,22 @@ TEST_F(JobDriverStartTest, ServersThatHoldTheLastStepOnlyNeedTheEnd) {
                           "finishing", "close tokens"));
 }
 
+TEST_F(JobDriverStartTest, StandstillWithoutAChiefCountsFromTheNextOnesStart) {
+  for (const int number : {2, 1}) {
+    servers = number;
+    round = 0;
+    Make();
+    const absl::Time start = now;
+    JoinAll();
+    On(ModelDescribed{});
+    Started();
+    Pass(absl::Milliseconds(700));
+    Recovered(7, -1, RecoveryPlan::Action::kResume);
+    // A server alone may have gone on without a chief.
+    EXPECT_EQ(died_at, number == 1 ? now : start);
+  }
+}
+
 TEST_F(JobDriverStartTest, RoundThatFailsForAPassingReasonIsRepeated) {
   Make();
   JoinAll();

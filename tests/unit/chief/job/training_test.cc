@@ -61,6 +61,21 @@ TEST_F(TrainingTest, ChangedSettingsComeBeforeTheNextStep) {
   EXPECT_EQ(training_.BeginStep(), Turn::kGoesOn);
 }
 
+TEST_F(TrainingTest, StopWaitsForTheStepAtHandAndSaysSo) {
+  EXPECT_EQ(training_.NextStep(), Turn::kGoesOn);
+  context_.now += absl::Seconds(1);
+  context_.WantStop(StoppedStatus("enough", /*hold=*/false));
+  const absl::Time wanted = context_.now;
+  context_.now += absl::Milliseconds(500);
+  context_.WantStop(StoppedStatus("at once", /*hold=*/true));
+  EXPECT_EQ(training_.OnTick(), Turn::kGoesOn);
+  const auto& report = std::get<JobReport>(context_.out.back());
+  const StatusTable::Wait& first = std::get<Waits>(report).waits.front();
+  EXPECT_EQ(first.owner, "the stop");
+  EXPECT_EQ(first.waits_for, "step 1 to end, 10s after its start at most");
+  EXPECT_EQ(first.since, wanted);
+}
+
 TEST_F(TrainingTest, InterruptedCopyBeginsNoStep) {
   steps_.Open(1, 1);
   checkpoints_.Want();

@@ -131,6 +131,22 @@ TEST_F(SettingsTableTest, NothingChangesBeforeTrainingAndAfter) {
   EXPECT_THAT(settings_table.RequestCheckpoint(), StatusIs(kImpossible));
 }
 
+TEST_F(SettingsTableTest, JobThatStopsTakesNoChangesButLetsWorkersGo) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+  const RunSettings before = settings_table.wanted();
+  settings_table.Stop("enough");
+  settings_table.Stop("again");
+  EXPECT_THAT(settings_table.Change({.paused = true}),
+              StatusIs(kImpossible, HasSubstr("the job is stopping: enough")));
+  EXPECT_THAT(settings_table.RequestCheckpoint(), StatusIs(kImpossible));
+  EXPECT_EQ(settings_table.wanted(), before);
+  // Servers that come back open it once more.
+  settings_table.Open(before);
+  EXPECT_THAT(settings_table.Change({.paused = true}), StatusIs(kImpossible));
+  settings_table.Leave(1);
+  EXPECT_EQ(settings_table.wanted().workers.size(), before.workers.size() - 1);
+}
+
 TEST_F(SettingsTableTest, ACheckpointIsWantedUntilItIsBegun) {
   SettingsTable& settings_table = Open(Job(2, 3));
   EXPECT_FALSE(settings_table.checkpoint_wanted());
