@@ -145,6 +145,7 @@ absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
   if (incarnation != member.incarnation) member.progress = Progress();
   member.incarnation = incarnation;
   member.state = State::kAlive;
+  member.sent_back = false;
   member.since = now;
   member.last_heartbeat = now;
   member.leave_reason.clear();
@@ -410,6 +411,7 @@ void MembershipTable::ExpireAll(TaskType type, const std::string& reason,
   for (auto& [task, entry] : entries_) {
     if (task.type != type || entry.member.state != State::kAlive) continue;
     entry.member.state = State::kDead;
+    entry.member.sent_back = true;
     entry.member.since = now;
     entry.unburied.push_back(
         {task, entry.member.incarnation, reason, DeathCause::kWentBack});

@@ -60,6 +60,7 @@ class MembershipTable {
     uint64_t incarnation = 0;
     absl::Time last_heartbeat = absl::InfinitePast();
     absl::Time since = absl::InfinitePast();  // in this state
+    bool sent_back = false;                   // kDead, by ExpireAll()
     std::string leave_reason = {};            // of kLeft, for messages
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
     Progress progress = {};
@@ -187,6 +188,12 @@ class MembershipTable {
   // table does not have it.
   std::vector<Member> Members() const ABSL_LOCKS_EXCLUDED(mutex_);
   Member Get(const TaskId& task) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // True for a member that ExpireAll() has told to register again, and that was
+  // heard within a lease: its process is taken for alive.
+  bool JoinsAgain(const Member& member, absl::Time now) const {
+    return member.sent_back && now - member.last_heartbeat <= lease_;
+  }
 
   // Tasks of `type` that are not alive, ascending.
   std::vector<TaskId> NotAlive(TaskType type) const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -109,7 +109,8 @@ void CoordinatorService::FillMembers(absl::Time now,
     }
     v1::MemberStatus& status = *response.add_members();
     status.set_task(member.task.ToString());
-    status.set_state(StateName(member.state));
+    status.set_state(
+        members_.JoinsAgain(member, now) ? "joining" : StateName(member.state));
     status.set_incarnation(member.incarnation);
     if (member.incarnation != 0) {
       *status.mutable_since_heartbeat() = ToProto(now - member.last_heartbeat);

@@ -59,10 +59,9 @@ grpc::ServerUnaryReactor* TraceService::BeginTrace(
   std::vector<std::string> tasks = {kChiefTask};
   for (const MembershipTable::Member& member : members_.Members()) {
     // The evaluator takes no part in steps, and records no spans.
-    if (member.state != MembershipTable::State::kAlive ||
-        member.task.type == TaskType::kEvaluator) {
-      continue;
-    }
+    const bool lives = member.state == MembershipTable::State::kAlive ||
+                       members_.JoinsAgain(member, clock_.Now());
+    if (!lives || member.task.type == TaskType::kEvaluator) continue;
     tasks.push_back(member.task.ToString());
   }
   // By then every live member has sent a heartbeat and received its answer.

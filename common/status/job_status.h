@@ -52,7 +52,7 @@ struct LoadStatus {
 // One member as the chief sees it.
 struct MemberStatus {
   std::string task{};   // e.g. "worker 1"
-  std::string state{};  // "missing", "alive", "dead" or "left"
+  std::string state{};  // "missing", "alive", "joining", "dead" or "left"
   std::optional<absl::Duration> since_heartbeat{};
   std::optional<WorkerCounts> counts{};  // workers only
   std::optional<LoadStatus> load{};      // where it is reported

@@ -250,8 +250,12 @@ absl::Status ShardControlService::HandleExpireWorker(
   response.set_step(expired.step);
   response.set_attempt(expired.attempt);
   Send(std::move(expired.ready));
-  spdlog::info("worker {} is gone ({}); step {}, attempt {}", request.worker(),
-               CutText(request.reason()), expired.step, expired.attempt);
+  // At the start of a job as well, when there may have been no such process.
+  spdlog::info(
+      "processes of worker {} up to incarnation {} are shut out ({}); "
+      "step {}, attempt {}",
+      request.worker(), expired.incarnation, CutText(request.reason()),
+      expired.step, expired.attempt);
   return absl::OkStatus();
 }
 

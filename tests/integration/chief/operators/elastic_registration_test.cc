@@ -85,6 +85,18 @@ TEST_F(ElasticRegistrationTest, WhoWasTakenOutMeanwhileIsToEnd) {
   EXPECT_EQ(settings_table_.wanted().workers, (std::vector<int>{1, 2}));
 }
 
+TEST_F(ElasticRegistrationTest, WorkerThatIsToRegisterAgainIsNotDead) {
+  ASSERT_OK(Register(0, 1, /*again=*/false));
+  members_.ExpireAll(TaskType::kWorker, "the workers of the job change",
+                     Clock::Real().Now());
+
+  const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
+
+  ASSERT_OK(status);
+  EXPECT_EQ(status->members(1).task(), "worker 0");
+  EXPECT_EQ(status->members(1).state(), "joining");
+}
+
 TEST_F(ElasticRegistrationTest, NewProcessJoinsInItsPlace) {
   settings_table_.Leave(0);
   members_.SetWorkers({1, 2});

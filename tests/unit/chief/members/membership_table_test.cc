@@ -192,8 +192,12 @@ TEST_F(MembershipTableTest, ExpiredMembersMayComeBackOnceBuried) {
   EXPECT_EQ(StateOf(kPs0), State::kAlive);
   EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
   EXPECT_THAT(Register(kWorker0, 2), StatusIs(absl::StatusCode::kUnavailable));
+  const auto sent_back = table_.Get(kWorker0);
+  EXPECT_TRUE(table_.JoinsAgain(sent_back, now_ + kLease));
+  EXPECT_FALSE(table_.JoinsAgain(sent_back, now_ + 2 * kLease));
   BuryAll();
   EXPECT_OK(Register(kWorker0, 2));
+  EXPECT_FALSE(table_.JoinsAgain(table_.Get(kWorker0), now_));
 }
 
 TEST_F(MembershipTableTest, HeartbeatsRenewTheLease) {
