@@ -311,9 +311,11 @@ bool ChiefClient::MustLeaveAgain(const absl::Status& status, LeaveCause cause) {
          Membership::AfterLeave::kTryAgain;
 }
 
-void ChiefClient::OnNewerIncarnation(uint64_t newest) {
+void ChiefClient::OnRefusedByServer(uint64_t newest) {
   MutexLock lock(mutex_);
   membership_.OnNewerIncarnation(newest);
+  beat_now_ = true;
+  changed_.SignalAll();
 }
 
 void ChiefClient::Stop() {
@@ -420,6 +422,7 @@ void ChiefClient::FillHeartbeat(v1::HeartbeatRequest& request) {
   *request.mutable_identity() = Identity();
   *request.mutable_load() = ToProto(load_meter_.Measure(Now()));
   MutexLock lock(mutex_);
+  beat_now_ = false;
   kept_->FillHistory(request, Now());
 }
 
@@ -433,6 +436,7 @@ void ChiefClient::OnAnswer(v1::HeartbeatResponse& response) {
 
 void ChiefClient::OnFailure(const absl::Status& status) {
   MutexLock lock(mutex_);
+  kept_->history_wanted = true;  // by a chief that is started again
   membership_.OnFailedHeartbeat(status, Now());
   if (membership_.ended()) return;
   const std::optional<absl::Duration> silence =
@@ -456,11 +460,8 @@ bool ChiefClient::Beat() {
   } else {
     OnFailure(status);
   }
-  {
-    MutexLock lock(mutex_);
-    if (!membership_.ended()) return false;
-    changed_.SignalAll();
-  }
+  if (!ended()) return false;
+  changed_.SignalAll();
   CallOnEnd();
   return true;
 }
@@ -472,7 +473,7 @@ void ChiefClient::Heartbeats(absl::Duration interval) {
     if (Beat()) return;
     next = Now() + interval;
     Rest(std::min(traces_->due(), next) - Now());
-    if (traces_->due() >= next) continue;
+    if (traces_->due() > Now()) continue;
     const absl::Status handed =
         calls_->ReportTrace(traces_->TakeReport(Identity()));
     if (!handed.ok()) spdlog::info("no trace handed in: {}", handed.ToString());
@@ -482,7 +483,7 @@ void ChiefClient::Heartbeats(absl::Duration interval) {
 bool ChiefClient::Rest(absl::Duration duration) {
   MutexLock lock(mutex_);
   WaitUntil([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-                mutex_) { return heartbeats_stop_; },
+                mutex_) { return heartbeats_stop_ || beat_now_; },
             duration);
   return heartbeats_stop_;
 }

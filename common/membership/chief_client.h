@@ -155,9 +155,10 @@ class ChiefClient {
   // input, lease_lost() is true and the caller must register again.
   void Leave(LeaveCause cause, const std::string& reason);
 
-  // As Membership::OnNewerIncarnation(); must be called when a server has
-  // refused this incarnation.
-  void OnNewerIncarnation(uint64_t newest) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Must be called when a server has refused this incarnation, with the newest
+  // one that the server knows, as Membership::OnNewerIncarnation(); 0: it named
+  // none. The next heartbeat leaves at once: it brings the chief's reason.
+  void OnRefusedByServer(uint64_t newest) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Makes Register(), WaitForPlan() and all other waits return.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -244,6 +245,7 @@ class ChiefClient {
   Membership membership_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   bool heartbeats_stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<VariableSpec> model_ ABSL_GUARDED_BY(mutex_);  // as described
   const std::unique_ptr<Kept> kept_ ABSL_PT_GUARDED_BY(mutex_);
 

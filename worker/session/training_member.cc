@@ -316,6 +316,7 @@ absl::Status TrainingMember::Judge(const absl::Status& loop,
     // Only the chief knows if that was the job's end. When training is over its
     // verdict comes with the last checkpoint and its score.
     meter_.Begin("waits for the end of the job", Phase::kWait);
+    chief_.OnRefusedByServer(NewestIncarnationOf(loop));
     const absl::Duration grace =
         absl::IsCancelled(loop) ? max_wait_ : std::min(2 * job.lease, kVerdict);
     do {
@@ -326,7 +327,6 @@ absl::Status TrainingMember::Judge(const absl::Status& loop,
     // Other workers train, though a server has refused this incarnation or
     // closed its tokens: the job has gone back to an earlier step.
     refused_ = !absl::IsCancelled(loop) && MayJoinAgain();
-    chief_.OnNewerIncarnation(NewestIncarnationOf(loop));
   }
   return loop;
 }

@@ -1,5 +1,8 @@
 #include "common/membership/chief_client.h"
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -111,12 +114,119 @@ TEST(ChiefClientTest, NextIncarnationIsAboveThatWhichAServerKnows) {
   ChiefClient client(WorkerOf(**server));
   const uint64_t newest = DrawIncarnation() + 7'200'000'000;
 
-  client.OnNewerIncarnation(newest);
-  client.OnNewerIncarnation(~uint64_t{0});  // which no process can have drawn
+  client.OnRefusedByServer(newest);
+  client.OnRefusedByServer(~uint64_t{0});  // which no process can have drawn
 
   const auto membership = client.Register();
   ASSERT_OK(membership);
   EXPECT_GT(membership->incarnation, newest);
+}
+
+// A chief that gives its history away, is away for one heartbeat, and tells
+// whether the next one has that history.
+class ReturningChief final : public v1::CoordinatorService::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
+                                     const v1::RegisterRequest*,
+                                     v1::RegisterResponse* response) override {
+    JobConfig job;
+    job.train_steps = 1;
+    job.batch_size = 1;
+    job.model.kind = kExternalModel;
+    job.heartbeat_interval = absl::Milliseconds(10);
+    *response->mutable_job() = ToProto(job);
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Heartbeat(
+      grpc::CallbackServerContext* context, const v1::HeartbeatRequest* request,
+      v1::HeartbeatResponse* response) override {
+    const int number = ++heartbeats_;
+    if (number == 1) {
+      response->mutable_history()->mutable_training_time()->set_seconds(7);
+    }
+    if (number == 3) told_.set_value(request->history());
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(number == 2 ? grpc::Status(grpc::UNAVAILABLE, "away")
+                                : grpc::Status::OK);
+    return reactor;
+  }
+
+  v1::JobHistory Told() { return told_.get_future().get(); }
+
+ private:
+  std::atomic<int> heartbeats_ = 0;
+  std::promise<v1::JobHistory> told_;
+};
+
+TEST(ChiefClientTest, ChiefThatComesBackHearsThePastWithTheFirstHeartbeat) {
+  ReturningChief chief;
+  const auto server = GrpcServer::Start("127.0.0.1:0", {&chief});
+  ASSERT_OK(server);
+  ChiefClient client(WorkerOf(**server));
+  ASSERT_OK(client.Register());
+
+  EXPECT_GE(chief.Told().training_time().seconds(), 7);
+}
+
+// A chief that counts heartbeats, whose interval is longer than the test.
+class PatientChief final : public v1::CoordinatorService::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
+                                     const v1::RegisterRequest*,
+                                     v1::RegisterResponse* response) override {
+    JobConfig job;
+    job.train_steps = 1;
+    job.batch_size = 1;
+    job.model.kind = kExternalModel;
+    job.heartbeat_interval = absl::Seconds(300);
+    job.lease = absl::Seconds(1000);
+    job.max_wait = absl::Seconds(3000);
+    *response->mutable_job() = ToProto(job);
+    return Done(context);
+  }
+
+  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
+                                      const v1::HeartbeatRequest*,
+                                      v1::HeartbeatResponse*) override {
+    const int number = ++heartbeats_;
+    if (number == 1) first_.set_value();
+    if (number == 2) second_.set_value();
+    return Done(context);
+  }
+
+  std::future<void> First() { return first_.get_future(); }
+  std::future<void> Second() { return second_.get_future(); }
+
+ private:
+  static grpc::ServerUnaryReactor* Done(grpc::CallbackServerContext* context) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  std::atomic<int> heartbeats_ = 0;
+  std::promise<void> first_;
+  std::promise<void> second_;
+};
+
+TEST(ChiefClientTest, MemberThatAServerRefusesAsksTheChiefAtOnce) {
+  PatientChief chief;
+  std::future<void> second = chief.Second();
+  const auto server = GrpcServer::Start("127.0.0.1:0", {&chief});
+  ASSERT_OK(server);
+  ChiefClient client(WorkerOf(**server));
+  ASSERT_OK(client.Register());
+  chief.First().wait();
+  ASSERT_EQ(second.wait_for(std::chrono::milliseconds(100)),
+            std::future_status::timeout);
+
+  client.OnRefusedByServer(0);
+
+  EXPECT_EQ(second.wait_for(std::chrono::seconds(60)),
+            std::future_status::ready);
 }
 
 // A chief that takes its member for dead while it sends initial values. Its
