@@ -252,9 +252,18 @@ absl::Status Cluster::ValidateForParameterServers() const {
   if (IsEvaluator()) {
     return Error("task is an evaluator, which takes no part in training");
   }
-  if (num_ps() == 0) return Error("cluster.ps is empty; add 1 or more ps");
+  // A misspelt type, which is a warning, leaves the one that was meant without
+  // tasks.
+  const std::string warnings =
+      warnings_.empty() ? ""
+                        : absl::StrCat("; ", absl::StrJoin(warnings_, "; "));
+  if (num_ps() == 0) {
+    return Error(
+        absl::StrCat("cluster.ps is empty; add 1 or more ps", warnings));
+  }
   if (num_workers() == 0) {
-    return Error("cluster.worker is empty; add 1 or more workers");
+    return Error(absl::StrCat("cluster.worker is empty; add 1 or more workers",
+                              warnings));
   }
   return absl::OkStatus();
 }

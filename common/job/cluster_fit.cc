@@ -46,9 +46,11 @@ absl::StatusOr<JobConfig> FitToCluster(JobConfig job, int num_workers) {
                           : job.total_num_replicas;
   }
   if (job.total_num_replicas != num_workers) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "total_num_replicas is ", job.total_num_replicas, "; the cluster has ",
-        Workers(num_workers), "; make them equal, or leave the field out"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("total_num_replicas is ", job.total_num_replicas,
+                     "; the cluster has ", Workers(num_workers),
+                     "; make them equal, or leave the field out (--set "
+                     "total_num_replicas=0)"));
   }
   // In shared work, a worker may compute several micro-batches of a step.
   const bool one_each =

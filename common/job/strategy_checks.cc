@@ -18,6 +18,11 @@ absl::Status Contradicts(absl::string_view field, const absl::AlphaNum& value,
       "; leave the field out, or set strategy.kind to PARAMETER_SERVER"));
 }
 
+// For a job's file that is meant for another kind.
+constexpr char kTakesBack[] =
+    "--set replicas_to_aggregate=0 --set total_num_replicas=0 takes the "
+    "numbers of a job's file back";
+
 // A step of one worker has one gradient, the mean of its replicas'.
 absl::Status CheckOneWorker(const JobConfig& job) {
   if (job.mode == SyncMode::kCompatible) {
@@ -35,8 +40,8 @@ absl::Status CheckOneWorker(const JobConfig& job) {
     if (count == 0 || count == 1) continue;
     return Contradicts(field, count, job,
                        absl::StrCat("whose one worker pushes one gradient a "
-                                    "step and has no backups (--set ",
-                                    field, "=0 takes a job's number back)"));
+                                    "step and has no backups (",
+                                    kTakesBack, ")"));
   }
   if (job.elastic_workers) {
     return Contradicts("elastic_workers", "true", job, "which has one worker");
@@ -67,9 +72,11 @@ absl::Status CheckMirrors(const JobConfig& job) {
   const int aggregated = job.replicas_to_aggregate;
   const int total = job.total_num_replicas;
   if (aggregated > 0 && total > 0 && aggregated != total) {
-    return Contradicts("replicas_to_aggregate", aggregated, job,
-                       absl::StrCat("whose steps take the gradients of all ",
-                                    total, " workers; backups need servers"));
+    return Contradicts(
+        "replicas_to_aggregate", aggregated, job,
+        absl::StrCat("whose steps take the gradients of all workers, of which "
+                     "total_num_replicas is ",
+                     total, "; backups need servers (", kTakesBack, ")"));
   }
   if (job.elastic_workers) {
     return Contradicts("elastic_workers", "true", job,

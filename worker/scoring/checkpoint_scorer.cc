@@ -78,6 +78,7 @@ CheckpointScorer::MakeForFeatures(const JobConfig& job, const std::string& path,
   std::unique_ptr<CheckpointScorer> scorer(new CheckpointScorer(job, backend));
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t classes, ClassesOf(job.data));
   LOCKSTEP_ASSIGN_OR_RETURN(scorer->data_, LoadFeatures(path, classes));
+  scorer->features_ = path;
   LOCKSTEP_RETURN_IF_ERROR(scorer->MakeModelFor(classes));
   return scorer;
 }
@@ -158,6 +159,15 @@ absl::Status CheckpointScorer::CheckModel(
     }
     ExampleShape examples = ShapeOf(data_);
     examples.classes = input_.classes;
+    if (!features_.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the examples of ", features_, " are ", examples.height, "x",
+          examples.width, "x", examples.channels,
+          "; the model of the checkpoint of step ",
+          checkpoint.manifest().global_step, " takes others (",
+          status.message(),
+          "); give examples of the shape of those that it was trained with"));
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "the checkpoint of step ", checkpoint.manifest().global_step,
         " is of another model than the job makes of examples of ",

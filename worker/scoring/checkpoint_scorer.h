@@ -103,6 +103,7 @@ class CheckpointScorer {
   const JobConfig job_;
   ComputeBackend& backend_;
   Examples data_;
+  std::string features_;  // the file of data_, if it is not the job's
   ModelInput input_;
   std::unique_ptr<Model> model_;
   std::vector<std::string> averaged_;      // scored by their averages

@@ -95,6 +95,12 @@ absl::StatusOr<std::vector<int64_t>> ProgramWorkload::Examples(
   MutexLock lock(mutex_);
   if (!schedule_.has_value() || scheduled_examples_ != num_examples) {
     const JobConfig& job = membership_.job;
+    if (job.pass_batch_size() == 0) {
+      return absl::InvalidArgumentError(
+          "the job has no batch_size, so it chooses no examples; set it (--set "
+          "batch_size=N, or in the job's file), or choose the examples in the "
+          "program");
+    }
     LOCKSTEP_ASSIGN_OR_RETURN(
         schedule_, BatchSchedule::Create(ScheduleOf(job, num_examples,
                                                     membership_.data_shard,

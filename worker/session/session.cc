@@ -191,8 +191,9 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   Parts& parts = *parts_;
   if (parts.open && parts.workload.handover().CheckWanted().ok()) {
     return absl::FailedPreconditionError(
-        "the step at hand has no gradients yet; hand them in before the next "
-        "step begins");
+        "the step at hand has no gradients yet; push them before the next step "
+        "begins: in Python with step.push(), for a PyTorch model with "
+        "step.backward(loss)");
   }
   parts.open = false;
   const Handover::Stage stage = parts.workload.handover().Take(timeout);

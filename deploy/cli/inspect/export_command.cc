@@ -131,11 +131,7 @@ int ExportCommand::Run(Terminal& terminal, std::ostream& err) const {
 }
 
 absl::Status ExportCommand::Export(Terminal& terminal) const {
-  std::error_code unknown;  // the write then fails, too, and says why
-  if (std::filesystem::exists(out_, unknown)) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        "--out is ", out_, ", which exists: remove it or name another"));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckOutIsNew(out_));
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
                             OpenSound(checkpoints_, step_));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Chosen> chosen, Choose(checkpoint));

@@ -99,6 +99,7 @@ absl::Status PredictCommand::Predict(Terminal& terminal,
         "behind --");
   }
   if (!command.empty()) return trained_.Become(command, job);
+  LOCKSTEP_RETURN_IF_ERROR(CheckOutIsNew(out_));
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job));
   LOCKSTEP_ASSIGN_OR_RETURN(

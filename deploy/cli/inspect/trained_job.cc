@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -23,6 +26,13 @@ absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
       step == kNewestStep ? store.OpenLatest() : store.Open(step));
   LOCKSTEP_RETURN_IF_ERROR(store.Verify(checkpoint.manifest().global_step));
   return checkpoint;
+}
+
+absl::Status CheckOutIsNew(const std::string& out) {
+  std::error_code unknown;  // the write then fails, too, and says why
+  if (!std::filesystem::exists(out, unknown)) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(
+      "--out is ", out, ", which exists: remove it or name another"));
 }
 
 TrainedJob::TrainedJob(CLI::App& command) {

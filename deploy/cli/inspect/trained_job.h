@@ -30,6 +30,11 @@ inline constexpr int64_t kNewestStep = -1;
 absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
                                            int64_t step = kNewestStep);
 
+// Checks that --out of a command, `out`, names no file yet; empty is none.
+//
+//   kAlreadyExists  it does
+absl::Status CheckOutIsNew(const std::string& out);
+
 // TrainedJob holds the flags of commands that compute with a checkpoint: --job,
 // --set, --checkpoints, --step, --device and --compute_threads.
 class TrainedJob {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -230,6 +231,10 @@ void Launcher::Apply(const Supervisor::Actions& actions) {
       poller_->AskToStop(action.reason);
       continue;
     }
+    if (action.kind == SupervisorAction::Kind::kNote) {
+      view_.Note(action.reason);
+      continue;
+    }
     if (action.kind == SupervisorAction::Kind::kStart) {
       Restart(action.task);
       continue;
@@ -250,8 +255,10 @@ std::map<TaskId, LogTail> Launcher::ReadLogs(const RunOutcome& outcome) const {
   for (const TaskLaunch& launch : options_.launches) {
     LogTail& log = logs[launch.task];
     log.path = launch.log_path;
-    if (!outcome.bad_ends.empty() &&
-        outcome.bad_ends.front().task == launch.task) {
+    const bool bad =
+        std::any_of(outcome.bad_ends.begin(), outcome.bad_ends.end(),
+                    [&](const BadEnd& end) { return end.task == launch.task; });
+    if (bad) {
       log.lines = ReadLastLines(log.path, log_starts_.at(launch.task),
                                 kTailLines, kTailColumns);
       log.reason = ReasonIn(log.lines);

@@ -10,9 +10,10 @@ namespace lockstep::cli {
 namespace {
 
 std::string StartLine(const JobStatus& status) {
-  return absl::StrCat("training starts: step ", status.step, " of ",
-                      status.train_steps, ", ",
-                      CountText(WorkersOf(status).size(), "worker"));
+  return absl::StrCat(
+      status.settings.paused ? "ready to train, but paused" : "training starts",
+      ": step ", status.step, " of ", status.train_steps, ", ",
+      CountText(WorkersOf(status).size(), "worker"));
 }
 
 std::string LongestWaitOf(const JobStatus& status, absl::Duration at_least) {
@@ -31,8 +32,10 @@ std::string ProgressLine(const JobStatus& status,
   std::string line =
       absl::StrCat("step ", status.step, " of ", status.train_steps);
   if (status.step > 0) {
-    absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4), ", ",
-                    SpeedText(status));
+    if (status.loss != 0) {
+      absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));
+    }
+    absl::StrAppend(&line, ", ", SpeedText(status));
   }
   if (status.evaluation.has_value()) {
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",

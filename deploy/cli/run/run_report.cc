@@ -1,5 +1,8 @@
 #include "deploy/cli/run/run_report.h"
 
+#include <algorithm>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "deploy/cli/status/status_report.h"
@@ -16,6 +19,7 @@ std::string Describe(const BadEnd& end) {
   std::string text =
       absl::StrCat(end.task.ToString(), " ", end.exit.ToString());
   if (end.forced) absl::StrAppend(&text, " after it was asked to leave");
+  if (end.quit) absl::StrAppend(&text, " before the job was done");
   return text;
 }
 
@@ -40,11 +44,28 @@ std::string WithPath(const BadEnd& end, const Logs& logs) {
   return absl::StrCat(Describe(end), "; see ", found->second.path, "\n");
 }
 
-std::string BadEnds(const RunOutcome& outcome, const Logs& logs) {
+// True for a task that ended because the chief had told it why the job fails.
+bool OnlyHeard(const BadEnd& end, const std::optional<JobStatus>& status,
+               const Logs& logs) {
+  const auto log = logs.find(end.task);
+  return status.has_value() && status->state == JobState::kFailed &&
+         !status->reason.empty() && log != logs.end() &&
+         absl::StrContains(log->second.reason,
+                           absl::string_view(status->reason).substr(0, 60));
+}
+
+std::string BadEnds(const RunOutcome& outcome,
+                    const std::optional<JobStatus>& status, const Logs& logs) {
   const bool harmless = outcome.exit_code == 0;
+  // A program that fails may take longer to end than those that hear of it.
+  std::vector<BadEnd> ends = outcome.bad_ends;
+  const auto cause = std::find_if_not(
+      ends.begin(), ends.end(),
+      [&](const BadEnd& end) { return OnlyHeard(end, status, logs); });
+  if (cause != ends.end()) std::rotate(ends.begin(), cause, cause + 1);
   std::string text;
-  for (size_t i = 0; i < outcome.bad_ends.size(); ++i) {
-    const BadEnd& end = outcome.bad_ends[i];
+  for (size_t i = 0; i < ends.size(); ++i) {
+    const BadEnd& end = ends[i];
     if (harmless) {
       absl::StrAppend(&text, "warning: the job went on without a task: ",
                       WithPath(end, logs));
@@ -165,7 +186,8 @@ std::string FormatRunReport(const RunOutcome& outcome,
                             const std::optional<JobStatus>& status,
                             const std::map<TaskId, LogTail>& logs,
                             const RunPlace& place, size_t width) {
-  std::string report = absl::StrCat(BadEnds(outcome, logs), Restarts(outcome));
+  std::string report =
+      absl::StrCat(BadEnds(outcome, status, logs), Restarts(outcome));
   if (status.has_value()) {
     absl::StrAppend(&report, FormatWorkerSummary(*status, width));
     if (status->losses.any()) {

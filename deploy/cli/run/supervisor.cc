@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/process/process.h"
@@ -11,6 +12,9 @@ namespace lockstep::cli {
 namespace {
 
 constexpr int kSignalBase = 128;
+constexpr char kQuitsEarly[] =
+    " ended with exit code 0 before the job was done: it must make a lockstep "
+    "Worker and loop over its steps() to their end";
 constexpr int kWindowMinutes = 10;
 static_assert(RestartBudget::kWindow == absl::Minutes(kWindowMinutes));
 
@@ -86,16 +90,30 @@ void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
 Supervisor::Actions Supervisor::OnQuits(absl::Time now) {
   if (job_state_ == JobState::kFinishing || IsFinal(job_state_)) return {};
   const auto left = able_workers_ - std::ssize(quits_);
-  if (quits_.empty() || left >= needed_workers_) return {};
+  if (left >= needed_workers_) return NoteQuits(now);
+  if (quits_.empty()) return {};
   absl::Time last = absl::InfinitePast();
   for (const auto& [task, time] : quits_) last = std::max(last, time);
   if (now < last + kQuitGrace) return {};
-  return GiveUp(
-      absl::StrCat("the program of ", quits_.begin()->first.ToString(),
-                   " ended with exit code 0 before the job was done: it must "
-                   "make a lockstep Worker and loop over its steps() to their "
-                   "end"),
-      now);
+  return GiveUp(absl::StrCat("the program of ",
+                             quits_.begin()->first.ToString(), kQuitsEarly),
+                now);
+}
+
+Supervisor::Actions Supervisor::NoteQuits(absl::Time now) {
+  Actions actions;
+  for (End& end : ends_) {
+    const auto found = quits_.find(end.task);
+    if (found == quits_.end() || end.quit || now < found->second + kQuitNotice)
+      continue;
+    end.quit = true;
+    actions.push_back(
+        {.kind = SupervisorAction::Kind::kNote,
+         .task = end.task,
+         .reason = absl::StrCat("the program of ", end.task.ToString(),
+                                kQuitsEarly, "; the job goes on without it")});
+  }
+  return actions;
 }
 
 // The chief, if there is one, saves its state and tells the others to end.
@@ -221,7 +239,11 @@ Supervisor::Actions Supervisor::OnStopRefused() {
 Supervisor::Actions Supervisor::OnTime(absl::Time now) {
   if (phase_ == Phase::kRunning) {
     Actions actions = OnQuits(now);
-    return healthy() ? Restart(now) : actions;
+    if (!healthy()) return actions;
+    for (SupervisorAction& action : Restart(now)) {
+      actions.push_back(std::move(action));
+    }
+    return actions;
   }
   if (now < deadline_ || finished()) return {};
   if (phase_ == Phase::kLeaving) return Terminate(now);
@@ -237,7 +259,8 @@ RunOutcome Supervisor::Outcome() const {
   bool lost_part = false;  // more than a process that others replace
   for (const End& end : ends_) {
     if (!IsBad(end, outcome.verdict)) continue;
-    outcome.bad_ends.push_back({end.task, end.exit, end.sent_signal != 0});
+    outcome.bad_ends.push_back(
+        {end.task, end.exit, end.sent_signal != 0, end.quit});
     lost_part = lost_part || end.task == chief_ ||
                 end.task.type == TaskType::kPs || EndsUnfinished(end);
   }
@@ -295,7 +318,7 @@ bool Supervisor::EndsUnfinished(const End& end) const {
 bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
   if (end.restarted) return false;
   if (verdict == RunOutcome::Verdict::kDone) {
-    return !end.exit.ok() || end.sent_signal != 0;
+    return !end.exit.ok() || end.sent_signal != 0 || end.quit;
   }
   if (end.exit.ok()) return false;
   if (end.exit.signal == SIGKILL && end.sent_signal == SIGKILL) {

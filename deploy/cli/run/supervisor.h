@@ -22,11 +22,12 @@ struct SupervisorAction {
                  // does not answer, call OnStopRefused()
     kSignal,     // send `signal` to the process of `task`
     kStart,      // restart `task`; on failure call OnStartFailed()
+    kNote,       // show the line `reason` to the user
   };
   Kind kind = Kind::kSignal;
   TaskId task{};         // for kSignal and kStart
   int signal = 0;        // for kSignal
-  std::string reason{};  // for kAskToStop; logged
+  std::string reason{};  // for kAskToStop; logged; and for kNote
 
   bool operator==(const SupervisorAction&) const = default;
 };
@@ -36,6 +37,7 @@ struct BadEnd {
   TaskId task{};
   TaskExit exit{};
   bool forced = false;  // it ended only after a signal from the launcher
+  bool quit = false;    // a program that ended in order, but before its job
 
   bool operator==(const BadEnd&) const = default;
 };
@@ -81,8 +83,8 @@ struct RunOutcome {
 // SIGTERM, and after kKillGrace SIGKILL.
 //
 // A program of the user that ends with exit code 0 before its job does has left
-// the job. If too few are left for a step, the run ends after kQuitGrace, in
-// which the chief may say that the job is over.
+// the job: so it counts if the chief has not said within kQuitNotice that the
+// job is over. If too few are left for a step, the run ends after kQuitGrace.
 //
 // Times must come from a clock that never goes back.
 class Supervisor {
@@ -93,6 +95,7 @@ class Supervisor {
   static constexpr absl::Duration kUnheardGrace = absl::Seconds(1);
   // Longer than a chief waits for members that do not come.
   static constexpr absl::Duration kKillGrace = absl::Seconds(15);
+  static constexpr absl::Duration kQuitNotice = absl::Seconds(2);
   static constexpr absl::Duration kQuitGrace = absl::Seconds(5);
   // Programs such as timeout(1) may send the same signal twice at once; that
   // counts as one.
@@ -150,6 +153,7 @@ class Supervisor {
     TaskExit exit;
     int sent_signal = 0;     // the launcher's last signal, 0 if none
     bool restarted = false;  // it was restarted, so its end did no harm
+    bool quit = false;       // as in BadEnd
   };
 
   bool MayRestart(TaskId task, TaskExit exit) const;
@@ -160,6 +164,7 @@ class Supervisor {
   void OnChiefExit(TaskExit exit, absl::Time now);
   void OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now);
   Actions OnQuits(absl::Time now);
+  Actions NoteQuits(absl::Time now);
   void LeaveUntil(absl::Time deadline);
   Actions Terminate(absl::Time now);
   Actions SignalAll(int signal);

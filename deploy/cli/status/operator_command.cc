@@ -74,14 +74,17 @@ absl::Status ChiefFlags::Secure() const {
   return UseOperatorCertificate(directory);
 }
 
-absl::StatusOr<std::string> ChiefFlags::ChiefAddress() const {
+absl::Status ChiefFlags::CheckOne() const {
   const int given = static_cast<int>(!chief_.empty()) +
                     static_cast<int>(!cluster_file_.empty()) +
                     static_cast<int>(!log_dir_.empty());
-  if (given != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        given, " of --chief, --cluster and --log_dir are given; give one"));
-  }
+  if (given == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      given, " of --chief, --cluster and --log_dir are given; give one"));
+}
+
+absl::StatusOr<std::string> ChiefFlags::ChiefAddress() const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOne());
   if (!chief_.empty()) return CheckAddress("--chief", chief_);
   if (!cluster_file_.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::string json,
@@ -100,7 +103,7 @@ absl::StatusOr<std::string> ChiefFlags::ChiefAddress() const {
 }
 
 absl::StatusOr<std::optional<ChiefFlags::Ended>> ChiefFlags::EndOfRun() const {
-  if (log_dir_.empty()) return std::nullopt;
+  if (log_dir_.empty() || !CheckOne().ok()) return std::nullopt;
   const std::string path = absl::StrCat(log_dir_, "/", kResultFile);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
@@ -201,10 +204,31 @@ int StatusCommand::Run(Terminal& terminal, std::ostream& err) const {
   }
   CoordinatorClient client(*address);
   const absl::StatusOr<JobStatus> status = client.GetStatus(kTimeout);
-  if (!status.ok()) return RefuseCommand(app_, status.status(), kNoAnswer, err);
+  if (!status.ok()) return ShowSilence(status.status(), terminal, err);
   Show(*status, terminal);
   if (!watch_ || IsFinal(status->state)) return ExitCodeOf(*status);
   return Watch(client, terminal, err);
+}
+
+int StatusCommand::ShowSilence(const absl::Status& silence, Terminal& terminal,
+                               std::ostream& err) const {
+  // The run may have ended since it was looked for.
+  const absl::StatusOr<std::optional<ChiefFlags::Ended>> ended =
+      chief_.EndOfRun();
+  if (ended.ok() && ended->has_value()) return ShowEnd(**ended, terminal);
+  const std::string& directory = chief_.log_dir();
+  if (directory.empty() || !absl::IsDeadlineExceeded(silence)) {
+    return RefuseCommand(app_, silence, kNoAnswer, err);
+  }
+  const absl::Status found =
+      ended.ok() ? absl::DeadlineExceededError(absl::StrCat(
+                       silence.message(), "; the run of ", directory,
+                       " goes on: its chief is being started again, or the job "
+                       "is over and its programs still end (`lockstep logs "
+                       "--log_dir ",
+                       directory, "`)"))
+                 : ended.status();
+  return RefuseCommand(app_, found, kNoAnswer, err);
 }
 
 // If there is a log directory, its result shows the end of the job: a chief may

@@ -30,6 +30,9 @@ class ChiefFlags {
     return !chief_.empty() || !cluster_file_.empty() || !log_dir_.empty();
   }
 
+  // That of --log_dir; may be empty.
+  const std::string& log_dir() const { return log_dir_; }
+
   // Reads the certificate of --tls_dir too, which all later connections use.
   //
   //   kInvalidArgument     none or more than one flag; an invalid address or
@@ -53,6 +56,7 @@ class ChiefFlags {
   // Reads the operator's certificate, if there is one.
   absl::Status Secure() const;
   absl::StatusOr<std::string> ChiefAddress() const;
+  absl::Status CheckOne() const;  // that one of the flags names a chief
 
   std::string chief_;
   std::string cluster_file_;
@@ -83,6 +87,8 @@ class StatusCommand {
   void ShowGap(const std::optional<JobStatus>& last, absl::Duration silence,
                Terminal& terminal, std::ostream& err) const;
   int ShowEnd(const ChiefFlags::Ended& ended, Terminal& terminal) const;
+  int ShowSilence(const absl::Status& silence, Terminal& terminal,
+                  std::ostream& err) const;
 
   CLI::App& app_;
   ChiefFlags chief_;

@@ -30,8 +30,10 @@ std::string Headline(const JobStatus& status) {
 
 std::string Figures(const JobStatus& status) {
   if (status.step <= 0) return "no step yet";
-  std::string line = absl::StrCat("loss ", FormatFigure(status.loss, 4), ", ",
-                                  SpeedText(status));
+  const std::string loss =
+      status.loss == 0 ? "no loss yet"
+                       : absl::StrCat("loss ", FormatFigure(status.loss, 4));
+  std::string line = absl::StrCat(loss, ", ", SpeedText(status));
   if (status.evaluation.has_value()) {
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",
                     status.evaluation->step);

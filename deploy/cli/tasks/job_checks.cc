@@ -118,18 +118,14 @@ std::optional<int64_t> CountExamples(const JobConfig& job) {
   return (*tables)->num_examples();
 }
 
-// A finished job writes nothing; its chief reports that.
-bool IsDone(const JobConfig& job, const CheckpointStore& store) {
-  const absl::StatusOr<LatestCheckpoint> latest = store.Latest();
-  return latest.ok() && latest->manifest.has_value() &&
-         latest->manifest->global_step >= job.train_steps;
-}
-
-bool HasCheckpoint(const std::string& directory) {
-  if (directory.empty()) return false;
+// Returns the step of the checkpoint from which the job goes on; -1: it begins
+// anew.
+int64_t FirstStep(const std::string& directory, const Beginning& beginning) {
+  if (directory.empty() || beginning.anew()) return -1;
   const absl::StatusOr<LatestCheckpoint> latest =
       CheckpointStore(directory).Latest();
-  return latest.ok() && latest->manifest.has_value();
+  if (!latest.ok() || !latest->manifest.has_value()) return -1;
+  return latest->manifest->global_step;
 }
 
 absl::Status CheckPrograms(const std::string& kind,
@@ -215,9 +211,9 @@ absl::Status CheckCheckpoints(const JobConfig& job,
   }
   const NamedFile initial = {"checkpoint.initial_values",
                              job.checkpoint.initial_values};
+  const int64_t first = FirstStep(directory, beginning);
   // A job that goes on from a checkpoint does not read them.
-  if (!initial.path.empty() &&
-      (beginning.anew() || !HasCheckpoint(directory))) {
+  if (!initial.path.empty() && first < 0) {
     LOCKSTEP_RETURN_IF_ERROR(CheckFile(initial));
   }
   if (directory.empty()) return absl::OkStatus();
@@ -228,9 +224,9 @@ absl::Status CheckCheckpoints(const JobConfig& job,
         ", which runs; give each job a directory of its own, or wait until "
         "that one has ended"));
   }
-  const CheckpointStore store(directory);
-  if (!beginning.anew() && IsDone(job, store)) return absl::OkStatus();
-  const absl::Status writable = store.CheckWritable();
+  // A finished job writes nothing; its chief reports that.
+  if (first >= job.train_steps) return absl::OkStatus();
+  const absl::Status writable = CheckpointStore(directory).CheckWritable();
   return writable.ok() ? writable
                        : absl::InvalidArgumentError(writable.message());
 }

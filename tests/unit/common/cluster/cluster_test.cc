@@ -414,6 +414,11 @@ INSTANTIATE_TEST_SUITE_P(
                      "task is a ps"},
         StrategyCase{R"({"chief": ["c:1"], "ps": ["p:1"]})", kChief0,
                      "cluster.worker is empty", ""},
+        StrategyCase{R"({"chief": ["c:1"], "ps": ["p:1"], "wrker": ["w:1"]})",
+                     kChief0,
+                     "none of chief, worker, ps, evaluator; ignored; did you "
+                     "mean worker?",
+                     ""},
         StrategyCase{R"({"worker": {"1": "w:2"}, "ps": ["p:1"]})", kWorker1, "",
                      "cluster.worker lacks tasks below 1"},
         StrategyCase{"{}", kWorker0, "there is no cluster; parameter servers",

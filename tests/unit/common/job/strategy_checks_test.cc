@@ -131,8 +131,12 @@ TEST(MirrorChecksTest, AllWorkersCount) {
               StatusIs(kInvalid, AllOf(HasSubstr("replicas_to_aggregate is 2"),
                                        HasSubstr("backups need servers"))));
   job.total_num_replicas = 3;
-  EXPECT_THAT(CheckStrategy(job),
-              StatusIs(kInvalid, HasSubstr("backups need servers")));
+  EXPECT_THAT(
+      CheckStrategy(job),
+      StatusIs(kInvalid,
+               AllOf(HasSubstr("total_num_replicas is 3; backups need servers"),
+                     HasSubstr("--set replicas_to_aggregate=0 --set "
+                               "total_num_replicas=0"))));
 }
 
 TEST(MirrorChecksTest, SettingsThatNeedServersAreRefused) {

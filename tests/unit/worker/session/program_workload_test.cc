@@ -53,6 +53,16 @@ TEST(ProgramWorkloadTest, TooFewExamplesForTheWorkersAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST(ProgramWorkloadTest, JobWithoutABatchSizeChoosesNoExamples) {
+  ProgramWorkload workload({{.name = "w"}}, {{}});
+  ChiefClient::Registration membership = External(0);
+  membership.job.batch_size = 0;
+  ASSERT_OK(workload.Begin(membership));
+  EXPECT_THAT(workload.Examples(8, 0).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--set batch_size=N")));
+}
+
 TEST(ProgramWorkloadTest, InitialValuesAreThereUntilTheFirstPass) {
   const float value = 3;
   const auto bytes = absl::MakeConstSpan(

@@ -130,6 +130,33 @@ TEST_F(OperatorCommandTest, ARunThatWasKilledHasNoResult) {
   EXPECT_THAT(Err(), HasSubstr("it was ended by force"));
 }
 
+TEST_F(OperatorCommandTest, SilentChiefOfARunThatEndsMeanwhileTellsItsResult) {
+  std::ofstream(directory_.Join("chief.address")) << chief_.address() << "\n";
+  chief_.Shutdown();
+  std::thread end([&] {
+    absl::SleepFor(absl::Milliseconds(100));  // while the command waits
+    std::ofstream(directory_.Join("result.json")) << FormatStatusJson(
+        JobStatus(), 2,
+        RunResult{.state = JobState::kStopped, .summary = "stopped: lunch"});
+  });
+
+  EXPECT_EQ(Status({"--log_dir", directory_.path()}), 6) << Err();
+
+  end.join();
+  EXPECT_THAT(Out(), HasSubstr("stopped: lunch"));
+}
+
+TEST_F(OperatorCommandTest, SilentChiefOfARunThatGoesOnIsExplained) {
+  std::ofstream(directory_.Join("chief.address")) << chief_.address() << "\n";
+  chief_.Shutdown();
+
+  EXPECT_EQ(Status({"--log_dir", directory_.path()}), 1);
+
+  EXPECT_THAT(Err(), HasSubstr("no chief answers"));
+  EXPECT_THAT(Err(), HasSubstr("the run of " + directory_.path() +
+                               " goes on: its chief is being started again"));
+}
+
 TEST_F(OperatorCommandTest, AWatchGoesOnWhileTheChiefIsStartedAgain) {
   const std::string address = chief_.address();
   std::thread restart([&] {
@@ -194,6 +221,10 @@ TEST_F(OperatorCommandTest, ExactlyOneChiefIsWanted) {
   EXPECT_THAT(Err(), HasSubstr("0 of --chief, --cluster and --log_dir"));
 
   EXPECT_EQ(Status({"--chief", "x:1", "--log_dir", "y"}), 2);
+  EXPECT_THAT(Err(), HasSubstr("2 of"));
+  std::ofstream(directory_.Join("result.json"))
+      << FormatStatusJson(JobStatus(), 2, RunResult());
+  EXPECT_EQ(Status({"--chief", "x:1", "--log_dir", directory_.path()}), 2);
   EXPECT_THAT(Err(), HasSubstr("2 of"));
 }
 

@@ -70,7 +70,19 @@ TEST_F(PredictCommandTest, FileThatExistsStays) {
   EXPECT_EQ(Predict({"--data=" + Path("data.npy"), "--out=" + Path("out.csv")}),
             1);
 
-  EXPECT_THAT(Err(), HasSubstr("--out is " + Path("out.csv")));
+  EXPECT_THAT(Err(), HasSubstr("--out is " + Path("out.csv") +
+                               ", which exists: remove it or name another"));
+}
+
+TEST_F(PredictCommandTest, ExamplesOfAnotherShapeAreNamed) {
+  WriteFile(Path("data.npy"),
+            NpyBytes(NpyText("|i1", "(2, 3)"), {1, 0, 0, 1, 1, 1}));
+
+  EXPECT_EQ(Predict({"--data=" + Path("data.npy")}), 1);
+
+  EXPECT_THAT(Err(), HasSubstr("the examples of " + Path("data.npy") +
+                               " are 1x3x1; the model of the checkpoint of "
+                               "step 3 takes others"));
 }
 
 TEST_F(PredictCommandTest, WhatIsMissingIsNamed) {

@@ -95,6 +95,14 @@ TEST_F(TrainedJobTest, ProgramOfTheUserFindsTheCheckpointInItsEnvironment) {
                        HasSubstr("no-such-program")));
 }
 
+TEST_F(TrainedJobTest, OutMustBeNew) {
+  EXPECT_OK(CheckOutIsNew(""));
+  EXPECT_OK(CheckOutIsNew(dir_.Join("new")));
+  EXPECT_THAT(CheckOutIsNew(dir_.Join("job")),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("remove it or name another")));
+}
+
 TEST_F(TrainedJobTest, TheDeviceIsThatOfTheFlag) {
   CLI::App app;
   const TrainedJob trained(app);

@@ -46,6 +46,26 @@ TEST(PlainProgressTest, ALineComesEveryInterval) {
             std::nullopt);
 }
 
+TEST(PlainProgressTest, JobThatIsPausedDoesNotStartToTrain) {
+  PlainProgress progress(kInterval);
+  JobStatus status = Training(148);
+  status.settings.paused = true;
+
+  EXPECT_THAT(progress.Next(status, std::nullopt, At(0)),
+              Optional(Eq("ready to train, but paused: step 148 of 1500, "
+                          "2 workers")));
+}
+
+TEST(PlainProgressTest, LossThatNoWorkerHasReportedIsNotShown) {
+  PlainProgress progress(kInterval);
+  progress.Next(Training(0), std::nullopt, At(0));
+  JobStatus status = Training(100);
+  status.loss = 0;
+
+  EXPECT_THAT(progress.Next(status, std::nullopt, At(5)),
+              Optional(Eq("step 100 of 1500, 1000 examples/s")));
+}
+
 TEST(PlainProgressTest, ANewScoreIsALineOfItsOwn) {
   PlainProgress progress(kInterval);
   progress.Next(Training(0), std::nullopt, At(0));

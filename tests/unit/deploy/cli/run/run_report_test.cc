@@ -2,11 +2,13 @@
 
 #include <signal.h>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::cli {
 namespace {
 
+using ::testing::StartsWith;
 using Verdict = RunOutcome::Verdict;
 
 constexpr TaskId kPs = {TaskType::kPs, 0};
@@ -63,6 +65,43 @@ TEST(RunReportTest, AFailureShowsTheCauseAndItsLog) {
             "see /logs/worker-1.log\n"
             "failed: before the chief answered; ps 0 was ended by signal 11 "
             "(Segmentation fault)\n");
+}
+
+// A server ends sooner than a program that has to put its stack on the log.
+TEST(RunReportTest, LogShownIsThatOfTheTaskThatFailedTheJob) {
+  JobStatus status = Last(JobState::kFailed);
+  status.members.clear();
+  status.reason =
+      "worker 1 left: failed: ValueError: no data; 1 of 2 workers are left";
+  const RunOutcome outcome = {
+      .bad_ends = {{kPs, {.code = 1}}, {kWorker1, {.code = 1}}}};
+  std::map<TaskId, LogTail> logs = {
+      {kPs, {"/logs/ps-0.log", {"heard"}, status.reason}},
+      {kWorker1, {"/logs/worker-1.log", {"raised"}, "ValueError: no data"}}};
+
+  const std::string first =
+      "worker 1 ended with exit code 1; the end of /logs/worker-1.log:\n"
+      "  | raised\n"
+      "then ps 0 ended with exit code 1; see /logs/ps-0.log\n";
+  EXPECT_THAT(FormatRunReport(outcome, status, logs, {}, 80),
+              StartsWith(first));
+
+  // All have only heard of it: the first one is as good as any.
+  logs[kWorker1].reason = "JobFailed: " + status.reason;
+  EXPECT_THAT(FormatRunReport(outcome, status, logs, {}, 80),
+              StartsWith("ps 0 ended with exit code 1; the end of"));
+}
+
+TEST(RunReportTest, ProgramThatQuitIsAWarning) {
+  const RunOutcome outcome = {
+      .verdict = Verdict::kDone,
+      .exit_code = 0,
+      .bad_ends = {{.task = kWorker1, .exit = {}, .quit = true}}};
+
+  EXPECT_THAT(FormatRunReport(outcome, std::nullopt, Logs(), {}, 80),
+              StartsWith("warning: the job went on without a task: worker 1 "
+                         "ended with exit code 0 before the job was done; see "
+                         "/logs/worker-1.log\n"));
 }
 
 TEST(RunReportTest, AnEmptyLogIsSaidToBeEmpty) {

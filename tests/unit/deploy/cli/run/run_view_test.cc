@@ -18,7 +18,10 @@ absl::Time At(double seconds) {
 }
 
 JobStatus Training(int64_t step) {
-  return {.state = JobState::kTraining, .step = step, .train_steps = 100};
+  return {.state = JobState::kTraining,
+          .step = step,
+          .train_steps = 100,
+          .loss = 0.5};
 }
 
 class RunViewTest : public ::testing::Test {
@@ -44,7 +47,7 @@ TEST_F(RunViewTest, ATerminalShowsTheStepAndWhatTheSignsMean) {
   view.Refresh(At(1));
 
   EXPECT_EQ(Shown(), std::string(StatusLine::kLegend) +
-                         "\r\n\r\x1b[Kstep 10/100  loss 0.0000  ETA 0:09");
+                         "\r\n\r\x1b[Kstep 10/100  loss 0.5000  ETA 0:09");
 }
 
 TEST_F(RunViewTest, ANoticeIsPrintedOnce) {
@@ -72,7 +75,7 @@ TEST_F(RunViewTest, APipeGetsLinesNowAndThen) {
 
   EXPECT_EQ(Piped(),
             "training starts: step 0 of 100, 0 workers\n"
-            "step 25 of 100, loss 0.0000, 0 examples/s, ETA 0:15\n");
+            "step 25 of 100, loss 0.5000, 0 examples/s, ETA 0:15\n");
 }
 
 // A terminal of 40 columns.
@@ -86,7 +89,7 @@ TEST_F(RunViewTest, APauseShowsAndCountsForNoEstimate) {
 
   view.OnStatus(paused, At(2));
   view.Refresh(At(2));
-  EXPECT_THAT(Shown(), HasSubstr("\x1b[Kpaused  step 10/100  loss 0.0000"));
+  EXPECT_THAT(Shown(), HasSubstr("\x1b[Kpaused  step 10/100  loss 0.5000"));
 
   view.OnStatus(Training(10), At(100));
   view.OnStatus(Training(20), At(101));

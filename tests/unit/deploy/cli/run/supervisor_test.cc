@@ -9,6 +9,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -128,6 +129,33 @@ TEST_F(SupervisorProgramsTest, ProgramThatLeavesItsLoopEndsTheRun) {
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
   EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
   EXPECT_THAT(supervisor_.Outcome().reason, HasSubstr("steps()"));
+}
+
+TEST(SupervisorBackupTest, ProgramThatLeavesABackupsPlaceIsNotedOnce) {
+  cli::Supervisor supervisor({.tasks = {kChief, kWorker0, kWorker1},
+                              .chief = kChief,
+                              .needed_workers = 1,
+                              .programs = true});
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnTaskExit(kWorker1, kOk, At(1));
+  EXPECT_THAT(supervisor.OnTime(At(2.9)), IsEmpty());
+
+  const auto actions = supervisor.OnTime(At(3));
+
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(actions[0].kind, Kind::kNote);
+  EXPECT_THAT(actions[0].reason,
+              AllOf(HasSubstr("the program of worker 1 ended with exit code 0"),
+                    HasSubstr("steps()"), HasSubstr("goes on without it")));
+  EXPECT_THAT(supervisor.OnTime(At(4)), IsEmpty());
+  EXPECT_TRUE(supervisor.healthy());
+  supervisor.OnJobState(JobState::kDone, At(9));
+  supervisor.OnTaskExit(kWorker0, kOk, At(9));
+  supervisor.OnTaskExit(kChief, kOk, At(9));
+  EXPECT_EQ(supervisor.Outcome().exit_code, 0);
+  EXPECT_EQ(supervisor.Outcome().bad_ends,
+            (std::vector<cli::BadEnd>{
+                {.task = kWorker1, .exit = kOk, .quit = true}}));
 }
 
 TEST_F(SupervisorProgramsTest, ProgramThatNeverJoinsEndsTheRun) {
