@@ -98,6 +98,28 @@ TEST_F(ServerDeathTest, WithoutItsStateAllGoBackToTheLastCheckpoint) {
                     HasSubstr("repeated: ")));
 }
 
+// The next heartbeats would come long after the test has given up.
+TEST_F(ServerDeathTest, WorkersThatAreRefusedRegisterBeforeTheirNextHeartbeat) {
+  auto job = TrainingJob::Make(
+      {.set = {"train_steps=1000000", "checkpoint.every_steps=30",
+               "lease=7200s", "heartbeat_interval=3000s",
+               "stall_timeout=7200s"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(
+      job->cluster().WaitForLog("chief", 0, "checkpoint of step", kPatience),
+      IsOk());
+
+  ASSERT_THAT(job->cluster().Kill("ps", 1), IsOk());
+  const auto status = job->GetStatus();
+  ASSERT_THAT(status, IsOk());
+  std::filesystem::remove_all(job->state_directory());
+  ASSERT_THAT(job->cluster().Start("ps", 1), IsOk());
+
+  // At most the step that began before the kill is committed without it.
+  EXPECT_THAT(job->WaitForStep(status->step + 20), IsOk());
+  EXPECT_THAT(ChiefLog(*job), HasSubstr("ps 1 has lost its state"));
+}
+
 TEST_F(ServerDeathTest, WithoutStateAndCheckpointAllStartAnew) {
   auto job = TrainingJob::Make({.set = Steps()});
   ASSERT_THAT(job->StartAll(), IsOk());
