@@ -88,6 +88,13 @@ absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
     if (!ParseSeconds(numbers[1], law.second_)) {
       return Wrong(numbers[1], "a duration above 0 and of at most 1000000s");
     }
+    // Draws below zero would be passes that take no time.
+    if (law.second_ > law.seconds_ / 2) {
+      return Wrong(
+          numbers[1],
+          absl::StrCat("at most half of the mean, ", numbers[0], "; lognormal(",
+                       numbers[0], ", 0.8) spreads wider"));
+    }
   } else if (!single && (!absl::SimpleAtod(numbers[1], &law.second_) ||
                          !(law.second_ > 0) || law.second_ > 1000)) {
     return Wrong(numbers[1], "a number above 0 and of at most 1000");

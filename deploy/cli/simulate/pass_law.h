@@ -14,7 +14,7 @@ namespace lockstep::cli {
 // least a microsecond.
 //
 //   constant(50ms)         every pass
-//   normal(50ms, 5ms)      mean and standard deviation
+//   normal(50ms, 5ms)      mean, and standard deviation of at most half of it
 //   lognormal(50ms, 0.3)   median, and standard deviation of the logarithm
 //   exponential(50ms)      mean
 //   pareto(50ms, 3)        shortest time, and index: a larger one, fewer long
