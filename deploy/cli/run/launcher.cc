@@ -49,7 +49,8 @@ Launcher::Launcher(Options options, Terminal& terminal)
                    .chief = options_.chief,
                    .needed_workers = options_.needed_workers,
                    .restarts = options_.restarts,
-                   .programs = options_.programs}) {}
+                   .programs = options_.programs,
+                   .input_ends = options_.input_ends}) {}
 
 int Launcher::Run() {
   absl::Status started;

@@ -38,6 +38,7 @@ class Launcher {
     int needed_workers = 1;
     int restarts = 0;           // per task; see Supervisor
     bool programs = false;      // likewise
+    bool input_ends = false;    // likewise
     std::string result_path{};  // the result is written here; empty: nowhere
     RunPlace place{};
     // A log above this size is moved to its ".1" file, replacing the older

@@ -189,6 +189,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .needed_workers = setup->needed_workers,
        .restarts = restarts_,
        .programs = setup->programs,
+       .input_ends = setup->input_ends,
        .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),
        .place = {.checkpoints = setup->checkpoints, .program = OwnCall()}},
       terminal);

@@ -247,6 +247,7 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   setup.checkpoints = Absolute(job.checkpoint.directory);
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
   setup.programs = job.model.kind == kExternalModel && !job.elastic_workers;
+  setup.input_ends = job.data.epochs > 0;
   for (std::string& warning : JobWarnings(job)) {
     setup.cluster.warnings.push_back(std::move(warning));
   }

@@ -46,6 +46,7 @@ struct RunSetup {
   std::string checkpoints;  // an absolute path; empty: none are kept
   int needed_workers = 1;
   bool programs = false;              // as Supervisor::Options has it
+  bool input_ends = false;            // likewise
   std::vector<std::string> settings;  // of the request and its command
   std::unique_ptr<LogDirectory> logs;
   std::string log_dir;  // an absolute path

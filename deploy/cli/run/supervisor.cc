@@ -30,7 +30,8 @@ Supervisor::Supervisor(const Options& options)
     : chief_(options.chief),
       needed_workers_(options.needed_workers),
       restarts_(options.restarts),
-      programs_(options.programs) {
+      programs_(options.programs),
+      input_ends_(options.input_ends) {
   for (const TaskId& task : options.tasks) {
     running_[task] = 0;
     budgets_.emplace(task, RestartBudget(options.restarts));
@@ -102,6 +103,7 @@ Supervisor::Actions Supervisor::OnQuits(absl::Time now) {
 
 Supervisor::Actions Supervisor::NoteQuits(absl::Time now) {
   Actions actions;
+  if (input_ends_) return actions;
   for (End& end : ends_) {
     const auto found = quits_.find(end.task);
     if (found == quits_.end() || end.quit || now < found->second + kQuitNotice)

@@ -110,6 +110,8 @@ class Supervisor {
     int restarts = 0;  // per task within RestartBudget::kWindow; >= 0
     // Workers are programs of the user, whose number is fixed.
     bool programs = false;
+    // Programs end in order before their job when their epochs are over.
+    bool input_ends = false;
   };
 
   explicit Supervisor(const Options& options);
@@ -178,6 +180,7 @@ class Supervisor {
   const int needed_workers_;
   const int restarts_;
   const bool programs_;
+  const bool input_ends_;
 
   std::map<TaskId, int> running_;     // last signal sent
   std::map<TaskId, absl::Time> due_;  // restarts, only while running

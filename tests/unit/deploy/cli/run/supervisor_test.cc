@@ -131,6 +131,17 @@ TEST_F(SupervisorProgramsTest, ProgramThatLeavesItsLoopEndsTheRun) {
   EXPECT_THAT(supervisor_.Outcome().reason, HasSubstr("steps()"));
 }
 
+TEST(SupervisorBackupTest, ProgramWhoseEpochsAreOverMayEndBeforeTheOthers) {
+  cli::Supervisor supervisor({.tasks = {kChief, kWorker0, kWorker1},
+                              .chief = kChief,
+                              .needed_workers = 1,
+                              .programs = true,
+                              .input_ends = true});
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnTaskExit(kWorker1, kOk, At(1));
+  EXPECT_THAT(supervisor.OnTime(At(30)), IsEmpty());
+}
+
 TEST(SupervisorBackupTest, ProgramThatLeavesABackupsPlaceIsNotedOnce) {
   cli::Supervisor supervisor({.tasks = {kChief, kWorker0, kWorker1},
                               .chief = kChief,
