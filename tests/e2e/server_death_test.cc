@@ -118,6 +118,11 @@ TEST_F(ServerDeathTest, WorkersThatAreRefusedRegisterBeforeTheirNextHeartbeat) {
   // At most the step that began before the kill is committed without it.
   EXPECT_THAT(job->WaitForStep(status->step + 20), IsOk());
   EXPECT_THAT(ChiefLog(*job), HasSubstr("ps 1 has lost its state"));
+  // From the chief. Without its word a worker registers again seconds later.
+  for (const int worker : {0, 1}) {
+    EXPECT_THAT(job->cluster().ReadLog("worker", worker),
+                IsOkAndHolds(HasSubstr("was taken for dead; register with")));
+  }
 }
 
 TEST_F(ServerDeathTest, WithoutStateAndCheckpointAllStartAnew) {
