@@ -155,9 +155,10 @@ class ChiefClient {
   // input, lease_lost() is true and the caller must register again.
   void Leave(LeaveCause cause, const std::string& reason);
 
-  // Must be called when a server has refused this incarnation, with the newest
-  // one that the server knows, as Membership::OnNewerIncarnation(); 0: it named
-  // none. The next heartbeat leaves at once: it brings the chief's reason.
+  // Must be called when a server has refused this incarnation or closed its
+  // tokens, with the newest incarnation that the server named, as
+  // Membership::OnNewerIncarnation(); 0: none. The next heartbeat leaves at
+  // once: it brings the chief's reason.
   void OnRefusedByServer(uint64_t newest) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Makes Register(), WaitForPlan() and all other waits return.

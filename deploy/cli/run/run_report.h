@@ -36,9 +36,10 @@ std::string FormatLastLine(const RunOutcome& outcome,
                            const std::map<TaskId, LogTail>& logs,
                            const RunPlace& place);
 
-// Returns the report at the end of a run: tasks that ended badly, the first
-// with the end of its log; tasks that were restarted; the workers' counts; the
-// place of the last checkpoint; and FormatLastLine() without that place.
+// Returns the report at the end of a run: tasks that ended badly, the likely
+// cause first, with the end of its log; tasks that were restarted; the workers'
+// counts; the place of the last checkpoint; and FormatLastLine() without that
+// place.
 //
 // Units: the table is at most `width` columns wide.
 std::string FormatRunReport(const RunOutcome& outcome,

@@ -42,7 +42,8 @@ class ChiefFlags {
   absl::StatusOr<std::string> Address() const;
 
   // Returns the result of the run of --log_dir, as it was written, when the run
-  // is over. Nothing without that flag, or while the run goes on.
+  // is over. Nothing while the run goes on, without that flag, or beside
+  // another one that names a chief.
   //
   //   kFailedPrecondition  the run was killed and left no result
   //   kInvalidArgument     the result is invalid

@@ -1,5 +1,6 @@
 #include "common/membership/chief_client.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -122,23 +123,42 @@ TEST(ChiefClientTest, NextIncarnationIsAboveThatWhichAServerKnows) {
   EXPECT_GT(membership->incarnation, newest);
 }
 
-// A chief that gives its history away, is away for one heartbeat, and tells
-// whether the next one has that history.
-class ReturningChief final : public v1::CoordinatorService::CallbackService {
+// A chief that lets every task into a job with these heartbeats.
+class OneJobChief : public v1::CoordinatorService::CallbackService {
  public:
+  explicit OneJobChief(absl::Duration heartbeat) : heartbeat_(heartbeat) {}
+
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
                                      const v1::RegisterRequest*,
                                      v1::RegisterResponse* response) override {
     JobConfig job;
     job.train_steps = 1;
     job.batch_size = 1;
-    job.model.kind = kExternalModel;
-    job.heartbeat_interval = absl::Milliseconds(10);
+    job.model.kind = kExternalModel;  // needs no data
+    job.heartbeat_interval = heartbeat_;
+    job.lease = std::max(job.lease, 3 * heartbeat_);
+    job.max_wait = std::max(job.max_wait, 10 * heartbeat_);
     *response->mutable_job() = ToProto(job);
+    return Answer(context, absl::OkStatus());
+  }
+
+ protected:
+  static grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                          const absl::Status& status) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
+    reactor->Finish(ToGrpcStatus(status));
     return reactor;
   }
+
+ private:
+  const absl::Duration heartbeat_;
+};
+
+// A chief that gives its history away, is away for one heartbeat, and tells
+// whether the next one has that history.
+class ReturningChief final : public OneJobChief {
+ public:
+  ReturningChief() : OneJobChief(absl::Milliseconds(10)) {}
 
   grpc::ServerUnaryReactor* Heartbeat(
       grpc::CallbackServerContext* context, const v1::HeartbeatRequest* request,
@@ -148,10 +168,8 @@ class ReturningChief final : public v1::CoordinatorService::CallbackService {
       response->mutable_history()->mutable_training_time()->set_seconds(7);
     }
     if (number == 3) told_.set_value(request->history());
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(number == 2 ? grpc::Status(grpc::UNAVAILABLE, "away")
-                                : grpc::Status::OK);
-    return reactor;
+    return Answer(context, number == 2 ? absl::UnavailableError("away")
+                                       : absl::OkStatus());
   }
 
   v1::JobHistory Told() { return told_.get_future().get(); }
@@ -172,21 +190,9 @@ TEST(ChiefClientTest, ChiefThatComesBackHearsThePastWithTheFirstHeartbeat) {
 }
 
 // A chief that counts heartbeats, whose interval is longer than the test.
-class PatientChief final : public v1::CoordinatorService::CallbackService {
+class PatientChief final : public OneJobChief {
  public:
-  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
-                                     const v1::RegisterRequest*,
-                                     v1::RegisterResponse* response) override {
-    JobConfig job;
-    job.train_steps = 1;
-    job.batch_size = 1;
-    job.model.kind = kExternalModel;
-    job.heartbeat_interval = absl::Seconds(300);
-    job.lease = absl::Seconds(1000);
-    job.max_wait = absl::Seconds(3000);
-    *response->mutable_job() = ToProto(job);
-    return Done(context);
-  }
+  PatientChief() : OneJobChief(absl::Seconds(300)) {}
 
   grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
                                       const v1::HeartbeatRequest*,
@@ -194,19 +200,13 @@ class PatientChief final : public v1::CoordinatorService::CallbackService {
     const int number = ++heartbeats_;
     if (number == 1) first_.set_value();
     if (number == 2) second_.set_value();
-    return Done(context);
+    return Answer(context, absl::OkStatus());
   }
 
   std::future<void> First() { return first_.get_future(); }
   std::future<void> Second() { return second_.get_future(); }
 
  private:
-  static grpc::ServerUnaryReactor* Done(grpc::CallbackServerContext* context) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
   std::atomic<int> heartbeats_ = 0;
   std::promise<void> first_;
   std::promise<void> second_;
@@ -231,18 +231,9 @@ TEST(ChiefClientTest, MemberThatAServerRefusesAsksTheChiefAtOnce) {
 
 // A chief that takes its member for dead while it sends initial values. Its
 // answers to heartbeats come later than that.
-class ForgetfulChief final : public v1::CoordinatorService::CallbackService {
+class ForgetfulChief final : public OneJobChief {
  public:
-  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
-                                     const v1::RegisterRequest*,
-                                     v1::RegisterResponse* response) override {
-    JobConfig job;
-    job.train_steps = 1;
-    job.batch_size = 1;
-    job.model.kind = kExternalModel;
-    *response->mutable_job() = ToProto(job);
-    return Answer(context, absl::OkStatus());
-  }
+  ForgetfulChief() : OneJobChief(JobConfig().heartbeat_interval) {}
 
   grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
                                       const v1::HeartbeatRequest*,
@@ -273,14 +264,6 @@ class ForgetfulChief final : public v1::CoordinatorService::CallbackService {
                                   const v1::LeaveRequest*,
                                   v1::LeaveResponse*) override {
     return Answer(context, absl::OkStatus());
-  }
-
- private:
-  static grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
-                                          const absl::Status& status) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(ToGrpcStatus(status));
-    return reactor;
   }
 };
 

@@ -131,22 +131,25 @@ TEST_F(SupervisorProgramsTest, ProgramThatLeavesItsLoopEndsTheRun) {
   EXPECT_THAT(supervisor_.Outcome().reason, HasSubstr("steps()"));
 }
 
+// Two programs, of which the job needs one.
+cli::Supervisor::Options WithABackup() {
+  return {.tasks = {kChief, kWorker0, kWorker1},
+          .chief = kChief,
+          .needed_workers = 1,
+          .programs = true};
+}
+
 TEST(SupervisorBackupTest, ProgramWhoseEpochsAreOverMayEndBeforeTheOthers) {
-  cli::Supervisor supervisor({.tasks = {kChief, kWorker0, kWorker1},
-                              .chief = kChief,
-                              .needed_workers = 1,
-                              .programs = true,
-                              .input_ends = true});
+  cli::Supervisor::Options options = WithABackup();
+  options.input_ends = true;
+  cli::Supervisor supervisor(options);
   supervisor.OnJobState(JobState::kTraining, At(0));
   supervisor.OnTaskExit(kWorker1, kOk, At(1));
   EXPECT_THAT(supervisor.OnTime(At(30)), IsEmpty());
 }
 
 TEST(SupervisorBackupTest, ProgramThatLeavesABackupsPlaceIsNotedOnce) {
-  cli::Supervisor supervisor({.tasks = {kChief, kWorker0, kWorker1},
-                              .chief = kChief,
-                              .needed_workers = 1,
-                              .programs = true});
+  cli::Supervisor supervisor(WithABackup());
   supervisor.OnJobState(JobState::kTraining, At(0));
   supervisor.OnTaskExit(kWorker1, kOk, At(1));
   EXPECT_THAT(supervisor.OnTime(At(2.9)), IsEmpty());
