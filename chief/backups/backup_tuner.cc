@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chief/backups/arrival_times.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -237,10 +238,10 @@ std::optional<BackupTuner::Change> BackupTuner::WhileWaiting(int64_t step,
   confirmed_ = false;
   changed_ = now;
   since_.reset();
-  return Change{arrived, absl::StrCat("no gradient of the other ",
-                                      replicas - arrived, " came for ",
-                                      absl::FormatDuration(absl::Trunc(
-                                          waited, absl::Milliseconds(10))))};
+  return Change{
+      arrived,
+      absl::StrCat("no gradient of the other ", replicas - arrived,
+                   " came for ", DurationText(waited, absl::Milliseconds(10)))};
 }
 
 }  // namespace lockstep::chief

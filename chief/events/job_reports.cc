@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/text/count_text.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -52,12 +53,6 @@ struct Writer {
   }
 };
 
-// absl::FormatDuration() writes a zero without its unit.
-std::string StandstillText(absl::Duration time, absl::Duration unit) {
-  const absl::Duration whole = absl::Trunc(time, unit);
-  return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
-}
-
 }  // namespace
 
 void Write(const JobReport& report, StatusTable& status_table, absl::Time now) {
@@ -74,7 +69,7 @@ std::vector<std::string> SummaryOf(const StatusTable::View& view) {
       CountText(losses.steps_redone, "step"), " redone, ",
       CountText(losses.steps_repeated, "committed step"),
       " repeated; the job stood still for ",
-      StandstillText(losses.stood_still, absl::Milliseconds(10))));
+      DurationText(losses.stood_still, absl::Milliseconds(10))));
   for (const StatusTable::Death& death : view.deaths) {
     lines.push_back(absl::StrCat(
         death.task, " died at ",
@@ -82,8 +77,8 @@ std::vector<std::string> SummaryOf(const StatusTable::View& view) {
         death.reason, "); it held ", death.held,
         "; redone: ", death.redone.empty() ? "nothing" : death.redone,
         "; the job stood still for ",
-        StandstillText(death.stood_still.value_or(absl::ZeroDuration()),
-                       absl::Milliseconds(1))));
+        DurationText(death.stood_still.value_or(absl::ZeroDuration()),
+                     absl::Milliseconds(1))));
   }
   return lines;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -31,9 +32,8 @@ Gathering::Turn Gathering::Look() {
   if (now - std::max(began_, said_) > kReportAfter) {
     said_ = now;
     Info(context_.out,
-         absl::StrCat("waiting for ", missing, " since ",
-                      absl::FormatDuration(
-                          absl::Trunc(now - began_, absl::Milliseconds(100)))));
+         absl::StrCat("the chief has waited ", DurationText(now - began_),
+                      " for ", missing));
   }
   if (context_.stop.has_value()) return End(*context_.stop);
   for (const MembershipTable::Dead& dead : context_.members.TakeDead(now)) {

@@ -7,6 +7,7 @@
 #include "chief/events/call_errors.h"
 #include "chief/events/job_lines.h"
 #include "chief/operators/settings_table.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -15,10 +16,6 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr char kDoneBefore[] = "it was done before";
 // The time between two lines of the log about a wait of the end.
 constexpr absl::Duration kReportEvery = absl::Seconds(10);
-
-std::string Rounded(absl::Duration duration, absl::Duration to) {
-  return absl::FormatDuration(absl::Trunc(duration, to));
-}
 
 }  // namespace
 
@@ -301,7 +298,7 @@ void JobDriver::GoOnAfterDeath() {
   Warn(context_.out,
        absl::StrCat("the job goes on from step ", step, " (it was at ",
                     step_before_, "), epoch ", epoch_, "; it stood still for ",
-                    Rounded(stood_still, absl::Milliseconds(10))));
+                    DurationText(stood_still, absl::Milliseconds(10))));
   context_.out.push_back(Waits{});
   SayRedone(step, step_before_, losses.steps_redone > redone_before_,
             context_.out);

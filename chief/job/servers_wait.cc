@@ -4,16 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep::chief {
 namespace {
 
 constexpr absl::Duration kReportAfter = absl::Seconds(5);
 constexpr absl::Duration kReportEvery = absl::Seconds(10);
-
-std::string Rounded(absl::Duration duration) {
-  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(10)));
-}
 
 }  // namespace
 
@@ -58,8 +55,12 @@ void ServersWait::Report(const std::string& whom, absl::Time now,
   if (whom == said_ && now - said_at_ <= kReportEvery) return;
   said_ = whom;
   said_at_ = now;
-  Warn(out, absl::StrCat("everybody waits for ", whom, " since ",
-                         Rounded(now - began_)));
+  const bool begins = now - began_ < kReportAfter;
+  Warn(out, absl::StrCat("everybody ",
+                         begins ? "waits"
+                                : absl::StrCat("has waited ",
+                                               DurationText(now - began_)),
+                         " for ", whom));
 }
 
 void ServersWait::ReportWork(const std::string& what, absl::Time now,
@@ -67,8 +68,8 @@ void ServersWait::ReportWork(const std::string& what, absl::Time now,
   out.push_back(Waits{{{"everybody", what, began_}}});
   if (now - std::max(began_, said_at_) <= kReportAfter) return;
   said_at_ = now;
-  Info(out, absl::StrCat("everybody waits for ", what, " since ",
-                         Rounded(now - began_)));
+  Info(out, absl::StrCat("everybody has waited ", DurationText(now - began_),
+                         " for ", what));
 }
 
 }  // namespace lockstep::chief

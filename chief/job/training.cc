@@ -9,6 +9,7 @@
 #include "common/job/work_checks.h"
 #include "common/plan/number_tree.h"
 #include "common/text/count_text.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -257,10 +258,9 @@ void Training::ReportWaits() {
   }
   if (age >= kReportAfter && context_.now - last_report_ >= kReportEvery) {
     last_report_ = context_.now;
-    Warn(context_.out, absl::StrCat("step ", steps_.step() + 1, " waits since ",
-                                    absl::FormatDuration(absl::Trunc(
-                                        age, absl::Milliseconds(100))),
-                                    " for ", waits.front().waits_for));
+    Warn(context_.out,
+         absl::StrCat("step ", steps_.step() + 1, " has waited ",
+                      DurationText(age), " for ", waits.front().waits_for));
   }
   if (context_.stop.has_value()) {
     waits.insert(waits.begin(),

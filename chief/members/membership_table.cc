@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/plan/run_settings.h"
+#include "common/text/duration_text.h"
 #include "common/wire/incarnation_bounds.h"
 #include "common/wire/status_detail.h"
 
@@ -290,9 +291,8 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
       member.since = now;
       entry.unburied.push_back(
           {task, member.incarnation,
-           absl::StrCat("silent for ", absl::FormatDuration(absl::Trunc(
-                                           now - member.last_heartbeat,
-                                           absl::Milliseconds(100)))),
+           absl::StrCat("silent for ",
+                        DurationText(now - member.last_heartbeat)),
            DeathCause::kSilent});
     }
     dead.insert(dead.end(), entry.unburied.begin(), entry.unburied.end());

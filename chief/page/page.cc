@@ -80,7 +80,7 @@ std::string Cards(const PageContents& contents) {
            : left.has_value()    ? FormatClock(*left)
                                  : "-",
            absl::StrCat(FormatClock(status.training_time), " of training")));
-  if (status.step > 0) {
+  if (status.has_loss()) {
     absl::StrAppend(
         &html, Card("loss", FigureText(status.loss), "mean of the workers"));
   }

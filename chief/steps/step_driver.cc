@@ -224,7 +224,7 @@ std::string StepDriver::MissingWorkers(
     if (announced && !stalls_.IsMissed(member.task.index)) continue;
     std::string text = member.task.ToString();
     if (member.state == MembershipTable::State::kMissing) {
-      absl::StrAppend(&text, " (never started)");
+      absl::StrAppend(&text, " (not registered yet)");
     } else if (member.state != MembershipTable::State::kAlive) {
       absl::StrAppend(&text, " (gone)");
     } else {

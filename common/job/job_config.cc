@@ -354,6 +354,11 @@ absl::Status CheckProgram(const JobConfig& job) {
 
 absl::Status CheckSizes(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProgram(job));
+  if (job.train_steps == 0) {
+    return absl::InvalidArgumentError(
+        "train_steps is not given; set the number of steps, as in "
+        "train_steps: 1000, or on a command line --set train_steps=1000");
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("train_steps", job.train_steps, 1));
   const int64_t least = job.model.kind == kExternalModel ? 0 : 1;
   LOCKSTEP_RETURN_IF_ERROR(

@@ -14,6 +14,7 @@
 #include "common/membership/initial_values.h"
 #include "common/membership/trace_reporter.h"
 #include "common/process/process.h"
+#include "common/text/duration_text.h"
 #include "common/wire/status_detail.h"
 #include "common/wire/wire_codec.h"
 #include "lockstep/v1/coordinator.pb.h"
@@ -24,11 +25,6 @@ namespace {
 using Stub = CoordinatorCalls::Stub;
 
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
-
-std::string Since(absl::Time began, absl::Time now) {
-  return absl::FormatDuration(
-      absl::Trunc(now - began, absl::Milliseconds(100)));
-}
 
 }  // namespace
 
@@ -113,8 +109,9 @@ absl::Status ChiefClient::RegisterUntilLetIn(v1::RegisterResponse& response) {
     }
     if (now - reported > Membership::kReportEvery) {
       reported = now;
-      spdlog::warn("waiting for the chief at {} since {}: {}", options_.address,
-                   Since(began, now), calls_->Trouble(status));
+      spdlog::warn("has waited {} for the chief at {}: {}",
+                   DurationText(now - began), options_.address,
+                   calls_->Trouble(status));
     }
     Pause();
   }
@@ -238,8 +235,8 @@ absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response,
     if (const absl::Time now = Now();
         now - reported > Membership::kReportEvery) {
       reported = now;
-      spdlog::info("waiting for the variables since {}; the chief waits for {}",
-                   Since(began, now),
+      spdlog::info("has waited {} for the variables; the chief waits for {}",
+                   DurationText(now - began),
                    status.ok() ? response.waiting_for() : "a connection");
     }
     Pause();
@@ -443,7 +440,7 @@ void ChiefClient::OnFailure(const absl::Status& status) {
       membership_.SilenceToReport(Now());
   if (!silence.has_value()) return;
   spdlog::warn("the chief at {} has been silent for {}; waiting",
-               options_.address, absl::FormatDuration(*silence));
+               options_.address, DurationText(*silence));
 }
 
 bool ChiefClient::Beat() {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/stop_status.h"
 #include "common/membership/incarnation.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep {
 namespace {
@@ -79,9 +80,9 @@ void Membership::OnFailedHeartbeat(const absl::Status& status, absl::Time now) {
   }
   // The error may pass: a restarted chief answers again.
   if (now - last_answer_ < max_wait_) return;
-  End(absl::UnavailableError(absl::StrCat(
-      "the chief at ", options_.chief, " is gone: no answer for ",
-      absl::FormatDuration(absl::Trunc(now - last_answer_, kSilenceUnit)))));
+  End(absl::UnavailableError(
+      absl::StrCat("the chief at ", options_.chief, " is gone: no answer for ",
+                   DurationText(now - last_answer_, kSilenceUnit))));
 }
 
 std::optional<absl::Duration> Membership::SilenceToReport(absl::Time now) {

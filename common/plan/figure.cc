@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/text/excerpt.h"
 
 namespace lockstep {
 namespace {
@@ -32,9 +33,9 @@ absl::Status CheckFigures(const std::vector<NamedFigure>& figures) {
     const NamedFigure& figure = figures[i];
     if (!IsName(figure.name)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("figures[", i, "] has a name of ", figure.name.size(),
-                       " characters that cannot be; it must have 1 to ",
-                       kLongestName, " letters, digits, '_', '-', '.' or '/'"));
+          absl::StrCat("the name of a figure is ", Excerpt(figure.name),
+                       "; it must have 1 to ", kLongestName,
+                       " letters, digits, '_', '-', '.' or '/'"));
     }
     if (!std::isfinite(figure.value)) {
       return absl::InvalidArgumentError(absl::StrCat("figure \"", figure.name,

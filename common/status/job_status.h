@@ -125,7 +125,7 @@ struct JobStatus {
   int64_t step = 0;      // committed
   int64_t train_steps = 0;
   absl::Duration training_time{};  // since the first step began
-  double loss = 0;
+  double loss = 0;                 // of the newest passes; see has_loss()
   double examples_per_second = 0;
   std::string example_unit = "examples";  // or "words"
   std::optional<Evaluation> evaluation{};
@@ -143,6 +143,9 @@ struct JobStatus {
   // Sentences about certificates; empty: all are well, or there are none.
   std::vector<std::string> security_troubles{};
   Settings settings{};  // in effect
+
+  // False until a worker reports a loss.
+  bool has_loss() const { return loss != 0; }
 };
 
 // Returns "starting", "training", ...; "paused" while an operator pauses

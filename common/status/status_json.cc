@@ -148,8 +148,6 @@ JobState StateOf(const std::string& name) {
 
 std::string FormatStatusJson(const JobStatus& status, int indent,
                              const std::optional<RunResult>& result) {
-  // Before the first step there is no loss, and 0 would look like a good one.
-  const bool stepped = status.step > 0;
   Json json = {
       {"job_name", status.job_name},
       {"job_id", status.job_id},
@@ -158,7 +156,7 @@ std::string FormatStatusJson(const JobStatus& status, int indent,
       {"global_step", status.step},
       {"train_steps", status.train_steps},
       {"training_seconds", Seconds(status.training_time)},
-      {"loss", stepped ? Figure(status.loss) : Json(nullptr)},
+      {"loss", status.has_loss() ? Figure(status.loss) : Json(nullptr)},
       {"examples_per_second", Figure(status.examples_per_second)},
       {"example_unit", status.example_unit},
       {"last_checkpoint_step", status.last_checkpoint_step >= 0

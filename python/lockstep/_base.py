@@ -3,6 +3,7 @@
 import contextlib
 import difflib
 import inspect
+import operator
 import warnings
 
 import numpy as np
@@ -173,6 +174,7 @@ class BaseStep:
 
         Raises: ValueError: a name or a number that cannot be.
         """
+        self._check_at_hand()
         for name, value in figures.items():
             self._worker._loop.native.report(name, float(value))
 
@@ -236,7 +238,7 @@ class BaseWorker:
             table.choose_ahead(self._loop.native)
 
     def _examples(self, n, batch):
-        return np.asarray(self._loop.native.examples(int(n), batch)).view(
+        return np.asarray(self._loop.native.examples(operator.index(n), batch)).view(
             np.int64)
 
     def _after(self, step):
@@ -293,7 +295,8 @@ class BaseWorker:
                 self._after(step)
                 self._pending = self._wait()
             except _native.EndOfInput:
-                return
+                break
+        self._at_hand = None
 
     def close(self):
         """Leaves the job, unless it has ended. Called at exit."""

@@ -1,5 +1,7 @@
 """Workers whose values and gradients are numpy arrays."""
 
+import collections.abc
+
 import numpy as np
 
 from . import _base, _session
@@ -186,6 +188,10 @@ class Worker(_base.BaseWorker):
 
     def __init__(self, variables, name=None, **options):
         _base.check_options(self, options)
+        if not isinstance(variables, collections.abc.Mapping):
+            raise TypeError(
+                f"variables is a {type(variables).__name__}; give a dict from "
+                'name to array, as in {"w": array}')
         for key in variables:
             if not isinstance(key, str):
                 raise ValueError(

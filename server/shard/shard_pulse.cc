@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep::server {
 
@@ -61,7 +62,7 @@ void ShardPulse::Look() {
     spdlog::warn("the shard can be used again");
   } else {
     spdlog::error("the shard has not been free for {}: health is NOT_SERVING",
-                  absl::FormatDuration(silent));
+                  DurationText(silent));
   }
   options_.tell(lives);
 }

@@ -237,7 +237,7 @@ TEST_F(RefusalTest, SecondChiefSaysWhomItMissesAndTheJobGoesOn) {
       *job, {"--set", "checkpoint.directory=" + directory_.Join("others")});
 
   ASSERT_NE(chief, nullptr);
-  EXPECT_THAT(chief->WaitForLog("waiting for ps 0, ps 1", kPatience), IsOk());
+  EXPECT_THAT(chief->WaitForLog("for ps 0, ps 1", kPatience), IsOk());
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
   ASSERT_THAT(chief->Signal(SIGTERM), IsOk());
   EXPECT_THAT(chief->Wait(kPatience),

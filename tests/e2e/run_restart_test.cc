@@ -75,7 +75,7 @@ class RunRestartTest : public ::testing::Test {
                                     .log_path = directory_.Join("out")});
     ASSERT_THAT(run, IsOk());
     run_ = *std::move(run);
-    ASSERT_THAT(run_->WaitForLog("training starts", kPatience), IsOk());
+    ASSERT_THAT(run_->WaitForLog("training ", kPatience), IsOk());
   }
 
   void KillTask(const std::string& type) {

@@ -7,6 +7,7 @@
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/text/duration_text.h"
 #include "common/wire/tensor_message.h"
 
 namespace lockstep::worker {
@@ -105,9 +106,9 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
     }
     if (Clock::Real().Now() - reported > kReportEvery) {
       reported = Clock::Real().Now();
-      spdlog::info("waits for a token after step {} since {}", pass.step + 1,
-                   absl::FormatDuration(
-                       absl::Trunc(reported - began, absl::Seconds(1))));
+      spdlog::info("has waited {} for a token after step {}",
+                   DurationText(reported - began, absl::Seconds(1)),
+                   pass.step + 1);
     }
   }
 }

@@ -86,8 +86,8 @@ absl::Status Handover::Check(Stage stage) const {
   return absl::FailedPreconditionError(
       stage == Stage::kRows
           ? "rows can be chosen once for each step, before it is computed"
-          : "the step at hand has no open pass: its gradients were handed in, "
-            "or it has not begun");
+          : "no pass is open: the gradients of this one were handed in, or "
+            "none has begun");
 }
 
 absl::Status Handover::Answer(Stage stage,

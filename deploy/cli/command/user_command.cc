@@ -2,10 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -52,6 +56,30 @@ absl::StatusOr<UserCommand> ResolveCommand(const UserCommand& command,
   return absl::InvalidArgumentError(absl::StrCat(
       name,
       ": there is no such program in PATH; install it, or give its path"));
+}
+
+absl::Status CheckShellCommand(absl::string_view text,
+                               absl::string_view search_path) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(text, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
+  if (words.empty()) {
+    return absl::InvalidArgumentError(
+        "the command is empty; write 'python3 eval.py'");
+  }
+  const absl::string_view first = words.front();
+  const bool plain =
+      std::all_of(first.begin(), first.end(), [](unsigned char c) {
+        return absl::ascii_isalnum(c) || absl::StrContains("_-+./", c);
+      });
+  // The shell does these by itself.
+  constexpr absl::string_view kOfTheShell[] = {
+      ".",  "case", "cd",   "command", "eval",   "exec",  "export", "for",
+      "if", "set",  "time", "trap",    "ulimit", "umask", "until",  "while"};
+  if (!plain || std::find(std::begin(kOfTheShell), std::end(kOfTheShell),
+                          first) != std::end(kOfTheShell)) {
+    return absl::OkStatus();
+  }
+  return ResolveCommand({std::string(first)}, search_path).status();
 }
 
 UserCommand ShellCommand(const std::string& text) {

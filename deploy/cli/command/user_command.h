@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -29,6 +30,13 @@ UserCommand CutCommand(int& argc, const char* const* argv);
 //   kInvalidArgument  an empty command, or no such program; names it
 absl::StatusOr<UserCommand> ResolveCommand(const UserCommand& command,
                                            absl::string_view search_path);
+
+// Looks for the program that `text`, a command for the shell, begins with. A
+// beginning that only the shell can read is taken for good.
+//
+//   kInvalidArgument  `text` is empty, or there is no such program; names it
+absl::Status CheckShellCommand(absl::string_view text,
+                               absl::string_view search_path);
 
 // Returns the command that has the shell run `text`.
 UserCommand ShellCommand(const std::string& text);

@@ -43,7 +43,9 @@ EvaluateCommand::EvaluateCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "evaluate",
           "Scores a checkpoint on the job's test set; no chief has to run.")),
-      trained_(app_) {}
+      trained_(app_) {
+  app_.footer(kProgramHelp);
+}
 
 int EvaluateCommand::Run(Terminal& terminal, std::ostream& err,
                          const UserCommand& command) const {
@@ -55,8 +57,8 @@ int EvaluateCommand::Run(Terminal& terminal, std::ostream& err,
 
 absl::Status EvaluateCommand::Evaluate(Terminal& terminal,
                                        const UserCommand& command) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.Read());
-  if (!command.empty()) return trained_.Become(command, job);
+  if (!command.empty()) return trained_.Become(command);
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.ReadBuiltIn());
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job));
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -71,6 +71,7 @@ PredictCommand::PredictCommand(CLI::App& parent)
           "Writes the class and the probabilities that a checkpoint's model "
           "gives each example of a file; no chief has to run.")),
       trained_(app_) {
+  app_.footer(kProgramHelp);
   app_.add_option("--data", data_,
                   "Examples without labels: an IDX or NumPy file, or "
                   "FILE.npz:NAME; for a model with tables a file as in "
@@ -92,13 +93,13 @@ int PredictCommand::Run(Terminal& terminal, std::ostream& err,
 
 absl::Status PredictCommand::Predict(Terminal& terminal,
                                      const UserCommand& command) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.Read());
   if (!command.empty() && !(data_.empty() && out_.empty())) {
     return absl::InvalidArgumentError(
         "--data and --out are for built-in models; give them to your command, "
         "behind --");
   }
-  if (!command.empty()) return trained_.Become(command, job);
+  if (!command.empty()) return trained_.Become(command);
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.ReadBuiltIn());
   LOCKSTEP_RETURN_IF_ERROR(CheckOutIsNew(out_));
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job));

@@ -36,8 +36,7 @@ absl::Status CheckOutIsNew(const std::string& out) {
 }
 
 TrainedJob::TrainedJob(CLI::App& command) {
-  command.add_option("--job", file_, "The job file that it was trained with.")
-      ->required();
+  command.add_option("--job", file_, "The job file that it was trained with.");
   command.add_option("--set", settings_,
                      "KEY=VALUE: a value of the job, as for `lockstep run`.");
   command.add_option("--checkpoints", checkpoints_,
@@ -58,8 +57,22 @@ TrainedJob::TrainedJob(CLI::App& command) {
 }
 
 absl::StatusOr<JobConfig> TrainedJob::Read() const {
+  if (file_.empty() && settings_.empty()) {
+    return absl::InvalidArgumentError("there is no job; give --job FILE");
+  }
+  if (file_.empty()) return DecodeJobFile("", "--set", settings_);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(file_));
   return DecodeJobFile(text, file_, settings_);
+}
+
+absl::StatusOr<JobConfig> TrainedJob::ReadBuiltIn() const {
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, Read());
+  if (job.model.kind == kExternalModel) {
+    return absl::InvalidArgumentError(
+        "model.kind is external: the model is your program's; give that after "
+        "--, as in -- python3 eval.py");
+  }
+  return job;
 }
 
 absl::StatusOr<std::string> TrainedJob::Directory(const JobConfig& job) const {
@@ -81,11 +94,14 @@ absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> TrainedJob::OpenDevice()
   return worker::MakeBackend(device_, {.threads = threads_});
 }
 
-absl::Status TrainedJob::Become(const UserCommand& command,
-                                const JobConfig& job) const {
+absl::Status TrainedJob::Become(const UserCommand& command) const {
   const char* path = getenv("PATH");
   LOCKSTEP_ASSIGN_OR_RETURN(UserCommand resolved,
                             ResolveCommand(command, path ? path : ""));
+  JobConfig job;
+  if (checkpoints_.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(job, Read());
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
                             OpenCheckpoint(job));

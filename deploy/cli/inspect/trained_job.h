@@ -20,6 +20,12 @@ namespace lockstep::cli {
 // checkpoint: the checkpoint's directory, which has model.safetensors.
 inline constexpr char kCheckpointVariable[] = "LOCKSTEP_CHECKPOINT";
 
+// The end of the help of commands that Become() a program.
+inline constexpr char kProgramHelp[] =
+    "After -- stands a program of your own, which computes in place of a "
+    "built-in model and finds the checkpoint's directory in "
+    "LOCKSTEP_CHECKPOINT: -- python3 eval.py";
+
 // Stands for the newest checkpoint.
 inline constexpr int64_t kNewestStep = -1;
 
@@ -45,8 +51,13 @@ class TrainedJob {
   TrainedJob(const TrainedJob&) = delete;
   TrainedJob& operator=(const TrainedJob&) = delete;
 
-  // Errors: those of ReadTextFile() and DecodeJobFile()
+  //   kInvalidArgument  there is no job
+  //   and the errors of ReadTextFile() and DecodeJobFile()
   absl::StatusOr<JobConfig> Read() const;
+  // The same where a program can take the place of a built-in model.
+  //
+  //   kInvalidArgument  also: the job's workers were programs
+  absl::StatusOr<JobConfig> ReadBuiltIn() const;
 
   // Opens a checkpoint of `job`, which must be a result of Read().
   //
@@ -61,9 +72,11 @@ class TrainedJob {
   // of the checkpoint in its environment, as kCheckpointVariable. Returns only
   // if that fails:
   //
+  // With --checkpoints no job need be given.
+  //
   //   kInvalidArgument  there is no such program; as OpenCheckpoint()
-  //   and the errors of OpenCheckpoint()
-  absl::Status Become(const UserCommand& command, const JobConfig& job) const;
+  //   and the errors of OpenCheckpoint() and DecodeJobFile()
+  absl::Status Become(const UserCommand& command) const;
 
  private:
   // The job's directory of checkpoints.

@@ -102,6 +102,7 @@ absl::Status Launcher::StartAll() {
 }
 
 absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
+  if (first) MarkNewRun(launch.log_path, absl::Now());
   // The log is appended to; messages quote only lines since this start.
   log_starts_[launch.task] = FileSize(launch.log_path);
   std::vector<std::string> args = launch.args;

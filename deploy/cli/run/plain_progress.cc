@@ -10,10 +10,12 @@ namespace lockstep::cli {
 namespace {
 
 std::string StartLine(const JobStatus& status) {
-  return absl::StrCat(
-      status.settings.paused ? "ready to train, but paused" : "training starts",
-      ": step ", status.step, " of ", status.train_steps, ", ",
-      CountText(WorkersOf(status).size(), "worker"));
+  return absl::StrCat(status.settings.paused ? "ready to train, but paused"
+                      // Short steps are committed before the first look.
+                      : status.step > 0 ? "training has started"
+                                        : "training starts",
+                      ": step ", status.step, " of ", status.train_steps, ", ",
+                      CountText(WorkersOf(status).size(), "worker"));
 }
 
 std::string LongestWaitOf(const JobStatus& status, absl::Duration at_least) {
@@ -32,7 +34,7 @@ std::string ProgressLine(const JobStatus& status,
   std::string line =
       absl::StrCat("step ", status.step, " of ", status.train_steps);
   if (status.step > 0) {
-    if (status.loss != 0) {
+    if (status.has_loss()) {
       absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));
     }
     absl::StrAppend(&line, ", ", SpeedText(status));

@@ -78,6 +78,26 @@ std::string BadEnds(const RunOutcome& outcome,
   return text;
 }
 
+// An evaluator that ended in good order, and yet without a score.
+std::string MissingScore(const RunOutcome& outcome,
+                         const std::optional<JobStatus>& status,
+                         const Logs& logs) {
+  const bool due = outcome.verdict == RunOutcome::Verdict::kDone &&
+                   status.has_value() && status->last_checkpoint_step >= 0 &&
+                   !status->evaluation.has_value();
+  if (!due) return "";
+  for (const auto& [task, log] : logs) {
+    if (task.type != TaskType::kEvaluator) continue;
+    const bool warned = std::any_of(
+        outcome.bad_ends.begin(), outcome.bad_ends.end(),
+        [&task = task](const BadEnd& end) { return end.task == task; });
+    if (warned) continue;
+    return absl::StrCat("warning: ", task.ToString(),
+                        " has reported no score; see ", log.path, "\n");
+  }
+  return "";
+}
+
 // Returns "started again: ps 0, worker 1 (2 times)".
 std::string Restarts(const RunOutcome& outcome) {
   if (outcome.restarts.empty()) return "";
@@ -187,7 +207,8 @@ std::string FormatRunReport(const RunOutcome& outcome,
                             const std::map<TaskId, LogTail>& logs,
                             const RunPlace& place, size_t width) {
   std::string report =
-      absl::StrCat(BadEnds(outcome, status, logs), Restarts(outcome));
+      absl::StrCat(BadEnds(outcome, status, logs),
+                   MissingScore(outcome, status, logs), Restarts(outcome));
   if (status.has_value()) {
     absl::StrAppend(&report, FormatWorkerSummary(*status, width));
     if (status->losses.any()) {

@@ -225,6 +225,14 @@ absl::StatusOr<RunRequest> WithCounts(RunRequest request) {
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job,
                             DecodeJobFile(file->text, file->source, settings));
   if (job.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
+    if (request.counts.ps > 1 && request.counts.ps != request.counts.workers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--ps is ", request.counts.ps,
+                       ", but under MULTI_WORKER_MIRRORED "
+                       "each of the ",
+                       request.counts.workers,
+                       " workers has a server of its own; leave --ps out"));
+    }
     request.counts.ps = request.counts.workers;
   } else if (!counted && job.strategy.kind != StrategyKind::kParameterServer) {
     request.counts.workers = 1;
@@ -345,13 +353,19 @@ absl::StatusOr<std::string> MakeCertificates(const RunRequest& request,
 }
 
 absl::Status SetCommands(const RunRequest& request, LaunchOptions& options) {
-  const char* path = getenv("PATH");
+  const char* set = getenv("PATH");
+  const std::string path = set == nullptr ? "" : set;
   if (!request.command.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        options.worker_command,
-        ResolveCommand(request.command, path == nullptr ? "" : path));
+    LOCKSTEP_ASSIGN_OR_RETURN(options.worker_command,
+                              ResolveCommand(request.command, path));
   }
   if (!request.evaluator_command.empty()) {
+    const absl::Status there =
+        CheckShellCommand(request.evaluator_command, path);
+    if (!there.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--evaluator: ", there.message()));
+    }
     options.evaluator_command = ShellCommand(request.evaluator_command);
   }
   return absl::OkStatus();

@@ -53,6 +53,11 @@ absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
       "constant(50ms), normal(50ms, 5ms), lognormal(50ms, 0.3), "
       "exponential(50ms) or pareto(50ms, 3)";
   absl::string_view rest = absl::StripAsciiWhitespace(text);
+  PassLaw every;
+  if (ParseSeconds(rest, every.seconds_)) {
+    every.FindMean();
+    return every;
+  }
   const size_t open = rest.find('(');
   if (open == absl::string_view::npos || !absl::ConsumeSuffix(&rest, ")")) {
     return Wrong(text, absl::StrCat("like ", kForms));
@@ -146,7 +151,7 @@ absl::StatusOr<SlowWorkers> ParseSlowWorkers(absl::string_view text) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits('x', 1));
   SlowWorkers slow;
-  if (!absl::SimpleAtoi(parts.first, &slow.count) || slow.count < 0 ||
+  if (!absl::SimpleAtoi(parts.first, &slow.count) || slow.count < 1 ||
       slow.count > kMostSlow || !absl::SimpleAtod(parts.second, &slow.factor) ||
       !(slow.factor > 0) || slow.factor > 1e6) {
     return Wrong(text, "like 3x4: three workers, four times slower");

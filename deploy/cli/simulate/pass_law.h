@@ -13,7 +13,7 @@ namespace lockstep::cli {
 // PassLaw is the law of a worker's pass times, in seconds. A pass takes at
 // least a microsecond.
 //
-//   constant(50ms)         every pass
+//   50ms, constant(50ms)   every pass
 //   normal(50ms, 5ms)      mean, and standard deviation of at most half of it
 //   lognormal(50ms, 0.3)   median, and standard deviation of the logarithm
 //   exponential(50ms)      mean

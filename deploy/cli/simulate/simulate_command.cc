@@ -76,7 +76,7 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
       ->check(CLI::Range(2, kMostWorkers));
   CLI::Option& pass_time = *app_.add_option(
       "--pass_time", pass_time_,
-      "The law of the time of a pass: constant(50ms), normal(50ms, 5ms), "
+      "The law of the time of a pass: 50ms for each, normal(50ms, 5ms), "
       "lognormal(50ms, 0.3) with its median, exponential(50ms), or "
       "pareto(50ms, 3) with its shortest time.");
   app_.add_option("--trace", trace_,
@@ -161,9 +161,10 @@ absl::StatusOr<std::vector<VirtualWorker>> SimulateCommand::MakeWorkers(
   for (const std::string& text : slow_) {
     LOCKSTEP_ASSIGN_OR_RETURN(const SlowWorkers slow, ParseSlowWorkers(text));
     if (static_cast<size_t>(slow.count) > fast) {
-      return absl::InvalidArgumentError(absl::StrCat("--slow ", text, ": only ",
-                                                     fast, " of ", count,
-                                                     " workers are left"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--slow ", text, ": ", fast == workers.size() ? "there are " : "of ",
+          count, " workers",
+          fast == workers.size() ? "" : absl::StrCat(", ", fast, " are left")));
     }
     for (int i = 0; i < slow.count; ++i) workers[--fast].factor = slow.factor;
   }

@@ -37,8 +37,13 @@ absl::Status ExplainCall(const grpc::Status& status, const std::string& address,
         : !advice.empty() ? advice
                           : "check the address and that the job runs"));
   }
-  return absl::Status(plain.code(), absl::StrCat("the chief at ", address, ": ",
-                                                 plain.message()));
+  // gRPC's own texts, such as "GOAWAY received", do not say that.
+  const absl::string_view lost =
+      plain.code() == absl::StatusCode::kUnavailable
+          ? " has ended, or the connection to it is lost"
+          : "";
+  return absl::Status(plain.code(), absl::StrCat("the chief at ", address, lost,
+                                                 ": ", plain.message()));
 }
 
 struct CoordinatorClient::Stub {

@@ -116,8 +116,7 @@ std::string Score(const Evaluation& evaluation, const char* accuracy,
 void AddFigures(const JobStatus& status, const Layout& layout,
                 std::vector<Segment>& segments) {
   const int digits = layout.labels ? 4 : 3;
-  // A loss is 0 until a worker has reported one.
-  if (layout.figures >= 1 && status.step > 0 && status.loss != 0) {
+  if (layout.figures >= 1 && status.has_loss()) {
     segments.push_back(
         {absl::StrCat("loss ", FormatFigure(status.loss, digits))});
   }

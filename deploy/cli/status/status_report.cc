@@ -31,8 +31,8 @@ std::string Headline(const JobStatus& status) {
 std::string Figures(const JobStatus& status) {
   if (status.step <= 0) return "no step yet";
   const std::string loss =
-      status.loss == 0 ? "no loss yet"
-                       : absl::StrCat("loss ", FormatFigure(status.loss, 4));
+      !status.has_loss() ? "no loss yet"
+                         : absl::StrCat("loss ", FormatFigure(status.loss, 4));
   std::string line = absl::StrCat(loss, ", ", SpeedText(status));
   if (status.evaluation.has_value()) {
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",
@@ -190,7 +190,7 @@ std::string FormatDoneLine(const JobStatus& status) {
                     ", since the input has ended");
   }
   // A chief without steps of its own has no loss.
-  if (status.training_time > absl::ZeroDuration() && status.loss != 0) {
+  if (status.training_time > absl::ZeroDuration() && status.has_loss()) {
     absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));
   }
   if (status.evaluation.has_value()) {

@@ -52,6 +52,13 @@ absl::Status RotateLog(const std::string& path) {
   return Refused(path, "cannot be cut", error.message());
 }
 
+void MarkNewRun(const std::string& path, absl::Time now) {
+  if (FileSize(path) == 0) return;
+  std::ofstream(path, std::ios::binary | std::ios::app)
+      << absl::FormatTime("%Y-%m-%dT%H:%M:%E3S", now, absl::LocalTimeZone())
+      << " info    lockstep run: a new run begins\n";
+}
+
 std::vector<std::string> ReadLastLines(const std::string& path, int64_t start,
                                        size_t lines, size_t columns) {
   const int64_t from = std::max(start, FileSize(path) - kMaxTailBytes);

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace lockstep::cli {
 
@@ -27,6 +28,10 @@ int64_t FileSize(const std::string& path);
 //
 //   kInvalidArgument  it cannot be copied; the log is unchanged
 absl::Status RotateLog(const std::string& path);
+
+// Appends a line as of a program's log, that a new run begins, to a log with
+// lines of an earlier one. A log that cannot be written stays as it is.
+void MarkNewRun(const std::string& path, absl::Time now);
 
 // Returns the last `lines` lines of those written from byte `start` on,
 // printable and at most `columns` long. Empty if there are none.

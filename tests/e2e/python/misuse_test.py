@@ -67,6 +67,7 @@ tell("F", lambda: lockstep.torch.Worker(Model(), name="other"))
 tell("G", lambda: lockstep.torch.Worker(Model(), bufers="local"))
 tell("H", lambda: lockstep.Worker({3: torch.zeros(2).numpy()}))
 tell("I", lambda: lockstep.Worker({}, chief_wiat=3))
+tell("J", lambda: lockstep.Worker([torch.zeros(2).numpy()]))
 """)
         self.expect(log, 'A ValueError: parameter "w" is of torch.complex64',
                     'B ValueError: variable "w" has the shape [0,3]',
@@ -78,7 +79,8 @@ tell("I", lambda: lockstep.Worker({}, chief_wiat=3))
                     "buffers?",
                     "H ValueError: the name of a variable is 3; it must be a",
                     "I TypeError: Worker has no argument chief_wiat; did you "
-                    "mean chief_wait?")
+                    "mean chief_wait?",
+                    "J TypeError: variables is a list; give a dict")
 
     def test_steps_used_wrongly(self):
         log = self.run_program("""
@@ -92,17 +94,20 @@ for step in worker.steps():
         tell("B", lambda: step.backward(1.0))
         tell("C", lambda: step.backward(model(), examples=-1))
         tell("D", lambda: step.indices(0))
+        tell("Dx", lambda: step.indices(10.7))
         tell("E", lambda: step.backward(torch.zeros(())))
         model.zero_grad()
     else:
         tell("F", lambda: old.backward(model()))
         tell("G", lambda: old.indices(100))
         tell("I", lambda: old.push())
+        tell("Ix", lambda: old.report(a=1.0))
     old = step
     step.backward(model())
     if step.number > 1:
         tell("J", lambda: step.backward(model()))
         tell("K", lambda: step.push())
+tell("Lx", lambda: old.report(a=1.0))
 worker.close()
 tell("L", lambda: old.indices(100))
 tell("M", lambda: next(worker.steps()))
@@ -111,8 +116,9 @@ print("alive")
         self.expect(log, "two RuntimeError: this process is a worker already",
                     "A ValueError: the loss must be a tensor of one element",
                     "B ValueError", "C ValueError: examples is -1",
-                    "D ValueError", "E RuntimeError", "F RuntimeError: step 0 is",
+                    "D ValueError", "Dx TypeError", "E RuntimeError", "F RuntimeError: step 0 is",
                     "G RuntimeError", "I RuntimeError",
+                    "Ix RuntimeError: step 0 is over", "Lx RuntimeError",
                     "J RuntimeError: backward was called 2 times",
                     "K RuntimeError: the gradients of step", "L RuntimeError",
                     "M StopIteration", "alive")

@@ -316,7 +316,7 @@ TEST_F(CoordinatorServiceTest, FiguresOfAUsersEvaluatorAreInTheStatus) {
   report.set_global_step(20);
   report.mutable_figures(0)->set_name("two words");
   EXPECT_THAT(Call(*stub_, &Stub::ReportEvaluation, report),
-              StatusIs(kInvalid, HasSubstr("figures[0]")));
+              StatusIs(kInvalid, HasSubstr("the name of a figure")));
   EXPECT_EQ(table_.Get(clock_.Now()).evaluation->step, 10);
 }
 

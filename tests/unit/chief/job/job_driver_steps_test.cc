@@ -211,9 +211,9 @@ TEST_F(JobDriverStepsTest, WaitsNameWorkersThatHaveNotPushed) {
   Pass(absl::Milliseconds(1100));
   EXPECT_THAT(waits, ElementsAre("step 1 on ps 0: gradients; worker 1",
                                  "step 1 on ps 1: its update; worker 1"));
-  EXPECT_THAT(said, Not(Contains(HasSubstr("waits since"))));
+  EXPECT_THAT(said, Not(Contains(HasSubstr("has waited"))));
   Pass(absl::Seconds(4));
-  EXPECT_THAT(said, Contains(HasSubstr("step 1 waits since 5s for gradients")));
+  EXPECT_THAT(said, Contains(HasSubstr("step 1 has waited 5s for gradients")));
 }
 
 TEST_F(JobDriverStepsTest, StepThatWaitsTooLongFailsTheJob) {

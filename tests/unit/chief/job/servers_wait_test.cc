@@ -45,7 +45,7 @@ TEST_F(ServersWaitTest, SaysWhomOnceEveryTenSeconds) {
   now_ += absl::Seconds(2);
   Ready(away_).IgnoreError();
   EXPECT_EQ(std::get<Say>(out_.at(1)).text,
-            "everybody waits for ps 1 (gone) since 11s");
+            "everybody has waited 11s for ps 1 (gone)");
 }
 
 TEST_F(ServersWaitTest, LastsNoLongerThanMaxWait) {
@@ -60,7 +60,7 @@ TEST_F(ServersWaitTest, FailedRoundSaysWhy) {
   wait_.RoundFailed(absl::UnavailableError("ps 0: x"));
   EXPECT_TRUE(*Ready({}));
   EXPECT_EQ(std::get<Say>(out_.at(1)).text,
-            "everybody waits for the servers (ps 0: x) since 0");
+            "everybody waits for the servers (ps 0: x)");
   wait_.Begin(now_);
   EXPECT_TRUE(*Ready({}));
   EXPECT_TRUE(out_.empty());
@@ -83,7 +83,7 @@ TEST_F(ServersWaitTest, LongWorkIsSaid) {
   out_.clear();
   wait_.ReportWork("ps 0, 60 %", now_, out_);
   EXPECT_EQ(std::get<Say>(out_.at(1)).text,
-            "everybody waits for ps 0, 60 % since 6s");
+            "everybody has waited 6s for ps 0, 60 %");
 }
 
 }  // namespace

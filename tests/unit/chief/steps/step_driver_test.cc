@@ -120,8 +120,9 @@ TEST_F(StepDriverTest, WaitsNameThoseThatAreNotThereFirst) {
   missing.state = MembershipTable::State::kMissing;
   const StepWaits waits = steps.Waits({busy, gone, missing}, now_);
   EXPECT_EQ(waits.step, 4);
-  EXPECT_EQ(waits.workers,
-            "worker 1 (gone), worker 2 (never started), worker 0 (computes)");
+  EXPECT_EQ(
+      waits.workers,
+      "worker 1 (gone), worker 2 (not registered yet), worker 0 (computes)");
 }
 
 // It may hang: its last words tell no longer what it does.

@@ -27,7 +27,7 @@ TEST(FigureTest, NamesThatCannotBeAreRefused) {
        {std::string(), std::string(65, 'x'), std::string("a b"),
         std::string("a\n"), std::string("\xc3\xa9"), std::string("a\"")}) {
     EXPECT_THAT(CheckFigures({{name, 1}}),
-                StatusIs(kInvalid, HasSubstr("figures[0]")))
+                StatusIs(kInvalid, HasSubstr("the name of a figure is \"")))
         << name;
   }
 }

@@ -134,7 +134,7 @@ TEST_F(LauncherTest, TrainingShowsInPlainLines) {
 
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(Read("out"),
-              HasSubstr("training starts: step 7 of 100, 1 worker\n"));
+              HasSubstr("training has started: step 7 of 100, 1 worker\n"));
 }
 
 TEST_F(LauncherTest, AFailureShowsTheFirstTasksLog) {

@@ -129,7 +129,7 @@ TEST_F(RunCommandTest, CtrlCStopsTheJobThroughTheChief) {
   SetObedientPrograms();
   const auto run = Start();
   ASSERT_NE(run, nullptr);
-  ASSERT_THAT(run->WaitForLog("training starts", kPatience), IsOk());
+  ASSERT_THAT(run->WaitForLog("training ", kPatience), IsOk());
 
   ASSERT_THAT(run->Signal(SIGINT), IsOk());
   chief_->WaitForStop();
@@ -180,7 +180,7 @@ TEST_F(RunCommandTest, AChiefThatRefusesIsTerminated) {
   const auto run = Start();
   ASSERT_NE(run, nullptr);
   chief_->RefuseToStop();
-  ASSERT_THAT(run->WaitForLog("training starts", kPatience), IsOk());
+  ASSERT_THAT(run->WaitForLog("training ", kPatience), IsOk());
 
   ASSERT_THAT(run->Signal(SIGINT), IsOk());
 

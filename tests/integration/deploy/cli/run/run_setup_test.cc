@@ -195,7 +195,17 @@ TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   request_.job_file = directory_.Join("job.textproto");
   request_.evaluator_command = "python3 eval.py";
   refused("--evaluator is given, but the cluster has no evaluator");
+  request_.cluster_file = "";
+  request_.counts.workers = 2;
+  request_.evaluator_command = "pyton3 eval.py";
+  refused("--evaluator: pyton3: there is no such program in PATH");
   request_.evaluator_command = "";
+  request_.counts.ps = 3;
+  request_.settings = {"strategy.kind=MULTI_WORKER_MIRRORED"};
+  refused("--ps is 3, but under MULTI_WORKER_MIRRORED");
+  request_.settings = {};
+  request_.counts = {};
+  request_.cluster_file = directory_.Join("cluster.json");
   Write("cluster.json",
         R"({"cluster": {"ps": ["localhost:0"], "worker": ["localhost:0"]}})");
   refused("without cluster.chief worker 0 hosts the chief");

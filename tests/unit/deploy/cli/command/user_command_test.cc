@@ -13,6 +13,7 @@
 namespace lockstep::cli {
 namespace {
 
+using ::lockstep::testing::IsOk;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TempDir;
@@ -55,6 +56,20 @@ TEST_F(ResolveCommandTest, WhatIsNoProgramIsRefusedByName) {
   refused({"pyton"}, "pyton: there is no such program in PATH");
   refused({directory_.path()}, "is no program that can be run");
   refused({directory_.Join("text")}, "is no program that can be run");
+}
+
+TEST_F(ResolveCommandTest, ProgramOfAShellCommandIsLookedFor) {
+  for (const char* good : {"train --rate 1", " cd /tmp && train", "A=1 train",
+                           "\"train\"", "(train)"}) {
+    EXPECT_THAT(CheckShellCommand(good, path_), IsOk()) << good;
+  }
+  const auto refused = [&](const std::string& text, const char* why) {
+    EXPECT_THAT(CheckShellCommand(text, path_),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
+  };
+  refused("pyton eval.py", "pyton: there is no such program in PATH");
+  refused(directory_.Join("text"), "is no program that can be run");
+  refused(" ", "is empty");
 }
 
 TEST(UserCommandTest, WordsAfterTheFirstMarkAreTheCommand) {

@@ -33,7 +33,7 @@ class TrainedJobTest : public ::testing::Test {
     flags.push_back("--job=" + dir_.Join("job"));
     std::reverse(flags.begin(), flags.end());  // CLI11's order
     app.parse(flags);
-    const absl::StatusOr<JobConfig> job = trained.Read();
+    const absl::StatusOr<JobConfig> job = trained.ReadBuiltIn();
     if (!job.ok()) return job.status();
     const absl::StatusOr<CheckpointReader> checkpoint =
         trained.OpenCheckpoint(*job);
@@ -82,17 +82,34 @@ TEST_F(TrainedJobTest, ProgramOfTheUserFindsTheCheckpointInItsEnvironment) {
   const TrainedJob trained(app);
   app.parse(std::vector<std::string>{Directory("a"), "--step=3",
                                      "--job=" + dir_.Join("job")});
-  const absl::StatusOr<JobConfig> job = trained.Read();
-  ASSERT_OK(job);
   const UserCommand prints = {"sh", "-c",
                               "ls $LOCKSTEP_CHECKPOINT >&2; exit 7"};
 
   // A command that replaces the process ends it with its own code.
-  EXPECT_EXIT(trained.Become(prints, *job).IgnoreError(),
+  EXPECT_EXIT(trained.Become(prints).IgnoreError(),
               ::testing::ExitedWithCode(7), "model.safetensors");
-  EXPECT_THAT(trained.Become({"no-such-program"}, *job),
+  EXPECT_THAT(trained.Become({"no-such-program"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("no-such-program")));
+}
+
+TEST_F(TrainedJobTest, ProgramOfTheUserNeedsNoJobWhereTheFlagNamesADirectory) {
+  WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
+  CLI::App app;
+  const TrainedJob trained(app);
+  app.parse(std::vector<std::string>{"--checkpoints=" + dir_.Join("a")});
+
+  EXPECT_EXIT(trained.Become({"sh", "-c", "exit 7"}).IgnoreError(),
+              ::testing::ExitedWithCode(7), "");
+  EXPECT_THAT(trained.ReadBuiltIn(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("there is no job; give --job FILE")));
+}
+
+TEST_F(TrainedJobTest, AModelOfAProgramIsComputedByThat) {
+  EXPECT_THAT(Open({"--set=model.kind=external", Directory("a")}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("give that after --")));
 }
 
 TEST_F(TrainedJobTest, OutMustBeNew) {

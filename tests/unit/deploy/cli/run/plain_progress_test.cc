@@ -33,6 +33,13 @@ TEST(PlainProgressTest, TheFirstStepsAreAnnouncedOnce) {
   EXPECT_EQ(progress.Next(Training(3), std::nullopt, At(0.2)), std::nullopt);
 }
 
+TEST(PlainProgressTest, StepsBeforeTheFirstLookAreNoStart) {
+  PlainProgress progress(kInterval);
+
+  EXPECT_THAT(progress.Next(Training(14), std::nullopt, At(0)),
+              Optional(Eq("training has started: step 14 of 1500, 2 workers")));
+}
+
 TEST(PlainProgressTest, ALineComesEveryInterval) {
   PlainProgress progress(kInterval);
   progress.Next(Training(0), std::nullopt, At(0));

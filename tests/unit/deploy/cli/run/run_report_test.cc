@@ -8,6 +8,8 @@
 namespace lockstep::cli {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using Verdict = RunOutcome::Verdict;
 
@@ -49,6 +51,28 @@ TEST(RunReportTest, ALostWorkerOfADoneRunIsAWarning) {
             "signal 9 (Killed); see /logs/worker-1.log\n"
             "done: step 700 of 1500, since the input has ended, "
             "30.1 s\n");
+}
+
+TEST(RunReportTest, AnEvaluatorWithoutAScoreIsAWarning) {
+  constexpr TaskId kEvaluator = {TaskType::kEvaluator, 0};
+  std::map<TaskId, LogTail> logs = Logs();
+  logs[kEvaluator].path = "/logs/evaluator-0.log";
+  RunOutcome outcome = {.verdict = Verdict::kDone, .exit_code = 0};
+  JobStatus status = Last(JobState::kDone);
+  const auto report = [&] {
+    return FormatRunReport(outcome, status, logs, {}, 80);
+  };
+  constexpr char kWarning[] =
+      "warning: evaluator 0 has reported no score; see /logs/evaluator-0.log";
+
+  EXPECT_THAT(report(), Not(HasSubstr(kWarning)));  // nothing to score
+  status.last_checkpoint_step = 700;
+  EXPECT_THAT(report(), HasSubstr(kWarning));
+  outcome.bad_ends = {{kEvaluator, {.code = 127}}};
+  EXPECT_THAT(report(), Not(HasSubstr(kWarning)));
+  outcome.bad_ends.clear();
+  status.evaluation = Evaluation{.step = 700};
+  EXPECT_THAT(report(), Not(HasSubstr(kWarning)));
 }
 
 TEST(RunReportTest, AFailureShowsTheCauseAndItsLog) {

@@ -80,7 +80,7 @@ TEST_F(SimulateCommandTest, WrongFlagsAreRefusedWithTheFix) {
   EXPECT_THAT(error({"--pass_time", "constant(1s)"}), HasSubstr("--workers"));
   EXPECT_THAT(
       error({"--workers", "4", "--pass_time", "constant(1s)", "--slow", "5x2"}),
-      HasSubstr("--slow 5x2"));
+      HasSubstr("--slow 5x2: there are 4 workers"));
   EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)",
                      "--overhead", "soon"}),
               HasSubstr("--overhead is soon"));

@@ -26,6 +26,23 @@ void Write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+TEST(NewRunTest, IsMarkedBehindLinesOfAnEarlierOne) {
+  TempDir parent;
+  const std::string path = parent.Join("log");
+  const absl::Time now = absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 4, 5),
+                                         absl::LocalTimeZone());
+  MarkNewRun(path, now);
+  EXPECT_EQ(FileSize(path), 0);
+  Write(path, "old\n");
+
+  MarkNewRun(path, now);
+
+  EXPECT_THAT(ReadLastLines(path, 0, 9, 100),
+              ElementsAre("old",
+                          "2026-01-02T03:04:05.000 info    lockstep run: a new "
+                          "run begins"));
+}
+
 TEST(LastLinesTest, AreThoseOfThisRun) {
   TempDir parent;
   const std::string path = parent.Join("log");
