@@ -13,8 +13,7 @@
 #include "common/rpc/server.h"
 #include "common/rpc/service_manager.h"
 #include "worker/evaluator.h"
-#include "worker/hosted_chief.h"
-#include "worker/hosted_mirror.h"
+#include "worker/hosted/hosted_roles.h"
 #include "worker/worker.h"
 
 namespace lockstep::worker {
@@ -22,37 +21,10 @@ namespace {
 
 struct Flags {
   CommonFlags common;
-  JobFlags job;
   TransferFlags transfer;
   Worker::Options worker;
-  server::PsServer::Options mirror;
+  HostedRoles::Options hosted;
   bool evaluate = false;
-};
-
-// The roles that this worker's process hosts besides the worker. The mirror is
-// declared after the chief, so it ends first: it serves the chief's calls.
-struct Hosted {
-  std::unique_ptr<HostedChief> chief;
-  std::unique_ptr<HostedMirror> mirror;
-  // Only for the health of a process that hosts nothing else.
-  std::unique_ptr<GrpcServer> server;
-
-  MetricFamilies Metrics() const {
-    MetricFamilies metrics;
-    if (chief != nullptr) metrics.Add(chief->Metrics());
-    if (mirror != nullptr) metrics.Add(mirror->Metrics());
-    return metrics;
-  }
-  std::vector<StatusPage> Pages() const {
-    return chief == nullptr ? std::vector<StatusPage>() : chief->Pages();
-  }
-  // Returns how the job ended for the hosted parts.
-  absl::Status Wait() const {
-    // The chief's result is that of the job, so it replaces the mirror's.
-    absl::Status status = mirror == nullptr ? absl::OkStatus() : mirror->Wait();
-    if (chief != nullptr) status = chief->Wait();
-    return status;
-  }
 };
 
 // A process's health, at its own address. Null for a task that TF_CONFIG gives
@@ -85,44 +57,16 @@ int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   return EndProcess(flags.common, status);
 }
 
-// Starts the chief and the mirror, where this process hosts them, and listens
-// on its address.
-absl::StatusOr<Hosted> Host(const Cluster& cluster, const Flags& flags) {
-  Hosted hosted;
-  if (cluster.IsChief()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, LoadJob(flags.job));
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        hosted.chief,
-        HostedChief::Start(cluster, job, Clock::Real(), flags.job.beginning,
-                           !flags.common.status_address.empty()));
-  }
-  if (cluster.hosts_mirrors()) {
-    server::PsServer::Options options = flags.mirror;
-    if (hosted.chief != nullptr) {
-      // One server at one address answers for both.
-      options.more_services = hosted.chief->services();
-    }
-    LOCKSTEP_ASSIGN_OR_RETURN(hosted.mirror, StartListening([&] {
-                                return HostedMirror::Start(cluster, options,
-                                                           Clock::Real());
-                              }));
-  } else if (hosted.chief != nullptr) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const std::string address,
-                              cluster.Address(cluster.self()));
-    LOCKSTEP_RETURN_IF_ERROR(StartListening([&]() -> absl::StatusOr<bool> {
-                               LOCKSTEP_RETURN_IF_ERROR(
-                                   hosted.chief->Serve(address));
-                               return true;
-                             }).status());
-  } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(hosted.server, ServeHealth(cluster));
-  }
-  return hosted;
-}
-
 int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
-  absl::StatusOr<Hosted> hosted = Host(cluster, flags);
+  HostedRoles::Options options = flags.hosted;
+  options.recorded = !flags.common.status_address.empty();
+  absl::StatusOr<std::unique_ptr<HostedRoles>> hosted =
+      HostedRoles::Start(cluster, options, Clock::Real());
   if (!hosted.ok()) return Refuse(hosted.status());
+  HostedRoles* const roles = hosted->get();
+  absl::StatusOr<std::unique_ptr<GrpcServer>> server = nullptr;
+  if (roles == nullptr) server = ServeHealth(cluster);
+  if (!server.ok()) return Refuse(server.status());
   absl::StatusOr<std::unique_ptr<Worker>> worker =
       Worker::Make(cluster, flags.worker, Clock::Real());
   if (!worker.ok()) return Refuse(worker.status());
@@ -131,34 +75,29 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
       [&] {
         MetricFamilies metrics =
             ProgressMetrics(kOwnProgress, {{{}, (*worker)->progress()}});
-        metrics.Add(hosted->Metrics());
+        if (roles != nullptr) metrics.Add(roles->Metrics());
         return metrics;
       },
-      [&] { return hosted->Pages(); });
+      [&] {
+        return roles == nullptr ? std::vector<StatusPage>() : roles->Pages();
+      });
   if (!status_server.ok()) return Refuse(status_server.status());
   const ServiceManagerClient service_manager(
       cluster.Address(cluster.self()).value_or(""));
-  if (hosted->mirror != nullptr) {
-    hosted->mirror->SetOnStopped(
+  if (roles != nullptr) {
+    roles->SetOnStopped(
         [&](const std::string& why) { (*worker)->RequestStop(why); });
   }
   signals.SetHandler([&](const std::string& reason) {
-    // The chief's stop reaches this worker as it does all others. A mirror asks
-    // the chief for it: the job cannot go on without.
-    if (hosted->chief != nullptr) {
-      hosted->chief->RequestStop(reason);
-    } else if (hosted->mirror != nullptr) {
-      hosted->mirror->RequestStop(reason);
+    if (roles != nullptr) {
+      roles->RequestStop(reason);
     } else {
       (*worker)->RequestStop(reason);
     }
   });
   const absl::Status status = (*worker)->Run();
-  // A worker that can take no part is no reason for its mirror to stay.
-  if (!status.ok() && hosted->mirror != nullptr && hosted->chief == nullptr) {
-    hosted->mirror->RequestStop(std::string(status.message()));
-  }
-  const absl::Status job = hosted->Wait();
+  if (!status.ok() && roles != nullptr) roles->OnWorkerFailed(status);
+  const absl::Status job = roles == nullptr ? absl::OkStatus() : roles->Wait();
   signals.SetHandler(nullptr);
   return EndProcess(flags.common, status.ok() ? job : status);
 }
@@ -188,7 +127,7 @@ int main(int argc, char** argv) {
       "Computes gradients of a model on its share of the data. Worker 0 also "
       "runs the chief where the cluster has no chief task.");
   lockstep::AddCommonFlags(parser, flags.common);
-  lockstep::AddJobFlags(parser, flags.job);
+  lockstep::AddJobFlags(parser, flags.hosted.job);
   parser.app().add_flag("--evaluate", flags.evaluate,
                         "Be the evaluator: score each checkpoint.");
   parser.app()
@@ -201,11 +140,8 @@ int main(int argc, char** argv) {
                   "Threads of each large operation on the CPU; 0 for one per "
                   "core.")
       ->capture_default_str();
-  const std::string own_directory =
-      absl::StrCat("/dev/shm/lockstep-", geteuid());
-  flags.mirror.state_dir = own_directory;
   parser.app()
-      .add_option("--state_dir", flags.mirror.state_dir,
+      .add_option("--state_dir", flags.hosted.mirror.state_dir,
                   "Where the cluster has no ps: directory on a memory file "
                   "system for the file that holds this worker's copy of the "
                   "variables, as of ps_server.")
@@ -229,11 +165,8 @@ int main(int argc, char** argv) {
   flags.worker.shared_memory = flags.transfer.shared_memory;
   flags.worker.pollers = flags.transfer.pollers;
   flags.worker.chief_wait = flags.transfer.chief_wait;
-  // Only the default directory is removed at the end; one that the user names
-  // stays.
-  flags.mirror.own_state_dir = flags.mirror.state_dir == own_directory;
-  flags.mirror.expected_job = flags.worker.expected_job;
-  flags.mirror.shared_memory = flags.transfer.shared_memory;
-  flags.mirror.chief_wait = flags.transfer.chief_wait;
+  flags.hosted.mirror.expected_job = flags.worker.expected_job;
+  flags.hosted.mirror.shared_memory = flags.transfer.shared_memory;
+  flags.hosted.mirror.chief_wait = flags.transfer.chief_wait;
   return lockstep::worker::Main(flags);
 }

@@ -56,6 +56,11 @@ class MemberDeaths {
   bool server_away() const { return server_away_; }
 
   bool InputEnded() const { return workers_left_.InputEnded(context_.members); }
+  // As WorkersLeft has it; not in elastic jobs, where steps go on with fewer.
+  bool TooFewStay() const {
+    return !context_.job.elastic_workers &&
+           workers_left_.TooFewStay(context_.members.Members());
+  }
   // Records that a worker has used up its data, as servers report it.
   void EndedInput(int worker) { workers_left_.EndedInput(worker); }
   std::vector<int> EndedInput() const { return workers_left_.ended_input(); }

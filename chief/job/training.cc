@@ -127,7 +127,8 @@ Training::Turn Training::OnTick() {
   const absl::Duration age = context_.now - steps_.began();
   const bool paused = context_.settings.now().paused;
   // A stop takes effect between steps; without gradients no step would end.
-  if (context_.stop.has_value() && (paused || age > context_.job.lease)) {
+  if (context_.stop.has_value() &&
+      (paused || age > context_.job.lease || deaths_.TooFewStay())) {
     return End(*context_.stop);
   }
   if (absl::Status status = deaths_.BuryAll(); !status.ok()) return End(status);

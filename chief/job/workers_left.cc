@@ -6,6 +6,11 @@
 
 namespace lockstep::chief {
 
+// With AUTO the chief takes fewer gradients if workers are missing.
+int WorkersLeft::Needed() const {
+  return settings_.tuned() ? 1 : settings_.workers_needed();
+}
+
 bool WorkersLeft::InputEnded(const MembershipTable& members) const {
   const auto gone =
       std::count_if(ended_.begin(), ended_.end(), [&](int worker) {
@@ -14,6 +19,17 @@ bool WorkersLeft::InputEnded(const MembershipTable& members) const {
       });
   const int left = settings_.num_workers() - static_cast<int>(gone);
   return left < std::max(settings_.workers_needed(), 1);
+}
+
+bool WorkersLeft::TooFewStay(
+    const std::vector<MembershipTable::Member>& members) const {
+  const auto left =
+      std::count_if(members.begin(), members.end(),
+                    [](const MembershipTable::Member& member) {
+                      return member.task.type == TaskType::kWorker &&
+                             member.state == MembershipTable::State::kLeft;
+                    });
+  return settings_.num_workers() - static_cast<int>(left) < Needed();
 }
 
 absl::Status WorkersLeft::CheckEnough(
@@ -29,8 +45,7 @@ absl::Status WorkersLeft::CheckEnough(
                     });
   const int left = settings_.num_workers() - static_cast<int>(ended_.size()) -
                    static_cast<int>(failed);
-  // With AUTO the chief takes fewer gradients if workers are missing.
-  const int needed = settings_.tuned() ? 1 : settings_.workers_needed();
+  const int needed = Needed();
   if (left >= needed) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(
       dead.task.ToString(), " ", dead.reason, "; ", std::max(left, 0), " of ",

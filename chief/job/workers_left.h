@@ -29,6 +29,10 @@ class WorkersLeft {
     return {ended_.begin(), ended_.end()};
   }
 
+  // True if so many workers have left, in good order or not, that no step can
+  // end before one is started again. False for dead ones, which may come back.
+  bool TooFewStay(const std::vector<MembershipTable::Member>& members) const;
+
   // Fails if `dead` cannot take part and too few workers are left that can:
   // another start would fail in the same way.
   //
@@ -38,6 +42,8 @@ class WorkersLeft {
       const std::vector<MembershipTable::Member>& members) const;
 
  private:
+  int Needed() const;
+
   const JobSettings& settings_;
   std::set<int> ended_;
 };

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -33,6 +34,7 @@
 #include "common/program/security_metrics.h"
 #include "common/rpc/own_server.h"
 #include "common/rpc/security/transport/transport_security.h"
+#include "common/text/excerpt.h"
 
 namespace lockstep {
 namespace {
@@ -180,8 +182,8 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
       "exit code is not 0, as Kubernetes with restartPolicy OnFailure.");
 }
 
-std::string TlsDirOfProgram(const std::string& given) {
-  const char* const set = std::getenv("LOCKSTEP_TLS_DIR");
+std::string OptionOfProgram(const std::string& given, const char* variable) {
+  const char* const set = std::getenv(variable);
   return given.empty() && set != nullptr ? set : given;
 }
 
@@ -210,6 +212,27 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags) {
       ->check(AtLeast(0))
       ->type_name("STEP")
       ->excludes(fresh);
+}
+
+absl::StatusOr<JobFlags> JobOfProgram(JobFlags given) {
+  given.file = OptionOfProgram(given.file, "LOCKSTEP_JOB");
+  std::vector<std::string> overrides = absl::StrSplit(
+      OptionOfProgram("", "LOCKSTEP_SET"), '\n', absl::SkipEmpty());
+  // Those of the program are the last word.
+  overrides.insert(overrides.end(), given.overrides.begin(),
+                   given.overrides.end());
+  given.overrides = std::move(overrides);
+  const std::string begin = OptionOfProgram("", "LOCKSTEP_BEGIN");
+  if (begin == "fresh") {
+    given.beginning.step = Beginning::kFresh;
+  } else if (!begin.empty() &&
+             (!absl::SimpleAtoi(begin, &given.beginning.step) ||
+              given.beginning.step < 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("LOCKSTEP_BEGIN is ", Excerpt(begin),
+                     ", but must be \"fresh\" or a step of a checkpoint"));
+  }
+  return given;
 }
 
 void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
@@ -256,7 +279,9 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
 absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
   if (flags.file.empty()) {
     return absl::NotFoundError(
-        "--job is missing; this process runs the chief and needs the job file");
+        "--job, or LOCKSTEP_JOB for a program of yours, is missing; this "
+        "process "
+        "runs the chief and needs the job file");
   }
   std::ifstream file(flags.file, std::ios::binary);
   std::ostringstream text;
@@ -311,7 +336,7 @@ absl::Status CheckExposure(const CommonFlags& flags,
       " is no loopback address, and there are no certificates: every host that "
       "reaches it could stop the job, or read the model. Make certificates "
       "with `lockstep certs make` and name them with --tls_dir, or allow it "
-      "with --insecure"));
+      "with --insecure, in a program of yours with LOCKSTEP_INSECURE=1"));
 }
 
 absl::StatusOr<std::unique_ptr<StatusServer>> ServeStatus(

@@ -38,9 +38,9 @@ struct CommonFlags {
 };
 void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
 
-// The directory of certificates of a program of a user: `given`, or, if that is
-// empty, the value of LOCKSTEP_TLS_DIR, which `lockstep run` sets.
-std::string TlsDirOfProgram(const std::string& given);
+// An option of a program of a user: `given`, or, if that is empty, the value of
+// an environment variable, such as `lockstep run` sets; empty without either.
+std::string OptionOfProgram(const std::string& given, const char* variable);
 
 // The job file and overrides of its fields.
 struct JobFlags {
@@ -49,6 +49,14 @@ struct JobFlags {
   Beginning beginning;
 };
 void AddJobFlags(FlagParser& parser, JobFlags& flags);
+
+// The same of a program of a user whose process hosts the chief: `given`, where
+// it names a file, or else the environment that `lockstep run` and `lockstep
+// task` set: LOCKSTEP_JOB, a file; LOCKSTEP_SET, a line for each override; and
+// LOCKSTEP_BEGIN, "fresh" or a step, as --fresh and --from.
+//
+//   kInvalidArgument  LOCKSTEP_BEGIN is neither
+absl::StatusOr<JobFlags> JobOfProgram(JobFlags given);
 
 // Flags of the processes that register with the chief.
 struct TransferFlags {

@@ -32,6 +32,9 @@ class Refused(Error):
     """This process cannot take part: the model, the data or the job differs."""
 
 
+# What a process ends with that has left a job by order: it asks for a restart.
+_STOPPED = 143
+
 _exit_code = None
 _uncaught = None
 _previous_hook = sys.excepthook
@@ -47,6 +50,14 @@ def fault(error):
 def uncaught():
     """The fault that ends the main thread, if one does."""
     return _uncaught
+
+
+def end_as_stopped():
+    """The process was the last place of its job's chief or state: an exit code
+    of 0 would say that the job is done."""
+    global _exit_code
+    if _exit_code is None:
+        _exit_code = _STOPPED
 
 
 def _hook(kind, value, trace):

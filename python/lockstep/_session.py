@@ -70,11 +70,13 @@ class Loop:
     """A native session, its signals and its end."""
 
     def __init__(self, described, name=None, tf_config=None, tls_dir=None,
-                 shared_memory=True, log_level=None, chief_wait=600.0):
+                 shared_memory=True, log_level=None, chief_wait=600.0,
+                 job=None, settings=(), state_dir=None, status_address=None):
         tls_dir, log_level, with_parent = flags(tls_dir, log_level)
         self.native = _native.Session(
             tf_config or "", tls_dir, name or "", log_level, shared_memory,
-            chief_wait, with_parent, described)
+            chief_wait, with_parent, os.fspath(job or ""), list(settings),
+            os.fspath(state_dir or ""), status_address or "", described)
         watch_sigterm(self, lambda loop: loop.native.request_stop("SIGTERM"))
         close_at_exit(self, lambda loop: loop.close(_errors.uncaught()))
 
@@ -99,5 +101,6 @@ class Loop:
 
     def close(self, failure=None):
         """Leaves the job; with an exception, as one that would fail again."""
-        self.native.close("" if failure is None else
-                          f"{type(failure).__name__}: {failure}")
+        if self.native.close("" if failure is None else
+                             f"{type(failure).__name__}: {failure}"):
+            _errors.end_as_stopped()

@@ -176,6 +176,16 @@ class Worker(_base.BaseWorker):
         600.
       log_level: "debug", "info", "warning" (default) or "error"; of lines on
         standard error.
+      job: the job file, where the cluster has no ``chief`` task and this worker
+        has index 0, or is the ``chief`` of a cluster without ``ps``: its
+        process then runs the job's chief, too. Default ``LOCKSTEP_JOB``.
+      settings: "key=value" each, fields of the job, as ``lockstep run --set``.
+      state_dir: where the cluster has no ``ps``, so that this process keeps a
+        copy of the variables (``strategy.kind: MULTI_WORKER_MIRRORED``): a
+        directory on a memory file system for it; default
+        ``LOCKSTEP_STATE_DIR``, or /dev/shm/lockstep-UID.
+      status_address: "host:port" at which such a process serves metrics, and
+        the job's page where the chief is; default ``LOCKSTEP_STATUS_ADDRESS``.
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.

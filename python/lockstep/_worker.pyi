@@ -1,3 +1,4 @@
+import os
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -40,4 +41,8 @@ class Worker(_base.BaseWorker[Step]):
                  tf_config: Optional[str] = None,
                  tls_dir: Optional[str] = None, shared_memory: bool = True,
                  log_level: Optional[str] = None,
-                 chief_wait: float = 600.0) -> None: ...
+                 chief_wait: float = 600.0,
+                 job: Union[str, "os.PathLike[str]", None] = None,
+                 settings: Sequence[str] = (),
+                 state_dir: Union[str, "os.PathLike[str]", None] = None,
+                 status_address: Optional[str] = None) -> None: ...

@@ -193,7 +193,8 @@ class Worker(_base.BaseWorker):
       keep_gradients: false: ``step.backward`` and ``step.push`` leave ``.grad``
         None. The gradient of a layer then reuses the memory of the one behind
         it, which the processor's cache may still hold.
-      tf_config, tls_dir, shared_memory: as lockstep.Worker.
+      tf_config, tls_dir, shared_memory, job, settings, state_dir,
+        status_address: as lockstep.Worker.
 
     Raises:
       ValueError: a model without trainable parameters, a dtype that cannot be

@@ -1,4 +1,5 @@
-from typing import Optional
+import os
+from typing import Optional, Sequence, Union
 
 import torch
 
@@ -24,7 +25,11 @@ class Worker(_base.BaseWorker[Step]):
                  tf_config: Optional[str] = None,
                  tls_dir: Optional[str] = None, shared_memory: bool = True,
                  log_level: Optional[str] = None,
-                 chief_wait: float = 600.0) -> None: ...
+                 chief_wait: float = 600.0,
+                 job: Union[str, "os.PathLike[str]", None] = None,
+                 settings: Sequence[str] = (),
+                 state_dir: Union[str, "os.PathLike[str]", None] = None,
+                 status_address: Optional[str] = None) -> None: ...
 
 class Evaluator(_evaluator.Evaluator):
     def __init__(self, model: torch.nn.Module, *, name: Optional[str] = None,

@@ -82,6 +82,9 @@ class PySession {
   PySession(const std::string& tf_config, const std::string& tls_dir,
             const std::string& expected_job, const std::string& log_level,
             bool shared_memory, double chief_wait, bool exit_with_parent,
+            const std::string& job_file,
+            const std::vector<std::string>& settings,
+            const std::string& state_dir, const std::string& status_address,
             const std::vector<Described>& described) {
     std::vector<SessionVariable> variables;
     for (const auto& [name, shape, dtype, initial, drawn, row_cut, buffer] :
@@ -113,6 +116,10 @@ class PySession {
     options.shared_memory = shared_memory;
     options.chief_wait = WaitFor(chief_wait);
     options.exit_with_parent = exit_with_parent;
+    options.job_file = job_file;
+    options.settings = settings;
+    options.state_dir = state_dir;
+    options.status_address = status_address;
     py::gil_scoped_release release;
     session_ = Check(Session::Join(options, variables));
   }
@@ -236,10 +243,13 @@ class PySession {
     session().RequestStop(reason);
   }
 
-  void Close(const std::string& failure) {
+  // True if that stops the job, as Session::carries_job() has it.
+  bool Close(const std::string& failure) {
     py::gil_scoped_release release;
+    const bool stops = session_ != nullptr && session_->carries_job();
     if (session_ != nullptr && !failure.empty()) session_->Fail(failure);
     session_.reset();
+    return stops;
   }
 
  private:
@@ -338,7 +348,9 @@ PYBIND11_MODULE(_native, module) {
   py::register_exception<lockstep::worker::EndOfInput>(module, "EndOfInput");
   py::class_<PySession>(module, "Session")
       .def(py::init<const std::string&, const std::string&, const std::string&,
-                    const std::string&, bool, double, bool,
+                    const std::string&, bool, double, bool, const std::string&,
+                    const std::vector<std::string>&, const std::string&,
+                    const std::string&,
                     const std::vector<lockstep::worker::Described>&>())
       .def("next", &PySession::Next)
       .def("end", &PySession::End)

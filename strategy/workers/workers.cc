@@ -39,7 +39,8 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
   }
   CommonFlags flags;
   flags.tf_config = options.tf_config;
-  flags.tls_dir = TlsDirOfProgram(options.tls_dir);
+  flags.insecure = OptionOfProgram("", "LOCKSTEP_INSECURE") == "1";
+  flags.tls_dir = OptionOfProgram(options.tls_dir, "LOCKSTEP_TLS_DIR");
   flags.log_level = options.log_level;
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Cluster cluster,

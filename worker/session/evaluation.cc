@@ -42,7 +42,8 @@ absl::StatusOr<std::unique_ptr<Evaluation>> Evaluation::Make(
     const Options& options) {
   CommonFlags flags;
   flags.tf_config = options.tf_config;
-  flags.tls_dir = TlsDirOfProgram(options.tls_dir);
+  flags.insecure = OptionOfProgram("", "LOCKSTEP_INSECURE") == "1";
+  flags.tls_dir = OptionOfProgram(options.tls_dir, "LOCKSTEP_TLS_DIR");
   flags.log_level = options.log_level;
   flags.exit_with_parent = options.exit_with_parent;
   LOCKSTEP_ASSIGN_OR_RETURN(

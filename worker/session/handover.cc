@@ -78,6 +78,11 @@ absl::Status Handover::end() const {
   return end_;
 }
 
+bool Handover::ended() const {
+  MutexLock lock(mutex_);
+  return stage_ == Stage::kEnded;
+}
+
 absl::Status Handover::Check(Stage stage) const {
   if (lost_) return absl::AbortedError("the pass is not needed any more");
   if (stage_ == stage && taken_ && !answer_.has_value()) {

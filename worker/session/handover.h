@@ -68,6 +68,7 @@ class Handover {
   Stage Take(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
   Offer offer() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status end() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Errors of the calls below:
   //   kFailedPrecondition  the program has not taken such an offer

@@ -14,9 +14,11 @@
 #include "common/base/fingerprint.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
+#include "common/observe/status_server.h"
 #include "common/plan/shares.h"
 #include "common/program/main_support.h"
 #include "common/trace/span_recorder.h"
+#include "worker/hosted/hosted_roles.h"
 #include "worker/session/program_workload.h"
 #include "worker/session/training_member.h"
 
@@ -95,10 +97,19 @@ struct Session::Parts {
         std::vector<absl::Span<const std::byte>> initial, int index)
       : workload(std::move(specs), std::move(initial)), worker(index) {}
 
+  // Starts the roles that this process has besides the worker.
+  absl::Status Host(const Cluster& cluster, const CommonFlags& flags,
+                    const Options& options);
+  // Trains; then waits until the roles here are done, too.
+  absl::Status Run();
+  void RequestStop(const std::string& reason);
+
   ProgramWorkload workload;
   const int worker;
   const pid_t process = getpid();
   std::unique_ptr<TrainingMember> member;
+  std::unique_ptr<HostedRoles> hosted;  // null: none
+  std::unique_ptr<StatusServer> status_server;
   std::thread thread;
   // The pass at hand.
   bool open = false;
@@ -113,6 +124,46 @@ struct Session::Parts {
   std::optional<SpanTimer> reading;
 };
 
+absl::Status Session::Parts::Host(const Cluster& cluster,
+                                  const CommonFlags& flags,
+                                  const Options& options) {
+  HostedRoles::Options roles;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      roles.job, JobOfProgram({options.job_file, options.settings, {}}));
+  roles.recorded = !flags.status_address.empty();
+  roles.mirror.state_dir =
+      OptionOfProgram(options.state_dir, "LOCKSTEP_STATE_DIR");
+  roles.mirror.expected_job = options.expected_job;
+  roles.mirror.shared_memory = options.shared_memory;
+  roles.mirror.chief_wait = options.chief_wait;
+  LOCKSTEP_ASSIGN_OR_RETURN(hosted,
+                            HostedRoles::Start(cluster, roles, Clock::Real()));
+  if (hosted == nullptr) return absl::OkStatus();
+  hosted->SetOnStopped(
+      [this](const std::string& why) { member->RequestStop(why); });
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      status_server, ServeStatus(
+                         flags, cluster, [this] { return hosted->Metrics(); },
+                         [this] { return hosted->Pages(); }));
+  return absl::OkStatus();
+}
+
+absl::Status Session::Parts::Run() {
+  const absl::Status status = member->Run();
+  if (hosted == nullptr) return status;
+  if (!status.ok()) hosted->OnWorkerFailed(status);
+  const absl::Status job = hosted->Wait();
+  return status.ok() ? job : status;
+}
+
+void Session::Parts::RequestStop(const std::string& reason) {
+  if (hosted != nullptr) {
+    hosted->RequestStop(reason);
+  } else {
+    member->RequestStop(reason);
+  }
+}
+
 absl::StatusOr<std::unique_ptr<Session>> Session::Join(
     const Options& options, const std::vector<SessionVariable>& variables) {
   LOCKSTEP_RETURN_IF_ERROR(CheckVariables(variables));
@@ -124,25 +175,15 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(
   const auto join = [&]() -> absl::StatusOr<std::unique_ptr<Session>> {
     CommonFlags flags;
     flags.tf_config = options.tf_config;
-    flags.tls_dir = TlsDirOfProgram(options.tls_dir);
+    flags.insecure = OptionOfProgram("", "LOCKSTEP_INSECURE") == "1";
+    flags.tls_dir = OptionOfProgram(options.tls_dir, "LOCKSTEP_TLS_DIR");
     flags.log_level = options.log_level;
+    flags.status_address =
+        OptionOfProgram(options.status_address, "LOCKSTEP_STATUS_ADDRESS");
     flags.exit_with_parent = options.exit_with_parent;
     LOCKSTEP_ASSIGN_OR_RETURN(
         const Cluster cluster,
         StartProcess(flags, {TaskType::kWorker}, "a worker program"));
-    if (cluster.hosts_mirrors()) {
-      return absl::UnimplementedError(
-          "TF_CONFIG has no ps task, so this worker would have to host a "
-          "mirror "
-          "in its process; list as many ps as workers in the cluster, ps i on "
-          "the host of worker i, and start the ps_server program there");
-    }
-    if (cluster.IsChief()) {
-      return absl::UnimplementedError(
-          "TF_CONFIG has no chief task, so this worker would have to run the "
-          "chief; add `chief` to the cluster and start the chief program "
-          "there");
-    }
     auto parts = std::make_unique<Parts>(
         SpecsOf(variables), InitialOf(variables), cluster.self().index);
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -154,9 +195,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(
                               .connections = options.connections,
                               .chief_wait = options.chief_wait},
                              parts->workload, Clock::Real()));
-    parts->thread = std::thread([&parts = *parts] {
-      parts.workload.handover().End(parts.member->Run());
-    });
+    LOCKSTEP_RETURN_IF_ERROR(parts->Host(cluster, flags, options));
+    parts->thread = std::thread(
+        [&parts = *parts] { parts.workload.handover().End(parts.Run()); });
     return std::unique_ptr<Session>(new Session(std::move(parts)));
   };
   absl::StatusOr<std::unique_ptr<Session>> session = join();
@@ -173,6 +214,8 @@ Session::~Session() {
     return;
   }
   parts_->workload.Cancel();
+  parts_->RequestStop("the program has ended");
+  // It makes no more passes, so that the step at hand need not be waited for.
   parts_->member->RequestStop("the program has ended");
   parts_->thread.join();
   has_session = false;
@@ -228,6 +271,11 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
 }
 
 absl::Status Session::end() const { return parts_->workload.handover().end(); }
+
+bool Session::carries_job() const {
+  return parts_->process == getpid() && parts_->hosted != nullptr &&
+         !parts_->workload.handover().ended();
+}
 
 int Session::exit_code() const { return ExitCodeOf(end()); }
 
@@ -376,7 +424,7 @@ absl::Status Session::Report(const NamedFigure& figure) {
 }
 
 void Session::RequestStop(const std::string& reason) {
-  parts_->member->RequestStop(reason);
+  parts_->RequestStop(reason);
 }
 
 void Session::Fail(const std::string& reason) {

@@ -86,6 +86,18 @@ class Session {
     absl::Duration chief_wait = absl::Minutes(10);
     // End when the process that started this one ends.
     bool exit_with_parent = false;
+    // Where the process hosts the chief, because the cluster has no chief task:
+    // the job file, and overrides "key=value" as the flag --set takes them.
+    // Without a file: as JobOfProgram() has it.
+    std::string job_file = {};
+    std::vector<std::string> settings = {};
+    // Where it hosts the worker's mirror, because the cluster has no ps: as the
+    // flag --state_dir; empty: the environment variable LOCKSTEP_STATE_DIR, or
+    // that flag's default.
+    std::string state_dir = {};
+    // Where it hosts either: as the flag --status_address; empty: the
+    // environment variable LOCKSTEP_STATUS_ADDRESS.
+    std::string status_address = {};
   };
 
   // Begins to join the job in a thread of its own; Next() has the outcome.
@@ -93,7 +105,8 @@ class Session {
   //   kInvalidArgument     TF_CONFIG, an address or a variable that cannot be;
   //                        no variable; names the field and the fix
   //   kFailedPrecondition  this process has a session
-  //   kUnimplemented       this task hosts the chief; start a chief task
+  //   kNotFound            this task hosts the chief, and there is no job file
+  //   kUnavailable         the address of a hosted role is taken
   static absl::StatusOr<std::unique_ptr<Session>> Join(
       const Options& options, const std::vector<SessionVariable>& variables);
 
@@ -121,6 +134,9 @@ class Session {
   //   others      the job failed, the chief is gone, or this worker cannot take
   //               part; the chief's reason
   absl::Status end() const;
+  // True while this process hosts the chief or a mirror of a job that has not
+  // ended: its end stops the job.
+  bool carries_job() const;
   // The exit code for end(), as the README's table has it.
   int exit_code() const;
 
@@ -212,7 +228,8 @@ class Session {
   absl::Status Report(const NamedFigure& figure);
 
   // Leaves the job in good order: at once; a worker of an elastic job ends its
-  // pass first, unless that takes long or it is asked again.
+  // pass first, unless that takes long or it is asked again. A process that
+  // hosts the chief or a mirror stops the job, which cannot go on without it.
   void RequestStop(const std::string& reason);
   // Leaves the job at once because the program has a fault and would fail
   // again. If too few workers are left for a step, the job fails, and its chief

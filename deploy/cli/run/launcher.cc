@@ -109,11 +109,16 @@ absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
   if (first) {
     args.insert(args.end(), launch.first_args.begin(), launch.first_args.end());
   }
+  std::map<std::string, std::string> environment = launch.environment;
+  if (first) {
+    environment.insert(launch.first_environment.begin(),
+                       launch.first_environment.end());
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<TaskProcess> process,
       TaskProcess::Start({.program = launch.program,
                           .args = std::move(args),
-                          .environment = launch.environment,
+                          .environment = std::move(environment),
                           .log_path = launch.log_path}));
   processes_[launch.task] = std::move(process);
   return absl::OkStatus();

@@ -78,15 +78,8 @@ absl::StatusOr<LocalCluster> ReadCluster(const RunRequest& request,
                           LocalHosts::OfThisMachine(), choose_port);
 }
 
-// A program of the user hosts no chief.
 absl::Status CheckCommands(const RunRequest& request,
                            const LocalCluster& cluster) {
-  if (!request.command.empty() && cluster.chief.type == TaskType::kWorker) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        ClusterSource(request),
-        ": without cluster.chief worker 0 hosts the chief, which a command of "
-        "yours cannot; add \"chief\": [\"localhost:0\"]"));
-  }
   if (!request.evaluator_command.empty() && !HasEvaluator(cluster)) {
     return absl::InvalidArgumentError(absl::StrCat(
         ClusterSource(request),

@@ -31,6 +31,9 @@ absl::Status Become(const TaskPlan& plan) {
   }
   args.push_back(nullptr);
   setenv("TF_CONFIG", plan.tf_config.c_str(), 1);
+  for (const auto& [name, value] : plan.environment) {
+    setenv(name.c_str(), value.c_str(), 0);  // an operator may choose others
+  }
   execv(plan.program.c_str(), args.data());
   return absl::InvalidArgumentError(
       absl::StrCat(plan.program, ": cannot be run: ", strerror(errno)));
@@ -72,8 +75,12 @@ int TaskCommand::Run(const UserCommand& command, Terminal& terminal,
   absl::Status status = plan.status();
   if (plan.ok()) {
     if (show_) {
+      std::string environment;
+      for (const auto& [name, value] : plan->environment) {
+        absl::StrAppend(&environment, name, "=", value, " ");
+      }
       terminal.Print(absl::StrCat("TF_CONFIG='", plan->tf_config, "' ",
-                                  plan->program, " ",
+                                  environment, plan->program, " ",
                                   absl::StrJoin(plan->args, " "), "\n"));
       return 0;
     }

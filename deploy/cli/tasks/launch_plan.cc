@@ -2,8 +2,11 @@
 
 #include <stdlib.h>
 
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/cluster/tf_config.h"
@@ -61,9 +64,13 @@ std::string GpuOf(TaskId task, const LocalCluster& cluster,
   return options.gpus[turn % options.gpus.size()];
 }
 
-const UserCommand& CommandOf(TaskId task, const LaunchOptions& options) {
+const UserCommand& CommandOf(TaskId task, bool computing_chief,
+                             const LaunchOptions& options) {
   static const UserCommand kBuiltIn;
-  if (task.type == TaskType::kWorker) return options.worker_command;
+  // Under a chief that computes, too: see LocalCluster::hosts_mirrors.
+  if (task.type == TaskType::kWorker || computing_chief) {
+    return options.worker_command;
+  }
   if (task.type == TaskType::kEvaluator) return options.evaluator_command;
   return kBuiltIn;
 }
@@ -73,11 +80,35 @@ void UseCommand(const UserCommand& command, const LaunchOptions& options,
                 TaskLaunch& launch) {
   launch.program = command.front();
   launch.args.assign(command.begin() + 1, command.end());
-  const std::string tls_dir = absl::StrReplaceAll(
-      options.tls_dir, {{"{role}", TaskTypeName(launch.task.type)},
-                        {"{index}", absl::StrCat(launch.task.index)}});
+  // A task that hosts a mirror has the certificate of a worker, also a chief:
+  // its session fills in which.
+  const std::string tls_dir =
+      !launch.state_dir.empty()
+          ? options.tls_dir
+          : absl::StrReplaceAll(options.tls_dir,
+                                {{"{role}", TaskTypeName(launch.task.type)},
+                                 {"{index}", absl::StrCat(launch.task.index)}});
   launch.environment.merge(
       CommandEnvironment(options.compute_threads, tls_dir, getenv));
+  if (options.insecure) launch.environment["LOCKSTEP_INSECURE"] = "1";
+  if (!launch.state_dir.empty()) {
+    launch.environment["LOCKSTEP_STATE_DIR"] = launch.state_dir;
+  }
+}
+
+// The same of a program whose process hosts the chief.
+void HostChief(const LaunchOptions& options, TaskLaunch& launch) {
+  launch.environment["LOCKSTEP_JOB"] = options.job_file;
+  launch.environment["LOCKSTEP_SET"] = absl::StrJoin(options.settings, "\n");
+  if (!options.status_address.empty()) {
+    launch.environment["LOCKSTEP_STATUS_ADDRESS"] = options.status_address;
+  }
+  // "--fresh", or "--from" and the step.
+  const std::vector<std::string> beginning = std::move(launch.first_args);
+  launch.first_args.clear();
+  if (beginning.empty()) return;
+  launch.first_environment["LOCKSTEP_BEGIN"] =
+      beginning.size() == 1 ? "fresh" : beginning.back();
 }
 
 }  // namespace
@@ -142,8 +173,12 @@ std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
     launch.args = ArgsOf(task, task == cluster.chief, computes,
                          launch.state_dir, options);
     if (task == cluster.chief) launch.first_args = options.beginning;
-    const UserCommand& command = CommandOf(task, options);
-    if (!command.empty()) UseCommand(command, options, launch);
+    const UserCommand& command =
+        CommandOf(task, mirrors && task.type == TaskType::kChief, options);
+    if (!command.empty()) {
+      UseCommand(command, options, launch);
+      if (task == cluster.chief) HostChief(options, launch);
+    }
     launches.push_back(std::move(launch));
   }
   return launches;

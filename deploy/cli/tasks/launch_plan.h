@@ -45,7 +45,9 @@ struct TaskLaunch {
   std::vector<std::string> args{};  // without the program's own name
   // Likewise, added at the first start only.
   std::vector<std::string> first_args{};
-  // TF_CONFIG, the GPU, and CommandEnvironment() of a program of the user.
+  std::map<std::string, std::string> first_environment{};
+  // TF_CONFIG, the GPU, and for a program of the user CommandEnvironment() and,
+  // if it hosts the chief or a mirror, the options of those.
   std::map<std::string, std::string> environment{};
   std::string log_path{};
   std::string state_dir{};  // to be created first; empty: the task has none

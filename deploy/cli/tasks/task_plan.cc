@@ -39,17 +39,15 @@ absl::StatusOr<int> ParseIndex(absl::string_view digits) {
       "the index ", Excerpt(digits), " is above ", ClusterSpec::kMaxTaskIndex));
 }
 
-absl::Status CheckCommand(const TaskId& task, bool hosts_chief) {
-  if (task.type != TaskType::kWorker && task.type != TaskType::kEvaluator) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a command of yours can be a worker or an evaluator, not ",
-        TaskTypeName(task.type), "; flags of its program begin with '-'"));
+// `mirrors`: the cluster has no ps, so that its chief task computes, too.
+absl::Status CheckCommand(const TaskId& task, bool mirrors) {
+  if (task.type == TaskType::kWorker || task.type == TaskType::kEvaluator ||
+      (mirrors && task.type == TaskType::kChief)) {
+    return absl::OkStatus();
   }
-  if (!hosts_chief) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      task.ToString(),
-      " hosts the chief, which a command of yours cannot; add cluster.chief to "
-      "the cluster"));
+      "a command of yours can be a worker or an evaluator, not ",
+      TaskTypeName(task.type), "; flags of its program begin with '-'"));
 }
 
 }  // namespace
@@ -94,6 +92,8 @@ absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options) {
   config.task_type = std::string(TaskTypeName(task.type));
   config.task_index = task.index;
   LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, Cluster::Make(config));
+  const bool mirrors =
+      cluster.HasMirrors() && task.type != TaskType::kEvaluator;
   TaskPlan plan;
   if (!options.command.empty()) {
     if (!options.more_args.empty()) {
@@ -102,14 +102,16 @@ absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options) {
           " stands before --, but is no flag of `lockstep task`; flags of your "
           "own program stand after --"));
     }
-    LOCKSTEP_RETURN_IF_ERROR(CheckCommand(task, cluster.IsChief()));
+    LOCKSTEP_RETURN_IF_ERROR(CheckCommand(task, mirrors));
+    if (cluster.IsChief()) plan.environment["LOCKSTEP_JOB"] = options.job_path;
+    if (mirrors && !options.state_dir.empty()) {
+      plan.environment["LOCKSTEP_STATE_DIR"] = options.state_dir;
+    }
     plan.program = options.command.front();
     plan.args.assign(options.command.begin() + 1, options.command.end());
     plan.tf_config = ToJson(cluster.spec(), task);
     return plan;
   }
-  const bool mirrors =
-      cluster.HasMirrors() && task.type != TaskType::kEvaluator;
   plan.program =
       absl::StrCat(options.program_dir, "/",
                    ProgramName(mirrors ? TaskType::kWorker : task.type));

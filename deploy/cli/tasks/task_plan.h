@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_DEPLOY_CLI_TASKS_TASK_PLAN_H_
 #define LOCKSTEP_DEPLOY_CLI_TASKS_TASK_PLAN_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct TaskPlan {
   std::string program;            // a path
   std::vector<std::string> args;  // without the program's own name
   std::string tf_config;          // for its environment
+  // Likewise, for a program of the user that hosts the chief or a mirror.
+  std::map<std::string, std::string> environment{};
 
   bool operator==(const TaskPlan&) const = default;
 };
@@ -54,8 +57,8 @@ struct TaskPlanOptions {
 };
 
 //   kInvalidArgument  as Cluster::Make, for the document with this task in
-//                     place of its own; a command for another role, or for the
-//                     worker that hosts the chief, or beside other arguments
+//                     place of its own; a command for another role, or beside
+//                     other arguments
 absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options);
 
 }  // namespace lockstep::cli

@@ -21,12 +21,17 @@ def _free_port():
 
 
 class LocalJob:
-    """Chief, servers, and workers that are Python programs."""
+    """Chief, servers, and workers that are Python programs.
+
+    With ``chief="worker"`` or ``"hosted"`` there is no chief program, and
+    without servers no ps: the workers' processes host these, the chief in that
+    of worker 0, or of a chief task that computes, too.
+    """
 
     forks = False
 
     def __init__(self, workers=1, servers=1, sets=(), evaluator=False,
-                 state=True, chief_environment=None):
+                 state=True, chief_environment=None, chief="chief"):
         self.folder = tempfile.TemporaryDirectory(prefix="lockstep-python-")
         # Servers keep their state over their death.
         self.state = ["--state_dir", self.path("state") if state else ""]
@@ -36,6 +41,11 @@ class LocalJob:
             "ps": [f"127.0.0.1:{_free_port()}" for _ in range(servers)],
             "worker": [f"127.0.0.1:{_free_port()}" for _ in range(workers)],
         }
+        self.hosted = {}
+        if chief == "worker":
+            del self.cluster["chief"]
+        if not servers:
+            del self.cluster["ps"]
         if evaluator:
             self.cluster["evaluator"] = [f"127.0.0.1:{_free_port()}"]
         with open(self.path("job.textproto"), "w") as f:
@@ -45,7 +55,12 @@ class LocalJob:
                     'checkpoint { directory: "%s" }' % self.path("checkpoints"))
         self.sets = [a for s in sets for a in ("--set", s)]
         self.tasks = {}
-        self.start_chief(**(chief_environment or {}))
+        if chief == "chief":
+            self.start_chief(**(chief_environment or {}))
+        else:
+            self.hosted = {"LOCKSTEP_JOB": self.path("job.textproto"),
+                           "LOCKSTEP_SET": "\n".join(sets),
+                           "LOCKSTEP_STATE_DIR": self.path("state")}
         for i in range(servers):
             self.start_server(i)
 
@@ -74,7 +89,8 @@ class LocalJob:
         config = {"cluster": self.cluster,
                   "task": {"type": task, "index": index}}
         return dict(os.environ, TF_CONFIG=json.dumps(config),
-                    LOCKSTEP_EXIT_WITH_PARENT="1", PYTHONUNBUFFERED="1", **more)
+                    LOCKSTEP_EXIT_WITH_PARENT="1", PYTHONUNBUFFERED="1",
+                    **{**self.hosted, **more})
 
     def start_worker(self, index, program, **more):
         """`program` is Python source, or the path of a file."""

@@ -168,6 +168,15 @@ TEST_F(JobDriverDeathsTest, StopWhileAServerIsAwayFailsTheJobAfterALease) {
               Contains("failed: enough, while ps 1 (gone) is away"));
 }
 
+TEST_F(JobDriverDeathsTest, AStopDoesNotWaitForWorkersThatHaveLeft) {
+  Open();
+  Stop();
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), Not(Contains("close tokens")));
+  Leave(1, LeaveCause::kStopped);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("close tokens"));
+  EXPECT_THAT(Closed(), Contains("stopped: enough"));
+}
+
 TEST_F(JobDriverDeathsTest, ServerThatLeavesStopsTheJob) {
   Open();
   ASSERT_EQ(

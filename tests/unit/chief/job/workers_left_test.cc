@@ -54,6 +54,16 @@ TEST_F(WorkersLeftTest, InputEndsWhenTooFewWorkersHaveData) {
   EXPECT_TRUE(left_.InputEnded(members_));
 }
 
+TEST_F(WorkersLeftTest, TooFewStayWhenMoreHaveLeftThanAStepCanSpare) {
+  std::vector<MembershipTable::Member> members = Failed(1);
+  EXPECT_FALSE(left_.TooFewStay(members));
+  members[1].state = MembershipTable::State::kDead;  // it may come back
+  EXPECT_FALSE(left_.TooFewStay(members));
+  members[1].state = MembershipTable::State::kLeft;
+  members[1].leave = LeaveCause::kStopped;
+  EXPECT_TRUE(left_.TooFewStay(members));
+}
+
 TEST_F(WorkersLeftTest, WorkerThatRegistersAgainMayHaveData) {
   left_.EndedInput(0);
   left_.EndedInput(1);

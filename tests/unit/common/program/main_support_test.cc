@@ -23,6 +23,7 @@ namespace {
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class LoadJobTest : public ::testing::Test {
@@ -65,10 +66,39 @@ TEST_F(LoadJobTest, MissingFileIsNamed) {
 
 TEST(TlsDirTest, TheLaunchersDirectoryCountsWhereTheProgramNamesNone) {
   ASSERT_EQ(setenv("LOCKSTEP_TLS_DIR", "/tls/worker-0", 1), 0);
-  EXPECT_EQ(TlsDirOfProgram(""), "/tls/worker-0");
-  EXPECT_EQ(TlsDirOfProgram("/mine"), "/mine");
+  EXPECT_EQ(OptionOfProgram("", "LOCKSTEP_TLS_DIR"), "/tls/worker-0");
+  EXPECT_EQ(OptionOfProgram("/mine", "LOCKSTEP_TLS_DIR"), "/mine");
   ASSERT_EQ(unsetenv("LOCKSTEP_TLS_DIR"), 0);
-  EXPECT_EQ(TlsDirOfProgram(""), "");
+  EXPECT_EQ(OptionOfProgram("", "LOCKSTEP_TLS_DIR"), "");
+}
+
+TEST(JobOfProgramTest, TheLaunchersJobCountsWhereTheProgramNamesNone) {
+  ASSERT_EQ(setenv("LOCKSTEP_JOB", "/etc/job", 1), 0);
+  ASSERT_EQ(setenv("LOCKSTEP_SET", "seed=1\nseed=2", 1), 0);
+  ASSERT_EQ(setenv("LOCKSTEP_BEGIN", "17", 1), 0);
+
+  const absl::StatusOr<JobFlags> job = JobOfProgram({});
+  ASSERT_OK(job);
+  EXPECT_EQ(job->file, "/etc/job");
+  EXPECT_THAT(job->overrides, ElementsAre("seed=1", "seed=2"));
+  EXPECT_EQ(job->beginning.step, 17);
+
+  const absl::StatusOr<JobFlags> own = JobOfProgram({"/mine", {"seed=3"}, {}});
+  ASSERT_OK(own);
+  EXPECT_EQ(own->file, "/mine");
+  EXPECT_THAT(own->overrides, ElementsAre("seed=1", "seed=2", "seed=3"));
+
+  ASSERT_EQ(setenv("LOCKSTEP_BEGIN", "fresh", 1), 0);
+  EXPECT_EQ(JobOfProgram({})->beginning.step, Beginning::kFresh);
+  for (const char* wrong : {"-1", "new", "1.5"}) {
+    ASSERT_EQ(setenv("LOCKSTEP_BEGIN", wrong, 1), 0);
+    EXPECT_THAT(JobOfProgram({}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("LOCKSTEP_BEGIN is \"")));
+  }
+  for (const char* name : {"LOCKSTEP_JOB", "LOCKSTEP_SET", "LOCKSTEP_BEGIN"}) {
+    ASSERT_EQ(unsetenv(name), 0);
+  }
+  EXPECT_EQ(JobOfProgram({})->file, "");
 }
 
 TEST(CheckExposureTest, OtherHostsNeedCertificatesOrAnExplicitYes) {

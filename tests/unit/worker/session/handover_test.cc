@@ -157,7 +157,9 @@ TEST_F(HandoverTest, RowsAreChosenBeforeThePassIsOffered) {
 }
 
 TEST_F(HandoverTest, TheEndIsFoundByEveryLaterWait) {
+  EXPECT_FALSE(handover_.ended());
   handover_.End(absl::AbortedError("the job failed"));
+  EXPECT_TRUE(handover_.ended());
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(handover_.Take(kLong), Handover::Stage::kEnded);
   }

@@ -13,8 +13,11 @@ using ::lockstep::testing::StatusIs;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+using ::testing::Key;
 using ::testing::Not;
+using ::testing::Pair;
 
 constexpr TaskId kPs = {TaskType::kPs, 1};
 constexpr TaskId kChief = {TaskType::kChief, 0};
@@ -65,6 +68,46 @@ TEST(LaunchPlanTest, WithoutServersTheChiefIsAWorkerWithAMirror) {
               IsSupersetOf({"--state_dir", "/state/worker-0"}));
   EXPECT_THAT(launches[1].args, Not(Contains("--job")));
   EXPECT_THAT(launches[2].args, Not(Contains("--state_dir")));
+}
+
+TEST(LaunchPlanTest, ProgramsWithoutServersHostTheChiefAndTheirMirrors) {
+  LaunchOptions options = kOptions;
+  options.worker_command = {"/usr/bin/python3", "train.py"};
+  options.status_address = "127.0.0.1:8080";
+  options.beginning = {"--from", "7"};
+  options.tls_dir = "/tls/{role}-{index}";
+  LocalCluster cluster;
+  cluster.spec =
+      ClusterSpec::FromLists({{"chief", {"a:1"}}, {"worker", {"b:1"}}});
+  cluster.tasks = {kChief, kWorker};
+  cluster.chief = kChief;
+  cluster.hosts_mirrors = true;
+
+  const std::vector<TaskLaunch> launches = PlanLaunches(cluster, options);
+
+  for (const TaskLaunch& launch : launches) {
+    EXPECT_EQ(launch.program, "/usr/bin/python3");
+    EXPECT_THAT(launch.args, ElementsAre("train.py"));
+    EXPECT_THAT(launch.first_args, IsEmpty());
+    // Both are workers, with certificates of workers.
+    EXPECT_THAT(launch.environment,
+                Contains(Pair("LOCKSTEP_TLS_DIR", "/tls/{role}-{index}")));
+  }
+  EXPECT_THAT(
+      launches[0].environment,
+      IsSupersetOf({Pair("LOCKSTEP_JOB", "job.textproto"),
+                    Pair("LOCKSTEP_SET", "seed=2\nbatch_size=5"),
+                    Pair("LOCKSTEP_STATE_DIR", "/state/chief-0"),
+                    Pair("LOCKSTEP_STATUS_ADDRESS", "127.0.0.1:8080")}));
+  EXPECT_THAT(launches[0].first_environment,
+              ElementsAre(Pair("LOCKSTEP_BEGIN", "7")));
+  EXPECT_THAT(launches[1].environment,
+              Contains(Pair("LOCKSTEP_STATE_DIR", "/state/worker-0")));
+  EXPECT_THAT(launches[1].environment, Not(Contains(Key("LOCKSTEP_JOB"))));
+  EXPECT_THAT(launches[1].first_environment, IsEmpty());
+  options.beginning = {"--fresh"};
+  EXPECT_THAT(PlanLaunches(cluster, options)[0].first_environment,
+              ElementsAre(Pair("LOCKSTEP_BEGIN", "fresh")));
 }
 
 TEST(LaunchPlanTest, TheChiefGetsTheJob) {

@@ -1,5 +1,6 @@
 #include "deploy/cli/tasks/task_plan.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -12,6 +13,8 @@ using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -115,15 +118,36 @@ TEST(TaskPlanTest, ACommandOfTheUserTakesThePartOfAWorkerOrEvaluator) {
   }
 }
 
-TEST(TaskPlanTest, ACommandCannotBeAServerNorHostTheChief) {
-  TaskPlanOptions options = Options(TaskType::kPs, 0);
-  options.command = {"/usr/bin/python3"};
-  EXPECT_THAT(PlanTask(options), StatusIs(kInvalid, HasSubstr("not ps")));
-  options = Options(TaskType::kWorker, 0);
-  options.command = {"/usr/bin/python3"};
-  options.cluster_json = R"({"cluster":{"ps":["p:1"],"worker":["w:1"]}})";
-  EXPECT_THAT(PlanTask(options),
-              StatusIs(kInvalid, HasSubstr("add cluster.chief")));
+TEST(TaskPlanTest, ACommandCannotBeAServerNorAChiefThatDoesNotCompute) {
+  for (const TaskType type : {TaskType::kPs, TaskType::kChief}) {
+    TaskPlanOptions options = Options(type, 0);
+    options.command = {"/usr/bin/python3"};
+    EXPECT_THAT(PlanTask(options),
+                StatusIs(kInvalid,
+                         HasSubstr(absl::StrCat("not ", TaskTypeName(type)))));
+  }
+}
+
+TEST(TaskPlanTest, ACommandThatHostsRolesFindsTheirOptionsInItsEnvironment) {
+  const auto environment = [](TaskType type, int index, const char* cluster) {
+    TaskPlanOptions options = Options(type, index);
+    options.state_dir = "/run/state";
+    options.command = {"/usr/bin/python3"};
+    options.cluster_json = cluster;
+    return PlanTask(options).value().environment;
+  };
+  const auto job = Pair("LOCKSTEP_JOB", "/etc/job.textproto");
+  const auto state = Pair("LOCKSTEP_STATE_DIR", "/run/state");
+  constexpr char kMirrors[] =
+      R"({"cluster":{"chief":["c:1"],"worker":["w:1"]}})";
+  constexpr char kNoChief[] = R"({"cluster":{"ps":["p:1"],"worker":["w:1"]}})";
+
+  EXPECT_THAT(environment(TaskType::kChief, 0, kMirrors),
+              UnorderedElementsAre(job, state));
+  EXPECT_THAT(environment(TaskType::kWorker, 0, kMirrors),
+              UnorderedElementsAre(state));
+  EXPECT_THAT(environment(TaskType::kWorker, 0, kNoChief),
+              UnorderedElementsAre(job));
 }
 
 TEST(TaskPlanTest, ATaskOutsideTheClusterIsRefused) {

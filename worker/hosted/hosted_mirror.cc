@@ -1,4 +1,4 @@
-#include "worker/hosted_mirror.h"
+#include "worker/hosted/hosted_mirror.h"
 
 #include "common/base/status_macros.h"
 

@@ -1,4 +1,4 @@
-#include "worker/hosted_chief.h"
+#include "worker/hosted/hosted_chief.h"
 
 #include "common/base/status_macros.h"
 #include "common/process/process.h"

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_HOSTED_MIRROR_H_
-#define LOCKSTEP_WORKER_HOSTED_MIRROR_H_
+#ifndef LOCKSTEP_WORKER_HOSTED_HOSTED_MIRROR_H_
+#define LOCKSTEP_WORKER_HOSTED_HOSTED_MIRROR_H_
 
 #include <functional>
 #include <memory>
@@ -60,4 +60,4 @@ class HostedMirror {
 
 }  // namespace lockstep::worker
 
-#endif  // LOCKSTEP_WORKER_HOSTED_MIRROR_H_
+#endif  // LOCKSTEP_WORKER_HOSTED_HOSTED_MIRROR_H_

@@ -1,4 +1,4 @@
-#include "worker/hosted_mirror.h"
+#include "worker/hosted/hosted_mirror.h"
 
 #include <string>
 
@@ -8,7 +8,7 @@
 #include "tests/testing/local_job.h"
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
-#include "worker/hosted_chief.h"
+#include "worker/hosted/hosted_chief.h"
 
 namespace lockstep::worker {
 namespace {

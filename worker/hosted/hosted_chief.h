@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_HOSTED_CHIEF_H_
-#define LOCKSTEP_WORKER_HOSTED_CHIEF_H_
+#ifndef LOCKSTEP_WORKER_HOSTED_HOSTED_CHIEF_H_
+#define LOCKSTEP_WORKER_HOSTED_HOSTED_CHIEF_H_
 
 #include <memory>
 #include <string>
@@ -61,4 +61,4 @@ class HostedChief {
 
 }  // namespace lockstep::worker
 
-#endif  // LOCKSTEP_WORKER_HOSTED_CHIEF_H_
+#endif  // LOCKSTEP_WORKER_HOSTED_HOSTED_CHIEF_H_

@@ -1,4 +1,4 @@
-#include "worker/hosted_chief.h"
+#include "worker/hosted/hosted_chief.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,0 +1,73 @@
+#ifndef LOCKSTEP_WORKER_HOSTED_HOSTED_ROLES_H_
+#define LOCKSTEP_WORKER_HOSTED_HOSTED_ROLES_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/cluster/cluster.h"
+#include "common/metrics/metric_families.h"
+#include "common/observe/status_server.h"
+#include "common/program/main_support.h"
+#include "server/ps_server.h"
+#include "worker/hosted/hosted_chief.h"
+#include "worker/hosted/hosted_mirror.h"
+
+namespace lockstep::worker {
+
+// HostedRoles are the tasks that a worker's process has besides the worker,
+// served at the worker's address: the chief where the cluster has no chief
+// task, and the worker's mirror where it has no ps.
+//
+// Threads: RequestStop(), Metrics() and Pages() may be called from any thread.
+class HostedRoles {
+ public:
+  struct Options {
+    JobFlags job = {};  // of the chief
+    server::PsServer::Options mirror = {};
+    bool recorded = false;  // as HostedChief::Start() has it
+  };
+
+  // The directory on a memory file system in which a mirror keeps its copy
+  // unless it is told another one. It is removed in the end.
+  static std::string DefaultStateDirectory();
+
+  // Starts the roles of this task and listens on its address; null if there are
+  // none. Errors: those of LoadJob(), HostedChief::Start() and
+  // HostedMirror::Start()
+  static absl::StatusOr<std::unique_ptr<HostedRoles>> Start(
+      const Cluster& cluster, const Options& options, const Clock& clock);
+
+  // As HostedMirror::SetOnStopped().
+  void SetOnStopped(std::function<void(const std::string& why)> stopped);
+
+  // Asks the chief to stop the job, here or through the mirror: the job cannot
+  // go on without this process.
+  void RequestStop(const std::string& reason);
+
+  // The worker can take no part: a mirror does not stay for that. A chief here
+  // hears of it as of any worker.
+  void OnWorkerFailed(const absl::Status& status);
+
+  MetricFamilies Metrics() const;
+  std::vector<StatusPage> Pages() const;
+
+  // Waits until the job has ended; returns how: the chief's word, if it is
+  // here.
+  absl::Status Wait();
+
+ private:
+  HostedRoles() = default;
+
+  std::unique_ptr<HostedChief> chief_;
+  // After the chief, so that it ends first: it serves the chief's calls.
+  std::unique_ptr<HostedMirror> mirror_;
+};
+
+}  // namespace lockstep::worker
+
+#endif  // LOCKSTEP_WORKER_HOSTED_HOSTED_ROLES_H_
