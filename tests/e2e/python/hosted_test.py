@@ -81,6 +81,28 @@ class HostedTest(unittest.TestCase):
             self.assertEqual(job.wait("ps", 0), 0)
             self.assertEqual(self.checkpoint(job), self.servers())
 
+    def remove_state(self, job, index):
+        names = [name for name in os.listdir(job.path("state"))
+                 if name.endswith(f".ps-{index}.state")]
+        self.assertEqual(len(names), 1, names)
+        os.remove(os.path.join(job.path("state"), names[0]))
+
+    def test_programs_in_cpp_host_them_too(self):
+        def train(kind, **options):
+            sets = [f"train_steps={STEPS}", "learning_rate=0.01",
+                    "optimizer.kind=ADAM_TORCH", "max_part_bytes=64",
+                    f"strategy.kind={kind}"]
+            with LocalJob(workers=2, sets=sets, **options) as job:
+                for i in range(2):
+                    job.start("worker", i, [os.path.join(BIN, "session_worker")])
+                for i in range(2):
+                    self.assertEqual(job.wait("worker", i), 0,
+                                     job.log("worker", i)[-2000:])
+                return self.checkpoint(job)
+        self.assertEqual(
+            train("MULTI_WORKER_MIRRORED", servers=0, chief="worker"),
+            train("PARAMETER_SERVER", servers=1))
+
     def test_the_death_of_any_process_leaves_the_bits_as_they_are(self):
         slow = "import time\n" + WORKER.replace(
             "    rows =", "    time.sleep(0.01)\n    rows =")
@@ -89,9 +111,12 @@ class HostedTest(unittest.TestCase):
             for i in range(2):
                 job.start_worker(i, slow)
             # Worker 0 hosts the chief.
-            for index, step in ((1, 40), (0, 90)):
+            for index, step, wiped in ((1, 40, False), (0, 80, False),
+                                       (1, 120, True), (0, 160, True)):
                 job.wait_for_log(f"step {step}\n", index=index)
                 job.kill("worker", index)
+                if wiped:
+                    self.remove_state(job, index)
                 job.start_worker(index, slow)
             for i in range(2):
                 self.assertEqual(job.wait("worker", i), 0,
