@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/cluster/host_port.h"
 #include "common/job/job_config.h"
+#include "common/process/forked_children.h"
 
 namespace lockstep::worker {
 
@@ -17,6 +19,10 @@ std::string HostedRoles::DefaultStateDirectory() {
 absl::StatusOr<std::unique_ptr<HostedRoles>> HostedRoles::Start(
     const Cluster& cluster, const Options& options, const Clock& clock) {
   if (!cluster.IsChief() && !cluster.hosts_mirrors()) return nullptr;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string address,
+                            cluster.Address(cluster.self()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
+  CloseSocketsInChildren(parsed.port);
   std::unique_ptr<HostedRoles> roles(new HostedRoles());
   if (cluster.IsChief()) {
     LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, LoadJob(options.job));
@@ -41,8 +47,6 @@ absl::StatusOr<std::unique_ptr<HostedRoles>> HostedRoles::Start(
                               }));
     return roles;
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string address,
-                            cluster.Address(cluster.self()));
   LOCKSTEP_RETURN_IF_ERROR(StartListening([&]() -> absl::StatusOr<bool> {
                              LOCKSTEP_RETURN_IF_ERROR(
                                  roles->chief_->Serve(address));

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/process/forked_children.h"
 
 namespace lockstep::server {
 namespace {
@@ -155,7 +156,9 @@ MappedFile::~MappedFile() {
   // Before close(), which releases the lock: after that another process may be
   // filling a file of this name.
   if (temporary_) unlinkat(directory_fd(), TemporaryName().c_str(), 0);
-  if (fd_ >= 0) close(fd_);
+  if (fd_ < 0) return;
+  KeepInChildren(fd_);
+  close(fd_);
 }
 
 absl::Status MappedFile::Publish() {
@@ -178,7 +181,11 @@ SharedFile MappedFile::Share(size_t proof_size) const {
 
 absl::Status MappedFile::Lock() {
   // The kernel releases the lock when the process ends, however that happens.
-  if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+  if (flock(fd_, LOCK_EX | LOCK_NB) == 0) {
+    // A child would hold the lock beyond our end.
+    CloseInChildren(fd_);
+    return absl::OkStatus();
+  }
   if (errno != EWOULDBLOCK) return PosixError(errno, "lock", path_);
   return absl::UnavailableError(absl::StrCat(
       path_, " is in use by another process; wait until that has ended"));
@@ -250,6 +257,9 @@ absl::Status MappedFile::Map(uint64_t size) {
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (address == MAP_FAILED) return PosixError(errno, "map", path_);
   bytes_ = {static_cast<std::byte*>(address), size};
+  // A child's mapping would hold the file open, and so the lock. Where the
+  // system cannot leave it out, a start waits for such children.
+  madvise(address, size, MADV_DONTFORK);
   return absl::OkStatus();
 }
 

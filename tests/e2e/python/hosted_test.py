@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from local_job import BIN, LocalJob
@@ -86,6 +87,33 @@ class HostedTest(unittest.TestCase):
                  if name.endswith(f".ps-{index}.state")]
         self.assertEqual(len(names), 1, names)
         os.remove(os.path.join(job.path("state"), names[0]))
+
+    def test_a_forked_child_of_a_killed_program_does_not_hold_its_port(self):
+        forks = WORKER.replace("for step in worker.steps():", """
+import os, time
+if os.fork() == 0:
+    for _ in range(600):
+        time.sleep(0.1)
+        if os.path.exists("STOP"):
+            break
+    os._exit(0)
+for step in worker.steps():
+    time.sleep(0.01)""")
+        with LocalJob(workers=2, servers=0, chief="worker",
+                      sets=MIRRORS) as job:
+            forks = forks.replace("STOP", job.path("stop"))
+            for i in range(2):
+                job.start_worker(i, forks)
+            for index, step in ((1, 20), (0, 60)):
+                job.wait_for_log(f"step {step}\n", index=index)
+                job.kill("worker", index)
+                job.start_worker(index, forks)
+            for i in range(2):
+                self.assertEqual(job.wait("worker", i), 0,
+                                 job.log("worker", i)[-2000:])
+                self.assertNotIn("the port is taken", job.log("worker", i))
+            open(job.path("stop"), "w").close()
+            time.sleep(0.3)  # the children look for it each 0.1 s
 
     def test_programs_in_cpp_host_them_too(self):
         def train(kind, **options):
