@@ -1,6 +1,7 @@
 #include "server/state/file/mapped_file.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -129,6 +130,28 @@ TEST_F(MappedFileTest, FileInUseCannotBeOpened) {
 
   file->reset();
   EXPECT_OK(MappedFile::Open(path_, kSize));
+}
+
+// As a data loader of a program that hosts its mirror.
+TEST_F(MappedFileTest, AForkedChildDoesNotHoldTheFile) {
+  auto file = MappedFile::Create(path_, kSize);
+  ASSERT_OK(file);
+  ASSERT_OK((*file)->Publish());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte;
+    close(ends[1]);
+    _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);  // until the parent closes it
+  }
+  file->reset();
+
+  EXPECT_OK(MappedFile::Open(path_, kSize));
+  close(ends[0]);
+  close(ends[1]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
 }
 
 TEST_F(MappedFileTest, MoreThanTheFileSystemHasIsRefusedAtOnce) {
