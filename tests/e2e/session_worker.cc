@@ -9,11 +9,12 @@
 // workers all count ends with the same bits however it is disturbed. With
 // --by_share they follow from step, share, seed, examples and value, as the
 // job's steps must be shared. With --pass_ms=N each pass takes N milliseconds
-// more.
+// more. With --passes=N the program leaves its loop after N passes.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +103,7 @@ int main(int argc, char** argv) {
   options.log_level = "info";
   bool by_share = false;
   int pass_ms = 0;
+  int passes = std::numeric_limits<int>::max();
   for (int i = 1; i < argc; ++i) {
     absl::string_view argument = argv[i];
     by_share = by_share || argument == "--by_share";
@@ -111,6 +113,10 @@ int main(int argc, char** argv) {
     if (absl::ConsumePrefix(&argument, "--pass_ms=") &&
         !absl::SimpleAtoi(argument, &pass_ms)) {
       return Fail(absl::InvalidArgumentError("--pass_ms must be a number"));
+    }
+    if (absl::ConsumePrefix(&argument, "--passes=") &&
+        !absl::SimpleAtoi(argument, &passes)) {
+      return Fail(absl::InvalidArgumentError("--passes must be a number"));
     }
   }
   const std::vector<float> ones(64, 1);
@@ -123,12 +129,13 @@ int main(int argc, char** argv) {
   }
   auto session = Session::Join(options, variables);
   if (!session.ok()) return Fail(session.status());
-  while (true) {
+  while (passes > 0) {
     SessionStep step;
     const auto turn = (*session)->Next(absl::Seconds(1), step);
     if (!turn.ok()) return Fail(turn.status());
     if (*turn == Session::Turn::kEnded) break;
     if (*turn != Session::Turn::kStep) continue;
+    --passes;
     absl::SleepFor(absl::Milliseconds(pass_ms));
     const absl::Status computed =
         Compute(**session, step, variables.size(), by_share);

@@ -277,7 +277,10 @@ bool Session::carries_job() const {
          !parts_->workload.handover().ended();
 }
 
-int Session::exit_code() const { return ExitCodeOf(end()); }
+int Session::exit_code() const {
+  return ExitCodeOf(
+      carries_job() ? absl::CancelledError("the program left its job") : end());
+}
 
 SessionJob Session::job() const {
   const ChiefClient::Registration membership = parts_->workload.membership();

@@ -137,7 +137,8 @@ class Session {
   // True while this process hosts the chief or a mirror of a job that has not
   // ended: its end stops the job.
   bool carries_job() const;
-  // The exit code for end(), as the README's table has it.
+  // The exit code for end(), as the README's table has it; while the process
+  // carries the job, that of a stop: 0 would say that the job is done.
   int exit_code() const;
 
   // Valid once Next() has returned kRows or kStep.

@@ -162,6 +162,16 @@ for step in worker.steps():
                 self.assertNotEqual(job.wait("worker", 1 - early), 0)
                 self.assertIn("JobStopped", job.log("worker", 1 - early))
 
+    def test_so_does_a_program_in_cpp(self):
+        with LocalJob(workers=2, servers=0, chief="worker",
+                      sets=MIRRORS) as job:
+            for i in range(2):
+                job.start("worker", i, [os.path.join(BIN, "session_worker"),
+                                        *(["--passes=30"] if i == 0 else [])])
+            for i in range(2):
+                self.assertEqual(job.wait("worker", i), 143,
+                                 job.log("worker", i)[-2000:])
+
     def test_a_signal_stops_the_job_with_a_checkpoint(self):
         with LocalJob(workers=2, servers=0, chief="worker",
                       sets=[*MIRRORS, "train_steps=1000000"]) as job:
