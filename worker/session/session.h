@@ -87,8 +87,9 @@ class Session {
     // End when the process that started this one ends.
     bool exit_with_parent = false;
     // Where the process hosts the chief, because the cluster has no chief task:
-    // the job file, and overrides "key=value" as the flag --set takes them.
-    // Without a file: as JobOfProgram() has it.
+    // the job file, or else the environment variable LOCKSTEP_JOB; and
+    // overrides "key=value" as the flag --set takes them, after those of
+    // LOCKSTEP_SET, of which each is a line.
     std::string job_file = {};
     std::vector<std::string> settings = {};
     // Where it hosts the worker's mirror, because the cluster has no ps: as the
