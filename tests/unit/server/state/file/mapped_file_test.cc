@@ -137,19 +137,23 @@ TEST_F(MappedFileTest, AForkedChildDoesNotHoldTheFile) {
   auto file = MappedFile::Create(path_, kSize);
   ASSERT_OK(file);
   ASSERT_OK((*file)->Publish());
-  int ends[2];
+  int runs[2], ends[2];
+  ASSERT_EQ(pipe(runs), 0);
   ASSERT_EQ(pipe(ends), 0);
+  char byte = 0;
   const pid_t child = fork();
   if (child == 0) {
-    char byte;
     close(ends[1]);
+    if (write(runs[1], &byte, 1) != 1) _exit(1);
     _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);  // until the parent closes it
   }
+  // The child closes the file as its first act, which is after the return of
+  // fork here.
+  ASSERT_EQ(read(runs[0], &byte, 1), 1);
   file->reset();
 
   EXPECT_OK(MappedFile::Open(path_, kSize));
-  close(ends[0]);
-  close(ends[1]);
+  for (const int end : {runs[0], runs[1], ends[0], ends[1]}) close(end);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
 }
