@@ -66,7 +66,8 @@ Evaluation::~Evaluation() {
   if (parts_->process == getpid()) {
     Leave("the program has ended");
   } else {
-    // The threads are those of the process that this one was forked from.
+    // In a forked child the threads do not exist, so they cannot be joined: the
+    // parts are leaked.
     static_cast<void>(parts_.release());
   }
 }

@@ -13,16 +13,16 @@
 
 namespace lockstep::worker {
 
-// Evaluation makes a program the evaluator of a job: the one that TF_CONFIG
-// names. The program reads the checkpoints, and reports figures of them.
+// Evaluation makes a user's program the evaluator task that TF_CONFIG names.
+// The program reads the job's checkpoints and reports figures of them.
 //
 //   Join -> Wait (false: look for a checkpoint; Report) -> Wait (true) -> end
 //
-// The job waits at its end for the figures of its last checkpoint, as for those
-// of `worker --evaluate`.
+// A job whose last step is done waits for the figures of its last checkpoint,
+// as it does with the evaluator `worker --evaluate`.
 //
-// Threads: one thread calls; RequestStop() may come from any. A process is one
-//          evaluator or one worker.
+// Threads: one thread calls; RequestStop() and SetTrouble() may be called from
+//          any thread. A process must not have an Evaluation and a Session.
 class Evaluation {
  public:
   struct Options {
@@ -32,34 +32,38 @@ class Evaluation {
     std::string tls_dir = {};
     std::string expected_job = {};  // job name to insist on; empty: any
     std::string log_level = "warning";
-    // For a chief that has never answered.
+    // How long Join() waits for a chief that has never answered.
     absl::Duration chief_wait = absl::Minutes(10);
-    // End when the process that started this one ends.
+    // If true, this process ends when the process that started it ends.
     bool exit_with_parent = false;
   };
 
-  //   kInvalidArgument  TF_CONFIG that cannot be, or names no evaluator
+  //   kInvalidArgument  TF_CONFIG is malformed, or its task is no evaluator
   static absl::StatusOr<std::unique_ptr<Evaluation>> Make(
       const Options& options);
 
-  // Waits for the chief and registers; may be interrupted by RequestStop().
+  // Waits for the chief and registers there. RequestStop() ends the wait.
   //
   // Errors as ChiefClient::Register().
   absl::Status Join();
 
-  // Waits until the job has ended, at most `timeout`; true: it has. Joins again
-  // where the chief took this process for dead.
+  // Waits at most `timeout` for the end of the job. Returns true if the job has
+  // ended or RequestStop() was called. Joins again if the lease has expired.
+  //
+  //   kFailedPrecondition  Join() has not succeeded
+  //   others               of Join(), when it joins again
   absl::StatusOr<bool> Wait(absl::Duration timeout);
 
-  // After Wait() returned true, or an error of Join():
+  // Valid after Wait() has returned true or Join() an error:
   //   kOk         training is over
   //   kCancelled  the job was stopped, or this evaluator
-  //   others      the job failed, or the chief is gone; the chief's reason
+  //   others      the job failed, or the chief is gone; with the chief's reason
   absl::Status end() const;
-  // The exit code for end(), as the README's table has it.
+  // The exit code for end(), from the table in the README.
   int exit_code() const;
 
-  // The job's checkpoint.directory; empty: it writes none. Valid after Join().
+  // The job's checkpoint.directory; empty if the job writes no checkpoints.
+  // Valid after Join().
   const std::string& checkpoint_directory() const;
   const std::string& job_name() const;
 
@@ -68,16 +72,20 @@ class Evaluation {
   //   kInvalidArgument  as CheckFigures(), or no figure
   absl::Status Report(int64_t step, const std::vector<NamedFigure>& figures);
 
-  // Tells the chief why this program reports no figure of the newest
-  // checkpoint, so that the job does not wait for one; empty: it will report.
+  // Sets the reason why this program cannot report figures of the newest
+  // checkpoint. The next heartbeat carries it to the chief, and the job does
+  // not wait for figures. An empty `trouble` ends that state.
   void SetTrouble(const std::string& trouble);
 
-  // Leaves the job with a reason, for which the job does not wait for figures.
-  // Leave("") is for the end of the job.
+  // Leaves the job; the job does not wait for figures any more. `reason` goes
+  // to the chief's log; it must be empty if the job has ended. Has no effect if
+  // this process has not joined or has left.
   void Leave(const std::string& reason);
 
+  // Makes Join() and Wait() return soon, and end() kCancelled.
   void RequestStop();
 
+  // Leaves the job, unless Leave() was called.
   ~Evaluation();
 
  private:

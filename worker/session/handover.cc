@@ -57,6 +57,8 @@ void Handover::End(const absl::Status& why) {
 
 Handover::Stage Handover::Take(absl::Duration timeout) {
   MutexLock lock(mutex_);
+  // An offer that has an answer is over, though the loop has not woken up yet
+  // to withdraw it.
   while (stage_ == Stage::kNothing ||
          (stage_ != Stage::kEnded && answer_.has_value())) {
     if (!changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(timeout))) {
@@ -136,7 +138,8 @@ absl::Status Handover::PullRows() {
   if (Inside([](GradientPass& pass) { return pass.PullRows(); }).ok()) {
     return absl::OkStatus();
   }
-  // The loop has the reason.
+  // The reason is the answer that Inside() stored: the loop returns it, and it
+  // ends the membership if it lasts.
   return absl::AbortedError("the pass is not needed any more");
 }
 
@@ -146,7 +149,8 @@ absl::Status Handover::Inside(
   {
     MutexLock lock(mutex_);
     LOCKSTEP_RETURN_IF_ERROR(Check(Stage::kPass));
-    // After Cancel() the loop waits for the call below alone.
+    // No new call may begin after Cancel(): the loop waits only for one that is
+    // under way, and destroys `pass_` then.
     if (cancelled_) return absl::AbortedError("the job has ended");
     inside_ = true;
     pass = pass_;

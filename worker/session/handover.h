@@ -23,11 +23,12 @@ namespace lockstep::worker {
 //   program   Take() -> choose rows, Chosen()
 //                                       Take() -> compute, Ready(), Done()
 //
-// While one side works the other waits, but for Cancel(): then the loop goes on
-// at once, and the program learns with its next call that the pass is lost.
+// One side waits while the other works. Cancel() ends that: the loop's call
+// returns at once (or as soon as a call of the GradientPass in the program's
+// thread has ended), and the program's next call returns kAborted.
 //
-// Threads: OfferRows(), OfferPass() and Reopen() are of the loop's thread;
-//          Take() to Done() of the program's; the others of any.
+// Threads: OfferRows(), OfferPass() and Reopen() must be called in the loop's
+//          thread, Take() to Done() in the program's; all others in any.
 class Handover {
  public:
   enum class Stage {
@@ -48,68 +49,77 @@ class Handover {
   //   kCancelled  Cancel() was called
   absl::Status OfferRows(const Offer& offer) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Waits for Done(), and returns its argument. Calls `pass` in the program's
-  // thread meanwhile.
+  // Waits for Done(), and returns its argument. `pass` is called in the
+  // program's thread, but never after this call has returned.
   //
   //   kCancelled  Cancel() was called
+  //   others      of `pass`, which end the pass
   absl::StatusOr<GradientResult> OfferPass(const Offer& offer,
                                            GradientPass& pass)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Makes the offers at hand and all later ones return kCancelled.
+  // Makes the current offer and all later ones return kCancelled.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the effect of Cancel(): a new membership begins.
+  // Ends the effect of Cancel(). Must be called when a new membership begins.
   void Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
-  // There will be no more offers, for this reason.
+  // Makes Take() return kEnded from now on, and end() return `why`. No offer
+  // may follow.
   void End(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Waits for an offer or the end, at most `timeout`; kNothing: neither came.
-  // An offer that was taken is returned until the program has answered it.
+  // Waits at most `timeout` for an offer or the end; returns kNothing if
+  // neither came. Returns the same offer again until the program has answered
+  // it with Chosen() or Done().
   Stage Take(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
   Offer offer() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status end() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Errors of the calls below:
-  //   kFailedPrecondition  the program has not taken such an offer
+  //   kFailedPrecondition  the program has not taken an offer of that stage
   //   kAborted             the pass is not needed any more: the program
   //                        should go on with Take()
 
-  // The rows are chosen.
+  // Answers kRows: the program has chosen the rows of all tables.
   absl::Status Chosen() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The gradient of a variable is final: see GradientPass::GradientReady().
+  // As GradientPass::GradientReady().
   absl::Status Ready(size_t variable) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same of a variable without one: see GradientPass::GradientAbsent().
+  // As GradientPass::GradientAbsent().
   absl::Status Absent(size_t variable) ABSL_LOCKS_EXCLUDED(mutex_);
   // Pulls rows of tables that were chosen since the pass began: see
   // GradientPass::PullRows().
   absl::Status PullRows() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Should be called now and then in a long computation.
+  // Returns an error if the pass is not needed any more. Should be called every
+  // few milliseconds of a long computation.
   absl::Status CheckWanted() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The pass is computed.
+  // Answers kPass: all gradients of the pass are in memory.
   absl::Status Done(const GradientResult& result) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Calls `pass_` in the program's thread; an error ends the pass.
+  // Passes `pass_` to `call` in the program's thread, without the lock. An
+  // error of `call` ends the pass.
   absl::Status Inside(absl::FunctionRef<absl::Status(GradientPass&)> call)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Lets the loop wait until the program has answered, or Cancel().
+  // Publishes an offer and waits until the program has answered it or Cancel()
+  // was called.
   absl::Status Wait(Stage stage, const Offer& offer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The program answers the offer at hand.
+  // Stores the program's answer to the current offer, which must be `stage`.
   absl::Status Answer(Stage stage, const absl::StatusOr<GradientResult>& answer)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // OK if the program has taken an offer of `stage` and not answered it.
   absl::Status Check(Stage stage) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   CondVar changed_;
   Stage stage_ ABSL_GUARDED_BY(mutex_) = Stage::kNothing;
   Offer offer_ ABSL_GUARDED_BY(mutex_);
-  bool taken_ ABSL_GUARDED_BY(mutex_) = false;
-  // The program had an offer when it was withdrawn, and does not know it yet.
+  bool taken_ ABSL_GUARDED_BY(mutex_) = false;  // Take() returned the offer
+  // An offer was withdrawn after the program had taken it. The program's calls
+  // return kAborted until its next Take().
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // The program's thread is in a call of `pass_`, which must outlive it.
+  // The program's thread is in a call of `pass_`, which must not be destroyed
+  // before that call ends.
   bool inside_ ABSL_GUARDED_BY(mutex_) = false;
   GradientPass* pass_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::optional<absl::StatusOr<GradientResult>> answer_ ABSL_GUARDED_BY(mutex_);

@@ -21,8 +21,8 @@ class ProgramWorkload::Source final : public GradientSource {
   }
 
   absl::Status Begin(int64_t /*index*/, GradientPass& pass) override {
-    // The program has copied its initial values into the job by now, or was
-    // not asked to, and may overwrite them.
+    // The job has its values now, from this worker or another one, and the
+    // program may overwrite the memory of its initial values.
     workload_.initial_.clear();
     return pass.NeedValues(0, workload_.variables_.size());
   }

@@ -23,12 +23,13 @@ namespace lockstep::worker {
 // ProgramWorkload is the workload of a user's program: its variables, and
 // passes that a Handover offers to the program's thread.
 //
-// Threads: memory(), job() and Examples() are of the program's thread, while it
-//          has a pass at hand; the rest as Workload.
+// Threads: memory(), membership() and Examples() may be called in any thread;
+//          the rest as Workload.
 // Borrows: the memory of initial values, until the first pass is offered.
 class ProgramWorkload final : public Workload {
  public:
-  // `initial` is empty for a variable whose values the servers draw.
+  // `initial` has one span per variable: its elements, row-major, or nothing if
+  // the servers draw the values.
   ProgramWorkload(std::vector<VariableSpec> variables,
                   std::vector<absl::Span<const std::byte>> initial);
 
@@ -44,15 +45,16 @@ class ProgramWorkload final : public Workload {
   void Cancel() override { handover_.Cancel(); }
 
   Handover& handover() { return handover_; }
-  // Values and gradients of the membership at hand.
+  // Values and gradients of the current membership; null before the first.
   std::shared_ptr<ParameterMemory> memory() const ABSL_LOCKS_EXCLUDED(mutex_);
   ChiefClient::Registration membership() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns this worker's examples of batch `batch` of a data set of
-  // `num_examples`: a function of the job's seed and these two.
+  // Returns the indices, below `num_examples`, of this worker's examples in
+  // batch `batch`. They depend on the job's seed, the worker's data shard and
+  // the arguments alone.
   //
-  //   kInvalidArgument  as BatchSchedule::Create()
-  //   kOutOfRange       the job's epochs are over
+  //   kInvalidArgument  the job has no batch_size; or as
+  //   BatchSchedule::Create() kOutOfRange       the job's epochs are over
   absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
                                                 int64_t batch)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -70,7 +72,7 @@ class ProgramWorkload final : public Workload {
   mutable Mutex mutex_;
   ChiefClient::Registration membership_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ParameterMemory> memory_ ABSL_GUARDED_BY(mutex_);
-  // The schedule of the last Examples().
+  // The schedule for `scheduled_examples_`, kept from the last Examples().
   std::optional<BatchSchedule> schedule_ ABSL_GUARDED_BY(mutex_);
   int64_t scheduled_examples_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -100,7 +100,7 @@ struct Session::Parts {
   // Starts the roles that this process has besides the worker.
   absl::Status Host(const Cluster& cluster, const CommonFlags& flags,
                     const Options& options);
-  // Trains; then waits until the roles here are done, too.
+  // Trains; then waits until the roles in this process have ended, too.
   absl::Status Run();
   void RequestStop(const std::string& reason);
 
@@ -111,7 +111,7 @@ struct Session::Parts {
   std::unique_ptr<HostedRoles> hosted;  // null: none
   std::unique_ptr<StatusServer> status_server;
   std::thread thread;
-  // The pass at hand.
+  // The current pass.
   bool open = false;
   std::shared_ptr<ParameterMemory> memory;
   int64_t membership = 0;
@@ -119,8 +119,9 @@ struct Session::Parts {
   bool shares_work = false;
   bool choosing = false;  // rows, before the pull
   std::vector<bool> ready;
-  std::vector<bool> absent;  // of those that are ready
-  size_t unsent = 0;         // variables from this one on are under way
+  std::vector<bool> absent;  // by variable; valid if it is ready
+  // The gradients of variables from this one on have been sent.
+  size_t unsent = 0;
   std::optional<SpanTimer> reading;
 };
 
@@ -209,13 +210,15 @@ Session::Session(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Session::~Session() {
   if (parts_->process != getpid()) {
-    // The threads are those of the process that this one was forked from.
+    // A forked child has none of the threads, so they cannot be joined: the
+    // parts are leaked.
     static_cast<void>(parts_.release());
     return;
   }
   parts_->workload.Cancel();
   parts_->RequestStop("the program has ended");
-  // It makes no more passes, so that the step at hand need not be waited for.
+  // A repeated request makes an elastic worker leave at once: the program
+  // computes no more passes, so there is none to wait for.
   parts_->member->RequestStop("the program has ended");
   parts_->thread.join();
   has_session = false;
@@ -245,7 +248,7 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   const std::shared_ptr<ParameterMemory> memory = parts.workload.memory();
   if (memory != parts.memory) {
     ++parts.membership;
-    // Not in each step: it copies the whole job.
+    // Only once per membership: membership() copies the whole job.
     const JobConfig job = parts.workload.membership().job;
     parts.seed = job.seed;
     parts.shares_work = job.shares_work();
@@ -383,6 +386,9 @@ absl::Status Session::HandIn(size_t variable, bool absent) {
   parts.absent[variable] = absent;
   LOCKSTEP_RETURN_IF_ERROR(parts.workload.handover().CheckWanted());
   parts.ready[variable] = true;
+  // Sends the last variable first, whatever order the program computes in:
+  // workers that send in different orders could wait for one another (see
+  // ReadyChunks).
   while (parts.unsent > 0 && parts.ready[parts.unsent - 1]) {
     --parts.unsent;
     Handover& handover = parts.workload.handover();
@@ -408,6 +414,7 @@ void Session::EndReading() { parts_->reading.reset(); }
 absl::Status Session::Finish(double loss, int64_t examples) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   Parts& parts = *parts_;
+  // Backwards, so that each gradient is sent as soon as it is marked.
   for (size_t v = parts.ready.size(); v > 0; --v) {
     if (!parts.ready[v - 1]) LOCKSTEP_RETURN_IF_ERROR(Absent(v - 1));
   }

@@ -21,8 +21,8 @@ namespace {
 // pass; less than a service manager waits.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
 
-// How long a worker that a server has refused waits for the chief's word, which
-// comes with a heartbeat, before it joins again.
+// How long a worker that a server has refused waits before it joins again. If
+// the job has ended, the answer to a heartbeat shows that meanwhile.
 constexpr absl::Duration kVerdict = absl::Seconds(4);
 
 LeaveCause WhyItLeaves(const absl::Status& status) {
@@ -171,7 +171,8 @@ void TrainingMember::Leave(const absl::Status& why) {
 void TrainingMember::StopNow(const absl::Status& why) {
   chief_.Stop();
   MutexLock lock(mutex_);
-  // The first one tells why, as where a program that has failed ends then.
+  // The first reason is kept: a program that has called Fail() also ends, which
+  // stops this worker a second time.
   if (!stop_.has_value()) stop_ = why;
   if (client_ != nullptr) client_->Cancel();
   workload_.Cancel();
@@ -181,8 +182,8 @@ absl::Status TrainingMember::Run() {
   while (true) {
     const absl::Status status = RunOnce();
     if (!chief_.lease_lost() && !refused_) return status;
-    // Without an error a server has closed the tokens, as where the job goes
-    // back.
+    // The status is OK if a server has closed its tokens, as it does when the
+    // job goes back to an earlier step.
     spdlog::warn("taken for dead ({}); joining again",
                  status.ok() ? "the job goes on from another step"
                              : std::string(status.message()));
@@ -199,8 +200,9 @@ absl::Status TrainingMember::RunOnce() {
     elastic_ = membership.job.elastic_workers;
   }
   const absl::Status status = Judge(Train(membership), membership.job);
-  // A process whose device is lost does not leave: it ends, and takes its place
-  // in the job again when it has been started anew.
+  // kUnavailable means that this process's device is lost. Such a worker does
+  // not leave: the process ends, and takes its place in the job again once it
+  // has been restarted.
   if (!chief_.lease_lost() && !refused_ && !absl::IsUnavailable(status)) {
     meter_.Begin("leaves", Phase::kOther);
     chief_.Leave(WhyItLeaves(status), ReasonToLeave(status));
@@ -264,6 +266,7 @@ absl::Status TrainingMember::Train(
   BlockSource blocks(*source, plan.variables, job.micro_batches_per_step,
                      clipper, *memory);
   const bool shared = job.shares_work();
+  // Before SetClient(): a job that ends in between must cancel the client, too.
   chief_.set_on_end([this, &client] {
     client.Cancel();
     workload_.Cancel();
@@ -279,7 +282,7 @@ absl::Status TrainingMember::Train(
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);
-  // The examples of skip_gram are words.
+  // An example of the model kind skip_gram is a word.
   const int64_t examples = meter_.Get().examples - examples_before;
   const double seconds = absl::ToDoubleSeconds(clock_.Now() - began);
   spdlog::info("{} examples in {:.1f} s, {:.0f} a second", examples, seconds,
@@ -313,8 +316,8 @@ absl::Status TrainingMember::Judge(const absl::Status& loop,
   }
   if (loop.ok() || absl::IsCancelled(loop) ||
       absl::IsFailedPrecondition(loop)) {
-    // Only the chief knows if that was the job's end. When training is over its
-    // verdict comes with the last checkpoint and its score.
+    // Only the chief can tell whether the job has ended. After the last step it
+    // ends the job when the last checkpoint is written and scored.
     meter_.Begin("waits for the end of the job", Phase::kWait);
     chief_.OnRefusedByServer(NewestIncarnationOf(loop));
     const absl::Duration grace =

@@ -22,10 +22,10 @@
 
 namespace lockstep::worker {
 
-// TrainingMember is one worker task's part in a job, from registration to the
-// end of the job: it keeps the membership, describes the workload's variables,
-// and makes the passes of the job's steps. When the chief takes it for dead by
-// mistake it joins again.
+// TrainingMember is one worker task in a job, from registration to the end of
+// the job: it keeps the membership, describes the workload's variables to the
+// chief, and makes the passes of the job's steps. If its lease expires though
+// it lives, it joins again.
 //
 // Threads: RequestStop(), Fail() and progress() may be called from any thread.
 // Borrows: the workload.
@@ -33,28 +33,28 @@ class TrainingMember {
  public:
   struct Options {
     std::string expected_job;   // job name to insist on; empty: any
-    int gpus = 0;               // as ChiefClient::Options has it
+    int gpus = 0;               // as ChiefClient::Options::gpus
     bool shared_memory = true;  // with servers of this host
     int pollers = 0;            // threads, as CallPoller takes them
-    int connections = 0;        // as ParameterClient takes them
-    // As ChiefClient::Options has it.
+    int connections = 0;        // as ParameterClient::Options::connections
+    // How long to wait for a chief that has never answered.
     absl::Duration chief_wait = absl::InfiniteDuration();
   };
 
-  //   kInvalidArgument  no ps or no chief in the cluster
+  //   kInvalidArgument  the cluster has no ps or no chief
   static absl::StatusOr<std::unique_ptr<TrainingMember>> Make(
       const Cluster& cluster, const Options& options, Workload& workload,
       const Clock& clock);
 
-  // Trains until the job ends.
+  // Trains until the job ends. Must be called at most once.
   //
-  //   kOk         training is over, or the input is
-  //   kCancelled  the job was stopped, or this worker
+  //   kOk         training or the input has ended
+  //   kCancelled  the job or this worker was stopped
   //   others      the job failed, the chief is gone, or this worker cannot
-  //               take part: the errors of the workload among them
+  //               take part, for instance after an error of the workload
   absl::Status Run();
 
-  // The counts of its passes so far.
+  // The counts of this worker's passes so far.
   Progress progress() const { return meter_.Get(); }
 
   // As ProgressMeter::Report().
@@ -62,11 +62,12 @@ class TrainingMember {
     return meter_.Report(figure);
   }
 
-  // Leaves the job in good order: at once; a worker of an elastic job ends its
-  // pass first, unless that takes long or it is asked again.
+  // Leaves the job in good order. In an elastic job the worker finishes its
+  // pass first, unless that takes more than 10 s or RequestStop() is called
+  // again; in others it leaves at once.
   void RequestStop(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Leaves the job at once, as a worker that cannot take part and would fail
-  // again: if too few workers are left for a step, the job fails for `reason`.
+  // Leaves the job at once, as a worker that would fail again after a restart:
+  // if too few workers are left for a step, the job fails with `reason`.
   void Fail(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ~TrainingMember();
@@ -83,17 +84,19 @@ class TrainingMember {
       const std::vector<VariableSettings>& settings) const;
   absl::Status Train(const ChiefClient::Registration& membership);
   void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Leaves after the pass at hand, or at once; Run() will return `why`.
+  // Make Run() return `why`: Leave() after the current pass, or after
+  // kLeaveGrace if the pass takes longer; StopNow() at once.
   void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void StopNow(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns what Run() has to, given the loop's status: waits for the chief's
-  // verdict where that decides.
+  // Returns the status with which Run() must end, given the loop's. If only the
+  // chief can decide that, waits for the end of the job.
   absl::Status Judge(const absl::Status& loop, const JobConfig& job);
-  // The same for a growing table that is full, which is no error if the pass
-  // that found it so came after the last step; the chief's next heartbeat says.
+  // The same for a loop that found a growing table full. That is no error in a
+  // pass after the last step, which the chief's heartbeat answers show.
   absl::Status JudgeNoRoom(const absl::Status& loop, absl::Duration heartbeat);
-  // A server has refused this incarnation, and the chief does not say why. True
-  // if joining anew is worth a try: not if it has not helped for max_wait.
+  // Must be called when a server has refused this incarnation and the chief
+  // gives no reason. Returns true if a new registration is worth a try: false
+  // once registrations have brought no pass for max_wait.
   bool MayJoinAgain();
 
   const TaskId task_;
@@ -105,10 +108,12 @@ class TrainingMember {
   const Clock& clock_;
   ProgressMeter meter_;
   ChiefClient chief_;
-  // How long a worker whose loop has ended waits for the chief's verdict.
+  // The job's max_wait: how long a worker whose loop was cancelled waits for
+  // the chief to end the job.
   absl::Duration max_wait_;
-  bool refused_ = false;  // the membership is given up for a new one
-  // The first refusal since the last pass, and how many passes that were.
+  bool refused_ = false;  // Run() must register again
+  // The time of the first refusal since the last pass, and the count of passes
+  // at that time.
   absl::Time refused_since_ = absl::InfiniteFuture();
   int64_t refused_at_pass_ = -1;
 
@@ -117,10 +122,10 @@ class TrainingMember {
   std::optional<absl::Status> stop_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> leave_ ABSL_GUARDED_BY(mutex_);  // after the pass
   bool elastic_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // this object is about to
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the destructor has begun
   ParameterClient* client_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::atomic<bool> leaving_ = false;
-  std::thread patience_;  // with a pass that is to be ended
+  std::thread patience_;  // stops the current pass after kLeaveGrace
 };
 
 }  // namespace lockstep::worker

@@ -29,42 +29,43 @@ class Workload {
  public:
   virtual ~Workload() = default;
 
-  // A membership begins. Reads the data and makes the model, unless an earlier
-  // membership has done so.
+  // Must be called when a membership begins. Reads the data and makes the
+  // model, unless an earlier call has done so.
   //
-  // Errors: the job cannot be trained by this process; the member leaves with
-  // the message
+  // Errors: this process cannot train the job; the member leaves the job, with
+  // the message as its reason
   virtual absl::Status Begin(const ChiefClient::Registration& membership) = 0;
 
-  // How far Begin() is, for people, e.g. "reads train.npy, 40 %, 12 s to go";
-  // empty where that is not known. Any thread may call it, at any time.
+  // The progress of Begin() as text for people, such as "reads train.npy, 40 %,
+  // 12 s to go"; empty if it is unknown. Any thread may call this at any time.
   virtual std::string Beginning() const { return ""; }
 
-  // The variables, in the order that all workers share.
+  // The variables of the model, in an order that must be equal on all workers.
   virtual const std::vector<VariableSpec>& variables() const = 0;
-  // The shape of one example; absent for a model with tables, and where the
-  // data is unknown.
+  // The shape of one example; absent for a model with tables, and for a program
+  // that reads its data itself.
   virtual std::optional<ExampleShape> examples() const { return std::nullopt; }
 
-  // The elements of a variable whose initializer is kGiven, row-major, as the
-  // process holds them before the job gives it others.
+  // The initial elements, row-major, of a variable whose initializer is kGiven.
+  // May be called only before the first pass.
   //
-  //   kFailedPrecondition  they have been overwritten since
+  //   kFailedPrecondition  a pass has overwritten them
   virtual absl::StatusOr<absl::Span<const std::byte>> initial_value(
       size_t /*variable*/) {
     return absl::FailedPreconditionError("the servers draw the values");
   }
 
-  // Returns the code that computes gradients in `memory`. Each membership has
-  // memory of its own.
+  // Returns the source of the membership's passes, which reads values and
+  // writes gradients in `memory`. Called once per membership.
   virtual absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) = 0;
 
-  // True if gradients are clipped as the job says before they are reported.
+  // True if the source clips gradients as the job demands, before it reports
+  // them ready; otherwise the training loop clips them.
   virtual bool clips() const { return false; }
 
-  // Ends the wait of a pass at hand for code outside of the process's control;
-  // the pass then returns kCancelled.
+  // If a pass waits for code outside of this project, such as a user's program,
+  // makes that pass return kCancelled.
   virtual void Cancel() {}
 };
 
