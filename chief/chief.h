@@ -42,11 +42,11 @@ namespace lockstep::chief {
 // library: the chief program runs it, or worker 0 if the cluster has no chief
 // task.
 //
-// It decides nothing: JobDriver does. Chief brings it events, which gRPC's
-// threads, the thread that writes a checkpoint, and operators push into a
-// queue, and carries out its actions, all in the thread of Run(). Only the
-// calls of a recovery round block that thread, and the job stands still
-// meanwhile.
+// JobDriver makes the decisions. Chief delivers events to JobDriver and carries
+// out the actions that it returns, in the thread of Run(). The events come
+// through a queue from gRPC's threads, the thread that writes a checkpoint, and
+// operators. Only the calls of a recovery round block the thread of Run(); the
+// job stands still meanwhile.
 //
 // Threads: services(), Metrics() and RequestStop() may be used from any thread.
 class Chief final : private RecoverySource {
@@ -79,8 +79,8 @@ class Chief final : private RecoverySource {
   // be called at most once, before Run().
   std::vector<StatusPage> RecordForPage();
 
-  // Ends the job after the current step, with a checkpoint. With `hold` its
-  // processes ask not to be started again.
+  // Ends the job after the current step, with a checkpoint. With `hold`, its
+  // processes request not to be started again.
   void RequestStop(const std::string& reason, bool hold = false);
 
   // Runs the job to its end, and until all members have left.
@@ -120,7 +120,7 @@ class Chief final : private RecoverySource {
   void Do(const JobReport& action);
   void Do(const Finish& action);
 
-  // In the thread that writes a checkpoint.
+  // Runs in the thread that writes a checkpoint.
   void WriteCheckpoint(const BeginSnapshot& action, Manifest manifest);
   void JoinCheckpoint();
   Manifest MakeManifest(int64_t step) const;
@@ -149,7 +149,8 @@ class Chief final : private RecoverySource {
   }
   RunSettings settings() const override { return driver_.settings(); }
   // Writes the initial values that a worker gives, or those of the job's file,
-  // to servers that begin at step 0. Waits for the worker for a while.
+  // to servers that begin at step 0. Blocks until the worker has sent them, for
+  // a limited time.
   absl::Status WriteInitialValues(const StateMap& map);
   absl::StatusOr<std::shared_ptr<SafetensorsReader>> AwaitGivenValues(
       const StateMap& map);
@@ -189,7 +190,7 @@ class Chief final : private RecoverySource {
   // Only the thread that runs Run() uses these members.
   JobDriver driver_;
   bool told_model_ = false;
-  bool went_back_ = false;  // the servers discard state that they had
+  bool went_back_ = false;  // the servers discard existing state
   int64_t told_score_ = -1;
   std::optional<absl::Status> finished_;
 

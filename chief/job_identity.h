@@ -9,11 +9,11 @@
 
 namespace lockstep::chief {
 
-// The tasks that may register with the chief of `cluster`, including an
+// Returns the tasks that may register with the chief of `cluster`, including an
 // evaluator.
 std::vector<TaskId> MembersOf(const Cluster& cluster);
 
-// The id of a job, which is the same for the same job on the same cluster: a
+// Returns the id of a job, which is equal for equal jobs on equal clusters: a
 // restarted chief recognizes its servers by it.
 std::string MakeJobId(const JobConfig& job, const Cluster& cluster);
 

@@ -28,7 +28,7 @@ class ShardGroupClient final : public ShardGroup {
   ShardControlClient& server(int index) { return *clients_[index]; }
 
  protected:
-  // All at once, so that servers that hang or take long do not add up.
+  // Calls all at once, so that the delays of slow servers do not add up.
   absl::Status AskFrom(int first, AskOne ask) override {
     std::vector<absl::Status> answers(clients_.size());
     std::vector<std::thread> threads;

@@ -7,19 +7,19 @@
 
 namespace lockstep::chief {
 
-// Expected times of arrival, in seconds, of passes that begin together: element
-// i is the time at which all but i of the workers have ended their pass, the
-// order statistic n - i of n independent passes. The result has `most_missing`
-// + 1 elements, or as many as there are workers.
+// Returns the expected times of arrival, in seconds, of passes that begin
+// together. Element i is the time at which all but i of the n workers have
+// ended their pass: the order statistic n - i of n independent passes. The
+// result has `most_missing` + 1 elements, or n if that is less.
 //
-// Times beyond `longest` (seconds), and times that are only known to be longer
-// than any seen, count as `longest`.
+// `longest`, in seconds, stands for later times, and for times of which is only
+// known that they exceed all seen ones.
 //
-// The number of workers that have not ended at a time is a sum of independent
-// trials of unequal probabilities. Its distribution follows by adding one
-// worker after the other, and the expectation from that for each bin, without
-// random numbers. Takes time in proportion to bins * workers * most_missing at
-// most.
+// The number of workers that have not ended at a given time is a sum of
+// independent trials of unequal probabilities. Its distribution is built by
+// adding the workers one by one, without random numbers, and the expectation is
+// summed from it over the bins. Takes time in proportion to bins * workers *
+// most_missing at most.
 std::vector<double> ExpectedArrivals(
     const std::vector<PassDistribution>& workers, int most_missing,
     double longest);

@@ -51,17 +51,19 @@ class BackupTuner {
   explicit BackupTuner(absl::Duration patience)
       : patience_(patience), workers_(patience) {}
 
+  // Adds the news of a worker.
   void Hear(const WorkerNews& news) { heard_ = workers_.Hear(news) || heard_; }
 
-  // The job is at a step boundary after `step`, and takes `replicas` gradients
-  // of these workers, ascending. Returns the number for the next step, if
-  // another one is better.
+  // Must be called at the step boundary after `step`, at which the job takes
+  // `replicas` gradients of `workers`, ascending. Returns the number for the
+  // next step if another one is better.
   std::optional<Change> AtBoundary(int64_t step, int replicas,
                                    const std::vector<int>& workers,
                                    absl::Time now);
 
-  // The step after `step` waits, with `arrived` of its `replicas` gradients.
-  // Returns a smaller number if the others do not come.
+  // Must be called while the step after `step` waits, with `arrived` of its
+  // `replicas` gradients. Returns a smaller number if the missing gradients are
+  // not expected.
   std::optional<Change> WhileWaiting(int64_t step, int replicas, int arrived,
                                      absl::Time now);
 
@@ -92,9 +94,9 @@ class BackupTuner {
 
   Costs MakeCosts(const std::vector<int>& present, PassTimes::Memory memory,
                   absl::Time now) const;
-  // Learns the time of a step besides its passes.
+  // Updates the time of a step besides its passes (transfer, update, commit).
   void Measure(Costs& costs, int replicas, double step_seconds);
-  // Learns the frequency of losses of workers.
+  // Updates the frequency of losses of workers.
   void CountLosses(absl::Time now);
   // The seconds between two losses; infinite: there was none.
   double LossInterval(absl::Time now) const;

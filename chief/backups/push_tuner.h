@@ -14,8 +14,8 @@ namespace lockstep::chief {
 // PushTuner chooses how many micro-batches of a shared step a worker adds up
 // before it pushes them, while a job runs: the smallest power of two with which
 // pushes take at most kShare of the time of computing. But each worker must
-// have kBlocksPerWorker blocks of a step, or more: the balance of unequal
-// workers is worth more than bytes.
+// have at least kBlocksPerWorker blocks of a step: the balance of unequal
+// workers is worth more than saved bytes.
 //
 // Only the time for which workers do nothing but push counts. A number changes
 // when another is better also if a push took 1 / kMargin times as long, or
@@ -51,16 +51,16 @@ class PushTuner {
 
   void Hear(int worker, uint64_t incarnation, const Totals& totals);
 
-  // The job is at a step boundary after `step`, with blocks of `block`
-  // micro-batches and so many workers. Returns the size for the next step, if
-  // another one is better.
+  // Must be called at the step boundary after `step`, in which `workers`
+  // workers pushed blocks of `block` micro-batches. Returns the size for the
+  // next step if another one is better.
   std::optional<Change> AtBoundary(int64_t step, int block, int workers);
 
  private:
   // The largest block that leaves each worker enough of them.
   int Largest(int workers) const;
-  // The smallest block, up to `largest`, where a push takes `pushing` and a
-  // micro-batch `computing` seconds.
+  // The smallest block, up to `largest`, for a push of `pushing` seconds and a
+  // micro-batch of `computing` seconds.
   static int Smallest(double pushing, double computing, int largest);
   std::string Why(int block) const;
 
@@ -68,10 +68,10 @@ class PushTuner {
   // By worker: the incarnation with its newest totals.
   std::map<int, std::pair<uint64_t, Totals>> heard_;
   Totals since_;          // of all workers, since the last decision
-  int64_t decided_ = 0;   // the step of it
+  int64_t decided_ = 0;   // the step of the last decision
   double pushing_ = 0;    // seconds of a push at the last decision
   double computing_ = 0;  // seconds of a micro-batch
-  int wished_ = 0;        // by the last decision, if it was another block
+  int wished_ = 0;        // the block that the last decision found, if another
 };
 
 }  // namespace lockstep::chief

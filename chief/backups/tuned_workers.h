@@ -33,9 +33,9 @@ struct WorkerNews {
 // Threads: not thread-safe.
 class TunedWorkers {
  public:
-  // The weight of a pass halves after so many later ones.
+  // The weight of a pass halves after this many later ones.
   static constexpr double kHalfLife = 100;
-  // A worker is known after so many passes.
+  // A worker is known after this many passes.
   static constexpr int64_t kFewPasses = 12;
 
   // `patience`: see IsAway().
@@ -51,8 +51,8 @@ class TunedWorkers {
   // process has taken its place.
   int64_t losses() const { return losses_; }
 
-  // True if the worker is dead or hangs: its pass has lasted `patience` and
-  // four times as long as its passes do.
+  // True if the worker is dead or hangs: its current pass has lasted
+  // `patience`, and four times as long as its passes usually do.
   bool IsAway(int worker) const;
   // True if each of the workers has ended kFewPasses.
   bool AreKnown(const std::vector<int>& workers) const;
@@ -61,8 +61,8 @@ class TunedWorkers {
   std::vector<int> Present(const std::vector<int>& workers) const;
   std::vector<PassDistribution> Distributions(const std::vector<int>& workers,
                                               PassTimes::Memory memory) const;
-  // The slowest of these, with its mean time, for messages: "worker 3 takes
-  // 201 ms"; and the mean of all.
+  // Describes the slowest of `workers` with its mean time, and the mean of all,
+  // for messages: "worker 3 takes 201 ms".
   std::string Describe(const std::vector<int>& workers) const;
 
  private:

@@ -14,17 +14,20 @@ namespace lockstep::chief {
 // Threads: belongs to the chief's loop.
 class CheckpointPolicy {
  public:
-  // The last checkpoint is that of `step`, at `now` (a fresh job: its start).
+  // Begins with the last checkpoint, of `step`, written at `now`; for a fresh
+  // job, with its start.
   CheckpointPolicy(const CheckpointConfig& config, int64_t step, absl::Time now)
       : config_(config), last_step_(step), last_time_(now) {}
 
+  // True if a checkpoint is due at the boundary after `step`.
   bool Due(int64_t step, absl::Time now) const;
+  // Records that the checkpoint of `step` was written.
   void Saved(int64_t step, absl::Time now);
   // Records that the due checkpoint could not be written: the next one is due
   // as if it had been, by step or by time.
   void Failed(absl::Time now);
 
-  // The first step after `step` at which one is due by its number.
+  // Returns the first step after `step` at which a checkpoint is due by number.
   int64_t NextDueStep(int64_t step) const;
 
  private:

@@ -16,9 +16,9 @@
 
 namespace lockstep::chief {
 
-// Called in the caller's thread with the bytes that are transferred so far and
-// their total; growing tables are not counted. An error ends the transfer,
-// which returns it.
+// Called in the caller's thread with the number of bytes transferred so far and
+// their total, without growing tables. An error ends the transfer, which
+// returns that error.
 using OnTransferred = std::function<absl::Status(int64_t done, int64_t total)>;
 
 // Writes the servers' snapshots, all of one step, as one checkpoint: whole
@@ -47,8 +47,8 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     const std::vector<ShardAccess*>& servers,
     const OnTransferred& on_transferred = {});
 
-// Copies the tensors in the snapshot of a mirror to other mirrors, which must
-// not be open. Does not copy the optimizer's scalars.
+// Copies the tensors in the snapshot of mirror `from` to the mirrors `to`,
+// which must not be open. Does not copy the optimizer's scalars.
 //
 //   kInternal  the servers are no mirrors
 //   and the errors of ShardAccess

@@ -46,8 +46,8 @@ class GivenValues {
   absl::Status Want(const std::vector<VariableSpec>& variables)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True if `worker`, which asks, must send all values: they are wanted, and no
-  // other worker for which `is_alive` is true sends them.
+  // True if `worker`, which called, must send all values: they are wanted, and
+  // no other worker for which `is_alive` returns true is sending them.
   bool IsWantedFrom(int worker, const std::function<bool(int)>& is_alive)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -70,7 +70,8 @@ class GivenValues {
   absl::StatusOr<std::shared_ptr<SafetensorsReader>> Take()
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The values that a previous chief has collected; null: none that fit.
+  // Returns the values that a previous chief has collected; null if there are
+  // none or they do not fit `variables`.
   std::shared_ptr<SafetensorsReader> TakeKept(
       const std::vector<VariableSpec>& variables) const;
 

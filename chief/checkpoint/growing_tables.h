@@ -20,7 +20,7 @@
 // bytes per row.
 namespace lockstep::chief {
 
-// The number of rows of a table in the snapshots.
+// Returns the number of rows of a table in the snapshots.
 //
 //   kInternal  a server has not reported the number for one of its parts
 absl::StatusOr<int64_t> CountRows(const StateMap& map, size_t variable,
@@ -34,14 +34,14 @@ absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
                               const std::vector<ShardAccess*>& servers,
                               CheckpointWriter& writer);
 
-// Checks that the checkpoint has such a table.
+// Checks that the checkpoint has the growing table `variable` of `map`.
 //
 //   kFailedPrecondition  it has none, or one of other rows, slots or types, or
 //                        more rows than the table may have: names both
 absl::Status CheckGrowingTable(const CheckpointReader& checkpoint,
                                const StateMap& map, size_t variable);
 
-// Writes a table that was checked to the servers.
+// Writes a table that CheckGrowingTable() has accepted to the servers.
 //
 //   kDataLoss  keys that are negative or do not ascend
 //   and those of CheckpointReader and of ShardAccess

@@ -35,7 +35,7 @@ class JobCheckpoints {
   const std::string& directory() const { return store_.directory(); }
   bool none() const { return directory().empty(); }
 
-  // Makes the job the only one that writes here.
+  // Makes the job the only one that writes to the directory.
   //
   //   kFailedPrecondition  another running job writes here
   absl::Status Own(const std::string& job_id);
@@ -47,13 +47,14 @@ class JobCheckpoints {
   // The step of the newest complete checkpoint; -1: there is none. Reads no
   // contents.
   absl::StatusOr<int64_t> LatestStep() const;
-  // The step of the newest checkpoint, if it is at least `step` and the
+  // Returns the step of the newest checkpoint if it is `step` or later and the
   // checkpoint is whole.
   std::optional<int64_t> WholeFrom(int64_t step);
   // Finds the newest whole checkpoint, for TakeNewest(), and returns its step;
   // -1: there is none. Sets aside damaged ones that are newer, and notifies of
   // them.
   absl::StatusOr<int64_t> FindNewest();
+  // Returns the reader that FindNewest() has opened; nullopt without one.
   std::optional<CheckpointReader> TakeNewest();
   // Records that a checkpoint was found to be damaged while it was read.
   void FoundDamaged(int64_t step, const absl::Status& why) {

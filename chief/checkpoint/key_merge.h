@@ -14,11 +14,12 @@ namespace lockstep::chief {
 // block by block, so that a checkpoint has the same bytes for any number of
 // servers.
 //
-// The rows of a block that lie in one part are consecutive there, so one call
-// reads them.
+// The rows of a block that lie in one part are consecutive in that part, so one
+// call reads them.
+// Threads: not guarded.
 class KeyMerge {
  public:
-  // By part, ascending.
+  // `keys`: by part, ascending.
   explicit KeyMerge(std::vector<std::vector<int64_t>> keys);
 
   struct Block {

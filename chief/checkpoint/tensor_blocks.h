@@ -28,8 +28,8 @@ struct TensorBlock {
   std::vector<Piece> pieces;
 };
 
-// Blocks of about `target` elements that make up the parts of a variable. A
-// part that is no longer than that is one block.
+// Cuts the parts of a variable into blocks of about `target` elements. A part
+// of at most `target` elements is one block.
 std::vector<TensorBlock> CutIntoBlocks(const Plan& plan, int variable,
                                        int64_t target);
 

@@ -6,13 +6,13 @@
 
 namespace lockstep::chief {
 
-// True if a live server may answer the next call.
+// True if the next call may succeed, once the server is alive.
 inline bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
-// A server's error with its name in front. kAborted stays unchanged: it is
-// about a newer chief, not about the server.
+// Puts the server's name in front of its error. kAborted stays unchanged: it
+// reports a newer chief, not a fault of the server.
 inline absl::Status OfServer(int server, const absl::Status& status) {
   if (status.ok() || absl::IsAborted(status)) return status;
   return absl::Status(status.code(),

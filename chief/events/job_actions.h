@@ -33,8 +33,8 @@ struct Commit {  // of ps task 0
   // By server, as in CommitRequest; an empty set says nothing.
   std::vector<std::vector<int>> contributors = {};
 };
-// To all servers but ps task 0. Otherwise they learn of a commit from the take
-// that follows it, or before a snapshot. The answers do not matter.
+// To all servers but ps task 0, which otherwise learn of a commit from the next
+// take, or before a snapshot. The answers do not matter.
 struct TellCommit {
   int64_t step = 0;
   int64_t attempt = 0;
@@ -73,8 +73,9 @@ struct BeginSnapshot {
 struct CheckSaved {
   int64_t step = 0;
 };
-// Looks for a whole checkpoint of the last step, which a job has that was done
-// before. EndFound is the answer if there is one; otherwise no event follows.
+// Looks for a whole checkpoint of the last step, which exists if the job was
+// done before. EndFound is the answer if there is one; otherwise no event
+// follows.
 struct LookForEnd {};
 
 // One round, as RecoveryRound::Run(); RecoveryDone is the answer. Events of
@@ -90,11 +91,11 @@ struct OpenSettings {
 struct CloseSettings {
   std::string reason = {};
 };
-struct TakeOut {  // of an elastic job
+struct TakeOut {  // in an elastic job
   int worker = 0;
 };
-// Records that the chief has changed the gradients of a step by itself: later
-// changes by operators must begin from that number.
+// Records that the chief itself has changed the number of gradients of a step:
+// later changes by operators must start from that number.
 struct Tuned {
   int replicas = 0;
 };

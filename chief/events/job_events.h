@@ -13,15 +13,15 @@
 
 namespace lockstep::chief {
 
-// The chief has prepared the checkpoints that the job begins with. Must come
-// first, once.
+// The chief has prepared the checkpoints that the job begins with. Must be the
+// first event, and occurs once.
 struct Started {
   absl::Status status = {};
 };
 // A worker has described the model.
 struct ModelDescribed {};
 
-// Answers to the actions of nearly the same names. `round` is that of the
+// Answers to the actions of nearly the same names. `round` must be that of the
 // action.
 struct TakeAnswered {
   int64_t round = 0;

@@ -11,17 +11,17 @@ namespace lockstep::chief {
 
 // Lines of the log, and reports, about the course of a job.
 
-// Says that there is nothing to do: the newest checkpoint in `directory` is of
-// `step`, which is the last step or a later one.
+// Logs that there is nothing to do: the newest checkpoint in `directory` is of
+// `step`, which is not below `train_steps`.
 void SayDoneBefore(int64_t step, int64_t train_steps,
                    const std::string& directory, JobActions& out);
 
-// Says that all servers go back by this plan. `latest` is the step of the
-// newest checkpoint.
+// Logs that all servers go back by `plan`. `latest` is the step of the newest
+// checkpoint, -1 if there is none.
 void SayGoingBack(const RecoveryPlan& plan, int64_t latest, JobActions& out);
 
-// Reports the steps that are made again: the job continues from `step` and was
-// at step `before`. `redone` says that the current step begins anew.
+// Reports the steps that are made again: the job was at step `before` and
+// continues from `step`. `redone`: the current step begins anew.
 void SayRedone(int64_t step, int64_t before, bool redone, JobActions& out);
 
 }  // namespace lockstep::chief

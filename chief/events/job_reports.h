@@ -61,7 +61,7 @@ using JobReport = std::variant<StepReached, TrainingBegun, StateReached, Waits,
                                StepsRedone, CheckpointSaved, CheckpointTroubled,
                                ScoreTroubled, StateSaved, Noticed>;
 
-// Writes a report, of `now`, into the status table.
+// Writes `report`, which was made at `now`, into the status table.
 void Write(const JobReport& report, StatusTable& status_table, absl::Time now);
 
 // Returns lines for the log: the sum of a job's losses, and the deaths that

@@ -26,9 +26,9 @@ class CheckpointDriver {
  public:
   explicit CheckpointDriver(const JobConfig& job) : job_(job) {}
 
-  // Begins at the step from which training continues. `last_step` is the step
-  // from which the next due step is counted, `saved_step` that of the newest
-  // checkpoint; -1: there is none.
+  // Begins at the step from which training continues. The next due step is
+  // counted from `last_step`; `saved_step` is the step of the newest
+  // checkpoint, -1 if there is none.
   void Begin(int64_t last_step, int64_t saved_step, absl::Time now);
 
   // Requests a checkpoint at the next step boundary, for an operator.
@@ -44,10 +44,11 @@ class CheckpointDriver {
   // written. While copying() is true, no later step may begin before OnBegun().
   void MaybeStart(int64_t step, int64_t attempt, absl::Time now,
                   JobActions& out);
-  // Begins a checkpoint. None may be under way.
+  // As MaybeStart(), in any case. No other checkpoint may be under way.
   void Start(int64_t step, int64_t attempt, JobActions& out);
 
-  // `quiet`: the caller reports a failure itself.
+  // Handles the end of the copy, or its failure. `quiet`: the caller reports a
+  // failure itself.
   void OnBegun(const SnapshotBegun& event, bool quiet, absl::Time now,
                JobActions& out);
   void OnDone(const SnapshotDone& event, absl::Time now, JobActions& out);
@@ -55,7 +56,7 @@ class CheckpointDriver {
   bool busy() const { return phase_ != Phase::kIdle; }
   bool copying() const { return phase_ == Phase::kCopying; }
   int64_t saved_step() const { return saved_step_; }  // -1: none
-  // The result of the checkpoint that was begun last and has ended.
+  // The result of the newest checkpoint that has ended.
   const absl::Status& last_result() const { return last_result_; }
 
  private:

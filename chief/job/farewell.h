@@ -25,8 +25,10 @@ class Farewell {
   static constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
   // The time that a launcher needs to read the last status.
   static constexpr absl::Duration kLinger = absl::Milliseconds(600);
-  // The heartbeats in which a chief that starts hears of its members, and the
-  // least time: members have lost their connections to the chief before it.
+  // A chief that has just started learns of its members from their heartbeats.
+  // It waits for kFirstBeats heartbeats, and at least for kFirstContact,
+  // because members must first notice that their connections to the previous
+  // chief are lost.
   static constexpr int kFirstBeats = 4;
   static constexpr absl::Duration kFirstContact = absl::Seconds(2);
 
@@ -35,16 +37,21 @@ class Farewell {
   // Begins with the end of the job. `why_done` is the reason if it ended well.
   void Begin(const absl::Status& ended, const std::string& why_done);
 
-  // Continues with the time. `busy`: a checkpoint is still being written;
-  // members are told only when it has ended. True once the farewell is over.
+  // Must be called at each tick. `busy`: a checkpoint is still being written;
+  // members learn of the end only after it. Returns true once the farewell is
+  // over.
   bool GoOn(bool busy);
 
   const absl::Status& ended() const { return ended_; }
 
  private:
+  // Publishes the end to the members.
   void Tell();
+  // The time that `members` have to register with a chief that has just
+  // started.
   absl::Duration JoinGrace(
       const std::vector<MembershipTable::Member>& members) const;
+  // True if a member that is alive, or may still join, has not left yet.
   bool AwaitsLeaves() const;
 
   JobContext& context_;

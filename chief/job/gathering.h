@@ -17,7 +17,7 @@ class Gathering {
   enum class Turn {
     kWaits,
     kAllThere,
-    kEnded  // as result() says
+    kEnded  // see result()
   };
 
   explicit Gathering(JobContext& context)
@@ -25,9 +25,10 @@ class Gathering {
 
   void Begin() { began_ = context_.now; }
   absl::Time began() const { return began_; }
+  // Records that a worker has described the model.
   void ModelDescribed() { has_model_ = true; }
 
-  // Decides from the members that have registered.
+  // Decides from the members that have registered. Must be called at each tick.
   Turn Look();
 
   // With kEnded: StoppedStatus(), or the reason why the job cannot begin.

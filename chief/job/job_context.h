@@ -18,7 +18,7 @@
 namespace lockstep::chief {
 
 // JobContext is the state that the parts of a JobDriver share: the job, the
-// event that is handled now, the wishes of operators, and the losses so far.
+// event that is being handled, the wishes of operators, and the losses so far.
 //
 // Borrows: the job and the members.
 struct JobContext {
@@ -31,16 +31,16 @@ struct JobContext {
   absl::Time now;  // of the event
   JobActions out;  // the effects of the event
   JobSettings settings;
-  std::optional<absl::Status> stop;  // as StoppedStatus(), once it is wanted
-  absl::Time stop_wanted_at;         // for the first time
+  std::optional<absl::Status> stop;  // StoppedStatus(), if wanted
+  absl::Time stop_wanted_at;         // at the first WantStop()
   StatusTable::Losses losses;
   int64_t reached = 0;  // the step of the last StepReached
   int64_t redone = -1;  // of the last NoteRedone()
 
   absl::Status Stop() const { return stop.value_or(absl::OkStatus()); }
 
-  // Records a wish to stop. One that holds the job replaces one that only moves
-  // it.
+  // Records a wish to stop. A wish that holds the job (IsHeld()) replaces one
+  // that does not.
   void WantStop(const absl::Status& status) {
     if (!stop.has_value()) stop_wanted_at = now;
     if (!stop.has_value() || (IsHeld(status) && !IsHeld(*stop))) stop = status;
@@ -49,23 +49,27 @@ struct JobContext {
     reached = step;
     out.push_back(StepReached{step});
   }
-  // The same after a round, in which servers may turn out to have committed a
-  // step of which the chief had no answer.
+  // As Reach(), after a round: servers may have committed a step whose answer
+  // the chief has not received.
   void Found(int64_t step) {
     if (step != reached) Reach(step);
   }
-  // Counts that the step after `step` began anew: once, although a step begins
-  // anew for each member that is lost in it.
+  // Counts that the step after `step` began anew. Counts each step once,
+  // although it begins anew for each member that is lost in it.
   void NoteRedone(int64_t step) {
     if (CountRedone(step)) out.push_back(LossesSoFar{losses});
   }
-  // The same without telling it. Returns false for a step that counts already.
+  // As NoteRedone(), without a report. Returns false if the step is counted
+  // already.
   bool CountRedone(int64_t step) {
     if (redone == step) return false;
     redone = step;
     ++losses.steps_redone;
     return true;
   }
+  // Reports the death of `task`. `held` is the claim that it had on the step,
+  // for example a token; `redone` is the step that begins anew for it, or
+  // empty.
   void NoteDeath(const std::string& task, const std::string& reason,
                  const std::string& held, const std::string& redone = "") {
     out.push_back(ProcessDied{{.task = task,
@@ -74,8 +78,8 @@ struct JobContext {
                                .redone = redone,
                                .at = now}});
   }
-  // The same of this chief's predecessor. `still_since` is the beginning of the
-  // standstill, as far as this chief knows.
+  // As NoteDeath(), for this chief's predecessor. `still_since` is the earliest
+  // time at which this chief knows that the job stood still.
   void NoteChiefDeath(absl::Time still_since, int64_t step, bool redo) {
     out.push_back(ProcessDied{
         {.task = "chief",

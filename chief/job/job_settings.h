@@ -23,9 +23,11 @@ class JobSettings {
  public:
   explicit JobSettings(const JobConfig& job);
 
-  // In effect, or about to be.
+  // The settings in effect; while servers are brought together, those that take
+  // effect with the next opening.
   const RunSettings& now() const { return now_; }
   const RunSettings& wanted() const { return wanted_; }
+  // True if the wanted settings differ from those in effect.
   bool ToChange() const { return !(wanted_ == now_); }
   int num_workers() const;
   // The number of workers that another step needs.
@@ -35,26 +37,29 @@ class JobSettings {
   // True if the chief tunes the number of gradients of a step (AUTO).
   bool tuned() const { return job_.tune_backups; }
 
+  // Records the settings that operators want.
   void Want(const RunSettings& settings) { wanted_ = settings; }
   // Drops wishes: the wanted settings are those in effect.
   void WantNothing() { wanted_ = now_; }
   // Puts the wanted settings into effect. Returns the previous ones.
   RunSettings Apply();
 
-  // A chief that has just started adopts the servers' settings.
+  // Adopts the settings that the servers report. Called in the first round of a
+  // chief, whose predecessor may have changed them.
   void Adopt(absl::Span<const ServerReport> reports);
-  // Adopts the settings in a checkpoint's manifest; no effect if it has none.
-  // A setting that the job's file has changed since then is the file's. Returns
-  // a line for people, if the settings are not those of the file, or were not.
+  // Adopts the settings in a checkpoint's manifest; no effect if it has none. A
+  // setting whose value in the job's file has changed since that checkpoint is
+  // taken from the file. Returns a line for the log if the settings differ from
+  // the file's, or differed in the checkpoint.
   std::optional<std::string> Restore(
       const std::map<std::string, double>& manifest);
 
-  // The settings for Restore(), and those of the job's file that they were
-  // changed from; empty for a job without changes.
+  // Returns the settings for Restore(), each with the value of the job's file
+  // that it replaced; empty for a job without changes.
   std::map<std::string, double> ForManifest() const;
 
-  // True if the gradients that a server has summed must not count any more,
-  // because it has other settings than those in effect.
+  // True if a server has other settings than those in effect, so that the
+  // gradients that it has summed must not count.
   bool SumsOtherwise(absl::Span<const ServerReport> reports) const;
 
  private:

@@ -28,9 +28,9 @@ class LastCheckpoint {
       : job_(job), checkpoints_(checkpoints) {}
 
   // Begins an attempt to save `step`. `attempt` is that of the last commit, as
-  // in BeginSnapshot.
+  // in BeginSnapshot; `round` is StepDriver::round().
   void Try(int64_t step, int64_t attempt, int64_t round, JobActions& out);
-  // True if the attempt itself has begun a checkpoint.
+  // True while a checkpoint is written that this attempt has begun.
   bool writes() const { return phase_ == Phase::kWriting; }
 
   // Each returns the result of the attempt once it is over.

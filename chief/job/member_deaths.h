@@ -16,9 +16,9 @@
 
 namespace lockstep::chief {
 
-// MemberDeaths decides the effect of a member's end: a worker is taken out of
-// the step, a server has to come back, a ps task that has left ends the job,
-// and so do too few workers.
+// MemberDeaths decides the consequences of a member's end: a dead worker is
+// removed from the step; a dead server must come back; a ps task that has left,
+// or too few remaining workers, end the job.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: context and steps.
@@ -32,31 +32,36 @@ class MemberDeaths {
                                   : context.job.total_num_replicas),
         workers_left_(context.settings) {}
 
-  // Handles all members that are dead or have left. An error must end the job:
+  // Handles all members that are dead or have left. On an error the caller must
+  // end the job:
   //
   //   kResourceExhausted  a table is full
   //   kAborted            too few workers are left that can take part
   absl::Status BuryAll();
-  // The same while servers are not together: dead workers stay unburied, unless
-  // the servers have no values yet. Errors as BuryAll().
+  // As BuryAll(), while servers are not together: dead workers stay unburied,
+  // unless the servers have no values yet.
   absl::Status BuryBeforeRound();
-  // Records whether the servers that a round has found are without values. If
-  // that round fails, a worker that has died meanwhile, such as the one that
-  // gives the first values, holds nothing.
+  // Records whether the servers that a round has found are without values.
+  // Until they have values, a dead worker (such as the one that gives the first
+  // values) holds nothing on them, so it needs no burial.
   void FoundServers(bool without_values) { without_values_ = without_values; }
 
-  // kAborted: there is a newer chief. `in_step`: a step is being made.
+  // Handles an answer to Expire. `in_step`: a step is being made.
+  //
+  //   kAborted  there is a newer chief
   absl::Status OnExpireAnswered(const ExpireAnswered& event, bool in_step);
 
   // Forgets the burials under way: a round of the servers makes them void.
   void Forget() { burials_.Forget(); }
 
-  // True if a server has died since the last call.
+  // True if a server has died since the last call; clears that mark.
   bool TakeServerAway() { return std::exchange(server_away_, false); }
   bool server_away() const { return server_away_; }
 
+  // As of WorkersLeft.
   bool InputEnded() const { return workers_left_.InputEnded(context_.members); }
-  // As WorkersLeft has it; not in elastic jobs, where steps go on with fewer.
+  // As of WorkersLeft; false in elastic jobs, where steps continue with fewer
+  // workers.
   bool TooFewStay() const {
     return !context_.job.elastic_workers &&
            workers_left_.TooFewStay(context_.members.Members());

@@ -16,9 +16,9 @@
 namespace lockstep::chief {
 
 // Saving writes the last step of a job to a checkpoint once training has ended.
-// It waits for servers that come back, and for a volume that takes nothing, for
-// up to max_wait; less if the job was asked to stop. A job that fails while all
-// its servers are there gets one attempt.
+// It waits up to max_wait for absent servers to return and for the volume to
+// accept writes; less if the job was asked to stop. A job that fails while all
+// its servers are alive gets one attempt.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: all constructor arguments.
@@ -28,8 +28,8 @@ class Saving {
   enum class Turn {
     kGoesOn,
     kServerAway,  // servers must be brought together before the next attempt
-    kEnded,       // as result() says
-    kReplaced     // there is a newer chief, as result() says
+    kEnded,       // see result()
+    kReplaced     // there is a newer chief; see result()
   };
 
   Saving(JobContext& context, StepDriver& steps, CheckpointDriver& checkpoints,
@@ -39,16 +39,18 @@ class Saving {
         deaths_(deaths),
         last_(context.job, checkpoints) {}
 
-  // Begins when training has ended for the first time: kOk, or StoppedStatus().
+  // Begins when training has ended for the first time. `trained` is kOk or
+  // StoppedStatus().
   Turn Begin(const absl::Status& trained);
-  // Begins when training has failed.
+  // Begins when training has failed with `failure`.
   Turn BeginFailing(const absl::Status& failure);
   bool begun() const { return trained_.has_value(); }
 
-  // Continues after lost steps were made again, or after a stop has ended that:
-  // then the job is not done, though it was before.
+  // Continues after lost steps were made again, with the status that ended that
+  // training: a stop replaces an earlier kOk as the result, and a failure ends
+  // without the checkpoint.
   Turn TrainedAgain(const absl::Status& trained);
-  // Attempts once more.
+  // Makes another attempt.
   void Try();
   // True if servers have lost steps that were committed when training ended.
   bool HasLostSteps() const { return steps_.step() < last_step_; }
@@ -59,10 +61,10 @@ class Saving {
   Turn OnSavedChecked(const SavedChecked& event);
   Turn OnCheckpoint();  // as of LastCheckpoint
   Turn OnTick();
-  // Ends without the checkpoint.
+  // Ends without the checkpoint. `why` becomes the result.
   Turn GiveUp(const absl::Status& why);
 
-  // With kEnded: kOk, StoppedStatus(), or a failure.
+  // After kEnded: kOk, StoppedStatus(), or a failure.
   const absl::Status& result() const { return result_; }
 
  private:

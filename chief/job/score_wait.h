@@ -16,15 +16,15 @@ namespace lockstep::chief {
 // Threads: not safe to share.
 class ScoreWait {
  public:
-  // The time that the end waits for an evaluator that is away, for example
-  // because it is started again, and for one whose trouble may pass.
+  // The time that the end waits for an absent evaluator, for example one that
+  // is being started again, and for an evaluator whose trouble may pass.
   static constexpr absl::Duration kGone = absl::Seconds(10);
   static constexpr absl::Duration kTrouble = absl::Seconds(30);
 
   ScoreWait(int64_t step, absl::Time began)
       : step_(step), alive_at_(began), well_at_(began) {}
 
-  // True if the end must not wait any longer; why() says why then.
+  // True if the end must not wait any longer; why() has the reason then.
   bool IsOver(const MembershipTable::Member& evaluator, absl::Time now);
 
   const std::string& why() const { return why_; }
@@ -33,8 +33,8 @@ class ScoreWait {
 
  private:
   const int64_t step_;
-  absl::Time alive_at_;  // the evaluator, last
-  absl::Time well_at_;   // the evaluator was without trouble, last
+  absl::Time alive_at_;  // when the evaluator was last alive
+  absl::Time well_at_;   // when it was last alive without trouble
   std::string why_;
   std::string waits_for_;
 };

@@ -24,7 +24,7 @@ class ServersWait {
 
   void Begin(absl::Time now);
   absl::Time began() const { return began_; }
-  // Records that a round has failed for a passing reason.
+  // Records that a round has failed for a reason that may pass.
   void RoundFailed(const absl::Status& why) {
     failed_ = std::string(why.message());
   }
@@ -38,8 +38,8 @@ class ServersWait {
                              const absl::Status& stop, absl::Time now,
                              JobActions& out);
 
-  // Reports that servers create their variables; `what` names one and its
-  // progress.
+  // Reports that servers create their variables. `what` is the text of one
+  // server's progress.
   void ReportWork(const std::string& what, absl::Time now, JobActions& out);
 
  private:
@@ -47,8 +47,8 @@ class ServersWait {
 
   const JobConfig& job_;
   absl::Time began_ = absl::InfinitePast();
-  std::string failed_;  // why the last round has not brought them together
-  std::string said_;    // of servers that are away, last
+  std::string failed_;  // the error of the last round
+  std::string said_;    // the absent servers that were last reported
   absl::Time said_at_ = absl::InfinitePast();
 };
 

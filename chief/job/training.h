@@ -28,10 +28,10 @@ class Training {
   // The next thing to do.
   enum class Turn {
     kGoesOn,
-    kNewSettings,  // they are in effect once servers were brought together
+    kNewSettings,  // in effect once servers are brought together
     kServerAway,   // servers must be brought together
-    kEnded,        // as result() says
-    kReplaced      // there is a newer chief, as result() says
+    kEnded,        // see result()
+    kReplaced      // there is a newer chief; see result()
   };
 
   Training(JobContext& context, StepDriver& steps,
@@ -51,19 +51,19 @@ class Training {
   // void.
   void Interrupt();
 
-  // Between steps: begins the next one, unless training is over or the job must
-  // stand still. NextStep() applies changed settings first.
+  // Must be called between steps. Begins the next step, unless training is over
+  // or the job must stand still. NextStep() applies changed settings first.
   Turn NextStep();
   Turn BeginStep();
 
   Turn OnTake(const TakeAnswered& event);
   Turn OnCommit(const CommitAnswered& event);
   void OnReplace(const ReplaceAnswered& event);
-  // The copy for a checkpoint was made, or has failed.
+  // Must be called when the copy for a checkpoint is made, or has failed.
   void OnCopied();
   Turn OnTick();
 
-  // With kEnded: kOk, StoppedStatus(), or a failure.
+  // After kEnded: kOk, StoppedStatus(), or a failure.
   const absl::Status& result() const { return result_; }
   bool input_ended() const { return input_ended_; }
 
@@ -78,13 +78,13 @@ class Training {
   void TellCommit();
   void StandStill();
   void ReplaceStalled();
-  // In a job that says AUTO: change the number of gradients, for the next step
-  // or for the current one, which then begins anew.
+  // AUTO jobs: change the number of gradients of the next step, or of the
+  // current one, which then begins anew.
   void TuneNextStep();
   void TuneStepAtHand();
   void Want(const BackupTuner::Change& change);
-  // Where the chief chooses how many micro-batches are pushed at once: changes
-  // the number for the next step.
+  // Jobs whose chief chooses how many micro-batches a worker pushes at once:
+  // changes that number for the next step.
   void TunePushes();
   void WantReplicas(int replicas, const std::string& notice);
   void ReportWaits();
@@ -94,7 +94,7 @@ class Training {
   CheckpointDriver& checkpoints_;
   MemberDeaths& deaths_;
   StallReplacement replacement_;
-  BackupTuner tuner_;  // of a job whose file says AUTO
+  BackupTuner tuner_;  // AUTO jobs
   PushTuner push_tuner_;
   absl::Time last_tick_;
   absl::Time opened_ = absl::InfiniteFuture();

@@ -10,8 +10,8 @@
 
 namespace lockstep::chief {
 
-// WorkersLeft decides whether enough workers are left for another step: those
-// that have neither used up their data nor failed for good.
+// WorkersLeft decides whether enough workers are left for another step. A
+// worker that has used up its data, or has failed for good, is not left.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: the settings.
@@ -23,14 +23,15 @@ class WorkersLeft {
   void EndedInput(int worker) { ended_.insert(worker); }
 
   // True if too few workers have data left for another step. A worker that has
-  // registered again counts as one that has data.
+  // registered again counts as having data.
   bool InputEnded(const MembershipTable& members) const;
   std::vector<int> ended_input() const {
     return {ended_.begin(), ended_.end()};
   }
 
   // True if so many workers have left, in good order or not, that no step can
-  // end before one is started again. False for dead ones, which may come back.
+  // end until one is started again. Dead workers do not count as having left:
+  // they may come back.
   bool TooFewStay(const std::vector<MembershipTable::Member>& members) const;
 
   // Fails if `dead` cannot take part and too few workers are left that can:

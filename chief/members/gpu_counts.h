@@ -13,17 +13,18 @@
 
 namespace lockstep::chief {
 
-// GpuCounts compares the numbers of GPUs of a job's workers. Where a worker
-// computes a replica on each of its GPUs, the share of a worker in the data,
-// and its weight in the mean, are right only if all workers have equally many.
+// GpuCounts compares the numbers of GPUs of a job's workers. If a worker
+// computes a replica on each of its GPUs, all workers must have equally many:
+// otherwise their shares of the data and their weights in the mean are wrong.
 //
 // Threads: safe to share.
 class GpuCounts {
  public:
   explicit GpuCounts(const JobConfig& job);
 
-  // Records that a worker computes on `gpus` GPUs, 0 for its CPU. `lives` tells
-  // whether another worker is a member: a worker that has gone is not compared.
+  // Records that `worker` computes on `gpus` GPUs, 0 for its CPU. `lives`
+  // returns whether another worker is a member: workers that have gone are not
+  // compared.
   //
   //   kFailedPrecondition  a worker that lives has another number; nothing is
   //                        recorded
@@ -31,8 +32,8 @@ class GpuCounts {
                    const std::function<bool(int worker)>& lives)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The same, where those live that are alive in `members`. Tasks that are no
-  // workers are not compared.
+  // As above, with the live members of `members`. Tasks that are not workers
+  // are not compared.
   absl::Status Add(const TaskId& task, int gpus, const MembershipTable& members)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

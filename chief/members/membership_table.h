@@ -19,7 +19,7 @@
 
 namespace lockstep::chief {
 
-// The reason for which the chief takes an incarnation as ended.
+// The reason why the chief takes an incarnation for ended.
 enum class DeathCause {
   kSilent,    // its lease has ended
   kReplaced,  // a newer incarnation of its task has registered
@@ -40,8 +40,8 @@ enum class DeathCause {
 // Only a new incarnation leads out of left and dead.
 //
 // A dead incarnation of a worker must be cleaned up on the servers before its
-// successor may join: TakeDead() returns it, and Buried() must be called when
-// that is done.
+// successor may join: the caller must bury what TakeDead() returns, and then
+// call Buried().
 //
 // A chief that is started again has an empty table. It takes over a member of
 // the previous chief with that member's next heartbeat. A task that is silent,
@@ -100,7 +100,7 @@ class MembershipTable {
   // does, if a previous chief knew it: the task has no member, or one of an
   // older incarnation. Otherwise nothing changes.
   //
-  //   kAborted  it has been given up; register with a new incarnation
+  //   kAborted  this incarnation was given up; it must register with a new one
   //   and the errors of Register()
   absl::Status TakeOver(const TaskId& task, uint64_t incarnation,
                         absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -136,11 +136,11 @@ class MembershipTable {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Elastic jobs: until SetWorkers() is called, workers that this table does
-  // not know may be members of a previous chief, and get kUnavailable.
+  // not know may be members of a previous chief; they get kUnavailable.
   void AwaitWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
   // Must be called when the job is over. If SetWorkers() was not called since
-  // AwaitWorkers(), any worker that sends a heartbeat is taken over, so that it
-  // learns of the end.
+  // AwaitWorkers(), any worker that sends a heartbeat becomes a member, so that
+  // it learns of the end.
   void TakeOverAllWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
   // True if workers that this table does not know may be members of a previous
   // chief.
@@ -151,26 +151,27 @@ class MembershipTable {
   // kAborted, so that it registers again.
   void SetWorkers(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True if a worker has been taken over, so there was a chief before this one.
+  // True if a worker has been taken over: then there was a chief before this
+  // one.
   bool HasTakenOver() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on, a worker that registers for the first time has a predecessor
-  // that this table has never heard from.
+  // that is unknown to this table.
   void ExpectPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
   // Declares workers dead that have been silent since ExpectPredecessors().
   // They must register again if they live.
   void GiveUpPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Must be called when all begin from a checkpoint or anew. A worker may be
-  // alive that this table has not heard from, or that talks to another chief,
-  // and it may hold gradients that no longer count: servers admit no
-  // incarnation newer than the one known here, until it registers and its
-  // predecessor is buried. ShutOut() names the workers for which this still
+  // Must be called when all members begin from a checkpoint or anew. A worker
+  // that is unknown to this table, or that is in contact with another chief,
+  // may be alive and hold gradients that no longer count. So servers admit no
+  // incarnation newer than the one known here until it registers and its
+  // predecessor is buried. ShutOut() returns the workers for which this still
   // holds.
   void ShutOutWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same, from the standings that a previous chief has left on the servers:
-  // a worker that was taken over, and is newer than the incarnation that they
-  // admit, is dead.
+  // As above, with the standings that a previous chief has left on the servers:
+  // a worker that was taken over, and is newer than the incarnation that the
+  // servers admit, is dead.
   void ShutOutWorkers(const std::vector<WorkerStanding>& standings,
                       absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<WorkerStanding> ShutOut() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -184,13 +185,13 @@ class MembershipTable {
   void ExpireAll(TaskType type, const std::string& reason, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // All members, by task; and the member of one task, a default one if the
-  // table does not have it.
+  // Returns all members, by task; or the member of one task, a default one if
+  // the table does not have it.
   std::vector<Member> Members() const ABSL_LOCKS_EXCLUDED(mutex_);
   Member Get(const TaskId& task) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True for a member that ExpireAll() has told to register again, and that was
-  // heard within a lease: its process is taken for alive.
+  // True if ExpireAll() has expired the member and its last heartbeat is at
+  // most a lease old: its process is taken for alive, and must register again.
   bool JoinsAgain(const Member& member, absl::Time now) const {
     return member.sent_back && now - member.last_heartbeat <= lease_;
   }
@@ -201,8 +202,8 @@ class MembershipTable {
  private:
   struct Entry {
     Member member;
-    uint64_t newest = 0;  // the newest that wanted to register
-    // An older incarnation that wants to register, and its first attempt.
+    uint64_t newest = 0;  // the newest that tried to register
+    // An older incarnation that tries to register, and its first attempt.
     uint64_t challenger = 0;
     absl::Time challenged = absl::InfinitePast();
     bool predecessor = false;  // an unknown predecessor must be buried
@@ -213,7 +214,7 @@ class MembershipTable {
     std::vector<Dead> unburied;
   };
 
-  // Checks that a member that has left may end.
+  // Checks that the end of a member that has left may be confirmed.
   static absl::Status CheckIsKnown(const Entry& entry);
   static absl::Status CheckBounds(const Entry& entry, uint64_t incarnation);
   // Returns the error for an incarnation that is not above the member's.

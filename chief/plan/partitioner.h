@@ -23,18 +23,18 @@ struct PartitionInput {
   int64_t axis = 0;
 };
 
-// The number of parts per axis: 1 for all axes but one. Counts below 1 are
-// possible where TensorFlow returns them; CheckPartition() refuses them.
+// The number of parts along each axis: 1 for all axes but one. TensorFlow's
+// rules can return counts below 1; CheckPartition() refuses them.
 using Partition = std::vector<int64_t>;
 
-// min(num_shards, dimension) parts.
+// Returns min(num_shards, dimension) parts.
 //
 //   kInvalidArgument  no such axis; its length is unknown
 absl::StatusOr<Partition> FixedSizePartition(const PartitionInput& input,
                                              int64_t num_shards);
 
-// As few parts as possible of at most `max_shard_bytes` each, but at least a
-// slice of the axis, and at most `max_shards` of them (0: no limit).
+// Returns as few parts as possible of at most `max_shard_bytes` each, but of at
+// least one slice of the axis, and at most `max_shards` parts (0: no limit).
 //
 //   kInvalidArgument  max_shard_bytes or an element below 1, max_shards below
 //                     0, no such axis, a dimension that is 0 or unknown
@@ -42,8 +42,8 @@ absl::StatusOr<Partition> AxisSizePartition(const PartitionInput& input,
                                             int64_t max_shard_bytes,
                                             int64_t max_shards);
 
-// As many parts as possible of at least `min_slice_bytes` each, at least 1 and
-// at most `max_partitions` or the dimension.
+// Returns as many parts as possible of at least `min_slice_bytes` each: at
+// least 1, and at most `max_partitions` and the dimension.
 //
 //   kInvalidArgument  no such axis, min_slice_bytes of 0, an unknown dimension
 absl::StatusOr<Partition> MinMaxPartition(const PartitionInput& input,
@@ -63,13 +63,14 @@ struct SlicePart {
   std::vector<int64_t> length;
 };
 
-// The parts in order: of d rows in k parts, the first d mod k have one more.
+// Returns the parts in order. When d rows are cut into k parts, the first d mod
+// k parts have one row more.
 //
 // Errors: those of CheckPartition().
 absl::StatusOr<std::vector<SlicePart>> CutVariable(
     absl::Span<const int64_t> shape, const Partition& partition);
 
-// "w" and 2 make "w/part_2".
+// Returns the name of a part: "w/part_2" for "w" and 2.
 std::string PartName(const std::string& variable, size_t index);
 
 }  // namespace lockstep::chief

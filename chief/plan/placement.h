@@ -14,13 +14,13 @@ namespace lockstep::chief {
 
 // Cuts variables into parts and distributes these over `num_servers`.
 //
-// Without another partitioner, parts have at most `max_part_bytes`, and tables
-// are cut by rows into as many parts as there are servers, without another
-// limit. The other partitioners are TensorFlow's, along the first axis; a
-// scalar is one part. Each part is placed by itself: on the server that has the
-// fewest bytes so far, the lowest index among equals (TensorFlow's greedy
-// strategy by bytes), or as `placement` says. A placement by name uses
-// "w/part_0" if a variable has several parts.
+// Without another partitioner, a part has at most `max_part_bytes`, and a table
+// is cut by rows into one part per server, of any size. The other partitioners
+// are TensorFlow's, along the first axis; a scalar is one part. Each part is
+// placed separately: on the server with the fewest bytes so far, the lowest
+// index among equals (TensorFlow's greedy strategy by bytes), or by
+// `placement`. A placement by name uses "w/part_0" if a variable has several
+// parts.
 //
 //   kInvalidArgument  no server, no variable, two of one name, an empty name,
 //                     an unknown dtype, a dimension below 1, more than 2^56

@@ -9,11 +9,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// TensorFlow's strategies to choose the server of a variable, or of a part of
-// one. The result depends on the order of the calls.
+// TensorFlow's strategies that choose the server of a variable or of a part.
+// The result depends on the order of the calls.
 namespace lockstep::chief {
 
-// Server 0, then 1, and so on, and from the last one to 0 again.
+// Returns server 0, then 1, and so on; after the last one, 0 again.
 class RoundRobin {
  public:
   // `num_servers` > 0.
@@ -30,7 +30,7 @@ class RoundRobin {
   int next_ = 0;
 };
 
-// The server with the least load so far, the lowest index among equals.
+// Returns the server with the least load so far, the lowest index among equals.
 class GreedyByLoad {
  public:
   // `num_servers` > 0.
@@ -43,8 +43,8 @@ class GreedyByLoad {
   std::vector<int64_t> loads_;
 };
 
-// The MD5 of "name_seed" as one number, modulo the servers: the place of a
-// variable does not depend on any other. `num_servers` > 0.
+// Returns the MD5 of "name_seed" as one number, modulo `num_servers` (> 0): the
+// server of a variable does not depend on other variables.
 //
 //   kUnavailable  OpenSSL is configured without MD5
 absl::StatusOr<int> ServerByName(absl::string_view name, uint64_t seed,

@@ -22,37 +22,38 @@ struct RecoveryPlan {
   // kResume: the committed step. Otherwise the checkpoint's step, or 0.
   int64_t step = 0;
   // kResume: the current step begins anew, because a server has lost the
-  // gradients that it had collected for it, now or in a round that was not
-  // finished.
+  // gradients that it had collected for that step, in this round or in an
+  // earlier one that did not finish.
   bool redo = false;
-  int64_t repeated_steps = 0;  // kGoBack: committed steps that are made again
-  std::string reason;          // kGoBack, and with copies, for messages
+  int64_t repeated_steps = 0;  // kGoBack: committed steps to be made again
+  std::string reason;          // kGoBack, and with copies; for messages
   // kResume with mirrors: servers whose state is lost or too old, ascending,
   // and the server from which they copy it.
   std::vector<int> copies = {};
   int donor = 0;
 };
 
-// Decides the action. ps task 0 is `reports[0]`, which always has parts: its
+// Decides the action. `reports[0]` is of ps task 0, which always has parts: its
 // committed step is the job's, and a server that has prepared that step commits
-// it too. A state that is ahead of ps task 0's belongs to another history, and
-// a checkpoint that is ahead of all states is newer than they.
+// it too. A state ahead of ps task 0's belongs to another history; a checkpoint
+// ahead of all states is newer than they are.
 //
 // `in_place`: values are updated in place, so a killed process may leave half a
-// step. `checkpoint_step` is the newest one, -1 for none. `known_step` is the
-// last step that this chief has seen committed, -1 for none: if all servers are
-// behind it, another chief has taken them back, and workers of this chief may
-// have gradients of lost steps.
+// step. `checkpoint_step`: the newest one, -1 for none. `known_step`: the last
+// step that this chief has seen committed, -1 for none. If all servers are
+// behind `known_step`, another chief has taken them back, and workers of this
+// chief may have gradients of lost steps.
 RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
                               bool in_place, int64_t checkpoint_step,
                               int64_t known_step);
 
-// The same if every server has a copy of all parts: no step is lost while one
-// of them has it. The committed step of ps task 0 is the job's; if its state is
-// lost, the newest that any other has committed. If all of those have prepared
-// the step after it, that one: ps task 0 may have committed it, unless the job
-// was paused or that step is beyond `train_steps`. Servers that have neither
-// committed nor prepared the job's step copy it from one that has.
+// As MakeRecoveryPlan(), if every server has a copy of all parts: no step is
+// lost while one server has it. The job's step is the committed step of ps task
+// 0 or, if its state is lost, the newest that any other server has committed.
+// If all servers at that step have prepared the next one, the job's step is the
+// next one, because ps task 0 may have committed it, unless the job was paused
+// or that step is beyond `train_steps`. Servers that have neither committed nor
+// prepared the job's step copy it from one that has.
 RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
                             int64_t checkpoint_step, int64_t known_step,
                             int64_t train_steps);
@@ -61,9 +62,9 @@ RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
 // have copies.
 std::string TextOfCopies(const RecoveryPlan& plan);
 
-// The first attempt of a step that begins anew under a chief of `epoch`: larger
-// than any attempt under an older epoch, so that no server needs to remember
-// those.
+// Returns the first attempt of a step that begins anew under a chief of
+// `epoch`. It is larger than any attempt under an older epoch, so that no
+// server needs to remember those.
 int64_t FirstAttempt(uint64_t epoch);
 
 }  // namespace lockstep::chief

@@ -28,13 +28,14 @@ class RecoverySource {
   virtual absl::StatusOr<int64_t> LatestStep() const = 0;
   // The step of the newest checkpoint whose contents are whole; -1: there is
   // none. Called before servers discard their state for a checkpoint: an error
-  // leaves them as they are.
+  // ends the round while they still have that state.
   virtual absl::StatusOr<int64_t> WholeStep() { return LatestStep(); }
 
   // True if the first round must discard the servers' state.
   virtual bool BeginsAnew() const { return false; }
 
-  // Writes the checkpoint of WholeStep() to the servers. Empty: there is none.
+  // Writes the checkpoint of WholeStep() to the servers. Returns nullopt if
+  // there is none.
   struct Restored {
     int64_t step = 0;
     std::vector<float> scalars;  // of the optimizer
@@ -44,7 +45,7 @@ class RecoverySource {
 
   // Called in a chief's first round, with the servers' reports.
   virtual void OnFound(absl::Span<const ServerReport> /*reports*/) {}
-  // Workers that have used up their data.
+  // Returns the workers that have used up their data.
   virtual std::vector<int> EndedInput() const { return {}; }
 
   // Called before servers continue from their state. Returns true if the
@@ -65,11 +66,12 @@ class RecoverySource {
     return absl::OkStatus();
   }
   // Called when the round has its epoch.
+  // Called with the round's epoch once it is drawn.
   virtual void OnEpoch(uint64_t epoch) = 0;
   // Called before all servers start from plan.step: from then on no later step
   // counts as seen, even if this round fails. In a chief's first round with
-  // kGoBack this must wait until members of the previous chief have had time to
-  // register.
+  // kGoBack the implementation must block until members of the previous chief
+  // have had time to register.
   virtual void OnStartFrom(const RecoveryPlan& plan, bool first) = 0;
 };
 
@@ -95,12 +97,13 @@ class RecoveryRound {
     RecoveryPlan plan;
     StateMap map;
     int64_t step = 0;  // at which the servers are open
-    // The step of the newest checkpoint that fits, if the round has looked for
-    // it; -1: none.
+    // The step of the newest checkpoint that fits, if the round looked for one;
+    // -1: none.
     int64_t checkpoint_step = -1;
   };
-  // `step` is the last one that this chief has seen committed; empty in its
-  // first round, which takes over the servers from the previous chief.
+  // Runs one round. `step` is the last one that this chief has seen committed;
+  // empty in its first round, which takes over the servers from the previous
+  // chief.
   //
   //   kUnavailable, kDeadlineExceeded  a server is away or hangs. The round
   //                                    waits for a server whose variables make
@@ -115,7 +118,7 @@ class RecoveryRound {
   absl::Status StartFrom(Outcome& outcome, bool first);
   void ExpireWorkers(bool have_worked, int64_t step);
   absl::Status Open(ShardCalls::Opening opening);
-  // Fills in the workers and the settings.
+  // Fills in the workers and the settings of `opening`.
   void Complete(ShardCalls::Opening& opening);
   // The status of a call that a killed server may have refused.
   static absl::Status AgainIfKilled(const absl::Status& status);

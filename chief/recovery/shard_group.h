@@ -21,14 +21,15 @@
 namespace lockstep::chief {
 
 // ShardGroup makes the calls that go to all servers of a job: create, restore,
-// open, copy aside. Their order is part of the protocol: ps task 0 opens last
-// and decides first. All others are called together.
+// open, copy aside. Their order is part of the protocol: ps task 0 is opened
+// last, and decides first. All other servers are called together.
 //
 // Borrows: the servers.
 // Errors:  those of ShardCalls, with the server named in front.
 class ShardGroup {
  public:
-  // Draws an incarnation above `above`, unlike any that another process draws.
+  // Returns an incarnation above `above`, different from any that another
+  // process draws.
   using Draw = std::function<uint64_t(uint64_t above)>;
 
   explicit ShardGroup(Draw draw = DrawIncarnation) : draw_(std::move(draw)) {}
@@ -44,9 +45,11 @@ class ShardGroup {
   // Draws an epoch from all servers, ps task 0 last. From then on servers
   // refuse any earlier chief, and earlier calls of this one.
   //
-  // A chief that starts takes the servers even from one whose incarnation is
-  // newer, with a still newer incarnation: the clock of the other one was
-  // ahead. Once a chief has had an epoch, it gives way (kAborted).
+  // A chief that has just started takes the servers even from a chief whose
+  // incarnation is newer (because its clock was ahead), by drawing a still
+  // newer one. A chief that has had an epoch gives way instead.
+  //
+  //   kAborted  there is a newer chief
   absl::StatusOr<uint64_t> TakeEpoch();
   // The epoch that was drawn last.
   uint64_t epoch() const { return epoch_; }
@@ -60,13 +63,13 @@ class ShardGroup {
   using OnWorking =
       std::function<absl::Status(int server, const ShardCalls::Working&)>;
   // Finds the state of each server, or creates its parts with their initial
-  // values. kDiscard: creates them in any case. Servers that need long work at
-  // the same time.
+  // values; with kDiscard, creates them in any case. Servers do long work in
+  // parallel.
   absl::StatusOr<Found> Create(const JobConfig& job, const Plan& plan,
                                ShardCalls::State state,
                                const OnWorking& on_working);
 
-  // As RestoreCheckpoint().
+  // As RestoreCheckpoint(). The servers must not be open.
   absl::StatusOr<std::vector<float>> Restore(
       const CheckpointReader& checkpoint, const StateMap& map,
       const OnTransferred& on_transferred = {});
@@ -82,12 +85,13 @@ class ShardGroup {
   absl::StatusOr<int> WriteInitialValues(const SafetensorsReader& values,
                                          const StateMap& map);
 
-  // Opens the servers, ps task 0 last: no token before all are open.
+  // Opens the servers, ps task 0 last: it gives no token before all are open.
   absl::Status Activate(const ShardCalls::Opening& opening);
 
-  // Copies the state of `step`, which ps task 0 has committed, aside on all
-  // servers. `attempt` is the one that was committed.
+  // Copies the state of `step` aside on all servers. ps task 0 must have
+  // committed that step, with `attempt`.
   absl::StatusOr<JobSnapshot> BeginSnapshot(int64_t step, int64_t attempt);
+  // Releases the copies.
   void EndSnapshot();
 
   // Takes a dead worker out of the current step on all servers. Returns the

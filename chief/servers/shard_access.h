@@ -36,13 +36,14 @@ class ShardAccess {
   virtual absl::Status ReadSnapshot(const ElementRange& range,
                                     absl::Span<char> bytes) = 0;
 
-  // Overwrites elements. The server must not be open for workers.
+  // Overwrites elements with little-endian ones. The server must not be open
+  // for workers.
   virtual absl::Status WriteParts(const ElementRange& range,
                                   absl::Span<const char> bytes) = 0;
 
-  // The same for a part of a growing table. ReadKeys() reads keys of the
-  // snapshot's rows, from the row `first` on, ascending; WriteRows() writes the
-  // rows of `keys`, and creates those that do not exist.
+  // As above, for a part of a growing table. ReadKeys() reads the keys of the
+  // snapshot's rows, ascending, from row `first` on. WriteRows() writes tensor
+  // `tensor` of the rows with `keys`, and creates the rows that do not exist.
   virtual absl::Status ReadKeys(int part, int64_t first,
                                 absl::Span<int64_t> keys) = 0;
   virtual absl::Status WriteRows(int part, int tensor,

@@ -18,14 +18,15 @@
 
 namespace lockstep::chief {
 
-// ShardCalls are the calls to one server that the chief waits for: setup,
+// ShardCalls are the calls to one server for which the chief blocks: setup,
 // recovery, deaths, copies. Every call may be repeated.
 //
 // Errors: those of ShardControlService, and kDeadlineExceeded.
 class ShardCalls : public ShardAccess {
  public:
-  // The progress of a call that takes long; the same call again returns the
-  // later progress. A server without progress for kLongestStandstill hangs.
+  // The progress of a call that takes long. The caller must repeat the call,
+  // which returns later progress. A server without progress for
+  // kLongestStandstill hangs.
   static constexpr absl::Duration kLongestStandstill = absl::Minutes(1);
   struct Working {
     int64_t done_bytes = 0;
@@ -46,26 +47,30 @@ class ShardCalls : public ShardAccess {
   // kKeep: the server continues from its state, if it has any.
   enum class State { kKeep, kDiscard };
 
-  // kAborted: another chief has a newer incarnation; the status has it as
-  // NewestIncarnationOf().
+  // Returns an epoch above `newer_than` and above any that the server knows.
+  //
+  //   kAborted  another chief has a newer incarnation; the status has it as
+  //             NewestIncarnationOf()
   virtual absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) = 0;
-  // Sets the chief's incarnation for all later calls; restrictions as
-  // set_epoch().
+  // Sets the chief's incarnation for all later calls. Must not be called while
+  // ShardAccess is in use.
   virtual void set_incarnation(uint64_t incarnation) = 0;
   // Sets the epoch of all later calls; must not be called while ShardAccess is
   // in use.
   virtual void set_epoch(uint64_t epoch) = 0;
 
-  // `server` is this server's index in the plan. If the work takes longer than
-  // a moment, the result has the progress, and the call must be repeated.
+  // Creates the shard of ps task `server`, its index in `plan`. If that takes
+  // longer than a moment, the result has the progress, and the caller must
+  // repeat the call.
   virtual absl::StatusOr<Created> CreateShard(const JobConfig& job,
                                               const Plan& plan, int server,
                                               State state) = 0;
   virtual absl::Status Activate(const Opening& opening) = 0;
   virtual absl::Status CommitAndWait(int64_t step, int64_t attempt) = 0;
 
-  // `step` and `attempt` are those that ps task 0 answered, and 0 in the call
-  // to it. `incarnation` is 0 for a worker whose last one is not known.
+  // Removes a dead worker from the step. `step` and `attempt` must be those
+  // that ps task 0 answered, and 0 in the call to ps task 0. `incarnation` must
+  // be 0 for a worker whose last one is not known.
   virtual absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                                const std::string& reason,
                                                int64_t step,

@@ -32,10 +32,9 @@ namespace lockstep::chief {
 // ShardControlClient makes the calls of the chief to one server.
 //
 // Setup calls (TakeEpoch, CreateShard, Activate) wait a moment for a server
-// that is not up yet. They and the others may be repeated. The calls of a step,
-// which have a callback, return at once and report through the callback, once
-// each; they end within `kCallDeadline` in any case, and before the client is
-// destroyed.
+// that is not up yet. All blocking calls may be repeated. The calls of a step,
+// which have a callback, return at once and run the callback once; they end
+// within `kCallDeadline` in any case, and before the client is destroyed.
 //
 // Threads: safe to share; callbacks run in gRPC's threads, never inside the
 //          call, and must not destroy the client.
@@ -70,7 +69,7 @@ class ShardControlClient final : public ShardCalls {
   void TakeAndApply(int64_t step, int64_t commit_until, int64_t attempt,
                     const std::optional<MeanNorm>& norm, TakeCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `contributors`, by server, go to ps task 0; empty sets are left out.
+  // `contributors`, by server, are sent to ps task 0, without empty sets.
   void Commit(int64_t step, int64_t attempt,
               const std::vector<std::vector<int>>& contributors,
               CommitCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -79,13 +78,14 @@ class ShardControlClient final : public ShardCalls {
   absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                        const std::string& reason, int64_t step,
                                        int64_t attempt) override;
-  // The same as a call of a step. `input_ended`: the worker used up its data.
+  // As ExpireWorker(), as a call of a step. `input_ended`: the worker has used
+  // up its data.
   void StartExpireWorker(int worker, uint64_t incarnation,
                          const std::string& reason, bool input_ended,
                          int64_t step, int64_t attempt, ExpireCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `attempt`: in the call to ps task 0 the one that is held up; in others, its
-  // answer.
+  // `attempt`: in the call to ps task 0, the attempt that is held up; in calls
+  // to other servers, the attempt that ps task 0 answered.
   void StartReplaceMember(int worker, int64_t step, int64_t attempt,
                           const std::string& reason, ReplaceCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -98,9 +98,9 @@ class ShardControlClient final : public ShardCalls {
                         absl::Span<int64_t> keys) override;
   absl::Status EndSnapshot() override;
 
-  // Ends the calls of a step, those in flight and all later ones, with
-  // kCancelled. Returns when no callback is running or will run for a call
-  // that was made before.
+  // Ends the calls of a step with kCancelled, those in flight and all later
+  // ones. When it returns, no callback of an earlier call is running or will
+  // run. Must not be called from a callback.
   void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -117,7 +117,7 @@ class ShardControlClient final : public ShardCalls {
   template <typename Request, typename Response>
   struct StepCall;
 
-  // Keeps a call that is about to start until Done().
+  // Keeps `call`, which is about to start, until Done().
   template <typename Call>
   Call* Keep(std::unique_ptr<Call> call) ABSL_LOCKS_EXCLUDED(mutex_);
   template <typename Call>
@@ -127,7 +127,7 @@ class ShardControlClient final : public ShardCalls {
   v1::ExpireWorkerRequest ExpireRequest(int worker, uint64_t incarnation,
                                         const std::string& reason, int64_t step,
                                         int64_t attempt) const;
-  // Calls an RPC that has a payload, as raw bytes.
+  // Call RPCs whose payload is raw bytes.
   absl::Status Write(const v1::WritePartsHeader& header,
                      absl::Span<const char> bytes);
   absl::Status Read(const v1::TensorSelector& selector, absl::Span<char> bytes);
@@ -139,7 +139,7 @@ class ShardControlClient final : public ShardCalls {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::ShardControlService::Stub> stub_;
   uint64_t epoch_ = 0;
-  int64_t snapshot_step_ = -1;  // of the one that was begun last
+  int64_t snapshot_step_ = -1;  // of the newest snapshot
 
   Mutex mutex_;
   CondVar idle_;

@@ -13,9 +13,9 @@
 
 namespace lockstep::chief {
 
-// StallReplacement replaces a worker that holds up a step by one that waits: ps
-// task 0 decides, then all other servers are asked at once. One replacement at
-// a time.
+// StallReplacement replaces a worker that holds up a step by a waiting backup:
+// ps task 0 decides, then all other servers are called at once. One replacement
+// is under way at a time.
 //
 // Threads: belongs to the chief's loop.
 class StallReplacement {
@@ -25,6 +25,7 @@ class StallReplacement {
 
   explicit StallReplacement(int num_servers) : num_servers_(num_servers) {}
 
+  // True if no replacement is under way and kPause has passed since the last.
   bool MayBegin(absl::Time now) const {
     return !open_.has_value() && now >= again_;
   }
@@ -34,10 +35,11 @@ class StallReplacement {
              const std::string& reason, int64_t round, absl::Time now,
              JobActions& out);
 
-  // Forgets what has begun: a round of the servers makes it void.
+  // Forgets a replacement under way: a round of the servers makes it void.
   void Forget() { open_.reset(); }
 
-  // Returns the answer of ps task 0, if `event` is that answer.
+  // Handles `event`. Returns the decision of ps task 0 if `event` is its
+  // answer.
   std::optional<ShardCalls::Replaced> OnAnswer(const ReplaceAnswered& event,
                                                JobActions& out);
 

@@ -10,13 +10,13 @@
 
 namespace lockstep::chief {
 
-// StallWatch finds the worker that holds up a step of strict mode although it
-// lives: a member of the step's set whose gradients are missing, and from which
-// none has come for a while.
+// StallWatch finds the live worker that holds up a step of strict mode: a
+// member of the step's set whose gradients are missing and which has delivered
+// none for a while.
 //
-// Servers report the gradients that have arrived. Members wait for one another,
-// since each has few chunks in flight, so several may stand still; the one that
-// is behind all others is the cause.
+// Servers report the gradients that have arrived. Each member has few chunks in
+// flight, so members wait for one another and several may stand still; the one
+// with the least progress is the cause.
 //
 // Threads: belongs to the chief's loop.
 // Units:   arrivals count parts.
@@ -35,23 +35,24 @@ class StallWatch {
   // Sets the number of gradients of a step.
   void SetSize(int set_size) { set_size_ = set_size; }
 
-  // Begins a step: nothing is known of it.
+  // Begins a step: forgets all reports.
   void Begin();
 
-  // ps task 0 has reported the current attempt and its set so far, ascending.
+  // Records the current attempt and the members of its set so far, ascending,
+  // as ps task 0 has reported them.
   void OnSet(int64_t attempt, std::vector<int> members, absl::Time now);
 
-  // A server has reported the gradients that have arrived for `attempt`.
-  // Reports of other attempts than that of OnSet() have no effect.
+  // Records a server's report of the gradients that have arrived for `attempt`.
+  // Reports of another attempt than that of OnSet() have no effect.
   void OnArrivals(int server, int64_t attempt, Arrivals arrivals,
                   absl::Time now);
 
-  // A server has all gradients.
+  // Records that a server has all gradients.
   void OnPrepared(int server) { servers_[server].reset(); }
 
   int64_t attempt() const { return attempt_; }  // 0: not known
 
-  // True if a server has reported that it lacks gradients of the worker.
+  // True if a server has reported that it lacks gradients of `worker`.
   bool IsMissed(int worker) const;
 
   // The member that has held up the step for `patience` or longer, if any;
@@ -69,7 +70,7 @@ class StallWatch {
   int set_size_;
   int64_t attempt_ = 0;
   std::map<int, Member> members_;                 // empty until the set is full
-  std::vector<std::optional<Arrivals>> servers_;  // that are not prepared
+  std::vector<std::optional<Arrivals>> servers_;  // nullopt: prepared
 };
 
 }  // namespace lockstep::chief

@@ -28,7 +28,7 @@ namespace lockstep::chief {
 // Threads: belongs to the chief's loop.
 // Borrows: the job.
 // Errors: kAborted  the servers obey a newer chief
-//         others    a server refused for good; its name stands in front
+//         others    a server refused for good; the message names it first
 class StepDriver {
  public:
   // The effect of an answer.
@@ -43,18 +43,19 @@ class StepDriver {
   // Records that all servers are open at `step`. Answers to earlier calls no
   // longer count.
   void Open(int64_t step, int replicas_to_aggregate);
-  // Records that servers have discarded their state for that of `step`, and are
+  // Records that servers have discarded their state for that of `step` and are
   // not open yet.
   void GoBack(int64_t step);
 
-  // True if servers have been open. between_steps() requires that.
+  // True if servers have been open. Must be true before between_steps() is
+  // called.
   bool opened() const { return loop_.has_value(); }
   int64_t step() const { return loop_.has_value() ? loop_->step() : 0; }
   bool between_steps() const { return loop_->between_steps(); }
-  // The attempt of the last commit that this round has seen; 0: none.
+  // The attempt of the last commit in this round; 0: there was none.
   int64_t committed_attempt() const { return committed_attempt_; }
-  // The number of the servers' round: answers of other rounds do not count.
-  // Grows with Open().
+  // The number of the servers' round; grows with Open(). Answers of other
+  // rounds do not count.
   int64_t round() const { return round_; }
 
   // True if the job may stand still at this step boundary. A single server
@@ -75,12 +76,12 @@ class StepDriver {
                                JobActions& out);
   absl::StatusOr<Heard> OnCommit(const CommitAnswered& event, absl::Time now,
                                  JobActions& out);
-  // Asks servers again whose calls failed a while ago.
+  // Repeats the calls that failed, after a pause.
   void AskAgain(absl::Time now, JobActions& out);
   // The time of the next call that AskAgain() makes.
   absl::Time next() const { return retries_.next(); }
 
-  // ps task 0 has answered that `attempt` of the step after `step` has begun.
+  // Records that `attempt` of the step after `step` has begun on ps task 0.
   void OnAttempt(int64_t step, int64_t attempt, absl::Time now,
                  JobActions& out);
   // The workers that ps task 0 has announced for the step at hand.
@@ -97,7 +98,7 @@ class StepDriver {
 
  private:
   void Ask(const SyncLoop::Actions& actions, JobActions& out);
-  // Learns the progress of a server from its answer to a take.
+  // Records the progress of a server from its answer to a take.
   void Hear(const TakeAnswered& event, absl::Time now);
   void SayWhoDiffers(JobActions& out) const;
   std::string MissingWorkers(

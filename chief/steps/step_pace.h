@@ -8,29 +8,31 @@
 namespace lockstep::chief {
 
 // StepPace decides how many steps a server that is alone may commit by itself,
-// and how seldom the chief needs to ask for its progress. Steps of a fraction
-// of a millisecond would otherwise cost the chief as much work as the server;
-// few slow steps are granted, since an operator's wish waits for all of them.
+// and how seldom the chief needs to ask for its progress. Without grants, steps
+// of a fraction of a millisecond would cost the chief as much work as the
+// server. Few slow steps are granted, since an operator's wish waits for all
+// granted steps.
 //
 // Threads: belongs to the chief's loop.
 class StepPace {
  public:
-  // The granted steps take about this long together.
+  // The time that the granted steps take together, about.
   static constexpr absl::Duration kGranted = absl::Milliseconds(20);
   static constexpr int64_t kFewest = 2;
   static constexpr int64_t kMost = 64;
   // Between two takes, if steps are short.
   static constexpr absl::Duration kLongestPause = absl::Milliseconds(5);
 
-  // The global step is `step` at `now`. A step that went back begins anew.
+  // Records the global step at `now`. A step below the last one resets the
+  // pace.
   void Stepped(int64_t step, absl::Time now);
 
   // Steps to grant, in [kFewest, kMost].
   int64_t Ahead() const;
 
   // The time that the next take can wait while the server may commit up to
-  // `granted_until`: at most half of the time of those steps, and zero if the
-  // take would learn of hardly more than one.
+  // `granted_until`: at most half of the time of those steps; zero if the take
+  // would report hardly more than one step.
   absl::Duration Pause(int64_t granted_until) const;
 
  private:

@@ -12,17 +12,17 @@ namespace lockstep::chief {
 
 // The waits of the current step, and the time of their beginning.
 struct StepWaits {
-  int64_t step = 0;  // that the waits lead to
+  int64_t step = 0;  // the step that is to be committed
   absl::Time since;
   // By server: a text of its wait; empty: it is prepared.
   std::vector<std::string> servers;
   // The workers that have not pushed yet; may be empty.
   std::string workers;
 
-  // At least one wait, each with its owner: if all servers are prepared, ps 0
-  // has yet to commit the step.
+  // Returns at least one wait, each with its owner. If all servers are
+  // prepared, the wait is that for the commit of ps 0.
   std::vector<StatusTable::Wait> List() const;
-  // The same in a few words: the workers, or else the first wait.
+  // Returns the same in a few words: the workers, or else the first wait.
   std::string Summary() const;
 };
 

@@ -38,34 +38,35 @@ class SyncLoop {
   // Begins the step after step(). between_steps() must be true.
   Actions Begin();
 
-  // Server `server` has updated all its parts from `step`, for `attempt`.
-  // Answers of other steps are ignored. `squares`: as in TakeResult.
+  // Records that server `server` has updated all its parts from `step`, for
+  // `attempt`. Answers of other steps are ignored. `squares`: as in TakeResult.
   Actions OnPrepared(int server, int64_t step, int64_t attempt,
                      std::optional<double> squares = std::nullopt);
 
-  // Server `server` has all gradients of `attempt` of the step after `step`;
-  // its update waits for the norm.
+  // Records that server `server` has all gradients of `attempt` of the step
+  // after `step`; its update waits for the norm.
   Actions OnMeasured(int server, int64_t step, int64_t attempt, double squares);
 
   // The norm that takes must carry, once every server has measured its means.
   const std::optional<MeanNorm>& norm() const { return norm_; }
 
-  // A take ended without an answer that counts: repeats it.
+  // Repeats a take that ended without an answer that counts.
   Actions OnTakeAgain(int server, int64_t step);
 
-  // `attempt` of the step at hand has begun: gradients that servers hold for
-  // older attempts do not count.
+  // Records that `attempt` of the step at hand has begun: gradients that
+  // servers hold for older attempts do not count.
   Actions OnAttempt(int64_t attempt);
 
-  // ps task 0 has committed: `step` is the global step, and the loop is
-  // between steps.
+  // Records that ps task 0 has committed `step`. The loop is between steps
+  // then.
   void OnCommitted(int64_t step);
 
-  // ps task 0, alone in the job, has committed steps up to `step` by itself;
-  // the loop is between steps.
+  // Records that ps task 0, alone in the job, has committed steps up to `step`
+  // by itself. The loop is between steps then.
   void OnCommittedByServer(int64_t step);
 
-  // ps task 0 refused the commit because a newer attempt has begun.
+  // Continues after ps task 0 has refused the commit because a newer attempt
+  // has begun.
   Actions OnCommitRefused();
 
   int64_t step() const { return step_; }
@@ -86,7 +87,7 @@ class SyncLoop {
 
   Actions Decide();
   // Forgets the answers of servers at older attempts than `newest`, and returns
-  // these servers, which must be taken again.
+  // these servers: they need another take.
   std::vector<int> ForgetOlder(int64_t newest);
 
   Phase phase_ = Phase::kBetween;

@@ -15,8 +15,8 @@
 
 namespace lockstep::chief {
 
-// WorkerBurials takes dead workers out of the step on all servers, so that
-// their successors may join: ps task 0 decides, then all others are asked at
+// WorkerBurials removes dead workers from the step on all servers, so that
+// their successors may join: ps task 0 decides, then all others are called at
 // once. A burial that fails for any reason but a newer chief is repeated after
 // a pause.
 //
@@ -28,22 +28,25 @@ class WorkerBurials {
   WorkerBurials(int num_servers, int max_workers)
       : num_servers_(num_servers), pauses_(max_workers) {}
 
-  // Begins to bury a dead worker, unless one of its task is being buried or a
-  // pause after a failure lasts. `round` is that of the servers.
+  // Begins to bury a dead worker, unless a worker of the same task is being
+  // buried or the pause after a failure lasts. `round` is that of the servers.
   void Begin(const MembershipTable::Dead& dead, int64_t round, absl::Time now,
              JobActions& out);
 
-  // Forgets burials that have begun: a round of the servers makes them void.
+  // Forgets burials under way: a round of the servers makes them void.
   void Forget() { open_.clear(); }
 
+  // The result of an event.
   struct Heard {
-    // The answer of ps task 0, if the event was it.
+    // The answer of ps task 0, if the event carries it.
     std::optional<ShardCalls::Expired> decided = {};
-    // The worker whose burial has just ended, and the answer of ps task 0.
+    // The worker whose burial has just ended, if any, and the answer of ps 0.
     std::optional<MembershipTable::Dead> buried = {};
     ShardCalls::Expired held = {};
   };
-  // kAborted: there is a newer chief.
+  // Handles an answer to Expire.
+  //
+  //   kAborted  there is a newer chief
   absl::StatusOr<Heard> OnAnswer(const ExpireAnswered& event, absl::Time now,
                                  JobActions& out);
 

@@ -6,9 +6,9 @@
 
 namespace lockstep::chief {
 
-// Returns the ways to faster steps that `job` rules out: ValidateJobConfig()
-// would refuse them beside its other settings, or its servers do. `job` is one
-// of FitToCluster().
+// Returns the ways to faster steps that `job` rules out, because
+// ValidateJobConfig() or the servers would refuse them beside its other
+// settings. `job` must come from FitToCluster().
 RemedyLimits LimitsOf(const JobConfig& job);
 
 }  // namespace lockstep::chief

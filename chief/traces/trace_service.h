@@ -30,8 +30,8 @@ class TraceService final : public v1::TraceService::CallbackService {
                MembershipTable& members, SpanRecorder& spans,
                const Clock& clock);
 
-  // Adds the chief's time and the demand for a trace, if there is one, to the
-  // answer to a heartbeat.
+  // Adds to the answer to a heartbeat: the chief's time, and the demand for a
+  // trace, if there is one.
   void FillHeartbeat(const TaskId& member, v1::HeartbeatResponse& response);
 
   grpc::ServerUnaryReactor* BeginTrace(
@@ -51,7 +51,7 @@ class TraceService final : public v1::TraceService::CallbackService {
                                  const v1::ReportTraceRequest& request);
   absl::Status HandleGetTrace(const v1::GetTraceRequest& request,
                               v1::GetTraceResponse& response);
-  // Reports the chief's own spans, once the moment of the trace has come.
+  // Reports the chief's own spans once the moment of the trace has passed.
   void ReportOwn(absl::Time now);
 
   const std::string job_id_;

@@ -15,9 +15,9 @@
 
 namespace lockstep::chief {
 
-// TraceTable collects one trace of a job at a time: the tasks that are asked,
-// the moment at which they copy their spans, and the spans that they have
-// reported.
+// TraceTable collects one trace of a job at a time: the tasks whose spans are
+// wanted, the moment at which they copy their spans, and the spans that they
+// have reported.
 //
 //   Begin -> Wanted, by each task -> Report -> Get, until kKept has passed
 //
@@ -28,7 +28,7 @@ class TraceTable {
   static constexpr size_t kMaxBytes = size_t{64} << 20;
   static constexpr uint32_t kMostSpans = 32768;  // of one task
   static constexpr uint32_t kFewestSpans = 512;
-  // After the moment that the trace shows.
+  // Counts from the moment that the trace shows.
   static constexpr absl::Duration kKept = absl::Seconds(60);
 
   // The demand on a task.
@@ -38,8 +38,9 @@ class TraceTable {
     uint32_t max_spans = 0;
   };
 
-  // Asks `tasks`, each named once, for their spans of the moment `at`. The
-  // trace before is dropped. Returns the trace's id, which is above 0.
+  // Begins a trace: demands the spans of `tasks`, each named once, at the
+  // moment `at`. Drops the previous trace. Returns the trace's id, which is
+  // above 0.
   uint64_t Begin(const std::vector<std::string>& tasks, absl::Time at)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
