@@ -17,7 +17,7 @@
 namespace lockstep::server {
 
 // ChiefCommands carries out the chief's commands to a server's shard. On ps
-// task 0 the gate and the values move together; on other servers the values
+// task 0 it moves the gate and the values together; on other servers the values
 // follow the decisions of ps task 0.
 //
 // Threads: safe to share; no call waits. The caller must send the answers that
@@ -47,7 +47,7 @@ class ChiefCommands {
 
   explicit ChiefCommands(ShardHost& host) : host_(host) {}
 
-  // Returns the shard if this is the chief that the server follows.
+  // Returns the shard if `chief` is the chief that the server follows.
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(const Chief& chief);
 
   // As ShardHost::TakeEpoch(). Once it has returned, no commit that an older
@@ -87,7 +87,7 @@ class ChiefCommands {
   struct Committed {
     std::vector<int> members;  // of the step, on ps task 0
     int64_t global_step = 0;
-    int64_t redone_attempt = 0;  // not 0: not committed, but restarted so
+    int64_t redone_attempt = 0;  // 0: committed; else that of the restart
     Ready ready;
   };
   absl::StatusOr<Committed> Commit(
@@ -95,9 +95,9 @@ class ChiefCommands {
       const std::vector<std::vector<int>>& contributors = {})
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // Removes a dead worker from the step. On ps task 0 the gate decides the step
-  // and its attempt, and the incarnation if that is 0; other servers must be
-  // given the answer of ps task 0. `input_ended`: it has used up its data.
+  // Removes a dead worker from the step. On ps task 0 the gate decides `step`
+  // and `attempt`, and `incarnation` if that is 0; on other servers they must
+  // be the answer of ps task 0. `input_ended`: the worker has used up its data.
   struct Expired : ExpiredWorker {
     Ready ready;
   };
@@ -108,7 +108,7 @@ class ChiefCommands {
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
   // On ps task 0: replaces a member that holds up `attempt` of the step after
-  // `step`. On other servers: begins the attempt that ps task 0 has answered.
+  // `step`. On other servers: begins `attempt`, which ps task 0 has answered.
   struct Replaced : ReplacedMember {
     Ready ready;
   };
@@ -116,9 +116,9 @@ class ChiefCommands {
                                          int64_t step, int64_t attempt)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // Must be called with the answers of every call of the engine, before they
-  // are sent: commits the step that they have prepared, if the chief has
-  // granted that.
+  // Must be called with the answers of every call of the engine before they are
+  // sent: commits the step that they have prepared, if the chief has granted
+  // that commit.
   Ready Settle(Shard& shard, ShardAnswers answers)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 

@@ -9,9 +9,9 @@
 
 namespace lockstep::server {
 
-// Epochs are drawn one after the other, so none comes near kLargestEpoch, and
-// no chief has drawn one that is further ahead than kLongestEpochLead: a server
-// that followed it might refuse all later chiefs.
+// Epochs are drawn one after the other, so no epoch comes near kLargestEpoch,
+// and none is further ahead than kLongestEpochLead. A server must refuse such
+// an epoch: if it followed it, it might have to refuse all later chiefs.
 inline constexpr uint64_t kLargestEpoch = uint64_t{1} << 62;
 inline constexpr uint64_t kLongestEpochLead = uint64_t{1} << 32;
 
@@ -58,18 +58,19 @@ class EpochFence {
   //   kAborted      an older epoch, or one of another chief
   absl::Status CheckFollowed(uint64_t epoch, uint64_t chief) const;
 
+  // Follows the chief from now on. `epoch` must be stored already.
   void Follow(uint64_t epoch, uint64_t chief);
 
   // Records that an earlier process of this task has followed `epoch`: older
-  // ones are over.
+  // epochs are refused.
   void Find(uint64_t epoch);
 
-  // The events that may happen once per epoch, so that a delayed call does no
-  // harm.
+  // Events that may happen once per epoch, so that a delayed call does no harm:
 
-  // True if the state must stay although the chief of this epoch orders it to
-  // be discarded: it was discarded and created again in this epoch, or it was
-  // created in this epoch because none was found, and has not been opened.
+  // True if the state must stay although the chief of this epoch orders to
+  // discard it: it was discarded and created again in this epoch, or it was
+  // created in this epoch because no state was found, and has not been opened
+  // (`active`).
   bool IsStateNew(bool active) const;
   void NoteDiscarded() { discarded_epoch_ = epoch_; }
   void NoteCreated() { created_epoch_ = epoch_; }

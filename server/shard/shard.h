@@ -68,7 +68,7 @@ class Shard {
 
   // The run-time settings of the last Activate(), or those of the state.
   RunSettings settings() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // True in strict mode with N = A: every worker's gradient counts.
+  // True in strict mode if every worker's gradient counts (N = A).
   bool everybody_counts() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The answers that Activate() made ready. The caller must send them.
@@ -100,8 +100,8 @@ class Shard {
   };
 
   // Allows commits of steps up to `commit_until` without another order of the
-  // chief; withdraws the grant before. Must not be called by two threads at
-  // once.
+  // chief, and withdraws the previous grant. Must not be called by two threads
+  // at the same time.
   void Grant(int64_t commit_until) {
     granted_until_ = commit_until;
     if (commit_until > most_granted_) most_granted_ = commit_until;
@@ -118,7 +118,7 @@ class Shard {
   //   kUnavailable         as Engine::CheckReached()
   absl::StatusOr<Values> Pull(int first_part, int num_parts, int64_t step);
 
-  // The bytes of one tensor of all of these parts.
+  // Returns the bytes of one tensor of all of these parts together.
   //
   //   kInvalidArgument  unknown parts
   absl::StatusOr<size_t> SizeOf(int first_part, int num_parts) const;
@@ -155,10 +155,10 @@ class Shard {
   //   kFailedPrecondition  not open
   //   and the errors of Snapshot::Take()
   absl::StatusOr<int64_t> BeginSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The progress of the copy that is being made, or was made last.
+  // The progress of the running or the last copy.
   std::shared_ptr<const FillProgress> snapshot_progress() const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The copy of the last BeginSnapshot().
+  // Returns the copy of the last BeginSnapshot().
   //
   //   kFailedPrecondition  there is none
   absl::StatusOr<std::shared_ptr<const Snapshot>> snapshot() const
@@ -170,7 +170,7 @@ class Shard {
 
   // Checks that values of `step` can be read. Errors as Pull().
   absl::Status CheckReadable(int64_t step) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Makes the state and the engine stand at `global_step`.
+  // Moves the state and the engine to `global_step`.
   absl::Status OpenAt(int64_t global_step, const std::vector<float>& scalars);
   absl::Status MoveTo(int64_t global_step);
   bool CanCommitNext() const;

@@ -21,8 +21,8 @@ namespace lockstep::server {
 // that it follows, the incarnations of workers that are admitted, and the shard
 // once the chief has created it.
 //
-// Threads: safe to share. A shard that was handed out lives until its last
-//          holder has let go of it.
+// Threads: safe to share. A shard that was handed out lives as long as the last
+//          pointer to it.
 class ShardHost {
  public:
   struct Options {
@@ -37,7 +37,7 @@ class ShardHost {
 
   int task_index() const { return options_.task_index; }
 
-  // Parts whose readers are done. The caller that takes one out must pass it to
+  // The parts whose readers have returned them. The caller must pass each to
   // Engine::PartReturned() of the current shard, in a thread that may update a
   // part; gRPC's threads must not.
   EventQueue<int>& returned_parts() { return *returned_parts_; }
@@ -81,15 +81,15 @@ class ShardHost {
   // filed already, so the caller must end them afterwards.
   void Close(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Follows a chief from now on. Its call must be the one that creates the
+  // Follows a chief from now on. Must be called by the call that creates the
   // shard, which comes before all others of its epoch.
   //
   //   kFailedPrecondition  another job
   //   and the errors of EpochFence::CheckMayFollow()
   absl::Status FollowChief(const std::string& job_id, uint64_t epoch,
                            uint64_t chief = 0) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the error that FollowChief() would. Changes nothing, so that the
-  // rest of the call can be checked before the chief is followed.
+  // Returns the error that FollowChief() would return, without following: the
+  // caller can check the rest of a call first.
   absl::Status CheckMayFollow(const std::string& job_id, uint64_t epoch,
                               uint64_t chief = 0) const
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -156,9 +156,9 @@ class ShardHost {
   void ExpireWorker(int worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Keeps these facts about workers, in this process and in later ones that
-  // find the state. Only the first call of an epoch shuts workers out, so a
-  // delayed call does no harm.
+  // Stores these facts about workers, for this process and for later ones that
+  // find the state. Only the first call of an epoch shuts workers out, so that
+  // a delayed call does no harm.
   void KeepStandings(const std::vector<WorkerStanding>& workers)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<WorkerStanding> Standings() const ABSL_LOCKS_EXCLUDED(mutex_);

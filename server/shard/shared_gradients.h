@@ -19,8 +19,8 @@ namespace lockstep::server {
 // SharedGradients holds the gradient memory of the workers that run on this
 // host: their pushes carry no bytes.
 //
-// A worker must not change its gradients before all its pushes are answered. A
-// worker that does spoils only its own gradient.
+// A worker must not change its gradients before all its pushes are answered. If
+// it does, it spoils only its own gradient.
 //
 // Threads: safe to share. Gradients that were handed out stay readable even if
 //          the worker is removed.
@@ -47,7 +47,7 @@ class SharedGradients {
                    std::shared_ptr<const PeerMemory> memory,
                    std::vector<uint64_t> offsets) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The gradients of existing parts.
+  // Returns the gradients of parts that must exist.
   //
   //   kNotFound  the worker shares no memory with this process
   absl::StatusOr<std::vector<PartGradient>> Find(int worker,

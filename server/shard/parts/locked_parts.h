@@ -26,8 +26,8 @@ namespace lockstep::server {
 //          first. Everything else is constant.
 // Units:   sizes count bytes.
 struct LockedParts {
-  // `settings` are of the job, by variable; `store` is null if the server has
-  // no part.
+  // `of_variables`: the settings of the job, by variable; `of_parts`: null if
+  // the server has no part.
   LockedParts(const JobConfig& of_job, std::vector<VariableSpec> of_model,
               std::vector<PartSpec> of_server,
               std::vector<VariableSettings> of_variables,
@@ -35,10 +35,12 @@ struct LockedParts {
 
   int num_parts() const { return static_cast<int>(parts.size()); }
 
+  // Checks that the part exists.
+  //
   //   kInvalidArgument  there is no such part
   absl::Status Check(int part) const;
 
-  // The functions below require an existing part.
+  // The part must exist in the calls below.
 
   // The size of the part's value, and of each tensor beside it.
   size_t size(int part) const {

@@ -14,9 +14,10 @@
 
 namespace lockstep::server {
 
-// MeanMemory is the memory of the mean gradients that a server computes. Other
-// processes of the host may read means in place if the memory is shared; a
-// counter of writes for each part shows them if they were too slow.
+// MeanMemory is the memory of the mean gradients that a server computes. If it
+// is shared, other processes of the host read means in place; a counter of
+// writes per part shows a reader whether the mean was overwritten while it
+// read.
 //
 // Threads: safe to share; calls for the same part must be synchronised.
 // Units:   bytes.
@@ -46,8 +47,8 @@ class MeanMemory {
   std::shared_ptr<Buffer> Renew(int part, size_t size,
                                 std::shared_ptr<Buffer> last);
 
-  // Where other processes find the mean that was written to `buffer`, the
-  // newest of the part; nullopt if it is private.
+  // Returns the place where other processes find the newest mean of the part,
+  // which was written to `buffer`; nullopt if it is private.
   std::optional<SharedPlace> PlaceOf(int part, const Buffer& buffer) const;
 
   // The files from which a process of this host reads means.
@@ -55,7 +56,7 @@ class MeanMemory {
     SharedFile means;
     SharedFile counters;
   };
-  // Nullopt if the memory is not shared.
+  // Returns nullopt if the memory is not shared.
   std::optional<Files> files() const;
 
  private:

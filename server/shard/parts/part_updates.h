@@ -82,7 +82,7 @@ class PartUpdates final : public PartUpdater {
     SparseGradient rows;  // of a table
   };
 
-  // The span of an update of a part after `step`.
+  // The span of an update of `part` after `step`.
   static Span UpdateOf(int part, int64_t step) {
     return {.kind = SpanKind::kUpdate, .part = part, .step = step};
   }
@@ -91,8 +91,8 @@ class PartUpdates final : public PartUpdater {
   bool IsTrained(int part) const {
     return parts_.settings[parts_.parts[part].variable].trained;
   }
-  // Updates a part without a gradient, or of an untrained variable: only its
-  // average moves.
+  // Updates a part that has no gradient, or whose variable is not trained: only
+  // its average moves.
   absl::Status KeepPart(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   // Updates a part that is no table. `input` must have gradients, divisor and
   // scale. The caller must hold the part's lock.

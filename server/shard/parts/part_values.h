@@ -19,10 +19,10 @@
 
 namespace lockstep::server {
 
-// PartValues reads the parts of a server: it lends values in place if each has
-// two buffers, and copies them otherwise. Processes of the same host may copy
-// lent values out of shared memory; counters of writes show them if they were
-// too slow.
+// PartValues reads the parts of a server: it lends values in place if each part
+// has two buffers, and copies them otherwise. Processes of the same host may
+// copy lent values from shared memory; counters of writes show a reader whether
+// a value was overwritten while it copied.
 //
 // Threads: safe to share.
 // Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
@@ -30,8 +30,8 @@ namespace lockstep::server {
 class PartValues {
  public:
   // `returned` receives each part for which ClaimNext() has returned false,
-  // when its last reader has returned it; it may be null. If values cannot be
-  // shared, `counters` is the reason.
+  // once its last reader has returned it; may be null. `counters` must be an
+  // error with the reason if values cannot be shared.
   PartValues(LockedParts& parts, std::shared_ptr<EventQueue<int>> returned,
              absl::StatusOr<std::unique_ptr<WriteCounters>> counters);
   ~PartValues() { loans_->Close(); }
@@ -78,6 +78,8 @@ class PartValues {
     SharedFile values;
     SharedFile counters;
   };
+  // Returns the files.
+  //
   //   kFailedPrecondition  values are not shared; the message says why
   absl::StatusOr<Shared> Share() const;
 

@@ -89,8 +89,8 @@ class ShardState {
   // "<variable>/step".
   std::vector<std::string> ScalarNames() const;
 
-  // Opens the state at `step`. `scalars` are those of ScalarNames(), or empty
-  // for those of step 0.
+  // Opens the state at `step`. `scalars` are those of ScalarNames(); empty
+  // stands for those of step 0.
   //
   //   kInvalidArgument     another number of scalars, or a negative step
   //   kFailedPrecondition  open at another step
@@ -130,9 +130,9 @@ class ShardState {
                          absl::Span<const std::byte> bytes)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // The optimizers' scalars, as the next update will use them. The number of
-  // updates of a variable is 0 if it has no part here; it stays at 2^24, from
-  // where on nothing depends on it.
+  // Returns the optimizers' scalars for the next update. The number of updates
+  // of a variable is 0 if it has no part here, and stays at 2^24, beyond which
+  // it has no effect.
   std::vector<float> Scalars() const ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
   // As VariableStore::fences(); empty where the server has no part.

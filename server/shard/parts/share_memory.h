@@ -11,9 +11,9 @@
 namespace lockstep::server {
 
 // Checks that a server with `memory` bytes can hold all gradients of a shared
-// step: each may have to wait for the one with the lowest number. Gradients of
-// tables are not counted, since they have only the rows of a micro-batch.
-// Checks too that workers may add up micro-batches where the job says so: the
+// step: each may have to wait for the gradient with the lowest number. Does not
+// count gradients of tables, which have only the rows of a micro-batch. Also
+// checks that workers may add up micro-batches if the job demands it: the
 // servers' sum of bfloat16 would have other bits. OK if work is not shared.
 //
 //   kInvalidArgument  names micro_batches_per_step, the bytes and the fix; or

@@ -13,8 +13,8 @@
 namespace lockstep::server {
 
 // Announcements keeps the passes that workers have announced for a step, each
-// once, in order of arrival. A step of thousands of workers asks for one of
-// them as often, so they are also kept by worker.
+// once, in order of arrival. A step of thousands of workers looks each of them
+// up as often, so they are also indexed by worker.
 //
 // Two passes are the same if the same process of a worker computes the same
 // share of the same step.
@@ -24,24 +24,24 @@ class Announcements {
  public:
   // Adds the pass after the others, unless it is there.
   void Add(const Pass& pass);
-  // Removes those of the worker's incarnations up to `incarnation`.
+  // Removes the passes of incarnations of `worker` up to `incarnation`.
   void Remove(int worker, uint64_t incarnation);
-  // Removes those of workers that take no part.
+  // Removes the passes of workers that do not take part.
   void RemoveLeavers(const WorkerRoll& roll);
-  // Gives the pass at `later` the place of the one at `earlier`, which becomes
-  // the last of all. Both are places below size().
+  // Moves the pass at `later` to `earlier`, and the pass at `earlier` to the
+  // end. Both must be below size().
   void Replace(size_t earlier, size_t later);
   void clear();
 
   size_t size() const { return passes_.size(); }
   const Pass& operator[](size_t place) const { return passes_[place]; }
   bool Has(const Pass& pass) const { return keys_.count(KeyOf(pass)) > 0; }
-  // True if the pass is there, and fewer than `count` came before it.
+  // True if the pass is among the first `count`.
   bool HasAmong(size_t count, const Pass& pass) const;
   // True if an incarnation of the worker before this one announced a pass.
   bool HasBefore(int worker, uint64_t incarnation) const;
-  // The place of the first announcement of the worker, below `count`; `count`
-  // if it has none there.
+  // Returns the first place of the worker below `count`; `count` if there is
+  // none.
   size_t PlaceOf(int worker, size_t count) const;
 
   static bool Same(const Pass& a, const Pass& b) {

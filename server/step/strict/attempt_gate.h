@@ -17,7 +17,7 @@ namespace lockstep::server {
 
 // AttemptGate is the common base of the gates of strict mode. It keeps the
 // current step and its attempt, the workers that take part, and their waits. A
-// subclass defines the needs of a step, and so which waits have an answer.
+// subclass decides which waits can be answered.
 //
 // Threads: safe to share; no call waits. Subclasses are called with the lock
 //          held.
@@ -53,12 +53,12 @@ class AttemptGate : public Gate {
 
   explicit AttemptGate(int total_num_replicas) : roll_(total_num_replicas) {}
 
-  // Checks that the worker of the pass may call at all. Errors as Gate.
+  // Checks that the worker of the pass may call. Errors as Gate.
   virtual absl::Status Check(const Pass& pass) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  // Files the wait of a worker that has no other one; returns the answers that
-  // are ready now. The caller has checked that no newer pass of the worker is
-  // known.
+  // Files the wait of a worker that has no other wait; returns the answers that
+  // are ready then. The caller must have checked that no newer pass of the
+  // worker is known.
   virtual std::vector<Answer> File(Waiter waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // Fills in `answer` and returns true if the wait can be answered now. A token
@@ -66,20 +66,22 @@ class AttemptGate : public Gate {
   virtual bool TryAnswer(const Waiter& waiter, Answer& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
-  // Files the wait after all others. Its worker must have no other one.
+  // Files the wait behind all others. The worker must have no other wait.
   void Keep(const Waiter& waiter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Null if the worker does not wait.
   const Waiter* WaitOf(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // End waits with kCancelled: those of workers that take no part any more, or
-  // of a worker's incarnations below `admitted`.
+  // End waits with kCancelled: of workers that no longer take part, or of
+  // incarnations of `worker` below `admitted`.
   std::vector<Answer> CancelLeavers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Answer> CancelWaits(int worker, uint64_t admitted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the waits of the dead incarnations and fills in Expired. The caller
-  // must have removed the worker from the step.
+  // Ends the waits of incarnations up to `incarnation`, and fills in Expired.
+  // The caller must have removed the worker from the step.
   Expired ExpireWaits(int worker, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Checks the arguments of Commit().
+  //
   //   kFailedPrecondition  not the attempt at hand of the step at hand
   absl::Status CheckCommit(int64_t step, int64_t attempt) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

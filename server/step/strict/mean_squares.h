@@ -27,8 +27,8 @@ class MeanSquares {
   bool has(int part) const { return parts_[part].has_value(); }
   // True if every part is measured; false if the server has no parts.
   bool complete() const { return !parts_.empty() && missing() == 0; }
-  // The sum over all parts that are measured, in the order of the parts, so
-  // that it does not depend on the order in which they were measured.
+  // Returns the sum over all measured parts, in the order of the parts: it does
+  // not depend on the order in which they were measured.
   double Sum() const;
 
   // Records that the norm over all servers is known and the updates begin.

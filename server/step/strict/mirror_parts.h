@@ -31,8 +31,8 @@ class MirrorParts {
   //   kFailedPrecondition  the job is not mirrored
   absl::Status Check(int first_part, int num_parts, bool copied) const;
 
-  // The same check for the parts of a push, whose gradients must be summed
-  // here. OK if there are no mirrors.
+  // The check for the parts of a push, whose gradients must be summed here. OK
+  // if there are no mirrors.
   absl::Status CheckPush(int first_part, size_t num_parts) const {
     return mirrored() ? Check(first_part, static_cast<int>(num_parts), false)
                       : absl::OkStatus();
@@ -48,8 +48,8 @@ struct StepAttempt {
   int64_t attempt = 0;
 };
 
-// The error of a commit of `asked` on a server at `now` that has updated
-// `updated` of its parts, e.g. "3 of 12".
+// Returns the error of a commit of `asked` on a server at `now` that has
+// updated `updated` of its parts, e.g. "3 of 12".
 absl::Status CommitRefused(const StepAttempt& asked, const StepAttempt& now,
                            const std::string& updated);
 

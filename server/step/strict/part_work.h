@@ -12,11 +12,11 @@
 
 namespace lockstep::server {
 
-// The source of a gradient: worker and slot, or number and 0 if work is shared.
-// Their order is the order of summation.
+// The source of a gradient: worker and slot; or, if work is shared, number and
+// 0. Gradients are summed in the order of their contributors.
 using Contributor = std::pair<int, int>;
 
-// The arithmetic for one part that has all its gradients. One thread does it.
+// The arithmetic for one part that has all its gradients, done by one thread.
 struct PartWork {
   enum class Kind {
     kUpdate,   // from the gradients
@@ -29,9 +29,9 @@ struct PartWork {
   int64_t step = 0;
   int64_t attempt = 0;
   std::vector<Contributor> contributors = {};
-  // One of each; of kKeep the mean.
+  // One per contributor; of kKeep the mean.
   std::vector<PartGradient> gradients = {};
-  double norm = 0;  // of kApply, where the norm is limited
+  double norm = 0;  // of kApply, if the norm is limited
   // Results: gradients that are not finite, and the sum of squares of a mean.
   std::map<Contributor, absl::Status> refused = {};
   double squares = 0;

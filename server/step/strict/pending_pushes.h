@@ -29,7 +29,7 @@ std::shared_ptr<PendingPush> MakePending(uint64_t ticket, const Push& push,
                                          bool may_return);
 
 // A worker's gradient of a part, and the pushes that wait for its outcome, each
-// with the number of the part in the push.
+// with the index of the part in the push.
 struct Contribution {
   uint64_t incarnation = 0;
   int64_t pass = 0;
@@ -50,14 +50,15 @@ class PendingPushes {
  public:
   explicit PendingPushes(PartUpdater& updater) : updater_(updater) {}
 
-  // Lets a push wait for the outcome of its part `i`. If too many pushes wait
-  // for the same gradient, the oldest is answered with kAborted.
+  // Adds a push to those that wait for the outcome of the gradient of its part
+  // `i`. If too many pushes wait for one gradient, answers the oldest with
+  // kAborted.
   void Await(Contribution& contribution,
              const std::shared_ptr<PendingPush>& pending, int i, int64_t step,
              ShardAnswers& answers) const;
 
   // Decides a gradient: each push that waits for it has one undecided part
-  // less, and is answered when it has none.
+  // less, and is answered once it has none.
   void Decide(Contribution& contribution, PushOutcome outcome,
               const absl::Status& status, int64_t step,
               ShardAnswers& answers) const;

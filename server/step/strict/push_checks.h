@@ -11,23 +11,23 @@
 
 namespace lockstep::server {
 
-// Checks the form of a push, and makes its rows canonical. Where
+// Checks the form of a push, and makes its rows canonical. If
 // `refuse_non_finite` is set and the push may be answered before its gradients
-// are summed (`answered_early`), or in parts, its elements are checked too.
+// are summed (`answered_early`), or in parts, also checks its elements.
 //
 //   kInvalidArgument  as Engine::AddPush()
 absl::Status CheckPush(const PartUpdater& updater, bool refuse_non_finite,
                        bool answered_early, Push& push);
 
-// Checks that a server at `step` has reached the step that a worker names.
-// `prepared` says that `named` only waits for the chief's commit. Errors as
+// Checks that a server at `step` has reached `named`, the step that a worker
+// names. `prepared`: `named` only waits for the chief's commit. Errors as
 // Engine::CheckReached().
 absl::Status CheckStep(int64_t named, int64_t step, bool prepared);
 
 // Returns the outcome of a push that a server at `attempt` of the step after
 // `step` must not collect: kStale for an older step, kSuperseded for an older
-// attempt. Nullopt: the push must be collected. Its step must not be ahead of
-// the server's.
+// attempt. Returns nullopt if the server must collect the push. The push's step
+// must not be ahead of the server's.
 //
 //   kUnavailable  as Engine::AddPush()
 absl::StatusOr<std::optional<PushOutcome>> JudgePush(const Push& push,

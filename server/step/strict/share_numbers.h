@@ -12,7 +12,7 @@
 
 namespace lockstep::server {
 
-// ShareNumbers hands the numbers of a shared step out to workers.
+// ShareNumbers hands out the numbers of a shared step to workers.
 //
 //   free --Take--> out (1 to kMaxCopies passes compute it) --Finish--> done
 //    ^               |
@@ -23,15 +23,14 @@ namespace lockstep::server {
 // fewest passes, and of those the one that was handed out first. Any of its
 // passes may finish it.
 //
-// All calls but Restart() and Reset() take time that does not grow with the
-// numbers, but for a logarithm: idle workers ask after each number that is
-// done.
+// All calls but Restart() and Reset() take logarithmic time, since idle workers
+// call after each number that is done.
 //
-// Threads: not guarded: SharedGate calls with its lock held.
+// Threads: not guarded: SharedGate must call with its lock held.
 class ShareNumbers {
  public:
-  // Passes that compute one number at the same time, at most: the first, and
-  // two more in case that the second hangs as well.
+  // The most passes that compute one number at the same time: the first, and
+  // two more in case the second hangs as well.
   static constexpr size_t kMaxCopies = 3;
 
   // `count` > 0.
@@ -39,15 +38,15 @@ class ShareNumbers {
 
   int count() const { return static_cast<int>(numbers_.size()); }
 
-  // Gives the worker of `ended` a number for its next pass; nullopt if all
-  // others are done or have kMaxCopies passes. A repeated call for the same
-  // pass returns the same number. Releases the number that the worker computed
-  // before.
+  // Gives the worker of `ended` a number for its next pass, and releases the
+  // number that it computed before. Returns nullopt if all other numbers are
+  // done or have kMaxCopies passes. A repeated call for the same pass returns
+  // the same number.
   std::optional<int> Take(const Pass& ended);
 
-  // Records that the gradient of pass.slot is ready, or about to be. False if
-  // the number is done. A pass that an earlier process of this task has handed
-  // out is accepted like one of this process.
+  // Records that the gradient of pass.slot is ready, or about to be. Returns
+  // false if the number is done. Accepts a pass that an earlier process of this
+  // task has handed out like its own.
   bool Claim(const Pass& pass);
 
   // Records that the gradient of pass.slot is on all servers, so that the
@@ -88,10 +87,11 @@ class ShareNumbers {
   // The number that Take() hands out, if any.
   std::optional<int> Choose();
   void Add(const Pass& pass, bool claimed);
-  // Removes copies of a number for which `ends` is true; returns how many.
+  // Removes the copies of a number for which `ends` is true; returns how many.
   template <typename Ends>
   size_t Remove(int number, const Ends& ends);
-  // Must be called before and after a change of a number's copies.
+  // Must be called before (Unlist) and after (List) a change of a number's
+  // copies.
   void Unlist(int number);
   void List(int number);
 

@@ -21,11 +21,12 @@ namespace lockstep::server {
 //
 //   Wait --token--> (compute) --Announce--> (push) --Wait--> done, next token
 //
-// Numbers are handed out in blocks, of which a worker pushes the sum: a block
-// has the size, a power of two, that makes as many of them as SetReplicas()
-// says. A token names the first number of a block and its size, and so do all
-// calls of the pass. Where the size has changed since, the pass is not needed:
-// its step has begun again, and its gradient is no term of the new sum.
+// Numbers are handed out in blocks; a worker pushes the sum of a block. The
+// size of a block is the power of two that cuts the step into as many blocks as
+// SetReplicas() sets. A token names the first number of a block and its size,
+// and so do all calls of the pass. A pass whose block has another size than the
+// current one is not needed: its step has begun again, and its gradient is no
+// term of the new sum.
 //
 // A step takes all numbers, so it has no set of workers: Members() is empty. If
 // a worker dies its number is free again, and the step continues with the same
@@ -47,8 +48,8 @@ class SharedGate final : public AttemptGate {
 
   std::vector<Answer> Redo(int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `replicas_to_aggregate` is the number of blocks, from the next attempt on;
-  // no effect on them unless BlockSizeOf() knows a size for it.
+  // `replicas_to_aggregate` is the number of blocks from the next attempt on.
+  // No effect on blocks unless BlockSizeOf() has a size for it.
   std::vector<Answer> SetReplicas(int replicas_to_aggregate,
                                   const std::vector<int>& workers) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -78,13 +79,14 @@ class SharedGate final : public AttemptGate {
   bool HasBlock(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return pass.block == block_;
   }
-  // The pass with the index of its block as its slot, as `blocks_` has it.
+  // Returns the pass with the index of its block as its slot, as `blocks_` has
+  // it.
   Pass OfBlock(Pass pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     pass.slot /= block_;
     return pass;
   }
 
-  // Begins to hand out blocks of the size that SetReplicas() has asked for.
+  // Begins to hand out blocks of the size that SetReplicas() has set.
   void Regroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int numbers_;

@@ -33,10 +33,10 @@ namespace lockstep::server {
 //
 // A push is answered when its parts are updated. This bounds the memory of a
 // server to the pushes that workers have in flight. A worker that repeats a
-// push has given up the call before, so only the newest two calls per worker
-// and part are kept. If N < A, a push is answered at once, because the worker
-// needs the answer to begin its next share; and if work is shared, because it
-// then takes the next number.
+// push no longer reads the earlier call, so only the newest two calls per
+// worker and part are kept. A push is answered at once if N < A, because the
+// worker needs the answer to begin its next share, and if work is shared,
+// because the worker then takes the next number.
 //
 // A newer attempt drops the gradients of older ones; the committed values stay
 // unchanged until Commit(). Only the chief begins attempts: a push for a later
@@ -53,8 +53,8 @@ namespace lockstep::server {
 // The means of the other parts come from the servers that reduce them, so that
 // all copies are updated from the same bytes.
 //
-// The gradient of a table covers some of its rows, perhaps none; one without
-// rows counts as well, since a part is complete when the whole set has pushed.
+// The gradient of a table covers some of its rows, or none. A gradient without
+// rows counts as well: a part is complete when the whole set has pushed.
 //
 // Threads: safe to share. Updates run in the thread of the push that completed
 //          the part, with no lock held.
@@ -182,8 +182,9 @@ class StrictEngine final : public Engine {
   bool prepared() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return failure_.ok() && updated_parts_ == static_cast<int>(parts_.size());
   }
-  // Commits `step` if it is the step prepared here. The chief has said that ps
-  // task 0 has committed it; on ps task 0 itself the gate decides.
+  // Commits `step` if it is the step prepared here: on ps task 0 only if the
+  // gate has committed it; on other servers the chief must have reported that
+  // ps task 0 has committed it.
   absl::Status Learn(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckCommitLocked(int64_t step, int64_t attempt) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -195,7 +196,7 @@ class StrictEngine final : public Engine {
 
   mutable Mutex mutex_;
   int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
-  // A from the next attempt on, where work is shared.
+  // A from the next attempt on, if work is shared.
   int next_replicas_ ABSL_GUARDED_BY(mutex_);
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;

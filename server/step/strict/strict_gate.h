@@ -18,19 +18,19 @@ namespace lockstep::server {
 // gradients that counts for a step.
 //
 // A step's set is the first `replicas_to_aggregate` announcements. A member
-// that dies is replaced by the next that announced, one that lives but holds up
-// the step by the next that waits with its gradient. The step then starts a new
-// attempt:
+// that dies is replaced by the next worker that announced; a live member that
+// holds up the step, by the next one that waits with its gradient. The step
+// then starts a new attempt:
 //
 //   announced -> member -> (commit) -> next step
 //       |           `-> (died, replaced) -> attempt + 1: members push again
 //       `-> not needed, until a member goes
 //
-// Where N = A every worker is needed, so a token makes its worker a member of
-// the step, without an announcement.
+// If N = A every worker is needed, so a token makes its worker a member of the
+// step, without an announcement.
 //
-// Where N < A each worker has several shares of a step, its slots, and makes
-// one pass for each; a new attempt then begins with its slot 0.
+// If N < A each worker has several shares of a step, its slots, and makes one
+// pass for each; a new attempt then begins with its slot 0.
 //
 // Threads: safe to share; no call waits.
 // Errors:  as Gate.
@@ -101,8 +101,8 @@ class StrictGate final : public AttemptGate {
   int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
   // The step that Redo() restarted last; announcements of it may be lost.
   int64_t redone_step_ ABSL_GUARDED_BY(mutex_) = -1;
-  // Where N < A: the shares (worker, slot) that were pushed for the attempt at
-  // hand. An announcement is no proof of that: it may have been delayed, and
+  // If N < A: the shares (worker, slot) that were pushed for the attempt at
+  // hand. An announcement does not prove a push: it may have been delayed, and
   // its worker may no longer hold the gradient.
   std::set<std::pair<int, int>> pushed_ ABSL_GUARDED_BY(mutex_);
   // In order of arrival; the first A are the members.
