@@ -66,8 +66,8 @@ class PsServer {
   // The shard's step and size, and the outcomes of pushes.
   MetricFamilies Metrics() const;
 
-  // Asks the chief to stop the job with a checkpoint, since this server must
-  // end. Run() returns when that has happened, or after 15 seconds.
+  // Requests that the chief stop the job with a checkpoint, since this server
+  // must end. Run() returns when that has happened, or after 15 seconds.
   void RequestStop(const std::string& reason);
 
  private:
@@ -80,9 +80,9 @@ class PsServer {
   void Tick();
   // Ends the calls that wait now.
   void EndAllCalls();
-  // Loop of a thread: applies the updates that waited for readers which have
-  // returned the memory. The readers end in gRPC's threads, which must not do
-  // such work.
+  // Loop of a thread: applies the updates that waited for readers, once these
+  // have returned the memory. The readers end in gRPC's threads, which must not
+  // update parts.
   void UpdateReturnedParts();
 
   const Clock& clock_;

@@ -13,9 +13,10 @@
 
 namespace lockstep::server {
 
-// LentCalls records the calls whose answers are sent from the memory of parts,
-// and are not sent yet. A caller that does not read keeps that memory in use;
-// when an update has waited for it for long enough, the call is broken off.
+// LentCalls records the calls whose answers lend the memory of parts and are
+// not sent completely. A caller that does not read its answer keeps that memory
+// in use; when an update has waited for the memory for long enough, the call is
+// broken off.
 //
 //   Add() -> ... sent, or over otherwise -> forgotten
 //        `-> TakeBack() -> broken off -> forgotten
@@ -33,8 +34,8 @@ class LentCalls : public std::enable_shared_from_this<LentCalls> {
     return std::shared_ptr<LentCalls>(new LentCalls);
   }
 
-  // Records a call whose answer lends parts from `first_part` on, until the
-  // last copy of the result is gone.
+  // Records a call whose answer lends parts from `first_part` on. The record
+  // ends with the last copy of the result.
   std::shared_ptr<const void> Add(int first_part, int num_parts, absl::Time now,
                                   BreakOff break_off)
       ABSL_LOCKS_EXCLUDED(mutex_);

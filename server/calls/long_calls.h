@@ -18,13 +18,13 @@
 namespace lockstep::server {
 
 // LongCalls does long work, such as filling or copying all of a server's
-// memory, in a thread of its own, one work after the other, so that gRPC's
+// memory, one piece after the other in a thread of its own, so that gRPC's
 // threads can serve other calls meanwhile.
 //
-// A caller that asks again need not keep its call open until the end: it is
-// answered with the progress of the work. The same request, sent again, finds
-// the work under way, or the error with which it has failed. After a success
-// the work must be quick to repeat and must give the same result.
+// A caller that can repeat its call is answered early, with the progress of the
+// work. The repeated request finds the work under way, or the error with which
+// it has failed. After a success, the work must be quick to repeat and must
+// give the same result.
 //
 // Threads: safe to share.
 // Borrows: the clock.
@@ -33,31 +33,32 @@ class LongCalls {
   using Result = absl::StatusOr<std::string>;  // a response, serialized
   using Work = std::function<Result()>;
 
-  // A call that waits. The thread that removes it ends it, with one of these.
+  // A waiting call. The thread that removes it must call one of these, once.
   struct Call {
     std::function<void(const Result&)> end;
-    // Ends the call while the work goes on; null: the call waits for the end.
+    // Ends the call with the progress of the work; null: the call waits for the
+    // end.
     std::function<void()> end_not_yet = nullptr;
     absl::Time since = absl::InfinitePast();
   };
 
   explicit LongCalls(const Clock& clock);
-  ~LongCalls();  // after End(); waits for the work that goes on
+  ~LongCalls();  // must follow End(); waits for work under way
   LongCalls(const LongCalls&) = delete;
   LongCalls& operator=(const LongCalls&) = delete;
 
   // Does `work` and answers the call with its result. If the same request is
-  // being served already, the call waits for the end of that work, and a call
-  // that waited for it before is ended with kAborted.
+  // being served already, the call waits for the end of that work, and the call
+  // that waited before is ended with kAborted.
   void Serve(const std::string& request, Call call, Work work)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Does `work`, which must end its own call. It is given kOk, or the error
-  // with which it must end the call without doing anything.
+  // Calls `work`, which must end its own call: after the work if its argument
+  // is kOk; otherwise at once, with that error.
   void Run(std::function<void(const absl::Status&)> work)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Answers calls that have waited since before `time`, if they can ask again.
+  // Answers the calls that have waited since before `time` and can be repeated.
   void AnswerOld(absl::Time time) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends all calls, and later ones; work that has not begun is not done.
@@ -68,9 +69,8 @@ class LongCalls {
     std::string request;  // empty: of Run()
     Work work;
     std::function<void(const absl::Status&)> run;
-    std::optional<Call> call;  // that waits now
-    // The error of the work, if no call has been answered with it, and its
-    // time.
+    std::optional<Call> call;  // the waiting call, if any
+    // The error of the work and its time, if no call has been answered with it.
     absl::Status failure;
     absl::Time failed;
   };

@@ -16,9 +16,10 @@ class PeerBudget {
 
   size_t limit() const;
 
-  // Counts `bytes` as held by the peer until the returned object is gone, which
-  // may outlive the budget. Null if the peer would then hold more than the
-  // limit; a peer that holds nothing may take more than the limit at once.
+  // Counts `bytes` as held by the peer until the returned object is destroyed,
+  // which may outlive the budget. Returns null if the peer would then hold more
+  // than the limit; but a peer that holds nothing may take more than the limit
+  // at once.
   std::shared_ptr<void> Take(const std::string& peer, size_t bytes);
 
  private:

@@ -12,9 +12,9 @@
 
 namespace lockstep::server {
 
-// PendingCalls holds the calls of one RPC that wait for an event, each with the
-// data that ends it. No thread waits with them: a call is a ticket, and the
-// thread that takes the ticket must end the call, once.
+// PendingCalls holds the waiting calls of one RPC, each with the data to end
+// it. No thread waits: each call has a ticket, and the thread that takes the
+// ticket must end the call, once.
 //
 // Threads: safe to share.
 template <typename Call>
@@ -26,7 +26,7 @@ class PendingCalls {
     return last_ticket_;
   }
 
-  // Returns the call unless it was taken before.
+  // Returns the call, unless its ticket was taken before.
   std::optional<Call> Take(uint64_t ticket) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
     auto found = calls_.find(ticket);

@@ -26,8 +26,8 @@ inline grpc::ServerUnaryReactor* FinishUnary(
   return reactor;
 }
 
-// Ends one call, once, in any thread: with a response message, or with the
-// error in its place.
+// Must be called once per call, in any thread: with kOk and the response
+// message, or with an error.
 using Respond =
     std::function<void(const absl::Status& status, grpc::ByteBuffer response)>;
 
@@ -42,12 +42,13 @@ inline Respond Timed(absl::string_view method, Respond respond) {
   };
 }
 
-// Serves one method, whether its calls are unary or on a stream: must end each
-// of them once, now or later, and must not block.
+// Serves one method, for unary calls and calls on a stream: must call `respond`
+// once, at once or later, and must not block.
 using CallHandler = std::function<void(
     const Caller& caller, const grpc::ByteBuffer& request, Respond respond)>;
 
-// Breaks a call off, in any thread; no effect if the call is over.
+// Breaks a call off; may be called in any thread. No effect if the call is
+// over.
 using BreakOff = std::function<void(const absl::Status& why)>;
 
 // UnaryCall is a unary call of gRPC that the server can cancel after its

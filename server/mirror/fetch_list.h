@@ -17,9 +17,9 @@ struct Fetch {
   int num_parts = 0;
 };
 
-// Packs the wanted parts, ascending, into calls of about `target_bytes`: many
-// small parts to a call, or a single part that is at least as large. `parts`
-// are all parts of the server.
+// Packs the parts `wanted`, ascending, into calls of about `target_bytes`: many
+// small parts per call, or one part of at least that size. `parts` must be all
+// parts of the server.
 std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
                                absl::Span<const int> wanted,
                                size_t target_bytes);

@@ -22,7 +22,7 @@ class MappedMeans {
  public:
   explicit MappedMeans(size_t num_servers) : servers_(num_servers) {}
 
-  // The means of an answer of a server that names places.
+  // Returns the means of a server's answer that names places.
   //
   //   kInvalidArgument  a place is not in the files, or not at a multiple of 64
   //                     bytes
@@ -35,9 +35,9 @@ class MappedMeans {
   // False if the server's memory could not be mapped.
   bool MayMap(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Must be called when a call to the server found no process: the next one may
-  // have memory that can be mapped, and the last one may have ended before its
-  // memory was mapped.
+  // Must be called when a call to the server found no process: the memory of
+  // the next process may be mappable, and the previous process may have ended
+  // before its memory was mapped.
   void OnServerGone(int server) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

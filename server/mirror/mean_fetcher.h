@@ -69,7 +69,7 @@ class MeanFetcher {
   CondVar idle_;
   CondVar changed_;  // ended_
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // a call, since the last look
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // since the last Look()
   // The current attempt, and the parts of the calls that were started for it
   // and have not failed.
   std::weak_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);

@@ -17,14 +17,14 @@
 namespace lockstep::server {
 
 // Encodes lent means of parts from `first_part` on as the answer of FetchMeans.
-// With `files`, those of the shard's means, the answer names places in them if
-// all the means have one.
+// If `files` (those of the shard's means) are given and all means have a place
+// in them, the answer has the places only.
 grpc::ByteBuffer EncodeMeans(
     int first_part, std::vector<PartGradient> means,
     const std::optional<MeanMemory::Files>& files = std::nullopt);
 
-// Means in the memory of another server, as it describes them. Users must check
-// the values.
+// Means in the memory of another server, by its own description. Users must
+// check the numbers.
 struct SharedMeans {
   struct Mean {
     size_t size = 0;  // bytes; 0: absent
@@ -35,8 +35,8 @@ struct SharedMeans {
   std::vector<Mean> parts;
 };
 
-// Reads the answer: the means of `num_parts` of `parts`, which share the
-// received slices, or where they are.
+// Decodes the answer: the means of `num_parts` of `parts`, which share the
+// received slices; or their places.
 //
 //   kInvalidArgument  no such message; absent parts that were not asked for, or
 //                     that do not ascend; a payload of another length; another

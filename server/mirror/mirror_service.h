@@ -48,8 +48,8 @@ class MirrorService final
  private:
   struct Wait {
     Respond respond;
-    // The shard that was asked. A shard that is created anew knows nothing of
-    // its step.
+    // The shard of the call. A shard that is created anew does not know the
+    // step of the call.
     std::shared_ptr<Shard> shard;
     int64_t step = 0;
     int64_t attempt = 0;
@@ -67,7 +67,7 @@ class MirrorService final
   absl::StatusOr<Wait> Admit(const Caller& caller,
                              const grpc::ByteBuffer& request) const;
   void File(Wait wait) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the answer, if there is one yet, and moves `respond` into it.
+  // Returns the answer, if it is ready, and moves `respond` into it.
   std::optional<Answer> TryAnswer(Wait& wait) const;
   static void Send(std::list<Answer> answers);
 

@@ -34,7 +34,8 @@ class CallStreamService final : public v1::CallStreamService::CallbackService {
   const Handlers handlers_;
 };
 
-// The handlers of the workers' most frequent calls. Borrows the services.
+// Returns the handlers of the workers' most frequent calls. Borrows the
+// services.
 CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
                                             SyncService& sync);
 

@@ -54,7 +54,7 @@ class ParameterService final
       grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
       grpc::ByteBuffer* response) override;
 
-  // The connection of a unary call. Empty for calls of a stream, which copies
+  // The connection of a unary call. Empty for a call on a stream, which copies
   // and bounds its answers itself.
   struct Connection {
     BreakOff break_off = nullptr;

@@ -14,24 +14,24 @@
 namespace lockstep::server {
 
 // PostponedCalls holds pulls and pushes that name a step which is prepared on
-// this server, and which ps task 0 has committed if the worker is right. A
-// worker's call never commits a step, so these calls wait for the chief's
-// commit, which is usually on its way and arrives within microseconds.
+// this server and which, according to the worker, ps task 0 has committed. A
+// worker's call must not commit a step, so these calls wait for the chief's
+// commit, which is usually under way and arrives within microseconds.
 //
 // Threads: safe to share. Calls continue with no lock held.
 class PostponedCalls {
  public:
-  // Must serve the call again if the status is OK, and otherwise end the call
-  // with it.
+  // Called with kOk: must serve the call again. Called with an error: must end
+  // the call with it.
   using GoOn = std::function<void(const absl::Status&)>;
 
-  // Keeps a call for as long as Engine::AwaitsCommit(step). False if that is
-  // false already; `go_on` is then not called.
+  // Keeps a call while Engine::AwaitsCommit(step). Returns false, and does not
+  // call `go_on`, if that is false already.
   bool Add(Engine& engine, int64_t step, absl::Time now, GoOn go_on)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Continues the calls whose steps no longer wait. Must be called after each
-  // of the chief's orders.
+  // order of the chief.
   void Resume(Engine& engine) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the calls that have waited since before `time`, with kUnavailable.

@@ -15,7 +15,7 @@
 namespace lockstep::server {
 
 // Cuts a push's payload into the gradients of its parts, or finds them in
-// shared memory, where they are of the type of the variable. Nothing is copied:
+// shared memory, where they must have the type of the variable. Copies nothing:
 // the gradients share the received slices.
 //
 //   kInvalidArgument  unknown parts, a payload of another length, a gradient
@@ -27,21 +27,22 @@ namespace lockstep::server {
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 
-// Cuts a payload into gradients of these sizes, whose sum must be that of the
-// payload's. They share the received slices.
+// Cuts a payload into gradients of these sizes, whose sum must be the size of
+// the payload. The gradients share the received slices.
 //
 // Units: bytes.
 std::vector<PartGradient> CutIntoGradients(const TensorPayload& payload,
                                            absl::Span<const size_t> sizes);
 
-// If `shared`, the answer names the places of values instead of sending them,
-// and need not keep them. `keep` is as in EncodeValues().
+// Encodes the answer to a push. If `shared`, the answer has the places of
+// values in place of their bytes, and need not keep them. `keep` is as in
+// EncodeValues().
 grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared = false,
                                   std::shared_ptr<const void> keep = nullptr);
 
-// Puts lent values behind a header. Large ones are referenced until they have
-// been sent; small ones are gathered in a copy, which costs less than a slice.
-// The message holds `keep` until the last of them has been sent.
+// Encodes lent values behind a header. References large values until they have
+// been sent; copies small ones together, which costs less than a slice each.
+// The message holds `keep` until the last value has been sent.
 grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
                               std::vector<LentBytes> values,
                               std::shared_ptr<const void> keep = nullptr);

@@ -26,10 +26,10 @@ absl::StatusOr<ShardDescription> ToDescription(
 
 ChiefCommands::TakeOrder TakeOrderFrom(const v1::TakeAndApplyRequest& request);
 
-// Describes an existing shard to a chief: its parts, step and state.
+// Encodes the description of an existing shard: its parts, step and state.
 v1::CreateShardResponse Describe(Shard& shard);
 
-// `progress` may be null: nothing has begun.
+// Encodes the progress. `progress` may be null: nothing has begun.
 void FillWorking(const FillProgress* progress, v1::Working& working);
 
 }  // namespace lockstep::server

@@ -112,8 +112,8 @@ class ShardControlService final : public shard_control_internal::Base {
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(
       const v1::ChiefIdentity& chief);
 
-  // Checks the whole request and follows the chief. Returns the rest, which
-  // takes long.
+  // Checks the whole request and follows the chief. Returns the remaining work,
+  // which takes long.
   absl::StatusOr<LongCalls::Work> HandleCreateShard(
       const v1::CreateShardRequest& request);
   absl::Status HandleWriteParts(const grpc::ByteBuffer& request,
@@ -128,8 +128,8 @@ class ShardControlService final : public shard_control_internal::Base {
   absl::Status HandleReplaceMember(const v1::ReplaceMemberRequest& request,
                                    v1::ReplaceMemberResponse& response);
   LongCalls::Result HandleBeginSnapshot(const ChiefCommands::Chief& chief);
-  // A call that LongCalls ends. `progress` must fill in the progress of the
-  // work, for a caller that asks again.
+  // Makes a call that LongCalls ends. `progress` must fill in the progress of
+  // the work; used if `asks_again`: the caller repeats its call.
   template <typename Response>
   LongCalls::Call LongCall(grpc::ServerUnaryReactor* reactor,
                            Response* response, bool asks_again,

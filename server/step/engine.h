@@ -19,13 +19,13 @@
 
 namespace lockstep::server {
 
-// The rows of a part that a gradient covers: row i of the gradient is that of
+// The rows of a part that a gradient covers: row i of the gradient belongs to
 // row indices[i] of the part.
 struct GradientRows {
   std::vector<int64_t> indices;
   std::vector<int64_t> shape;  // of the gradient; the number of rows first
-  // The gradient may be the sum of several: how many of them have each row.
-  // Empty: it is one.
+  // If the gradient is the sum of several gradients: the number of them that
+  // have each row. Empty: it is one gradient.
   std::vector<int64_t> counts = {};
 };
 
@@ -35,14 +35,15 @@ struct PartGradient {
   std::shared_ptr<const void> owner = {};
   GradientType type = GradientType::kVariable;
   std::optional<GradientRows> rows = {};  // set for sparse gradients
-  // Strict mode: the pass has no gradient of the part. It has no bytes, and
-  // counts as zeros.
+  // Strict mode: the pass has no gradient of the part. The gradient has no
+  // bytes, and counts as zeros.
   bool absent = false;
-  // Where other processes of this host find the bytes of a lent mean, if they
-  // may read them. The owner need not live until they have read them.
+  // The place where other processes of this host can read the bytes of a lent
+  // mean, if they may. The owner need not live until they have read them.
   std::optional<SharedPlace> place = {};
-  // Set for a mean in the memory of another server of this host, which does not
-  // wait for readers.
+  // Set for a mean in the memory of another server of this host, which may
+  // overwrite the mean at any time: readers must check `peer_writes`
+  // afterwards.
   std::optional<PeerWrites> peer_writes = {};
 };
 
@@ -50,9 +51,10 @@ struct PartGradient {
 struct LentBytes {
   absl::Span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
-  // Where other processes of this host find the value. Meaningless unless the
-  // state's memory is shared. Updates do not wait for those processes, so the
-  // owner need not live until they have copied the value.
+  // The place where other processes of this host can read the value.
+  // Meaningless unless the state's memory is shared. Updates do not wait for
+  // those processes, so the owner need not live until they have copied the
+  // value.
   SharedPlace place = {};
 };
 
@@ -89,8 +91,9 @@ struct TakeAnswer {
   // were summed, ascending. Empty if work is shared: such steps always sum all
   // numbers.
   std::vector<int> contributors = {};
-  // Where the norm of the mean gradients is limited: the sum of their squares.
-  // If not prepared, the update waits for the norm over all servers.
+  // If the norm of the mean gradients is limited: the sum of the squares of
+  // this server's means. If `prepared` is not set, the update waits for the
+  // norm over all servers.
   std::optional<double> squares = {};
 };
 
@@ -106,7 +109,7 @@ struct ShardAnswers {
     int64_t attempt = 0;
   };
   std::optional<Prepared> prepared;
-  // Means() has more to lend than before, or other means are wanted.
+  // Means() can lend more than before, or other means are wanted.
   bool means_changed = false;
 
   void Append(ShardAnswers&& other);
@@ -148,17 +151,17 @@ class Engine {
   //                        that it has prepared
   virtual absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) = 0;
 
-  // Where the norm of the mean gradients over all servers is limited: gives the
-  // engine that norm, so that parts are updated. No effect unless all gradients
-  // of that attempt of the step after `step` have arrived and no norm came
+  // If the norm of the mean gradients over all servers is limited: sets that
+  // norm, so that parts are updated. No effect unless all gradients of
+  // norm.attempt of the step after `step` have arrived and no norm was set
   // before.
   virtual ShardAnswers ApplyNorm(int64_t /*step*/, const MeanNorm& /*norm*/) {
     return {};
   }
 
-  // Lends the mean gradients of consecutive parts that this mirror sums.
-  // Nullopt until all of them are computed, and for an attempt that has not
-  // begun here.
+  // Lends the mean gradients of consecutive parts, which this mirror must sum.
+  // Returns nullopt until all of them are computed, and for an attempt that has
+  // not begun here.
   //
   //   kInvalidArgument     unknown parts, or parts that another server sums
   //   kAborted             that attempt of the step after `step` is over
@@ -169,7 +172,7 @@ class Engine {
     return NotMirrored();
   }
 
-  // Takes mean gradients of consecutive parts that another mirror sums, as its
+  // Adds mean gradients of consecutive parts that another mirror sums, as its
   // Means() lent them. No effect if that attempt is over or the means have
   // arrived before.
   //
@@ -183,7 +186,7 @@ class Engine {
     return NotMirrored();
   }
 
-  // The parts whose means other mirrors have to lend.
+  // The parts whose means must come from other mirrors.
   struct MeansWanted {
     int64_t step = 0;
     int64_t attempt = 0;
@@ -208,8 +211,8 @@ class Engine {
   virtual absl::StatusOr<ShardAnswers> Commit(int64_t step,
                                               int64_t attempt) = 0;
 
-  // Must be called when a worker names `step`, the step of its token. Commits a
-  // step only if the gate of ps task 0 has committed it already.
+  // Must be called when a worker names `step`, the step of its token. Commits
+  // the step only if the gate of ps task 0 has committed it already.
   //
   //   kUnavailable         the step is prepared here, and the chief has not yet
   //                        said that it is committed; the token may prove it
@@ -224,10 +227,10 @@ class Engine {
 
   // Begins `attempt` of the step after `step`: drops the gradients that older
   // attempts collected. No effect if the attempt has begun before. The call
-  // also says that the job is at `step`: if that is the step prepared here, it
-  // is committed, except on ps task 0, which commits by itself.
+  // also proves that the job is at `step`: if that step is prepared here,
+  // commits it, except on ps task 0, which commits by itself.
   virtual ShardAnswers StartAttempt(int64_t step, int64_t attempt) = 0;
-  // The same without a new attempt.
+  // Commits `step` as StartAttempt() does, without a new attempt.
   void LearnCommitted(int64_t step) { StartAttempt(step, 0); }
 
   // Sets the number of gradients of a step, A. In strict mode the caller must
@@ -240,7 +243,8 @@ class Engine {
   // part. No effect if no update waits.
   virtual ShardAnswers PartReturned(int part) = 0;
 
-  // Parts whose updates wait for readers of the memory to be written.
+  // Returns the parts whose updates wait for readers of the memory that is to
+  // be written.
   virtual std::vector<int> BlockedParts() const { return {}; }
 
   // The gradients of the step at hand that have arrived; empty in compatible
@@ -248,8 +252,8 @@ class Engine {
   struct Arrivals {
     int64_t attempt = 0;
     int open_parts = 0;  // parts that lack gradients
-    // By worker: open parts with its gradient. Empty if work is shared: its
-    // gradients belong to numbers.
+    // By worker: the number of open parts with its gradient. Empty if work is
+    // shared: then gradients belong to numbers.
     std::map<int, int> parts;
   };
   virtual Arrivals arrivals() const { return {}; }
@@ -280,15 +284,15 @@ class PartUpdater {
   // Units: bytes.
   virtual size_t part_size(int part) const = 0;
 
-  // Bytes of a gradient of the part.
+  // Returns the size of a gradient of the part, in bytes.
   //
   //   kInvalidArgument  the part accepts no gradients of this type
   virtual absl::StatusOr<size_t> GradientSize(int part,
                                               GradientType type) const = 0;
 
   // True if the memory of the part's next value has no readers and may be
-  // written. If false, Engine::PartReturned() is called when the last reader
-  // has returned it.
+  // written. If it returns false, the part's last reader triggers
+  // Engine::PartReturned().
   virtual bool ClaimNext(int part) = 0;
 
   // Lends the value that the newest Update() of the part wrote. The caller must
@@ -296,18 +300,18 @@ class PartUpdater {
   virtual LentBytes LendNext(int part) = 0;
 
   // Writes the part's value and slots of step + 1, computed from those of
-  // `step` and the mean of `gradients`, which are summed in the order given, of
-  // a shared step in that of common/plan/number_tree.h; value and slots stay as
-  // they are if all gradients are absent. Returns false if the mean holds NaN
-  // or an infinity, because a gradient does or because the sum overflows, and
-  // the job refuses such gradients.
+  // `step` and the mean of `gradients`. Gradients are summed in the order
+  // given; in a shared step, in that of common/plan/number_tree.h. Value and
+  // slots stay unchanged if all gradients are absent. Returns false if the mean
+  // holds NaN or an infinity (because a gradient does, or because the sum
+  // overflows) and the job refuses such gradients.
   virtual absl::StatusOr<bool> Update(
       int part, int64_t step, absl::Span<const PartGradient> gradients) = 0;
 
-  // Where the norm of the mean gradients over all servers is limited, an update
+  // If the norm of the mean gradients over all servers is limited, an update
   // has two halves. MeasureMean() keeps the mean of `gradients`, as Update()
-  // computes it, until the next one of the part; ApplyMean() limits that mean,
-  // given the norm, and does the rest. Either may be repeated.
+  // computes it, until the next MeasureMean() of the part; ApplyMean() limits
+  // that mean by `norm`, and does the rest. Either may be repeated.
   struct Measured {
     bool finite = true;  // as the result of Update()
     double squares = 0;  // the sum of the squares of the mean's elements
@@ -324,8 +328,8 @@ class PartUpdater {
     return absl::UnimplementedError("no mean gradient is kept here");
   }
 
-  // Lends the mean that MeasureMean() kept of a part. It does not change while
-  // the owner lives.
+  // Lends the mean that MeasureMean() keeps of a part. The mean does not change
+  // while the owner lives.
   virtual PartGradient LendMean(int /*part*/) { return {}; }
   // Keeps a mean that another server computed, in place of MeasureMean().
   // Returns the sum of the squares of its elements if clipping needs it.
@@ -354,17 +358,19 @@ class PartUpdater {
   }
 
   // Compatible mode: must be called when the server begins to collect gradients
-  // of a part with sparse gradients. Applies the share of the update that does
-  // not depend on them, such as the decay of slots.
+  // of a part with sparse gradients. Applies the part of the update that does
+  // not depend on gradients, such as the decay of slots.
   virtual absl::Status BeginSparse(int /*part*/) { return absl::OkStatus(); }
 
-  //   kInvalidArgument  the gradient holds NaN or an infinity; says where
+  // Checks the elements of a gradient.
+  //
+  //   kInvalidArgument  it holds NaN or an infinity; the message says where
   virtual absl::Status CheckFinite(int part,
                                    const PartGradient& gradient) const = 0;
 
-  // Records that all parts are updated for `attempt` of `step`: a server that
-  // is killed afterwards comes back with the step prepared. No effect in
-  // compatible mode, which updates in place.
+  // Records that all parts are updated for `attempt` of `step`: after a kill,
+  // the server continues with the step prepared. No effect in compatible mode,
+  // which updates in place.
   virtual absl::Status MarkPrepared(int64_t step, int64_t attempt) = 0;
 
   // Withdraws MarkPrepared(). Must be called before parts are updated again for

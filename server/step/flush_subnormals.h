@@ -9,16 +9,16 @@
 #include <xmmintrin.h>
 #endif
 
-// TensorFlow's threads take a subnormal operand of float32 or float64
-// arithmetic for a zero of its sign, and so the result. Two ways to do the
-// same: a processor mode, and, where there is no such mode, FlushedAdd and
+// TensorFlow's threads treat subnormal operands and results of float32 and
+// float64 arithmetic as zeros of the same sign. Two ways to do the same: a
+// processor mode, and, on processors without such a mode, FlushedAdd and
 // FlushedDivide.
 namespace lockstep::server {
 
 // FlushSubnormals switches the calling thread to that mode for its own
-// lifetime. Functions that need the mode ask for one as an argument; they must
-// not be inlined next to its construction, because compilers do not know that
-// arithmetic depends on it.
+// lifetime. A function that needs the mode must take a FlushSubnormals as an
+// argument and must not be inlined next to its construction: compilers do not
+// take arithmetic to depend on the mode and may move it.
 //
 // Threads: use on the thread that made it.
 class FlushSubnormals {
@@ -47,15 +47,16 @@ T Flushed(T value) {
   return normal ? value : std::copysign(T{0}, value);
 }
 
-// A sum below the smallest normal number is exact, so flushing it afterwards
-// is flushing it.
+// A sum below the smallest normal number is exact, so flushing the rounded sum
+// equals flushing the exact one.
 template <typename T>
 T FlushedAdd(T a, T b) {
   return Flushed(Flushed(a) + Flushed(b));
 }
 
-// `divisor` is normal and at least 1. Processors decide before the exponent is
-// limited whether a quotient is too small; a scaled division shows the same.
+// `divisor` must be normal and at least 1. Processors decide before rounding to
+// the limited exponent whether a quotient is subnormal; the scaled division
+// shows that decision.
 template <typename T>
 T FlushedDivide(T value, T divisor) {
   constexpr T min = std::numeric_limits<T>::min();

@@ -12,9 +12,8 @@
 namespace lockstep::server {
 
 // Gate decides which passes count for a step and which workers may begin the
-// next one. It exists on ps task 0 only. StrictGate and CompatibleGate
-// implement it, one for each mode, and SharedGate for strict mode with shared
-// work.
+// next one. Only ps task 0 has a gate. StrictGate and CompatibleGate implement
+// it for their modes, and SharedGate for strict mode with shared work.
 //
 // Threads: safe to share; no call waits. A wait is filed under the caller's
 //          ticket, and the call that ends it returns its answer.
@@ -39,11 +38,11 @@ class Gate {
     // With kRedo: the current attempt. With kToken, strict mode: the attempt
     // that produced `step`; 0 if this gate has not seen it.
     int64_t attempt = 0;
-    // With kToken, strict mode: the attempt of `step` whose set has the worker
-    // already; 0: the worker must announce its pass.
+    // With kToken, strict mode: the attempt of `step` whose set already
+    // contains the worker; 0: the worker must announce its pass.
     int64_t selected_attempt = 0;
-    // Strict mode: the step of the pass was committed without it, as far as
-    // this gate has seen.
+    // Strict mode: this gate has committed the step of the pass without that
+    // pass.
     bool not_needed = false;
   };
 
@@ -79,7 +78,7 @@ class Gate {
 
   // Restarts the step at hand as `attempt`, because servers have lost gradients
   // of it; members must push again. No effect if the attempt is not newer. A
-  // gate that was created in the middle of the step counts every worker that
+  // gate that was created in the middle of the step treats every worker that
   // waits after a pass of the step as announced.
   virtual std::vector<Answer> Redo(int64_t attempt) = 0;
 
@@ -91,9 +90,9 @@ class Gate {
                                           const std::vector<int>& workers) = 0;
 
   // Files a wait for the token of the pass after `pass`, which was pushed for
-  // `attempt` (0: not pushed). Returns the waits that are answered now, which
-  // may include this one. When a worker has two waits, the one for the older
-  // pass is answered kCancelled, whichever came first.
+  // `attempt` (0: not pushed). Returns the waits that are answered by this
+  // call, perhaps including its own. If a worker has two waits, the one for the
+  // older pass is answered kCancelled, whichever came first.
   //
   //   kInvalidArgument     worker or slot out of range
   //   kFailedPrecondition  the worker's incarnation, as Announce
@@ -103,10 +102,10 @@ class Gate {
                                                    absl::Time now) = 0;
 
   // Strict mode: files a wait for the end of the step of `pass`, while the
-  // worker still computes the pass. The answer is kToken when the step has been
-  // committed, which gives the worker no token; kFinished; or kCancelled when
-  // the worker has gone further or waits again. The worker may announce and
-  // push the pass meanwhile.
+  // worker still computes the pass. The answer is kToken once the step is
+  // committed, which gives the worker no token; kFinished; or kCancelled if the
+  // worker begins another pass or waits again. The worker may announce and push
+  // the pass meanwhile.
   //
   //   kInvalidArgument     worker or slot out of range, or compatible mode
   //   kFailedPrecondition  the worker's incarnation, as Announce
@@ -123,7 +122,7 @@ class Gate {
 
   // Strict mode: replaces `worker` in the set of the step after `step` by the
   // first worker that has announced, was not needed and waits with its
-  // gradient. The replaced announcement goes behind all others. No effect if
+  // gradient. Moves the replaced announcement behind all others. No effect if
   // there is no such worker, or if `attempt` is not the one at hand.
   virtual Replaced Replace(int worker, int64_t step, int64_t attempt) = 0;
 
@@ -145,7 +144,7 @@ class Gate {
 
   virtual int64_t global_step() const = 0;
 
-  // The newest incarnation of the worker that has called; 0: none has.
+  // Returns the newest incarnation of the worker that has called; 0: none has.
   virtual uint64_t NewestIncarnation(int worker) const = 0;
 
   // Workers of the step's set so far, ascending, each once per share; empty in
@@ -154,8 +153,8 @@ class Gate {
   virtual std::vector<Waiting> WaitingWorkers() const = 0;
 
   // True if the gradient of a pass may count in the step after its local step.
-  // False in strict mode if that step is the current one and its set is without
-  // the worker, or, if work is shared, the pass was not announced.
+  // False in strict mode if that step is the current one and its set does not
+  // contain the worker, or, if work is shared, if the pass was not announced.
   virtual bool Counts(const Pass& /*pass*/) const { return true; }
 };
 

@@ -19,19 +19,20 @@
 //        alignment for them.
 namespace lockstep::server {
 
-// How an accumulator makes one gradient of many.
+// How an accumulator combines gradients.
 enum class Reduction { kMean, kSum };
 
-// Knows "MEAN" and "SUM".
+// Parses "MEAN" or "SUM".
 //
 //   kInvalidArgument  any other name
 absl::StatusOr<Reduction> ParseReduction(std::string_view name);
 
-// The shape that a variable was declared with: nullopt when not even the rank
-// is known, a negative dimension where only that dimension is unknown.
+// The declared shape of a variable: nullopt if the rank is unknown; a negative
+// dimension is unknown.
 using PartialShape = std::optional<std::vector<int64_t>>;
 
-// An unknown dimension matches every length.
+// Checks that `shape` fits `declared`; an unknown dimension matches every
+// length.
 //
 //   kInvalidArgument  names both shapes
 absl::Status CheckCompatible(const PartialShape& declared,

@@ -19,28 +19,28 @@ struct RowFormat {
   size_t bytes() const { return elements * ElementSize(dtype); }
 };
 
-// SparseRows is a list of rows, each with the index it belongs to and the
-// number of gradients that were added to make it. An index may occur several
-// times.
+// SparseRows is a list of rows, each with its index and the number of gradients
+// that were added up in it. An index may occur several times.
 class SparseRows {
  public:
   SparseRows() = default;
 
-  // Rows as they are. `values` holds a row of `format` per index; `counts` the
-  // number of gradients in each row, or nothing: one.
+  // Copies rows. `values` must hold a row of `format` per index; `counts` the
+  // number of gradients in each row, or nothing: one each.
   SparseRows(const RowFormat& format, absl::Span<const int64_t> indices,
              absl::Span<const std::byte> values,
              absl::Span<const int64_t> counts = {});
 
-  // The same rows in ascending order of index, those of equal index added in
-  // order of appearance. The count of a row is that of its first appearance:
-  // rows of one gradient that are added still count as one.
+  // Returns the rows in ascending order of index, with rows of equal index
+  // added in order of appearance. The count of a row is that of its first
+  // appearance: rows of one gradient that are added still count as one.
   SparseRows Canonical(const FlushSubnormals& mode) const;
 
-  // TensorFlow's merge: one pass over both lists that takes them to ascend.
-  // Where the heads have equal indices, the rows and their counts are added;
-  // else the row with the smaller index comes first. Lists that do not ascend
-  // therefore leave rows of equal index side by side. Both have one format.
+  // TensorFlow's merge: one pass over both lists that treats them as ascending.
+  // If the heads have equal indices, the rows and their counts are added; else
+  // the row with the smaller index comes first. Lists that do not ascend
+  // therefore leave rows of equal index side by side. Both lists must have one
+  // format.
   SparseRows Merged(const FlushSubnormals& mode, const SparseRows& other) const;
 
   // Divides each row by its count.

@@ -25,14 +25,15 @@ struct CompatiblePart {
   std::optional<int64_t> sparse_rows = {};
 };
 
-// CompatibleEngine is TensorFlow's way: one gradient accumulator per part, sums
-// in order of arrival, a part updated in place as soon as its own accumulator
-// is full. Workers may differ from part to part, and a worker may count twice.
-// Rows of sparse gradients are merged as they come, also where they are not
-// sorted; but an index that the part does not have is refused.
+// CompatibleEngine works as TensorFlow does: one gradient accumulator per part,
+// sums in order of arrival, and a part updated in place as soon as its own
+// accumulator is full. Workers may differ from part to part, and a worker may
+// count twice. Rows of sparse gradients are merged in the order in which they
+// come, even if they are not sorted; but an index that the part does not have
+// is refused.
 //
-// Beyond TensorFlow, a push counts at most once per (worker, incarnation,
-// pass, part), and its sender learns what became of it.
+// Beyond TensorFlow, a push counts at most once per (worker, incarnation, pass,
+// part), and its answer has the outcome.
 //
 // Threads: safe to share. An update runs in the thread of the push or take
 //          that completed the part, with no lock held.
@@ -48,8 +49,8 @@ class CompatibleEngine final : public Engine {
   // and will be updated again.
   void Activate(int64_t global_step) override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends the takes of a chief that is gone. Until the next Activate() gradients
-  // are collected and update nothing.
+  // Ends the takes of a chief that is gone. Until the next Activate(),
+  // gradients are collected but update nothing.
   void StopTakes() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The number of gradients that a part has collected.
@@ -88,7 +89,7 @@ class CompatibleEngine final : public Engine {
   absl::Status CheckForm(const Push& push) const;
   absl::Status CheckGradient(int part, const PartGradient& gradient) const;
   absl::Status CheckRows(int part, const PartGradient& gradient) const;
-  // True if the push counted before. Records that it counts now; Forget()
+  // True if the push counted before. Otherwise records that it counts; Forget()
   // undoes that.
   bool IsDuplicate(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -120,7 +121,7 @@ class CompatibleEngine final : public Engine {
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // accumulators hold a take
   int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The failure of an update: the step can neither be completed nor be undone.
+  // The failure of an update: the step can neither be completed nor undone.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::map<int, Accepted>> accepted_ ABSL_GUARDED_BY(mutex_);

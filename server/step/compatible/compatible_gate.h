@@ -10,12 +10,12 @@
 
 namespace lockstep::server {
 
-// CompatibleGate is the gate of compatible mode: TensorFlow's token queue.
-// A worker that takes a token may compute, however often and however late; the
-// accumulators judge each gradient by its stamp. Nothing is announced.
+// CompatibleGate is the gate of compatible mode: TensorFlow's token queue. A
+// worker that takes a token may compute, however often and however late; the
+// accumulators accept or drop each gradient by its step. Nothing is announced.
 //
-// Beyond TensorFlow, tokens are leased: a retried take is given the same
-// token, and that of a dead worker goes back to the front of the queue.
+// Beyond TensorFlow, tokens are leased: a repeated take gets the same token,
+// and the token of a dead worker returns to the front of the queue.
 //
 // Threads: safe to share; no call waits.
 // Errors:  as Gate.
@@ -54,7 +54,7 @@ class CompatibleGate final : public Gate {
   void Cancel(uint64_t ticket) override;
   Expired Expire(int worker, uint64_t incarnation) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // No effect: this gate never waits for a certain worker.
+  // No effect: this gate does not wait for particular workers.
   Replaced Replace(int, int64_t, int64_t) override {
     Replaced none;
     none.step = global_step();
@@ -69,7 +69,7 @@ class CompatibleGate final : public Gate {
   uint64_t NewestIncarnation(int worker) const override;
   std::vector<int> Members() const override { return {}; }
   std::vector<Waiting> WaitingWorkers() const override;
-  // In the queue, front first.
+  // Returns the tokens in the queue, front first.
   std::vector<int64_t> tokens() const { return queue_.GetState().tokens; }
 
  private:

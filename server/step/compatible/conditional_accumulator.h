@@ -64,29 +64,30 @@ class ConditionalAccumulator {
   explicit ConditionalAccumulator(const Options& options)
       : dtype_(options.dtype), sum_(options) {}
 
-  // Adds `gradient` unless it is stale. Staleness is found before the shape is
-  // looked at, as in TensorFlow.
+  // Adds `gradient` unless it is stale. Checks staleness before the shape, as
+  // TensorFlow does.
   //
   //   kInvalidArgument  element type, form, or (if not stale) shape or indices
   absl::StatusOr<Applied> Apply(int64_t local_step, const View& gradient)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Asks for the sum of at least `num_required` gradients, in the name of
-  // `id`. Served in order of arrival: a request in front that needs more holds
-  // up those behind it. The result is empty when the request has to wait. A
-  // caller whose own request is already cancelled does not call.
+  // Requests the sum of at least `num_required` gradients, in the name of `id`.
+  // Requests are served in order of arrival: one in front that needs more holds
+  // up those behind it. The result is empty if the request has to wait. Must
+  // not be called for a request that is already cancelled.
   //
   //   kInvalidArgument  `num_required` < 1; an `id` that already waits
   absl::StatusOr<std::vector<Completed>> Take(uint64_t id, int64_t num_required)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Changes the number of gradients that a waiting take needs, to at least 1,
-  // which may complete it and those behind it. Empty when `id` does not wait.
+  // Changes the number of gradients that a waiting take needs, which must be at
+  // least 1. This may complete the take and those behind it. Empty if `id` does
+  // not wait.
   std::vector<Completed> Require(uint64_t id, int64_t num_required)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends a waiting take with kCancelled, which may release those behind it:
-  // first comes the cancelled one. Empty when `id` does not wait.
+  // Ends a waiting take with kCancelled, which may complete those behind it.
+  // The cancelled one comes first in the result. Empty if `id` does not wait.
   std::vector<Completed> Cancel(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Sets the time step. The sum and the waiting takes stay.

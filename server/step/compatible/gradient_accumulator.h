@@ -14,10 +14,12 @@
 namespace lockstep::server {
 
 // DenseSum is the running sum of dense gradients of one shape, added in order
-// of arrival. Where the shape is not wholly declared, the first gradient after
-// each hand-out fixes it until the next one.
+// of arrival. If the shape is not wholly declared, the first gradient after
+// each HandOut() fixes it until the next HandOut().
 //
-// `count` is the number of gradients in the sum, which its owner keeps.
+// `count` is the number of gradients in the sum; the owner must keep it.
+//
+// Threads: not guarded.
 class DenseSum {
  public:
   struct Options {
@@ -30,13 +32,17 @@ class DenseSum {
 
   explicit DenseSum(Options options) : options_(std::move(options)) {}
 
+  // Checks that `gradient` can be added.
+  //
   //   kInvalidArgument  not the shape of the sum; not the declared shape
   absl::Status Check(const View& gradient, int64_t count) const;
 
-  // `gradient` has passed Check with the same `count`.
+  // Adds `gradient`, for which Check() must have returned kOk with this
+  // `count`.
   void Add(const View& gradient, int64_t count);
 
-  // Returns the mean or the sum and is empty again; `count` is at least 1.
+  // Returns the mean or the sum, and empties the sum. `count` must be at least
+  // 1.
   Value HandOut(int64_t count);
 
  private:

@@ -14,18 +14,22 @@ namespace lockstep::server {
 
 // The treatment of the rows of a gradient before they are merged.
 enum class SparseInput {
-  // Nothing, as in TensorFlow: rows of unsorted or repeated indices fail to
-  // pair up, and indices are hardly checked.
+  // None, as in TensorFlow: rows of unsorted or repeated indices fail to pair
+  // up, and indices are hardly checked.
   kAsSent,
-  // Sorted by index, repeated ones added. The same for ascending indices.
-  // Indices that are negative or beyond a known limit are refused.
+  // Rows are sorted by index, and repeated ones added, which changes nothing
+  // for ascending indices. Indices that are negative or beyond a known limit
+  // are refused.
   kCanonical,
 };
 
 // SparseSum is the running sum of sparse gradients, added in order of arrival.
-// Its mean is per row: each is divided by the number of gradients that had it.
+// Its mean is per row: each row is divided by the number of gradients that have
+// it.
 //
-// `count` is the number of gradients in the sum, which its owner keeps.
+// `count` is the number of gradients in the sum; the owner must keep it.
+//
+// Threads: not guarded.
 class SparseSum {
  public:
   struct Options {
@@ -44,10 +48,12 @@ class SparseSum {
   //                     shape nor the sum; indices out of range
   absl::Status Check(const View& gradient, int64_t count) const;
 
-  // `gradient` has passed Check with the same `count`.
+  // Adds `gradient`, for which Check() must have returned kOk with this
+  // `count`.
   void Add(const View& gradient, int64_t count);
 
-  // Returns the mean or the sum and is empty again; `count` is at least 1.
+  // Returns the mean or the sum, and empties the sum. `count` must be at least
+  // 1.
   Value HandOut(int64_t count);
 
  private:

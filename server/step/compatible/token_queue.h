@@ -22,13 +22,13 @@ namespace lockstep::server {
 // requests are served first in, first out.
 //
 // A token taken with TakeToken() is leased: until it is settled, the queue
-// knows its taker, gives the token again to the same taker and can take it
-// back.
+// remembers its taker, gives the same token again to the same taker, and can
+// take it back.
 //
 //   open -> closed: no tokens are added any more; the rest can be taken
 //
-// A queue may have a capacity, which training does not use: tokens that find no
-// room then wait for it, in one line with plain closes.
+// A queue may have a capacity, which training does not use: tokens beyond it
+// wait, in one line with plain closes.
 //
 // Threads: safe to share. No call waits: a request that cannot be answered yet
 //          is stored under its id, and the call that ends it returns it.
@@ -37,8 +37,8 @@ class TokenQueue {
  public:
   static constexpr int64_t kNoLimit = -1;
 
-  // A request that has ended: kOk (of a dequeue: with a token), kCancelled, or
-  // kOutOfRange because the queue was closed.
+  // A request that has ended. kOk: a dequeue has a token; kCancelled;
+  // kOutOfRange: the queue was closed.
   struct Completed {
     uint64_t id = 0;
     absl::Status status;
@@ -46,7 +46,7 @@ class TokenQueue {
   };
   using Completions = std::vector<Completed>;
 
-  // The taker of a token, and the pass after which it takes it.
+  // The taker of a token, and the pass after which it takes the token.
   struct Taker {
     int32_t worker = 0;
     uint64_t incarnation = 0;  // larger is newer
@@ -80,7 +80,7 @@ class TokenQueue {
   explicit TokenQueue(int64_t capacity = kNoLimit) : capacity_(capacity) {}
 
   // Adds tokens in order; returns the other requests that they end. Adding none
-  // succeeds even on a closed or a full queue. Tokens that find no room wait
+  // succeeds even on a closed or a full queue. Tokens beyond the capacity wait
   // under `id`, which State::adding lists; the call that makes room returns it.
   //
   //   kCancelled  the queue is closed
@@ -98,8 +98,8 @@ class TokenQueue {
   absl::StatusOr<Completions> Dequeue(uint64_t id, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // As Dequeue(), with a lease. Repeating a call for the same pass never takes
-  // a second token: it returns the first one, or, while that call still waits,
+  // As Dequeue(), with a lease. A repeated call for the same pass never takes a
+  // second token: it returns the first one or, if the earlier call still waits,
   // takes over its place in the line and ends it with kCancelled. A call for a
   // later pass, or of a newer incarnation, settles the worker's lease and ends
   // an older wait with kCancelled.
@@ -112,21 +112,22 @@ class TokenQueue {
                                         absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Marks the token that was taken after that pass as used: the worker's next
-  // push has arrived. No effect if the queue has no such lease.
+  // Marks the token that was taken after that pass as used, because the
+  // worker's next push has arrived. No effect if the queue has no such lease.
   void Settle(const Taker& taker) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends all that a dead worker's incarnations up to `incarnation` have here: a
-  // wait with kCancelled, and tokens, unless settled, go back to the front,
-  // from where they may end other waits. A newer incarnation keeps its own.
+  // Ends the waits and leases of incarnations of `worker` up to `incarnation`,
+  // which is dead: a wait with kCancelled; a token that is not settled goes
+  // back to the front, from where it may end other waits. Newer incarnations
+  // keep theirs.
   Completions ReturnTokensOf(int32_t worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Undoes Close(). Requests that were refused in between stay refused.
   void Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
   // Closes the queue. A wait for a token ends with kOutOfRange. A wait for room
-  // ends with kCancelled, or, if `cancel_pending_enqueues` is false, is served
-  // first: the closing then waits in the same line, under `id`.
+  // ends with kCancelled or, if `cancel_pending_enqueues` is false, is served
+  // first: the close then waits in the same line, under `id`.
   //
   //   kCancelled  closed before, and `cancel_pending_enqueues` is false
   absl::StatusOr<Completions> Close(bool cancel_pending_enqueues,
@@ -134,8 +135,8 @@ class TokenQueue {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends a waiting request with kCancelled, and serves the requests that it
-  // held up. Only tokens that were not yet in the queue are lost. Empty when
-  // `id` does not wait.
+  // held up. Only tokens that were not yet in the queue are lost. Empty if `id`
+  // does not wait.
   Completions Cancel(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -152,7 +153,7 @@ class TokenQueue {
   // chief expires them.
   using Left = std::map<uint64_t, int64_t>;
   using WaitingList = std::deque<Waiting>;
-  // Tokens that wait for room, or a plain close behind such.
+  // Tokens that wait for room, or a plain close behind them.
   struct Adding {
     uint64_t id = 0;
     std::deque<int64_t> tokens;  // empty: a close
@@ -174,7 +175,7 @@ class TokenQueue {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Files a request and serves both lines.
   Completions Add(Adding adding) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Serves both lines until neither moves: each makes the other one move.
+  // Serves both lines until neither moves, since each may let the other move.
   void Serve(Completions& completed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Each returns whether anything has changed.
   bool ServeAdding(Completions& completed)
