@@ -91,7 +91,8 @@ class CoordinatorService final
       v1::ChangeSettingsResponse* response) override;
 
  private:
-  // Checks that the caller is the message's sender, and of this job.
+  // Checks that the caller is the sender that the message names, and of this
+  // job.
   absl::StatusOr<Sender> Check(const Caller& caller,
                                const v1::Identity& identity) const;
 
@@ -121,7 +122,7 @@ class CoordinatorService final
   // is started again.
   void ExchangeHistory(const v1::HeartbeatRequest& request,
                        v1::HeartbeatResponse& response);
-  // Returns the cause, or kStopped if this job cannot have that cause.
+  // Returns `cause`, or kStopped if this job cannot have that cause.
   LeaveCause Believed(LeaveCause cause) const;
   absl::Status HandleLeave(const Caller& caller,
                            const v1::LeaveRequest& request);

@@ -47,7 +47,7 @@ class SettingsTable {
 
   // Opens the table: training begins or continues with these settings.
   void Open(const RunSettings& in_effect) ABSL_LOCKS_EXCLUDED(mutex_);
-  // From now on every change is refused, with `reason` as the message.
+  // Refuses every change from now on, with `reason` as the message.
   void Close(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
   // Records that the job is asked to stop: operators' changes are refused from
   // now on, with `reason` as the message. Workers may still leave, so that the
@@ -74,7 +74,7 @@ class SettingsTable {
   bool checkpoint_wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
   void CheckpointBegun() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Elastic jobs: a worker wants to take part. `again`: the same process has
+  // Elastic jobs: admits a worker that registers. `again`: the same process has
   // taken part before.
   //
   //   kUnavailable         it will take part once the change is applied; retry

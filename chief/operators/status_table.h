@@ -136,6 +136,7 @@ class StatusTable {
   void SetSettings(const RunSettings& settings, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void SetLosses(const Losses& losses) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Records a death. The time of the standstill follows from the next step.
   void Died(Death death) ABSL_LOCKS_EXCLUDED(mutex_);
   // Records the cost of the deaths since the last step.
   void Redone(const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);

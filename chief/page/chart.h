@@ -28,7 +28,7 @@ struct Chart {
 // `range`, a positive number, into at most `most` parts.
 double RoundTick(double range, int most);
 
-// Returns a value of an axis as text, "12.5 ms".
+// Returns a value of an axis as text, e.g. "12.5 ms".
 std::string ValueText(Chart::Unit unit, double value);
 
 // Returns an element <figure> with the picture as SVG, the newest value of each

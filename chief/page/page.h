@@ -23,7 +23,7 @@ struct PageContents {
   std::map<int, WorkerPace> paces;
 };
 
-// The most lines for workers; the rest is summed in one line.
+// The most lines for workers; one further line has the sum of the rest.
 inline constexpr size_t kMostRows = 40;
 
 // Returns the page of a job, one HTML document that is complete without

@@ -8,8 +8,7 @@
 
 namespace lockstep::chief {
 
-// Parts of the page, each a <section> with an id; "" if there is nothing to
-// show.
+// Parts of the page, each a <section> with an id; "" if a part would be empty.
 
 // One line for each worker, those in trouble first; at most `most` lines, and
 // one for the sum of the others.

@@ -55,11 +55,12 @@ class CheckpointStore {
   absl::StatusOr<std::unique_ptr<CheckpointWriter>> Begin(
       int64_t step, const CheckpointTensors& tensors) const;
 
-  // A damaged checkpoint is a warning. Contents are not hashed: see Verify().
+  // Returns the newest complete checkpoint. A damaged one is a warning. Does
+  // not hash contents: see Verify().
   //
-  // Errors: the directory cannot be listed
-  //   kFailedPrecondition  the newest is of a newer format version: what an
-  //                        older program would go on from is not the newest
+  //   kFailedPrecondition  the newest is of a newer format version, so an older
+  //                        one must not be taken for the newest
+  //   and the system's errors of listing the directory
   absl::StatusOr<LatestCheckpoint> Latest() const;
 
   // See CheckpointReader::Open().

@@ -28,6 +28,7 @@ class WholeCheckpoints {
   // errors of this process, such as a missing permission.
   static bool IsDamage(const absl::Status& status);
 
+  // Compares the checkpoint's files with their hashes, unless they are known.
   // Errors: those of CheckpointStore::Verify().
   absl::Status Check(int64_t step);
 

@@ -45,6 +45,8 @@ class Collective {
   virtual absl::Status Ended() const { return absl::OkStatus(); }
 };
 
+// Checks the argument `for_member` of Scatter().
+//
 //   kInvalidArgument  not one entry for each member of the group
 absl::Status CheckScatter(const Collective& group,
                           const std::vector<std::vector<Leaf>>& for_member);

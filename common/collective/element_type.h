@@ -30,7 +30,9 @@ bool IsInteger(ElementType type);
 
 ElementType ElementTypeOf(DType dtype);
 
-//   kInvalidArgument  none of the six names
+// Parses NameOf().
+//
+//   kInvalidArgument  not one of the six names
 absl::StatusOr<ElementType> ParseElementType(std::string_view name);
 
 }  // namespace lockstep

@@ -64,9 +64,6 @@ class GroupView {
   //
   //   kInvalidArgument  no such member
   //   kAborted          another start; the message names the member
-  //
-  //   kInvalidArgument  no such member
-  //   kAborted          of another start; says of which member
   absl::Status Check(int rank, uint64_t incarnation, uint64_t meant) const;
 
   // OK while the member takes part; else the reason.

@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<Value>> ReducePacked(
 absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
                                     absl::Span<const Slices> slices);
 
-// "SUM" or "MEAN", in capitals or not.
+// Parses "SUM" or "MEAN", in any case.
 //
 //   kInvalidArgument  neither
 absl::StatusOr<ReduceOp> ParseReduceOp(std::string_view name);

@@ -15,8 +15,8 @@ namespace lockstep {
 // the program would not help.
 inline constexpr int kUsageExitCode = 2;
 
-// Accepts whole numbers from `least` on. CLI11's own checks, which are of
-// doubles, say the largest one with all its 309 digits.
+// Accepts whole numbers from `least` on. CLI11's own checks use doubles, and
+// print the largest one with all its 309 digits.
 inline CLI::Range AtLeast(int64_t least) {
   return {least, std::numeric_limits<int64_t>::max()};
 }

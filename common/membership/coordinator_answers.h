@@ -16,8 +16,6 @@ Membership::Answer AnswerOf(const v1::HeartbeatResponse& response);
 // Returns the job in the chief's answer.
 //
 //   kInvalidArgument  the job is invalid: the chief is of another version
-//
-//   kInvalidArgument  no chief of this version would have taken it
 absl::StatusOr<JobConfig> JobOf(const v1::RegisterResponse& response);
 
 // Returns a history that was received `ago`, with all of its ages advanced.

@@ -12,17 +12,12 @@
 namespace lockstep {
 
 // Sends the values of all variables of `model` with initializer kGiven to the
-// chief, block by block, and repeats each until it is answered. Private to
+// chief, block by block, and repeats each block until it is answered. Returns
+// kOk also if the chief takes them from another worker by now. Private to
 // common/membership.
 //
 //   kCancelled  `is_over` returned true
-//   others      the errors of `values` and of CoordinatorService
-//
-// Returns kOk also if the chief takes them from another worker by now.
-//
-//   kCancelled  `is_over` returned true
-//   and the errors of `values` and of CoordinatorService; kOk also where the
-//   chief wants them from another worker by now
+//   and the errors of `values` and of CoordinatorService
 absl::Status SendInitialValues(CoordinatorCalls& calls,
                                const v1::Identity& identity,
                                const std::vector<VariableSpec>& model,

@@ -90,10 +90,12 @@ class PeerMemory {
   // length while it is read.
   enum class Require { kSealed, kAnyFile };
 
+  // Opens and maps `file`.
+  //
   //   kInvalidArgument   an impossible size or proof
   //   kNotFound          this process cannot see the other one, which is on
-  //                      another host or in another container; or that one has
-  //                      no such file
+  //                      another host or in another container; or that process
+  //                      has no such file
   //   kPermissionDenied  another owner, no regular file, another length,
   //                      another proof, or not sealed
   static absl::StatusOr<std::shared_ptr<const PeerMemory>> Open(

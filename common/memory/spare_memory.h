@@ -11,11 +11,11 @@ struct HeapUse {
   size_t in_use = 0;    // bytes that were allocated and not freed
 };
 
-// True if so much memory is kept in reserve that it should go back to the
-// system. Some reserve is useful: see TuneProcess().
+// True if the process keeps so much unused memory that it should return some to
+// the system. Some reserve is useful: see TuneProcess().
 bool KeepsTooMuch(const HeapUse& use);
 
-// Zeros if the system does not provide the figures.
+// Returns zeros if the system does not provide the figures.
 HeapUse CurrentHeapUse();
 
 // Returns free memory of the heap to the system, except for the needs of a few

@@ -23,6 +23,8 @@ size_t ElementSize(DType dtype);
 // Returns TensorFlow's name: "float16", "float32", "float64", "bfloat16".
 std::string_view DTypeName(DType dtype);
 
+// Parses DTypeName().
+//
 //   kInvalidArgument  not one of the four names
 absl::StatusOr<DType> ParseDType(std::string_view name);
 

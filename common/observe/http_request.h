@@ -19,10 +19,9 @@ struct HttpRequest {
 // Parses the first line of a request and its headers, which must end with an
 // empty line. The rest of `text` is ignored.
 //
-//   kInvalidArgument  not in this form; two headers Host; a byte that is
-//   neither
-//                     printable ASCII nor a blank or tab in the first line or
-//                     in Host
+//   kInvalidArgument  not in this form; two headers Host; or a byte in the
+//                     first line or in Host that is neither printable ASCII nor
+//                     a blank or tab
 absl::StatusOr<HttpRequest> ParseHttpRequest(absl::string_view text);
 
 // True if a request for `host` is meant for this server: an address in numbers,

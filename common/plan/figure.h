@@ -20,9 +20,12 @@ struct NamedFigure {
 
 inline constexpr size_t kMostFigures = 16;  // in one report
 
+// Checks the figures of one report.
+//
 //   kInvalidArgument  more than kMostFigures; a name that is empty, longer than
-//                     64, there twice, or has other characters than letters,
-//                     digits, '_', '-', '.' and '/'; a value that is not finite
+//                     64 characters, there twice, or has other characters than
+//                     letters, digits, '_', '-', '.' and '/'; a value that is
+//                     not finite
 absl::Status CheckFigures(const std::vector<NamedFigure>& figures);
 
 }  // namespace lockstep

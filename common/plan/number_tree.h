@@ -17,21 +17,21 @@
 // depend on the size of blocks.
 namespace lockstep {
 
-// Blocks of `per_block` numbers, a power of two, that a step of `numbers` has;
-// the last one may be shorter. Both > 0.
+// Returns the number of blocks of `per_block` numbers, a power of two, in a
+// step of `numbers`; the last block may be shorter. Both must be > 0.
 int BlocksOf(int numbers, int per_block);
 
-// The numbers of a block where a step of `numbers` has `blocks`; 0 if no power
-// of two gives that many. The smallest one, if several do.
+// Returns the size of a block if a step of `numbers` is cut into `blocks`: the
+// smallest power of two that gives that many; 0 if there is none.
 int BlockSizeOf(int numbers, int blocks);
 
 // A sum in the order of the tree needs a stack: each term is put on top, and
-// then the two topmost entries are replaced by their sum so many times. Returns
-// that for term `index` of `count`.
+// then the two topmost entries are replaced by their sum, MergesAfter() times.
+// Returns that number for term `index` of `count`.
 int MergesAfter(int index, int count);
 
-// As MergesAfter(), of all terms of which `present` is true: a sum with an
-// absent term is the other term. One element for each term that is present.
+// As MergesAfter(), if only the terms with `present` exist: a sum with an
+// absent term is the other term. One element for each present term.
 std::vector<int> MergesOfPresent(const std::vector<bool>& present);
 
 }  // namespace lockstep

@@ -40,7 +40,7 @@ struct Progress {
   int64_t non_finite = 0;  // elements of gradients that were NaN or infinite;
                            // not in heartbeats, but in the worker's metrics
   int64_t computed = 0;    // passes that `examples` were computed in
-  // Obstacle to the process's work, as text for people; empty: none.
+  // An obstacle to the process's work, as text for operators; empty: none.
   std::string trouble = {};
   // Evaluator: it can never score; `trouble` says why.
   bool cannot_score = false;
@@ -48,8 +48,8 @@ struct Progress {
   // The newest of `passes`, oldest first.
   std::vector<PassTime> pass_times = {};
   absl::Duration pass_age = {};  // computed so far of the current pass
-  // Totals of shared work. Waits for the end of a push count, what is sent
-  // while the worker computes does not.
+  // Totals of shared work. Waits for the end of a push count; the time of
+  // sending while the worker computes does not.
   int64_t micro_batches = 0;  // computed
   absl::Duration micro_batches_time = {};
   int64_t pushes = 0;

@@ -14,8 +14,8 @@ namespace lockstep {
 // relative to fd() are in this very directory, even if its path changes.
 class PrivateDirectory {
  public:
-  // The last part of the path must be the directory itself, not a link to it,
-  // for root too.
+  // Opens a directory. The last part of `path` must be the directory itself,
+  // not a link to it, even for root.
   //
   //   kNotFound          there is none
   //   kPermissionDenied  it is a link, belongs to another user, gives rights to

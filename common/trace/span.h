@@ -41,9 +41,9 @@ struct Span {
 
   SpanKind kind = SpanKind::kToken;
   uint8_t flags = 0;
-  uint16_t attempt = 0;  // of the step, 65535 for larger ones; 0: not known
-  // A part of the server; or, where work is shared, the micro-batch that
-  // kForward computes. -1: none.
+  uint16_t attempt = 0;  // of the step, at most 65535; 0: not known
+  // A part of the server or, if work is shared, the micro-batch that kForward
+  // computes. -1: none.
   int32_t part = -1;
   int32_t peer = -1;  // as the kind has it; -1: none
   // Committed steps when it began: the activity belongs to the step after them.

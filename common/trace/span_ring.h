@@ -13,8 +13,8 @@
 namespace lockstep {
 
 // SpanRing holds the newest spans in memory of a fixed size, kBytesPerSpan for
-// each; pages that no span has reached take no memory. Nothing in it waits:
-// a writer whose place is being written at that moment drops its span, and a
+// each; pages that no span has reached take no memory. Calls do not block: a
+// writer whose place is being written at that moment drops its span, and a
 // reader leaves out spans that are being written.
 //
 // Threads: safe to share.

@@ -21,8 +21,8 @@ enum class FailureCause {
 absl::Status WithCause(absl::Status status, FailureCause cause);
 FailureCause CauseOf(const absl::Status& status);
 
-// Adds the newest known incarnation of the task to the refusal of an older one.
-// 0 changes nothing; NewestIncarnationOf() returns 0 for a status without one.
+// Adds the newest known incarnation of the task to the refusal of an older one;
+// 0 changes nothing. NewestIncarnationOf() returns 0 for a status without one.
 absl::Status WithNewestIncarnation(absl::Status status, uint64_t newest);
 uint64_t NewestIncarnationOf(const absl::Status& status);
 

@@ -37,6 +37,8 @@ inline constexpr int kProtocolVersion = 3;
 // processes of the same task, whose incarnation must be larger.
 inline constexpr uint64_t kLargestIncarnation = uint64_t{1} << 62;
 
+// Checks an incarnation from a peer.
+//
 //   kInvalidArgument  above kLargestIncarnation; names `field`
 absl::Status CheckIncarnation(absl::string_view field, uint64_t incarnation);
 

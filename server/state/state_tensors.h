@@ -71,15 +71,18 @@ class StateTensors {
   // True if the next step of a part is written row by row, by TableStore.
   bool is_logged(size_t part) const;
 
-  // The committed value or slot. It is not written before the step after the
-  // next one is being prepared: a reader must be done by then.
+  // Returns the committed value or slot. The memory is not overwritten before
+  // the step after the next one is being prepared; readers must be done by
+  // then.
   absl::Span<const std::byte> Committed(size_t part, size_t tensor) const;
-  // The memory for the next step's value or slot; in place, the committed one.
+  // Returns the memory for the next step's value or slot; in place, that of the
+  // committed one.
   absl::Span<std::byte> Next(size_t part, size_t tensor) const;
 
   absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
-  // The number of updates of a part up to the committed step, for optimizers
-  // that depend on it, and up to the next one. In place both are one number.
+  // Returns the number of updates of a part up to the committed step, for
+  // optimizers that depend on it. SetNextUpdates() sets the number up to the
+  // next step. In place, both are one number.
   int64_t Updates(size_t part) const;
   void SetNextUpdates(size_t part, int64_t updates) const;
   // Sets the number that Updates() returns. Must be called before the state is
@@ -91,12 +94,16 @@ class StateTensors {
   // The buffer with the committed step of a part.
   int CommittedBuffer(size_t part) const;
 
+  // Check arguments.
+  //
   //   kInvalidArgument  unknown part or tensor, or another size than its own
   absl::Status CheckTensor(size_t part, size_t tensor, size_t size) const;
   //   kInvalidArgument  unknown part or tensor, or beyond its end
   absl::Status CheckRange(size_t part, size_t tensor, size_t first,
                           size_t size) const;
-  //   kFailedPrecondition  active already; `action` is for the message
+  // Checks that the state is not active; `action` is for the message.
+  //
+  //   kFailedPrecondition  active already
   absl::Status CheckNotActive(absl::string_view action) const;
 
  private:

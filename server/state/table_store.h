@@ -56,8 +56,8 @@ class TableStore {
   //   kInvalidArgument  a key has no row
   absl::StatusOr<std::vector<int64_t>> FindRows(
       size_t part, absl::Span<const int64_t> keys) const;
-  // As FindRows(); keys that have no row get one, with initial values. No other
-  // call may use the part meanwhile.
+  // As FindRows(); creates a row with initial values for keys that have none.
+  // No other call may use the part meanwhile.
   //
   //   kInvalidArgument    a negative key, or one of another part
   //   kResourceExhausted  no room for the new rows: names the table and its
@@ -65,7 +65,8 @@ class TableStore {
   absl::StatusOr<std::vector<int64_t>> MakeRows(size_t part,
                                                 absl::Span<const int64_t> keys,
                                                 uint64_t seed);
-  // Keys and rows that committed steps have changed, ascending by key.
+  // Returns the keys and rows that committed steps have changed, ascending by
+  // key.
   std::vector<std::pair<int64_t, int64_t>> KeptRows(size_t part) const {
     return directories_[part]->Kept();
   }
@@ -83,7 +84,8 @@ class TableStore {
  private:
   RowLog Log(size_t part) const;
   absl::Status CheckKeys(size_t part, absl::Span<const int64_t> keys) const;
-  // The keys that have no row, each once. Fails if there is no room for them.
+  // Returns the keys that have no row, each once. Fails if there is no room for
+  // them.
   absl::StatusOr<std::vector<int64_t>> NewKeys(
       size_t part, absl::Span<const int64_t> keys) const;
 

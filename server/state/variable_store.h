@@ -131,12 +131,13 @@ class VariableStore {
   //   kFailedPrecondition  active already
   absl::Status SetUpdates(size_t part, int64_t updates);
 
-  // An update of the part. The caller must fill in the gradients, the divisor
-  // and the learning rate, times record().learning_rate_scale.
+  // Returns the input of an update of the part. The caller must fill in the
+  // gradients, the divisor and the learning rate times
+  // record().learning_rate_scale.
   ApplyInput Update(size_t part);
 
   // The tensors of a move of a part's average to the committed step. With two
-  // buffers `from` keeps the average of the step before, so the move may be
+  // buffers, `from` keeps the average of the previous step, so the move may be
   // repeated.
   struct AverageMove {
     absl::Span<const std::byte> value;
@@ -151,8 +152,8 @@ class VariableStore {
   // be called for a part without a gradient.
   void CarryOver(size_t part);
 
-  // Tensor index of a full name: "w" is the value of variable w, "w/Momentum"
-  // a slot of it.
+  // Returns the index of a tensor by its full name: "w" is the value of
+  // variable w, "w/Momentum" a slot of it.
   //
   //   kNotFound  the part has no such tensor
   absl::StatusOr<size_t> FindTensor(size_t part, absl::string_view name) const;
@@ -169,7 +170,7 @@ class VariableStore {
   //   kFailedPrecondition  active already
   absl::Status WriteTensor(size_t part, size_t tensor,
                            absl::Span<const std::byte> bytes);
-  // The same for a range of it, from byte `first` on.
+  // As WriteTensor(), for a range of the tensor from byte `first` on.
   absl::Status WriteStretch(size_t part, size_t tensor, size_t first,
                             absl::Span<const std::byte> bytes);
 

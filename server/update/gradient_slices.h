@@ -25,7 +25,7 @@ struct GradientSlices {
   GradientType type = GradientType::kVariable;
 };
 
-// Units: bytes.
+// Returns the sum of the slices' sizes, in bytes.
 size_t TotalSize(absl::Span<const ByteSlice> slices);
 
 // GradientReader walks through the bytes of one gradient once, block by

@@ -32,8 +32,7 @@ struct VariableState {
   int64_t step = 0;     // committed before this update
 };
 
-// Must be called while subnormal numbers are flushed, like the kernels
-// themselves.
+// Must be called while subnormal numbers are flushed, like the kernels.
 Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
                                     double learning_rate,
                                     const AdamPowers& powers,

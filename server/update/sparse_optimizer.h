@@ -56,9 +56,11 @@ class SparseOptimizer {
  public:
   explicit SparseOptimizer(const OptimizerConfig& config) : config_(config) {}
 
+  // Applies the gradient of some rows.
+  //
   //   kInvalidArgument  rows that are not one per index or not as wide as the
-  //                     variable's; an index out of range; memory of another
-  //                     length than the shapes say, or misaligned; Ftrl with a
+  //                     variable's; an index out of range; memory whose length
+  //                     does not fit the shapes, or misaligned; Ftrl with a
   //                     learning rate that is not above 0 or an l2 below 0
   absl::Status Apply(const SparseApplyInput& input) const;
 

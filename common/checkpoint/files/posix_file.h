@@ -21,11 +21,13 @@ namespace lockstep {
 //          kResourceExhausted (disk full) among them.
 class PosixFile {
  public:
+  // Opens an existing file.
+  //
   //   kInvalidArgument  not a regular file
   static absl::StatusOr<PosixFile> OpenForRead(const std::string& path);
 
-  // Readable and writable by its user, readable by its group only: values may
-  // reveal training data.
+  // Creates a file, readable and writable by its user and readable by its group
+  // only: values may reveal training data.
   //
   //   kAlreadyExists  there is something of that name
   static absl::StatusOr<PosixFile> CreateNew(const std::string& path);
@@ -44,6 +46,8 @@ class PosixFile {
 
   absl::Status WriteAt(uint64_t offset, absl::Span<const char> bytes) const;
 
+  // Fills `bytes` from byte `offset` of the file.
+  //
   //   kDataLoss  the file ends before `bytes` is full
   absl::Status ReadAt(uint64_t offset, absl::Span<char> bytes) const;
 
@@ -66,6 +70,8 @@ absl::Status MakeDirectories(const std::string& path);
 // Makes renames and new names in a directory survive a loss of power.
 absl::Status SyncDirectory(const std::string& path);
 
+// Returns the contents of a file.
+//
 //   kInvalidArgument  not a regular file, or longer than `max_bytes`
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path,
                                           uint64_t max_bytes);

@@ -8,6 +8,8 @@
 namespace lockstep {
 
 // ByteRanges is a set of bytes, stored as the fewest half-open ranges.
+//
+// Threads: not guarded.
 class ByteRanges {
  public:
   // Ranges may come in any order, touch, overlap and repeat.

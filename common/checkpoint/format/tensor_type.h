@@ -19,6 +19,8 @@ size_t TensorTypeSize(TensorType type);
 // The safetensors spelling: "F16", "BF16", "F32", "F64", "I64".
 absl::string_view TensorTypeName(TensorType type);
 
+// Parses TensorTypeName().
+//
 //   kInvalidArgument  not one of the five names
 absl::StatusOr<TensorType> ParseTensorType(absl::string_view name);
 

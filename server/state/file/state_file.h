@@ -23,7 +23,7 @@ namespace lockstep::server {
 // Threads: not safe to share; the caller must guard the bytes.
 class StateFile {
  public:
-  // "<directory>/<job id>.ps-<task index>.state"; "" in no directory.
+  // Returns "<directory>/<job id>.ps-<task index>.state"; "" in no directory.
   static std::string Path(const std::string& directory,
                           const StateHeader& header);
 

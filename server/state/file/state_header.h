@@ -37,6 +37,8 @@ absl::Status ValidateJobId(absl::string_view job_id);
 // Writes kSize bytes. `header.job_id` is valid.
 void EncodeStateHeader(const StateHeader& header, absl::Span<std::byte> out);
 
+// Decodes a header.
+//
 //   kDataLoss            too short, no state file, or damaged
 //   kFailedPrecondition  written by another version of this program
 absl::StatusOr<StateHeader> DecodeStateHeader(

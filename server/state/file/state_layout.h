@@ -20,14 +20,14 @@ struct PartSpec {
   int64_t offset = 0;  // of its first element, row-major
   int64_t count = 0;   // > 0
   DType dtype = DType::kFloat32;
-  // Tables only: elements of a row, and rows of the table from one row of the
-  // part to its next.
+  // Tables only: the number of elements of a row, and the distance in the table
+  // from one row of the part to its next.
   int64_t row_width = 0;  // 0: no table
   int64_t row_stride = 1;
   // A growing table: rows have keys and are created one after the other.
   bool grows = false;
   // If every server has all parts: the index of the server that sums the
-  // gradients of this one. -1: this server does, as always where parts are
+  // gradients of this part. -1: this server does, as always if parts are
   // spread.
   int reducer = -1;
 
@@ -115,8 +115,8 @@ class StateLayout {
   uint64_t file_size_ = 0;
 };
 
-// A fingerprint of the variables and the layout: equal ones can use the same
-// file.
+// Returns a fingerprint of the variables and the layout: equal fingerprints can
+// use the same file.
 uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
                     const StateLayout& layout);
 

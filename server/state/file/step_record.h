@@ -10,8 +10,8 @@
 
 namespace lockstep::server {
 
-// StepRecord is the progress of a server that it must know again after it was
-// killed. Its layout is part of state files.
+// StepRecord is the progress of a server that must survive its process. Its
+// layout is part of state files.
 struct StepRecord {
   static constexpr int64_t kNone = -1;
 
@@ -20,7 +20,7 @@ struct StepRecord {
   int64_t committed_step = kNone;  // kNone: not open yet, values may be unset
   int64_t prepared_step = kNone;   // or committed_step + 1, in the other buffer
   int64_t attempt = 0;             // of the prepared step
-  // The step whose values and slots were written when the state was opened, and
+  // The step at which the state was opened: its values and slots were written,
   // not computed here.
   int64_t opened_step = kNone;
   int64_t replicas_to_aggregate = 0;  // run-time change; 0: as the job says

@@ -30,13 +30,15 @@ Fans ComputeFans(const std::vector<int64_t>& shape);
 // Threads: immutable.
 class InitialValues {
  public:
-  //   kInvalidArgument  an orthogonal matrix of a rank below 2, or of more
-  //                     than 2^22 elements
+  // Prepares the values of a variable.
+  //
+  //   kInvalidArgument  an orthogonal matrix of a rank below 2, or of more than
+  //                     2^22 elements
   static absl::StatusOr<InitialValues> Make(const VariableSpec& spec,
                                             uint64_t seed);
 
-  // Writes elements `offset` and following into `values`, as many as it holds;
-  // it starts at a multiple of the element size.
+  // Writes elements from `offset` on into `values`, as many as it holds;
+  // `values` must start at a multiple of the element size.
   //
   //   kInvalidArgument  `values` is misaligned or no whole number of elements,
   //                     or the range leaves the variable; unknown dtype

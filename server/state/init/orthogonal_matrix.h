@@ -8,10 +8,10 @@
 
 namespace lockstep::server {
 
-// A random matrix of `rows` times `cols`, row-major, whose columns (or rows, if
-// there are fewer of them) are orthonormal: vectors of normal numbers, each
-// made orthogonal to those before it. The distribution is uniform over all such
-// matrices, as that of TensorFlow's orthogonal initializer.
+// Returns a random matrix of `rows` times `cols`, row-major, whose columns (or
+// rows, if there are fewer of them) are orthonormal: vectors of normal numbers,
+// each made orthogonal to the previous ones. The distribution is uniform over
+// all such matrices, as that of TensorFlow's orthogonal initializer.
 //
 // Cost: about 4 max(rows, cols) min(rows, cols)^2 operations.
 std::vector<double> OrthogonalMatrix(const CounterRandom& random, int64_t rows,

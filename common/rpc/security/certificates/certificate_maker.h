@@ -35,8 +35,6 @@ struct CertificateRequest {
 // of processes, but no further authorities.
 //
 //   kInternal  the message is OpenSSL's
-//
-//   kInternal  in OpenSSL's words
 absl::StatusOr<CertifiedKey> MakeAuthority(absl::string_view common_name,
                                            const Validity& validity);
 
@@ -44,9 +42,6 @@ absl::StatusOr<CertifiedKey> MakeAuthority(absl::string_view common_name,
 //
 //   kInvalidArgument  `authority` is no certificate with its key
 //   kInternal         the message is OpenSSL's
-//
-//   kInvalidArgument  `authority` is no certificate with its key
-//   kInternal         in OpenSSL's words
 absl::StatusOr<CertifiedKey> MakeCertificate(const CertifiedKey& authority,
                                              const CertificateRequest& request,
                                              const Validity& validity);

@@ -11,8 +11,6 @@ namespace lockstep {
 // or a channel is made; later calls have no effect.
 //
 //   kInternal  the message is OpenSSL's
-//
-//   kInternal  in OpenSSL's words
 absl::Status RequireTls13();
 
 }  // namespace lockstep

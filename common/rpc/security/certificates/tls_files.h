@@ -55,9 +55,6 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory);
 //
 //   kInvalidArgument  names the file and the mistake
 //   kUnauthenticated  as TrustedAuthorities::Check()
-//
-//   kInvalidArgument  names the file and what is wrong with it
-//   kUnauthenticated  as TrustedAuthorities::Check()
 absl::StatusOr<CheckedTlsFiles> CheckTlsFiles(TlsFiles files,
                                               const std::string& job,
                                               absl::Time now);

@@ -38,10 +38,6 @@ class TrustedAuthorities {
   //   kInvalidArgument   no certificate
   //   kUnauthenticated   signed by another authority, expired, not yet valid,
   //                      revoked, or not for this use; names its owner
-  //
-  //   kInvalidArgument   no certificate
-  //   kUnauthenticated   signed by another authority, expired, not yet valid,
-  //                      revoked, or not for this use: says whose it is
   absl::Status Check(absl::string_view chain, Side side, absl::Time now) const;
 
   // The subjects of the authorities, for messages.

@@ -69,8 +69,6 @@ class TransportSecurity
   // Checks that the names include that of the task at `address`.
   //
   //   kPermissionDenied  they are another's; names both
-  //
-  //   kPermissionDenied  they are another's: names both
   absl::Status CheckReached(const std::string& address,
                             const NamesInCertificate& names) const;
 
