@@ -112,6 +112,7 @@ void Chief::RequestStop(const std::string& reason, bool hold) {
   const absl::Status stop = StoppedStatus(reason, hold);
   settings_table_.Stop(reason);
   events_.Push(StopWanted{stop});
+  // For OnWorking(): during a round the queue of events is not read.
   MutexLock lock(stop_mutex_);
   stop_ = stop;
 }
@@ -159,7 +160,7 @@ void Chief::DeliverWishes() {
     if (!(wanted == driver_.wanted_settings())) Deliver(SettingsWanted{wanted});
   }
   if (settings_table_.checkpoint_wanted()) {
-    settings_table_.CheckpointBegun();
+    settings_table_.CheckpointBegun();  // first: a later request is another one
     Deliver(CheckpointWanted{});
   }
   if (const int64_t scored = status_table_.scored_step();
@@ -251,7 +252,7 @@ void Chief::Do(const CloseTokens& close) {
 }
 
 void Chief::Do(const BeginSnapshot& begin) {
-  JoinCheckpoint();
+  JoinCheckpoint();  // has ended: one at a time
   checkpoint_thread_ =
       std::thread([this, begin, manifest = MakeManifest(begin.step)] {
         WriteCheckpoint(begin, manifest);
@@ -270,7 +271,7 @@ void Chief::WriteCheckpoint(const BeginSnapshot& begin, Manifest manifest) {
       &spans_, {.kind = SpanKind::kCheckpointWrite, .step = begin.step});
   const absl::Status status =
       checkpoints_.Save(manifest, map_, *snapshot, servers_.Access());
-  servers_.EndSnapshot();
+  servers_.EndSnapshot();  // also after a failure: frees the copies
   if (status.ok()) checkpoints_.Saved(begin.step);
   events_.Push(SnapshotDone{begin.step, status});
 }
@@ -398,7 +399,7 @@ void Chief::OnStartFrom(const RecoveryPlan& plan, bool first) {
   const absl::Time until =
       driver_.OnStartFrom(plan, first, LatestStep().value_or(-1), actions);
   Carry(actions);
-  absl::SleepFor(until - clock_.Now());
+  absl::SleepFor(until - clock_.Now());  // none if InfinitePast()
 }
 
 absl::StatusOr<std::shared_ptr<SafetensorsReader>> Chief::AwaitGivenValues(

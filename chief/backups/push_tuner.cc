@@ -48,6 +48,7 @@ std::string PushTuner::Why(int block) const {
 std::optional<PushTuner::Change> PushTuner::AtBoundary(int64_t step, int block,
                                                        int workers) {
   const int largest = Largest(workers);
+  // At once: the balance of the workers is worth more than bytes.
   if (block > largest) {
     wished_ = 0;
     return Change{largest,
@@ -72,6 +73,7 @@ std::optional<PushTuner::Change> PushTuner::AtBoundary(int64_t step, int block,
     return std::nullopt;
   }
   const int best = Smallest(pushing_, computing_, largest);
+  // The first of two decisions in a row only counts.
   if (std::exchange(wished_, best) == 0) return std::nullopt;
   wished_ = 0;
   return Change{best, Why(best)};

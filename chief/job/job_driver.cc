@@ -12,6 +12,7 @@
 namespace lockstep::chief {
 namespace {
 
+// Bounds how late deaths, deadlines and the ends of pauses are noticed.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr char kDoneBefore[] = "it was done before";
 // The time between two lines of the log about a wait of the end.
@@ -41,6 +42,7 @@ JobDriver::JobDriver(const JobConfig& job, const Options& options,
 JobActions JobDriver::On(const JobEvent& event, absl::Time now) {
   context_.now = now;
   std::visit([this](const auto& one) { Handle(one); }, event);
+  // In other phases the calls of steps are void, and a round replaces them.
   if (phase_ == Phase::kTraining) steps_.AskAgain(now, context_.out);
   if (now - last_tick_ >= kTick) RunTick();
   return std::exchange(context_.out, {});
@@ -154,6 +156,8 @@ void JobDriver::BeginRound() {
     return;
   }
   if (auto s = deaths_.BuryBeforeRound(); !s.ok()) return TogetherFailed(s);
+  // NotAlive() finds the servers that are away; a mark that stayed would bring
+  // the servers together once more after this round.
   deaths_.TakeServerAway();
   const std::vector<TaskId> away = context_.members.NotAlive(TaskType::kPs);
   if (!away.empty()) LookForEndSince(servers_wait_.began());

@@ -101,6 +101,7 @@ void SettingsTable::Close(const std::string& reason) {
 
 void SettingsTable::Stop(const std::string& reason) {
   MutexLock lock(mutex_);
+  // The first reason is the one that operators must see.
   if (stops_.empty()) stops_ = absl::StrCat("the job is stopping: ", reason);
 }
 

@@ -91,7 +91,7 @@ void ShardControlClient::Shutdown() {
   MutexLock lock(mutex_);
   shut_down_ = true;
   for (const auto& [call, owned] : in_flight_) call->context.TryCancel();
-  while (!in_flight_.empty()) idle_.Wait(mutex_);
+  while (!in_flight_.empty()) idle_.Wait(mutex_);  // Done() removes calls
 }
 
 template <typename Call>
@@ -100,7 +100,7 @@ Call* ShardControlClient::Keep(std::unique_ptr<Call> call) {
   Prepare(kept->context, kCallDeadline);
   MutexLock lock(mutex_);
   in_flight_.emplace(kept, std::move(call));
-  if (shut_down_) kept->context.TryCancel();
+  if (shut_down_) kept->context.TryCancel();  // then it ends at once
   return kept;
 }
 
@@ -110,7 +110,7 @@ template <typename Call>
 void ShardControlClient::Done(Call* call, const grpc::Status& status) {
   call->timer.Done();
   call->callback(FromGrpcStatus(status), call->response);
-  call->callback = nullptr;
+  call->callback = nullptr;  // frees its captures, before the lock
   MutexLock lock(mutex_);
   in_flight_.erase(call);
   idle_.SignalAll();
@@ -150,7 +150,7 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   }
   for (const Part& part : parts) *request.add_parts() = ToProto(part);
   request.set_discard(state == State::kDiscard);
-  request.set_asks_again(true);
+  request.set_asks_again(true);  // the caller repeats the call
   if (!parts.empty()) request.set_server(server);
   PassFaultPoint(FaultPoint::kChiefCreateSend);
   LOCKSTEP_RETURN_IF_ERROR(

@@ -87,6 +87,7 @@ DirectoryOwner::DirectoryOwner(DirectoryOwner&& other) noexcept
     : lock_(std::exchange(other.lock_, -1)) {}
 
 DirectoryOwner::~DirectoryOwner() {
+  // Releases the lock; the file stays.
   if (lock_ >= 0) close(lock_);
 }
 

@@ -118,6 +118,7 @@ absl::Status ChiefClient::RegisterUntilLetIn(v1::RegisterResponse& response) {
 }
 
 absl::StatusOr<ChiefClient::Registration> ChiefClient::Register() {
+  // First: the old thread would send heartbeats as the new incarnation.
   JoinHeartbeats();
   {
     MutexLock lock(mutex_);
@@ -185,8 +186,8 @@ absl::Status ChiefClient::DescribeModel(
     if (status.ok()) {
       PassFaultPoint(FaultPoint::kWorkerDescribeAnswered);
       MutexLock lock(mutex_);
-      model_ = variables;
-      kept_->description = request;
+      model_ = variables;            // for PlanOf()
+      kept_->description = request;  // for DescribeAgain()
     }
     return status;
   });
@@ -274,6 +275,7 @@ absl::Status ChiefClient::ReportEvaluation(int64_t step, const Score& score) {
 
 bool ChiefClient::AskToStop(const std::string& reason) {
   v1::StopResponse response;
+  // Fails at once without a connection: this process must end soon.
   const absl::Status status = calls_->CallIfThere(
       &Stub::Stop, StopRequestOf(options_.task, reason), response);
   if (!status.ok()) {
@@ -299,7 +301,7 @@ void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
     spdlog::info("could not say good-bye to the chief: {}",
                  std::string(status.message()));
   }
-  JoinHeartbeats();
+  JoinHeartbeats();  // only now: until then they keep the lease
 }
 
 bool ChiefClient::MustLeaveAgain(const absl::Status& status, LeaveCause cause) {
@@ -377,6 +379,7 @@ void ChiefClient::Pause() {
 }
 
 void ChiefClient::set_on_end(std::function<void()> on_end) {
+  // Held during the call: the old function does not run after this returns.
   MutexLock lock(on_end_mutex_);
   on_end_ = std::move(on_end);
   if (on_end_ && ended()) on_end_();
@@ -395,7 +398,7 @@ absl::Status ChiefClient::Refused(const absl::Status& status) {
     over = membership_.ended();
     changed_.SignalAll();
   }
-  if (over) CallOnEnd();
+  if (over) CallOnEnd();  // without mutex_: it may call this object
   return status;
 }
 
@@ -419,7 +422,7 @@ void ChiefClient::FillHeartbeat(v1::HeartbeatRequest& request) {
   *request.mutable_identity() = Identity();
   *request.mutable_load() = ToProto(load_meter_.Measure(Now()));
   MutexLock lock(mutex_);
-  beat_now_ = false;
+  beat_now_ = false;  // before the call: a later wish is another one
   kept_->FillHistory(request, Now());
 }
 
@@ -464,7 +467,7 @@ bool ChiefClient::Beat() {
 }
 
 void ChiefClient::Heartbeats(absl::Duration interval) {
-  PreferThisThread();
+  PreferThisThread();  // a late heartbeat costs the lease
   absl::Time next = Now();
   while (!Rest(next - Now())) {
     if (Beat()) return;

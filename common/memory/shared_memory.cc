@@ -194,6 +194,8 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> PeerMemory::Open(
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return NotVisible(path, errno);
   LOCKSTEP_RETURN_IF_ERROR(CheckInfo(info, file, path));
+  // Should the path lead to a FIFO or a terminal by now, opening it must
+  // neither block nor have an effect.
   const FileDescriptor fd(
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0 || fstat(fd.get(), &info) != 0) {
@@ -210,6 +212,8 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> PeerMemory::Open(
   const absl::Span<const std::byte> bytes(static_cast<std::byte*>(address),
                                           file.size);
   std::shared_ptr<const PeerMemory> memory(new PeerMemory(bytes));
+  // The process or descriptor number may have been reused since the file was
+  // described.
   if (std::memcmp(bytes.data(), file.proof.data(), file.proof.size()) != 0) {
     return Denied(path, "it begins with other bytes");
   }

@@ -19,6 +19,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
+// Enough for a scraper and some browsers. They bound the threads, descriptors
+// and memory that peers can hold.
 constexpr int kThreads = 4;
 constexpr size_t kLongestQueue = 16;
 constexpr ConnectionLimits kConnections = {32, 24};

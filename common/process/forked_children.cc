@@ -21,6 +21,7 @@ struct Closed {
 };
 
 Closed& ToClose() {
+  // Never destroyed: a fork may happen while the process ends.
   static Closed& closed = *new Closed();
   return closed;
 }
@@ -42,6 +43,7 @@ int PortOf(int descriptor) {
 void CloseSocketsOf(const std::set<int>& ports) {
   DIR* const open = ports.empty() ? nullptr : opendir("/proc/self/fd");
   if (open == nullptr) return;
+  // Collected first: closing changes the directory that is being read.
   std::set<int> found;
   while (const dirent* entry = readdir(open)) {
     const int descriptor = atoi(entry->d_name);

@@ -24,6 +24,8 @@
 namespace lockstep {
 namespace {
 
+// Above the size of any message, so that glibc neither maps each message
+// separately nor returns its pages: see TuneProcess().
 constexpr int kGibibyte = 1 << 30;
 constexpr int kTopPadBytes = 16 << 20;
 // Range of incarnations above a known one.
@@ -123,6 +125,8 @@ uint64_t DrawIncarnation(uint64_t above) {
 
 SignalWatcher::SignalWatcher(std::function<void(int signal)> callback) {
   int ends[2] = {-1, -1};
+  // The handler only writes a byte: the callback may lock and allocate, which a
+  // signal handler must not.
   [[maybe_unused]] const int made = pipe2(ends, O_CLOEXEC);
   read_fd_ = ends[0];
   write_fd_ = ends[1];

@@ -69,6 +69,8 @@ absl::StatusOr<std::vector<PartGradient>> MappedMeans::Read(
       continue;
     }
     const SharedPlace& place = mean.place;
+    // The numbers are the other server's: a wrong one must not lead outside of
+    // the mapping.
     if (!mapped.means->Holds(place.offset, mean.size) ||
         place.offset % kAlignment != 0 ||
         !HasCounter(*mapped.counters, place.counter)) {

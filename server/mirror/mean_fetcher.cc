@@ -52,8 +52,9 @@ MeanFetcher::~MeanFetcher() {
     changed_.SignalAll();
     for (const auto& [call, owned] : in_flight_) call->context.TryCancel();
   }
-  host_.attempts().Push(0);
+  host_.attempts().Push(0);  // wakes the thread
   thread_.join();
+  // After the thread, which starts no further calls.
   MutexLock lock(mutex_);
   while (!in_flight_.empty()) idle_.Wait(mutex_);
 }
@@ -182,7 +183,7 @@ void MeanFetcher::Done(Call* call, const absl::Status& status) {
       for (int i = 0; i < fetch.num_parts; ++i) {
         asked_.erase(fetch.first_part + i);
       }
-      host_.attempts().Push(0);
+      host_.attempts().Push(0);  // wakes the thread, to request them again
     }
   }
   // A call must be destroyed before its channel, and the destructor, which

@@ -34,6 +34,7 @@ template <typename T>
 MeanReader<T>::MeanReader(absl::Span<const GradientSlices> gradients, T divisor,
                           absl::Span<const int> merges)
     : divisor_(divisor) {
+  // Runs the stack of sums once without elements, to find its depth.
   int top = 0;
   int highest = 0;
   for (size_t i = 0; i < gradients.size(); ++i) {

@@ -47,6 +47,8 @@ void PartValues::BeginWrite(int part) {
 
 LentBytes PartValues::Lend(int buffer,
                            absl::Span<const std::byte> value) const {
+  // The loan holds the store, so the memory stays mapped if the shard is
+  // discarded.
   LentBytes lent{value, loans_->Lend(buffer, parts_.store)};
   if (counters_.ok()) {
     // A reader that finds another count after its copy has copied too late.

@@ -23,6 +23,7 @@ void SharedGate::Regroup() {
 
 std::vector<Gate::Answer> SharedGate::Redo(int64_t attempt) {
   MutexLock lock(mutex_);
+  // The chief repeats the call, and it may come after a newer attempt.
   if (attempt <= attempt_) return {};
   attempt_ = attempt;
   Regroup();
@@ -152,9 +153,11 @@ Gate::Replaced SharedGate::Replace(int /*worker*/, int64_t /*step*/,
 absl::StatusOr<std::vector<Gate::Answer>> SharedGate::Commit(int64_t step,
                                                              int64_t attempt) {
   MutexLock lock(mutex_);
+  // The chief repeats a commit whose answer was lost.
   if (step == global_step_) return std::vector<Answer>();
   LOCKSTEP_RETURN_IF_ERROR(CheckCommit(step, attempt));
   BeginNextStep();
+  // The new step has no gradients yet, so blocks may have another size.
   Regroup();
   blocks_.Reset();
   return AnswerWaiters();
