@@ -98,6 +98,8 @@ std::optional<CheckpointReader> JobCheckpoints::TakeNewest() {
 
 bool JobCheckpoints::CheckOrSetAside(int64_t step) {
   if (whole_.Check(step).ok()) return true;
+  // If this fails, the next checkpoint of the step replaces the damaged one:
+  // see CheckpointWriter::Commit().
   store_.SetAside(step, kDamaged).IgnoreError();
   return false;
 }

@@ -21,7 +21,7 @@
 namespace lockstep::chief {
 namespace {
 
-constexpr absl::Duration kRefusalEvery = absl::Seconds(1);
+constexpr absl::Duration kRefusalEvery = absl::Seconds(1);  // in the log
 
 // The time for which a chief waits for a worker that describes the model before
 // it asks the servers.

@@ -8,6 +8,7 @@
 namespace lockstep::chief {
 namespace {
 
+// The rate of steps is measured over this time.
 constexpr absl::Duration kRateWindow = absl::Seconds(5);
 // The time for which servers are asked for the job's history after training
 // began.

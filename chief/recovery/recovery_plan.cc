@@ -123,6 +123,8 @@ RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
     mended[server].committed_step = step;
     mended[server].prepared_step = -1;
   }
+  // No server can lend the step, so the plain plan below sends all servers
+  // back.
   if (donor < 0) copies.clear();
   RecoveryPlan plan =
       MakeRecoveryPlan(donor < 0 ? reports : absl::MakeConstSpan(mended),

@@ -39,6 +39,7 @@
 namespace lockstep {
 namespace {
 
+// The time that gRPC has at the end to release its servers and channels.
 constexpr absl::Duration kEndGrace = absl::Seconds(30);
 // Longer than a probe waits by default, shorter than those of the manifests.
 constexpr absl::Duration kHealthTime = absl::Seconds(2);

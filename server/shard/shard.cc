@@ -197,6 +197,8 @@ absl::Status Shard::CheckWorker(const TaskId& task, int slot) const {
 }
 
 bool Shard::CanCommitNext() const {
+  // The engine commits only the attempt that it has prepared, and the record
+  // has that attempt.
   return engine_->CheckCommit(engine_->step() + 1, state_->record().attempt)
       .ok();
 }
