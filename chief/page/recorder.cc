@@ -21,8 +21,7 @@ constexpr absl::Duration kEvery = absl::Seconds(1);
 constexpr absl::Duration kWriteEvery = absl::Seconds(10);
 // Browsers that ask within this time share one page.
 constexpr absl::Duration kPageLasts = absl::Milliseconds(500);
-constexpr uint64_t kLargestFile = uint64_t{8}
-                                  << 20;  // a record has 600 KB at most
+constexpr uint64_t kLargestFile = uint64_t{8} << 20;  // records have 600 KB
 // A single server commits some steps by itself, and reports all at once; more
 // than these are not observed one by one.
 constexpr int64_t kMostAtOnce = 1000;

@@ -13,7 +13,9 @@
 // The result depends on the order of the calls.
 namespace lockstep::chief {
 
-// Returns server 0, then 1, and so on; after the last one, 0 again.
+// RoundRobin chooses server 0, then 1, and so on; after the last one, 0 again.
+//
+// Threads: not guarded.
 class RoundRobin {
  public:
   // `num_servers` > 0.
@@ -30,7 +32,10 @@ class RoundRobin {
   int next_ = 0;
 };
 
-// Returns the server with the least load so far, the lowest index among equals.
+// GreedyByLoad chooses the server with the least load so far, the lowest index
+// among equals.
+//
+// Threads: not guarded.
 class GreedyByLoad {
  public:
   // `num_servers` > 0.

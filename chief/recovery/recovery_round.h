@@ -19,6 +19,8 @@ namespace lockstep::chief {
 
 // RecoverySource is a round's access to checkpoints, and to the decisions of
 // the job's driver.
+//
+// Threads: called in the thread of RecoveryRound::Run().
 class RecoverySource {
  public:
   virtual ~RecoverySource() = default;

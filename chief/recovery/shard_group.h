@@ -24,6 +24,8 @@ namespace lockstep::chief {
 // open, copy aside. Their order is part of the protocol: ps task 0 is opened
 // last, and decides first. All other servers are called together.
 //
+// Threads: safe to share, except Add() and TakeEpoch(), which must not run
+//          together with other calls.
 // Borrows: the servers.
 // Errors:  those of ShardCalls, with the server named in front.
 class ShardGroup {

@@ -21,6 +21,8 @@ namespace lockstep::chief {
 // ShardCalls are the calls to one server for which the chief blocks: setup,
 // recovery, deaths, copies. Every call may be repeated.
 //
+// Threads: safe to share, except set_epoch() and set_incarnation(), which must
+//          not run together with other calls.
 // Errors: those of ShardControlService, and kDeadlineExceeded.
 class ShardCalls : public ShardAccess {
  public:

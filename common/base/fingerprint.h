@@ -21,6 +21,8 @@ inline uint64_t MixBits(uint64_t x) {
 // Fingerprint is the 64-bit FNV-1a hash of a sequence of fields. State files
 // and initial values depend on it: it must never change. It does not resist
 // deliberate collisions.
+//
+// Threads: not guarded.
 class Fingerprint {
  public:
   Fingerprint& Add(uint64_t number) {

@@ -15,6 +15,7 @@ namespace lockstep {
 // directory that a killed process left behind. Names are never reused: a
 // process whose directory was removed cannot mistake another one for it.
 //
+// Threads: not guarded.
 // Owns:    the directory and all its contents; the destructor removes them.
 // Errors:  messages have the path and the system's own text.
 class AsideDirectory {

@@ -16,6 +16,8 @@ namespace lockstep {
 //
 // Two processes of one job may both hold it; the servers' epoch fence decides
 // between them.
+//
+// Threads: not guarded.
 class DirectoryOwner {
  public:
   // Creates the directory if it is missing. If that fails, or the file system

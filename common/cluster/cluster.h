@@ -57,25 +57,27 @@ class Cluster {
   // The visible tasks, by index.
   std::vector<TaskId> Tasks(TaskType type) const;
 
-  // "host:port".
+  // Returns "host:port".
   //
   //   kInvalidArgument  the task is not visible; for the chief, names the
   //                     missing entry
   absl::StatusOr<std::string> Address(TaskId task) const;
 
-  // The task whose process runs the chief: chief 0, or worker 0 when there is
-  // no chief job.
+  // Returns the task whose process runs the chief: chief 0, or worker 0 if
+  // there is no chief job.
   TaskId chief() const;
   bool WorkerHostsChief() const { return chief().type == TaskType::kWorker; }
 
-  // True for the task that drives the steps. An evaluator never does.
+  // True for the task that drives the steps; never for an evaluator.
   bool IsChief() const { return self_ == chief(); }
 
+  // As IsChief(), for `task`.
+  //
   //   kInvalidArgument  no such task
   absl::StatusOr<bool> IsChief(TaskId task) const;
 
-  // Place of a task among those that compute: the chief is 0, worker i follows
-  // the chiefs; an evaluator has its index.
+  // Returns the place of a task among those that compute: the chief is 0,
+  // worker i follows the chiefs. For an evaluator, returns its index.
   //
   //   kInvalidArgument  a parameter server, or no such task
   absl::StatusOr<int> IdInCluster(TaskId task) const;
@@ -95,13 +97,13 @@ class Cluster {
   // True for a cluster that WithMirrors() has made.
   bool hosts_mirrors() const { return hosts_mirrors_; }
 
-  // The cluster as another of its tasks sees it.
+  // Returns the cluster as another of its tasks sees it.
   //
   //   kInvalidArgument  no such task
   absl::StatusOr<Cluster> SeenBy(TaskId task) const;
 
-  // Number of tasks that count for `type`: chiefs and workers together for
-  // either of them, evaluators for an evaluator.
+  // Returns the number of tasks that count for `type`: chiefs and workers
+  // together for either of them, evaluators for an evaluator.
   //
   //   kInvalidArgument  ps, or no task of that type
   absl::StatusOr<int> WorkerCount(TaskType type) const;
@@ -110,9 +112,13 @@ class Cluster {
   // and for an evaluator.
   absl::optional<TaskId> CollectiveLeader() const;
 
+  // Checks that the cluster can train with parameter servers.
+  //
   //   kInvalidArgument  local; no ps; no worker; this is an evaluator
   absl::Status ValidateForParameterServers() const;
 
+  // Checks that the cluster can train with collectives.
+  //
   //   kInvalidArgument  local; this is a ps; no chief, worker or evaluator; a
   //                     sparse job
   absl::Status ValidateForAllReduce() const;
@@ -143,8 +149,9 @@ absl::Status RequireTaskType(const Cluster& cluster,
                              absl::Span<const TaskType> allowed,
                              absl::string_view program);
 
-// Replicas whose gradients make one step in TensorFlow's mirrored strategies.
-// `devices` counts the accelerators of a worker; 0 stands for its CPU.
+// Returns the number of replicas whose gradients make one step in TensorFlow's
+// mirrored strategies. `devices`: the accelerators of a worker; 0 stands for
+// its CPU.
 int AllReduceReplicas(const Cluster& cluster, int devices);
 
 }  // namespace lockstep

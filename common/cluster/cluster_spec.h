@@ -31,13 +31,13 @@ class ClusterSpec {
 
   ClusterSpec() = default;
 
-  // Element i of a list is task i.
+  // Makes dense jobs: element i of a list is the address of task i.
   static ClusterSpec FromLists(const Lists& lists);
 
   //   kInvalidArgument  an index outside [0, kMaxTaskIndex]
   static absl::StatusOr<ClusterSpec> FromJobs(Jobs jobs);
 
-  // Without any job. A job without tasks counts.
+  // True without any job; a job without tasks counts as one.
   bool empty() const { return jobs_.empty(); }
 
   // Sorted by name, tasks by index.
@@ -49,7 +49,7 @@ class ClusterSpec {
   // 0 for an unknown job.
   int NumTasks(absl::string_view job) const;
 
-  // Ascending; empty for an unknown job.
+  // Returns the indices, ascending; none for an unknown job.
   std::vector<int> TaskIndices(absl::string_view job) const;
 
   //   kInvalidArgument  no such job, or no such index in it

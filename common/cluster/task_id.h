@@ -22,7 +22,7 @@ enum class TaskType : int {
 // TensorFlow's name: "chief", "worker", "ps", "evaluator".
 absl::string_view TaskTypeName(TaskType type);
 
-// Also accepts the old name "master" for the chief.
+// Parses TaskTypeName(), and the old name "master" for the chief.
 //
 //   kInvalidArgument  any other text; case matters
 absl::StatusOr<TaskType> ParseTaskType(absl::string_view name);

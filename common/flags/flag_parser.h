@@ -28,6 +28,8 @@ inline CLI::Range AtLeast(int64_t least) {
 //   flags.app().add_option("--state_dir", state_dir, "Where ...");
 //   const auto code = flags.Parse(argc, argv, std::cout, std::cerr);
 //   if (code.has_value()) return *code;
+//
+// Threads: not guarded.
 class FlagParser {
  public:
   FlagParser(const std::string& program, const std::string& summary);

@@ -22,8 +22,8 @@ struct RunSettings {
 
   bool operator==(const RunSettings&) const = default;
 
-  // True if a gradient that was summed under one of them may count under the
-  // other.
+  // True if a gradient that was summed under these settings may count under
+  // `other`.
   bool SameSum(const RunSettings& other) const {
     return replicas_to_aggregate == other.replicas_to_aggregate &&
            learning_rate_scale == other.learning_rate_scale &&

@@ -45,7 +45,8 @@ struct MeanNorm {
 // The answer of ps task 0 to a worker's announcement of a pass.
 enum class Decision { kSelected, kNotNeeded, kTooLate };
 
-// The state of a worker that servers keep for a chief that has lost it.
+// The facts about a worker that servers keep for a chief that has no record of
+// it.
 struct WorkerStanding {
   int worker = 0;
   // Incarnations above this one are not admitted, until ExpireWorker() names a
@@ -60,30 +61,30 @@ struct WorkerStanding {
 struct Opening {
   int64_t global_step = 0;
   std::vector<float> scalars{};  // the optimizers'; empty: those of step 0
-  // The attempt with which the uncommitted step begins anew; 0: it stays as it
-  // is.
+  // The attempt with which the uncommitted step begins anew; 0: the step
+  // continues.
   int64_t attempt = 0;
-  // Workers that are not admitted any more, with the last incarnation that is
-  // refused.
+  // Workers whose incarnations up to the given one must be refused.
   std::vector<std::pair<int, uint64_t>> expired{};
   std::vector<WorkerStanding> workers{};
   RunSettings settings{};
 };
 
-// The step of a worker that has died, and which of its calls waited.
+// The step of a worker that has died, and the claims that it had on the step.
 struct ExpiredWorker {
   bool held_announcement = false;
   bool held_token = false;
   int64_t step = 0;          // the current step
   int64_t attempt = 0;       // and its attempt from now on
-  uint64_t incarnation = 0;  // that is not admitted any more
+  uint64_t incarnation = 0;  // the newest one that is refused
 };
 
 // The result of replacing a member that holds up its step.
 struct ReplacedMember {
-  std::optional<int> by{};  // the worker that has its place; else no change
-  int64_t step = 0;         // the current step
-  int64_t attempt = 0;      // and its attempt from now on
+  // The worker that takes the place; nullopt: no change.
+  std::optional<int> by{};
+  int64_t step = 0;     // the current step
+  int64_t attempt = 0;  // and its attempt from now on
 };
 
 }  // namespace lockstep

@@ -82,9 +82,9 @@ int64_t RowWidth(const std::vector<int64_t>& shape);
 // where the cut is not RowCut::kDiv.
 bool IsPartOf(const VariableSpec& variable, const Part& part);
 
-// Returns the index, of `num_parts` > 0 parts of a growing table, of the part
-// that holds `key`. Consecutive keys, and keys with a common divisor, are
-// spread like any others. State files depend on it: it must never change.
+// Returns the index of the part that holds `key`, among the `num_parts` > 0
+// parts of a growing table. Consecutive keys, and keys with a common divisor,
+// are spread like any others. State files depend on it: it must never change.
 int64_t PartOfKey(int64_t key, int64_t num_parts);
 
 // "[3,2]", for messages.

@@ -12,6 +12,8 @@ namespace lockstep {
 // PrivateDirectory is an open directory that only this user (and root) can
 // enter, so that no other user can create or remove files in it. Paths opened
 // relative to fd() are in this very directory, even if its path changes.
+//
+// Threads: safe to share; immutable.
 class PrivateDirectory {
  public:
   // Opens a directory. The last part of `path` must be the directory itself,

@@ -50,10 +50,10 @@ struct JobFlags {
 };
 void AddJobFlags(FlagParser& parser, JobFlags& flags);
 
-// The same of a program of a user whose process hosts the chief: `given`, where
-// it names a file, or else the environment that `lockstep run` and `lockstep
-// task` set: LOCKSTEP_JOB, a file; LOCKSTEP_SET, a line for each override; and
-// LOCKSTEP_BEGIN, "fresh" or a step, as --fresh and --from.
+// As AddJobFlags(), for a program of a user whose process hosts the chief:
+// returns `given` if it names a file, or else the environment that `lockstep
+// run` and `lockstep task` set: LOCKSTEP_JOB, a file; LOCKSTEP_SET, a line for
+// each override; and LOCKSTEP_BEGIN, "fresh" or a step, as --fresh and --from.
 //
 //   kInvalidArgument  LOCKSTEP_BEGIN is neither
 absl::StatusOr<JobFlags> JobOfProgram(JobFlags given);
@@ -114,12 +114,12 @@ auto StartListening(const Start& start) {
   });
 }
 
-// Prints why the process cannot start, and returns its exit code. The code asks
-// for a restart only if the status is kAborted (another process runs this task
-// now) or kUnavailable (another process has the port).
+// Prints why the process cannot start, and returns its exit code. The code
+// requests a restart only if the status is kAborted (another process runs this
+// task now) or kUnavailable (another process has the port).
 int Refuse(const absl::Status& status);
 
-// Returns the exit code of a process whose part in the job ended so.
+// Returns the exit code of a process whose part in the job ended with `status`.
 int ExitCodeOf(const absl::Status& status);
 
 // Logs how the process's part in the job ended, and returns its exit code. The

@@ -20,6 +20,8 @@ namespace lockstep {
 //
 // Without systemd it does nothing. Must be constructed after the server
 // listens.
+//
+// Threads: has a thread of its own; not safe to share.
 class ServiceManagerClient {
  public:
   // `address` is that of this process's own server, "host:port"; empty for a

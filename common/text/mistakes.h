@@ -11,6 +11,8 @@ namespace lockstep {
 
 // Mistakes collects the errors of a document, so that its author can fix all of
 // them at once.
+//
+// Threads: not guarded.
 class Mistakes {
  public:
   // Largest number of messages in status().

@@ -11,6 +11,8 @@ namespace lockstep {
 // TrialDirectory is a directory in which a check tries something out. The
 // destructor removes those directories that Make() created, as far as they are
 // empty: a refused job leaves nothing behind.
+//
+// Threads: not guarded.
 class TrialDirectory {
  public:
   // Creates `path` and its missing parents. Errors: of MakeDirectories(); then

@@ -12,6 +12,8 @@ namespace lockstep::server {
 
 // CounterRandom gives random numbers by index, in any order: number i depends
 // only on (seed, name, i).
+//
+// Threads: immutable.
 class CounterRandom {
  public:
   CounterRandom(uint64_t seed, std::string_view name)
