@@ -10,10 +10,10 @@
 namespace lockstep::strategy {
 
 // Place is the context of a function that runs once for each device of a
-// placement: it reads and writes the copies of variables that lie there, and
-// knows no replicas.
+// placement: it reads and writes the copies of variables on that device.
 //
-// Threads: for the function's thread.
+// Threads: must be used in the thread that calls the function, until the
+//          function returns.
 class Place {
  public:
   Place(Engine& engine, const Placement& placement, size_t index)
@@ -24,17 +24,17 @@ class Place {
   size_t index() const { return index_; }  // in the placement
   const std::string& device() const { return placement_.devices[index_]; }
 
-  // The copy here of any variable of the strategy.
+  // Read or write the copy on this device of any variable of the strategy.
   //
-  //   kInvalidArgument  the variable is another strategy's; a value of another
-  //                     type or shape
+  //   kInvalidArgument  the variable is of another strategy, or `value` has
+  //                     another type or shape
   absl::StatusOr<Value> Read(const Variable& variable) const;
   absl::Status Assign(const Variable& variable, const Value& value);
   absl::Status AssignAdd(const Variable& variable, const Value& value);
   absl::Status AssignSub(const Variable& variable, const Value& value);
 
-  // The bytes of the copy here, for update rules. The variable must be this
-  // strategy's.
+  // The elements of the copy on this device, row-major, for update rules. The
+  // variable must be of this strategy.
   absl::Span<std::byte> MutableBytes(const Variable& variable);
 
  private:
@@ -53,7 +53,7 @@ class Copy : public Place {
 
   const Variable& variable() const { return variable_; }
 
-  // The copy that is updated. Errors: as Place.
+  // Without a variable: of the copy that is being updated. Errors: as Place.
   using Place::Assign;
   using Place::AssignAdd;
   using Place::AssignSub;

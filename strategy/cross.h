@@ -20,9 +20,9 @@ namespace lockstep::strategy {
 // All devices that run replicas.
 struct EveryReplica {};
 
-// Where a reduced value goes. A variable is named for its devices alone, it
-// does not change. A placement is NonSlotPlacement(), a variable's, or one
-// device.
+// The destination of a reduced value. A Variable stands for its devices; its
+// value does not change. A Placement must be NonSlotPlacement(), that of a
+// variable, or one device.
 using Target = std::variant<EveryReplica, Variable, Placement>;
 
 // One of several values that are reduced together.
@@ -33,7 +33,7 @@ struct ReducePair {
 
 // Cross is the context of a function that runs once in each worker and acts
 // across all replicas. The functions of all workers must make the same calls in
-// the same order; those that reduce or gather wait for all workers.
+// the same order; calls that reduce or gather wait for all workers.
 //
 // A value that may be reduced is a Value, Slices or Leaf, or a PerReplica,
 // Mirrored or AtVariable of one; ReplicaGroup says how each form counts.
@@ -52,12 +52,13 @@ class Cross {
 
   // Calls fn(Replica&, component of each argument...) once for each replica of
   // this worker, all at the same time, in different threads; an argument that
-  // is not wrapped goes to all. Returns a StatusOr<PerReplica<R>>, or a Status
-  // if `fn` returns none or a Status.
+  // is not wrapped goes to all. Returns a StatusOr<PerReplica<R>> if `fn`
+  // returns an R or a StatusOr<R>, and a Status if it returns nothing or a
+  // Status.
   //
-  //   kInvalidArgument  a PerReplica that has no component for some replica
-  //   others            of `fn`: of the first replica that failed for a reason
-  //                     of its own
+  //   kInvalidArgument  a PerReplica lacks a component for some replica
+  //   others            of `fn`: the first replica's error that is not the
+  //                     consequence of another replica's
   template <class F, class... A>
   requires std::is_invocable_v < F&, Replica&, const Component<A>
   &... > auto Run(F fn, const A&... args);
@@ -70,13 +71,14 @@ class Cross {
       ReduceOp op, const D& value, const Target& target,
       const CommunicationOptions& options = {});
 
-  // The same for several values, in their order; they travel together if all
-  // targets are the devices of the replicas.
+  // The same for several values; the results are in the order of `pairs`. The
+  // values travel together if all targets are the devices of the replicas;
+  // otherwise each travels alone and `options` are not used.
   absl::StatusOr<std::vector<AtVariable<Leaf>>> BatchReduceTo(
       ReduceOp op, absl::Span<const ReducePair> pairs,
       const CommunicationOptions& options = {});
 
-  // The same, to all replicas: the sum or mean is on each.
+  // The same, with all replicas as the target.
   template <class D>
   requires Reducible<D> absl::StatusOr<Mirrored<Component<D>>> AllReduce(
       ReduceOp op, const D& value, const CommunicationOptions& options = {});
@@ -105,8 +107,8 @@ class Cross {
     return GatherAlong(ToDistributed(value), axis);
   }
 
-  // Returns this worker's value on the target's devices. With several workers,
-  // each has its own.
+  // Returns `value` with a copy on each device of the target. Nothing is sent
+  // to other workers: each has its own value.
   //
   //   kUnimplemented  the default strategy
   absl::StatusOr<AtVariable<Value>> BroadcastTo(const Value& value,
@@ -123,8 +125,8 @@ class Cross {
   requires std::is_invocable_v < F&, Copy&, const Component<A>
   &... > auto Update(const Variable& variable, F fn, const A&... args);
 
-  // The same for state that belongs to no single variable: fn(Place&, ...) on
-  // each device of the placement.
+  // The same for state that belongs to no single variable: calls
+  // fn(Place&, component of each argument...) for each device of `placement`.
   template <class F, class... A>
   requires std::is_invocable_v < F&, Place&, const Component<A>
   &... > auto UpdateNonSlot(const Placement& placement, F fn, const A&... args);
@@ -174,9 +176,9 @@ class Cross {
   // Errors: as VariableStore::Make(); those of the initializer.
   absl::StatusOr<Variable> Create(const VariableOptions& options);
 
-  // Where state lies that belongs to several variables. Mirrored kinds: on all
-  // devices; others: where the variable with the smallest name lies, which is
-  // the same in every worker.
+  // Returns the placement of state that belongs to several variables, such as
+  // Adam's powers of beta. Mirrored kinds: all devices; others: the placement
+  // of the variable with the smallest name, which is equal in all workers.
   //
   //   kInvalidArgument  no variables
   absl::StatusOr<Placement> NonSlotPlacement(
@@ -194,7 +196,7 @@ class Cross {
   absl::StatusOr<Leaf> GatherAlong(const Distributed& value,
                                    int64_t axis) const;
   absl::Status CheckOwner(const Variable& variable) const;
-  // Whether functions of a program may write the copies one by one.
+  // OK if a program's function may write single copies of the variable.
   absl::Status CheckUpdate(const Variable& variable) const;
   absl::Status WriteAll(Assignment how, const Variable& variable,
                         const Distributed& value);

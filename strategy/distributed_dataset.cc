@@ -8,7 +8,7 @@
 namespace lockstep::strategy {
 namespace {
 
-// What a worker tells the others before a step.
+// The state of a worker's data before a step, which it sends to all others.
 enum class Have : int64_t { kNothing = 0, kPieces = 1, kError = 2 };
 
 InputContext ContextOf(const Engine& engine) {
@@ -37,7 +37,7 @@ Have HaveOf(const std::vector<Leaf>& parcel) {
   return static_cast<Have>(told.Elements<int64_t>()[0]);
 }
 
-// The tensors that follow.
+// The tensors behind the state: a batch of no examples.
 Element TensorsOf(const std::vector<Leaf>& parcel) {
   Element tensors;
   for (size_t i = 1; i < parcel.size(); ++i) {
@@ -81,12 +81,15 @@ absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
                                       : Have::kPieces;
   std::vector<Leaf> told = {Value::Of<int64_t>(ElementType::kInt64, {},
                                                {static_cast<int64_t>(have)})};
+  // A worker whose own data is empty learns the shape of a batch of no examples
+  // from the others.
   if (have != Have::kError) {
     told.insert(told.end(), empty_.begin(), empty_.end());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::vector<Parcel> parcels,
       engine_.group().FromAllWorkers("next step of data", std::move(told)));
+  // Only after the exchange: the other workers would wait for this one.
   if (!pieces.ok()) return pieces.status();
   bool any = false;
   for (size_t w = 0; w < parcels.size(); ++w) {
@@ -127,6 +130,8 @@ absl::StatusOr<DistributedDataset> Distribute(Engine& engine,
   const auto open = [dataset, context, policy = options.auto_shard] {
     return OpenPieces(dataset, policy, context);
   };
+  // Opens once in vain, so that a mistake in the options fails here and not in
+  // the first Next().
   LOCKSTEP_RETURN_IF_ERROR(open().status());
   return DistributedDataset(engine, open, options, dataset.HasStaticShapes());
 }

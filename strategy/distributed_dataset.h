@@ -21,7 +21,7 @@ enum class Replication { kPerWorker, kPerReplica };
 struct InputOptions {
   AutoShardPolicy auto_shard = AutoShardPolicy::kAuto;
   Replication replication = Replication::kPerWorker;
-  // Pieces that are read ahead for each replica, in a thread; 0: none.
+  // Pieces that a thread reads ahead for each replica; 0: none.
   int prefetch = 1;
 };
 
@@ -29,10 +29,10 @@ struct InputOptions {
 using DatasetFunction =
     std::function<absl::StatusOr<Dataset>(const InputContext&)>;
 
-// DistributedDataset yields a step of a data set at a time: a piece for each
-// replica of this worker. All workers must ask for each step. A step happens
-// while any worker has a piece; a replica without one gets a batch of no
-// examples.
+// DistributedDataset yields one step of a data set at a time: a piece, which is
+// a batch, for each replica of this worker. All workers must call Next() for
+// each step; it waits for all. The data ends when no worker has a piece; until
+// then, a replica without a piece gets a batch of no examples.
 //
 // Threads:  not thread-safe.
 // Outlived: by its strategy.
@@ -45,23 +45,25 @@ class DistributedDataset {
         options_(options),
         static_shapes_(static_shapes) {}
 
-  // The next step. With a single worker and batches of one size, a step that is
-  // short of pieces is left out; under kCentral always.
+  // Returns the next step. With a single worker and batches of one size, and
+  // under kCentral always, a step that lacks pieces for some replicas counts as
+  // the end of the data.
   //
-  //   kOutOfRange  the data has ended, for all workers together; so it stays
+  //   kOutOfRange  the data has ended, for all workers together
   //   kAborted     another worker cannot read its data
   //   others       of the data set; as Collective::Exchange()
   absl::StatusOr<PerReplica<Element>> Next();
 
-  // The same, without a value at the end. No step is left out.
+  // The same; returns nullopt at the end. Steps that lack pieces are returned,
+  // too.
   absl::StatusOr<std::optional<PerReplica<Element>>> NextIfAny();
 
-  // The next step is the first one again.
+  // Makes the first step the next one again. All workers must call it.
   void Restart() { stream_ = nullptr; }
 
  private:
   absl::Status Open();
-  // Up to one piece for each replica.
+  // Reads one piece for each local replica, or fewer at the end of the data.
   absl::StatusOr<std::vector<Element>> Pull();
   absl::StatusOr<std::optional<PerReplica<Element>>> Step(bool drop_short);
 
@@ -70,11 +72,11 @@ class DistributedDataset {
   const InputOptions options_;
   const bool static_shapes_;
   std::unique_ptr<ElementStream> stream_;
-  Element empty_;  // a piece without examples, once one has been seen
+  Element empty_;  // a piece of no examples; empty before the first piece
 };
 
-// The data set of all workers: each step is one batch, which is divided among
-// all replicas as OpenPieces() says.
+// Distributes a data set that all workers pass in: each step is one batch of
+// it, which OpenPieces() divides among all replicas.
 //
 //   kInvalidArgument, kNotFound  as OpenPieces()
 //   kUnimplemented               Replication::kPerReplica
@@ -82,8 +84,8 @@ absl::StatusOr<DistributedDataset> Distribute(Engine& engine,
                                               const Dataset& dataset,
                                               const InputOptions& options);
 
-// The data set that `make` returns, as it is: each element is a piece. It is
-// called once in each worker.
+// Distributes the data set that `make` returns, whose elements are the pieces.
+// Calls `make` once.
 //
 // Errors: of `make`; as Distribute().
 absl::StatusOr<DistributedDataset> DistributeFrom(Engine& engine,

@@ -89,6 +89,7 @@ void Engine::AcrossFromReplica(absl::FunctionRef<void()> work) const {
 }
 
 Engine& DefaultEngine() {
+  // Never destroyed: threads may still use it while the process exits.
   static auto& engine = *new Engine(
       {.kind = Kind::kDefault, .replicas = 1, .devices = {}}, nullptr);
   return engine;

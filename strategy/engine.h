@@ -15,13 +15,13 @@ namespace lockstep::strategy {
 
 class Replica;
 
-// Engine is the common ground of the contexts of one strategy: its replicas,
-// its variables, and the group of workers. Programs use Strategy.
+// Engine has the state that all contexts of one strategy share: its replicas,
+// its variables, and its group of workers. Private: programs use Strategy.
 //
 // Threads: as Strategy.
 class Engine {
  public:
-  // `options` are valid; `workers` is null where there is one worker.
+  // `options` must be valid; `workers` must be null if there is one worker.
   Engine(const StrategyOptions& options, std::unique_ptr<Collective> workers);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -33,19 +33,22 @@ class Engine {
   const VariableStore& variables() const { return variables_; }
 
   // Calls work(replica) for each replica of this process, all at the same time:
-  // the first in this thread. Returns when all have returned; an error of one
-  // ends the waits of the others.
+  // for the first in this thread, for the others in threads of their own.
+  // Returns when all calls have returned; an error of one replica makes the
+  // others' waits for it fail.
   //
-  // Errors: that of the first replica that failed for a reason of its own.
+  // Errors: of the first replica whose error is not the consequence of another
+  // replica's.
   absl::Status RunReplicas(absl::FunctionRef<absl::Status(Replica&)> work);
 
-  // Calls work() across replicas, in this thread.
+  // Calls work() in this thread, as one that acts across replicas.
   //
   //   kFailedPrecondition  the thread runs a replica, or is across the replicas
   //                        of another strategy
   absl::Status Across(absl::FunctionRef<absl::Status()> work) const;
 
-  // As Across(), for a replica's thread while all replicas stand still.
+  // As Across(), in a replica's thread. All other replicas of the process must
+  // be waiting meanwhile.
   void AcrossFromReplica(absl::FunctionRef<void()> work) const;
 
  private:
@@ -56,11 +59,11 @@ class Engine {
   VariableStore variables_;
 };
 
-// The replica that this thread runs, which is that of the default strategy
-// where no strategy runs one; null across replicas.
+// Returns the replica that this thread runs; null while the thread acts across
+// replicas. A thread that does neither runs the default strategy's replica.
 Replica* CurrentReplica();
 
-// The engine of the default strategy, which lives for ever.
+// The engine of the default strategy. It is never destroyed.
 Engine& DefaultEngine();
 
 }  // namespace lockstep::strategy

@@ -8,7 +8,8 @@
 namespace lockstep::strategy {
 namespace {
 
-// Marks the errors that a meeting tells, so that they do not hide their cause.
+// Marks errors that are only the consequence of another member's, so that
+// Outcome() can return the cause.
 constexpr char kToldByMeeting[] = "lockstep.strategy.Meeting";
 
 absl::Status Told(absl::Status status) {
@@ -79,7 +80,8 @@ absl::Status Meeting::Come(size_t member, const std::type_info& purpose,
     std::vector<void*> all;
     for (const Seat& each : seats_) all.push_back(each.brought);
     const Act first = *seats_[0].act;
-    // The others wait, so their seats stay as they are.
+    // Without the lock: `first` runs code of the program. The seats do not
+    // change meanwhile, since all other members wait for this round.
     mutex_.Unlock();
     first(all);
     mutex_.Lock();
@@ -91,6 +93,7 @@ absl::Status Meeting::Come(size_t member, const std::type_info& purpose,
 void Meeting::End(size_t member, const absl::Status& end) {
   MutexLock lock(mutex_);
   seats_[member].end = end;
+  // Members that wait in this round would wait for this one for ever.
   if (come_ > 0) Release(Hopeless());
 }
 

@@ -14,35 +14,38 @@
 
 namespace lockstep::strategy {
 
-// Meeting lets the replicas of one run wait for each other: when all have come,
-// one of them acts for all while the others stand still.
+// Meeting is a barrier for the replicas of one run: when all members have
+// reached it, one thread acts for all while the others wait. It can be used any
+// number of times.
 //
-// Threads: each member in a thread of its own.
+// Threads: each member must call in a thread of its own; Outcome() may be
+//          called from any thread.
 class Meeting {
  public:
-  // Gets what each member has brought, by member.
+  // Receives the pointers `brought` of all members, by member.
   using Act = absl::FunctionRef<void(absl::Span<void* const> brought)>;
 
   explicit Meeting(size_t members);
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  // Waits until all members have come, in whose place the last one then calls
-  // the `act` of member 0; returns when that has returned. `purpose` must be
-  // the same for all.
+  // Waits until all members have called Come(). The last one then calls the
+  // `act` of member 0; all calls return after that. `purpose` must be equal for
+  // all members.
   //
-  //   kAborted             another member has ended with an error: it will not
-  //                        come
-  //   kFailedPrecondition  another member has ended, or came for another
-  //                        purpose
+  //   kAborted             another member has called End() with an error
+  //   kFailedPrecondition  another member has called End() without one, or
+  //                        passed another `purpose`
   absl::Status Come(size_t member, const std::type_info& purpose, void* brought,
                     Act act) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The member has ended; all that wait for it, or will, get an error.
+  // Must be called once for each member, when its function has returned `end`.
+  // All current and later calls of Come() return an error.
   void End(size_t member, const absl::Status& end) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // OK if all members have ended so. Otherwise the error of the first member
-  // whose error is its own, not one that Come() told it. All have ended.
+  // Returns OK if all members have ended with OK, and otherwise the error of
+  // the first member whose error did not come from Come(). All members must
+  // have ended.
   absl::Status Outcome() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -53,9 +56,10 @@ class Meeting {
     const Act* act = nullptr;
     std::optional<absl::Status> end;
   };
-  // The reason why the members that wait would wait for ever, or OK.
+  // An error if a member has ended, so that the others would wait for ever.
   absl::Status Hopeless() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckPurposes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the round: all its calls of Come() return `answer`.
   void Release(const absl::Status& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -20,12 +20,12 @@ namespace lockstep::strategy {
 
 class Cross;
 
-// Replica is the context of a function that runs once for each replica: what
-// such a function may do is what this class has. Calls that involve the other
-// replicas wait for them, so all must make them in the same order; a replica
-// that fails or returns instead ends the waits of the others with an error.
+// Replica is the context of a function that runs once for each replica. Calls
+// that involve the other replicas wait for them, so all replicas must make them
+// in the same order; if one fails or returns instead, the others get an error.
 //
-// Threads: for the thread that runs the replica.
+// Threads: must be used in the thread that runs the replica, until its function
+//          returns.
 class Replica {
  public:
   // Made by Engine.
@@ -34,9 +34,9 @@ class Replica {
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  // The replica that this thread runs, for code that gets no Replica. Where no
-  // strategy runs, it is the only one of the default strategy. Null while the
-  // thread acts across replicas.
+  // Returns the replica that this thread runs, for code that is not passed one.
+  // If no strategy runs, it is that of the default strategy; it is null while
+  // the thread acts across replicas.
   static Replica* Current() { return CurrentReplica(); }
 
   int id() const;  // among the replicas of all workers, from 0
@@ -45,30 +45,32 @@ class Replica {
   const std::string& device() const;
   bool IsOfDefaultStrategy() const;
 
-  // Returns the replica's own copy.
+  // Returns this replica's copy of the variable.
   //
-  //   kInvalidArgument  the variable is another strategy's
+  //   kInvalidArgument  the variable is of another strategy
   absl::StatusOr<Value> Read(const Variable& variable) const;
 
-  // Returns the value that Cross::Read() has, of a kOnRead variable; all
-  // replicas must call it. Errors: as Cross::Read() and Merge().
+  // Returns the value that Cross::Read() returns: for a kOnRead variable, the
+  // aggregate of all copies. All replicas must call it. Errors: as
+  // Cross::Read() and Merge().
   absl::StatusOr<Value> ReadAggregated(const Variable& variable);
 
-  // Write `value` as the variable's aggregation says. A kOnRead variable, and
-  // one without aggregation: the replica's own copy alone. kSum, kMean: the
-  // reduced values of all replicas. kOnlyFirstReplica: that of this worker's
-  // first replica.
+  // Write `value`, depending on the variable. kOnRead, or no aggregation: to
+  // this replica's copy alone. kSum, kMean: the sum or mean of all replicas'
+  // values to all copies. kOnlyFirstReplica: the value of this worker's first
+  // replica to all its copies.
   //
-  //   kInvalidArgument  the variable is another strategy's, or of another type
-  //                     or shape; no aggregation under kCentral
+  //   kInvalidArgument  the variable is of another strategy, or has another
+  //                     type or shape than `value`; or it has no aggregation
+  //                     under kCentral
   //   others            as Merge() and the reduction
   absl::Status Assign(const Variable& variable, const Value& value);
   absl::Status AssignAdd(const Variable& variable, const Value& value);
   absl::Status AssignSub(const Variable& variable, const Value& value);
 
-  // Writes rows. kSum, kMean: the rows of all replicas, one after the other;
-  // others as Assign(). Where the process has one copy: each replica's rows in
-  // turn.
+  // Writes rows. kSum, kMean: the rows of all replicas, one after the other, to
+  // all copies; other variables as Assign(). Under kCentral: the rows of all
+  // replicas, one after the other, whatever the aggregation.
   //
   //   kUnimplemented  a kOnRead variable; kMin, kMax and kUpdate with kSum or
   //                   kMean
@@ -76,7 +78,7 @@ class Replica {
   absl::Status Scatter(ScatterOp op, const Variable& variable,
                        const Slices& rows);
 
-  // Returns the sum or mean of the replicas' values, to each of them.
+  // Returns the sum or mean of all replicas' values to each replica.
   //
   // Errors: as Merge() and ReplicaGroup::Reduce().
   absl::StatusOr<Value> AllReduce(ReduceOp op, const Value& value,
@@ -85,32 +87,32 @@ class Replica {
       ReduceOp op, std::vector<Leaf> values,
       const CommunicationOptions& options = {});
 
-  // Returns the replicas' values joined along an axis.
+  // Returns all replicas' values, joined along an axis, to each replica.
   //
   // Errors: as Merge() and ReplicaGroup::Gather().
   absl::StatusOr<Value> AllGather(const Value& value, int64_t axis);
 
-  // Creates a variable, once for all replicas, which must all ask for the same
-  // name. Errors: as Merge() and Cross::Create().
+  // Creates one variable for all replicas; they must all pass the same name.
+  // Errors: as Merge() and Cross::Create().
   absl::StatusOr<Variable> Create(const VariableOptions& options);
 
-  // Waits until all replicas of this worker have come here, and calls
+  // Waits until all replicas of this worker have called Merge(), and calls
   //
   //   fn(Cross&, const PerReplica<A>&...)
   //
-  // once, with what each has brought. Returns to each replica its component of
-  // the result, or the result.
+  // once, with the arguments `mine` of all. Returns to each replica its
+  // component of the result if that is wrapped, otherwise the whole result.
   //
   //   kAborted             another replica has failed
   //   kFailedPrecondition  another replica has returned, or waits in another
-  //                        call; this is not the replica of the thread
+  //                        call; or this thread runs another replica or none
   //   others               of `fn`
   template <class F, class... A>
   requires std::is_invocable_v < F&, Cross&, const PerReplica<A>
   &... > auto Merge(F fn, A... mine);
 
-  // Updates a variable as Cross::Update() does, with the replicas' arguments:
-  // copy i with those of replica i. Returns the result of the own copy.
+  // Updates a variable as Cross::Update() does: copy i with the arguments of
+  // replica i. Returns the result for this replica's copy.
   template <class F, class... A>
   auto Update(const Variable& variable, F fn, A... mine);
 

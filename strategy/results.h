@@ -8,8 +8,9 @@
 #include "absl/status/statusor.h"
 #include "strategy/values/distributed.h"
 
-// Functions of users may return nothing, a Status, a value, or a StatusOr of
-// one; the library sees a Status or a StatusOr.
+// A program's function may return nothing, a Status, an R or a StatusOr<R>.
+// These helpers turn the first two into a Status and the others into a
+// StatusOr<R>.
 namespace lockstep::strategy {
 
 template <class R>
@@ -27,7 +28,7 @@ struct ResultOf<absl::Status> : ResultOf<void> {};
 template <class T>
 struct ResultOf<absl::StatusOr<T>> : ResultOf<T> {};
 
-// A function of this type, called with these arguments.
+// ResultOf the type that a call of an F with these arguments returns.
 template <class F, class... A>
 using ResultOfCall = ResultOf<std::decay_t<std::invoke_result_t<F&, A...>>>;
 
@@ -41,7 +42,8 @@ typename ResultOfCall<F, A...>::Type Call(F& fn, A&&... args) {
   }
 }
 
-// The part of a result that a replica gets: its component of a wrapped value.
+// The part of a result that Merge() returns to one replica: its component of a
+// wrapped value, or all of any other value.
 template <class T>
 struct PartOf {
   using Type = absl::StatusOr<Component<T>>;

@@ -16,35 +16,36 @@
 
 namespace lockstep::strategy {
 
-// The outputs of a loop of steps.
+// The outputs of Strategy::RunSteps().
 struct StepOutputs {
-  int calls = 0;  // of the function
-  // Those of the last step, by name: reduced, or of each replica.
+  int calls = 0;  // steps that were begun
+  // The tensors of the last step, by name: reduced, or one per replica.
   std::map<std::string, std::variant<Value, PerReplica<Value>>> last_step;
-  // Anything else.
+  // The newest output of each name that is no tensor.
   std::map<std::string, std::any> others;
 };
 
 // StepContext collects the outputs of a step that RunSteps() runs.
 //
-// Threads: as the context that a call is made in.
+// Threads: as the Cross or Replica that is passed to a call.
 class StepContext {
  public:
   explicit StepContext(StepOutputs& outputs) : outputs_(outputs) {}
 
-  // Across replicas: sets an output. Without an operation it is kept for each
-  // replica, otherwise reduced. Errors: as Cross::Reduce().
+  // Sets an output across replicas: the reduced `value`, or without `op` the
+  // value of each replica. Errors: as Cross::Reduce().
   absl::Status Output(Cross& cross, const std::string& name,
                       const PerReplica<Value>& value,
                       std::optional<ReduceOp> op = std::nullopt);
-  // In a replica, which must reduce. All replicas must call it.
+  // Sets an output in a replica: the reduced values `mine` of all replicas, all
+  // of which must call it.
   //
   // Errors: as Replica::Merge() and Cross::Reduce().
   absl::Status Output(Replica& replica, const std::string& name,
                       const Value& mine, ReduceOp op);
 
-  // Sets an output that is no tensor. In a replica, it is that of the first
-  // replica of this worker; all replicas must call it.
+  // Set an output that is no tensor. The value of this worker's first replica
+  // counts; all replicas must call the second form.
   void Other(Cross& cross, const std::string& name, std::any value);
   // Errors: as Replica::Merge().
   absl::Status Other(Replica& replica, const std::string& name, std::any value);

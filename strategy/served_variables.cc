@@ -11,7 +11,7 @@ std::vector<JobVariable> ServedVariables::Describe(
     const VariableStore& store, const std::vector<Variable>& variables) {
   std::vector<JobVariable> described;
   for (const Variable& variable : variables) {
-    // The types of floating-point numbers have the same numbers in both.
+    // DType and ElementType number the floating-point types alike.
     described.push_back({variable.name(), variable.shape(),
                          static_cast<DType>(variable.type()),
                          store.ReadCopy(variable, 0).bytes()});

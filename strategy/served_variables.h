@@ -15,34 +15,38 @@
 namespace lockstep::strategy {
 
 // ServedVariables are variables of a strategy whose values lie on the servers
-// of a job: gradients go there, and what the servers made of those of all
-// workers comes back into the copies of this process.
+// of a job: it pushes the gradients of this process, and writes the values that
+// the servers compute from all workers' gradients to the copies of this
+// process.
 //
-// Threads: while all replicas of the process stand still.
+// Threads: all replicas of the process must be waiting during a call.
 // Borrows: the store, which must outlive it.
 class ServedVariables {
  public:
-  // Returns the variables as JoinJob() takes them: floating-point ones, which
-  // begin with the values of their first copies. The spans are valid until a
-  // copy is written.
+  // Returns the argument for JoinJob(): each variable starts with the values of
+  // its first copy. `variables` must be of floating-point types. The spans are
+  // valid until a copy is written.
   static std::vector<JobVariable> Describe(
       const VariableStore& store, const std::vector<Variable>& variables);
 
-  // Takes the first pass of the job and writes its values to the copies, which
-  // the strategy then refuses to write itself.
+  // Takes the first pass of the job and writes its values to the copies. From
+  // then on the strategy's own writes to the variables return
+  // kFailedPrecondition.
   //
   // Errors: as TrainingJob::Next()
   static absl::StatusOr<std::unique_ptr<ServedVariables>> Begin(
       VariableStore& store, const std::vector<Variable>& variables,
       std::unique_ptr<TrainingJob> job);
 
-  // The pass that the next Push() hands in; absent: training is over, and the
-  // copies keep the values of the last pass. The job's checkpoint has the
-  // newest.
+  // The pass whose gradients the next Push() must hand in. Absent once training
+  // is over: the copies then keep the values of the last pass, which are older
+  // than those of the job's last checkpoint.
   const std::optional<JobPass>& pass() const { return pass_; }
 
   // Hands in the gradients of pass(), takes the next pass, and writes its
-  // values. One gradient for each variable; absent: the pass has none.
+  // values to the copies. `gradients` must have one entry for each variable,
+  // absent if the pass has no gradient for it; `loss` is the mean over the
+  // pass's examples.
   //
   //   kOutOfRange       training is over
   //   kInvalidArgument  rows in place of a dense gradient. Nothing has changed
@@ -50,10 +54,11 @@ class ServedVariables {
   absl::Status Push(const std::vector<std::optional<Leaf>>& gradients,
                     double loss);
 
-  // Passes whose gradients came too late to count, as those of backups.
+  // The number of passes whose gradients came too late to count.
   int64_t dropped() const { return dropped_; }
 
-  // This worker's examples of pass(), indices below `num_examples`.
+  // Returns the indices, below `num_examples`, of this worker's examples in
+  // pass().
   //
   //   kOutOfRange  training is over
   //   others       as TrainingJob::Examples()

@@ -20,7 +20,7 @@
 
 namespace lockstep::strategy {
 
-// Where a value is computed that DistributeValues() asks for.
+// The replica for which a function of DistributeValues() makes a value.
 struct ValueContext {
   int replica_id = 0;  // among all replicas
   int num_replicas = 1;
@@ -36,7 +36,7 @@ struct ValueContext {
 //     return replica.AllReduce(ReduceOp::kSum, mine);
 //   }, values);
 //
-// Threads: one call at a time. Functions of users must not throw.
+// Threads: one call at a time. Functions that are passed in must not throw.
 class Strategy {
  public:
   // A strategy of one process.
@@ -46,19 +46,19 @@ class Strategy {
   static absl::StatusOr<std::unique_ptr<Strategy>> Make(
       const StrategyOptions& options);
 
-  // The strategy of one of several workers, which all must have the same
-  // options. kMultiWorkerMirrored alone.
+  // The strategy of one of several workers, for kMultiWorkerMirrored alone. All
+  // workers must pass the same options.
   static absl::StatusOr<std::unique_ptr<Strategy>> Make(
       const StrategyOptions& options, std::unique_ptr<Collective> workers);
 
-  // The strategy of this process where a program has several: under
-  // kMultiWorkerMirrored each call waits for all workers of the cluster. Other
-  // kinds have the replicas of one process; those of kParameterServer meet
-  // other workers at the servers, which TrainedBy::Make() joins.
+  // The strategy of this process in a program of several processes. Under
+  // kMultiWorkerMirrored it joins all workers of the cluster, and each call
+  // waits for all of them. Strategies of other kinds have the replicas of this
+  // process alone; under kParameterServer TrainedBy::Make() joins a job, whose
+  // servers combine the gradients of all workers.
   //
-  // When a worker ends, the calls of all others are kAborted. They go on with a
-  // strategy that is made anew, once the first has been destroyed, and with
-  // their newest checkpoint.
+  // When a worker ends, the calls of all others return kAborted. To go on, each
+  // must destroy its strategy, make a new one, and load the newest checkpoint.
   //
   //   kInvalidArgument  as StrategyOptions::Validate(); workers have another
   //                     number of replicas
@@ -66,7 +66,7 @@ class Strategy {
   static absl::StatusOr<std::unique_ptr<Strategy>> Join(
       const StrategyOptions& options, const WorkersOptions& workers = {});
 
-  // The strategy of code that knows no strategy: one replica.
+  // The strategy in force where a program has made none: one replica.
   static Strategy& Default();
 
   Strategy(const Strategy&) = delete;
@@ -149,14 +149,14 @@ class Strategy {
     return Type(PerReplica<R>(std::move(local), first_replica()));
   }
 
-  // The data set, divided among the replicas. Each step of all workers uses one
-  // batch. Errors: as strategy::Distribute().
+  // Divides a data set among the replicas of all workers: each step uses one
+  // batch of it. Errors: as strategy::Distribute().
   absl::StatusOr<DistributedDataset> Distribute(
       const Dataset& dataset, const InputOptions& options = {}) {
     return strategy::Distribute(engine_, dataset, options);
   }
-  // The data set that `make` returns for this worker's pipeline, which must
-  // have batches for one replica. Errors: as strategy::DistributeFrom().
+  // Distributes the data set that `make` returns for this worker; its elements
+  // must be batches for one replica. Errors: as strategy::DistributeFrom().
   absl::StatusOr<DistributedDataset> DistributeFrom(
       const DatasetFunction& make, const InputOptions& options = {}) {
     return strategy::DistributeFrom(engine_, make, options);
@@ -165,7 +165,7 @@ class Strategy {
   // Calls fn(StepContext&, Cross&, const PerReplica<Element>&) for `steps`
   // steps of the data. Returns the outputs of the last one.
   //
-  //   kOutOfRange  the data has ended before
+  //   kOutOfRange  the data ended before the last step
   //   others       of `fn` and the data; as Across()
   template <class F>
   requires std::is_invocable_r_v < absl::Status, F&, StepContext&, Cross&,
@@ -203,13 +203,12 @@ class Strategy {
     return engine_.variables().parameter_devices();
   }
 
-  // Whether this process gives variables their first values: every worker takes
-  // part, and worker 0's values are used.
+  // True: every worker must create the variables; worker 0's values are used.
   bool should_init() const { return true; }
-  // Whether this process keeps checkpoints. All workers must read the variables
-  // of one, because a kOnRead variable is read by all.
+  // True if this process writes checkpoints. All workers must read the
+  // variables for one, because reading a kOnRead variable waits for all.
   bool should_checkpoint() const { return worker() == 0; }
-  // Whether this process writes summaries.
+  // True if this process writes summaries.
   bool should_save_summary() const { return worker() == 0; }
 
  private:

@@ -13,7 +13,7 @@
 namespace lockstep::strategy {
 namespace {
 
-// The types of floating-point numbers have the same numbers in both.
+// DType and ElementType number the floating-point types alike.
 DType DTypeOf(ElementType type) { return static_cast<DType>(type); }
 
 // The shape of a gradient's rows must be the variable's.

@@ -26,14 +26,15 @@ struct GradientAndVariable {
   Variable variable;
 };
 
-// A loss with its gradients, one for each variable that was asked for.
+// A loss with its gradients: one entry for each variable that the function was
+// passed, in the same order.
 struct LossAndGradients {
   Value loss;
   std::vector<std::optional<Leaf>> gradients;
 };
 
-// Under kParameterServer, the job file has the optimizer and the learning rate;
-// those here are not used.
+// Under kParameterServer, `optimizer` and `learning_rate` are not used: those
+// of the job file are.
 struct TrainedByOptions {
   OptimizerConfig optimizer;  // as in a job file
   double learning_rate = 0.01;
@@ -42,7 +43,7 @@ struct TrainedByOptions {
   // examples of all replicas.
   ReduceOp reduce = ReduceOp::kMean;
   CommunicationOptions communication;
-  JobOptions job{};  // kParameterServer alone
+  JobOptions job{};  // for kParameterServer alone
 };
 
 // TrainedBy trains variables of a strategy with one of the optimizers that
@@ -53,33 +54,35 @@ struct TrainedByOptions {
 // TF_CONFIG names: Apply() reduces the gradients of this process, hands the
 // mean to the servers, and returns when the values of the next pass are here.
 //
-// Threads:  as the contexts that its calls are made in.
-// Outlived: by its strategy.
+// Threads: calls with a Replica must be made in that replica's thread, all
+//          others while no replica runs.
+// Borrows: the strategy.
 class TrainedBy {
  public:
-  // `variables` are those that Compute() and Minimize() take gradients of.
+  // `variables` are those that Compute() and Minimize() pass to the program's
+  // function. Under kParameterServer, joins the job, and returns when the
+  // variables have the job's values.
   //
-  // Under kParameterServer, joins the job, and returns when the variables have
-  // its values.
-  //
-  //   kInvalidArgument  hyper-parameters that the optimizer refuses; a variable
-  //                     of another strategy, or that is not trainable; a sum
-  //                     under kParameterServer
+  //   kInvalidArgument  the optimizer refuses its hyper-parameters; a variable
+  //                     is of another strategy, not trainable or of integers;
+  //                     `reduce` is kSum under kParameterServer
   //   others            as JoinJob() and TrainingJob::Next()
   static absl::StatusOr<std::unique_ptr<TrainedBy>> Make(
       Strategy& strategy, const TrainedByOptions& options,
       std::vector<Variable> variables);
-  // The same with a job that has been joined already. kParameterServer alone.
+  // The same with a job that has been joined already, for kParameterServer
+  // alone.
   static absl::StatusOr<std::unique_ptr<TrainedBy>> Make(
       Strategy& strategy, const TrainedByOptions& options,
       std::vector<Variable> variables, std::unique_ptr<TrainingJob> job);
   TrainedBy(const TrainedBy&) = delete;
   TrainedBy& operator=(const TrainedBy&) = delete;
 
-  // Calls pass(replica, variables), which returns LossAndGradients, and pairs
-  // its gradients with their variables.
+  // Calls pass(replica, variables), which must return a
+  // StatusOr<LossAndGradients>, and pairs its gradients with their variables.
   //
-  //   kInvalidArgument  not as many gradients as variables
+  //   kInvalidArgument  `pass` returned another number of gradients than
+  //                     variables()
   //   others            of `pass`
   template <class F>
   absl::StatusOr<std::vector<GradientAndVariable>> Compute(Replica& replica,
@@ -91,12 +94,13 @@ class TrainedBy {
   }
 
   // Reduces the gradients of all replicas and updates all copies. A variable
-  // without a gradient stays as it is, and has no slots before its first one.
-  // All replicas must give the same variables; under kParameterServer,
-  // variables of Make().
+  // without a gradient does not change, and gets its slots with its first
+  // gradient. All replicas must call it with the same variables; under
+  // kParameterServer these must be variables of Make().
   //
-  //   kInvalidArgument  no gradient at all; replicas that differ in which are
-  //                     absent; a gradient of another type or shape. Nothing
+  //   kInvalidArgument  no variable has a gradient; replicas differ in the
+  //                     variables or in which gradients are absent; a gradient
+  //                     does not have its variable's type and shape. Nothing
   //                     has changed
   //   others            as Replica::Merge(), the reduction, and
   //                     ServedVariables::Push()
@@ -118,14 +122,16 @@ class TrainedBy {
   }
 
   const std::vector<Variable>& variables() const { return variables_; }
-  // In force from the next Apply() on; the servers of a job have their own.
+  // Takes effect with the next Apply(). Has none under kParameterServer.
   void set_learning_rate(double rate) { options_.learning_rate = rate; }
 
   // TensorFlow's or PyTorch's names, sorted: "accumulator"; "m", "v".
   std::vector<std::string> SlotNames() const;
-  // A slot of a variable, which is named after it: "w/Momentum".
+  // Returns the slot `key` of a variable; its name begins with the variable's,
+  // as in "w/Momentum".
   //
-  //   kNotFound       no such slot, or no gradient yet
+  //   kNotFound       the optimizer has no such slot, or the variable has had
+  //                   no gradient yet
   //   kUnimplemented  kParameterServer: the slots lie on the servers;
   //                   `lockstep export` writes those of a checkpoint
   absl::StatusOr<Variable> Slot(const Variable& variable,
@@ -136,20 +142,20 @@ class TrainedBy {
   // All variables of the optimizer in this process.
   std::vector<Variable> OwnVariables() const;
 
-  // Makes the slots and the other state of all variables(), which otherwise
-  // come with the first gradient, so that those of a checkpoint can be assigned
-  // to them. All workers must call it; servers have theirs already. Errors: as
-  // Cross::Create().
+  // Creates the slots and the other state of all variables(), which otherwise
+  // happens with the first gradient, so that a program can assign the values of
+  // a checkpoint to them. All workers must call it. Has no effect under
+  // kParameterServer. Errors: as Cross::Create().
   absl::Status MakeState();
-  // The updates that a variable has had, by which PyTorch's Adam corrects its
-  // bias; 0 before the first gradient. Belongs into a checkpoint.
+  // The number of updates of a variable, which PyTorch's Adam needs to correct
+  // its bias; 0 before the first gradient. A checkpoint must contain it.
   int64_t Updates(const Variable& variable) const;
-  //   kInvalidArgument     below 0
+  //   kInvalidArgument     `updates` is below 0
   //   kFailedPrecondition  the variable has no state yet
   absl::Status SetUpdates(const Variable& variable, int64_t updates);
 
-  // kParameterServer: the variables on the servers, with the pass at hand; null
-  // under other kinds.
+  // The variables on the servers and the current pass; null unless the kind is
+  // kParameterServer.
   ServedVariables* served() const { return served_.get(); }
 
  private:

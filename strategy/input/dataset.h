@@ -15,33 +15,37 @@
 
 namespace lockstep::strategy {
 
-// Dataset is a source of elements and the steps that they go through, which can
-// be read as often as needed. Methods add a step and leave this one as it is.
+// Dataset is a source of elements and the steps that transform them. It is
+// immutable: each method returns a new Dataset with one more step. It can be
+// opened any number of times.
 //
 //   Dataset::Range(100).Batch(20).Repeat()
 //
-// Threads: an immutable value; its functions are called by the threads that
-//          read it.
-// Errors:  steps with impossible arguments are reported by Open().
+// Threads: safe to share. Functions that are passed in run in the threads that
+//          read an opened stream.
+// Errors:  a step with an invalid argument is reported by Open().
 class Dataset {
  public:
-  // `count` elements, made by their number.
+  // The elements make(0), ..., make(count - 1).
   static Dataset Counted(
       int64_t count, std::function<absl::StatusOr<Element>(int64_t i)> make);
   // The int64 scalars 0 to count - 1.
   static Dataset Range(int64_t count);
-  // The elements of files; `cycle` files are read in turn.
+  // The elements of files; `cycle` files are open at a time, and one element is
+  // read from each in turn.
   static Dataset FromFiles(std::vector<std::string> files, FileOpener open,
                            int cycle = 1);
 
-  // `size` elements become one batch.
+  // Stacks `size` elements along a new first axis; the last batch may be
+  // smaller, unless `drop_remainder` leaves it out.
   Dataset Batch(int64_t size, bool drop_remainder = false) const;
+  // Reads the data set `times` times; for ever if absent.
   Dataset Repeat(std::optional<int64_t> times = std::nullopt) const;
-  // Each `count`-th element, beginning with `index`.
+  // Keeps elements index, index + count, index + 2 count, ...
   Dataset Shard(int64_t count, int64_t index) const;
   Dataset Take(int64_t count) const;
   Dataset Skip(int64_t count) const;
-  // Reads ahead in a thread.
+  // Reads up to `buffer` elements ahead in a thread.
   Dataset Prefetch(int64_t buffer) const;
   // `map` must leave the number of examples of a batch as it is.
   Dataset Map(std::function<absl::StatusOr<Element>(Element)> map) const;
@@ -50,19 +54,19 @@ class Dataset {
   Dataset Filter(
       std::function<absl::StatusOr<bool>(const Element&)> keep) const;
 
-  // Whether a step batches.
+  // True if a step is Batch().
   bool IsBatched() const;
-  // The number of examples of a batch, where the steps after the last batch
-  // leave it known: all of them if that batch drops remainders, otherwise
-  // Repeat, Prefetch, Take and Skip alone.
+  // The number of examples of a batch; absent if it is unknown. It is known if
+  // the last Batch() drops remainders, or if only Repeat(), Prefetch(), Take()
+  // and Skip() follow it.
   std::optional<int64_t> BatchSize() const;
-  // Whether all batches have the same number of examples.
+  // True if all batches have the same number of examples.
   bool HasStaticShapes() const;
-  // Whether the elements come from files.
+  // True if the elements come from files.
   bool ReadsFiles() const;
 
-  // The same steps over files index, index + count, ... alone. Where there are
-  // fewer files than `count`, reading the first element fails.
+  // Returns the same steps over files index, index + count, ... alone. If there
+  // are fewer files than `count`, reading the first element fails.
   //
   //   kNotFound  the elements do not come from files
   absl::StatusOr<Dataset> ShardFiles(int64_t count, int64_t index) const;

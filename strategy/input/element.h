@@ -12,8 +12,8 @@
 
 namespace lockstep::strategy {
 
-// One element of a data set: the tensors of an example, or of a batch of
-// examples, which then all have the examples along their first axis.
+// One element of a data set: the tensors of one example, or of a batch. Tensors
+// of a batch have shape [examples, ...].
 using Element = std::vector<Value>;
 
 // ElementStream yields the elements of a data set once.
@@ -23,27 +23,29 @@ class ElementStream {
  public:
   virtual ~ElementStream() = default;
 
-  // The next element; absent at the end, and ever after.
+  // Returns the next element; at the end, and from then on, nullopt.
   virtual absl::StatusOr<std::optional<Element>> Next() = 0;
 };
 using StreamOr = absl::StatusOr<std::unique_ptr<ElementStream>>;
 
-// Examples in a batch.
+// Returns the number of examples in a batch.
 //
-//   kInvalidArgument  a scalar, or tensors with different numbers of examples
+//   kInvalidArgument  a tensor is a scalar, or the tensors have different
+//                     numbers of examples
 absl::StatusOr<int64_t> CountExamples(const Element& batch);
 
-// Examples [first, first + count) of a batch that has them.
+// Returns examples [first, first + count) of a batch, which must have them.
 absl::StatusOr<Element> ExamplesOf(const Element& batch, int64_t first,
                                    int64_t count);
 
-// A batch like this one, without examples.
+// Returns a batch of no examples, with the types and shapes of `batch`.
 absl::StatusOr<Element> EmptyLike(const Element& batch);
 
-// The examples of all batches, one after the other; at least one batch.
+// Returns one batch of the examples of all batches, in order. There must be at
+// least one batch.
 absl::StatusOr<Element> JoinBatches(absl::Span<const Element> batches);
 
-// Makes a batch of examples, at least one.
+// Returns a batch of `examples`, of which there must be at least one.
 absl::StatusOr<Element> StackExamples(absl::Span<const Element> examples);
 
 }  // namespace lockstep::strategy

@@ -23,7 +23,7 @@ class CutStream final : public ElementStream {
     std::vector<Element> parts;
     int64_t have = 0;
     if (size == 0) {
-      LOCKSTEP_RETURN_IF_ERROR(Fill());  // for the shape
+      LOCKSTEP_RETURN_IF_ERROR(Fill());  // EmptyLike() needs the shapes
     }
     while (have < size) {
       LOCKSTEP_RETURN_IF_ERROR(Fill());
@@ -46,7 +46,8 @@ class CutStream final : public ElementStream {
   }
 
  private:
-  // Has examples in `batch_`, unless the input has ended.
+  // Reads the next batch that has examples into `batch_`, if none are left in
+  // it. At the end of the input leaves it as it is.
   absl::Status Fill() {
     while (left_ == 0 && !ended_) {
       LOCKSTEP_ASSIGN_OR_RETURN(std::optional<Element> next, input_->Next());
@@ -62,7 +63,7 @@ class CutStream final : public ElementStream {
   const std::unique_ptr<ElementStream> input_;
   const std::vector<int64_t> sizes_;
   size_t next_ = 0;  // of sizes_
-  Element batch_;    // the last that was read
+  Element batch_;    // the newest batch of the input
   int64_t place_ = 0;
   int64_t left_ = 0;
   bool ended_ = false;

@@ -10,39 +10,46 @@
 
 namespace lockstep::strategy {
 
-// How a worker gets its share of a data set that all workers name.
+// How a data set is divided among W workers; w is the index of a worker.
 enum class AutoShardPolicy {
   kAuto,  // kFile if the data set reads files, else kData
-  kFile,  // files w, w + W, ... of W workers
-  kData,  // all read everything and keep their pieces
-  kOff,   // every worker gets everything
+  kFile,  // worker w reads files w, w + W, ...
+  kData,  // each worker reads everything and keeps its pieces
+  kOff,   // each worker reads and keeps everything
 };
 
-// One of the pipelines that feed the replicas; there is one for each worker.
+// The input pipeline of one worker.
 struct InputContext {
   int num_input_pipelines = 1;
   int input_pipeline_id = 0;
   int num_replicas_in_sync = 1;
 
-  //   kInvalidArgument  the replicas do not divide the batch
+  // Returns `global_batch` divided by the number of replicas.
+  //
+  //   kInvalidArgument  the division has a remainder
   absl::StatusOr<int64_t> PerReplicaBatchSize(int64_t global_batch) const;
 };
 
-// The sizes of the pieces that a worker gets of each global batch, for each
-// replica of all workers in turn: G mod N times G / N + 1, then G / N, rotated
-// left by worker * replicas. All steps together use G examples.
+// Returns the sizes of the pieces into which a worker cuts its stream, one for
+// each of the N replicas of all workers: G mod N times G / N + 1, then G / N,
+// where G is `global_batch`; the list is rotated left by worker * replicas, so
+// that the pieces of one step have G examples on all workers together.
 std::vector<int64_t> BatchSizesForWorker(int64_t global_batch, int workers,
                                          int replicas, int worker);
 
-// The pieces of a data set that the replicas of one worker get, in their turn.
-// With one replica in all, the elements stay as they are. A known size of a
-// batch and the policies kOff and kFile: the stream of examples is cut anew, in
-// sizes BatchSizesForWorker(); a size of 0 is an empty piece, also after the
-// end. Otherwise each batch is cut into equal pieces, one for each replica, of
-// which the last may be short or empty; under kData workers take turns.
+// Returns the pieces of a data set for the replicas of one worker: the pieces
+// of the first step by replica, then those of the second, and so on.
+//
+//   one replica in all   the elements, unchanged
+//   kOff and kFile, if   the stream of examples, cut anew into the sizes of
+//   BatchSize() is       BatchSizesForWorker(), again and again; a size of 0
+//   known                gives an empty piece, also after the end
+//   all else             each batch, cut into equal pieces for all replicas of
+//                        a step; the last may be short or empty. Under kData a
+//                        worker keeps its own pieces of each batch
 //
 //   kInvalidArgument  the data set is not batched
-//   kNotFound         kFile, and the data set reads no files
+//   kNotFound         the policy is kFile, and the data set reads no files
 StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
                     const InputContext& context);
 

@@ -15,7 +15,7 @@ namespace lockstep::strategy {
 
 using Opener = std::function<StreamOr()>;
 using FileOpener = std::function<StreamOr(const std::string& file)>;
-// The element of an input; absent: none.
+// Returns the element that takes the place of `element`; nullopt leaves it out.
 using Change =
     std::function<absl::StatusOr<std::optional<Element>>(Element element)>;
 
@@ -33,11 +33,12 @@ std::unique_ptr<ElementStream> FileStream(std::vector<std::string> files,
 std::unique_ptr<ElementStream> BatchStream(std::unique_ptr<ElementStream> input,
                                            int64_t size, bool drop_remainder);
 
-// The elements `times` over; absent: for ever, unless there is none.
+// The elements of open() `times` times; for ever if absent, unless a stream has
+// no element at all.
 std::unique_ptr<ElementStream> RepeatStream(Opener open,
                                             std::optional<int64_t> times);
 
-// Calls `change` for each element.
+// The results of `change` for each element of `input`.
 std::unique_ptr<ElementStream> ChangeStream(
     std::unique_ptr<ElementStream> input, Change change);
 

@@ -9,13 +9,16 @@
 
 namespace lockstep::strategy {
 
-// What a member of a group tells the others before they use NCCL.
+// The report that each member of a group sends to all others before they use
+// NCCL.
 struct MemberReport {
   std::string host;
-  // Why the member has no use of NCCL, with the fix; empty: it has.
+  // Why the member cannot use NCCL, with the fix; empty if it can.
   std::string problem;
-  int gpu = -1;  // device that was asked for; -1: by rank among the host's
-  int nccl = 0;  // version, e.g. 22809
+  // The device that the program has chosen; -1: the member's rank among the
+  // members of its host.
+  int gpu = -1;
+  int nccl = 0;                   // version, e.g. 22809
   std::vector<std::string> gpus;  // PCI bus ids, by device
 };
 
@@ -29,11 +32,10 @@ Value ReportLeaf(const MemberReport& report);
 //   kInvalidArgument  the leaf is no report
 absl::StatusOr<MemberReport> ReportOf(const Leaf& leaf);
 
-// The device of each member, by rank: all members compute the same from the
-// reports of all.
+// Returns the device of each member, by rank. All members get the same result,
+// since all have the same reports.
 //
-//   kFailedPrecondition  a member has no use of NCCL, or no such GPU, or
-//   another
+//   kFailedPrecondition  a member cannot use NCCL, has no such GPU or another
 //                        version; names it, the reason and the fix
 //   kInvalidArgument     two members have the same GPU; names both and the fix
 absl::StatusOr<std::vector<int>> AssignGpus(

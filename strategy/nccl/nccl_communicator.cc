@@ -15,7 +15,7 @@ namespace {
 // Polls before the first pause: most calls end within them.
 constexpr int kEagerPolls = 200;
 constexpr auto kPause = std::chrono::microseconds(50);
-// NCCL is fast at addresses of this alignment.
+// The alignment, in bytes, at which NCCL is fast.
 constexpr size_t kAlignment = 16;
 
 size_t Aligned(size_t bytes) {
@@ -24,10 +24,10 @@ size_t Aligned(size_t bytes) {
 
 std::chrono::nanoseconds ToChrono(absl::Duration duration) {
   return absl::ToChronoNanoseconds(
-      std::min(duration, absl::Hours(24 * 365)));  // the clock has more
+      std::min(duration, absl::Hours(24 * 365)));  // now + this fits the clock
 }
 
-// Makes `device` the thread's for the length of a scope.
+// Makes `device` the current device of this thread for the length of a scope.
 class DeviceScope {
  public:
   DeviceScope(const CudaFunctions& cuda, int device)
@@ -83,7 +83,7 @@ absl::Status NcclCommunicator::Start(const NcclUniqueId& id) {
 NcclCommunicator::~NcclCommunicator() {
   const DeviceScope scope(cuda_, options_.device);
   Close();
-  // Errors leave nothing to be done.
+  // Errors are ignored: there is nothing left that could be done.
   if (buffer_ != nullptr) cuda_.free(buffer_);
   if (event_ != nullptr) cuda_.event_destroy(event_);
   if (stream_ != nullptr) cuda_.stream_destroy(stream_);
@@ -213,8 +213,8 @@ absl::Status NcclCommunicator::SendAndReceive(const Round& round) {
   return Settle("ncclGroupEnd", ended);
 }
 
-// The stream has no work of NCCL any more: copies cannot wait for other
-// members.
+// Waits without a timeout: the stream has no work of NCCL any more, so the
+// copies cannot wait for other members.
 absl::Status NcclCommunicator::Download(const Round& round,
                                         const Transfer& transfer) {
   for (size_t r = 0; r < round.bytes.size(); ++r) {
@@ -297,7 +297,7 @@ absl::Status NcclCommunicator::Check(const std::string& call,
                                      CudaResult result) {
   absl::Status status = ToStatus(cuda_, call, result);
   if (status.ok()) return status;
-  cuda_.get_last_error();
+  cuda_.get_last_error();  // else the thread's next launch would report it
   return absl::Status(status.code(), absl::StrCat("GPU ", options_.device, ": ",
                                                   status.message()));
 }

@@ -19,55 +19,58 @@
 namespace lockstep::strategy {
 
 // NcclCommunicator moves bytes between the members of a group by way of their
-// GPUs: from the memory of the host to that of its GPU, by NCCL to the other
-// GPUs, and down again. No call waits longer than its timeout.
+// GPUs: from host memory to its GPU, by NCCL to the other GPUs, and from there
+// to their hosts. No call waits longer than its timeout.
 //
-// Threads: one call at a time, from any thread; the thread's device stays.
+// Threads: one call at a time, from any thread; the thread's current CUDA
+//          device is the same afterwards.
 class NcclCommunicator {
  public:
   struct Options {
     int device = 0;
     int rank = 0;
     int members = 1;
-    size_t round_bytes = size_t{64} << 20;  // of one member that move at once
+    size_t round_bytes = size_t{64} << 20;  // bytes of a member per round
     absl::Duration start_timeout = absl::Minutes(5);  // of Make()
     absl::Duration timeout = absl::Minutes(5);        // of Gather()
-    // For NCCL to end by itself once a member has left: one that has all bytes
-    // may leave before the others have them.
+    // How long a call of NCCL may go on after a member has left: a member that
+    // has all bytes may leave before the others have them.
     absl::Duration grace = absl::Seconds(2);
-    // OK while no member is known to have left. Must not be empty.
+    // Must return OK while no member is known to have left. Must not be empty.
     std::function<absl::Status()> ended;
   };
 
-  // One call of Gather(), the same at all members except for the memory.
+  // The argument of Gather(). `bytes` must be equal at all members.
   struct Transfer {
     std::vector<size_t> bytes;  // of each member, by rank
-    // The memory of this member's bytes, and of each other's, by rank.
+    // The memory from which this member's bytes are sent, and into which those
+    // of the others are received, by rank (empty at this member's own rank).
     std::vector<absl::Span<const std::byte>> mine;
     std::vector<std::vector<absl::Span<std::byte>>> others;
   };
 
-  // Returns when all members have called it with the same id.
+  // Returns when all members have called it with the same `id`.
   //
   //   kAborted           a member has left
-  //   kDeadlineExceeded  the members did not come in time
+  //   kDeadlineExceeded  not all members called it in time
   //   others             as ToStatus()
   static absl::StatusOr<std::unique_ptr<NcclCommunicator>> Make(
       const CudaFunctions& cuda, const NcclFunctions& nccl,
       const NcclUniqueId& id, const Options& options);
-  // Waits at most the time of grace for NCCL.
+  // Waits at most Options::grace for NCCL to end.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  // Gives the bytes of all members to all. After an error the communicator has
-  // ended, and must only be destroyed.
+  // Sends the bytes of all members to all. After an error the communicator must
+  // only be destroyed.
   //
-  //   errors as Make(); kResourceExhausted also where the GPU lacks memory
+  //   kResourceExhausted  the GPU has too little memory
+  //   others              as Make()
   absl::Status Gather(const Transfer& transfer);
 
  private:
-  // The part of a transfer that moves at once, and its places in the buffer.
+  // The part of a transfer that is moved at once, and its place in the buffer.
   struct Round {
     size_t begin = 0;            // in the bytes of each member
     std::vector<size_t> bytes;   // of each member, by rank
@@ -88,12 +91,14 @@ class NcclCommunicator {
   absl::Status SendAndReceive(const Round& round);
   absl::Status Download(const Round& round, const Transfer& transfer);
 
-  // Starts the time of a call.
+  // Sets the deadline of the current call to `timeout` from now.
   void SetDeadline(absl::Duration timeout);
-  // Waits until done() is true. Errors: its own; kAborted, kDeadlineExceeded.
+  // Waits until done() returns true. Errors: of `done`; kAborted and
+  // kDeadlineExceeded as Make().
   absl::Status Await(const std::string& call,
                      absl::FunctionRef<absl::StatusOr<bool>()> done);
-  // Waits until a call of NCCL that returned `result` is under way on the GPU.
+  // Waits until NCCL has queued the work of a call that returned `result`:
+  // communicators are non-blocking.
   absl::Status Settle(const std::string& call, NcclResult result);
   absl::Status AwaitStream(const std::string& call);
   absl::Status Check(const std::string& call, CudaResult result);
@@ -113,7 +118,7 @@ class NcclCommunicator {
   CudaEvent event_ = nullptr;
   void* buffer_ = nullptr;  // of the device
   size_t buffer_bytes_ = 0;
-  absl::Duration patience_;  // of the call at hand
+  absl::Duration patience_;  // the timeout of the current call, for messages
   std::chrono::steady_clock::time_point deadline_;
   // When a member was first known to have left.
   std::optional<std::chrono::steady_clock::time_point> left_;

@@ -67,11 +67,11 @@ absl::Status Describe(const LibraryNames& names, Libraries& libraries,
                    "; install NCCL 2.14 (", kOldestNccl, ") or newer"));
 }
 
-// The functions below are calls of all members. Each returns the error of the
-// wrapped group, if any, and sets a result that is the same error at all
-// members where NCCL cannot be used.
+// All members must call the functions below. Each returns only an error of the
+// wrapped group. Its result goes to an out-parameter, which holds the same
+// error at all members if NCCL cannot be used: all must decide alike.
 
-// The device of each member.
+// Sets `devices` to the device of each member.
 absl::Status Agree(Collective& group, const NcclGroup::Options& options,
                    const MemberReport& mine,
                    absl::StatusOr<std::vector<int>>& devices) {
@@ -90,7 +90,7 @@ absl::Status Agree(Collective& group, const NcclGroup::Options& options,
   return absl::OkStatus();
 }
 
-// Rank 0 makes the id.
+// Sets `shared` to an id that rank 0 makes.
 absl::Status ShareId(Collective& group, const NcclFunctions& nccl,
                      absl::StatusOr<NcclUniqueId>& shared) {
   NcclUniqueId id = {};
@@ -117,8 +117,8 @@ absl::Status ShareId(Collective& group, const NcclFunctions& nccl,
   return absl::OkStatus();
 }
 
-// `ready` is that of this member, and becomes that of all: an error of a
-// member, if there is one before those that wait in vain for it.
+// Replaces this member's `ready` by that of all members. If there are several
+// errors, those of members that only waited in vain for another one come last.
 absl::Status AllReady(Collective& group, absl::Status& ready) {
   const bool waits = absl::IsDeadlineExceeded(ready) || absl::IsAborted(ready);
   std::vector<Leaf> mine(2);
@@ -152,7 +152,8 @@ absl::Status Connect(
   wanted.rank = group.rank();
   wanted.members = group.members();
   wanted.round_bytes = options.round_bytes;
-  // One that waits in vain comes to AllReady() before the others give up.
+  // Half, so that a member that waits in vain reaches AllReady() before the
+  // exchange there times out at the others.
   wanted.start_timeout = options.timeout / 2;
   wanted.timeout = options.timeout;
   wanted.grace = options.grace;
@@ -209,6 +210,7 @@ absl::StatusOr<std::vector<Parcel>> NcclGroup::Exchange(
   LOCKSTEP_RETURN_IF_ERROR(ended_);
   auto rests =
       group_->Exchange(description, WithoutPayload(mine, small_bytes_));
+  // Descriptions differ at all members alike; the group can go on.
   if (absl::IsInvalidArgument(rests.status())) return rests.status();
   if (!rests.ok()) return End(description, rests.status());
   auto parcels = Complete(std::move(mine), *rests);

@@ -16,34 +16,36 @@
 
 namespace lockstep::strategy {
 
-// NcclGroup is a member of a group whose GPUs exchange the large dense leaves
-// by NCCL. All else travels by another group, the wrapped one: descriptions,
-// which it compares before NCCL is called, small leaves, slices, and headers.
-// The parcels are those of the wrapped group, byte by byte.
+// NcclGroup is a member of a group whose GPUs exchange large dense leaves by
+// NCCL. All else travels by another group, the wrapped one: small leaves,
+// slices, headers, and descriptions, which must be compared before NCCL is
+// called. The results are those of the wrapped group, byte by byte.
 //
 // An error of NCCL or CUDA ends the group: this member leaves the wrapped
-// group, so that the calls of the others end too.
+// group, so the calls of the others fail too.
 //
 // Threads: as Collective.
 class NcclGroup final : public Collective {
  public:
   struct Options {
-    // Refuse, instead of going without NCCL, where a member cannot use it.
+    // If a member cannot use NCCL: true: Make() fails; false: it returns the
+    // wrapped group.
     bool required = false;
-    int gpu = -1;  // device of this member; -1: its rank among the host's
+    // Device of this member; -1: its rank among the members of its host.
+    int gpu = -1;
     absl::Duration timeout = absl::Minutes(5);  // of NCCL in an exchange
     absl::Duration grace = absl::Seconds(2);    // as NcclCommunicator::Options
     // Leaves with fewer bytes travel by the wrapped group.
     size_t small_bytes = size_t{32} << 10;
     size_t round_bytes = size_t{64} << 20;  // as NcclCommunicator::Options
-    std::string host{};                     // empty: the name of this one
+    std::string host{};                     // empty: the name of this host
     LibraryNames libraries{};
   };
 
   // Decides with all members of `group` whether they use NCCL. All must call it
-  // before any other call of the group, with the same `required`. Returns a
-  // NcclGroup, or `group` itself: where it has one member, and where NCCL
-  // cannot be used and is not required.
+  // before any other call of the group, with the same `required`. Returns an
+  // NcclGroup, or `group` itself if it has one member, or if NCCL cannot be
+  // used and is not required.
   //
   //   kFailedPrecondition  NCCL is required, and a member cannot use it; names
   //                        the member, the reason and the fix
@@ -60,9 +62,8 @@ class NcclGroup final : public Collective {
   // Errors: also
   //
   //   kAborted             the group has ended: a member has left, or an
-  //   earlier
-  //                        exchange has failed
-  //   kInternal            a call of NCCL or CUDA has failed here
+  //                        earlier exchange has failed
+  //   kInternal            a call of NCCL or CUDA has failed at this member
   //   kResourceExhausted   the GPU has too little memory
   absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,
                                                std::vector<Leaf> mine) override;
@@ -73,16 +74,20 @@ class NcclGroup final : public Collective {
   NcclGroup(std::unique_ptr<Collective> group,
             std::unique_ptr<NcclCommunicator> communicator, size_t small_bytes);
 
+  // Gathers the payloads by NCCL. `rests` are the parcels of all members,
+  // without their payloads.
   absl::StatusOr<std::vector<Parcel>> Complete(
       std::vector<Leaf> mine, const std::vector<Parcel>& rests);
-  // Leaves the wrapped group, and returns the error of all later calls.
+  // Leaves the wrapped group and makes all later calls fail. Returns `why` with
+  // the description of the exchange.
   absl::Status End(const std::string& description, const absl::Status& why);
 
   const int rank_;
   const int members_;
   const size_t small_bytes_;
   std::unique_ptr<Collective> group_;  // null once the group has ended
-  std::unique_ptr<NcclCommunicator> communicator_;  // calls group_
+  // Calls group_->Ended(), so it must be destroyed before the group.
+  std::unique_ptr<NcclCommunicator> communicator_;
   absl::Status ended_;
 };
 

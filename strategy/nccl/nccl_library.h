@@ -9,17 +9,17 @@
 #include "strategy/nccl/nccl_api.h"
 
 // NCCL and the CUDA runtime are opened when a group is made, not when a program
-// starts: one program runs with and without them.
+// starts, so that one program runs with and without them.
 namespace lockstep::strategy {
 
-// The libraries' names, as dlopen() takes them; the first that opens is used.
+// Names for dlopen(), in the order in which they are tried.
 struct LibraryNames {
   std::vector<std::string> cuda = {"libcudart.so.13", "libcudart.so.12",
                                    "libcudart.so.11.0", "libcudart.so"};
   std::vector<std::string> nccl = {"libnccl.so.2"};
 };
 
-// Both open a library, which stays open, and return its functions.
+// Open a library, which is never closed, and return its functions.
 //
 //   kFailedPrecondition  none of the libraries can be opened, or the one that
 //                        opens lacks a function; names it and the fix

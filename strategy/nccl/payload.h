@@ -16,34 +16,34 @@
 // each leaf of the payload, travels by the wrapped group.
 namespace lockstep::strategy {
 
-// The rest of a parcel: dense leaves of at least `small_bytes`, but no empty
-// ones, are replaced by headers.
+// Returns `leaves` with each dense leaf of at least `small_bytes` bytes
+// replaced by a header; empty leaves stay as they are.
 std::vector<Leaf> WithoutPayload(const std::vector<Leaf>& leaves,
                                  size_t small_bytes);
 
-// A parcel whose payload has yet to come.
+// A parcel whose payload has not been received yet.
 struct Incoming {
-  std::vector<Leaf> leaves;     // those of the payload have zeros
-  std::vector<size_t> payload;  // places of its leaves, in their order
+  std::vector<Leaf> leaves;     // those of the payload hold zeros
+  std::vector<size_t> payload;  // their indices in `leaves`, ascending
 
-  // Bytes of the payload.
+  // The size of the payload in bytes.
   size_t bytes() const;
-  // The memory of its leaves, which must not move meanwhile.
+  // The memory of the payload's leaves; valid while `leaves` does not change.
   std::vector<absl::Span<std::byte>> memory();
 };
 
-// Reads the result of WithoutPayload(), and takes memory for the payload.
+// Reads the result of WithoutPayload(), and allocates the payload's memory.
 //
-//   kInvalidArgument  headers that cannot be
+//   kInvalidArgument  a header is not valid
 absl::StatusOr<Incoming> ReadRest(const std::vector<Leaf>& rest);
 
-// The memory of the payload of `leaves`, whose rest is WithoutPayload().
+// Returns the memory of the leaves that WithoutPayload() replaces.
 std::vector<absl::Span<const std::byte>> PayloadOf(
     const std::vector<Leaf>& leaves, size_t small_bytes);
 
-// Calls use(part, offset) for the parts of `memory`, joined, that lie in
-// [begin, end); the offset is that of the part behind `begin`. Stops at an
-// error, and returns it.
+// Calls use(part, offset) for each piece of the concatenated spans of `memory`
+// that lies in bytes [begin, end). `offset` counts from `begin`. Returns the
+// first error of `use`.
 template <typename Byte>
 absl::Status ForEachPart(
     absl::Span<const absl::Span<Byte>> memory, size_t begin, size_t end,

@@ -26,7 +26,7 @@ class SessionJob final : public TrainingJob {
       switch (turn) {
         case Session::Turn::kNothing:
           break;
-        case Session::Turn::kRows:  // of tables, which there are none
+        case Session::Turn::kRows:  // only jobs with tables, which this is not
           LOCKSTEP_RETURN_IF_ERROR(session_->Pull());
           break;
         case Session::Turn::kStep: {
@@ -47,8 +47,8 @@ class SessionJob final : public TrainingJob {
 
   absl::Status Push(absl::Span<const std::optional<Value>> gradients,
                     double loss) override {
-    // The session sends from the last variable to the first, whatever order
-    // they become ready in.
+    // From the last variable to the first, the order in which the session
+    // sends: each gradient is on its way while the next is copied.
     for (size_t v = gradients.size(); v-- > 0;) {
       if (!gradients[v].has_value()) {
         LOCKSTEP_RETURN_IF_ERROR(session_->Absent(v));

@@ -13,9 +13,10 @@
 
 namespace lockstep::strategy {
 
-// How a worker finds its job.
+// Options of a worker that joins a job.
 struct JobOptions {
-  // File; empty: the environment variable TF_CONFIG, which must have ps tasks.
+  // A file; empty: the environment variable TF_CONFIG. Its cluster must have ps
+  // tasks.
   std::string tf_config{};
   // As the flag --tls_dir; empty: the environment variable LOCKSTEP_TLS_DIR,
   // which `lockstep run` sets. Without either there are no certificates.
@@ -28,16 +29,17 @@ struct JobVariable {
   std::string name;  // unique in the job
   std::vector<int64_t> shape;
   DType dtype = DType::kFloat32;
-  // Its first values, row-major; must be valid until the first pass has come.
-  // The job takes those of the worker that joins first.
+  // The initial elements, row-major; must be valid until Next() has returned
+  // the first pass. A job starts with the values of one worker: the first whose
+  // request for the plan reaches the chief.
   absl::Span<const std::byte> initial;
 };
 
-// Joins the job that TF_CONFIG names; `model { kind: "external" }` in its file.
-// A process can be in one job at a time.
+// Joins the job that TF_CONFIG names. The job file must have
+// `model { kind: "external" }`. A process can be in one job at a time.
 //
-//   kInvalidArgument     TF_CONFIG, an address or a variable that cannot be
-//   kFailedPrecondition  this process has joined a job
+//   kInvalidArgument     TF_CONFIG, an address or a variable is not valid
+//   kFailedPrecondition  this process is in a job already
 absl::StatusOr<std::unique_ptr<TrainingJob>> JoinJob(
     const JobOptions& options, const std::vector<JobVariable>& variables);
 

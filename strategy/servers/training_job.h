@@ -17,8 +17,8 @@ namespace lockstep::strategy {
 struct JobPass {
   int64_t step = 0;   // committed steps; the pass computes the next one
   int share = 0;      // 0 unless the job has more shares of a step than workers
-  int64_t batch = 0;  // as TrainingJob::Examples() takes it
-  // For random numbers of the pass: the same if the pass is computed again.
+  int64_t batch = 0;  // the argument for TrainingJob::Examples()
+  // Seed for the random numbers of the pass: equal if it is computed again.
   uint64_t seed = 0;
   int worker = 0;   // index of this task
   int workers = 1;  // of the job
@@ -26,24 +26,25 @@ struct JobPass {
   bool operator==(const JobPass&) const = default;
 };
 
-// TrainingJob is a worker's side of a job whose variables lie on servers. It
-// numbers the variables as they were described when the worker joined.
+// TrainingJob is a worker's side of a job whose variables lie on servers.
+// Variables are numbered in the order in which JoinJob() was passed them.
 //
 // Threads: one call at a time.
 class TrainingJob {
  public:
   virtual ~TrainingJob() = default;
 
-  // Waits for the next pass and for the values of the variables. Absent:
-  // training is over. After a failure of a machine a pass may come again.
+  // Waits for the next pass and for the values of the variables. Returns
+  // nullopt if training is over. After a failure of a machine it may return an
+  // earlier step again.
   //
   //   kCancelled           the job was stopped
-  //   kFailedPrecondition  Push() was not called for the pass at hand
+  //   kFailedPrecondition  Push() was not called for the current pass
   //   others               the job failed, or refused this worker, with the
   //                        chief's reason
   virtual absl::StatusOr<std::optional<JobPass>> Next() = 0;
 
-  // The elements of a variable for the pass at hand, row-major; valid until
+  // The elements of a variable for the current pass, row-major; valid until
   // Push().
   virtual absl::Span<const std::byte> value(size_t variable) const = 0;
 
@@ -54,9 +55,11 @@ class TrainingJob {
   virtual absl::Status Push(absl::Span<const std::optional<Value>> gradients,
                             double loss) = 0;
 
-  // Returns this worker's examples of a batch, indices below `num_examples`.
+  // Returns the indices, below `num_examples`, of this worker's examples in a
+  // batch.
   //
-  //   kInvalidArgument  too few examples for one batch per worker
+  //   kInvalidArgument  the job has no batch_size, or `num_examples` is less
+  //                     than one batch per worker
   //   kOutOfRange       the job's epochs are over
   virtual absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
                                                         int64_t batch) = 0;

@@ -10,20 +10,20 @@
 #include "absl/types/span.h"
 #include "common/collective/value.h"
 
-// The forms in which the replicas of a worker hold a value: where a value lies
-// is its type, so that the compiler checks where it may go.
+// The forms in which the replicas of a worker hold a value. Each form is a type
+// of its own, so that the compiler checks where a value may be used.
 namespace lockstep::strategy {
 
-// The devices that hold the copies of a value, "cpu:0"; one copy each.
+// The names of the devices that hold one copy each of a value, e.g. "cpu:0".
 struct Placement {
   std::vector<std::string> devices;
 
   bool operator==(const Placement&) const = default;
 };
 
-// PerReplica is a value of each replica of this worker. The values may differ.
+// PerReplica has one value for each replica of this worker; they may differ.
 //
-// Threads: as a std::vector, as all types here.
+// Threads: as std::vector. The same holds for all types of this file.
 template <class T>
 class PerReplica {
  public:
@@ -46,7 +46,7 @@ class PerReplica {
   int first_replica_ = 0;
 };
 
-// Mirrored is a value that all replicas have.
+// Mirrored is a value that is equal on all replicas.
 template <class T>
 class Mirrored {
  public:
@@ -68,10 +68,10 @@ template <class T>
 class AtVariable {
  public:
   using Element = T;
-  // All copies are equal.
+  // All copies equal `value`.
   AtVariable(Placement placement, T value)
       : placement_(std::move(placement)), copies_{std::move(value)} {}
-  // `copies` has one for each device.
+  // `copies` must have one element for each device of the placement.
   AtVariable(Placement placement, std::vector<T> copies)
       : placement_(std::move(placement)), copies_(std::move(copies)) {}
 
@@ -96,8 +96,8 @@ inline constexpr bool kIsWrapped<Mirrored<T>> = true;
 template <class T>
 inline constexpr bool kIsWrapped<AtVariable<T>> = true;
 
-// The component of a wrapped value that belongs to replica or copy `i`; any
-// other value goes to all.
+// Returns the component of a wrapped value for local replica or copy `i`; any
+// other value unchanged.
 template <class T>
 const auto& ComponentOf(const T& value, size_t i) {
   if constexpr (kIsWrapped<T>) {
@@ -109,12 +109,13 @@ const auto& ComponentOf(const T& value, size_t i) {
 template <class T>
 using Component = std::decay_t<decltype(ComponentOf(std::declval<T>(), 0))>;
 
-// Distributed is a tensor in any of the forms that can be reduced.
+// Distributed is a tensor in one of the forms that can be reduced. kMirrored
+// also stands for an AtVariable.
 struct Distributed {
   enum class Form { kPerReplica, kMirrored, kPlain };
 
   Form form = Form::kPlain;
-  std::vector<Leaf> local;  // of each replica; otherwise one
+  std::vector<Leaf> local;  // kPerReplica: one per local replica; else one
 };
 
 // A tensor, or one in any wrapping.
@@ -141,7 +142,8 @@ Distributed ToDistributed(const AtVariable<T>& value) {
   return {Distributed::Form::kMirrored, {Leaf(value.At(0))}};
 }
 
-// A leaf as the type that came in: reductions keep dense and sparse apart.
+// Returns `leaf` as a T, which it must hold: the reduction of a Value is a
+// Value, and that of Slices is Slices.
 template <class T>
 T FromLeaf(Leaf leaf) {
   if constexpr (std::is_same_v<T, Leaf>) {

@@ -26,33 +26,36 @@ enum class Kind {
   kParameterServer,
 };
 
-// Whether there is a single replica, whose variables have one copy.
+// True if there is a single replica, whose variables have one copy.
 inline bool IsOfOneReplica(Kind kind) {
   return kind == Kind::kDefault || kind == Kind::kOneDevice;
 }
 
-// Whether a process has one copy of each variable, which its replicas share.
+// True if the replicas of a process share one copy of each variable.
 inline bool HasOneCopy(Kind kind) { return kind == Kind::kCentral; }
 
 struct StrategyOptions {
   Kind kind = Kind::kMirrored;
-  int replicas = 1;  // of this process; all workers must have as many
+  int replicas = 1;  // of this process; must be equal at all workers
   // A name for each replica, for messages; empty: "cpu:0", "cpu:1", ...
   std::vector<std::string> devices;
-  // kRing has TensorFlow's bits: rings where TensorFlow has rings, and its
-  // refusal of int32 beside other values of a call under kMirrored.
+  // kRing gives TensorFlow's bits: sums around a ring where TensorFlow takes
+  // them so. Like TensorFlow, it then refuses int32 beside other values of one
+  // call under kMirrored.
   SumOrder order = SumOrder::kRank;
 
-  //   kInvalidArgument  replicas below 1, above 1 for a kind that has one, or
-  //                     not as many as devices; a device twice or without name
+  //   kInvalidArgument  `replicas` is below 1, above 1 for a kind with one
+  //                     replica, or not the number of `devices`; a device is
+  //                     named twice or has no name
   absl::Status Validate() const;
 };
 
-// How values travel. Every call may have its own.
+// Options of one reduction.
 struct CommunicationOptions {
-  // Present: the values of one call are joined to packs, and a new pack begins
-  // when the running one has more bytes; 0: one pack. Absent: each value
-  // travels alone. Only sums in the order of a ring depend on it.
+  // Present: the values of the call are joined to packs, and a new pack begins
+  // when the current one has more bytes than this; 0: one pack. Absent: each
+  // value travels alone. Only sums around a ring depend on it, in their last
+  // bits.
   std::optional<int64_t> bytes_per_pack;
 
   //   kInvalidArgument  bytes_per_pack is negative

@@ -16,21 +16,25 @@
 
 namespace lockstep::strategy {
 
-// The operations that a kRing order sums differently under kMirrored: to one
-// place in rank order, to all replicas in a ring.
+// The destination of a reduction. Under kMirrored with SumOrder::kRing, a sum
+// for kPlace is taken in rank order, and one for kAll around a ring.
 enum class Toward { kPlace, kAll };
 
 // ReplicaGroup reduces and gathers the values of all replicas of all workers.
 // Every worker must make the same calls in the same order.
 //
-// A plain value is one value of each worker. With one worker, its mean is
-// itself and its sum is refused if there are several replicas, because the
-// intention is unclear; with several workers, it is reduced over the workers.
-// The mean of a mirrored value is itself, and its sum is refused; where a
-// process has one copy of each variable it is the value of each replica.
+// The form of a value decides its result:
+//
+//   per replica  the sum or mean over all replicas of all workers
+//   plain        one value of each worker. Several workers: the sum or mean
+//                over the workers. One worker: the mean is the value; the sum
+//                is refused if there are several replicas, because it is
+//                unclear whether each has the value
+//   mirrored     the mean is the value, the sum is refused. Under kCentral it
+//                counts as a value of each replica
 //
 // Threads: one call at a time.
-// Borrows: `workers`, which is null where there is one worker.
+// Borrows: `workers`, which must be null if there is one worker.
 class ReplicaGroup {
  public:
   ReplicaGroup(const StrategyOptions& options, Collective* workers)
@@ -45,30 +49,30 @@ class ReplicaGroup {
   // Returns the reduced values in the order of `values`.
   //
   //   kInvalidArgument  the values of the replicas differ in type or shape; a
-  //                     sum of a plain or mirrored value (see above); packs of
-  //                     several types; int32 (see StrategyOptions)
+  //                     sum is refused (see above); a pack has values of
+  //                     several types; int32 (see StrategyOptions::order)
   //   others            as Collective::Exchange()
   absl::StatusOr<std::vector<Leaf>> Reduce(
       ReduceOp op, Toward toward, absl::Span<const Distributed> values,
       const CommunicationOptions& options = {}) const;
 
-  // Reduces along axes, too. A mean divides by the number of all elements along
-  // the axes, so that short batches weigh less. Negative axes count from the
-  // end.
+  // Reduces over the replicas and along `axes`. A mean divides by the number of
+  // elements along the axes on all replicas, so short batches weigh less.
+  // Negative axes count from the end. The result lacks the axes.
   //
   //   kInvalidArgument  also: an axis twice or out of range; slices
   absl::StatusOr<Value> ReduceAlong(ReduceOp op, const Distributed& value,
                                     absl::Span<const int64_t> axes) const;
 
-  // Joins the values along an axis, in the order of the replicas; slices are
-  // made dense. A plain value is one part for each worker.
+  // Joins the values of all replicas along `axis`, in the order of the
+  // replicas; slices are made dense. A plain value gives one part per worker.
   //
   //   kInvalidArgument  as lockstep::Gather() and ToDense()
   //   others            as Collective::Exchange()
   absl::StatusOr<Leaf> Gather(const Distributed& value, int64_t axis) const;
 
-  // Returns the leaves of all workers, by rank. Errors: as
-  // Collective::Exchange().
+  // Returns the leaves of all workers, by rank. `description` must be equal at
+  // all workers. Errors: as Collective::Exchange().
   absl::StatusOr<std::vector<Parcel>> FromAllWorkers(
       const std::string& description, std::vector<Leaf> mine) const;
 
@@ -84,14 +88,15 @@ class ReplicaGroup {
   bool Rings(Toward toward, ElementType type) const;
   absl::Status Check(ReduceOp op, Toward toward,
                      absl::Span<const Distributed> values) const;
-  // The value as it is, where there is nothing to add.
+  // Returns the value unchanged if there is nothing to add to it.
   std::optional<Leaf> Alone(ReduceOp op, const Distributed& value) const;
-  // The values of all ranks; `description` must be the same at all workers.
+  // Returns result[r][i]: value i of rank r, among the replicas (for plain
+  // values: the workers) of the group.
   absl::StatusOr<std::vector<std::vector<Leaf>>> ByRank(
       const std::string& description,
       absl::Span<const Distributed* const> values) const;
-  // The result of ReduceInSlices(), where that pays and every sum is in the
-  // order of the ranks.
+  // Returns the result of ReduceInSlices(); absent if that does not pay, or if
+  // a sum is to be taken around a ring.
   absl::StatusOr<std::optional<std::vector<Value>>> ReduceSliced(
       ReduceOp op, Toward toward, const std::string& description,
       absl::Span<const Distributed* const> values) const;

@@ -11,18 +11,21 @@
 #include "common/collective/reduction.h"
 
 // A reduction in two calls: each worker adds up one slice of all values, then
-// all exchange their results. A worker of n sends 2 (n - 1) / n times the bytes
-// of a value, where one exchange of everything costs n - 1 times.
+// all workers exchange their results. Each of n workers sends 2 (n - 1) / n
+// times the bytes of a value; in one exchange of all values it would send them
+// n - 1 times.
 namespace lockstep::strategy {
 
-// Whether two calls cost less than one. Every worker must decide alike, so it
-// depends on the arguments alone. `bytes` are those of all values of a replica.
+// Returns true if two calls cost less than one. It depends on the arguments
+// alone, because every worker must decide alike. `bytes` is the size of all
+// values of one replica.
 bool PaysToSlice(int workers, size_t bytes);
 
 // Reduces by_rank[r][i], value i of this worker's replica r, in the order of
 // the replicas of all workers: the bits of lockstep::Reduce() with
-// SumOrder::kRank. All replicas here must have the same types and shapes.
-// `description` must say them, so that workers which differ are refused at all.
+// SumOrder::kRank. All replicas of this process must have the same types and
+// shapes, and `description` must name these, so that the exchange fails at all
+// workers if one differs.
 //
 // Errors: as Collective::Exchange()
 absl::StatusOr<std::vector<Value>> ReduceInSlices(

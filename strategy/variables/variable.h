@@ -17,24 +17,25 @@
 
 namespace lockstep::strategy {
 
-// How the copies of a variable keep in step.
+// How the copies of a variable are kept equal.
 enum class Synchronization {
   kAuto,     // as kOnWrite
-  kNone,     // refused where there may be several replicas
-  kOnWrite,  // all copies are written together
-  kOnRead,   // replicas write their own; reading across them reduces
+  kNone,     // not allowed for kinds that may have several replicas
+  kOnWrite,  // a write changes all copies
+  kOnRead,   // a replica writes its own copy; reading across replicas reduces
 };
 
-// The one value that several replicas mean when they write together, or when
-// their copies are read across replicas.
+// How the values that several replicas write, or the copies that are read
+// across replicas, become one value.
 enum class Aggregation { kNone, kSum, kMean, kOnlyFirstReplica };
 
 // Variable is a handle to the copies of a variable, one for each device of its
 // placement. Copying the handle copies no values; the copies live as long as a
-// handle does. Contexts read and write it: Replica, Cross and Copy.
+// handle does. Values are read and written through a Replica, Cross or Copy.
 //
-// Threads: each replica reads and writes its own copy; everything else happens
-//          while all replicas of the process stand still.
+// Threads: a replica may access its own copy at any time; all other accesses
+//          must happen while all replicas of the process are waiting. Methods
+//          of the handle are safe to call from any thread.
 class Variable {
  public:
   const std::string& name() const { return state_->name; }
@@ -45,10 +46,10 @@ class Variable {
   bool trainable() const { return state_->trainable; }
   const Placement& placement() const { return state_->placement; }
 
-  // "v", "v/replica_1", ...
+  // The name of copy `copy`: "v", "v/replica_1", ...
   std::string CopyName(size_t copy) const;
 
-  // Whether both are handles to one variable.
+  // True if both are handles to one variable.
   bool operator==(const Variable&) const = default;
 
  private:
@@ -60,7 +61,8 @@ class Variable {
     bool trainable = true;
     Placement placement;
     uint64_t owner = 0;  // number of the store that made it
-    // Those of all copies, for replicas that may not look at each other's.
+    // Equal for all copies. Kept here, since a replica must not read the copy
+    // of another one.
     ElementType type = ElementType::kFloat32;
     std::vector<int64_t> shape;
     std::vector<Value> copies;
@@ -73,17 +75,18 @@ class Variable {
 
 struct VariableOptions {
   std::string name;
-  // The initial value. Worker 0's is that of all workers and all copies.
+  // Returns the initial value. It is called at worker 0 alone, whose value all
+  // copies of all workers get.
   std::function<absl::StatusOr<Value>()> initializer;
   Synchronization synchronization = Synchronization::kAuto;
   Aggregation aggregation = Aggregation::kNone;
   // Absent: true, but false for kOnRead.
   std::optional<bool> trainable;
-  // The variable gets the devices of another one, or these devices.
+  // Places the variable on the devices of another one, or on these devices.
   std::variant<std::monostate, Variable, Placement> colocate_with;
 };
 
-// Returns an initializer that has this value.
+// Returns an initializer that returns `value`.
 std::function<absl::StatusOr<Value>()> Starting(Value value);
 
 }  // namespace lockstep::strategy

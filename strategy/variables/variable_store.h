@@ -15,23 +15,25 @@ namespace lockstep::strategy {
 // The ways to write a variable.
 enum class Assignment { kAssign, kAdd, kSubtract };
 
-// VariableStore makes the variables of a strategy and has access to their
-// copies. It knows no replicas: contexts decide which copy a call means.
+// VariableStore makes the variables of a strategy and accesses their copies by
+// index. Its callers, the contexts, decide which copy belongs to a replica.
 //
-// Threads: Make() from one thread at a time; copies as Variable says.
+// Threads: Make() may be called by one thread at a time; accesses to copies as
+//          Variable says.
 class VariableStore {
  public:
-  // `replica_devices` has a device for each replica of the process.
+  // `replica_devices` must have a device for each replica of the process.
   VariableStore(Kind kind, Placement replica_devices);
 
-  // Where variables are placed unless they are colocated: on the devices of the
-  // replicas, or, for one-copy kinds, on one device of its own.
+  // The placement of variables that are not colocated: the devices of the
+  // replicas, or under kCentral one device that runs no replica.
   const Placement& parameter_devices() const { return parameter_devices_; }
 
-  //   kInvalidArgument  no name or initializer; synchronization is kNone, or
-  //                     the mean of an integer is wanted, under a mirrored
-  //                     kind; colocation with devices or a variable that are
-  //                     not this strategy's
+  // OK if Make() accepts `options`.
+  //
+  //   kInvalidArgument  there is no name or initializer; under a mirrored kind
+  //                     the synchronization is kNone, or the aggregation of an
+  //                     integer is kMean; colocate_with is of another strategy
   absl::Status Check(const VariableOptions& options) const;
 
   // Makes the variable with `initial` in all copies. Names need not be unique.
@@ -40,17 +42,17 @@ class VariableStore {
   absl::StatusOr<Variable> Make(const VariableOptions& options,
                                 Value initial) const;
 
-  // Where options.colocate_with puts a variable.
+  // Returns the placement of a variable with these options.
   Placement PlacementOf(const VariableOptions& options) const;
 
-  // Whether this store made the variable. A default strategy has all.
+  // True if this store made the variable; the default strategy owns all.
   bool Owns(const Variable& variable) const;
   //   kInvalidArgument  Owns() is false
   absl::Status CheckOwner(const Variable& variable) const;
 
-  // Whether the variable has one copy that knows no aggregation.
+  // True if the variable has one copy and ignores its aggregation.
   bool IsPlain(const Variable& variable) const;
-  // Whether each replica has an unsynchronised copy.
+  // True if each replica has an unsynchronised copy.
   bool IsOnRead(const Variable& variable) const;
 
   size_t CountOfCopies(const Variable& variable) const {
@@ -64,19 +66,22 @@ class VariableStore {
     return variable.state_->copies[copy];
   }
 
-  // From now on the values of the variable come from the servers of a job.
+  // Makes CheckNotServed() fail for the variable: the servers of a job hold its
+  // values, and only WriteServed() may write them.
   void Serve(const Variable& variable) const;
   //   kFailedPrecondition  Serve() was called for the variable
   absl::Status CheckNotServed(const Variable& variable) const;
-  // Writes values that came from servers to all copies. `bytes` must be the
-  // elements of the variable's shape, row-major.
+  // Writes values from servers to all copies. `bytes` must be the elements of
+  // the variable's shape, row-major.
   //
-  //   kInternal  another number of bytes
+  //   kInternal  `bytes` has another size
   absl::Status WriteServed(const Variable& variable,
                            absl::Span<const std::byte> bytes) const;
 
-  //   kInvalidArgument     the variable is not this store's; another type or
-  //                        shape
+  // OK if `value` can be written to the variable.
+  //
+  //   kInvalidArgument     the variable is of another store, or `value` has
+  //                        another type or shape
   //   kFailedPrecondition  as CheckNotServed()
   absl::Status CheckWrite(const Variable& variable, const Value& value) const;
 
@@ -88,7 +93,7 @@ class VariableStore {
   absl::Status WriteRows(const Variable& variable, size_t copy, ScatterOp op,
                          const Slices& rows) const;
 
-  // The bytes of a copy, for update rules.
+  // The elements of a copy, row-major, for update rules.
   absl::Span<std::byte> MutableBytes(const Variable& variable,
                                      size_t copy) const {
     return variable.state_->copies[copy].mutable_bytes();
@@ -98,7 +103,7 @@ class VariableStore {
   const Kind kind_;
   const Placement replica_devices_;
   Placement parameter_devices_;
-  const uint64_t number_;  // of this store, unique in the process
+  const uint64_t number_;  // identifies this store in the process
 };
 
 }  // namespace lockstep::strategy

@@ -13,12 +13,12 @@ namespace lockstep::strategy {
 namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(100);
-// A greeting is answered at once where the member runs.
+// A member that runs answers a greeting at once.
 constexpr absl::Duration kGreetDeadline = absl::Seconds(3);
 constexpr absl::Duration kLeaveDeadline = absl::Seconds(1);
 
-// Whether the same call may reach the member later. A server that ends cancels
-// the calls that it has.
+// True if the same call may reach the member later. A server that ends cancels
+// its calls, so kCancelled is one of these errors.
 bool MayBeRepeated(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsCancelled(status);
@@ -33,6 +33,8 @@ GroupLink::GroupLink(const Options& options)
 
 GroupLink::~GroupLink() {
   End();
+  // An error does not matter: a member that is not reached notices by its
+  // timeout, or is gone itself.
   static_cast<void>(CallGreet(/*leaves=*/true));
 }
 
@@ -106,6 +108,7 @@ absl::StatusOr<GreetingAnswer> GroupLink::CallGreet(bool leaves) {
   request.set_leaves(leaves);
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(leaves ? kLeaveDeadline : kGreetDeadline));
+  // A member that starts later is waited for; one that has gone is not.
   context.set_wait_for_ready(!leaves);
   v1::GreetResponse response;
   const RpcTimer timer(RpcSide::kClient, "/lockstep.v1.GroupService/Greet");
@@ -137,7 +140,7 @@ absl::Status GroupLink::CallGive(const Outgoing& parcel) {
   const auto writer = stub_->Give(&context, &response);
   v1::GiveRequest request;
   *request.mutable_header() = parcel.header;
-  // Where a write fails, Finish() has the reason.
+  // A write that fails is not handled: Finish() returns the reason.
   if (writer->Write(request)) {
     ForEachPiece(*parcel.leaves, [&](absl::Span<const std::byte> piece) {
       request.set_payload(piece.data(), piece.size());

@@ -24,43 +24,48 @@ struct Outgoing {
   Parcel leaves;
 };
 
-// GroupLink calls one other member of a group: it greets it until it is told to
-// stop, and gives it parcels, one after the other. Calls that do not reach the
-// member are repeated until the link ends.
+// GroupLink makes the calls to one other member of a group: greetings until
+// `on_answer` returns false, and parcels, one after the other. It repeats calls
+// that do not reach the member until End().
 //
-// Threads: safe to share; it calls back from a thread of its own.
+// Threads: safe to share; the callbacks run in the link's thread.
 class GroupLink {
  public:
   struct Options {
     std::string address;
     int receiver = 0;  // rank
     Greeting self;
-    // Called for each greeting; returns whether to greet once more.
+    // Called with the outcome of each greeting; must return true to greet once
+    // more.
     std::function<bool(const absl::StatusOr<GreetingAnswer>&)> on_answer;
-    // The member has the parcel of `sequence`, or does not want it.
+    // Called when the member has accepted (OK) or refused the parcel of
+    // exchange `sequence`.
     std::function<void(uint64_t sequence, const absl::Status&)> on_given;
   };
 
-  // Begins to greet.
+  // Starts to greet the member.
   explicit GroupLink(const Options& options);
-  // Cancels the call in flight, then tells the member, if it can be reached
-  // within a second, that this one leaves.
+  // Cancels the call in flight, then sends a greeting that says that this
+  // member leaves; waits at most a second for its answer.
   ~GroupLink();
   GroupLink(const GroupLink&) = delete;
   GroupLink& operator=(const GroupLink&) = delete;
 
-  // Greets, also after an answer that had ended it.
+  // Starts to greet again, also after `on_answer` has returned false.
   void Greet() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sends `parcel` after all earlier ones.
   void Give(Outgoing parcel) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends all calls; there are no callbacks after its return. Idempotent.
+  // Ends all calls. No callback runs after its return, so it must not be called
+  // from one. Idempotent.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // Loop of the thread.
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  // One call, without a lock held.
+  // Each makes one call. `leaves`: this member leaves the group.
   absl::StatusOr<GreetingAnswer> CallGreet(bool leaves);
   absl::Status CallGive(const Outgoing& parcel);
+  // Waits before a call is repeated, but not longer than until End().
   void Pause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;

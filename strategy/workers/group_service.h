@@ -11,31 +11,34 @@
 
 namespace lockstep::strategy {
 
-// What a member does with the calls of others.
+// GroupHandler handles the calls of the other members.
 //
 // Threads: safe to share.
 class GroupHandler {
  public:
   virtual ~GroupHandler() = default;
 
-  // A member joins, or leaves. Errors as GroupView::Hear();
+  // A member joins, or if `leaves` it leaves. `receiver` is the rank for which
+  // it takes this member. Errors as GroupView::Hear();
   //
-  //   kInvalidArgument  also: another receiver is meant
+  //   kInvalidArgument  also: `receiver` is not this member's rank
   virtual absl::StatusOr<GreetingAnswer> Hear(const Greeting& greeting,
                                               int receiver, bool leaves) = 0;
-  // A parcel begins.
+  // Called when the header of a parcel has arrived.
   //
-  //   kAborted          it is of another group
-  //   kInvalidArgument  no such member; an exchange that is not the next
+  //   kAborted          the group has ended, or the parcel is of another group
+  //   kInvalidArgument  the sender is no member, or the exchange is neither the
+  //                     current nor the next one
   virtual absl::Status Admit(const v1::ParcelHeader& header) = 0;
-  // A parcel is complete. Errors as Admit().
+  // Called when a parcel is complete. Has no effect if it had arrived before.
+  // Errors as Admit().
   virtual absl::Status Arrive(const v1::ParcelHeader& header,
                               std::vector<Leaf> leaves) = 0;
 };
 
 // GroupService serves the calls of the other members of a group.
 //
-// Threads: gRPC calls it from its own; none waits.
+// Threads: gRPC calls it from its own threads; no call waits.
 // Borrows: the handler, which must outlive the gRPC server.
 class GroupService final : public v1::GroupService::CallbackService {
  public:

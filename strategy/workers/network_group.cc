@@ -13,7 +13,7 @@
 namespace lockstep::strategy {
 namespace {
 
-// For answers that are on their way when the group ends.
+// Lets answers that are on their way when the group ends reach their callers.
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 
 std::chrono::steady_clock::time_point After(absl::Duration duration) {
@@ -66,7 +66,7 @@ absl::Status NetworkGroup::Start() {
     MutexLock lock(mutex_);
     self = view_.self();
   }
-  // Before the server, whose calls use them.
+  // The links are made before the server starts, because its calls use them.
   for (int r = 0; r < members(); ++r) {
     links_.push_back(nullptr);
     if (r == rank()) continue;
@@ -96,10 +96,11 @@ NetworkGroup::~NetworkGroup() {
       ended_ = absl::AbortedError(absl::StrCat("rank ", rank(), " has left"));
     }
   }
+  // In this order: End() stops callbacks into this object; the server's calls
+  // may use the links until it has shut down; then the links say farewell.
   for (const auto& link : links_) {
     if (link != nullptr) link->End();
   }
-  // Greetings of others may still use the links.
   if (server_ != nullptr) server_->Shutdown(kShutdownGrace);
   server_.reset();
   links_.clear();
@@ -204,7 +205,7 @@ std::optional<absl::StatusOr<std::vector<Parcel>>> NetworkGroup::Look(
   }
   bool given = true;
   for (const auto& [r, status] : unfinished_) {
-    // One that has given its own parcel and left needs no other.
+    // A member that has given its parcel and left does not need this one's.
     if (!view_.gone(r).ok()) continue;
     if (ended_.ok()) ended_ = status;
     given = false;
@@ -234,7 +235,7 @@ bool NetworkGroup::OnAnswer(int rank,
     view_.Answered(rank, *answer);
   } else if (absl::IsInvalidArgument(answer.status()) ||
              absl::IsPermissionDenied(answer.status())) {
-    // Waiting does not change these.
+    // These errors last: the member has another cluster or certificate.
     if (ended_.ok() && !view_.formed()) ended_ = answer.status();
   }
   changed_.SignalAll();
@@ -244,6 +245,7 @@ bool NetworkGroup::OnAnswer(int rank,
 void NetworkGroup::OnGiven(int rank, uint64_t sequence,
                            const absl::Status& status) {
   MutexLock lock(mutex_);
+  // An exchange that failed here may have left calls behind.
   if (sequence + 1 != next_) return;
   if (status.ok()) {
     unfinished_.erase(rank);
@@ -269,7 +271,7 @@ absl::StatusOr<GreetingAnswer> NetworkGroup::Hear(const Greeting& greeting,
       answer = GreetingAnswer{view_.self().incarnation, false};
     } else {
       answer = view_.Hear(greeting);
-      // A member that ends does not join.
+      // A member whose group has ended must not count as joined.
       if (answer.ok() && !ended_.ok()) answer->joins = false;
     }
     awaits = answer.ok() && ended_.ok() && greeting.rank >= 0 &&

@@ -22,36 +22,35 @@
 
 namespace lockstep::strategy {
 
-// NetworkGroup is a member of a group of processes. Each gives its parcels to
-// each other one over gRPC, so an exchange costs a member (n - 1) times its own
-// bytes out and those of all others in; a scatter costs the bytes of the
-// parcels for the others.
+// NetworkGroup is one member of a group of n processes. Each sends its parcels
+// to each other one over gRPC: in an exchange a member sends n - 1 times its
+// own bytes and receives those of all others; in a scatter it sends the bytes
+// of the parcels for the others.
 //
-// A member that begins again, leaves, or does not come in time ends the group
-// for all: every call from then on is kAborted, and names it. To go on, all
-// members make the group anew.
+// If a member restarts, leaves, or misses a timeout, the group ends for all:
+// every later call returns kAborted and names that member. To go on, all
+// members must make a new group.
 //
 // Threads: as Collective.
 class NetworkGroup final : public Collective, private GroupHandler {
  public:
   struct Options {
     int rank = 0;
-    std::vector<std::string> addresses;               // of all members, by rank
-    std::string purpose;                              // the same at all members
-    absl::Duration timeout = absl::Minutes(5);        // of an exchange
-    absl::Duration join_timeout = absl::Minutes(10);  // for all to come
+    std::vector<std::string> addresses;         // of all members, by rank
+    std::string purpose;                        // must be equal at all members
+    absl::Duration timeout = absl::Minutes(5);  // of an exchange
+    absl::Duration join_timeout = absl::Minutes(10);  // of Join()
   };
 
-  // Serves at its own address, and waits for the others.
+  // Serves at addresses[rank], and waits until all members have joined.
   //
-  //   kInvalidArgument   a rank, an address or a timeout that cannot be;
-  //   members
-  //                      with another purpose or number of members
+  //   kInvalidArgument   the rank, an address or a timeout is not valid, or a
+  //                      member has another purpose or number of members
   //   kUnavailable       the address is in use
-  //   kDeadlineExceeded  members did not come in time; names them
+  //   kDeadlineExceeded  members did not join in time; names them
   static absl::StatusOr<std::unique_ptr<NetworkGroup>> Join(
       const Options& options);
-  // Tells the others that it leaves.
+  // Leaves the group, which ends it for the others.
   ~NetworkGroup() override;
 
   int rank() const override { return options_.rank; }
@@ -61,12 +60,13 @@ class NetworkGroup final : public Collective, private GroupHandler {
 
   // Errors: also
   //
-  //   kAborted  the group has ended; says which member has left, begun again or
-  //             not come in time
+  //   kAborted  the group has ended; names the member that has left, restarted
+  //             or missed a timeout
   absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,
                                                std::vector<Leaf> mine) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Each member gets its own parcel alone. Errors: as Exchange().
+  // Member r gets only for_member[r] of each other member. Errors: as
+  // Exchange().
   absl::StatusOr<std::vector<Parcel>> Scatter(
       const std::string& description,
       std::vector<std::vector<Leaf>> for_member) override
@@ -76,16 +76,17 @@ class NetworkGroup final : public Collective, private GroupHandler {
 
  private:
   explicit NetworkGroup(const Options& options);
-  // `for_member` has a parcel for each member.
+  // `for_member` must have a parcel for each member.
   absl::StatusOr<std::vector<Parcel>> GiveAndTake(
       const std::string& description, const std::vector<Parcel>& for_member)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Status Start();
   absl::Status WaitUntilFormed() ABSL_LOCKS_EXCLUDED(mutex_);
-  // What the exchange has come to: absent while it waits.
+  // Returns the outcome of the exchange; absent while it must wait.
   std::optional<absl::StatusOr<std::vector<Parcel>>> Look(uint64_t sequence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns kDeadlineExceeded with the members that the exchange lacks.
   absl::Status Late(const std::string& description, uint64_t sequence) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -106,7 +107,8 @@ class NetworkGroup final : public Collective, private GroupHandler {
 
   absl::Status AdmitLocked(const v1::ParcelHeader& header) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the parcel was there before: its sender has not heard of it.
+  // True if the parcel had arrived before: the answer to its sender was lost,
+  // and the sender repeats it.
   bool HasCome(const v1::ParcelHeader& header) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -118,13 +120,15 @@ class NetworkGroup final : public Collective, private GroupHandler {
   CondVar changed_;
   GroupView view_ ABSL_GUARDED_BY(mutex_);
   ExchangeTable table_ ABSL_GUARDED_BY(mutex_);
-  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;   // exchange of this member
-  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // exchanges that are over here
-  // Members that do not have this one's parcel of the exchange at hand yet.
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the next exchange
+  uint64_t taken_ ABSL_GUARDED_BY(mutex_) =
+      0;  // exchanges that have ended here
+  // Members that have not accepted this member's parcel of the current exchange
+  // yet: OK, or their refusal.
   std::map<int, absl::Status> unfinished_ ABSL_GUARDED_BY(mutex_);
   absl::Status ended_ ABSL_GUARDED_BY(mutex_);  // OK while the group lives
 
-  std::vector<std::unique_ptr<GroupLink>> links_;  // null for itself
+  std::vector<std::unique_ptr<GroupLink>> links_;  // by rank; null for rank()
 };
 
 }  // namespace lockstep::strategy

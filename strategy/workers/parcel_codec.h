@@ -20,25 +20,30 @@ namespace lockstep::strategy {
 // Adds the headers of the leaves.
 void EncodeLeaves(const std::vector<Leaf>& leaves, v1::ParcelHeader& header);
 
-// Calls `send` with the payload of the leaves, in pieces of at most a MiB, as
-// long as it returns true.
+// Calls `send` with the payload of the leaves, in pieces of at most 1 MiB,
+// until it returns false.
 void ForEachPiece(const std::vector<Leaf>& leaves,
                   absl::FunctionRef<bool(absl::Span<const std::byte>)> send);
 
-// ParcelReader builds the leaves of a parcel from its pieces. It takes memory
-// as they come, not as the header promises.
+// ParcelReader builds the leaves of a parcel from its pieces. It allocates
+// memory for bytes that have arrived, not for the sizes that a header claims,
+// so that a faulty header cannot exhaust memory.
 //
 // Threads: not thread-safe.
 class ParcelReader {
  public:
-  //   kInvalidArgument  a type or shape that cannot be; indices that are not as
-  //                     many as rows
+  //   kInvalidArgument  a type or shape is not valid, or the number of indices
+  //                     is not that of rows
   static absl::StatusOr<ParcelReader> Make(const v1::ParcelHeader& header);
 
-  //   kInvalidArgument  more bytes than the leaves have
+  // Takes the next piece of the payload.
+  //
+  //   kInvalidArgument  the pieces have more bytes than the leaves
   absl::Status Append(std::string_view piece);
 
-  //   kInvalidArgument  fewer bytes than the leaves have
+  // Returns the leaves. Must be called once, after the last piece.
+  //
+  //   kInvalidArgument  the pieces have fewer bytes than the leaves
   absl::StatusOr<std::vector<Leaf>> Finish();
 
  private:
@@ -59,7 +64,8 @@ class ParcelReader {
   static absl::StatusOr<Pending> ToPending(const v1::LeafHeader& header);
 
   std::vector<Pending> leaves_;
-  size_t run_ = 0;  // two a leaf: its indices, its values
+  // The current run: 2 i for the indices of leaf i, 2 i + 1 for its values.
+  size_t run_ = 0;
 };
 
 }  // namespace lockstep::strategy
