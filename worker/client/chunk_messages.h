@@ -14,8 +14,8 @@
 #include "worker/client/chunks/row_route.h"
 #include "worker/memory/parameter_memory.h"
 
-// Chunks and rows of tables, from the worker's memory into messages and back.
-// Private to worker/client, but for a benchmark.
+// Converts chunks and rows of tables from the worker's memory to messages and
+// back. Private to worker/client and a benchmark.
 namespace lockstep::worker {
 
 // Copies the values of a chunk that is no part of a table into memory.
@@ -23,15 +23,15 @@ namespace lockstep::worker {
 void StoreChunk(const TensorPayload& payload, const Chunk& chunk,
                 const ParameterMemory& memory);
 
-// Adds to `header` the parts of a chunk whose variables have no gradient: those
-// whose `absent` is not 0, by variable.
+// Adds to `header` the parts of a chunk whose variables have no gradient.
+// `absent` has one byte per variable; any value but 0 means that.
 void AddAbsent(const Chunk& chunk, absl::Span<const uint8_t> absent,
                v1::PushHeader& header);
 
 // Returns the gradients of a chunk that is no part of a table, without the
-// absent ones. The slices refer to memory, which must not change while they are
-// sent; with kBFloat16, which requires float32 variables, the result is one
-// rounded copy.
+// absent ones. The slices refer to `memory`, which must not change while they
+// are sent. With kBFloat16, for which all variables must be float32, the result
+// is one rounded copy instead.
 std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
                                         absl::Span<const uint8_t> absent,
                                         const ParameterMemory& memory,
@@ -41,20 +41,19 @@ std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
 // order.
 void AddRows(const RoutedRows& routed, v1::RowIds& ids);
 
-// If the gradient of a table is a sum, adds the counts of the rows to `ids`.
+// If memory has a RowSum for the table, adds the number of summands of each row
+// to `ids`.
 void AddCounts(const Part& part, const RoutedRows& routed,
                const ParameterMemory& memory, v1::RowIds& ids);
 
-// Returns a copy of the gradients of the rows, one after the other; with
-// kBFloat16, which requires float32 tables, rounded.
+// Returns a copy of the gradients of the rows, one after the other. With
+// kBFloat16, for which the table must be float32, the copy is rounded.
 grpc::Slice RowGradients(const Part& part, const RoutedRows& routed,
                          const ParameterMemory& memory, GradientType type);
 
 // Copies the values of the rows, one after the other in `payload`, into memory.
 //
 //   kInternal  `payload` has another size than the rows; memory is unchanged
-//
-//   kInternal  not as many bytes as they have; memory is as it was
 absl::Status StoreRows(const TensorPayload& payload, const Part& part,
                        const RoutedRows& routed, ParameterMemory& memory);
 

@@ -18,10 +18,11 @@
 namespace lockstep::worker {
 
 // MappedServers shares memory with servers of this host: they map the worker's
-// gradients, and the worker maps their values, so that calls carry only places.
-// Private to worker/client.
+// gradients, and the worker maps their values, so that calls carry only offsets
+// in that memory. Private to worker/client.
 //
-// Threads: one thread calls Open(); the others may be called from any thread.
+// Threads: one thread must call Open(), while no call of a pull or a push is in
+//          flight; all other methods may be called from any thread.
 // Borrows: all constructor arguments.
 class MappedServers {
  public:
@@ -32,38 +33,39 @@ class MappedServers {
                 std::optional<int> mirror = std::nullopt,
                 bool mirror_alone = false);
 
-  // Asks every server to map memory: on the first call all, later those that
+  // Asks servers to map memory: the first call asks all, a later one those that
   // had mapped it and have been restarted. Must not be called while a push is
-  // under way. Returns true if chunks were cut anew. A server that refuses is
-  // used without shared memory.
+  // under way. Returns true if it cut chunks anew; Pushes::OnNewChunks() must
+  // then be called. A server that refuses is used without shared memory.
   //
   //   kCancelled  the job ended
   absl::StatusOr<bool> Open();
 
-  // True if the server has ever mapped memory: its chunks are cut for that, and
-  // stay so.
+  // True if the server has mapped memory at some time. Its chunks are cut for
+  // shared memory and stay so, also after it was restarted.
   bool HasMapped(int server) const { return servers_[server] != nullptr; }
-  // True if it maps memory now.
+  // True if the server maps memory at present.
   bool Maps(int server) const {
     return servers_[server] != nullptr && servers_[server]->open;
   }
 
   // Copies the values of a chunk from the server's memory to the worker's.
   //
-  //   kAborted   the server wrote there meanwhile: values of a later step
-  //   kInternal  the places are not those of the chunk's parts
+  //   kAborted   the server overwrote the values meanwhile, or has ended
+  //   kInternal  `places` are not the places of the chunk's parts
   absl::Status Copy(const Places& places, int server, const Chunk& chunk);
 
-  // Translates the status of a failed call. A server that was restarted answers
-  // kNotFound as it has no mapping; the result is then kUnavailable, so the
-  // call is repeated without shared memory.
+  // Must be applied to the status of each pull and push. A restarted server has
+  // no mapping and returns kNotFound; Reconsider() then marks it as not mapped
+  // and returns kUnavailable, so that the call is repeated without shared
+  // memory. Returns any other status unchanged.
   absl::Status Reconsider(const absl::Status& status, int server);
 
  private:
   struct Server {
     explicit Server(MappedValues of_server) : values(std::move(of_server)) {}
     const MappedValues values;
-    // False once the server has started anew.
+    // False once the server was found to have been restarted.
     std::atomic<bool> open = true;
   };
 
@@ -75,7 +77,7 @@ class MappedServers {
   ParameterMemory& memory_;
   const std::optional<int> mirror_;
   const bool mirror_alone_;
-  std::vector<std::unique_ptr<Server>> servers_;  // null: it maps nothing
+  std::vector<std::unique_ptr<Server>> servers_;  // null: never mapped
   bool opened_ = false;
 };
 

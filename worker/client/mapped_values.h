@@ -21,15 +21,15 @@ class MappedValues {
   static absl::StatusOr<MappedValues> Open(const SharedFile& values,
                                            const SharedFile& counters);
 
-  // Copies a value of out.size() bytes.
+  // Copies the out.size() bytes at `place` to `out`.
   //
   //   kInvalidArgument  the place is not within the files
-  //   kAborted          it was written to meanwhile, or the server has ended:
-  //                     `out` is undefined
+  //   kAborted          the server wrote to the place since it named it, or has
+  //                     ended; the contents of `out` are undefined
   absl::Status Copy(const SharedPlace& place, absl::Span<std::byte> out) const;
 
  private:
-  // A descriptor of the server's process.
+  // A descriptor of the server's process, which shows whether it has ended.
   class Holder;
 
   MappedValues(std::shared_ptr<const PeerMemory> values,

@@ -19,12 +19,13 @@
 namespace lockstep::worker {
 
 // ParameterClient moves variables and gradients between all servers of a job
-// and the worker's memory, chunk by chunk. Gradients are sent from the worker's
-// memory, and as soon as they are ready if BeginPush() was called; as bfloat16,
-// from copies of one chunk at a time. A server of this host that maps the
-// worker's memory reads gradients and provides values there, as elements of the
-// variables' types, and calls carry only their places; the results are the
-// same, rounding to bfloat16 included.
+// and the worker's memory, chunk by chunk. After BeginPush(), gradients are
+// sent as soon as they are ready. They are sent from the worker's memory
+// without a copy, or as bfloat16 from a rounded copy of each chunk.
+//
+// A server of this host may share memory with the worker. It then reads
+// gradients and provides values there, and calls carry only their offsets. The
+// results have the same bits, rounding to bfloat16 included.
 //
 // It consists of Pulls and Pushes over ServerLinks; HeldChunks records which
 // values the memory holds.
@@ -37,15 +38,15 @@ class ParameterClient final : public StepClient {
     std::vector<std::string> servers;  // addresses by index of the ps task
     Sender self;
     int64_t max_part_bytes = 1 << 20;
-    // kBFloat16 must be for variables that are all float32.
+    // kBFloat16: all variables must be float32.
     GradientType gradient_type = GradientType::kVariable;
     int pollers = 0;  // threads, as CallPoller takes them
     // TCP connections for large calls, to each server; 0: two to one server,
     // else one.
     int connections = 0;
     // In a mirrored job: the index of the server beside this worker, which has
-    // the values of all parts. All pulls go to it; other servers receive pushes
-    // alone.
+    // the values of all parts. All pulls go to that server, and only pushes to
+    // the others.
     std::optional<int> mirror = std::nullopt;
     // By variable: true if its gradient is never sent. Empty: all are sent.
     std::vector<bool> untrained = {};
@@ -55,7 +56,7 @@ class ParameterClient final : public StepClient {
 
   ParameterClient(const Options& options, const Plan& plan,
                   ParameterMemory& memory);
-  // Ends the calls that a push has in flight.
+  // Cancels the calls of a push that is in flight, and waits for their end.
   ~ParameterClient() override;
 
   absl::StatusOr<int64_t> Pull(int64_t step) override;
@@ -70,7 +71,7 @@ class ParameterClient final : public StepClient {
   absl::Status AwaitValues(size_t first, size_t count) override;
   absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt) override;
 
-  // Ends the current call and all later ones with kCancelled.
+  // Makes the current call and all later ones return kCancelled.
   void Cancel();
 
  private:

@@ -15,8 +15,8 @@
 
 namespace lockstep::worker {
 
-// Pulls brings those values of variables from the servers that the worker's
-// memory does not hold. Private to worker/client.
+// Pulls fetches from the servers the values that the worker's memory does not
+// hold. Private to worker/client.
 //
 // Threads: one thread calls.
 // Borrows: all constructor arguments.
@@ -30,19 +30,19 @@ class Pulls {
         memory_(memory),
         mirror_(mirror) {}
 
-  // As StepClient::Pull(). HeldChunks::RouteTables() must have been called for
-  // the rows of the pass.
+  // As StepClient::Pull(). In a job with tables, HeldChunks::RouteTables() must
+  // have been called after the pass chose its rows.
   absl::StatusOr<int64_t> Pull(int64_t step);
 
  private:
-  // The server that has the values of another's chunks.
+  // The server from which the chunks of `server` are pulled.
   int Holder(int server) const { return mirror_.value_or(server); }
   void Start(int server, size_t index, int64_t step, bool mapped,
              ChunkTransfer::Report report);
-  // Takes the answer to the pull of a chunk.
+  // Copies the values of an answer to the worker's memory.
   //
-  //   kAborted   the values were gone before they could be copied
-  //   kInternal  the answer is not that of the chunk
+  //   kAborted   the server overwrote the values before they were copied
+  //   kInternal  the answer does not have the size of the chunk
   absl::Status Take(const grpc::ByteBuffer& response, int server, size_t index);
 
   ServerLinks& links_;

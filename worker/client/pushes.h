@@ -22,8 +22,8 @@
 namespace lockstep::worker {
 
 // Pushes sends the gradients of one pass at a time to the servers, chunk by
-// chunk as they become ready, and takes the values that the answers bring.
-// Private to worker/client.
+// chunk as they become ready, and copies the values of the answers to the
+// worker's memory. Private to worker/client.
 //
 // Threads: one thread calls.
 // Borrows: all constructor arguments.
@@ -31,15 +31,16 @@ class Pushes {
  public:
   Pushes(ServerLinks& links, HeldChunks& chunks, MappedServers& mapped,
          SyncClient& sync, ParameterMemory& memory, GradientType type);
-  // Waits for the calls in flight: the links must have been cancelled.
+  // Waits for the calls in flight. The links must have been cancelled before,
+  // or a server that is away would be waited for.
   ~Pushes();
 
-  // Must be called when chunks were cut anew, while no push is under way.
+  // Must be called whenever chunks were cut anew, while no push is under way.
   void OnNewChunks();
   bool under_way() const { return active_ != nullptr; }
 
-  // As StepClient has them. BeginPass() drops a push that is under way: a
-  // dropped pass leaves it behind.
+  // As the methods of StepClient. BeginPass() first waits for the calls of a
+  // push that a dropped pass has left under way.
   void BeginPass(StepClient::PassKind kind);
   void GradientReady(size_t variable);
   void GradientAbsent(size_t variable);
@@ -52,20 +53,21 @@ class Pushes {
   // A push that is under way.
   struct Active;
 
-  // Waits for the calls of a push that is not needed any more, and forgets it.
+  // Waits for the calls of the current push, if any, and forgets it.
   void Drop();
   ServerChannel::Size SizeOf(const ReadyChunks::Id& id) const {
     return ServerChannel::SizeOf(chunks_.GradientBytes(id.server, id.chunk));
   }
-  // Rounds the gradients that a server reads in place to the values that it
-  // would have got over the wire. At most once in a pass: the server may
-  // already read them for another call.
+  // Rounds gradients that a server reads from shared memory, in place, to the
+  // bfloat16 values that it would get over the wire. Has an effect only once
+  // per pass: later the server may be reading them for an earlier call.
   void RoundInPlace(int server, size_t index, int64_t pass);
   void Start(int server, size_t index, Active& push,
              ChunkTransfer::Report report);
-  // Takes the answer to the push of a chunk, and counts it.
+  // Counts the outcomes in the answer to the push of a chunk, and copies its
+  // values to the worker's memory.
   //
-  //   kInternal  the answer is not that of the chunk
+  //   kInternal  the answer does not have the size of the chunk
   absl::Status Take(const grpc::ByteBuffer& response, int server, size_t index,
                     Active& push);
 
@@ -75,13 +77,15 @@ class Pushes {
   SyncClient& sync_;
   ParameterMemory& memory_;
   const GradientType type_;
-  // By chunk: the pass whose gradients have been rounded in place.
+  // By server and chunk: the newest pass for which RoundInPlace() has rounded.
   std::vector<std::vector<int64_t>> rounded_;
-  // By variable: the pass has no gradient. Bytes, since threads of the poller
-  // read those of variables that are ready while others are written.
+  // By variable: 1 if the pass has no gradient for it. Not vector<bool>, whose
+  // elements share bytes: threads of the poller read the elements of ready
+  // variables while this thread writes others.
   std::vector<uint8_t> absent_;
   ReadyChunks ready_;
-  bool token_early_ = true;  // it is asked for with the push, not after it
+  // The call for the token is sent before the answers to the push.
+  bool token_early_ = true;
   std::unique_ptr<Active> active_;
 };
 

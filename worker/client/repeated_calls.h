@@ -12,16 +12,16 @@
 namespace lockstep::worker {
 
 // RepeatedCalls makes calls without tensors to one server, and repeats those
-// that fail for a passing reason. Private to worker/client.
+// that fail with kUnavailable or kDeadlineExceeded. Private to worker/client.
 //
 // Threads: one thread calls.
-// Borrows: the channel, until calls in flight have ended, and the flag.
+// Borrows: the channel, until calls in flight have ended, and `cancelled`.
 class RepeatedCalls {
  public:
   // One call, on its way or answered.
   struct Call {
     std::atomic<bool> done = false;
-    absl::Status status;  // this and the answer once it is done
+    absl::Status status;  // this and `answer` may be read once `done` is true
     grpc::ByteBuffer answer;
   };
 
@@ -31,16 +31,18 @@ class RepeatedCalls {
                 const std::atomic<bool>& cancelled)
       : channel_(channel), server_(server), cancelled_(cancelled) {}
 
-  // `method` as ServerChannel::Call() has it.
+  // Starts a call, and does not repeat it. `method` as in
+  // ServerChannel::Call().
   std::shared_ptr<Call> Start(const std::string& method,
                               const grpc::ByteBuffer& request);
 
-  // Calls an RPC until it answers. `first`, if given, is a call for the same
-  // request that Start() returned earlier.
+  // Repeats a call until the server answers it. `first`, if given, must be a
+  // call for the same request that Start() returned; it counts as the first
+  // attempt.
   //
-  //   kCancelled  the flag was set
-  //   others      as the server failed it, kUnavailable and kDeadlineExceeded
-  //               excepted
+  //   kCancelled  `cancelled` became true
+  //   others      the error of the server, but never kUnavailable or
+  //               kDeadlineExceeded
   absl::Status CallUntilAnswered(const std::string& method,
                                  const google::protobuf::MessageLite& request,
                                  google::protobuf::MessageLite& response,

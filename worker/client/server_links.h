@@ -34,7 +34,7 @@ class ServerLinks {
   CallPoller& poller() { return poller_; }
   ServerChannel& channel(int server) { return *channels_[server]; }
 
-  // Ends the calls in flight and all later ones with kCancelled.
+  // Makes the calls in flight and all later ones end with kCancelled.
   void Cancel();
   const std::atomic<bool>& cancelled() const { return cancelled_; }
 

@@ -22,7 +22,8 @@ namespace lockstep::worker {
 // and tokens. Private to worker/client.
 //
 // Threads: one thread calls; Cancel() may come from any other.
-// Borrows: the channel, until the calls that it has in flight have ended.
+// Borrows: the channel, until its calls in flight have ended. They may outlive
+//          this object.
 class SyncClient {
  public:
   SyncClient(ServerChannel& channel, const Sender& self)
@@ -30,23 +31,23 @@ class SyncClient {
         self_(self),
         calls_(channel, /*server=*/0, cancelled_) {}
 
-  // As StepClient has them. They wait for the answer through any number of
-  // retries.
+  // As the methods of StepClient.
   absl::StatusOr<Announcement> Announce(const PassId& pass);
   absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt);
 
-  // Sends the call for a token early, so that it travels together with a push.
-  // TakeToken() with the same arguments waits for its answer.
+  // Sends the call for a token without waiting, so that it travels together
+  // with a push. TakeToken() with the same arguments then waits for its answer.
   void SendTakeToken(const PassId& pass, int64_t attempt);
 
-  // Makes StepIsOver() follow the step of `pass`, until the next Watch() or
-  // TakeToken().
+  // Makes StepIsOver() follow the step of `pass`, until the next Watch(),
+  // SendTakeToken() or TakeToken().
   void Watch(const PassId& pass);
-  // True if the step that was watched last is over.
+  // True if the step of the last Watch() is over. A lost call may leave it
+  // false.
   bool StepIsOver() const;
 
-  // Ends the current call and all later ones with kCancelled. The owner of the
-  // channel must cancel the calls in flight.
+  // Makes the current call and all later ones return kCancelled. The owner must
+  // also cancel the channel, which ends the calls in flight.
   void Cancel() { cancelled_ = true; }
 
  private:
@@ -57,7 +58,7 @@ class SyncClient {
     std::shared_ptr<RepeatedCalls::Call> call;
   };
   // Shared with the call in flight, whose callback may run after this object
-  // ended.
+  // was destroyed.
   struct StepWatch {
     StepWatch(ServerChannel& to, grpc::ByteBuffer what)
         : channel(to), request(std::move(what)) {}
@@ -68,6 +69,8 @@ class SyncClient {
     std::atomic<bool> step_is_over = false;
   };
 
+  // Starts a call that returns when the step of the watch is over; repeats it
+  // when the server's wait ends without that.
   static void AskAboutStep(const std::shared_ptr<StepWatch>& watch);
   void EndWatch();
 

@@ -7,15 +7,15 @@
 
 namespace lockstep::worker {
 
-// GradientPass is the view of one pass that the code computing it has: which
-// values it may read, whether its result is still wanted, and where to report
-// its gradients. A GradientSource in front of another one passes on the object
-// that it was given, or its own wrapper of it.
+// GradientPass is the interface between the training loop and the code that
+// computes one pass: which values the code may read, whether the result is
+// still wanted, and where to report gradients. A GradientSource that wraps
+// another one passes on this object or a wrapper of it.
 //
-// GradientPass itself is a pass whose values are in memory, whose gradients are
-// not sent, and which is wanted to its end.
+// The base class is a pass whose values are in memory, whose gradients are not
+// sent, and which is always wanted.
 //
-// Threads: the methods are called in the thread that computes.
+// Threads: methods must be called in the thread that computes the pass.
 class GradientPass {
  public:
   GradientPass() = default;
@@ -30,7 +30,7 @@ class GradientPass {
   // Must be called before the pass reads them for the first time, layer by
   // layer, the first layer first.
   //
-  //   kAborted  the values do not come, or the pass is not wanted any more
+  //   kAborted  the values will not arrive, or the pass is not wanted any more
   virtual absl::Status NeedValues(size_t /*first*/, size_t /*count*/) {
     return CheckWanted();
   }
@@ -38,8 +38,8 @@ class GradientPass {
   // Pulls the rows of tables that were chosen anew since the pass began. Must
   // not be called after GradientReady().
   //
-  //   kAborted  the rows are gone, or the pass is not wanted any more
-  //   others    the worker's part in the job ends
+  //   kAborted  the step is over, or the pass is not wanted any more
+  //   others    of StepClient::Pull(); they end the training loop
   virtual absl::Status PullRows() { return CheckWanted(); }
 
   // Should be called between layers.

@@ -17,13 +17,13 @@ struct GradientResult {
   int64_t non_finite = 0;  // elements of the gradients that are NaN or infinite
 };
 
-// GradientSource computes gradients from the variables in the worker's memory
-// into it, one batch at a time. A pass has two halves, so that its caller can
-// act in between:
+// GradientSource computes gradients, one batch at a time: it reads the values
+// of variables in the worker's memory and writes gradients there. A pass has
+// two halves, so that its caller can act in between:
 //
 //   Prepare -> Begin (reads values) -> Finish (writes gradients)
 //
-// A Begin() may follow any other call: a pass that is not finished is dropped.
+// Begin() may be called at any time: it drops a pass that is not finished.
 //
 // Threads: not thread-safe.
 class GradientSource {

@@ -154,7 +154,8 @@ void ProgressMeter::Computed(int64_t local_step, double loss, int64_t examples,
   MutexLock lock(mutex_);
   EndComputing(/*dropped=*/false);
   if (micro_batches > 0) {
-    // An announcement is a part of the push: there is one for each.
+    // In shared work each push has an announcement, so its time belongs to the
+    // pushes and not to the computing.
     progress_.micro_batches += micro_batches;
     progress_.micro_batches_time +=
         progress_.pass_times.back().computed - announcing_;
@@ -234,8 +235,8 @@ Progress ProgressMeter::Get() const {
     if (!more.empty()) progress.activity = std::move(more);
   }
   progress.activity_age = now - since_;
-  // A wait that goes on counts as it grows: a worker that hangs in one is to be
-  // seen.
+  // A wait that has not ended counts already, so that the status shows a worker
+  // that hangs in one.
   if (IsWait(use_)) progress.waiting += now - counted_;
   if (use_ == Phase::kCompute) progress.pass_age += now - counted_;
   return progress;

@@ -17,34 +17,35 @@
 
 namespace lockstep::worker {
 
-// The use of a worker's time. All but kCompute and kOther are waits for other
+// The use of a worker's time. kWait, kPull and kPush are waits for other
 // processes or for data.
 enum class Phase { kWait, kPull, kCompute, kPush, kOther };
 inline constexpr int kPhases = 5;
 // "wait", "pull", ...
 absl::string_view PhaseName(Phase phase);
 
-// The time of one pass, by phase. A pass ends when its fate is known; computing
-// early for the next one counts for the pass before it.
+// The time of one pass, by phase. A pass ends when it is known to be accepted
+// or stale; until then the early computation of the next pass counts as its
+// time, too.
 using PhaseTimes = std::array<absl::Duration, kPhases>;
 
 // ProgressMeter counts a worker's passes and measures how long it waits, for
 // its reports to the chief, and records the phases of its passes as spans.
 //
 // Threads: safe to share: the loop writes, the heartbeats read.
-// Borrows: the clock, and the recorder, whose clock must be the same; null: no
-//          spans are recorded.
+// Borrows: the clock and the recorder, which must use the same clock.
 class ProgressMeter {
  public:
-  // Calls `on_pass`, if it is set, with the times of each pass that ends, in
-  // the thread of the loop.
+  // Records no spans if `spans` is null. Calls `on_pass`, if it is set, with
+  // the times of each pass that ends, in the thread of the loop.
   explicit ProgressMeter(
       const Clock& clock, SpanRecorder* spans = nullptr,
       std::function<void(const PhaseTimes& times)> on_pass = nullptr);
 
   // Begins `activity`, a text for people, and ends the one before it. While it
-  // lasts, Get() shows the text that `more` returns in its place, unless that
-  // is empty. Any thread may call `more`, and it must not call the meter.
+  // lasts, Get() calls `more` and shows its result in place of `activity`,
+  // unless that is empty. `more` must be safe to call from any thread, and must
+  // not call the meter.
   void Begin(const std::string& activity, Phase phase,
              std::function<std::string()> more = nullptr)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -56,9 +57,10 @@ class ProgressMeter {
   void Begin(SpanKind phase, int64_t step, int64_t attempt = 0,
              int micro_batch = -1) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Counts a pass whose gradients are computed. Its fate must follow:
-  // Accepted() or Stale(). `loss` is the mean over the batch, `examples` its
-  // size. A pass of shared work is one of `micro_batches`; others have none.
+  // Counts a pass whose gradients are computed. Accepted() or Stale() must
+  // follow. `loss` is the mean over the batch, `examples` its size.
+  // `micro_batches` is the number of micro-batches of shared work in the pass;
+  // 0 if work is not shared.
   void Computed(int64_t local_step, double loss, int64_t examples,
                 int micro_batches = 0) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds to the number of gradient elements that were NaN or infinite.
@@ -68,10 +70,10 @@ class ProgressMeter {
   //
   //   kInvalidArgument  as CheckFigures()
   absl::Status Report(const NamedFigure& figure) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Counts a pass that was dropped before its gradient was computed; it is
-  // stale. No other call follows for the pass.
+  // Counts a pass that was dropped before its gradient was computed, as stale.
+  // Computed(), Accepted() and Stale() must not be called for it.
   void Dropped() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Each ends a pass: a step averaged its gradient, or not.
+  // End a pass: Accepted() if a step averaged its gradient, else Stale().
   void Accepted() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stale() ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds to the number of parts whose push the servers had already received.
@@ -99,8 +101,8 @@ class ProgressMeter {
   Progress progress_ ABSL_GUARDED_BY(mutex_);
   Phase use_ ABSL_GUARDED_BY(mutex_) = Phase::kOther;
   PhaseTimes times_ ABSL_GUARDED_BY(mutex_) = {};  // since the last pass ended
-  absl::Time since_ ABSL_GUARDED_BY(mutex_);       // of the activity
-  absl::Time counted_ ABSL_GUARDED_BY(mutex_);  // up to here, as Settle() does
+  absl::Time since_ ABSL_GUARDED_BY(mutex_);       // begin of the activity
+  absl::Time counted_ ABSL_GUARDED_BY(mutex_);     // `now` of the last Settle()
   std::function<std::string()> more_ ABSL_GUARDED_BY(mutex_);
   // The current phase, if the activity is one. Its text is made only in Get(),
   // as there are many phases between two reports.

@@ -43,13 +43,13 @@ struct Token {
   int block = 1;  // of kToken, as PassId has it
 };
 
-// StepClient is the training loop's interface to the servers. Calls wait for
-// the answer, through any number of retries.
+// StepClient is the training loop's interface to the servers. Unless said, a
+// call waits for the answer and is repeated until there is one.
 //
 // Threads: one thread calls.
-// Errors: kCancelled           the job ended, or this process must end
+// Errors: kCancelled           the job has ended, or this process must end
 //         kFailedPrecondition  this incarnation is no member any more
-//         kInvalidArgument     a gradient that the job refuses
+//         kInvalidArgument     the job refuses a gradient, e.g. for NaNs
 class StepClient {
  public:
   virtual ~StepClient() = default;
@@ -92,8 +92,8 @@ class StepClient {
   // follow.
   virtual void BeginPush(const PassId& /*pass*/, int64_t /*attempt*/) {}
 
-  // Strict mode: asks to be selected for the step, since the gradient is ready
-  // or about to be.
+  // Strict mode: announces that the gradient is ready or about to be. Returns
+  // the decision whether this worker is in the set of the step.
   virtual absl::StatusOr<Announcement> Announce(const PassId& pass) = 0;
 
   // Sends the gradients in the worker's memory and waits for the answers. In

@@ -78,8 +78,8 @@ void StrictPass::Decide() {
     if (meter_ != nullptr) meter_->Begin(SpanKind::kAnnounce, pass_.step);
     const absl::StatusOr<Announcement> answer = client_.Announce(pass_);
     if (meter_ != nullptr) meter_->Begin(SpanKind::kBackward, pass_.step);
-    // An error ends the pass at the next CheckWanted(): GradientReady() returns
-    // nothing, and the source must not be torn out of a layer.
+    // An error ends the pass at the next CheckWanted(), between two layers:
+    // GradientReady() cannot return it.
     status_ = answer.status();
     if (answer.ok() && answer->decision == Announcement::Decision::kSelected) {
       attempt_ = answer->attempt;

@@ -30,11 +30,11 @@ class StrictPass final : public GradientPass {
     int64_t selected_attempt = 0;
     bool watch = false;   // the step may be over before the pass is
     bool shared = false;  // work is shared
-    GradientClipper* clipper = nullptr;  // of gradients before they are sent
-    ProgressMeter* meter = nullptr;      // of announcements; null: none
+    GradientClipper* clipper = nullptr;  // clips before sending; null: none
+    ProgressMeter* meter = nullptr;      // times announcements; null: none
   };
 
-  // Begins the pass at the client.
+  // Calls BeginPass() of the client and the clipper.
   StrictPass(StepClient& client, const PassId& pass, const Options& options);
 
   // Returns kAborted once the pass is dropped or status() is an error.
@@ -52,7 +52,8 @@ class StrictPass final : public GradientPass {
   // True if CheckWanted() or PullRows() found that the step is over without
   // this pass.
   bool dropped() const { return dropped_; }
-  // The announcement's; CheckWanted() ends the pass if it is an error.
+  // The outcome of the announcement. If it is an error, CheckWanted() ends the
+  // pass.
   const absl::Status& status() const { return status_; }
   // True if the token made every worker a member of the step's set.
   bool everybody_counts() const { return everybody_counts_; }

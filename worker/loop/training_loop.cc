@@ -13,7 +13,7 @@
 namespace lockstep::worker {
 namespace {
 
-// True if `token` is for `pass` and its step came of the pushes for `attempt`:
+// True if `token` is for `pass` and the pushes for `attempt` made its step:
 // only then are the values that an early pass has read those of the step.
 bool Follows(const Token& token, const PassId& pass, int64_t attempt) {
   return token.kind == Token::Kind::kToken && token.step == pass.step &&
@@ -172,8 +172,7 @@ absl::StatusOr<Token> TrainingLoop::RunPasses(Token token) {
   LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(pass_, BatchOf(pass_)));
   std::optional<StrictPass> pass;
   LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
-  // The step ended during the pull. The token before named no attempt to push,
-  // hence 0.
+  // The step ended during the pull. 0, as nothing was pushed for the pass.
   if (!pass.has_value()) return NextToken(0);
   absl::Status computed = Compute(BatchOf(pass_), *pass);
   while (true) {
@@ -269,7 +268,7 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
     attempt = token.attempt;
   }
   if (!Counts()) return token;
-  // The step may have come of another attempt, without this gradient.
+  // Another attempt may have made the step, without this gradient.
   if (counted && !token.not_needed) {
     meter_.Accepted();
   } else {

@@ -21,21 +21,21 @@ namespace lockstep::worker {
 //
 //   strict      token -> pull -> compute -> token ...
 //                                `-> announce -> (push)
-//               A pull asks only for values that pushes have not brought.
-//               Where every worker is needed, no pass is announced. A backup
-//               drops its pass when the step is over without it: see StrictPass
+//               A pull fetches only values that no push has brought. In a job
+//               without backups no pass is announced. A backup drops its pass
+//               when the step is over without it: see StrictPass
 //   compatible  pull -> compute -> push -> token ...
 //
-// Where every worker is needed, the next pass begins early if its source can:
-// its first half computes layer by layer as the answers to the pushes bring
-// values, while gradients are still on their way. Its token is taken between
-// the halves. If the step came of another attempt than those pushes, the pass
-// is dropped and begins anew.
+// In a job without backups, the next pass begins early if its source can: its
+// first half computes layer by layer as the answers to the pushes bring values,
+// while gradients are still on their way. Its token is taken between the
+// halves. If another attempt than that of those pushes made the step, the pass
+// is dropped and begins again.
 //
 //   second half 4   |======|
 //   pushes 4         |---------|        each brings values of 5 back
 //   first half 5             |=====|
-//   token 5                        |     step 5 came of these pushes
+//   token 5                        |     these pushes made step 5
 //   second half 5                  |======| ...
 //
 // In strict mode the batch follows from the step, so that a restarted worker
@@ -54,20 +54,24 @@ class TrainingLoop {
     int64_t first_step = 0;  // the global step when this worker joined
     // Strict mode: set when the worker is to leave after the current pass.
     const std::atomic<bool>* leaving = nullptr;
-    GradientClipper* clipper = nullptr;  // of all gradients; null: none
+    GradientClipper* clipper = nullptr;  // clips all gradients; null: none
     // The micro-batches of a shared step, whose numbers are the shares of
     // tokens; 0: work is not shared.
     int numbers = 0;
-    // Strict mode: the global step that ends training; passes from it do not
-    // count. 0: none, data ends it.
+    // Strict mode: the global step that ends training; passes of this step or
+    // later ones do not count. 0: training ends with the data.
     int64_t train_steps = 0;
   };
 
   TrainingLoop(const Options& options, StepClient& client,
                GradientSource& source, ProgressMeter& meter);
 
-  // Returns kOk when training has ended, kOutOfRange at the end of input,
-  // kCancelled when the worker leaves, and otherwise the errors of its parts.
+  // Makes passes until training ends. Must be called once.
+  //
+  //   kOk          training has ended
+  //   kOutOfRange  the end of input
+  //   kCancelled   `leaving` is set, or the client was cancelled
+  //   others       of the client and the source
   absl::Status Run();
 
  private:

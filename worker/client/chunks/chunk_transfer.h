@@ -20,31 +20,34 @@ namespace lockstep::worker {
 //
 // More chunks may follow while calls are under way: Add() ... Add(), Run().
 //
-// Threads: Add(), AddOnly() and Run() in one thread; StartAdded() in any, and
-//          results may be reported from any, also from within `start`.
+// Threads: one thread must call Add(), AddOnly(), RunUntil() and Run().
+//          StartAdded() and a Report may be called from any thread, a Report
+//          also from within `start`.
 class ChunkTransfer {
  public:
   struct Options {
     int window = 4;  // calls in flight per server
-    // By server, if given: those where all calls go at once.
+    // By server; may be shorter. True: the server has no window, and all calls
+    // start at once.
     std::vector<bool> without_window;
-    // After the first failure; doubled after each further one, up to 0.3 s.
+    // The pause after the first failure; it doubles with each further one, up
+    // to 0.3 s.
     absl::Duration retry_pause = absl::Milliseconds(100);
-    // Run() calls this to wait until `done` returns true, which a report can
-    // cause, or for `at_most`.
+    // Must return when `done` returns true, which a Report may cause in any
+    // thread, or after `at_most`.
     std::function<void(absl::FunctionRef<bool()> done, absl::Duration at_most)>
         wait;
-    // Called before a pause, at the first failure and every few seconds.
+    // Called, with the transfer's lock held, for each failure that is repeated.
     std::function<void(int server, const absl::Status& status)> on_retry;
   };
-  // Reports the end of the call for a chunk; kUnavailable and
-  // kDeadlineExceeded ask for another one.
+  // Must be called once with the outcome of the call for a chunk. The transfer
+  // repeats a call that ended with kUnavailable or kDeadlineExceeded.
   using Report = std::function<void(const absl::Status& status)>;
   // Starts the call for chunk `chunk` of server `server`.
   using Start = std::function<void(int server, size_t chunk, Report report)>;
 
-  // `chunks[s]` are the chunks of server s, in the order in which their calls
-  // start; perhaps none yet.
+  // `chunks[s]` are the chunks of server s in the order in which their calls
+  // are to start. The lists may be empty, but there must be one per server.
   ChunkTransfer(Options options, std::vector<std::deque<size_t>> chunks,
                 Start start);
 
@@ -63,13 +66,13 @@ class ChunkTransfer {
   // True if the calls for all chunks added for a server have been started.
   bool AllStarted(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns kOk when every chunk is through, or the first failure that is not
-  // repeated, once no call is in flight. Must be called before the object ends,
-  // if any call was started.
+  // Waits until no call is in flight, and every chunk is transferred or a call
+  // has failed for good. Returns the first such failure. Must be called before
+  // the object is destroyed if any call was started.
   absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns when Run() would, or once `enough` returns true, which a report
-  // must have made so. Further chunks may follow.
+  // Returns when Run() would, or when `enough` returns true, which only a
+  // Report may cause. Chunks may be added afterwards.
   void RunUntil(absl::FunctionRef<bool()> enough) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -18,8 +18,9 @@ namespace lockstep::worker {
 // values the worker's memory holds of each chunk, and which rows of tables the
 // current pass needs.
 //
-// Threads: not thread-safe. The state of a chunk belongs to the call that moves
-//          it, and to the calling thread while there is none.
+// Threads: not thread-safe, but calls for different chunks may run at the same
+//          time: the callback of the call that moves a chunk may use that
+//          chunk's state, and the owner's thread must not meanwhile.
 // Borrows: the memory.
 class HeldChunks {
  public:
@@ -29,7 +30,7 @@ class HeldChunks {
     // The attempt of the push that brought the values, until that attempt is
     // known to be committed; 0: the values are those of a committed step.
     int64_t attempt = 0;
-    // Set by Hold().
+    // HeldChunks::TimesTaken() when the values came; set by Hold().
     int64_t times_taken = 0;
   };
   using Lists = std::vector<std::deque<size_t>>;  // of chunks, by server
@@ -46,7 +47,7 @@ class HeldChunks {
     return plan_.variables[index];
   }
 
-  // Cuts the chunks of a server anew, into few large ones: with shared memory
+  // Cuts the parts of a server anew into few large chunks: with shared memory
   // no bytes travel, and the number of calls determines the time. Marks all of
   // the server's chunks as not held.
   void CutForMapped(int server);
@@ -60,7 +61,7 @@ class HeldChunks {
   }
 
   // Assigns the rows of a table's RowSum, if memory has one, to the parts that
-  // have them. Must be called before that is pushed.
+  // have them. Must be called before the table's gradient is pushed.
   void RouteSum(size_t variable);
   // The rows of the gradient of a chunk that is a part of a table: the chosen
   // ones, or those of a sum.
@@ -83,12 +84,12 @@ class HeldChunks {
     held_[server][index] = held;
     held_[server][index].times_taken = TimesTaken(chunks_[server][index]);
   }
-  // Returns the chunks that are not held as of committed `step`; without a
-  // step, all. A chunk is not held any more when values of it were taken from
-  // the memory since. Parts of tables from which the pass needs no rows are
-  // never missing.
+  // Returns the chunks whose values of committed `step` the memory does not
+  // hold; without a step, all chunks. A chunk counts as not held once
+  // ParameterMemory::TakeValue() was called for one of its variables. Parts of
+  // tables of which the pass needs no rows are never missing.
   Lists Missing(std::optional<int64_t> step) const;
-  // The newest step of which a chunk is held, or `step` if that is newer.
+  // Returns the newest step among those of the held chunks and `step`.
   int64_t Newest(int64_t step) const;
   // Must be called with the step and attempt of each token. Values that pushes
   // for `attempt` brought become values of committed `step`; values that other

@@ -54,8 +54,8 @@ class ReadyChunks {
   // The chunks that have been returned, by server, in order.
   const std::vector<std::deque<size_t>>& order() const { return order_; }
 
-  // Makes the order kAsReady until the next pass, also that of order(). For a
-  // push that sends all chunks again.
+  // Makes the order kAsReady until the next pass, also for chunks that have
+  // been returned. Must be called before a push that sends all chunks again.
   void KeepNothingBack();
 
   // The chunks that hold parts of a variable, one for each part.
@@ -75,8 +75,9 @@ class ReadyChunks {
   std::vector<std::vector<size_t>> missing_;  // parts that are not ready
   std::vector<std::vector<Id>> by_variable_;  // the chunk of each part of it
   std::vector<bool> ready_;                   // by variable
-  std::vector<size_t> first_left_;            // by server; do not come last
-  std::vector<std::set<size_t>> kept_;        // by server; ready, for later
+  // By server: the number of chunks not sent yet that do not come last.
+  std::vector<size_t> first_left_;
+  std::vector<std::set<size_t>> kept_;  // by server: ready chunks for later
   std::vector<std::deque<size_t>> order_;
   std::vector<std::deque<size_t>> as_ready_;
 };

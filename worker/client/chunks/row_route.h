@@ -13,7 +13,8 @@ namespace lockstep::worker {
 
 // RoutedRows lists the rows of a pass that are in one part of a table.
 struct RoutedRows {
-  std::vector<size_t> places;  // in the list of the pass, ascending
+  // Indices into the list of the pass's rows, ascending.
+  std::vector<size_t> places;
   // The rows as indexes within the part; in a growing table, their keys.
   std::vector<int64_t> rows;
 };

@@ -193,8 +193,9 @@ void CallPoller::WakeFollower() {
   if (num_threads_ > 1) {
     changed_.SignalAll();
   } else {
-    new Wake(
-        queue_);  // this thread polls no more, so that the follower gets it
+    // This thread does not poll while there is a follower, so the follower
+    // takes the event.
+    new Wake(queue_);
   }
 }
 

@@ -18,28 +18,30 @@ namespace lockstep::worker {
 // it; a hand-over to a polling thread would cost two. When no thread has been
 // in RunUntil() for a moment, a thread of the poller polls.
 //
-// With several threads of its own these poll all the time, and RunUntil() only
-// waits: where processors abound, wake-ups cost little, and copies of large
-// answers are spread over threads.
+// A poller with several threads polls on them all the time, and RunUntil() only
+// waits: with many processors a wake-up costs little, and several threads share
+// the copying of large answers.
 //
-// Threads: safe to share, but for RunUntil(), in which one thread may be at a
-//          time. Events run one by one in each thread that polls.
+// Threads: safe to share, but only one thread at a time may be in RunUntil().
+//          With one thread, events run one after the other; with several, they
+//          may run at the same time.
 class CallPoller {
  public:
   // The tag of an operation on the queue.
   class Event {
    public:
     virtual ~Event() = default;
-    // Called once for each operation with this tag, when that has ended. `ok`
-    // as grpc::CompletionQueue::Next() has it. Must not wait. May delete the
-    // event.
+    // Called once for each operation with this tag, when the operation has
+    // ended. `ok` as in grpc::CompletionQueue::Next(). Must not wait. May
+    // delete the event.
     virtual void Happened(bool ok) = 0;
   };
 
-  // `threads` of its own; 0: one where gRPC would have two, else as many.
+  // Starts `threads` threads; 0: as many as gRPC would have pollers
+  // (GrpcPollers()), but one instead of two.
   explicit CallPoller(int threads = 0);
-  // Serves the events that are still to come. All operations must have been
-  // cancelled or ended, and no thread be in RunUntil().
+  // Waits for the events of all operations, which must have ended or been
+  // cancelled. No thread may be in RunUntil().
   ~CallPoller();
   CallPoller(const CallPoller&) = delete;
   CallPoller& operator=(const CallPoller&) = delete;
@@ -54,14 +56,14 @@ class CallPoller {
   // the caller out of RunUntil() for long.
   void ServeAlone() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Must be called from an event. Calls event->Happened(true) in a thread that
-  // is about to wait for further events, at most a few milliseconds later. An
-  // operation that the event starts comes after all that were started
-  // meanwhile, and gRPC sends them in one packet.
+  // Calls event->Happened(true) in a thread that is about to wait for further
+  // events, at most a few milliseconds later. An operation that the event
+  // starts comes after all that were started meanwhile, and gRPC sends them in
+  // one packet. Must be called from an event.
   void BeforeWaiting(Event* event) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns when `done` returns true, which an event must make so, or at the
-  // deadline. `done` is called in this thread, first and after events.
+  // Returns when `done` returns true, which only an event may cause, or at the
+  // deadline. Calls `done` in this thread, first and after events.
   void RunUntil(absl::FunctionRef<bool()> done,
                 absl::Time deadline = absl::InfiniteFuture())
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -87,11 +89,15 @@ class CallPoller {
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool follower_ ABSL_GUARDED_BY(mutex_) = false;  // a thread in RunUntil()
-  int64_t visits_ ABSL_GUARDED_BY(mutex_) = 0;   // of followers that have ended
-  int64_t events_ ABSL_GUARDED_BY(mutex_) = 0;   // that own threads served
-  int64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;     // of the visits
-  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;  // until the follower leaves
-  bool serving_ ABSL_GUARDED_BY(mutex_) = false;  // an own thread waits
+  int64_t visits_ ABSL_GUARDED_BY(mutex_) =
+      0;  // calls of RunUntil() that ended
+  int64_t events_ ABSL_GUARDED_BY(mutex_) =
+      0;                                      // served by the poller's threads
+  int64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;  // visits_ when last looked at
+  // The poller's thread sleeps until the follower leaves.
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;
+  // A thread of the poller waits in the queue.
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Event*> before_waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };

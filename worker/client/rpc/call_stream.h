@@ -20,10 +20,10 @@
 namespace lockstep::worker {
 
 // CallStreamClient is one stream to a server's CallStreamService, with the
-// calls that wait for an answer on it. It opens once. When it breaks, for any
-// reason, its calls fail and it accepts no more.
+// calls that wait for an answer on it. It cannot be opened again: when it
+// breaks, for any reason, its calls fail and it accepts no more.
 //
-//   made -> Open() -> broken -> on_end, after which gRPC does not use it
+//   made -> Open() -> broken -> on_end; gRPC does not use the object any more
 //
 // Threads: safe to share; callbacks run in threads that serve the poller, never
 //          inside Call().
@@ -42,7 +42,7 @@ class CallStreamClient final {
   // Makes a call, whose request is copied. Returns false, and does nothing, if
   // the stream is broken. The callback runs once, with the answer or with
   //
-  //   kDeadlineExceeded  some call of the stream had none by its deadline
+  //   kDeadlineExceeded  a call of the stream had no answer by its deadline
   //   kUnavailable       the stream broke
   //   kCancelled         Cancel() was called
   bool Call(const std::string& method, const grpc::ByteBuffer& request,
@@ -64,7 +64,7 @@ class CallStreamClient final {
   using Stream =
       grpc::ClientAsyncReaderWriter<v1::StreamedCalls, v1::StreamedAnswers>;
 
-  // An operation of the stream, of which one may be under way.
+  // The tag of one kind of gRPC operation; at most one of a kind is under way.
   class Operation final : public CallPoller::Event {
    public:
     using Then = void (CallStreamClient::*)(bool ok);

@@ -48,8 +48,9 @@ class ServerChannel {
     return bytes <= kLargestSmall ? Size::kSmall : Size::kLarge;
   }
   // `method` is a full name, such as "/lockstep.v1.ParameterService/Push".
-  // Memory that the request refers to must neither change nor end before the
-  // callback has run. `deadline` is counted from now.
+  // Memory that the request refers to must not change or be freed before the
+  // callback has run. `deadline` is counted from now. The callback gets the
+  // status of the RPC; after Cancel() that is kCancelled.
   void Call(Size size, const std::string& method,
             const grpc::ByteBuffer& request, absl::Duration deadline,
             Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -75,7 +76,7 @@ class ServerChannel {
     bool waits_ = false;
   };
 
-  // Ends calls in flight and all later ones with kCancelled.
+  // Makes calls in flight and all later ones end with kCancelled.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -103,8 +104,9 @@ class ServerChannel {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<InFlight*, std::unique_ptr<InFlight>> in_flight_
       ABSL_GUARDED_BY(mutex_);
-  bool has_streams_ ABSL_GUARDED_BY(mutex_) = true;  // the server
-  // The newest one is in use, those before have broken.
+  bool has_streams_ ABSL_GUARDED_BY(mutex_) = true;  // the server serves them
+  // The last stream is in use if `stream_open_`; those before it have broken.
+  // (Broken ones stay until gRPC has ended them.)
   std::vector<std::shared_ptr<CallStreamClient>> streams_
       ABSL_GUARDED_BY(mutex_);
   bool stream_open_ ABSL_GUARDED_BY(mutex_) = false;
