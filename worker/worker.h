@@ -43,7 +43,7 @@ class Worker {
   // Trains until the job ends. Returns as TrainingMember::Run().
   absl::Status Run() { return member_->Run(); }
 
-  // The counts of its passes so far.
+  // The counts of this worker's passes so far.
   Progress progress() const { return member_->progress(); }
 
   // Leaves the job in good order, as TrainingMember::RequestStop().

@@ -45,10 +45,11 @@ class BlockSource final : public GradientSource {
  private:
   class NumberPass;
 
-  // Adds the gradient of the micro-batch at hand to the block's. After the last
-  // one that is in memory, and the result is false if no micro-batch has one.
+  // Adds the gradient of the current micro-batch to the block's sum. After the
+  // last micro-batch, writes the sum to memory, and returns false if no
+  // micro-batch has a gradient for the variable.
   bool Add(size_t variable, bool absent);
-  // Finishes the micro-batch at hand, the `number_`-th of the block.
+  // Finishes the current micro-batch, number `number_` of the block.
   absl::StatusOr<GradientResult> FinishNumber(GradientPass& pass);
 
   GradientSource& source_;
@@ -58,7 +59,7 @@ class BlockSource final : public GradientSource {
   ParameterMemory& memory_;
   std::vector<BlockSum> sums_;         // by variable that is no table
   std::vector<RowBlockSum> row_sums_;  // by variable that is one
-  // The pass at hand.
+  // The current pass.
   PassId pass_;
   int64_t index_ = 0;  // of the batch of its first micro-batch
   int count_ = 1;      // micro-batches

@@ -50,7 +50,8 @@ class BatchSchedule {
  private:
   explicit BatchSchedule(const Options& options);
   void EnterEpoch(int64_t epoch);
-  // A batch from place `first` of the worker's own, without a list.
+  // Computes the batch that begins at place `first` of this worker's examples,
+  // without a list of them.
   std::vector<int64_t> Computed(int64_t epoch, int64_t first) const;
 
   Options options_;

@@ -86,7 +86,7 @@ class DeviceVariables {
   // Views of the worker's memory, or of floats_.
   const std::vector<ConstTensor> host_values_;
   const std::vector<Tensor> host_gradients_;
-  const std::vector<absl::Span<std::byte>> memory_;  // what can be pinned
+  const std::vector<absl::Span<std::byte>> memory_;  // ranges to be pinned
   bool prepared_ = false;
   std::vector<Buffer> buffers_;
   std::vector<Buffer> pins_;

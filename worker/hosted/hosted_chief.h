@@ -17,8 +17,8 @@
 
 namespace lockstep::worker {
 
-// HostedChief is the chief in the process of worker 0, where the cluster has no
-// chief task: it is served at that worker's address.
+// HostedChief is the chief in the process of worker 0, for a cluster without a
+// chief task. It is served at that worker's address.
 //
 // Threads: RequestStop() and Metrics() may be called from any thread.
 class HostedChief {
@@ -29,8 +29,8 @@ class HostedChief {
       const Cluster& cluster, const JobConfig& job, const Clock& clock,
       Beginning beginning, bool recorded = false);
 
-  // Listens on the worker's own address, on which nothing else in this process
-  // may listen. Errors as GrpcServer::Start().
+  // Listens on the worker's own address. Nothing else in this process may
+  // listen there. Errors as GrpcServer::Start().
   absl::Status Serve(const std::string& address);
 
   // Returns the services for a server that another part of this process starts,
@@ -46,7 +46,7 @@ class HostedChief {
 
   MetricFamilies Metrics() const { return chief_->Metrics(); }
 
-  // Waits until the job has ended; returns how, as Chief::Run().
+  // Waits until the job has ended. Returns the status of Chief::Run().
   absl::Status Wait();
 
  private:

@@ -17,22 +17,23 @@
 
 namespace lockstep::worker {
 
-// HostedMirror is a worker's mirror in the worker's process, where the cluster
-// has no ps task: the server of the worker's index, at the worker's address.
+// HostedMirror is a worker's mirror in the worker's process, for a cluster
+// without ps tasks. It has the worker's index and address.
 //
 // Threads: RequestStop() and Metrics() may be called from any thread.
 class HostedMirror {
  public:
-  // `cluster` is one of Cluster::WithMirrors(). Errors as PsServer::Start().
+  // `cluster` must come from Cluster::WithMirrors(). Errors as
+  // PsServer::Start().
   static absl::StatusOr<std::unique_ptr<HostedMirror>> Start(
       const Cluster& cluster, const server::PsServer::Options& options,
       const Clock& clock);
   // Stops the job if it still runs: it cannot go on without this mirror.
   ~HostedMirror();
 
-  // Calls `stopped`, in another thread or in this one, if the mirror ends
-  // because it or the job was asked to stop: the worker must end then, too.
-  // Must be called at most once.
+  // Calls `stopped` if the mirror ends because it or the job was stopped; it
+  // must make the worker end, too. `stopped` runs in another thread, or in this
+  // call if the mirror has ended already. Must be called at most once.
   void SetOnStopped(std::function<void(const std::string& why)> stopped)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -41,7 +42,7 @@ class HostedMirror {
 
   MetricFamilies Metrics() const { return server_->Metrics(); }
 
-  // Waits until the job has ended; returns how, as PsServer::Run().
+  // Waits until the job has ended. Returns the status of PsServer::Run().
   absl::Status Wait();
 
  private:

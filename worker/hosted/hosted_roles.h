@@ -19,9 +19,9 @@
 
 namespace lockstep::worker {
 
-// HostedRoles are the tasks that a worker's process has besides the worker,
-// served at the worker's address: the chief where the cluster has no chief
-// task, and the worker's mirror where it has no ps.
+// HostedRoles are the roles that a worker's process has besides the worker, all
+// served at the worker's address: the chief if the cluster has no chief task,
+// and the worker's mirror if it has no ps task.
 //
 // Threads: RequestStop(), Metrics() and Pages() may be called from any thread.
 class HostedRoles {
@@ -32,8 +32,8 @@ class HostedRoles {
     bool recorded = false;  // as HostedChief::Start() has it
   };
 
-  // The directory on a memory file system in which a mirror keeps its copy
-  // unless it is told another one. It is removed in the end.
+  // The default of a mirror's state_dir: a directory on a memory file system.
+  // It is removed in the end.
   static std::string DefaultStateDirectory();
 
   // Starts the roles of this task and listens on its address; null if there are
@@ -45,19 +45,20 @@ class HostedRoles {
   // As HostedMirror::SetOnStopped().
   void SetOnStopped(std::function<void(const std::string& why)> stopped);
 
-  // Asks the chief to stop the job, here or through the mirror: the job cannot
-  // go on without this process.
+  // Stops the job, by the chief of this process or through the mirror: the job
+  // cannot go on without this process.
   void RequestStop(const std::string& reason);
 
-  // The worker can take no part: a mirror does not stay for that. A chief here
-  // hears of it as of any worker.
+  // Must be called if the worker of this process has failed. Makes the mirror
+  // end, unless the chief is in this process, too: the chief then decides with
+  // the reason that the worker leaves with.
   void OnWorkerFailed(const absl::Status& status);
 
   MetricFamilies Metrics() const;
   std::vector<StatusPage> Pages() const;
 
-  // Waits until the job has ended; returns how: the chief's word, if it is
-  // here.
+  // Waits until all roles have ended. Returns the status of the chief if it is
+  // in this process, otherwise that of the mirror.
   absl::Status Wait();
 
  private:

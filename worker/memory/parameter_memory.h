@@ -46,8 +46,8 @@ class ParameterMemory {
   // If the system has no such memory, kShared means kPrivate.
   enum class Gradients { kPrivate, kShared };
 
-  //   kInvalidArgument    a shape that cannot be, or more bytes than there are
-  //                       addresses
+  //   kInvalidArgument    a shape is not valid, or the bytes of all variables
+  //                       exceed the address space
   //   kResourceExhausted  more than this host has, or has left
   static absl::StatusOr<ParameterMemory> Make(
       const std::vector<VariableSpec>& variables,
@@ -78,10 +78,10 @@ class ParameterMemory {
     return gradients_.subspan(spans_[variable].offset, spans_[variable].size);
   }
 
-  // Gives the memory of value(variable) away: its contents stay until the next
-  // call for that variable, and value() is other memory from now on, with
-  // undefined contents. The first call allocates that. All of it stays valid as
-  // long as this object.
+  // Leaves the memory of value(variable) to the caller: its contents stay until
+  // the next call for that variable. From now on value(variable) is other
+  // memory, with undefined contents, which the first call allocates. Both stay
+  // valid as long as this object.
   //
   //   kInvalidArgument    a table, whose rows move in each pass anyway
   //   kResourceExhausted  as Make()

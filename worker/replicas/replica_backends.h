@@ -24,9 +24,9 @@ class ReplicaBackends {
   // GPUs that this worker may compute on; 0 where `first` is the CPU.
   int gpus() const;
 
-  // Opens the devices that the job's replicas need and that are not open: those
-  // that it names, else the worker's own and, from that on, one GPU or share of
-  // the CPU after the other.
+  // Opens the devices for the job's replicas that are not open yet: the devices
+  // that the job names, or else consecutive GPUs (or shares of the CPU) from
+  // the worker's own device on.
   //
   //   kInvalidArgument  there are fewer GPUs; the message names the field
   //   others            as MakeBackend()

@@ -75,7 +75,7 @@ class SkipGram final : public TableWorkload {
 //
 //   kInvalidArgument  model.embedding_dim is missing, no word is frequent
 //                     enough, or the job wants to score
-//   and what reading files reports
+//   others            as reading the files
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeSkipGram(
     const JobConfig& job, Purpose purpose);
 

@@ -78,9 +78,9 @@ LOCKSTEP_HOST_DEVICE inline T Sigmoid(T x) {
   return T{1} / (T{1} + std::exp(-x));
 }
 
-// The argument of the tanh in GELU's approximation; see Activation::kGelu. As
-// (1
-// + tanh(y)) / 2 = 1 / (1 + exp(-2 y)), one exponential and one division do.
+// The argument y of the tanh in GELU's approximation; see Activation::kGelu.
+// Since (1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y)), GELU needs one exponential and
+// one division.
 template <typename T>
 LOCKSTEP_HOST_DEVICE inline T GeluInner(T x) {
   return static_cast<T>(kGeluScale) *
