@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -200,12 +201,26 @@ cudaError_t DeviceMemory::Free(void* data) {
 }
 
 bool DeviceMemory::Holds(const void* data, size_t bytes) const {
+  const auto found = Find(data);
+  if (found == blocks_.end()) return false;
+  const auto& [begin, block] = *found;
+  const uintptr_t offset = reinterpret_cast<uintptr_t>(data) - begin;
+  return bytes <= block.bytes - offset;
+}
+
+int DeviceMemory::DeviceOf(const void* data) const {
+  const auto found = Find(data);
+  return found == blocks_.end() ? -1 : found->second.device;
+}
+
+DeviceMemory::Blocks::const_iterator DeviceMemory::Find(
+    const void* data) const {
   const auto address = reinterpret_cast<uintptr_t>(data);
-  auto after = blocks_.upper_bound(address);
-  if (after == blocks_.begin()) return false;
-  const auto& [begin, block] = *--after;
-  const uintptr_t offset = address - begin;
-  return offset <= block.bytes && bytes <= block.bytes - offset;
+  const auto after = blocks_.upper_bound(address);
+  if (after == blocks_.begin()) return blocks_.end();
+  const auto before = std::prev(after);
+  return address - before->first <= before->second.bytes ? before
+                                                         : blocks_.end();
 }
 
 }  // namespace lockstep::cuda_on_cpu

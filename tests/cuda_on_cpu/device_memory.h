@@ -57,6 +57,8 @@ class DeviceMemory {
 
   // True if [data, data + bytes) is part of one allocation.
   bool Holds(const void* data, size_t bytes) const;
+  // The device of the allocation that `data` is in; -1 if it is in none.
+  int DeviceOf(const void* data) const;
   size_t allocated(int device) const { return allocated_[device]; }
   size_t bytes() const { return bytes_; }
 
@@ -68,11 +70,15 @@ class DeviceMemory {
     size_t mapped;  // pages, and the one that faults
   };
 
+  using Blocks = std::map<uintptr_t, Block>;  // by address
+
   size_t TakeSlot(size_t mapped);
+  // The block that `data` is in, or at whose end it is.
+  Blocks::const_iterator Find(const void* data) const;
 
   size_t bytes_ = 0;
   std::vector<size_t> allocated_;
-  std::map<uintptr_t, Block> blocks_;
+  Blocks blocks_;
   std::multimap<size_t, size_t> free_slots_;  // by size
   size_t used_ = size_t{1} << 20;             // of the address space
   std::mt19937_64 random_;

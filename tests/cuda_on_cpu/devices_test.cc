@@ -33,6 +33,29 @@ TEST(DevicesTest, AThreadMayAlternateBetweenDevices) {
   cuda_on_cpu::Configure({});
 }
 
+// The kernels are late, and the thread has selected the other device meanwhile.
+// A kernel that came after the end of its memory would end the process.
+TEST(DevicesTest, MemoryIsFreedAfterTheKernelsOfItsOwnDevice) {
+  constexpr int kKernels = 50;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    cuda_on_cpu::Configure({.devices = 2, .seed = seed});
+    auto first = MakeCudaBackend(0);
+    ASSERT_TRUE(first.ok()) << first.status();
+    auto second = MakeCudaBackend(1);
+    ASSERT_TRUE(second.ok()) << second.status();
+    auto memory = (*second)->Allocate(4 * sizeof(float));
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    const Tensor values(ElementType::kFloat32, {4}, memory->data());
+    for (int i = 0; i < kKernels; ++i) {
+      ASSERT_EQ((*second)->Relu(values, values), absl::OkStatus());
+    }
+    ASSERT_TRUE((*first)->Allocate(16).ok());
+
+    *memory = Buffer();
+  }
+  cuda_on_cpu::Configure({});
+}
+
 // Memory of another device would be an error far from its cause.
 TEST(DevicesTest, MemoryIsNotAllocatedOnADeviceThatCannotBeSelected) {
   cuda_on_cpu::Configure({.devices = 2});

@@ -58,7 +58,8 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
   return call.End(runtime.memory().Allocate(runtime.device(), bytes, data));
 }
 
-// Waits for all that the device does.
+// Waits for all that the thread's device does, which may be another one than
+// that of the memory: CUDA's documents promise no more.
 cudaError_t cudaFree(void* data) {
   Call call("cudaFree");
   Runtime& runtime = call.runtime();
@@ -84,6 +85,19 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   Runtime& runtime = call.runtime();
   *total = runtime.memory().bytes();
   *free = *total - runtime.memory().allocated(runtime.device());
+  return call.End(cudaSuccess);
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
+                                     const void* data) {
+  Call call("cudaPointerGetAttributes");
+  if (call.refusal() != cudaSuccess) return call.End(cudaSuccess);
+  const int device = call.runtime().memory().DeviceOf(data);
+  if (attributes == nullptr || device < 0) {
+    return call.End(cudaErrorInvalidValue);
+  }
+  *attributes = {cudaMemoryTypeDevice, device, const_cast<void*>(data),
+                 nullptr};
   return call.End(cudaSuccess);
 }
 

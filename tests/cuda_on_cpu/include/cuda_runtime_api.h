@@ -58,6 +58,19 @@ enum cudaMemcpyKind {
   cudaMemcpyDefault = 4,
 };
 
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered = 0,
+  cudaMemoryTypeHost = 1,
+  cudaMemoryTypeDevice = 2,
+};
+
+struct cudaPointerAttributes {
+  cudaMemoryType type;
+  int device;
+  void* devicePointer;
+  void* hostPointer;
+};
+
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal = 0,
   cudaStreamCaptureModeThreadLocal = 1,
@@ -109,6 +122,9 @@ cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMalloc(void** data, size_t bytes);
 cudaError_t cudaFree(void* data);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+// Only of memory of a device.
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
+                                     const void* data);
 cudaError_t cudaHostRegister(void* data, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* data);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,

@@ -98,8 +98,12 @@ submit() {
     "$source/deploy/slurm/lockstep.sbatch" "$work/fashion")
 }
 
+# Training pauses until the stop, so that a fast machine does not end the job before.
 trains() {
   until_true "a checkpoint" has_line chief-0 'checkpoint of step'
+  operator=(--cluster "$work/fashion/cluster.json"
+    --tls_dir "$work/fashion/certs/operator-steer")
+  "$lockstep" pause "${operator[@]}"
   # Workers are on both nodes, and all connections are encrypted.
   cat "$work/fashion/cluster.json"
   for node in 1 2; do
@@ -108,8 +112,6 @@ trains() {
   done
   ! "$lockstep" status --cluster "$work/fashion/cluster.json" >"$work/plain.log" 2>&1 ||
     fail "a stranger may see the job"
-  operator=(--cluster "$work/fashion/cluster.json"
-    --tls_dir "$work/fashion/certs/operator-steer")
   "$lockstep" status "${operator[@]}"
 }
 
@@ -123,6 +125,7 @@ registered_twice() {
 }
 
 goes_on_after_a_stop() {
+  "$lockstep" resume "${operator[@]}"
   scancel --signal=TERM "$id"  # to the steps, as --signal=TERM@120 sends it
   until_true "queued again" queued_again
   scontrol update "JobId=$id" StartTime=now+3  # not in the second of the stop

@@ -21,7 +21,17 @@ constexpr char kOpen[] = "Open";
 // the right device, and Select() costs nothing.
 std::atomic<bool> has_several{false};
 
-void FreeDevice(void* data) { Ignore(cudaFree(data)); }
+// cudaFree() waits for the device that is selected, which must be that of the
+// memory: else a kernel may still use what is freed.
+void FreeDevice(void* data) {
+  if (has_several.load(std::memory_order_relaxed)) {
+    cudaPointerAttributes attributes = {};
+    const cudaError_t error = cudaPointerGetAttributes(&attributes, data);
+    Ignore(error == cudaSuccess ? cudaSetDevice(attributes.device) : error);
+  }
+  Ignore(cudaFree(data));
+}
+
 void Unpin(void* data) { Ignore(cudaHostUnregister(data)); }
 
 cublasOperation_t Transpose(bool transpose) {
