@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "chief/operators/coordinator_service.h"
 #include "chief/operators/job_history_codec.h"
 #include "common/job/learning_rate.h"
@@ -91,12 +92,34 @@ void HideIdentities(v1::GetStatusResponse& response) {
   }
 }
 
+// The mean loss of the workers that train; without one, of those that have
+// left; without one, of the dead. The last loss of a worker that died or left
+// long ago says nothing about the job as it is. 0 without any.
+double JobLoss(absl::Span<const MembershipTable::Member> members) {
+  using State = MembershipTable::State;
+  for (const State state : {State::kAlive, State::kLeft, State::kDead}) {
+    double sum = 0;
+    int losses = 0;
+    for (const MembershipTable::Member& member : members) {
+      // A worker without a recent loss reports NaN, which would hide all
+      // others.
+      if (member.task.type != TaskType::kWorker || member.state != state ||
+          member.progress.examples == 0 ||
+          !std::isfinite(member.progress.loss)) {
+        continue;
+      }
+      sum += member.progress.loss;
+      ++losses;
+    }
+    if (losses > 0) return sum / losses;
+  }
+  return 0;
+}
+
 }  // namespace
 
 void CoordinatorService::FillMembers(absl::Time now,
                                      v1::GetStatusResponse& response) const {
-  double loss = 0;
-  int losses = 0;
   std::vector<MembershipTable::Member> members = members_.Members();
   std::stable_partition(members.begin(), members.end(), [](const auto& member) {
     return member.task.type == TaskType::kPs;  // come first in the answer
@@ -122,14 +145,8 @@ void CoordinatorService::FillMembers(absl::Time now,
         response.score_trouble().empty()) {
       response.set_score_trouble(member.progress.trouble);
     }
-    if (member.task.type != TaskType::kWorker) continue;
-    // A worker without a pass has no loss, and a NaN would hide all others.
-    if (member.progress.examples > 0 && std::isfinite(member.progress.loss)) {
-      loss += member.progress.loss;
-      ++losses;
-    }
   }
-  response.set_loss(losses == 0 ? 0 : loss / losses);
+  response.set_loss(JobLoss(members));
 }
 
 void CoordinatorService::HandleGetStatus(

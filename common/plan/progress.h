@@ -33,7 +33,7 @@ struct Progress {
   int64_t stale = 0;            // passes that came too late or were not needed
   int64_t duplicate = 0;        // parts that had counted already
   absl::Duration waiting = {};  // total, for servers, tokens and data
-  double loss = 0;              // mean loss of the last pass
+  double loss = 0;              // mean loss of the last pass; NaN if it is old
   int64_t examples = 0;         // examples computed on
   std::string activity = {};    // e.g. "waits for a token of step 12"
   absl::Duration activity_age = {};

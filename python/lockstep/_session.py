@@ -101,6 +101,7 @@ class Loop:
 
     def close(self, failure=None):
         """Leaves the job; with an exception, as one that would fail again."""
-        if self.native.close("" if failure is None else
-                             f"{type(failure).__name__}: {failure}"):
+        stops = self.native.close("" if failure is None else
+                                  f"{type(failure).__name__}: {failure}")
+        if stops and failure is None:
             _errors.end_as_stopped()

@@ -1,6 +1,7 @@
 #include "worker/loop/progress_meter.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -145,6 +146,7 @@ void ProgressMeter::Begin(SpanKind phase, int64_t step, int64_t attempt,
                 .part = micro_batch,
                 .step = step,
                 .begin = absl::ToUnixNanos(now)};
+  if (step >= 0) step_ = step;
   use_ = UseOf(phase);
   if (use_ == Phase::kPush) ++progress_.pushes;
 }
@@ -239,6 +241,9 @@ Progress ProgressMeter::Get() const {
   // that hangs in one.
   if (IsWait(use_)) progress.waiting += now - counted_;
   if (use_ == Phase::kCompute) progress.pass_age += now - counted_;
+  if (step_ > progress.local_step + kRecentSteps) {
+    progress.loss = std::numeric_limits<double>::quiet_NaN();
+  }
   return progress;
 }
 

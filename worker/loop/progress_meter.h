@@ -36,6 +36,8 @@ using PhaseTimes = std::array<absl::Duration, kPhases>;
 // Borrows: the clock and the recorder, which must use the same clock.
 class ProgressMeter {
  public:
+  static constexpr int64_t kRecentSteps = 20;
+
   // Records no spans if `spans` is null. Calls `on_pass`, if it is set, with
   // the times of each pass that ends, in the thread of the loop.
   explicit ProgressMeter(
@@ -79,7 +81,9 @@ class ProgressMeter {
   // Adds to the number of parts whose push the servers had already received.
   void Duplicates(int64_t parts) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns the counts so far; `waiting` includes the present wait.
+  // Returns the counts so far; `waiting` includes the present wait. The loss is
+  // NaN once the worker is more than kRecentSteps steps beyond the pass that it
+  // is of: passes that are dropped have none.
   Progress Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -107,6 +111,7 @@ class ProgressMeter {
   // The current phase, if the activity is one. Its text is made only in Get(),
   // as there are many phases between two reports.
   std::optional<Span> phase_ ABSL_GUARDED_BY(mutex_);
+  int64_t step_ ABSL_GUARDED_BY(mutex_) = -1;  // that of the newest phase
   // The time of announcements of the pass at hand.
   absl::Duration announcing_ ABSL_GUARDED_BY(mutex_);
 };

@@ -111,6 +111,7 @@ struct Session::Parts {
   std::unique_ptr<HostedRoles> hosted;  // null: none
   std::unique_ptr<StatusServer> status_server;
   std::thread thread;
+  std::atomic<bool> failed = false;  // Session::Fail() has been called
   // The current pass.
   bool open = false;
   std::shared_ptr<ParameterMemory> memory;
@@ -152,7 +153,13 @@ absl::Status Session::Parts::Host(const Cluster& cluster,
 absl::Status Session::Parts::Run() {
   const absl::Status status = member->Run();
   if (hosted == nullptr) return status;
-  if (!status.ok()) hosted->OnWorkerFailed(status);
+  if (failed) {
+    // After this worker has left with its reason: a job that cannot do without
+    // it fails with that, and only one that can is stopped here.
+    hosted->RequestStop(std::string(status.message()));
+  } else if (!status.ok()) {
+    hosted->OnWorkerFailed(status);
+  }
   const absl::Status job = hosted->Wait();
   return status.ok() ? job : status;
 }
@@ -216,7 +223,7 @@ Session::~Session() {
     return;
   }
   parts_->workload.Cancel();
-  parts_->RequestStop("the program has ended");
+  if (!parts_->failed) parts_->RequestStop("the program has ended");
   // A repeated request makes an elastic worker leave at once: the program
   // computes no more passes, so there is none to wait for.
   parts_->member->RequestStop("the program has ended");
@@ -281,6 +288,7 @@ bool Session::carries_job() const {
 }
 
 int Session::exit_code() const {
+  if (parts_->failed) return kExitFailed;
   return ExitCodeOf(
       carries_job() ? absl::CancelledError("the program left its job") : end());
 }
@@ -438,7 +446,9 @@ void Session::RequestStop(const std::string& reason) {
 }
 
 void Session::Fail(const std::string& reason) {
-  if (CheckProcess().ok()) parts_->member->Fail(reason);
+  if (!CheckProcess().ok()) return;
+  parts_->failed = true;
+  parts_->member->Fail(reason);
 }
 
 }  // namespace lockstep::worker

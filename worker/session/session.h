@@ -144,7 +144,8 @@ class Session {
   // ended: if this process ends, the job stops.
   bool carries_job() const;
   // The exit code for end(), from the table in the README. While carries_job(),
-  // it is the code of a stopped job, since 0 would mean a finished one.
+  // it is the code of a stopped job, since 0 would mean a finished one. 1 after
+  // Fail().
   int exit_code() const;
 
   // Valid once Next() has returned kRows or kStep.
@@ -251,7 +252,8 @@ class Session {
   // Leaves the job at once. Must be called if the program has a fault that a
   // restart would not cure. If too few workers are left for a step, the job
   // fails with `reason`; without this call, the job would wait for the worker
-  // until its lease expires.
+  // until its lease expires. If this process hosts the chief or a mirror, a job
+  // that could go on without the worker is stopped with `reason`.
   void Fail(const std::string& reason);
 
  private:

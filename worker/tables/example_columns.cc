@@ -15,6 +15,7 @@
 #include "google/protobuf/arena.h"
 #include "lockstep/v1/tf_example.pb.h"
 #include "worker/data/files/data_file.h"
+#include "worker/tables/log_odds.h"
 
 namespace lockstep::worker {
 namespace {
@@ -126,6 +127,11 @@ void AddRows(const ColumnLayout& layout,
 absl::Status AddExample(const v1::TfExample& example,
                         const ColumnLayout& layout, ColumnExamples& examples) {
   LOCKSTEP_ASSIGN_OR_RETURN(const float label, NumberOf(example, layout.label));
+  const absl::StatusOr<bool> positive = BinaryLabel(label);
+  if (!positive.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "feature \"", layout.label, "\": ", positive.status().message()));
+  }
   std::vector<std::string> categories;
   for (const std::string& name : layout.categorical) {
     LOCKSTEP_ASSIGN_OR_RETURN(categories.emplace_back(),
@@ -136,8 +142,7 @@ absl::Status AddExample(const v1::TfExample& example,
                               NumberOf(example, name));
   }
   AddRows(layout, categories, examples);
-  // Labels are 0 and 1, or -1 and 1.
-  examples.labels.push_back(label > 0);
+  examples.labels.push_back(*positive);
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/text/excerpt.h"
 #include "worker/data/files/data_file.h"
+#include "worker/tables/log_odds.h"
 
 namespace lockstep::worker {
 namespace {
@@ -92,8 +93,8 @@ absl::Status ParseLine(absl::string_view line, const LibsvmOptions& options,
   for (size_t i = 1; i < words.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(ParseFeature(words[i], options, features[i - 1]));
   }
-  // Labels are 0 and 1, or -1 and 1.
-  return AddExample(label > 0, features, options, examples);
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool positive, BinaryLabel(label));
+  return AddExample(positive, features, options, examples);
 }
 
 }  // namespace

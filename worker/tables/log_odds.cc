@@ -2,7 +2,18 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+
 namespace lockstep::worker {
+
+absl::StatusOr<bool> BinaryLabel(double label) {
+  if (label == 1) return true;
+  if (label == 0 || label == -1) return false;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the label is ", label,
+                   ", must be 1 for one class and 0 or -1 for the "
+                   "other"));
+}
 
 double CrossEntropy(bool label, double log_odds) {
   const double z = label ? log_odds : -log_odds;

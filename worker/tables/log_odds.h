@@ -3,12 +3,20 @@
 
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/numeric/auc.h"
 #include "worker/tables/table_workload.h"
 
 // Functions for models of two classes, which predict the log-odds of the
 // positive class: the logarithm of p / (1 - p).
 namespace lockstep::worker {
+
+// Returns true for the label 1, and false for 0 and -1.
+//
+//   kInvalidArgument  it is another number; two classes that are named by
+//   others,
+//                     such as 1 and 2, would be taken for one
+absl::StatusOr<bool> BinaryLabel(double label);
 
 // Returns minus the logarithm of the probability of the class `label`; >= 0.
 double CrossEntropy(bool label, double log_odds);

@@ -78,22 +78,31 @@ std::string BadEnds(const RunOutcome& outcome,
   return text;
 }
 
-// An evaluator that ended in good order, and yet without a score.
+// An evaluator that ended in good order, and yet without a score of the last
+// checkpoint.
 std::string MissingScore(const RunOutcome& outcome,
                          const std::optional<JobStatus>& status,
                          const Logs& logs) {
-  const bool due = outcome.verdict == RunOutcome::Verdict::kDone &&
-                   status.has_value() && status->last_checkpoint_step >= 0 &&
-                   !status->evaluation.has_value();
-  if (!due) return "";
+  if (outcome.verdict != RunOutcome::Verdict::kDone || !status.has_value() ||
+      status->last_checkpoint_step < 0) {
+    return "";
+  }
+  std::string what = " has reported no score";
+  if (status->evaluation.has_value()) {
+    const int64_t scored = status->evaluation->step;
+    if (scored >= status->last_checkpoint_step) return "";
+    what = absl::StrCat(" has not scored the last checkpoint, of step ",
+                        status->last_checkpoint_step,
+                        "; its last score is of step ", scored);
+  }
   for (const auto& [task, log] : logs) {
     if (task.type != TaskType::kEvaluator) continue;
     const bool warned = std::any_of(
         outcome.bad_ends.begin(), outcome.bad_ends.end(),
         [&task = task](const BadEnd& end) { return end.task == task; });
     if (warned) continue;
-    return absl::StrCat("warning: ", task.ToString(),
-                        " has reported no score; see ", log.path, "\n");
+    return absl::StrCat("warning: ", task.ToString(), what, "; see ", log.path,
+                        "\n");
   }
   return "";
 }

@@ -83,8 +83,22 @@ void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
     }
   } else if (task.type == TaskType::kWorker && died) {
     OnWorkerDeath(task, exit, now);
-  } else if (task.type == TaskType::kWorker && programs_ && exit.ok()) {
-    quits_[task] = now;
+  } else if (task.type == TaskType::kWorker && programs_) {
+    if (exit.ok()) {
+      quits_[task] = now;
+    } else {
+      stops_.push_back({{task, exit}, now});
+    }
+  }
+}
+
+// The user's code may end with any exit code, that of a stop too.
+void Supervisor::OnUnheardStops(absl::Time now) {
+  if (job_state_ == JobState::kFinishing || IsFinal(job_state_)) return;
+  while (!stops_.empty() && now >= stops_.front().second + kQuitGrace) {
+    const End end = stops_.front().first;
+    stops_.erase(stops_.begin());
+    OnWorkerDeath(end.task, end.exit, now);
   }
 }
 
@@ -241,6 +255,7 @@ Supervisor::Actions Supervisor::OnStopRefused() {
 Supervisor::Actions Supervisor::OnTime(absl::Time now) {
   if (phase_ == Phase::kRunning) {
     Actions actions = OnQuits(now);
+    OnUnheardStops(now);
     if (!healthy()) return actions;
     for (SupervisorAction& action : Restart(now)) {
       actions.push_back(std::move(action));

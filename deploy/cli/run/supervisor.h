@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -84,7 +85,9 @@ struct RunOutcome {
 //
 // A program of the user that ends with exit code 0 before its job does has left
 // the job: so it counts if the chief has not said within kQuitNotice that the
-// job is over. If too few are left for a step, the run ends after kQuitGrace.
+// job is over. If too few are left for a step, the run ends after kQuitGrace. A
+// program that ends with the exit code of a stop, of which the chief says
+// nothing within kQuitGrace, has failed.
 //
 // Times must come from a clock that never goes back.
 class Supervisor {
@@ -166,6 +169,7 @@ class Supervisor {
   void OnChiefExit(TaskExit exit, absl::Time now);
   void OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now);
   Actions OnQuits(absl::Time now);
+  void OnUnheardStops(absl::Time now);
   Actions NoteQuits(absl::Time now);
   void LeaveUntil(absl::Time deadline);
   Actions Terminate(absl::Time now);
@@ -189,6 +193,8 @@ class Supervisor {
   std::vector<End> ends_;               // by time
   int able_workers_ = 0;                // workers that have not died
   std::map<TaskId, absl::Time> quits_;  // of programs, with exit code 0
+  // The ends of programs with the exit code of a stop, by time.
+  std::vector<std::pair<End, absl::Time>> stops_;
   Phase phase_ = Phase::kRunning;
   absl::Time deadline_ = absl::InfiniteFuture();  // end of `phase_`
   JobState job_state_ = JobState::kUnknown;

@@ -195,6 +195,9 @@ std::string FormatDoneLine(const JobStatus& status) {
   }
   if (status.evaluation.has_value()) {
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation));
+    if (status.evaluation->step != status.step) {
+      absl::StrAppend(&line, " at step ", status.evaluation->step);
+    }
   }
   if (status.example_unit != "examples" && status.examples_per_second > 0) {
     absl::StrAppend(&line, ", ", SpeedText(status));

@@ -172,6 +172,21 @@ for step in worker.steps():
                 self.assertEqual(job.wait("worker", i), 143,
                                  job.log("worker", i)[-2000:])
 
+    def test_a_program_that_fails_gives_the_job_it_carries_its_reason(self):
+        fails = EARLY.replace("break", 'raise ValueError("no data")')
+        for failing in range(2):
+            with LocalJob(workers=2, servers=0, chief="worker",
+                          sets=MIRRORS) as job:
+                for i in range(2):
+                    job.start_worker(i, fails if i == failing else WORKER)
+                for i in range(2):
+                    self.assertEqual(job.wait("worker", i), 1,
+                                     job.log("worker", i)[-2000:])
+                other = job.log("worker", 1 - failing)
+                self.assertIn("JobFailed", other)
+                self.assertIn(f"worker {failing}", other)
+                self.assertIn("ValueError: no data", other)
+
     def test_a_signal_stops_the_job_with_a_checkpoint(self):
         with LocalJob(workers=2, servers=0, chief="worker",
                       sets=[*MIRRORS, "train_steps=1000000"]) as job:

@@ -63,8 +63,8 @@ class CoordinatorFixture : public ::testing::Test {
                            const std::string& job_id = kJobId) {
     return ToProto(Sender{job_id, {type, index}, incarnation});
   }
-  static v1::Identity Worker(uint64_t incarnation) {
-    return Task(TaskType::kWorker, 0, incarnation);
+  static v1::Identity Worker(uint64_t incarnation, int index = 0) {
+    return Task(TaskType::kWorker, index, incarnation);
   }
 
   static v1::RegisterRequest Registration(const v1::Identity& identity) {

@@ -58,6 +58,36 @@ TEST_F(CoordinatorServiceTest, StatusTellsWhatDeathsHaveCost) {
   EXPECT_EQ(status->deaths().at(0).held(), "a token");
 }
 
+TEST_F(CoordinatorServiceTest, LossOfTheJobIsThatOfTheWorkersThatTrain) {
+  const auto report = [this](int worker, double loss) {
+    v1::HeartbeatRequest request;
+    *request.mutable_identity() = Worker(1, worker);
+    request.set_protocol_version(kProtocolVersion);
+    request.mutable_progress()->set_examples(10);
+    request.mutable_progress()->set_loss(loss);
+    ASSERT_OK(Call(*stub_, &Stub::Heartbeat, request));
+  };
+  const auto loss = [this] {
+    return Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest())->loss();
+  };
+  ASSERT_OK(Register(Registration(Worker(1, 0))));
+  ASSERT_OK(Register(Registration(Worker(1, 1))));
+  report(0, 8.0);
+  EXPECT_EQ(loss(), 8.0);
+  report(1, 2.0);
+  EXPECT_EQ(loss(), 5.0);
+
+  report(0, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(loss(), 2.0);
+
+  report(0, 8.0);
+  clock_.Advance(kLease / 2);
+  report(1, 1.0);
+  clock_.Advance(kLease * 3 / 4);
+  Bury();
+  EXPECT_EQ(loss(), 1.0);
+}
+
 TEST_F(CoordinatorServiceTest, MemberLearnsTheJob) {
   auto joined = Register(Registration(Task(TaskType::kWorker, 1, 1, "")));
 

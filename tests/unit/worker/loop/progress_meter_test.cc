@@ -1,5 +1,6 @@
 #include "worker/loop/progress_meter.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,34 @@ TEST(ProgressMeterTest, CountsPassesAndWhatBecameOfThem) {
   EXPECT_EQ(progress.accepted, 1);
   EXPECT_EQ(progress.stale, 2);
   EXPECT_EQ(progress.duplicate, 2);
+}
+
+// A slow worker's passes are dropped one after the other, while its job learns.
+TEST(ProgressMeterTest, LossOfAPassThatIsLongAgoIsNotReported) {
+  ManualClock clock;
+  ProgressMeter meter(clock);
+  meter.Begin(SpanKind::kForward, 3);
+  meter.Computed(3, 0.5, 100);
+
+  meter.Begin(SpanKind::kForward, 3 + ProgressMeter::kRecentSteps);
+  EXPECT_EQ(meter.Get().loss, 0.5);
+  meter.Dropped();
+  meter.Begin(SpanKind::kForward, 4 + ProgressMeter::kRecentSteps);
+  EXPECT_TRUE(std::isnan(meter.Get().loss));
+
+  meter.Computed(4 + ProgressMeter::kRecentSteps, 0.25, 100);
+  EXPECT_EQ(meter.Get().loss, 0.25);
+}
+
+TEST(ProgressMeterTest, LossIsReportedAfterTheJobWentBackToAnEarlierStep) {
+  ManualClock clock;
+  ProgressMeter meter(clock);
+  meter.Begin(SpanKind::kForward, 300);
+  meter.Computed(300, 0.5, 100);
+  meter.Begin(SpanKind::kForward, 100);
+  meter.Computed(100, 0.75, 100);
+
+  EXPECT_EQ(meter.Get().loss, 0.75);
 }
 
 TEST(ProgressMeterTest, PassTimesLeaveWaitsOut) {

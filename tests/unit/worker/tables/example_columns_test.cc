@@ -144,7 +144,8 @@ TEST(ExampleColumnsTest, WrongFeaturesAreNamedAndNothingIsTaken) {
            {with("age", Floats({nan})), 'a'},
            {with("age", Floats({1, 2})), 'a'},
            {with("age", Texts({"1"})), 'a'},
-           {with("label", {}), 'l'}}) {
+           {with("label", {}), 'l'},
+           {with("label", Ints({2})), 'l'}}) {
     ColumnExamples examples = Read({good});
     EXPECT_THAT(
         ParseExamples(FileOf({good, example}), "x.tfrecord", Layout(),

@@ -27,6 +27,15 @@ TEST(LibsvmTest, ExamplesAreReadLineByLine) {
   EXPECT_THAT(examples.values, ElementsAre(0.5f, -20, 1));
 }
 
+// Else all examples would be of one class, and the job would learn that.
+TEST(LibsvmTest, TwoClassesThatAreNamedByOtherNumbersAreRefused) {
+  SparseExamples examples;
+  EXPECT_THAT(ParseLibsvm("1 1:0.5\n2 3:1\n", "text", kOptions, examples),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("text:2: "), HasSubstr("label is 2"))));
+  EXPECT_TRUE(examples.labels.empty());
+}
+
 TEST(LibsvmTest, FeaturesMayBeInAnyOrder) {
   SparseExamples examples;
   ASSERT_OK(ParseLibsvm("1 7:7\t2:2  5:5\r\n", "text", kOptions, examples));

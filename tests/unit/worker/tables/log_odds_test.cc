@@ -4,11 +4,26 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
 
 namespace lockstep::worker {
 namespace {
 
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
 using ::testing::Optional;
+
+TEST(LogOddsTest, OtherLabelsThanOneAndZeroOrMinusOneAreRefused) {
+  EXPECT_THAT(BinaryLabel(1), IsOkAndHolds(true));
+  EXPECT_THAT(BinaryLabel(0), IsOkAndHolds(false));
+  EXPECT_THAT(BinaryLabel(-1), IsOkAndHolds(false));
+  for (const double label : {2.0, 0.5, -2.0, std::nan("")}) {
+    EXPECT_THAT(BinaryLabel(label),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("must be 1 for one class")));
+  }
+}
 
 TEST(LogOddsTest, TheLossIsThatOfTheRightClassAndNeverOverflows) {
   EXPECT_NEAR(CrossEntropy(true, 1), -std::log(Probability(1)), 1e-15);

@@ -72,7 +72,12 @@ TEST(RunReportTest, AnEvaluatorWithoutAScoreIsAWarning) {
   EXPECT_THAT(report(), Not(HasSubstr(kWarning)));
   outcome.bad_ends.clear();
   status.evaluation = Evaluation{.step = 700};
-  EXPECT_THAT(report(), Not(HasSubstr(kWarning)));
+  EXPECT_THAT(report(), Not(HasSubstr("warning")));
+  status.last_checkpoint_step = 900;
+  EXPECT_THAT(report(),
+              HasSubstr("warning: evaluator 0 has not scored the last "
+                        "checkpoint, of step 900; its last score is of step "
+                        "700; see /logs/evaluator-0.log"));
 }
 
 TEST(RunReportTest, AFailureShowsTheCauseAndItsLog) {

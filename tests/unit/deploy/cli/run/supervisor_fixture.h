@@ -20,6 +20,7 @@ inline constexpr TaskId kWorker1 = {TaskType::kWorker, 1};
 inline constexpr TaskId kEvaluator = {TaskType::kEvaluator, 0};
 inline constexpr cli::TaskExit kOk = {};
 inline constexpr cli::TaskExit kFailedCode = {.code = 1};
+inline constexpr cli::TaskExit kHeldCode = {.code = 3};
 inline constexpr cli::TaskExit kStoppedCode = {.code = 143};
 inline constexpr cli::TaskExit kKilled = {.signal = SIGKILL};
 

@@ -14,6 +14,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 class SupervisorTest : public ::testing::Test {
@@ -170,6 +171,42 @@ TEST(SupervisorBackupTest, ProgramThatLeavesABackupsPlaceIsNotedOnce) {
   EXPECT_EQ(supervisor.Outcome().bad_ends,
             (std::vector<cli::BadEnd>{
                 {.task = kWorker1, .exit = kOk, .quit = true}}));
+}
+
+TEST_F(SupervisorProgramsTest, ProgramThatEndsWithTheCodeOfAStopHasFailed) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker1, kHeldCode, At(1));
+  supervisor_.OnTime(At(5.9));
+  EXPECT_TRUE(supervisor_.healthy());
+
+  supervisor_.OnTime(At(6));
+
+  EXPECT_FALSE(supervisor_.healthy());
+  EXPECT_THAT(supervisor_.OnTime(At(11)), Not(IsEmpty()));
+  for (const TaskId task : {kPs, kChief, kWorker0}) {
+    supervisor_.OnTaskExit(task, kStoppedCode, At(12));
+  }
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+  EXPECT_EQ(supervisor_.Outcome().bad_ends.front(),
+            (cli::BadEnd{kWorker1, kHeldCode}));
+  EXPECT_THAT(supervisor_.Outcome().reason,
+              AllOf(HasSubstr("worker 1"), HasSubstr("code 3")));
+}
+
+TEST_F(SupervisorProgramsTest, ProgramMayHearOfAStopBeforeTheLauncher) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  for (const TaskId task : {kWorker0, kWorker1}) {
+    supervisor_.OnTaskExit(task, kHeldCode, At(1));
+  }
+  supervisor_.OnJobState(JobState::kStopped, At(2));
+  supervisor_.OnTime(At(8));
+  for (const TaskId task : {kPs, kChief}) {
+    supervisor_.OnTaskExit(task, kHeldCode, At(9));
+  }
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 3);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
 }
 
 TEST_F(SupervisorProgramsTest, ProgramThatNeverJoinsEndsTheRun) {

@@ -67,11 +67,12 @@ TEST(StatusReportTest, RateOfAScheduleIsShownBesideItsBase) {
 }
 
 TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
-  JobStatus status = {.state = JobState::kDone,
-                      .step = 1500,
-                      .training_time = absl::Milliseconds(61'270),
-                      .loss = 0.20842,
-                      .evaluation = Evaluation{.accuracy = 0.89124}};
+  JobStatus status = {
+      .state = JobState::kDone,
+      .step = 1500,
+      .training_time = absl::Milliseconds(61'270),
+      .loss = 0.20842,
+      .evaluation = Evaluation{.step = 1500, .accuracy = 0.89124}};
   EXPECT_EQ(FormatDoneLine(status),
             "done: step 1500, loss 0.2084, test accuracy 0.8912, 61.3 s");
 
@@ -96,6 +97,14 @@ TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
 
   status.evaluation.reset();
   EXPECT_EQ(FormatDoneLine(status), "done: step 1500, loss 0.2084, 61.3 s");
+}
+
+TEST(DoneLineTest, SaysWhichStepAnOlderScoreIsOf) {
+  EXPECT_EQ(
+      FormatDoneLine({.state = JobState::kDone,
+                      .step = 1500,
+                      .evaluation = Evaluation{.step = 1000, .accuracy = 0.5}}),
+      "done: step 1500, test accuracy 0.5000 at step 1000, 0.0 s");
 }
 
 TEST(DoneLineTest, SaysThatTheInputHasEnded) {
