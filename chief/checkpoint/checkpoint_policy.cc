@@ -6,7 +6,11 @@ namespace lockstep::chief {
 
 bool CheckpointPolicy::Due(int64_t step, absl::Time now) const {
   if (config_.directory.empty() || step == last_step_) return false;
-  if (config_.every_steps > 0 && step % config_.every_steps == 0) return true;
+  // A paused job asks for the same step again and again.
+  if (config_.every_steps > 0 && step % config_.every_steps == 0 &&
+      step != failed_step_) {
+    return true;
+  }
   return config_.every > absl::ZeroDuration() &&
          now - last_time_ >= config_.every;
 }
@@ -24,6 +28,9 @@ void CheckpointPolicy::Saved(int64_t step, absl::Time now) {
 }
 
 // last_step_ stays: no checkpoint has that step.
-void CheckpointPolicy::Failed(absl::Time now) { last_time_ = now; }
+void CheckpointPolicy::Failed(int64_t step, absl::Time now) {
+  failed_step_ = step;
+  last_time_ = now;
+}
 
 }  // namespace lockstep::chief

@@ -23,9 +23,9 @@ class CheckpointPolicy {
   bool Due(int64_t step, absl::Time now) const;
   // Records that the checkpoint of `step` was written.
   void Saved(int64_t step, absl::Time now);
-  // Records that the due checkpoint could not be written: the next one is due
-  // as if it had been, by step or by time.
-  void Failed(absl::Time now);
+  // Records that the due checkpoint of `step` could not be written: the next one
+  // is due as if it had been, by step or by time.
+  void Failed(int64_t step, absl::Time now);
 
   // Returns the first step after `step` at which a checkpoint is due by number.
   int64_t NextDueStep(int64_t step) const;
@@ -33,6 +33,7 @@ class CheckpointPolicy {
  private:
   const CheckpointConfig config_;
   int64_t last_step_;
+  int64_t failed_step_ = -1;  // newest that could not be written
   absl::Time last_time_;
 };
 

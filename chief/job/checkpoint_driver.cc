@@ -62,7 +62,7 @@ void CheckpointDriver::Failed(int64_t step, const absl::Status& status,
   const std::string why(status.message());
   Error(out, absl::StrCat("the checkpoint of step ", step,
                           " failed, the one before stays: ", why));
-  policy_->Failed(now);
+  policy_->Failed(step, now);
   out.push_back(CheckpointTroubled{absl::StrCat("step ", step, ": ", why)});
   if (const auto line = trouble_.Failed(step, status, now)) {
     out.push_back(Noticed{*line});

@@ -151,7 +151,7 @@ void JobDriver::BeginRound() {
   // A checkpoint is written with calls of the round before.
   if (checkpoints_.busy()) {
     context_.out.push_back(
-        Waits{{{"everybody", "the checkpoint that is being written to end",
+        Waits{{{"the job", "the checkpoint that is being written to end",
                 servers_wait_.began()}}});
     return;
   }

@@ -32,7 +32,7 @@ absl::StatusOr<bool> ServersWait::Ready(const std::vector<TaskId>& away,
   const absl::Duration waited = now - began_;
   if (waited >= job_.max_wait) {
     return absl::DeadlineExceededError(
-        absl::StrCat("everybody waited longer than max_wait (",
+        absl::StrCat("the job waited longer than max_wait (",
                      absl::FormatDuration(job_.max_wait), ") for ", whom));
   }
   if (away.empty()) {
@@ -50,13 +50,13 @@ absl::StatusOr<bool> ServersWait::Ready(const std::vector<TaskId>& away,
 
 void ServersWait::Report(const std::string& whom, absl::Time now,
                          JobActions& out) {
-  out.push_back(Waits{{{"everybody", whom, began_}}});
+  out.push_back(Waits{{{"the job", whom, began_}}});
   // A change of the missing servers is logged at once.
   if (whom == said_ && now - said_at_ <= kReportEvery) return;
   said_ = whom;
   said_at_ = now;
   const bool begins = now - began_ < kReportAfter;
-  Warn(out, absl::StrCat("everybody ",
+  Warn(out, absl::StrCat("the job ",
                          begins ? "waits"
                                 : absl::StrCat("has waited ",
                                                DurationText(now - began_)),
@@ -65,10 +65,10 @@ void ServersWait::Report(const std::string& whom, absl::Time now,
 
 void ServersWait::ReportWork(const std::string& what, absl::Time now,
                              JobActions& out) {
-  out.push_back(Waits{{{"everybody", what, began_}}});
+  out.push_back(Waits{{{"the job", what, began_}}});
   if (now - std::max(began_, said_at_) <= kReportAfter) return;
   said_at_ = now;
-  Info(out, absl::StrCat("everybody has waited ", DurationText(now - began_),
+  Info(out, absl::StrCat("the job has waited ", DurationText(now - began_),
                          " for ", what));
 }
 

@@ -165,7 +165,7 @@ void Training::StandStill() {
   }
   if (steps_.began() != absl::InfinitePast()) {
     context_.out.push_back(Waits{
-        {{"everybody", "an operator to resume the job", steps_.began()}}});
+        {{"the job", "an operator to resume it", steps_.began()}}});
   }
 }
 
@@ -250,7 +250,7 @@ void Training::ReportWaits() {
   if (age < absl::Seconds(1)) return;
   std::vector<StatusTable::Wait> waits;
   if (awaits_copy_) {
-    waits.push_back({"everybody",
+    waits.push_back({"the job",
                      absl::StrCat("the servers to copy step ", steps_.step(),
                                   " for its checkpoint"),
                      steps_.began()});

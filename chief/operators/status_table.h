@@ -48,7 +48,7 @@ class StatusTable {
   };
   // One process that waits.
   struct Wait {
-    std::string owner;  // the process, or "everybody"
+    std::string owner;  // the process, or "the job"
     std::string waits_for;
     absl::Time since;
   };

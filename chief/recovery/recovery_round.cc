@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,8 +19,10 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   source_.OnEpoch(epoch);
   const bool anew = first && source_.BeginsAnew();
   LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
-                            Create(plan, anew ? ShardCalls::State::kDiscard
-                                              : ShardCalls::State::kKeep));
+                            servers_.Create(job_, plan,
+                                            anew ? ShardCalls::State::kDiscard
+                                                 : ShardCalls::State::kKeep,
+                                            WatchWork()));
   if (first) source_.OnFound(found.reports);
   Outcome outcome;
   outcome.map = std::move(found.map);
@@ -52,35 +55,33 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   return outcome;
 }
 
-absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
-    const Plan& plan, ShardCalls::State state) {
+ShardGroup::OnWorking RecoveryRound::WatchWork() {
   struct Seen {
     // Below any report, so that the first one counts as progress.
     ShardCalls::Working working{.done_bytes = -1};
     absl::Time moved;
     absl::Time began;
   };
-  std::map<int, Seen> seen;  // by server
-  return servers_.Create(
-      job_, plan, state,
-      [&](int server, const ShardCalls::Working& working) -> absl::Status {
-        const auto [entry, first] = seen.try_emplace(server);
-        Seen& now = entry->second;
-        if (first) now.began = clock_.Now();
-        if (working.done_bytes > now.working.done_bytes) {
-          now.working = working;
-          now.moved = clock_.Now();
-        }
-        const std::string what = absl::StrCat(
-            "ps ", server, " to create its variables",
-            ProgressText(working.done_bytes, working.total_bytes,
-                         absl::ToDoubleSeconds(clock_.Now() - now.began)));
-        if (clock_.Now() - now.moved > ShardCalls::kLongestStandstill) {
-          return absl::DeadlineExceededError(absl::StrCat(
-              "everybody waits for ", what, ", which does not come further"));
-        }
-        return source_.OnWorking(what);
-      });
+  const auto seen = std::make_shared<std::map<int, Seen>>();  // by server
+  return [this, seen](int server,
+                      const ShardCalls::Working& working) -> absl::Status {
+    const auto [entry, first] = seen->try_emplace(server);
+    Seen& now = entry->second;
+    if (first) now.began = clock_.Now();
+    if (working.done_bytes > now.working.done_bytes) {
+      now.working = working;
+      now.moved = clock_.Now();
+    }
+    const std::string what = absl::StrCat(
+        "ps ", server, " to create its variables",
+        ProgressText(working.done_bytes, working.total_bytes,
+                     absl::ToDoubleSeconds(clock_.Now() - now.began)));
+    if (clock_.Now() - now.moved > ShardCalls::kLongestStandstill) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "the job waits for ", what, ", which makes no progress"));
+    }
+    return source_.OnWorking(what);
+  };
 }
 
 absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
@@ -95,8 +96,9 @@ absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
         absl::StrCat("ps ", absl::StrJoin(outcome.plan.copies, ", "),
                      " to take the state of step ", outcome.step, " from ps ",
                      outcome.plan.donor)));
-    LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(servers_.CopyState(
-        job_, outcome.map, outcome.plan.donor, outcome.plan.copies, opening)));
+    LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(
+        servers_.CopyState(job_, outcome.map, outcome.plan.donor,
+                           outcome.plan.copies, WatchWork(), opening)));
   }
   LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(servers_.Activate(opening)));
   return first ? ExpirePredecessors() : absl::OkStatus();
@@ -125,8 +127,11 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
   ExpireWorkers(discard || !first, outcome.plan.step);
   if (begins_attempt_) opening.attempt = FirstAttempt(servers_.epoch());
   if (discard) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        Create(outcome.map.plan, ShardCalls::State::kDiscard).status());
+    LOCKSTEP_RETURN_IF_ERROR(servers_
+                                 .Create(job_, outcome.map.plan,
+                                         ShardCalls::State::kDiscard,
+                                         WatchWork())
+                                 .status());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::optional<RecoverySource::Restored> restored,
                             source_.Restore(outcome.map));

@@ -114,8 +114,9 @@ class RecoveryRound {
   absl::StatusOr<Outcome> Run(const Plan& plan, std::optional<int64_t> step);
 
  private:
-  absl::StatusOr<ShardGroup::Found> Create(const Plan& plan,
-                                           ShardCalls::State state);
+  // Reports the work of servers that create their variables, and ends the wait
+  // for one that makes no progress.
+  ShardGroup::OnWorking WatchWork();
   absl::Status Resume(Outcome& outcome, bool first);
   absl::Status StartFrom(Outcome& outcome, bool first);
   void ExpireWorkers(bool have_worked, int64_t step);

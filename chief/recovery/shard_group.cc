@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/membership/incarnation.h"
+#include "common/wire/incarnation_bounds.h"
 #include "common/wire/status_detail.h"
 
 namespace lockstep::chief {
@@ -51,7 +51,7 @@ absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
   for (int tries = 0; tries < kMaxTries && epoch_ == 0; ++tries) {
     const uint64_t newest = NewestIncarnationOf(epoch.status());
     // Another error, or nothing can be drawn above it.
-    if (newest == 0 || newest >= kMaxIncarnation) break;
+    if (newest == 0 || newest >= kLargestIncarnation) break;
     const uint64_t drawn = draw_(newest);
     for (ShardCalls* client : servers_) client->set_incarnation(drawn);
     epoch = DrawEpoch();
@@ -109,6 +109,7 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
 
 absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
                                    int donor, const std::vector<int>& to,
+                                   const OnWorking& on_working,
                                    ShardCalls::Opening& opening) {
   ShardCalls& from = *servers_[donor];
   // The donor may have prepared the step without committing it: it is opened
@@ -131,6 +132,7 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
           servers_[server]->CreateShard(job, map.plan, server,
                                         ShardCalls::State::kDiscard));
       if (!created.working.has_value()) break;
+      LOCKSTEP_RETURN_IF_ERROR(on_working(server, *created.working));
     }
   }
   LOCKSTEP_RETURN_IF_ERROR(Transfer(map, from, targets));

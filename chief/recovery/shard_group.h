@@ -81,6 +81,7 @@ class ShardGroup {
   // opened. Adds the scalars to `opening`.
   absl::Status CopyState(const JobConfig& job, const StateMap& map, int donor,
                          const std::vector<int>& to,
+                         const OnWorking& on_working,
                          ShardCalls::Opening& opening);
 
   // As chief::WriteInitialValues().

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/stop_status.h"
-#include "common/membership/incarnation.h"
 #include "common/text/duration_text.h"
+#include "common/wire/incarnation_bounds.h"
 
 namespace lockstep {
 namespace {
@@ -112,7 +112,8 @@ void Membership::OnRefusal(const absl::Status& status) {
 void Membership::OnNewerIncarnation(uint64_t newest) {
   // A larger number comes from a broken or hostile peer, and would exclude this
   // task for ever.
-  if (newest < kMaxIncarnation) newest_known_ = std::max(newest_known_, newest);
+  if (newest < kLargestIncarnation)
+    newest_known_ = std::max(newest_known_, newest);
 }
 
 void Membership::End(const absl::Status& status, bool lease_lost) {

@@ -8,6 +8,10 @@
 
 namespace lockstep {
 
+// The largest valid incarnation, so that sums and differences of two never
+// overflow. None can be drawn above it.
+inline constexpr uint64_t kLargestIncarnation = uint64_t{1} << 62;
+
 // The largest incarnation that a process may draw from its clock: microseconds
 // since 1970, up to the year 2112. A larger one must be within
 // kMaxIncarnationLead of the newest that is known, so that no process can claim

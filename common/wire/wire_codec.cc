@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/text/plain_text.h"
+#include "common/wire/incarnation_bounds.h"
 
 namespace lockstep {
 namespace {

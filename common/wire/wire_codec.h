@@ -33,10 +33,6 @@ namespace lockstep {
 // versions do not work together.
 inline constexpr int kProtocolVersion = 3;
 
-// The largest valid incarnation. The rest of the range stays free for later
-// processes of the same task, whose incarnation must be larger.
-inline constexpr uint64_t kLargestIncarnation = uint64_t{1} << 62;
-
 // Checks an incarnation from a peer.
 //
 //   kInvalidArgument  above kLargestIncarnation; names `field`

@@ -42,7 +42,7 @@ TEST_F(ServerDeathTest, KilledServersGoOnFromTheStepTheyWereAt) {
   }
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job), AllOf(HasSubstr("everybody waits for ps 1"),
+  EXPECT_THAT(ChiefLog(*job), AllOf(HasSubstr("the job waits for ps 1"),
                                     HasSubstr("the job goes on from step"),
                                     HasSubstr("servers were away 6 times"),
                                     HasSubstr(" 0 committed steps repeated")));

@@ -184,10 +184,16 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::AddPush(uint64_t ticket,
   ShardAnswers answers;
   PushAnswer answer{ticket, {}, 0, absl::OkStatus()};
   for (size_t i = 0; i < push.gradients.size(); ++i) {
-    LOCKSTEP_ASSIGN_OR_RETURN(PushOutcome outcome,
-                              AddPart(push.first_part + static_cast<int>(i),
-                                      push.pass, push.gradients[i], answers));
-    answer.outcomes.push_back(outcome);
+    const absl::StatusOr<PushOutcome> outcome =
+        AddPart(push.first_part + static_cast<int>(i), push.pass,
+                push.gradients[i], answers);
+    if (!outcome.ok()) {
+      // Parts before this one have counted, and may have completed a take that
+      // waits for its answer.
+      answer.status = outcome.status();
+      break;
+    }
+    answer.outcomes.push_back(*outcome);
   }
   answer.server_step = step();
   answers.pushes.push_back(std::move(answer));

@@ -47,12 +47,13 @@ TEST(CheckpointPolicyTest, WhicheverComesFirst) {
 
 TEST(CheckpointPolicyTest, FailedCheckpointIsTriedAgainWhenTheNextIsDue) {
   CheckpointPolicy by_time(Config(0, absl::Seconds(60)), 0, kStart);
-  by_time.Failed(kStart + absl::Seconds(61));
+  by_time.Failed(6, kStart + absl::Seconds(61));
   EXPECT_FALSE(by_time.Due(7, kStart + absl::Seconds(62)));
   EXPECT_TRUE(by_time.Due(8, kStart + absl::Seconds(121)));
 
   CheckpointPolicy by_steps(Config(10, absl::ZeroDuration()), 0, kStart);
-  by_steps.Failed(kStart);
+  by_steps.Failed(10, kStart);
+  EXPECT_FALSE(by_steps.Due(10, kStart));  // a paused job stays at this step
   EXPECT_FALSE(by_steps.Due(11, kStart));
   EXPECT_TRUE(by_steps.Due(20, kStart));
 }

@@ -23,7 +23,7 @@ TEST_F(JobReportsTest, EachReportIsInTheStatusTable) {
   EXPECT_EQ(View().state, JobState::kTraining);
   Tell(StepReached{4});
   EXPECT_EQ(View().global_step, 4);
-  Tell(Waits{{{"everybody", "ps 1", now_}}});
+  Tell(Waits{{{"the job", "ps 1", now_}}});
   EXPECT_EQ(View().waits.at(0).waits_for, "ps 1");
   Tell(SettingsInEffect{{.revision = 2}});
   EXPECT_EQ(View().settings.revision, 2);

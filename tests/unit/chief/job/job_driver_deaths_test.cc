@@ -101,7 +101,7 @@ TEST_F(JobDriverDeathsTest, BurialThatARoundInterruptsBeginsAnewAfterIt) {
 TEST_F(JobDriverDeathsTest, DeadServerBringsTheServersTogetherOnceItIsBack) {
   Open();
   EXPECT_THAT(Kill(kPs1), ElementsAre("ps 1 died with its share of step 0"));
-  EXPECT_THAT(waits, ElementsAre("everybody: ps 1 (gone)"));
+  EXPECT_THAT(waits, ElementsAre("the job: ps 1 (gone)"));
   EXPECT_THAT(Pass(absl::Seconds(1)), IsEmpty());
   Join(TaskType::kPs, 1, 2);
   EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 0"));
@@ -155,7 +155,7 @@ TEST_F(JobDriverDeathsTest, ServersThatStayAwayFailTheJobAfterMaxWait) {
   Open();
   Kill(kPs1);
   EXPECT_THAT(PassWithout(kPs1, job.max_wait),
-              Contains("failed: everybody waited longer than max_wait (1m) for "
+              Contains("failed: the job waited longer than max_wait (1m) for "
                        "ps 1 (gone)"));
 }
 

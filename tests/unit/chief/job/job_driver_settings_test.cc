@@ -86,7 +86,7 @@ TEST_F(JobDriverSettingsTest, PausedJobBeginsNoStep) {
   EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kResume),
               ElementsAre("settings 1"));
   EXPECT_THAT(Pass(2 * job.max_wait), IsEmpty());
-  EXPECT_THAT(waits, ElementsAre("everybody: an operator to resume the job"));
+  EXPECT_THAT(waits, ElementsAre("the job: an operator to resume it"));
 }
 
 TEST_F(JobDriverSettingsTest, ResumedJobBeginsTheStep) {
@@ -135,7 +135,7 @@ TEST_F(JobDriverSettingsTest, ChangeWaitsForACheckpointThatIsWritten) {
   Copied(1);
   EXPECT_THAT(Want(Slower()), IsEmpty());
   EXPECT_THAT(waits,
-              ElementsAre("everybody: the checkpoint that is being written to "
+              ElementsAre("the job: the checkpoint that is being written to "
                           "end"));
   EXPECT_THAT(Written(1), ElementsAre("saved 1"));
   EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 1"));

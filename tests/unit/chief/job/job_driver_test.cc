@@ -159,7 +159,7 @@ TEST_F(JobDriverStartTest, RoundThatFailsForAPassingReasonIsRepeated) {
   EXPECT_THAT(RoundFailed(absl::UnavailableError("ps 1: no answer")),
               IsEmpty());
   EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover"));
-  EXPECT_THAT(waits, ElementsAre("everybody: the servers (ps 1: no answer)"));
+  EXPECT_THAT(waits, ElementsAre("the job: the servers (ps 1: no answer)"));
 }
 
 TEST_F(JobDriverStartTest, RoundThatFailsForGoodEndsTheJob) {

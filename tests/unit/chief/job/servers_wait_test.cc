@@ -45,14 +45,14 @@ TEST_F(ServersWaitTest, SaysWhomOnceEveryTenSeconds) {
   now_ += absl::Seconds(2);
   Ready(away_).IgnoreError();
   EXPECT_EQ(std::get<Say>(out_.at(1)).text,
-            "everybody has waited 11s for ps 1 (gone)");
+            "the job has waited 11s for ps 1 (gone)");
 }
 
 TEST_F(ServersWaitTest, LastsNoLongerThanMaxWait) {
   now_ += absl::Seconds(30);
   EXPECT_THAT(Ready({}),
               StatusIs(absl::StatusCode::kDeadlineExceeded,
-                       "everybody waited longer than max_wait (30s) for the "
+                       "the job waited longer than max_wait (30s) for the "
                        "servers"));
 }
 
@@ -60,7 +60,7 @@ TEST_F(ServersWaitTest, FailedRoundSaysWhy) {
   wait_.RoundFailed(absl::UnavailableError("ps 0: x"));
   EXPECT_TRUE(*Ready({}));
   EXPECT_EQ(std::get<Say>(out_.at(1)).text,
-            "everybody waits for the servers (ps 0: x)");
+            "the job waits for the servers (ps 0: x)");
   wait_.Begin(now_);
   EXPECT_TRUE(*Ready({}));
   EXPECT_TRUE(out_.empty());
@@ -83,7 +83,7 @@ TEST_F(ServersWaitTest, LongWorkIsSaid) {
   out_.clear();
   wait_.ReportWork("ps 0, 60 %", now_, out_);
   EXPECT_EQ(std::get<Say>(out_.at(1)).text,
-            "everybody has waited 6s for ps 0, 60 %");
+            "the job has waited 6s for ps 0, 60 %");
 }
 
 }  // namespace

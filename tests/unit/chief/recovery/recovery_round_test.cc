@@ -126,7 +126,7 @@ TEST_F(RecoveryRoundTest, ServerThatStandsStillWithItsVariablesIsNamed) {
   ps1_.done_bytes = 40;
 
   EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kDeadlineExceeded,
-                              HasSubstr("everybody waits for ps 1 to create "
+                              HasSubstr("the job waits for ps 1 to create "
                                         "its variables, 40 %")));
   EXPECT_EQ(ps1_.works_for, 97);  // 0, 50 and 100 seconds later
 }

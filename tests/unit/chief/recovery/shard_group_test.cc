@@ -100,6 +100,28 @@ TEST_F(ShardGroupTest, ScalarsOfAVariableComeFromTheServersThatHaveIt) {
                        HasSubstr("ps 1 has 1 optimizer scalars")));
 }
 
+// A mirror that takes the state of another one creates its variables first.
+TEST_F(ShardGroupTest, WaitForAMirrorThatCreatesItsVariablesCanBeEnded) {
+  ps1_.works_for = 100;
+  ShardCalls::Opening opening;
+  opening.global_step = 4;
+  int asked = 0;
+
+  EXPECT_THAT(
+      group_.CopyState(
+          {}, {}, 0, {1},
+          [&](int server, const ShardCalls::Working& working) -> absl::Status {
+            EXPECT_EQ(server, 1);
+            EXPECT_EQ(working.total_bytes, 100);
+            return ++asked < 3 ? absl::OkStatus()
+                               : absl::CancelledError("asked to stop");
+          },
+          opening),
+      StatusIs(absl::StatusCode::kCancelled));
+
+  EXPECT_EQ(ps1_.works_for, 97);
+}
+
 TEST_F(ShardGroupTest, SnapshotOfAnotherStepIsRefused) {
   EXPECT_OK(group_.BeginSnapshot(4, 1));
   EXPECT_THAT(group_.BeginSnapshot(5, 1),

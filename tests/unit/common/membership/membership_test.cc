@@ -1,7 +1,7 @@
 #include "common/membership/membership.h"
 
 #include "common/base/stop_status.h"
-#include "common/membership/incarnation.h"
+#include "common/wire/incarnation_bounds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -71,7 +71,7 @@ TEST_F(MembershipTest, RefusalIsForGoodUnlessItNamesANewerIncarnation) {
 TEST_F(MembershipTest, IncarnationThatNoClockLeadsToIsIgnored) {
   membership_.OnNewerIncarnation(12);
   membership_.OnNewerIncarnation(3);
-  membership_.OnNewerIncarnation(kMaxIncarnation);
+  membership_.OnNewerIncarnation(kLargestIncarnation);
 
   EXPECT_EQ(membership_.newest_known(), 12u);
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "common/wire/incarnation_bounds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
