@@ -1,6 +1,9 @@
 #include "strategy/trained_by.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -76,13 +79,25 @@ absl::Status TrainedBy::CheckOptions(const Strategy& strategy,
                                      const std::vector<Variable>& variables) {
   LOCKSTEP_RETURN_IF_ERROR(server::CheckHyperparameters(options.optimizer));
   LOCKSTEP_RETURN_IF_ERROR(options.communication.Validate());
-  if (strategy.kind() == Kind::kParameterServer &&
-      options.reduce != ReduceOp::kMean) {
+  const bool served = strategy.kind() == Kind::kParameterServer;
+  if (served && options.reduce != ReduceOp::kMean) {
     return absl::InvalidArgumentError(
         "reduce is kSum, but servers take the mean over the workers; use kMean "
         "and losses that are means");
   }
+  if (!served &&
+      !(std::isfinite(options.learning_rate) && options.learning_rate >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("learning_rate is ", options.learning_rate,
+                     ", must be a finite number of 0 or more"));
+  }
+  std::set<std::string> names;
   for (const Variable& variable : variables) {
+    if (!names.insert(variable.name()).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "two variables have the name \"", variable.name(),
+          "\"; name each once, and give different variables different names"));
+    }
     if (!strategy.Owns(variable) || !variable.trainable() ||
         IsInteger(variable.type())) {
       return absl::InvalidArgumentError(absl::StrCat(

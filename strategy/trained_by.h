@@ -63,8 +63,10 @@ class TrainedBy {
   // function. Under kParameterServer, joins the job, and returns when the
   // variables have the job's values.
   //
-  //   kInvalidArgument  the optimizer refuses its hyper-parameters; a variable
+  //   kInvalidArgument  the optimizer refuses its hyper-parameters; the
+  //                     learning rate is negative or not finite; a variable
   //                     is of another strategy, not trainable or of integers;
+  //                     two have one name;
   //                     `reduce` is kSum under kParameterServer
   //   others            as JoinJob() and TrainingJob::Next()
   static absl::StatusOr<std::unique_ptr<TrainedBy>> Make(

@@ -1,6 +1,8 @@
 #include "worker/session/program_workload.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +10,50 @@
 #include "common/job/job_config.h"
 
 namespace lockstep::worker {
+namespace {
+
+// The first element of `bytes` whose exponent has all bits set, as NaN and
+// infinities have; -1 if there is none.
+template <typename Bits>
+int64_t FirstNonFinite(absl::Span<const std::byte> bytes, Bits exponent) {
+  for (size_t i = 0; i < bytes.size() / sizeof(Bits); ++i) {
+    Bits bits;
+    std::memcpy(&bits, bytes.data() + i * sizeof(Bits), sizeof(Bits));
+    if ((bits & exponent) == exponent) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+int64_t FirstNonFinite(absl::Span<const std::byte> bytes, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return FirstNonFinite(bytes, uint16_t{0x7c00});
+    case DType::kBFloat16:
+      return FirstNonFinite(bytes, uint16_t{0x7f80});
+    case DType::kFloat32:
+      return FirstNonFinite(bytes, uint32_t{0x7f800000});
+    case DType::kFloat64:
+      return FirstNonFinite(bytes, uint64_t{0x7ff0000000000000});
+  }
+  return -1;
+}
+
+// Buffers may have any values: an attention mask is of infinities.
+absl::Status CheckFinite(const VariableSpec& variable,
+                         absl::Span<const std::byte> initial) {
+  if (variable.buffer) return absl::OkStatus();
+  const int64_t element = FirstNonFinite(initial, variable.dtype);
+  if (element < 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the initial value of variable \"", variable.name,
+                   "\" is NaN or infinite "
+                   "at element ",
+                   element,
+                   ", which refuse_non_finite forbids; begin with "
+                   "finite values, or set refuse_non_finite: false"));
+}
+
+}  // namespace
 
 // Offers each pass of the loop to the program.
 class ProgramWorkload::Source final : public GradientSource {
@@ -54,6 +100,9 @@ absl::Status ProgramWorkload::Begin(
         "\", which the `worker` program "
         "trains; for a program of your own write model { kind: \"external\" } "
         "in the job file"));
+  }
+  for (size_t v = 0; v < initial_.size() && job.refuse_non_finite; ++v) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckFinite(variables_[v], initial_[v]));
   }
   handover_.Reopen();
   MutexLock lock(mutex_);

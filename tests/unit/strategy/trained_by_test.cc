@@ -1,5 +1,7 @@
 #include "strategy/trained_by.h"
 
+#include <cmath>
+
 #include "tests/unit/strategy/strategy_unit_fixture.h"
 
 namespace lockstep::strategy {
@@ -42,6 +44,23 @@ TEST_F(TrainedByTest, TheMeanOfTheGradientsUpdatesAllCopies) {
   EXPECT_THAT(Apply(*trained, 1, 3), IsOk());
   EXPECT_THAT(CopiesOf(w_), ElementsAre(0, 0));
   EXPECT_THAT(CopiesOf(b_), ElementsAre(1, 1));
+}
+
+TEST_F(TrainedByTest, LearningRateMustBeFiniteAndNotNegative) {
+  for (const double rate : {-1.0, std::nan(""), HUGE_VAL}) {
+    TrainedByOptions options;
+    options.learning_rate = rate;
+    EXPECT_THAT(TrainedBy::Make(*strategy_, options, {w_}).status(),
+                StatusIs(kInvalid, HasSubstr("learning_rate is ")));
+  }
+}
+
+TEST_F(TrainedByTest, VariablesMustHaveNamesOfTheirOwn) {
+  const Variable other = Named("w");
+  for (const Variable& second : {w_, other}) {
+    EXPECT_THAT(TrainedBy::Make(*strategy_, {}, {w_, second}).status(),
+                StatusIs(kInvalid, HasSubstr("the name \"w\"")));
+  }
 }
 
 TEST_F(TrainedByTest, SlotsComeWithTheFirstGradientAndLieByTheirVariable) {

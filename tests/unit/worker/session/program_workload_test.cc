@@ -1,7 +1,12 @@
 #include "worker/session/program_workload.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 
+#include "absl/strings/match.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -28,6 +33,44 @@ TEST(ProgramWorkloadTest, AJobWithABuiltInModelIsRefusedWithTheFix) {
   EXPECT_THAT(workload.Begin(membership),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("model { kind: \"external\" }")));
+}
+
+// The step that such values make would be refused later, with another cause.
+TEST(ProgramWorkloadTest, InitialValuesThatAreNotFiniteAreRefused) {
+  const float values[] = {0, 1, -std::numeric_limits<float>::infinity()};
+  const auto begin = [&](bool buffer, bool refuse) {
+    ProgramWorkload workload(
+        {{.name = "w", .shape = {3}, .buffer = buffer}},
+        {absl::MakeConstSpan(reinterpret_cast<const std::byte*>(values),
+                             sizeof(values))});
+    ChiefClient::Registration membership = External(0);
+    membership.job.refuse_non_finite = refuse;
+    return workload.Begin(membership);
+  };
+  EXPECT_THAT(begin(false, true),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("variable \"w\" is NaN or infinite at element "
+                                 "2")));
+  EXPECT_OK(begin(true, true));
+  EXPECT_OK(begin(false, false));
+}
+
+TEST(ProgramWorkloadTest, NanIsFoundInEachFloatingPointType) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto refused = [](DType dtype, auto finite, auto wrong) {
+    const decltype(finite) values[] = {finite, wrong};
+    const auto bytes = absl::MakeConstSpan(
+        reinterpret_cast<const std::byte*>(values), sizeof(values));
+    ProgramWorkload workload({{.name = "w", .shape = {2}, .dtype = dtype}},
+                             {bytes});
+    const absl::Status status = workload.Begin(External(0));
+    return absl::StrContains(status.message(), "at element 1");
+  };
+  EXPECT_TRUE(refused(DType::kFloat64, 1e308, nan));
+  EXPECT_TRUE(refused(DType::kFloat32, 1e38f, static_cast<float>(nan)));
+  // The largest finite number, and infinity.
+  EXPECT_TRUE(refused(DType::kFloat16, uint16_t{0x7bff}, uint16_t{0xfc00}));
+  EXPECT_TRUE(refused(DType::kBFloat16, uint16_t{0x7f7f}, uint16_t{0x7f80}));
 }
 
 TEST(ProgramWorkloadTest, WorkersShareAnEpochsExamplesAndRepeatThem) {
