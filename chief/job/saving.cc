@@ -135,9 +135,10 @@ Saving::Turn Saving::GiveUp(const absl::Status& why) {
   return End(absl::Status(
       why.code(),
       absl::StrCat("the last checkpoint could not be written: ", why.message(),
-                   "; servers keep step ", steps_.step(),
-                   " in --state_dir, from where the job goes on when it is "
-                   "started again")));
+                   "; where --state_dir was given, servers keep step ",
+                   steps_.step(),
+                   " in it, and the job goes on from there when it is started "
+                   "again")));
 }
 
 }  // namespace lockstep::chief

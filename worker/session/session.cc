@@ -9,7 +9,10 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/clock.h"
 #include "common/base/fingerprint.h"
 #include "common/base/status_macros.h"
@@ -246,7 +249,7 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
     return absl::FailedPreconditionError(
         "the step at hand has no gradients yet; push them before the next step "
         "begins: in Python with step.push(), for a PyTorch model with "
-        "step.backward(loss)");
+        "step.backward(loss), in C++ with Session::Finish()");
   }
   parts.open = false;
   const Handover::Stage stage = parts.workload.handover().Take(timeout);
@@ -448,7 +451,11 @@ void Session::RequestStop(const std::string& reason) {
 void Session::Fail(const std::string& reason) {
   if (!CheckProcess().ok()) return;
   parts_->failed = true;
-  parts_->member->Fail(reason);
+  // Exceptions have several lines, and statuses, logs and tables one.
+  std::vector<absl::string_view> lines =
+      absl::StrSplit(reason, absl::ByAnyChar("\r\n"), absl::SkipWhitespace());
+  for (absl::string_view& line : lines) line = absl::StripAsciiWhitespace(line);
+  parts_->member->Fail(absl::StrJoin(lines, "; "));
 }
 
 }  // namespace lockstep::worker

@@ -173,7 +173,7 @@ for step in worker.steps():
                                  job.log("worker", i)[-2000:])
 
     def test_a_program_that_fails_gives_the_job_it_carries_its_reason(self):
-        fails = EARLY.replace("break", 'raise ValueError("no data")')
+        fails = EARLY.replace("break", 'raise ValueError("no data\\nhere")')
         for failing in range(2):
             with LocalJob(workers=2, servers=0, chief="worker",
                           sets=MIRRORS) as job:
@@ -185,7 +185,7 @@ for step in worker.steps():
                 other = job.log("worker", 1 - failing)
                 self.assertIn("JobFailed", other)
                 self.assertIn(f"worker {failing}", other)
-                self.assertIn("ValueError: no data", other)
+                self.assertIn("ValueError: no data; here", other)
 
     def test_a_signal_stops_the_job_with_a_checkpoint(self):
         with LocalJob(workers=2, servers=0, chief="worker",

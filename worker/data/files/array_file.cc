@@ -22,11 +22,22 @@ std::vector<uint8_t> Without(size_t header, std::vector<uint8_t> bytes) {
   return bytes;
 }
 
+std::string Beginning(const std::vector<uint8_t>& bytes) {
+  if (bytes.size() < 2) return absl::StrCat("it has ", bytes.size(), " bytes");
+  return absl::StrCat("it begins with 0x", absl::Hex(bytes[0], absl::kZeroPad2),
+                      " 0x", absl::Hex(bytes[1], absl::kZeroPad2));
+}
+
 absl::StatusOr<NumberArray> Parse(std::vector<uint8_t> bytes) {
   if (IsNpy(bytes)) {
     LOCKSTEP_ASSIGN_OR_RETURN(NpyHeader header, ParseNpyHeader(bytes));
     return NumberArray{header.type, std::move(header.dimensions),
                        Without(header.size, std::move(bytes))};
+  }
+  if (bytes.size() < 2 || bytes[0] != 0 || bytes[1] != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("neither IDX nor .npy nor .npz data: ", Beginning(bytes),
+                     "; is the file cut off, or of another kind?"));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(IdxHeader header, ParseIdxHeader(bytes));
   return NumberArray{NumberType::kUint8, std::move(header.dimensions),

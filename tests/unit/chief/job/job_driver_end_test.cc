@@ -161,8 +161,8 @@ TEST_F(JobDriverEndTest, LastCheckpointThatStaysUnwrittenFailsTheJob) {
       Closed(absl::InternalError("no")),
       ElementsAre("close settings", "sum up",
                   "failed: the last checkpoint could not be written: no; "
-                  "servers keep step 1 in --state_dir, from where the job goes "
-                  "on when it is started again"));
+                  "where --state_dir was given, servers keep step 1 in it, and "
+                  "the job goes on from there when it is started again"));
 }
 
 TEST_F(JobDriverEndTest, JobThatWasAskedToStopDoesNotTryForLong) {

@@ -121,6 +121,14 @@ TEST_F(ArrayFileTest, EmptyFileIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(ArrayFileTest, FileOfNoKnownKindTellsHowItBegins) {
+  // An archive that was cut off within its first four bytes.
+  EXPECT_THAT(ReadArrayFile(Write({'P', 'K'})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("neither IDX nor .npy nor .npz"),
+                             HasSubstr("0x50 0x4b"))));
+}
+
 TEST_F(ArrayFileTest, TruncatedGzipIsNamed) {
   Bytes bytes = Gzip(IdxBytes({1, 2}, {3, 4}));
   bytes.resize(bytes.size() - 5);
