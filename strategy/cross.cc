@@ -91,12 +91,12 @@ absl::StatusOr<std::vector<AtVariable<Leaf>>> Cross::BatchReduceTo(
     LOCKSTEP_ASSIGN_OR_RETURN(
         reduced, engine_.group().Reduce(op, Toward::kAll, values, options));
   } else {
-    // One call for each value: those with other targets are not packed, so
-    // `options` do not apply.
+    // One call for each value: those with other targets are not packed
+    // together.
     for (const Distributed& value : values) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           const std::vector<Leaf> one,
-          engine_.group().Reduce(op, Toward::kAll, {&value, 1}));
+          engine_.group().Reduce(op, Toward::kAll, {&value, 1}, options));
       reduced.push_back(one[0]);
     }
   }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Comments of sources are in plain English: no "who" and its kin for a process,
-# no sentence that begins with "Of ", and "what" at most once per 100 words. The
-# places that GLOSSARY.md names exist.
+# no sentence that begins with "Of ", and "what" at most once per 100 words. Pages
+# follow the first two rules, except that their readers may be a "who". The places
+# that GLOSSARY.md names exist.
 source "$(dirname "$0")/lib.sh"
 cd "$1"
 
@@ -18,4 +19,5 @@ lost_places() {
 
 { lint_files '*.h' '*.cc' '*.cu' '*.cuh' '*.proto' |
     lint_awk english.awk
+  lint_files '*.md' | { grep -v '/results/' || true; } | lint_awk english_pages.awk
   lost_places; } | lint_verdict

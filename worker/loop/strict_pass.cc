@@ -49,7 +49,7 @@ void StrictPass::Send(size_t variable) {
 
 absl::Status StrictPass::CheckWanted() {
   // A member's step is not over before its gradient is in.
-  dropped_ = watch_ && attempt_ == 0 && client_.StepIsOver();
+  dropped_ = dropped_ || (watch_ && attempt_ == 0 && client_.StepIsOver());
   if (!dropped_ && status_.ok()) return absl::OkStatus();
   return absl::AbortedError("the rest of the pass is not wanted");
 }

@@ -31,6 +31,18 @@ for word in who Whoever whom nobody somebody Everybody; do
   expect_caught "$word is named" "a.proto:2: \"${word,,}\""
 done
 
+for word in whoever Nobody somebody everybody; do
+  fresh; plant a.md "# A\n\n| \`x\` | $word waits |\n"
+  expect_caught "$word is named in pages" "a.md:3: \"${word,,}\""
+done
+fresh; plant a.md '# A\n\nOf the ps, the index.\n'
+expect_caught "a page's sentence that begins with Of is named" "a.md:3: a sent"
+fresh; plant a.md '- It counts. Of a ps, its own.\n'
+expect_caught "a later sentence of a page, too" "a.md:1: a sentence"
+fresh
+plant a.md 'Users who wait. `nobody` and "nobody".\n```\nOf nobody\n```\nOften.\n'
+expect_clean "code, quoted words and readers pass"
+
 fresh; plant a.h '// What it is.\n// Whatever it does.\n'
 expect_caught "a second what in few words is named" "a.h:2: \"what\" stands 2"
 fresh; plant a.cu "$(words 290)// what\n// what\n// what\n"

@@ -68,6 +68,21 @@ TEST_F(CrossTest, ABatchIsReducedInItsOrder) {
   EXPECT_THAT(std::get<Slices>((*reduced)[1].At(0)).indices, ElementsAre(0, 2));
 }
 
+TEST_F(CrossTest, OptionsOfABatchAreCheckedWhateverItsTargets) {
+  CommunicationOptions options;
+  options.bytes_per_pack = -1;
+  for (const bool together : {true, false}) {
+    const auto reduced = strategy_->Across([&](Cross& cross) {
+      const ReducePair pairs[] = {
+          {PerReplica<Leaf>({Number(1), Number(2)}, 0), EveryReplica{}},
+          {PerReplica<Leaf>({Number(1), Number(2)}, 0),
+           together ? Target(EveryReplica{}) : Target(Placement{{"cpu:1"}})}};
+      return cross.BatchReduceTo(ReduceOp::kSum, pairs, options);
+    });
+    EXPECT_THAT(reduced, StatusIs(kInvalid, HasSubstr("bytes_per_pack")));
+  }
+}
+
 TEST_F(CrossTest, OnReadVariablesAreReadTogetherAndShareASum) {
   const Variable v = Make(Synchronization::kOnRead, Aggregation::kSum);
   EXPECT_THAT(strategy_->Assign(v, Number(5)), IsOk());
