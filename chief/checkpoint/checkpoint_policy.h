@@ -23,8 +23,8 @@ class CheckpointPolicy {
   bool Due(int64_t step, absl::Time now) const;
   // Records that the checkpoint of `step` was written.
   void Saved(int64_t step, absl::Time now);
-  // Records that the due checkpoint of `step` could not be written: the next one
-  // is due as if it had been, by step or by time.
+  // Records that the due checkpoint of `step` could not be written: the next
+  // one is due as if it had been, by step or by time.
   void Failed(int64_t step, absl::Time now);
 
   // Returns the first step after `step` at which a checkpoint is due by number.

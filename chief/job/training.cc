@@ -164,8 +164,8 @@ void Training::StandStill() {
                             context_.now, context_.out);
   }
   if (steps_.began() != absl::InfinitePast()) {
-    context_.out.push_back(Waits{
-        {{"the job", "an operator to resume it", steps_.began()}}});
+    context_.out.push_back(
+        Waits{{{"the job", "an operator to resume it", steps_.began()}}});
   }
 }
 

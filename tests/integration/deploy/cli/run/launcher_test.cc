@@ -77,6 +77,7 @@ TEST_F(LauncherTest, ARunThatIsDoneEndsWithTheRealFigures) {
   done.set_state(v1::JOB_DONE);
   done.set_global_step(100);
   done.mutable_evaluation()->set_accuracy(0.89124);
+  done.mutable_evaluation()->set_global_step(100);
   chief_.Say(done);
   Add(kChief, "sleep 1");
   Add(kPs, "exit 0");

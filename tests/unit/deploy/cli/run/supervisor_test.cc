@@ -9,12 +9,10 @@
 namespace lockstep::testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 class SupervisorTest : public ::testing::Test {
@@ -103,129 +101,6 @@ TEST_F(SupervisorTest, EvaluatorIsNoCauseOfAFailure) {
   EXPECT_EQ(outcome.bad_ends.front(), (cli::BadEnd{kWorker0, kFailedCode}));
   EXPECT_EQ(outcome.bad_ends.back().task, kEvaluator);
   EXPECT_EQ(outcome.exit_code, 1);
-}
-
-class SupervisorProgramsTest : public ::testing::Test {
- protected:
-  cli::Supervisor supervisor_{{.tasks = {kPs, kChief, kWorker0, kWorker1},
-                               .chief = kChief,
-                               .needed_workers = 2,
-                               .programs = true}};
-};
-
-TEST_F(SupervisorProgramsTest, ProgramThatLeavesItsLoopEndsTheRun) {
-  supervisor_.OnJobState(JobState::kTraining, At(0));
-  supervisor_.OnTaskExit(kWorker1, kOk, At(1));
-  EXPECT_THAT(supervisor_.OnTime(At(5.9)), IsEmpty());
-
-  const auto actions = supervisor_.OnTime(At(6));
-
-  ASSERT_EQ(actions.size(), 1u);
-  EXPECT_EQ(actions[0].kind, Kind::kAskToStop);
-  EXPECT_THAT(actions[0].reason,
-              HasSubstr("the program of worker 1 ended with exit code 0"));
-  for (const TaskId task : {kPs, kChief, kWorker0}) {
-    supervisor_.OnTaskExit(task, kStoppedCode, At(7));
-  }
-  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
-  EXPECT_THAT(supervisor_.Outcome().reason, HasSubstr("steps()"));
-}
-
-// Two programs, of which the job needs one.
-cli::Supervisor::Options WithABackup() {
-  return {.tasks = {kChief, kWorker0, kWorker1},
-          .chief = kChief,
-          .needed_workers = 1,
-          .programs = true};
-}
-
-TEST(SupervisorBackupTest, ProgramWhoseEpochsAreOverMayEndBeforeTheOthers) {
-  cli::Supervisor::Options options = WithABackup();
-  options.input_ends = true;
-  cli::Supervisor supervisor(options);
-  supervisor.OnJobState(JobState::kTraining, At(0));
-  supervisor.OnTaskExit(kWorker1, kOk, At(1));
-  EXPECT_THAT(supervisor.OnTime(At(30)), IsEmpty());
-}
-
-TEST(SupervisorBackupTest, ProgramThatLeavesABackupsPlaceIsNotedOnce) {
-  cli::Supervisor supervisor(WithABackup());
-  supervisor.OnJobState(JobState::kTraining, At(0));
-  supervisor.OnTaskExit(kWorker1, kOk, At(1));
-  EXPECT_THAT(supervisor.OnTime(At(2.9)), IsEmpty());
-
-  const auto actions = supervisor.OnTime(At(3));
-
-  ASSERT_EQ(actions.size(), 1u);
-  EXPECT_EQ(actions[0].kind, Kind::kNote);
-  EXPECT_THAT(actions[0].reason,
-              AllOf(HasSubstr("the program of worker 1 ended with exit code 0"),
-                    HasSubstr("steps()"), HasSubstr("goes on without it")));
-  EXPECT_THAT(supervisor.OnTime(At(4)), IsEmpty());
-  EXPECT_TRUE(supervisor.healthy());
-  supervisor.OnJobState(JobState::kDone, At(9));
-  supervisor.OnTaskExit(kWorker0, kOk, At(9));
-  supervisor.OnTaskExit(kChief, kOk, At(9));
-  EXPECT_EQ(supervisor.Outcome().exit_code, 0);
-  EXPECT_EQ(supervisor.Outcome().bad_ends,
-            (std::vector<cli::BadEnd>{
-                {.task = kWorker1, .exit = kOk, .quit = true}}));
-}
-
-TEST_F(SupervisorProgramsTest, ProgramThatEndsWithTheCodeOfAStopHasFailed) {
-  supervisor_.OnJobState(JobState::kTraining, At(0));
-  supervisor_.OnTaskExit(kWorker1, kHeldCode, At(1));
-  supervisor_.OnTime(At(5.9));
-  EXPECT_TRUE(supervisor_.healthy());
-
-  supervisor_.OnTime(At(6));
-
-  EXPECT_FALSE(supervisor_.healthy());
-  EXPECT_THAT(supervisor_.OnTime(At(11)), Not(IsEmpty()));
-  for (const TaskId task : {kPs, kChief, kWorker0}) {
-    supervisor_.OnTaskExit(task, kStoppedCode, At(12));
-  }
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
-  EXPECT_EQ(supervisor_.Outcome().bad_ends.front(),
-            (cli::BadEnd{kWorker1, kHeldCode}));
-  EXPECT_THAT(supervisor_.Outcome().reason,
-              AllOf(HasSubstr("worker 1"), HasSubstr("code 3")));
-}
-
-TEST_F(SupervisorProgramsTest, ProgramMayHearOfAStopBeforeTheLauncher) {
-  supervisor_.OnJobState(JobState::kTraining, At(0));
-  for (const TaskId task : {kWorker0, kWorker1}) {
-    supervisor_.OnTaskExit(task, kHeldCode, At(1));
-  }
-  supervisor_.OnJobState(JobState::kStopped, At(2));
-  supervisor_.OnTime(At(8));
-  for (const TaskId task : {kPs, kChief}) {
-    supervisor_.OnTaskExit(task, kHeldCode, At(9));
-  }
-
-  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 3);
-  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
-}
-
-TEST_F(SupervisorProgramsTest, ProgramThatNeverJoinsEndsTheRun) {
-  supervisor_.OnJobState(JobState::kStarting, At(0));
-  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
-  supervisor_.OnTaskExit(kWorker1, kOk, At(3));
-
-  EXPECT_THAT(supervisor_.OnTime(At(7.9)), IsEmpty());
-  EXPECT_EQ(supervisor_.OnTime(At(8)).size(), 1u);
-}
-
-TEST_F(SupervisorProgramsTest, ProgramMayEndBeforeTheLauncherHearsOfTheEnd) {
-  supervisor_.OnJobState(JobState::kTraining, At(0));
-  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
-  supervisor_.OnTaskExit(kWorker1, kOk, At(1));
-  supervisor_.OnJobState(JobState::kFinishing, At(2));
-
-  EXPECT_THAT(supervisor_.OnTime(At(100)), IsEmpty());
-  EXPECT_TRUE(supervisor_.healthy());
 }
 
 TEST_F(SupervisorTest, TooFewWorkersEndTheRunUnlessTheChiefSpeaks) {
@@ -335,17 +210,6 @@ TEST_F(SupervisorTest, ADoneJobWithAWorkerThatHungIsDoneAndSaysSo) {
 }
 
 // It may have been busy with what the user wants of it after training.
-TEST_F(SupervisorProgramsTest, ADoneJobWithAProgramThatHadToBeForcedExitsOne) {
-  supervisor_.OnJobState(JobState::kDone, At(0));
-  for (const TaskId task : {kPs, kChief, kWorker0}) {
-    supervisor_.OnTaskExit(task, kOk, At(1));
-  }
-  supervisor_.OnTime(At(30));
-  supervisor_.OnTaskExit(kWorker1, kStoppedCode, At(31));
-
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
-}
-
 TEST_F(SupervisorTest, ADoneJobWithAServerThatHadToBeForcedExitsOne) {
   supervisor_.OnJobState(JobState::kDone, At(0));
   for (const TaskId task : {kChief, kWorker0, kWorker1, kEvaluator}) {
