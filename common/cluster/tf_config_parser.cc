@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "common/base/status_macros.h"
+#include "common/flags/nearest_match.h"
 #include "common/json/bounded_json.h"
 #include "common/text/excerpt.h"
 
@@ -38,6 +42,14 @@ const std::string& Text(const json& value) {
 bool IsOneOf(absl::string_view key,
              std::initializer_list<absl::string_view> known) {
   return std::find(known.begin(), known.end(), key) != known.end();
+}
+
+std::string DidYouMean(const std::string& key,
+                       absl::Span<const std::string> known) {
+  constexpr size_t kLongest = 32;  // the edit distance takes quadratic time
+  if (key.size() > kLongest) return "";
+  const std::optional<std::string> near = NearestMatch(key, known);
+  return near.has_value() ? absl::StrCat("; did you mean ", *near, "?") : "";
 }
 
 // Returns "cluster.worker", or "cluster[\"...\"]" for a name that needs quotes.
@@ -194,7 +206,8 @@ void TfConfigParser::ReadTask(const Json& root) {
   ReadTaskIndex(*task);
   for (const auto& [key, value] : task->items()) {
     if (IsOneOf(key, {"type", "index", "trial", "cloud"})) continue;
-    KeepUnknown(JobPath("task", key), value);
+    KeepUnknown(JobPath("task", key), value,
+                DidYouMean(key, {"type", "index"}));
   }
 }
 
@@ -284,14 +297,15 @@ void TfConfigParser::KeepUnknownKeys(const Json& root) {
     if (!IsOneOf(key, {"cluster", "sparseCluster", "task", "rpc_layer",
                        "session_master", "environment", "eval_session_master",
                        "model_dir", "service", "job", "trial"})) {
-      KeepUnknown(key, value);
+      KeepUnknown(key, value, DidYouMean(key, {"cluster", "task"}));
     }
   }
 }
 
-void TfConfigParser::KeepUnknown(const std::string& path, const Json& value) {
+void TfConfigParser::KeepUnknown(const std::string& path, const Json& value,
+                                 const std::string& hint) {
   config_.unknown_keys.emplace(path, value.dump());
-  Warn(absl::StrCat("the key ", Excerpt(path), " is not known; ignored"));
+  Warn(absl::StrCat("the key ", Excerpt(path), " is not known; ignored", hint));
 }
 
 void TfConfigParser::Wrong(absl::string_view path, const Json& value,

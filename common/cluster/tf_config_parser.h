@@ -41,7 +41,8 @@ class TfConfigParser {
   void ReadEnvironment(const Json& root);
   void WarnOfIgnored(const Json& root);
   void KeepUnknownKeys(const Json& root);
-  void KeepUnknown(const std::string& path, const Json& value);
+  void KeepUnknown(const std::string& path, const Json& value,
+                   const std::string& hint);
 
   void Wrong(absl::string_view path, const Json& value,
              absl::string_view wanted);
