@@ -100,7 +100,7 @@ TEST_F(RunRestartTest, AWorkerThatIsKilledRunsAgainAndTheJobIsDone) {
               HasSubstr("worker 0 was ended by signal 9 (Killed); it will be "
                         "started again\n"));
   EXPECT_THAT(run_->ReadLog(), HasSubstr("worker 0 runs again\n"));
-  EXPECT_THAT(run_->ReadLog(), HasSubstr("started again: worker 0\n"));
+  EXPECT_THAT(run_->ReadLog(), HasSubstr("started again: worker 0; "));
   EXPECT_THAT(run_->ReadLog(), HasSubstr("done: step 6000"));
 }
 

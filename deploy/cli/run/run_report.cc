@@ -1,6 +1,8 @@
 #include "deploy/cli/run/run_report.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -107,19 +109,20 @@ std::string MissingScore(const RunOutcome& outcome,
   return "";
 }
 
-// Returns "started again: ps 0, worker 1 (2 times)".
+// Returns "started again: ps 0, worker 1 (2 times); ...".
 std::string Restarts(const RunOutcome& outcome) {
   if (outcome.restarts.empty()) return "";
-  return absl::StrCat("started again: ",
-                      absl::StrJoin(outcome.restarts, ", ",
-                                    [](std::string* out, const auto& entry) {
-                                      const auto& [task, times] = entry;
-                                      absl::StrAppend(out, task.ToString());
-                                      if (times > 1)
-                                        absl::StrAppend(out, " (", times,
-                                                        " times)");
-                                    }),
-                      "\n");
+  std::vector<std::string> tasks;
+  bool workers = false;
+  for (const auto& [task, times] : outcome.restarts) {
+    tasks.push_back(task.ToString());
+    if (times > 1) absl::StrAppend(&tasks.back(), " (", times, " times)");
+    workers = workers || task.type == TaskType::kWorker;
+  }
+  return absl::StrCat(
+      "started again: ", absl::StrJoin(tasks, ", "),
+      workers ? "; the table counts a worker's passes from its last start" : "",
+      "\n");
 }
 
 std::string Progress(const std::optional<JobStatus>& status) {

@@ -251,7 +251,7 @@ TEST_F(LauncherTest, ATaskThatDiesRunsAgainAndItsLogGoesOn) {
       AllOf(HasSubstr("worker 0 was ended by signal 9 (Killed); it will be "
                       "started again\n"),
             HasSubstr("worker 0 runs again\n"),
-            HasSubstr("started again: worker 0\n"), Not(HasSubstr("warning"))));
+            HasSubstr("started again: worker 0; "), Not(HasSubstr("warning"))));
 }
 
 TEST_F(LauncherTest, ARunIsGivenUpWithTheReasonWhenATaskDiesTooOften) {

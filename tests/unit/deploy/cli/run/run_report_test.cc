@@ -232,7 +232,8 @@ TEST(RunReportTest, RestartsAreCountedByTask) {
   status.members.clear();
 
   EXPECT_EQ(FormatRunReport(outcome, status, Logs(), {}, 80),
-            "started again: worker 1 (2 times), ps 0\n"
+            "started again: worker 1 (2 times), ps 0; the table counts a "
+            "worker's passes from its last start\n"
             "done: step 700 of 1500, since the input has ended, "
             "30.1 s\n");
 }
