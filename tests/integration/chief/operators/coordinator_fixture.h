@@ -37,9 +37,10 @@ inline JobConfig Job() {
 // server, `workers` workers and an evaluator.
 class CoordinatorFixture : public ::testing::Test {
  protected:
-  explicit CoordinatorFixture(int workers = 2, bool has_evaluator = true)
+  explicit CoordinatorFixture(int workers = 2, bool has_evaluator = true,
+                              const JobConfig& job = Job())
       : members_(MembersOf(workers), kLease),
-        service_({kJobId, Job(), workers, has_evaluator,
+        service_({kJobId, job, workers, has_evaluator,
                   [this](const std::string& reason, bool hold) {
                     stopped_ = reason;
                     hold_ = hold;

@@ -42,6 +42,35 @@ TEST_F(CoordinatorServiceTest, ChiefThatIsStartedAgainTakesMembersOver) {
   EXPECT_FALSE(next->model_wanted());
 }
 
+class CoordinatorReplicasTest : public CoordinatorFixture {
+ protected:
+  // A replica on each GPU of a worker.
+  CoordinatorReplicasTest()
+      : CoordinatorFixture(2, /*has_evaluator=*/false, [] {
+          JobConfig job = Job();
+          job.strategy.kind = StrategyKind::kMirrored;
+          return job;
+        }()) {}
+};
+
+// The worker registered with the chief before, which compared its GPUs.
+TEST_F(CoordinatorReplicasTest, ChiefThatIsStartedAgainComparesGpusTakenOver) {
+  v1::HeartbeatRequest heartbeat;
+  *heartbeat.mutable_identity() = Worker(5, 0);
+  heartbeat.set_protocol_version(kProtocolVersion);
+  heartbeat.set_gpus(2);
+  ASSERT_OK(Call(*stub_, &Stub::Heartbeat, heartbeat));
+  v1::RegisterRequest other = Registration(Worker(6, 1));
+  other.set_gpus(1);
+
+  EXPECT_THAT(
+      Register(other),
+      StatusIs(kPrecondition, HasSubstr("worker 0 computes on 2 GPUs")));
+
+  other.set_gpus(2);
+  EXPECT_OK(Register(other));
+}
+
 TEST_F(CoordinatorServiceTest, StatusTellsWhatDeathsHaveCost) {
   table_.SetLosses({2, 3, 4, absl::Seconds(5)});
   table_.CheckpointFailed("the volume is full");
