@@ -35,7 +35,6 @@ Gathering::Turn Gathering::Look() {
          absl::StrCat("the chief has waited ", DurationText(now - began_),
                       " for ", missing));
   }
-  if (context_.stop.has_value()) return End(*context_.stop);
   for (const MembershipTable::Dead& dead : context_.members.TakeDead(now)) {
     // A worker that cannot take part in this job never will, so the job ends.
     // Without its evaluator the job goes on.
@@ -48,6 +47,7 @@ Gathering::Turn Gathering::Look() {
     if (dead.leave == LeaveCause::kEndOfInput) continue;
     context_.members.Buried(dead.task, dead.incarnation);  // holds nothing yet
   }
+  if (context_.stop.has_value()) return End(*context_.stop);
   return Turn::kWaits;
 }
 

@@ -226,16 +226,9 @@ void JobDriver::Handle(const RecoveryDone& event) {
 }
 
 void JobDriver::TogetherFailed(const absl::Status& status) {
-  switch (cause_) {
-    case Cause::kSetUp:
-      return End(status);
-    case Cause::kServerAway:
-    case Cause::kSettings:
-    case Cause::kEndOfInput:
-      return EndTraining(status);
-    case Cause::kSaving:
-      return Follow(saving_.GiveUp(status));
-  }
+  if (cause_ == Cause::kSetUp) return End(status);
+  if (cause_ == Cause::kSaving) return Follow(saving_.GiveUp(status));
+  EndTraining(status);
 }
 
 void JobDriver::Opened(const RoundOutcome& outcome) {
@@ -251,8 +244,11 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {
     checkpoints_.Begin(step, saved, context_.now);
   } else if (first) {
-    Warn(context_.out, absl::StrCat("the servers hold step ", step,
-                                    " of this job: it goes on from there"));
+    Warn(context_.out,
+         absl::StrCat("the servers hold step ", step, " of this job: it ",
+                      settings().paused
+                          ? "is paused, and `lockstep resume` lets it train"
+                          : "goes on from there"));
     // A server alone goes on committing steps without a chief.
     context_.NoteChiefDeath(options_.num_servers > 1 ? started_ : context_.now,
                             step, outcome.plan.redo);

@@ -49,7 +49,9 @@ Training::Turn Training::Heard(const absl::StatusOr<StepDriver::Heard>& heard) {
   // the stop.
   if (context_.stop.has_value() && steps_.MayStandStill()) {
     TellCommit();
-    return End(*context_.stop);
+    // A worker that has failed may be the reason of the stop, or of its haste.
+    const absl::Status enough = deaths_.BuryAll();
+    return End(enough.ok() ? *context_.stop : enough);
   }
   return NextStep();
 }
@@ -126,12 +128,14 @@ Training::Turn Training::OnTick() {
   }
   const absl::Duration age = context_.now - steps_.began();
   const bool paused = context_.settings.now().paused;
+  // Before the stop, so that a worker's failure is the result of the job: the
+  // program that fails may also stop the chief that it carries.
+  if (absl::Status status = deaths_.BuryAll(); !status.ok()) return End(status);
   // A stop takes effect between steps; without gradients no step would end.
   if (context_.stop.has_value() &&
       (paused || age > context_.job.lease || deaths_.TooFewStay())) {
     return End(*context_.stop);
   }
-  if (absl::Status status = deaths_.BuryAll(); !status.ok()) return End(status);
   if (paused) {
     if (steps_.between_steps()) StandStill();
   } else {

@@ -40,8 +40,10 @@ fail() {
   exit 1
 }
 
-# Two nodes of one machine, by names that only this mount namespace has.
+# Two nodes of one machine, by names that only this mount namespace has, without
+# the state of an earlier run.
 boot() {
+  mount -t tmpfs tmpfs /dev/shm
   printf '127.0.0.1 localhost\n10.9.0.1 %s node1\n10.9.0.2 node2\n' "$(hostname)" \
     >"$work/hosts"
   mount --bind "$work/hosts" /etc/hosts

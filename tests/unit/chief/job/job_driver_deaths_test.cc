@@ -210,6 +210,24 @@ TEST_F(JobDriverDeathsTest, TooFewWorkersThatCanTakePartEndTheJob) {
                        "and a step needs 2"));
 }
 
+// The program of worker 1 carries the chief, and stops it when it fails.
+TEST_F(JobDriverDeathsTest, FailureOfAWorkerCountsBeforeAStop) {
+  Open();
+  Leave(1, LeaveCause::kCannotTakePart, "NaN");
+  Stop();
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              Contains("failed: worker 1 left: NaN; 1 of 2 workers are left, "
+                       "and a step needs 2"));
+}
+
+TEST_F(JobDriverDeathsTest, FailureAfterItsGradientCountsBeforeAStop) {
+  Open();
+  Leave(1, LeaveCause::kCannotTakePart, "NaN");
+  Stop();
+  EXPECT_THAT(Step(), Contains("failed: worker 1 left: NaN; 1 of 2 workers are "
+                               "left, and a step needs 2"));
+}
+
 TEST_F(JobDriverDeathsTest, BackupOfAWorkerThatFailedKeepsTheJobGoing) {
   workers = 3;
   Open();

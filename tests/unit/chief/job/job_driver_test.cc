@@ -71,6 +71,16 @@ TEST_F(JobDriverStartTest, WorkerThatCannotTakePartEndsTheJobBeforeItBegins) {
               Contains("failed: worker 0 left: no data"));
 }
 
+TEST_F(JobDriverStartTest, FailureOfAWorkerCountsBeforeAStop) {
+  Make();
+  Join(TaskType::kWorker, 0);
+  Started();
+  Leave(0, LeaveCause::kCannotTakePart, "no data");
+  Stop();
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              Contains("failed: worker 0 left: no data"));
+}
+
 TEST_F(JobDriverStartTest, EvaluatorThatCannotTakePartDoesNotEndTheJob) {
   Make();
   Join(TaskType::kEvaluator, 0);
@@ -218,6 +228,20 @@ TEST_F(JobDriverStartTest, SettingsOfServersCountForAChiefThatIsStartedAgain) {
   EXPECT_EQ(driver->settings().revision, 4);
   second.settings = first.settings;
   EXPECT_FALSE(driver->OnResume({first, second}, /*first=*/false));
+}
+
+TEST_F(JobDriverStartTest, ChiefThatTakesAPausedJobOverSaysSo) {
+  Make();
+  JoinAll();
+  On(ModelDescribed{});
+  Started();
+  ServerReport report{true, true, 3, -1, {}, 0};
+  report.settings = {.revision = 4, .replicas_to_aggregate = 1, .paused = true};
+  driver->OnResume({report, report}, /*first=*/true);
+  Recovered(3, -1, RecoveryPlan::Action::kResume);
+  EXPECT_THAT(said,
+              Contains("the servers hold step 3 of this job: it is paused, "
+                       "and `lockstep resume` lets it train"));
 }
 
 TEST_F(JobDriverStartTest, FirstRoundThatGoesBackWaitsForMembersToRegister) {
