@@ -3,8 +3,7 @@
 # deploy/quickstart.sh and tests/run.sh source this.
 
 LOCKSTEP_BUILD_PACKAGES=(
-  cmake ninja-build clang
-  g++  # the host compiler of nvcc, where there is one
+  cmake ninja-build g++
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libabsl-dev libssl-dev zlib1g-dev libzip-dev libopenblas-dev
   libspdlog-dev nlohmann-json3-dev libcli11-dev libsystemd-dev libnuma-dev
@@ -15,7 +14,7 @@ LOCKSTEP_BUILD_PACKAGES=(
 LOCKSTEP_PACKAGE_PACKAGES=(dpkg-dev file help2man)  # for target lockstep_deb
 LOCKSTEP_DATA_PACKAGES=(dataset-fashion-mnist)
 LOCKSTEP_TEST_PACKAGES=(
-  git ccache clang-format clang-tidy libclang-rt-dev llvm lld python3-venv
+  git ccache clang clang-format clang-tidy libclang-rt-dev llvm lld python3-venv
   "${LOCKSTEP_PACKAGE_PACKAGES[@]}" mmdebstrap systemd-container
   podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
   slurmctld slurmd slurm-client munge  # a cluster that a test boots
