@@ -177,8 +177,8 @@ asan_targets() {
 asan_ahead() { build_ahead asan "$(asan_targets)"; }
 
 asan() {
-  # One more than processors: many of these tests wait.
-  local at_once=$((jobs + 1))
+  # More than processors: many of these tests wait.
+  local at_once=$((jobs + 2))
   stage asan asan "$(asan_targets)" \
     "asan-e2e-${LOCKSTEP_ASAN_E2E:-light}"
 }
