@@ -17,7 +17,9 @@ fail() {
   exit 1
 }
 
-chief_log() { journalctl --no-pager -o cat -u lockstep-chief@fashion; }
+# Entries arrive at the journal a moment after their event.
+journal() { journalctl --sync && journalctl --no-pager -o cat "$@"; }
+chief_log() { journal -u lockstep-chief@fashion; }
 property() { systemctl show -P "$2" "$1"; }
 is() { [ "$(property "$1" "$2")" = "$3" ]; }
 step() {
@@ -50,7 +52,7 @@ check_missing_configuration() {
   ! systemctl start lockstep-ps@nothing.0 2>/dev/null || fail "it started"
   is lockstep-ps@nothing.0 ExecMainStatus 2 || fail "exit code is not 2"
   is lockstep-ps@nothing.0 NRestarts 0 || fail "it was started again"
-  journalctl -u lockstep-ps@nothing.0 | grep nothing/cluster.json
+  journal -u lockstep-ps@nothing.0 | grep nothing/cluster.json
 }
 
 check_state() {
@@ -63,7 +65,7 @@ check_state() {
   until_true "a server that runs" is "$server" ActiveState active
   [ -e "$state/kept" ] || fail "the state is gone"
   systemctl stop "$server"
-  journalctl --no-pager -o cat -u "$server" | grep 'Deactivated successfully' ||
+  journal -u "$server" | grep 'Deactivated successfully' ||
     fail "it did not stop in good order"
   [ -e "$state/kept" ] || fail "the state went with the unit"
   systemctl clean --what=runtime "$server"
@@ -192,7 +194,7 @@ renew() {
   until_true "steps with new certificates" has_step $(($(step) + 20))
 }
 renewed() {
-  journalctl --no-pager -o cat -u "$1" | grep -q 'uses new certificates'
+  journal -u "$1" | grep 'uses new certificates' >/dev/null
 }
 
 # The most bytes that the kernel lets the processes of a unit use, with version 2
@@ -279,7 +281,7 @@ end_job() {
 
 # says FIELD=VALUE... TEXT: an entry with all these fields has the text.
 says() {
-  journalctl --no-pager -o cat "${@:1:$#-1}" | grep -q "${@: -1}" ||
+  journal "${@:1:$#-1}" | grep "${@: -1}" >/dev/null ||
     fail "the journal has no entry with $*"
 }
 
