@@ -32,6 +32,8 @@ struct CertificateSet {
 
 // The members of a set, "ps-0" and so on, and "operator-read" and
 // "operator-steer": each is a directory that can be a --tls_dir.
+// Without a ps, each task that computes is known as a worker: a chief task is
+// "worker-0", and the workers follow it.
 std::vector<std::string> MembersOf(const CertificateSet& set);
 
 // Makes the authority of a set, ca.crt and ca.key in its directory, or uses the
