@@ -125,7 +125,8 @@ std::vector<std::string> FindMistakes(const Cluster& cluster) {
   const auto add = [&mistakes](const absl::Status& status) {
     if (!status.ok()) mistakes.emplace_back(status.message());
   };
-  // An evaluator is not part of the training, and both checks refuse its view.
+  // An evaluator is not part of the training, so that the check for servers
+  // refuses its view.
   if (cluster.IsLocal() || cluster.self().type != TaskType::kEvaluator) {
     add(cluster.HasMirrors() ? cluster.ValidateForAllReduce()
                              : cluster.ValidateForParameterServers());
