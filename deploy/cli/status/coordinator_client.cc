@@ -17,6 +17,7 @@ namespace {
 
 void Prepare(grpc::ClientContext& context, absl::Duration timeout) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  // Otherwise a call fails at once while the chief is being started.
   context.set_wait_for_ready(true);
 }
 

@@ -142,6 +142,7 @@ std::string FormatWorkerSummary(const JobStatus& status, size_t width) {
                    {.title = "waited", .align = Align::kRight}});
   for (const MemberStatus& worker : workers) {
     const WorkerCounts counts = worker.counts.value_or(WorkerCounts());
+    // The title says "worker" already.
     table.AddRow({std::string(absl::StartsWith(worker.task, "worker ")
                                   ? worker.task.substr(7)
                                   : worker.task),
