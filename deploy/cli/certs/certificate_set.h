@@ -41,7 +41,7 @@ std::vector<std::string> MembersOf(const CertificateSet& set);
 // member's directory is a link, which is switched when all of its new files are
 // there: a process that reads them never finds half of them.
 //
-// Returns the members that were made.
+// Returns the members that were made. Calls for one directory must not overlap.
 //
 //   kInvalidArgument   the job's name fits no certificate; there is no member
 //                      `only`; a present certificate is of another job

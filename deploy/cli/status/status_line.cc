@@ -144,6 +144,7 @@ std::vector<Segment> StateSegments(const JobStatus& status,
                                    const std::optional<WaitStatus>& wait) {
   std::vector<Segment> segments = {
       {std::string(JobStateName(status.state)), kBold}};
+  // A job that starts anew has no step to show; one that goes on has.
   if (status.step > 0 || status.state != JobState::kStarting) {
     segments.push_back(
         {absl::StrCat("step ", status.step, "/", status.train_steps)});

@@ -224,6 +224,7 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
   const Settings& settings = status.settings;
   const bool scheduled = settings.learning_rate_now > 0 &&
                          settings.learning_rate_now != settings.learning_rate;
+  // Settings as the job file has them need no line.
   if (settings.revision > 0 || scheduled) {
     absl::StrAppend(&out, WrapText(Changes(status), width, kIndent), "\n");
   }

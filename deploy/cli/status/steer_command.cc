@@ -194,7 +194,7 @@ int SteerCommands::Run(const Command& command, Terminal& terminal,
   CoordinatorClient chief(*address);
   const absl::StatusOr<IsSo> so = command.ask(chief);
   if (!so.ok()) {
-    // Also the chief's refusal of a value, such as more gradients than workers.
+    // Also the chief's refusal of a value, such as replicas_to_aggregate=0.
     const bool usage = absl::IsInvalidArgument(so.status());
     return RefuseCommand(*command.app, so.status(),
                          usage ? kUsageExitCode : kNoAnswer, err);
