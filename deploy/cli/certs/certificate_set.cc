@@ -38,7 +38,7 @@ absl::Status WriteFile(const std::string& path, const std::string& text,
   const int fd =
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make " + path);
-  // One call takes such a short text whole; a part of it counts as a failure.
+  // One call takes such a short text whole, unless the volume is full.
   const ssize_t written = write(fd, text.data(), text.size());
   const bool whole =
       written == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
