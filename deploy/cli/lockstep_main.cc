@@ -63,6 +63,7 @@ struct Commands {
     if (steer.chosen()) return steer.Run(terminal, std::cerr);
     if (logs.chosen()) return logs.Run(terminal, std::cerr);
     if (trace.chosen()) return trace.Run(terminal, std::cerr);
+    // Before `explain`, which is the same sub-command and chosen in both cases.
     if (explain_job.chosen()) return explain_job.Run(terminal, std::cerr);
     if (explain.chosen()) return explain.Run(terminal, std::cerr);
     if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
@@ -75,6 +76,7 @@ struct Commands {
     if (task.chosen()) return task.Run(command, terminal, std::cerr);
     if (config_check.chosen()) return config_check.Run(terminal, std::cerr);
     if (config_make.chosen()) return config_make.Run(terminal, std::cerr);
+    // The parser has made sure that one of them is chosen.
     return stop.Run(terminal, std::cerr);
   }
 
@@ -119,6 +121,8 @@ int Main(int argc, char** argv) {
   if (commands.run.chosen()) signal(SIGPIPE, SIG_IGN);
   Terminal terminal(STDOUT_FILENO, getenv("NO_COLOR"), getenv("TERM"));
   const int code = commands.Run(terminal, command);
+  // A script must not take half of an output for the whole, as on a full disk.
+  // A run is judged by its job.
   if (code != 0 || terminal.error() == 0 || commands.run.chosen()) return code;
   std::cerr << "lockstep: the output is not complete: "
             << strerror(terminal.error()) << std::endl;

@@ -25,6 +25,7 @@ namespace {
 
 constexpr mode_t kForAll = 0644;
 constexpr mode_t kForOwner = 0600;
+// Certificates are public, keys are not.
 constexpr mode_t kDirectory = 0700;
 
 std::string NameOf(const TaskId& task) {
@@ -37,9 +38,11 @@ absl::Status WriteFile(const std::string& path, const std::string& text,
   const int fd =
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make " + path);
+  // One call takes such a short text whole, unless the volume is full.
   const ssize_t written = write(fd, text.data(), text.size());
   const bool whole =
       written == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
+  // close() may change it.
   const int error = errno;
   close(fd);
   if (!whole) return absl::ErrnoToStatus(error, "cannot write " + path);
@@ -69,6 +72,9 @@ absl::StatusOr<CertifiedKey> TakeAuthority(const CertificateSet& set) {
                                                     set.authority_valid.from,
                                                     absl::UTCTimeZone())),
                       set.authority_valid));
+    // The certificate is the last file, because its presence means that the
+    // authority is made: ca.crt without ca.key asks for a key that was taken
+    // away.
     LOCKSTEP_RETURN_IF_ERROR(WriteFile(key, made.key, kForOwner));
     LOCKSTEP_RETURN_IF_ERROR(WriteFile(certificate, made.certificate, kForAll));
     return made;
@@ -123,6 +129,8 @@ CertificateRequest RequestFor(const CertificateSet& set,
       add(Role::kChief, 0);
     }
     const absl::StatusOr<HostPort> address = ParseHostPort(task.address);
+    // A client compares the host that it connects to with these names; on the
+    // task's own machine that may be localhost.
     if (address.ok()) request.hosts.push_back(address->host);
     if (!address.ok() || address->host != "localhost") {
       request.hosts.emplace_back("localhost");
@@ -154,12 +162,17 @@ absl::Status Place(const CertificateSet& set, const std::string& member,
       WriteFile(path + TlsFiles::kKey, pair.key, kForOwner));
   LOCKSTEP_RETURN_IF_ERROR(
       WriteFile(path + TlsFiles::kAuthorities, authority, kForAll));
+  // rename() replaces a link in one step, while symlink() refuses a path that
+  // exists.
   const std::string new_link = absl::StrCat(link, ".next");
+  // A call that was interrupted may have left it; mostly there is none.
   unlink(new_link.c_str());
   if (symlink(next.c_str(), new_link.c_str()) != 0 ||
       rename(new_link.c_str(), link.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, "cannot put in place " + link);
   }
+  // `old` is relative, like all links of a set, so that the set may be moved. A
+  // rest that cannot be removed does no harm: no link leads to it.
   if (!old.empty()) {
     std::filesystem::remove_all(set.directory / old, error);
   }

@@ -32,6 +32,8 @@ struct CertificateSet {
 
 // The members of a set, "ps-0" and so on, and "operator-read" and
 // "operator-steer": each is a directory that can be a --tls_dir.
+// Without a ps, each task that computes is known as a worker: a chief task is
+// "worker-0", and the workers follow it.
 std::vector<std::string> MembersOf(const CertificateSet& set);
 
 // Makes the authority of a set, ca.crt and ca.key in its directory, or uses the
@@ -39,7 +41,7 @@ std::vector<std::string> MembersOf(const CertificateSet& set);
 // member's directory is a link, which is switched when all of its new files are
 // there: a process that reads them never finds half of them.
 //
-// Returns the members that were made.
+// Returns the members that were made. Calls for one directory must not overlap.
 //
 //   kInvalidArgument   the job's name fits no certificate; there is no member
 //                      `only`; a present certificate is of another job

@@ -23,6 +23,8 @@ namespace {
 constexpr absl::Duration kDay = absl::Hours(24);
 // Clocks of other hosts may be late.
 constexpr absl::Duration kEarlier = absl::Hours(1);
+// The longest --days, so that no certificate of the first set outlives the
+// authority.
 constexpr int kAuthorityDays = 3650;
 constexpr absl::Duration kTimeout = absl::Seconds(5);
 constexpr int kWrong = 1;
@@ -32,8 +34,10 @@ absl::StatusOr<Cluster> ReadClusterOf(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ParseTfConfig(text, path));
   const bool has_chief =
       config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
+  // A cluster needs a task for its view; the one that hosts the chief sees all.
   config.task_type = has_chief ? "chief" : "worker";
   config.task_index = 0;
+  // Certificates name hosts, so ports that are chosen later do not matter.
   return Cluster::Make(config, {.allow_port_zero = true});
 }
 
@@ -70,6 +74,8 @@ std::vector<std::string> WithCertificates(const std::string& directory) {
     }
   }
   std::sort(found.begin(), found.end());
+  // A directory without any is listed itself, for the error that reading it
+  // gives.
   return found.empty() ? std::vector<std::string>{directory} : found;
 }
 
@@ -211,6 +217,8 @@ bool CertsCommands::CheckPeer(const std::string& directory,
     return false;
   }
   const absl::StatusOr<TlsFiles> files = ReadTlsFiles(directory);
+  // Without files of its own the probe still sees the certificate of the
+  // server, which comes first in a handshake.
   const auto shown = ProbePeer(address->host, address->port,
                                files.ok() ? &*files : nullptr, kTimeout);
   if (!shown.ok()) {
@@ -247,6 +255,8 @@ int CertsCommands::Check(Terminal& terminal, std::ostream& err) const {
     err << "lockstep certs check: " << files.status().message() << "\n";
     return kWrong;
   }
+  // No job is known here; the names of the certificate only have to be of one
+  // job.
   const auto checked = CheckTlsFiles(*files, "", absl::Now());
   bool all_well = checked.ok();
   if (checked.ok()) {

@@ -13,6 +13,9 @@
 namespace lockstep::cli {
 
 // CertsCommands are `lockstep certs make`, `renew`, `show` and `check`.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class CertsCommands {
  public:
   explicit CertsCommands(CLI::App& parent);

@@ -38,6 +38,7 @@ absl::StatusOr<std::string> CountedClusterJson(const TaskCounts& counts) {
 absl::StatusOr<std::vector<std::string>> WithBackups(
     const TaskCounts& counts, std::vector<std::string> settings) {
   if (counts.backups == 0) return settings;
+  // The fields by which a job leaves late workers out of its steps.
   const std::pair<absl::string_view, int> implied[] = {
       {"replicas_to_aggregate", counts.workers - counts.backups},
       {"total_num_replicas", counts.workers}};

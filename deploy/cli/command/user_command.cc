@@ -18,6 +18,7 @@ namespace {
 
 bool IsProgram(const std::string& path) {
   std::error_code error;
+  // access() alone would accept a directory, which may be entered.
   return std::filesystem::is_regular_file(path, error) &&
          access(path.c_str(), X_OK) == 0;
 }
@@ -49,6 +50,7 @@ absl::StatusOr<UserCommand> ResolveCommand(const UserCommand& command,
         absl::StrCat(name, ": is no program that can be run"));
   }
   for (const absl::string_view directory : absl::StrSplit(search_path, ':')) {
+    // An empty entry of PATH is the working directory, as in a shell.
     resolved.front() =
         absl::StrCat(directory.empty() ? "." : directory, "/", name);
     if (IsProgram(resolved.front())) return resolved;
@@ -67,6 +69,7 @@ absl::Status CheckShellCommand(absl::string_view text,
         "the command is empty; write 'python3 eval.py'");
   }
   const absl::string_view first = words.front();
+  // Assignments, quotes, variables and other marks are for the shell to read.
   const bool plain =
       std::all_of(first.begin(), first.end(), [](unsigned char c) {
         return absl::ascii_isalnum(c) || absl::StrContains("_-+./", c);
@@ -92,7 +95,10 @@ std::map<std::string, std::string> CommandEnvironment(
   const auto add = [&](const char* name, const std::string& value) {
     if (environment(name) == nullptr) added[name] = value;
   };
+  // By itself each program would use all cores, also beside other workers.
   add("OMP_NUM_THREADS", absl::StrCat(threads));
+  // Into a file Python writes whole blocks, and a program that is killed loses
+  // the last one.
   add("PYTHONUNBUFFERED", "1");
   if (!tls_dir.empty()) added[kTlsDirVariable] = tls_dir;
   return added;

@@ -61,6 +61,8 @@ class AddressBook {
 
   absl::StatusOr<std::string> AddressOf(TaskId task) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::string host, HostOf(task));
+    // Hosts are compared as they are written: two names of one machine get the
+    // same ports.
     const int port = request_.port == 0 ? 0 : request_.port + used_[host]++;
     if (port > kMaxPort) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -81,7 +83,7 @@ class AddressBook {
 
   const ClusterRequest& request_;
   ClusterSpec::Jobs jobs_;
-  std::map<std::string, int> used_;  // next free port, by host
+  std::map<std::string, int> used_;  // number of ports in use, by host
 };
 
 }  // namespace
@@ -101,6 +103,7 @@ absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request) {
 }
 
 std::string PrettyCluster(const std::string& json) {
+  // nlohmann's own indentation puts each address on a line of its own.
   const nlohmann::json document = nlohmann::json::parse(json, nullptr, false);
   std::string text = "{\n  \"cluster\": {";
   const char* separator = "\n";

@@ -104,6 +104,7 @@ std::string Table(const Cluster& cluster, const Reachable& reachable,
       ++rows;
     }
   }
+  // A table of titles alone says nothing.
   return rows == 0 ? "" : table.Format(width);
 }
 
@@ -124,6 +125,8 @@ std::vector<std::string> FindMistakes(const Cluster& cluster) {
   const auto add = [&mistakes](const absl::Status& status) {
     if (!status.ok()) mistakes.emplace_back(status.message());
   };
+  // An evaluator is not part of the training, so that the check for servers
+  // refuses its view.
   if (cluster.IsLocal() || cluster.self().type != TaskType::kEvaluator) {
     add(cluster.HasMirrors() ? cluster.ValidateForAllReduce()
                              : cluster.ValidateForParameterServers());

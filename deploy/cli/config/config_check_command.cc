@@ -22,6 +22,7 @@ namespace lockstep::cli {
 namespace {
 
 constexpr int kMistakeExitCode = 1;
+// Each probe takes a thread and a socket.
 constexpr size_t kProbesAtOnce = 32;
 
 absl::StatusOr<TfConfig> LoadEnvironmentFile(const std::string& path) {
@@ -60,6 +61,7 @@ ProbeResult ProbeCertificate(const HostPort& address, const TaskId& task,
     const absl::StatusOr<CertificateName> name = ParseCertificateName(uri);
     if (!name.ok() || !name->Covers(task)) continue;
     if (shown->refusal.empty()) return {true, name->ToString()};
+    // The server's side is right; it is this side that is refused.
     return {false, absl::StrCat(name->ToString(),
                                 " refuses the certificate of --tls_dir; its "
                                 "log says why")};
@@ -72,6 +74,8 @@ ProbeResult Probe(const std::string& address, const TaskId& task,
                   const TlsFiles* own, absl::Duration timeout) {
   const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
   if (!parsed.ok()) return {false, "no address"};
+  // First without TLS, which tells a wrong name or port from a wrong
+  // certificate.
   ProbeResult result = ProbeConnection(*parsed, timeout);
   if (!result.reached || own == nullptr) return result;
   return ProbeCertificate(*parsed, task, *own, timeout);
@@ -117,6 +121,8 @@ int ConfigCheckCommand::Run(Terminal& terminal, std::ostream& err) const {
   const absl::StatusOr<TfConfig> config = Load();
   absl::StatusOr<Cluster> cluster =
       config.ok()
+          // `lockstep run` chooses the ports that are 0 in a cluster file; a
+          // TF_CONFIG must have them.
           ? Cluster::Make(*config, {.allow_port_zero = !cluster_file_.empty()})
           : config.status();
   if (!cluster.ok()) {
@@ -129,6 +135,8 @@ int ConfigCheckCommand::Run(Terminal& terminal, std::ostream& err) const {
   }
   std::vector<std::string> mistakes = FindMistakes(*cluster);
   std::map<TaskId, std::string> reachable;
+  // Connect() probes without TLS if it cannot read the files, so they are read
+  // here for the error alone.
   if (connect_ && !tls_dir_.empty()) {
     const absl::StatusOr<TlsFiles> own = ReadTlsFiles(tls_dir_);
     if (!own.ok()) {
@@ -156,6 +164,8 @@ std::map<TaskId, std::string> ConfigCheckCommand::Connect(
   for (const TaskType type : {TaskType::kChief, TaskType::kWorker,
                               TaskType::kPs, TaskType::kEvaluator}) {
     for (const TaskId& task : cluster.Tasks(type)) {
+      // This process does not listen at its own address. A cluster file has no
+      // task of its own, so that all are probed.
       if (task == cluster.self() && cluster_file_.empty()) continue;
       peers.emplace_back(task, cluster.Address(task).value_or(""));
     }

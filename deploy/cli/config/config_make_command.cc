@@ -39,6 +39,7 @@ absl::StatusOr<TaskId> ParseTask(const std::string& text,
 // Returns the JSON of the cluster without a task.
 std::string ClusterOnly(const ClusterSpec& cluster) {
   nlohmann::json document =
+      // ToJson() writes a TF_CONFIG, which always has a task.
       nlohmann::json::parse(ToJson(cluster, TaskId()), nullptr, false);
   document.erase("task");
   return document.dump();
@@ -103,6 +104,7 @@ absl::StatusOr<std::string> ConfigMakeCommand::Make() const {
   if (task_.empty()) return PrettyCluster(ClusterOnly(cluster));
   LOCKSTEP_ASSIGN_OR_RETURN(const TaskId task, ParseTask(task_, cluster));
   const std::string json = ToJson(cluster, task);
+  // Single quotes need no escapes: neither JSON nor a host's name has one.
   return environment_ ? absl::StrCat("TF_CONFIG='", json, "'\n")
                       : PrettyCluster(json);
 }

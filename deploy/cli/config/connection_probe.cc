@@ -24,11 +24,13 @@ int Connect(const addrinfo& address, absl::Duration timeout) {
   if (connect(fd, address.ai_addr, address.ai_addrlen) != 0) error = errno;
   if (error == EINPROGRESS) {
     pollfd writable = {fd, POLLOUT, 0};
+    // poll() returns at once for 0, and waits without end for a negative time.
     const auto millis = static_cast<int>(std::clamp(
         absl::ToInt64Milliseconds(timeout), int64_t{1}, int64_t{3'600'000}));
     error = ETIMEDOUT;
     socklen_t size = sizeof(error);
     if (poll(&writable, 1, millis) == 1) {
+      // Also a connection that failed is writable; the socket has its errno.
       getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
     }
   }
@@ -45,6 +47,7 @@ std::string Describe(int error, absl::Duration timeout) {
     case ETIMEDOUT:
       return absl::StrCat("no answer in ", absl::FormatDuration(timeout));
     default:
+      // strerror() is not safe in several threads.
       return strerrordesc_np(error);
   }
 }
@@ -53,6 +56,7 @@ std::string Describe(int error, absl::Duration timeout) {
 
 ProbeResult ProbeConnection(const HostPort& address, absl::Duration timeout) {
   addrinfo hints = {};
+  // Otherwise each address is listed once for each type of socket.
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int failed = getaddrinfo(
@@ -61,6 +65,7 @@ ProbeResult ProbeConnection(const HostPort& address, absl::Duration timeout) {
   if (failed != 0) return {false, gai_strerror(failed)};
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found,
                                                              freeaddrinfo);
+  // The last address decides the text if all of them fail.
   int error = EHOSTUNREACH;
   for (; found != nullptr && error != 0; found = found->ai_next) {
     error = Connect(*found, timeout);

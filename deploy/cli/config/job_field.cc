@@ -40,6 +40,8 @@ absl::StatusOr<const JobField*> Find(const JobField& root,
     const std::string prefix =
         field->path.empty() ? "" : absl::StrCat(field->path, ".");
     const std::optional<std::string> near =
+        // No field has such a long name; a comparison takes time with the
+        // length.
         NearestMatch(std::string(name.substr(0, 64)), names);
     return absl::InvalidArgumentError(absl::StrCat(
         field->path.empty() ? "a job file" : field->path, " has no field ",
@@ -78,6 +80,7 @@ std::string OnCommandLine(const JobField& field) {
 std::string Row(absl::string_view name, absl::string_view text, size_t column,
                 size_t width) {
   std::string row = absl::StrCat("  ", name);
+  // A name that reaches into the column still ends with a gap.
   row.resize(std::max(column, row.size() + 2), ' ');
   return absl::StrCat(WrapText(absl::StrCat(row, text), width, column), "\n");
 }
@@ -90,6 +93,8 @@ std::string FirstSentence(absl::string_view doc) {
 
 std::string Roff(absl::string_view text) {
   std::string escaped = absl::StrReplaceAll(
+      // roff prints a bare "-" as a hyphen, which cannot be pasted into a
+      // shell, and takes a line that begins with "." or "'" for a request.
       text, {{"\\", "\\e"}, {"-", "\\-"}, {"\n.", "\n\\&."}});
   if (absl::StartsWith(escaped, ".") || absl::StartsWith(escaped, "'")) {
     escaped = "\\&" + escaped;
@@ -115,6 +120,8 @@ void AppendRoffGroup(const JobField& group, std::string& page) {
                     "\n");
   }
   for (const JobField& field : group.fields) AppendRoffField(field, page);
+  // Groups follow their parent's fields, because a page has sections of two
+  // levels only.
   for (const JobField& field : group.fields) {
     if (!field.fields.empty()) AppendRoffGroup(field, page);
   }

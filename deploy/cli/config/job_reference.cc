@@ -50,6 +50,7 @@ std::string DocOf(const Descriptor& declared) {
 // Joins the comment of a nested message with that of the field of its type.
 std::string Joined(const std::string& message, const std::string& field) {
   if (message.empty() || field.empty()) return message + field;
+  // Both comments often say the same.
   if (absl::StrContains(absl::AsciiStrToLower(message),
                         absl::AsciiStrToLower(field))) {
     return message;
@@ -88,6 +89,8 @@ std::string TypeOf(const FieldDescriptor& field) {
 // fields.
 std::string DefaultOf(const FieldDescriptor& commented,
                       const Message& defaults) {
+  // Reflection takes only descriptors of the message's own pool, so the field
+  // is looked up there by name.
   const FieldDescriptor* field =
       defaults.GetDescriptor()->FindFieldByName(commented.name());
   if (field == nullptr || field->is_repeated()) return "";
@@ -104,6 +107,7 @@ std::string DefaultOf(const FieldDescriptor& commented,
   std::string text;
   google::protobuf::TextFormat::PrintFieldValueToString(defaults, field, -1,
                                                         &text);
+  // An empty text and the value 0 of an enum stand for "not set".
   return text == "\"\"" || absl::EndsWith(text, "_UNSPECIFIED") ? "" : text;
 }
 
@@ -130,6 +134,7 @@ void AddFields(const Descriptor& message, const Message* defaults,
     if (defaults != nullptr) child.default_value = DefaultOf(field, *defaults);
     if (field.enum_type() != nullptr) AddValues(*field.enum_type(), child);
     const bool group = child.type == "group of fields";
+    // --set cannot name one element of a list.
     child.settable = !group && defaults != nullptr;
     if (group) {
       child.doc = Joined(DocOf(*field.message_type()), child.doc);
@@ -154,6 +159,8 @@ JobField JobReference() {
                             static_cast<int>(kJobDescriptorSetBytes))) {
     return root;
   }
+  // A pool of its own, because the descriptors that are compiled into the
+  // program have no comments.
   google::protobuf::DescriptorPool pool;
   for (const auto& file : files.file()) pool.BuildFile(file);
   const v1::JobConfig defaults = ToProto(JobConfig());

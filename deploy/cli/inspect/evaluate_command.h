@@ -15,6 +15,9 @@ namespace lockstep::cli {
 
 // EvaluateCommand is `lockstep evaluate`: it scores a checkpoint on the job's
 // test set as the evaluator does, without a chief.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class EvaluateCommand {
  public:
   explicit EvaluateCommand(CLI::App& parent);

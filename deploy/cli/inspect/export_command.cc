@@ -79,6 +79,8 @@ bool Matches(const std::string& pattern, const StoredTensor& tensor) {
       pattern, tensor.name.substr(0, tensor.name.size() - suffix.size()));
 }
 
+// Gives the finished file its name, and makes the name last beyond a crash of
+// the machine.
 absl::Status Publish(const std::string& made, const std::string& path) {
   std::error_code error;
   std::filesystem::rename(made, path, error);
@@ -135,6 +137,7 @@ absl::Status ExportCommand::Export(Terminal& terminal) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
                             OpenSound(checkpoints_, step_));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Chosen> chosen, Choose(checkpoint));
+  // AddSlots() lengthens the list; the last line counts both parts.
   const size_t variables = chosen.size();
   LOCKSTEP_RETURN_IF_ERROR(AddSlots(checkpoint, chosen));
   LOCKSTEP_RETURN_IF_ERROR(Write(checkpoint, chosen, terminal));
@@ -165,6 +168,7 @@ absl::StatusOr<std::vector<ExportCommand::Chosen>> ExportCommand::Choose(
     }
     if (!wanted) continue;
     const std::string average = TensorNameOf(tensor.name, kMovingAverageName);
+    // Averages are slots of the optimizer's file, not variables of the model's.
     const bool kept = checkpoint.optimizer().Find(average) != nullptr;
     any_average |= kept;
     chosen.push_back({averaged_ && kept ? average : tensor.name, tensor});
@@ -194,6 +198,7 @@ absl::Status ExportCommand::AddSlots(const CheckpointReader& checkpoint,
   std::set<std::string> names;
   std::vector<bool> matched(slots_.size());
   for (const StoredTensor& tensor : checkpoint.optimizer().header().tensors) {
+    // A variable's name may have slashes itself; a slot's has none.
     const size_t slash = tensor.name.rfind('/');
     if (slash == std::string::npos) continue;
     const auto variable = absl::string_view(tensor.name).substr(0, slash);
@@ -225,6 +230,7 @@ absl::Status ExportCommand::Write(const CheckpointReader& checkpoint,
                                   Terminal& terminal) const {
   std::vector<TensorSpec> tensors;
   for (const Chosen& one : chosen) tensors.push_back(one.target);
+  // Beside the final file, because rename() does not leave a file system.
   const std::string made = out_ + ".partial";
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<SafetensorsWriter> file,
@@ -234,6 +240,8 @@ absl::Status ExportCommand::Write(const CheckpointReader& checkpoint,
            {"job", checkpoint.manifest().job_name},
            {"global_step", absl::StrCat(checkpoint.manifest().global_step)},
            {"values", averaged_ ? "averaged" : "plain"}}));
+  // All files are looked up before the first byte is copied: the line of
+  // progress needs the sum.
   uint64_t total = 0;
   for (const Chosen& one : chosen) {
     LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* from,

@@ -43,6 +43,8 @@ absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
                             reader.FileOf(table));
   const StoredTensor& stored = *file->Find(table);
+  // A table that grows has rows only for words that were trained, and keys that
+  // name them.
   const bool grown = reader.FileOf(TensorNameOf(table, kKeysName)).ok();
   if (stored.shape.size() != 2 ||
       (stored.shape[0] != vocabulary.size() && !grown)) {
@@ -75,6 +77,7 @@ absl::Status CountPairs(const NearestWords& words, const std::string& path,
   std::string second;
   int64_t pairs = 0;
   int64_t found = 0;
+  // A file that cannot be opened ends at once, with no pair.
   while (file >> first >> second) {
     LOCKSTEP_ASSIGN_OR_RETURN(const int64_t rank, words.Rank(first, second));
     terminal.Print(

@@ -18,6 +18,7 @@ NearestWords::NearestWords(Vocabulary vocabulary, std::vector<float> vectors)
     for (size_t i = 0; i < width_; ++i) {
       square += double{vectors_[row + i]} * vectors_[row + i];
     }
+    // A row of zeros has no direction; the comparison is also false of NaN.
     if (!(square > 0)) continue;
     for (size_t i = 0; i < width_; ++i) {
       vectors_[row + i] =
@@ -40,11 +41,14 @@ absl::StatusOr<std::vector<std::pair<double, int64_t>>> NearestWords::Order(
     if (other == *id) continue;
     double cosine = 0;
     for (size_t i = 0; i < width_; ++i) {
+      // Rows have length 1, so that the product is the cosine.
       cosine += double{of_word[i]} * vectors_[other * width_ + i];
     }
     order.emplace_back(cosine, other);
   }
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    // Equal cosines, such as those of words without a vector, are ordered by
+    // word, so that each call answers the same.
     return a.first > b.first || (a.first == b.first && a.second < b.second);
   });
   return order;

@@ -18,6 +18,8 @@ namespace lockstep::cli {
 class NearestWords {
  public:
   // `vectors` has a row for each word of the vocabulary, all of one width.
+  // Row i is the vector of word i. A row of zeros, a word without a vector, has
+  // the cosine 0 to each word.
   NearestWords(Vocabulary vocabulary, std::vector<float> vectors);
 
   // Returns the `count` words nearest to `word`, the nearest first, with their
@@ -29,6 +31,8 @@ class NearestWords {
 
   // Returns the rank of `other` among the words nearest to `word`, from 1.
   // Errors as Find().
+  //
+  //   kNotFound  also: `other` is `word`
   absl::StatusOr<int64_t> Rank(const std::string& word,
                                const std::string& other) const;
 

@@ -57,6 +57,7 @@ absl::StatusOr<worker::Predictions> PredictionsOf(
       data.empty()
           ? worker::CheckpointScorer::Make(job, backend)
           : worker::CheckpointScorer::MakeForFeatures(job, data, backend));
+  // MakeForFeatures() finds the number of classes itself.
   if (data.empty()) LOCKSTEP_RETURN_IF_ERROR(scorer->FitToTrainingSet());
   progress.Begin(
       absl::StrCat("predicts with step ", checkpoint.manifest().global_step));
@@ -100,6 +101,7 @@ absl::Status PredictCommand::Predict(Terminal& terminal,
   }
   if (!command.empty()) return trained_.Become(command);
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.ReadBuiltIn());
+  // Checked first, because the predictions may take long.
   LOCKSTEP_RETURN_IF_ERROR(CheckOutIsNew(out_));
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job));

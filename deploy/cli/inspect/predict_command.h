@@ -15,6 +15,9 @@ namespace lockstep::cli {
 
 // PredictCommand is `lockstep predict`: it writes what the model of a
 // checkpoint says of each example of a file, without a chief.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class PredictCommand {
  public:
   explicit PredictCommand(CLI::App& parent);

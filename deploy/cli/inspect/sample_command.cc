@@ -13,6 +13,7 @@
 namespace lockstep::cli {
 namespace {
 
+// The model predicts the next byte of a text.
 constexpr int64_t kByteValues = 256;
 
 // A model's values, read from a checkpoint.
@@ -33,6 +34,8 @@ absl::StatusOr<Values> Load(const CheckpointReader& reader,
         values.memory.emplace_back(static_cast<size_t>(size));
     LOCKSTEP_RETURN_IF_ERROR(
         reader.Read(variable.name, absl::MakeSpan(elements)));
+    // The view points to the elements, which stay in place when `memory` grows:
+    // that moves only the vectors that own them.
     values.views.push_back(worker::ConstTensor::Of<float>(elements, shape));
   }
   return values;
@@ -41,6 +44,7 @@ absl::StatusOr<Values> Load(const CheckpointReader& reader,
 // Replaces characters that could control a terminal by question marks.
 std::string Printable(std::string text) {
   for (char& c : text) {
+    // Bytes above 127 stay: they are letters in UTF-8.
     if (absl::ascii_iscntrl(static_cast<unsigned char>(c)) && c != '\n' &&
         c != '\t') {
       c = '?';

@@ -14,6 +14,9 @@ namespace lockstep::cli {
 
 // SampleCommand is `lockstep sample`: it generates text with a
 // checkpoint of a model of kind transformer.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class SampleCommand {
  public:
   explicit SampleCommand(CLI::App& parent);

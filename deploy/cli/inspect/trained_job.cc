@@ -60,6 +60,7 @@ absl::StatusOr<JobConfig> TrainedJob::Read() const {
   if (file_.empty() && settings_.empty()) {
     return absl::InvalidArgumentError("there is no job; give --job FILE");
   }
+  // A job may consist of settings alone, as for `lockstep run` without --job.
   if (file_.empty()) return DecodeJobFile("", "--set", settings_);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(file_));
   return DecodeJobFile(text, file_, settings_);
@@ -99,6 +100,7 @@ absl::Status TrainedJob::Become(const UserCommand& command) const {
   LOCKSTEP_ASSIGN_OR_RETURN(UserCommand resolved,
                             ResolveCommand(command, path ? path : ""));
   JobConfig job;
+  // The job is read only for its directory.
   if (checkpoints_.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(job, Read());
   }
@@ -107,6 +109,7 @@ absl::Status TrainedJob::Become(const UserCommand& command) const {
                             OpenCheckpoint(job));
   const std::string found = absl::StrCat(
       directory, "/", StepDirectoryName(checkpoint.manifest().global_step));
+  // The variable may be set already, for another checkpoint.
   setenv(kCheckpointVariable, found.c_str(), /*overwrite=*/1);
   std::vector<char*> args;
   for (std::string& word : resolved) args.push_back(word.data());

@@ -43,6 +43,9 @@ absl::Status CheckOutIsNew(const std::string& out);
 
 // TrainedJob holds the flags of commands that compute with a checkpoint: --job,
 // --set, --checkpoints, --step, --device and --compute_threads.
+//
+// Threads: not thread-safe; Become() changes the environment, which no other
+//          thread may read at the time.
 class TrainedJob {
  public:
   // Adds the flags to `command`, which must not be parsed after this object is

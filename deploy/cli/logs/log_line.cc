@@ -48,6 +48,8 @@ LogLevel LevelOf(int priority) {
   return priority <= 6 ? LogLevel::kInfo : LogLevel::kDebug;
 }
 
+// journalctl writes a field that is no UTF-8 as a list of bytes, and one that
+// is too long as null: both count as empty.
 std::string FieldOf(const nlohmann::json& entry, const char* name) {
   const auto field = entry.find(name);
   if (field == entry.end() || !field->is_string()) return "";
@@ -96,6 +98,8 @@ std::vector<LogLine> LogReader::Read(absl::string_view bytes) {
     const size_t end = bytes.find('\n');
     const absl::string_view part = bytes.substr(0, end);
     if (!skipping_) {
+      // A program may write without line feeds; the memory for its line is
+      // bounded.
       absl::StrAppend(&rest_, part.substr(0, kLongestLine - rest_.size()));
       skipping_ = rest_.size() == kLongestLine;
     }
@@ -109,6 +113,8 @@ std::vector<LogLine> LogReader::Read(absl::string_view bytes) {
 std::optional<LogLine> LogReader::End() {
   skipping_ = false;
   const std::string line = std::exchange(rest_, "");
+  // Blank lines, as tracebacks have them, say nothing among the lines of other
+  // tasks.
   if (absl::StripAsciiWhitespace(line).empty()) return std::nullopt;
   return Parse(line);
 }
@@ -122,11 +128,14 @@ std::optional<LogLine> FromJournal(absl::string_view json) {
     return std::nullopt;
   }
   LogLine line;
+  // The time at which the journal received the line.
   line.time = absl::FromUnixMicros(time);
   line.task = FieldOf(entry, "LOCKSTEP_TASK");
   const std::string message = FieldOf(entry, "MESSAGE").substr(0, kLongestLine);
   absl::string_view text = message;
   const std::string named = CutTask(text);
+  // Only lines through the journal's own protocol have the field; those of
+  // standard output name the task in the text.
   if (line.task.empty()) line.task = named;
   if (!IsTask(line.task) || text.empty()) return std::nullopt;
   int priority = 6;

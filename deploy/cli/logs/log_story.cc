@@ -23,6 +23,7 @@ constexpr std::array<int, 10> kColours = {32, 33, 34, 35, 36,
 constexpr size_t kIndent = 4;
 constexpr size_t kNarrowest = 20;
 
+// The same colour in each call, since it depends on the name alone.
 int ColourOf(absl::string_view task) {
   size_t sum = 0;
   for (const char c : task) sum = sum * 7 + static_cast<unsigned char>(c);
@@ -50,6 +51,7 @@ std::string Broken(absl::string_view text, size_t columns) {
   size_t room = columns;
   while (text.size() > room) {
     size_t end = text.rfind(' ', room);
+    // A break within the indent would leave a line without text.
     if (end == absl::string_view::npos || end <= kIndent) end = room;
     absl::StrAppend(&out, text.substr(0, end), "\n", std::string(kIndent, ' '));
     text = absl::StripLeadingAsciiWhitespace(text.substr(end));
@@ -105,6 +107,7 @@ absl::StatusOr<std::string> ParseTask(absl::string_view text) {
 absl::StatusOr<absl::Time> ParseSince(absl::string_view text, absl::Time now,
                                       absl::TimeZone zone) {
   absl::Duration age;
+  // An age has a unit, and a time has none, so that no text is both.
   if (absl::ParseDuration(text, &age) && age >= absl::ZeroDuration()) {
     return now - age;
   }
@@ -129,6 +132,7 @@ void LogStory::Add(std::vector<LogLine> lines) {
 }
 
 std::vector<LogLine> LogStory::Take(absl::Time until) {
+  // Stable, because several lines of a log may have one time.
   std::stable_sort(
       lines_.begin(), lines_.end(),
       [](const LogLine& a, const LogLine& b) { return a.time < b.time; });

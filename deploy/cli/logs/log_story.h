@@ -39,8 +39,8 @@ absl::StatusOr<std::string> ParseTask(absl::string_view text);
 absl::StatusOr<absl::Time> ParseSince(absl::string_view text, absl::Time now,
                                       absl::TimeZone zone);
 
-// LogStory puts the lines of many logs into the order of their times. The order
-// within a log stays.
+// LogStory puts the lines of many logs into the order of their times. Lines of
+// one time stay in the order in which they were added.
 //
 // Threads: not thread-safe.
 class LogStory {

@@ -54,6 +54,7 @@ FollowedLog::FollowedLog(std::string path, const std::string& task,
 void FollowedLog::ReadFrom(const std::string& path, int64_t& offset,
                            std::vector<LogLine>& lines) {
   std::ifstream file(path, std::ios::binary);
+  // Also where there is no file, such as `path`.1 of a short log.
   if (!file.seekg(offset)) return;
   std::array<char, 64 << 10> buffer;
   while (file) {
@@ -67,10 +68,15 @@ void FollowedLog::ReadFrom(const std::string& path, int64_t& offset,
 std::vector<LogLine> FollowedLog::Poll() {
   std::vector<LogLine> lines;
   const std::string moved = path_ + ".1";
+  // Asked before the log is read: if it is moved in between, the next call sees
+  // another file and reads the rest of it.
   const uint64_t moved_file = FileAt(moved);
   const bool first = offset_ < 0;
   if (first || moved_file != moved_file_ || FileSize(path_) < offset_) {
+    // The moved file is a copy of the log, so that the lines that were not read
+    // begin at the same offset in it.
     offset_ = std::max<int64_t>(offset_, 0);
+    // A log that was emptied without being moved has lost its lines.
     if (first || moved_file != moved_file_) ReadFrom(moved, offset_, lines);
     offset_ = 0;
   }
@@ -96,6 +102,7 @@ std::vector<LogLine> RunLogs::Poll() {
        std::filesystem::directory_iterator(directory_, error)) {
     const std::string path = entry.path().string();
     const std::string task = TaskOf(entry.path().filename().string());
+    // The directory has other files, too, and a task may begin later.
     if (task.empty() || tails_.contains(path)) continue;
     tails_[path] = std::make_unique<FollowedLog>(path, task, zone_);
   }

@@ -42,6 +42,8 @@ class FollowedLog {
 
 // RunLogs are the logs of all tasks in a run's directory, also of tasks that
 // begin later.
+//
+// Threads: not thread-safe.
 class RunLogs {
  public:
   RunLogs(std::string directory, absl::TimeZone zone);

@@ -28,6 +28,7 @@ namespace {
 constexpr absl::Duration kPollEvery = absl::Milliseconds(200);
 // Processes write their lines at once; so much later none is missing.
 constexpr absl::Duration kHoldBack = absl::Milliseconds(100);
+// exec: no shell stays between this process and journalctl.
 constexpr char kJournal[] =
     "exec journalctl --output=json --no-pager --unit='lockstep-*' "
     "--since=@";
@@ -52,6 +53,8 @@ std::vector<LogLine> Noted(std::vector<LogLine> lines,
 }
 
 struct ClosePipe {
+  // The exit code is not looked at: a journal without lines is reported in any
+  // case.
   void operator()(FILE* pipe) const { pclose(pipe); }
 };
 
@@ -124,12 +127,15 @@ int LogsCommand::ShowRun(const LogFilter& filter, Terminal& terminal,
     const bool over =
         !follow_ || LogDirectory::IsLeft(log_dir_) ||
         std::filesystem::exists(absl::StrCat(log_dir_, "/", kResultFile));
+    // Taken before the logs are read, so that no log lacks lines of an earlier
+    // time.
     const absl::Time now = absl::Now();
     story.Add(Noted(logs.Poll(), known));
     if (over) break;
     Show(story.Take(now - kHoldBack), filter, terminal);
     absl::SleepFor(kPollEvery);
   }
+  // The last line of a killed program may have no line feed.
   story.Add(Noted(logs.Rest(), known));
   Show(story.Take(absl::InfiniteFuture()), filter, terminal);
   if (logs.empty()) {
@@ -148,6 +154,7 @@ int LogsCommand::ShowRun(const LogFilter& filter, Terminal& terminal,
 
 int LogsCommand::ShowJournal(const LogFilter& filter, Terminal& terminal,
                              std::ostream& err) const {
+  // Whole seconds, which begin no later; the filter drops the rest.
   const int64_t since = filter.since == absl::InfinitePast()
                             ? 0
                             : absl::ToUnixSeconds(filter.since);

@@ -10,6 +10,8 @@ void Eta::Record(absl::Time now, int64_t step) {
     samples_.clear();
   }
   samples_.push_back({now, step});
+  // One sample from before the window stays, so that the rate is that of a
+  // whole window, and of two samples at least.
   while (samples_.size() > 2 && samples_[1].time <= now - kWindow) {
     samples_.pop_front();
   }

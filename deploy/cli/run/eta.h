@@ -11,6 +11,8 @@ namespace lockstep::cli {
 
 // Eta estimates the time of the remaining steps from the rate of the last
 // kWindow.
+//
+// Threads: not thread-safe. Times need not be of the wall clock.
 class Eta {
  public:
   static constexpr absl::Duration kWindow = absl::Seconds(30);

@@ -21,6 +21,7 @@
 namespace lockstep::cli {
 namespace {
 
+// Supervisor::OnTime() needs a few calls a second.
 constexpr int kTickMillis = 200;
 constexpr size_t kTailLines = 10;
 constexpr size_t kTailColumns = 400;
@@ -60,6 +61,7 @@ int Launcher::Run() {
   }
   if (started.ok()) started = StartAll();
   if (!started.ok()) {
+    // Ends those that did start, before the report says that the run is over.
     processes_.clear();
     return End({.exit_code = kExitFailed,
                 .reason = std::string(started.message()),
@@ -68,6 +70,7 @@ int Launcher::Run() {
   poller_ = std::make_unique<StatusPoller>(options_.chief_address,
                                            StatusPoller::Options());
   Loop();
+  // Its thread uses the certificate.
   poller_.reset();
   // Its files go with this run.
   DropOperatorCertificate();
@@ -102,6 +105,7 @@ absl::Status Launcher::StartAll() {
 }
 
 absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
+  // A given --log_dir may have logs of an earlier run.
   if (first) MarkNewRun(launch.log_path, absl::Now());
   // The log is appended to; messages quote only lines since this start.
   log_starts_[launch.task] = FileSize(launch.log_path);
@@ -129,6 +133,8 @@ void Launcher::Restart(TaskId task) {
     if (launch.task != task) continue;
     const absl::Status started = Start(launch, /*first=*/false);
     if (!started.ok()) {
+      // Apply() has called this function. The actions of a failure start no
+      // task, so that the two do not call each other without end.
       return Apply(supervisor_.OnStartFailed(task, started.message(), Now()));
     }
     view_.OnRestart(task);
@@ -185,8 +191,11 @@ void Launcher::Reap(absl::Time now) {
       ++it;
       continue;
     }
+    // Erased first: the actions below may look for the process, or start the
+    // next one in its place.
     const TaskId task = it->first;
     it = processes_.erase(it);
+    // Later ends are mostly the effect of the first; the report names them.
     const bool was_healthy = supervisor_.healthy();
     const Supervisor::Actions actions =
         supervisor_.OnTaskExit(task, *exit, now);
@@ -200,6 +209,7 @@ void Launcher::Reap(absl::Time now) {
 // known yet when the task ends.
 void Launcher::NoteExit(TaskId task, TaskExit exit) {
   std::string text = absl::StrCat(task.ToString(), " ", exit.ToString());
+  // A program that a signal has ended wrote nothing about it.
   const std::string reason = exit.signal == 0 ? ReasonOf(task) : "";
   if (!reason.empty()) absl::StrAppend(&text, ": ", reason);
   if (supervisor_.RestartTime(task).has_value()) {
@@ -230,6 +240,7 @@ void Launcher::TakeSignals(absl::Time now) {
 }
 
 void Launcher::Apply(const Supervisor::Actions& actions) {
+  // One line for all tasks that get a signal, instead of one each.
   std::map<int, std::vector<std::string>> signalled;
   for (const SupervisorAction& action : actions) {
     if (action.kind == SupervisorAction::Kind::kAskToStop) {
@@ -247,6 +258,7 @@ void Launcher::Apply(const Supervisor::Actions& actions) {
       continue;
     }
     const auto found = processes_.find(action.task);
+    // It ended in the meantime.
     if (found == processes_.end()) continue;
     found->second->Signal(action.signal);
     signalled[action.signal].push_back(action.task.ToString());
@@ -265,6 +277,7 @@ std::map<TaskId, LogTail> Launcher::ReadLogs(const RunOutcome& outcome) const {
     const bool bad =
         std::any_of(outcome.bad_ends.begin(), outcome.bad_ends.end(),
                     [&](const BadEnd& end) { return end.task == launch.task; });
+    // Only the logs of these are quoted; the others' may be long.
     if (bad) {
       log.lines = ReadLastLines(log.path, log_starts_.at(launch.task),
                                 kTailLines, kTailColumns);

@@ -50,7 +50,7 @@ class Launcher {
 
   // Runs the cluster and returns the exit code for this process, after printing
   // the reason. No process of the cluster is left then. SIGINT, SIGTERM and
-  // SIGHUP stop the run.
+  // SIGHUP stop the run. Must be called once.
   int Run();
 
  private:

@@ -53,6 +53,7 @@ std::optional<std::string> PlainProgress::Next(
     const JobStatus& status, std::optional<absl::Duration> eta,
     absl::Time now) {
   if (!IsDue(status, now)) return std::nullopt;
+  // Also a job that was resumed starts here, at the step of its checkpoint.
   const bool starts = !training_seen_ && status.state == JobState::kTraining;
   last_line_ = now;
   training_seen_ = training_seen_ || starts;

@@ -12,6 +12,8 @@ namespace lockstep::cli {
 
 // PlainProgress selects the lines of a run where no line can be redrawn: one
 // when training starts, one for each new score, one every `interval`.
+//
+// Threads: not thread-safe.
 class PlainProgress {
  public:
   explicit PlainProgress(absl::Duration interval) : interval_(interval) {}

@@ -27,6 +27,7 @@ int Bind(int family, const sockaddr* address, socklen_t size, int v6_only) {
                                         sizeof(v6_only)) == 0) &&
       bind(fd, address, size) == 0;
   if (bound) return fd;
+  // close() may change it.
   const int error = errno;
   close(fd);
   errno = error;
@@ -39,6 +40,7 @@ int BindAnyPort(int family) {
   address.ss_family = static_cast<sa_family_t>(family);
   const socklen_t size =
       family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  // A socket of IPv6 without V6ONLY holds the port of IPv4, too.
   return Bind(family, reinterpret_cast<const sockaddr*>(&address), size, 0);
 }
 
@@ -55,6 +57,7 @@ int BoundPort(int fd) {
 }  // namespace
 
 absl::StatusOr<PortReservation> PortReservation::Create() {
+  // A kernel may lack IPv6.
   int fd = BindAnyPort(AF_INET6);
   if (fd < 0) fd = BindAnyPort(AF_INET);
   if (fd < 0) {

@@ -15,12 +15,15 @@ namespace lockstep::cli {
 // SO_REUSEADDR, as gRPC does, can bind it and listen. So the reservation may
 // last as long as the server, and other processes cannot take the port at any
 // moment.
+//
+// Threads: not thread-safe.
 class PortReservation {
  public:
   //   kResourceExhausted  no port or no file descriptor is left
   static absl::StatusOr<PortReservation> Create();
 
-  // Reserves a given port on each local address of `host`.
+  // Reserves a given port on each local address of `host`. Returns none if the
+  // name does not resolve, or to addresses of other machines alone.
   //
   //   kInvalidArgument  another process listens there, or this process must not
   //                     use the port; says the fix

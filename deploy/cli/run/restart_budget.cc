@@ -13,6 +13,8 @@ std::optional<absl::Time> RestartBudget::Take(absl::Time now) {
     return std::nullopt;
   }
   absl::Duration pause = kFirstPause;
+  // Restarts that have left the window count no more: a task that ran for long
+  // restarts soon.
   for (size_t i = 0; i < taken_.size() && pause < kLongestPause; ++i) {
     pause *= 2;
   }

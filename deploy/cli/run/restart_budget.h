@@ -13,6 +13,8 @@ namespace lockstep::cli {
 // kLongestPause while restarts follow each other closely.
 //
 // Times must come from a clock that never goes back.
+//
+// Threads: not thread-safe.
 class RestartBudget {
  public:
   static constexpr absl::Duration kWindow = absl::Minutes(10);

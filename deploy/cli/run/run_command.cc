@@ -95,6 +95,7 @@ void RunCommand::AddWhat() {
   app_.add_option("--set", settings_,
                   "key=value that replaces a field of the job file; may be "
                   "given again.")
+      // A list would otherwise also take the words of the user's command.
       ->allow_extra_args(false);
   app_.add_option("--evaluator", evaluator_,
                   "Command line that the shell runs as the evaluator, for "
@@ -153,6 +154,7 @@ void RunCommand::AddHow() {
       ->capture_default_str();
   app_.add_option("--log_level", log_level_, "How much all tasks log.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
+  // An empty group hides a flag from the help.
   app_.add_option("--program_dir", program_dir_)->group("");
 }
 

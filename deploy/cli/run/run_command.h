@@ -14,6 +14,9 @@
 namespace lockstep::cli {
 
 // RunCommand is `lockstep run`: it runs a whole cluster on this machine.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class RunCommand {
  public:
   // Declares the sub-command and its flags.

@@ -58,6 +58,8 @@ bool OnlyHeard(const BadEnd& end, const std::optional<JobStatus>& status,
 
 std::string BadEnds(const RunOutcome& outcome,
                     const std::optional<JobStatus>& status, const Logs& logs) {
+  // The exit code is 0 only if the job was done without the tasks that ended
+  // badly.
   const bool harmless = outcome.exit_code == 0;
   // A program that fails may take longer to end than those that hear of it.
   std::vector<BadEnd> ends = outcome.bad_ends;
@@ -102,6 +104,7 @@ std::string MissingScore(const RunOutcome& outcome,
     const bool warned = std::any_of(
         outcome.bad_ends.begin(), outcome.bad_ends.end(),
         [&task = task](const BadEnd& end) { return end.task == task; });
+    // Its bad end is reported already, and is the reason.
     if (warned) continue;
     return absl::StrCat("warning: ", task.ToString(), what, "; see ", log.path,
                         "\n");
@@ -137,6 +140,7 @@ std::string FirstCause(const RunOutcome& outcome, const Logs& logs) {
   if (outcome.bad_ends.empty()) return "";
   const BadEnd& end = outcome.bad_ends.front();
   const auto log = logs.find(end.task);
+  // The log of a task that a signal has ended need not say why.
   if (!end.exit.permanent() || log == logs.end() ||
       log->second.reason.empty()) {
     return "";
@@ -206,6 +210,7 @@ std::string FormatLastLine(const RunOutcome& outcome,
       status->last_checkpoint_step < 0) {
     return line;
   }
+  // The step stands in the line already if it is the last one.
   const bool last = status->last_checkpoint_step == status->step;
   absl::StrAppend(
       &line, "; checkpoint ",

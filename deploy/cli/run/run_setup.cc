@@ -123,6 +123,8 @@ absl::Status TakeStatusPort(const RunRequest& request, RunSetup& setup) {
     return absl::InvalidArgumentError(
         absl::StrCat("--status_address: ", address.status().message()));
   }
+  // A server can listen there, though LocalHosts does not know them, since no
+  // process can connect to them.
   const bool any = address->host == "0.0.0.0" || address->host == "::";
   if (!any && !LocalHosts::OfThisMachine().Contains(address->host)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -207,6 +209,8 @@ absl::StatusOr<std::vector<std::string>> AllSettings(const RunRequest& request,
 absl::StatusOr<RunRequest> WithCounts(RunRequest request) {
   const bool counted = request.counts.workers > 0 || request.counts.backups > 0;
   const absl::StatusOr<JobText> file = ReadJobText(request);
+  // The cluster says which tasks there are, and errors of the job file are
+  // found later, by ReadJob().
   if (!request.cluster_file.empty()) return request;
   if (!file.ok()) {
     // A file that cannot be read might have said that no workers are needed.
@@ -241,6 +245,7 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
       DecodeJobFile(file.text, file.source, setup.settings));
   const absl::Status fits = CheckJob(request, job, setup.cluster);
   if (!fits.ok()) {
+    // The code stays: kFailedPrecondition is another job in the same directory.
     return absl::Status(fits.code(),
                         absl::StrCat(file.source, ": ", fits.message()));
   }
@@ -274,6 +279,7 @@ int ComputeThreads(const RunRequest& request, int num_workers) {
 
 // Returns the cluster with its final ports, without a task.
 std::string ClusterJson(const LocalCluster& cluster) {
+  // ToJson() names a task, too, and the file is for all.
   const nlohmann::json document = nlohmann::json::parse(
       ToJson(cluster.spec, cluster.chief), nullptr, false);
   return nlohmann::json(
@@ -300,6 +306,7 @@ absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
     LOCKSTEP_ASSIGN_OR_RETURN(setup.state,
                               StateDirectory::Adopt(request.state_dir));
   }
+  // Mostly there are none, so that errors say nothing.
   unlink(absl::StrCat(setup.log_dir, "/", kResultFile).c_str());
   unlink(absl::StrCat(setup.log_dir, "/", kOperatorTlsDir).c_str());
   LOCKSTEP_RETURN_IF_ERROR(

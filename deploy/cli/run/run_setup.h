@@ -64,11 +64,11 @@ struct RunSetup {
 // chief.address and cluster.json, and job.textproto if there is no job file.
 //
 //   kInvalidArgument     status_address is none of this machine; a file cannot
-//   be read or is invalid; the job does not
-//                        fit the cluster or this machine; an address is not on
-//                        this machine, or its port is taken; a program is
-//                        missing; a directory cannot be made; a command where
-//                        a worker hosts the chief
+//                        be read or is invalid; the job does not fit the
+//                        cluster or this machine; an address is not on this
+//                        machine, or its port is taken; a program is missing; a
+//                        directory cannot be made; a command for an evaluator
+//                        that the cluster does not have
 //   and others           checkpoint.directory cannot be written to
 //   kFailedPrecondition  another run uses the directory of logs, of state, or
 //                        of checkpoints

@@ -13,6 +13,8 @@ RunView::RunView(Terminal& terminal, absl::Time start)
 
 void RunView::OnStatus(const JobStatus& status, absl::Time now) {
   for (const Notice& notice : status.notices) {
+    // Each answer of the chief has its newest notices, also those of earlier
+    // answers.
     if (notice.number <= last_notice_) continue;
     last_notice_ = notice.number;
     Note(Printable(notice.text));
@@ -23,6 +25,7 @@ void RunView::OnStatus(const JobStatus& status, absl::Time now) {
     } else {
       eta_.Record(now, status.step);
     }
+    // Lines that are not redrawn have no counts to be explained.
     if (terminal_.live() && !legend_shown_) Note(StatusLine::kLegend);
     legend_shown_ = true;
   }
@@ -63,6 +66,7 @@ std::string RunView::SilenceText(absl::Time now) const {
     return absl::StrCat("starting: the chief has not answered yet (",
                         FormatAge(now - answered_), ")");
   }
+  // A chief that has ended its job does not answer any longer.
   if (IsFinal(status_->state)) return "";
   return absl::StrCat("the chief has not answered for ",
                       FormatAge(now - answered_), "; it was at step ",

@@ -18,6 +18,7 @@ namespace lockstep::cli {
 // RunView shows the progress of a run: one live line on a terminal, else a line
 // now and then. It also shows that the chief does not answer.
 //
+// Threads: not thread-safe.
 // Borrows: the terminal.
 class RunView {
  public:

@@ -10,10 +10,13 @@ SignalInbox::SignalInbox(std::initializer_list<int> signals) {
   sigemptyset(&set);
   for (const int signal : signals) sigaddset(&set, signal);
   pthread_sigmask(SIG_BLOCK, &set, &old_mask_);
+  // Nonblocking, so that TakeAll() can read until nothing is left.
   fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 SignalInbox::~SignalInbox() {
+  // A signal that is still pending would act as soon as it is not blocked, and
+  // most of them end the process.
   TakeAll();
   close(fd_);
   pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);

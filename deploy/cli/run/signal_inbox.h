@@ -13,6 +13,8 @@ namespace lockstep::cli {
 // signals.
 class SignalInbox {
  public:
+  // Blocks `signals` in this thread, and in threads and programs that it
+  // starts: a program must be started with another mask (see TaskProcess).
   explicit SignalInbox(std::initializer_list<int> signals);
 
   // Drops the signals that were not taken.

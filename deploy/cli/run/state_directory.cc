@@ -29,11 +29,14 @@ absl::Status Refused(const std::string& path, const char* what) {
                    "; name another directory with --state_dir"));
 }
 
+// O_CLOEXEC: a lock of flock() lasts as long as any process has the descriptor,
+// and tasks must not keep it.
 int OpenLock(const PrivateDirectory& directory, int flags) {
   return openat(directory.fd(), kLockName,
                 O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 }
 
+// A rest is left to a later run, which sweeps.
 void RemoveAll(const std::string& path) {
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
@@ -108,6 +111,7 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Adopt(
   std::error_code error;
   const std::filesystem::path parent =
       std::filesystem::path(path).parent_path();
+  // A failure shows in mkdir(), which says why.
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
   if (mkdir(path.c_str(), kPrivate) != 0 && errno != EEXIST) {
     return Refused(path, "it cannot be made");

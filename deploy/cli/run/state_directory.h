@@ -13,6 +13,8 @@ namespace lockstep::cli {
 // StateDirectory holds the state of the servers of one run. A lock on a file in
 // it lasts as long as this process, however it ends; if another process can
 // take the lock, the run is over.
+//
+// Threads: immutable; safe to share.
 class StateDirectory {
  public:
   // Creates a private directory in `parent` and removes those of dead launchers

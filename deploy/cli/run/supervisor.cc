@@ -11,6 +11,7 @@
 namespace lockstep::cli {
 namespace {
 
+// A shell reports a program that signal n has ended as 128 + n.
 constexpr int kSignalBase = 128;
 constexpr char kQuitsEarly[] =
     " ended with exit code 0 before the job was done: it must make a lockstep "
@@ -67,8 +68,10 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
 // too.
 bool Supervisor::MayRestart(TaskId task, TaskExit exit) const {
   if (restarts_ <= 0 || phase_ != Phase::kRunning) return false;
+  // A program that ended by itself with a small code would do so again.
   if (exit.signal == 0 && exit.code < kSignalBase) return false;
   if (task == chief_ && IsStopped(exit)) return false;
+  // After the last step the job needs no worker.
   return task.type != TaskType::kWorker || job_state_ != JobState::kFinishing;
 }
 
@@ -104,10 +107,12 @@ void Supervisor::OnUnheardStops(absl::Time now) {
 
 Supervisor::Actions Supervisor::OnQuits(absl::Time now) {
   if (job_state_ == JobState::kFinishing || IsFinal(job_state_)) return {};
+  // Programs that quit have not died, so that able_workers_ counts them.
   const auto left = able_workers_ - std::ssize(quits_);
   if (left >= needed_workers_) return NoteQuits(now);
   if (quits_.empty()) return {};
   absl::Time last = absl::InfinitePast();
+  // The grace begins anew with each of them.
   for (const auto& [task, time] : quits_) last = std::max(last, time);
   if (now < last + kQuitGrace) return {};
   return GiveUp(absl::StrCat("the program of ",
@@ -117,6 +122,7 @@ Supervisor::Actions Supervisor::OnQuits(absl::Time now) {
 
 Supervisor::Actions Supervisor::NoteQuits(absl::Time now) {
   Actions actions;
+  // Then an early end is the rule.
   if (input_ends_) return actions;
   for (End& end : ends_) {
     const auto found = quits_.find(end.task);
@@ -145,6 +151,7 @@ Supervisor::Actions Supervisor::GiveUp(absl::string_view reason,
 Supervisor::Actions Supervisor::OnStartFailed(TaskId task,
                                               absl::string_view reason,
                                               absl::Time now) {
+  // Restart() has counted it as running.
   running_.erase(task);
   return GiveUp(
       absl::StrCat(task.ToString(), " cannot be started again: ", reason), now);
@@ -159,6 +166,7 @@ Supervisor::Actions Supervisor::Restart(absl::Time now) {
     }
     const TaskId task = it->first;
     it = due_.erase(it);
+    // Before it is started, so that finished() is false in between.
     running_[task] = 0;
     MarkRestarted(task);
     actions.push_back({.kind = SupervisorAction::Kind::kStart, .task = task});
@@ -168,6 +176,7 @@ Supervisor::Actions Supervisor::Restart(absl::Time now) {
 
 void Supervisor::MarkRestarted(TaskId task) {
   ++restarted_[task];
+  // Also earlier ends: each of them had its restart.
   for (End& end : ends_) end.restarted = end.restarted || end.task == task;
 }
 
@@ -183,6 +192,7 @@ std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
 // time, too, because they would wait in vain.
 void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   held_ = exit.signal == 0 && exit.code == kExitHeld;
+  // The chief's last state says more than its exit code, if it has come.
   if (fate_ == Fate::kNone) {
     fate_ = exit.ok()                     ? Fate::kDone
             : IsStopped(exit) && !broken_ ? Fate::kStopped
@@ -248,6 +258,7 @@ Supervisor::Actions Supervisor::OnSignal(int signal, absl::Time now) {
 }
 
 Supervisor::Actions Supervisor::OnStopRefused() {
+  // In later phases all tasks have their signal already.
   if (phase_ != Phase::kLeaving) return {};
   return SignalOne(chief_, SIGTERM);
 }
@@ -256,6 +267,7 @@ Supervisor::Actions Supervisor::OnTime(absl::Time now) {
   if (phase_ == Phase::kRunning) {
     Actions actions = OnQuits(now);
     OnUnheardStops(now);
+    // Each of the two calls may have ended the run, and then no task restarts.
     if (!healthy()) return actions;
     for (SupervisorAction& action : Restart(now)) {
       actions.push_back(std::move(action));
@@ -265,6 +277,7 @@ Supervisor::Actions Supervisor::OnTime(absl::Time now) {
   if (now < deadline_ || finished()) return {};
   if (phase_ == Phase::kLeaving) return Terminate(now);
   phase_ = Phase::kKilling;
+  // After SIGKILL there is nothing to wait for but the ends.
   deadline_ = absl::InfiniteFuture();
   return SignalAll(SIGKILL);
 }
@@ -350,6 +363,7 @@ bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
 void Supervisor::LeaveUntil(absl::Time deadline) {
   phase_ = Phase::kLeaving;
   deadline_ = deadline;
+  // Restarts that are due would only be ended again.
   due_.clear();
 }
 

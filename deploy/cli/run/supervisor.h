@@ -90,6 +90,8 @@ struct RunOutcome {
 // nothing within kQuitGrace, has failed.
 //
 // Times must come from a clock that never goes back.
+//
+// Threads: not thread-safe.
 class Supervisor {
  public:
   static constexpr absl::Duration kLeaveGrace = absl::Seconds(30);

@@ -30,6 +30,7 @@ absl::Status Become(const TaskPlan& plan) {
     args.push_back(const_cast<char*>(arg.c_str()));
   }
   args.push_back(nullptr);
+  // A TF_CONFIG from outside would be that of another task.
   setenv("TF_CONFIG", plan.tf_config.c_str(), 1);
   for (const auto& [name, value] : plan.environment) {
     setenv(name.c_str(), value.c_str(), 0);  // an operator may choose others
@@ -61,6 +62,7 @@ TaskCommand::TaskCommand(CLI::App& parent)
                 "in a pod of a StatefulSet.");
   app_.add_flag("--show", show_, "Print the command instead of running it.");
   app_.add_option("--program_dir", program_dir_)->group("");
+  // Words that are not known here are for the program, and stay in order.
   app_.prefix_command();
   app_.footer(
       "Flags after INSTANCE go to the program. After -- stands your own "
@@ -104,6 +106,8 @@ absl::StatusOr<TaskPlan> TaskCommand::Plan(const UserCommand& command) const {
   options.job_path = absl::StrCat(directory, "/job.textproto");
   LOCKSTEP_ASSIGN_OR_RETURN(options.cluster_json,
                             ReadTextFile(options.cluster_path));
+  // systemd sets it for a unit with RuntimeDirectory=, and has made the
+  // directory.
   const char* runtime_directory = getenv("RUNTIME_DIRECTORY");
   options.state_dir = !state_dir_.empty()            ? state_dir_
                       : runtime_directory != nullptr ? runtime_directory

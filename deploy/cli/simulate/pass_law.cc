@@ -36,6 +36,8 @@ bool ParseSeconds(absl::string_view text, double& seconds) {
 }
 
 // Uniform in (0, 1).
+// The standard fixes the numbers of mt19937_64, but not those of its
+// distributions, and equal seeds must give equal passes.
 double Uniform(std::mt19937_64& random) {
   return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53;
 }
@@ -53,6 +55,7 @@ absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
       "constant(50ms), normal(50ms, 5ms), lognormal(50ms, 0.3), "
       "exponential(50ms) or pareto(50ms, 3)";
   absl::string_view rest = absl::StripAsciiWhitespace(text);
+  // A bare duration is the constant law.
   PassLaw every;
   if (ParseSeconds(rest, every.seconds_)) {
     every.FindMean();
@@ -137,6 +140,8 @@ double PassLaw::Draw(std::mt19937_64& random) const {
       seconds = trace_[static_cast<size_t>(random() % trace_.size())];
       break;
   }
+  // Some laws have draws without a limit, and passes of no time would let the
+  // virtual clock stand still.
   return std::clamp(seconds, kShortest, kLongest);
 }
 

@@ -20,6 +20,8 @@ namespace lockstep::cli {
 //   pareto(50ms, 3)        shortest time, and index: a larger one, fewer long
 //                          passes
 //   empirical              one of the times of a trace, each equally likely
+//
+// Threads: immutable; each thread must draw with a generator of its own.
 class PassLaw {
  public:
   // Parses all but empirical.
@@ -27,8 +29,10 @@ class PassLaw {
   //   kInvalidArgument  an unknown law, or a number out of its range; names it
   static absl::StatusOr<PassLaw> Parse(absl::string_view text);
   // `seconds` must not be empty.
+  // Times below a microsecond are drawn as one.
   static PassLaw Empirical(std::vector<double> seconds);
 
+  // Returns the time of one pass, in seconds.
   double Draw(std::mt19937_64& random) const;
   // The mean of many draws, of a fixed seed. The law need not have a mean.
   // Thousands of workers may have copies of one law, so it is found only once.

@@ -166,6 +166,7 @@ absl::StatusOr<std::vector<VirtualWorker>> SimulateCommand::MakeWorkers(
           count, " workers",
           fast == workers.size() ? "" : absl::StrCat(", ", fast, " are left")));
     }
+    // From the last one backwards, so that each --slow takes others.
     for (int i = 0; i < slow.count; ++i) workers[--fast].factor = slow.factor;
   }
   return workers;
@@ -198,6 +199,7 @@ absl::StatusOr<VirtualJob> SimulateCommand::MakeJob() const {
   const auto workers = static_cast<int64_t>(job.workers.size());
   job.steps = steps_.value_or(
       std::clamp(kDefaultPasses / workers, kFewestSteps, kDefaultSteps));
+  // The limit is that of kDefaultSteps: 500 workers.
   job.warmup = warmup_.value_or(workers * kDefaultSteps <= kDefaultPasses
                                     ? kDefaultWarmup
                                     : job.steps / 5);
@@ -223,6 +225,7 @@ absl::StatusOr<std::vector<SimulateCommand::Policy>> SimulateCommand::Policies(
     numbers =
         std::min(kMicroBatchesOfWorker * workers, kMaxMicroBatchesPerStep);
   }
+  // So many workers cannot have a micro-batch each.
   if (numbers == 0) return policies;
   LOCKSTEP_ASSIGN_OR_RETURN(JobConfig shared,
                             WithSharedWork(job, workers, numbers));
@@ -244,6 +247,7 @@ absl::StatusOr<Simulation> SimulateCommand::Simulate(const VirtualJob& base,
       (base.steps + base.warmup) * simulation.workers >= kDefaultPasses / 10;
   for (const Policy& policy : policies) {
     if (long_work) {
+      // To standard error, since standard output may be JSON.
       err << "simulates " << policy.name << ", policy "
           << simulation.runs.size() + 1 << " of " << policies.size()
           << std::endl;

@@ -18,6 +18,9 @@ namespace lockstep::cli {
 // SimulateCommand is `lockstep simulate`: it simulates a job's steps with 0 to
 // 8 backups, with AUTO, and with shared work, under a virtual clock, and
 // compares them.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class SimulateCommand {
  public:
   explicit SimulateCommand(CLI::App& parent);

@@ -13,11 +13,13 @@ namespace lockstep::cli {
 
 // Steps take the gradients of all `workers` but `backups`; nullopt: of as many
 // as the chief chooses.
+// Returns the job, fitted to these workers. Errors: those of FitToCluster()
 absl::StatusOr<JobConfig> WithBackups(JobConfig job, int workers,
                                       std::optional<int> backups);
 
 // `workers` share steps of so many micro-batches, and push `per_push` of them
 // at a time.
+// Returns the job, fitted to these workers. Errors: those of FitToCluster()
 absl::StatusOr<JobConfig> WithSharedWork(JobConfig job, int workers,
                                          int micro_batches, int per_push = 1);
 

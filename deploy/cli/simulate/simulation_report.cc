@@ -51,6 +51,7 @@ std::string Plot(const Simulation& simulation, size_t width) {
     longest = std::max(longest, one.run.GradientSeconds());
   }
   const size_t room =
+      // The name, the bar's mark, the time and " best" take up to 24 columns.
       std::min(width, kWidestPlot) - std::min<size_t>(width, 24);
   std::string plot = "time per gradient\n";
   for (size_t i = 0; i < simulation.runs.size(); ++i) {

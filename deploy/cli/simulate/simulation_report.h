@@ -24,6 +24,8 @@ struct Simulation {
   std::vector<PolicyRun> runs;            // the first one is compared with
   std::vector<std::string> changes = {};  // of AUTO, one line each
 
+  // 1 if no worker ever waits and each gradient counts. A little more is
+  // possible, as best_rate is that of other draws.
   double Efficiency(const SimulatedRun& run) const {
     return 1 / (run.GradientSeconds() * best_rate);
   }

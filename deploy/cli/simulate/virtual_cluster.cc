@@ -47,6 +47,8 @@ VirtualCluster::VirtualCluster(const VirtualJob& job)
   workers_.resize(job_.workers.size());
   for (int i = 0; i < n(); ++i) {
     indices_.push_back(i);
+    // Deaths have a generator of their own, so that the n-th pass of a worker
+    // takes the same time with and without them.
     const auto stream = static_cast<uint64_t>(i) * 2;
     workers_[static_cast<size_t>(i)].random.seed(job_.seed * 1000003 + stream);
     workers_[static_cast<size_t>(i)].fate.seed(job_.seed * 1000003 + stream +
@@ -65,6 +67,8 @@ absl::StatusOr<SimulatedRun> VirtualCluster::Run() {
   BeginStep();
   for (int i = 0; i < n(); ++i) {
     Worker& worker = workers_[static_cast<size_t>(i)];
+    // A worker waits for its first token with the local step -1, as one that
+    // has just registered.
     worker.pass = {i, 1, -1, 0, 0};
     ScheduleDeath(i);
     Wait(i, 0);
@@ -93,6 +97,7 @@ void VirtualCluster::Handle(const Event& event) {
     case Kind::kBeat:
       return OnBeat();
     case Kind::kPrepared:
+      // A later attempt has dropped the gradients of this one.
       if (event.version == attempts_) OnPrepared();
       return;
     case Kind::kIsFound:
@@ -101,6 +106,7 @@ void VirtualCluster::Handle(const Event& event) {
     case Kind::kIsBack:
       return OnBack(event.worker);
     case Kind::kPassEnds:
+      // The pass was dropped, or its worker died.
       if (event.version == worker.version) OnPassEnd(event.worker);
       return;
     case Kind::kDies:
@@ -121,6 +127,8 @@ void VirtualCluster::BeginPass(int index, const server::Gate::Answer& token) {
   worker.computing = true;
   worker.computed = absl::ZeroDuration();
   ++worker.version;
+  // Only a pass that may turn out to be useless watches for the end of its
+  // step.
   if (shares() || (token.selected_attempt == 0 && n() > replicas_)) {
     const auto answers = gate_->Watch(by_ticket_.size(), worker.pass, now_);
     worker.ticket = by_ticket_.size();
@@ -195,6 +203,7 @@ void VirtualCluster::OnAnswers(
   for (const server::Gate::Answer& answer : answers) {
     const int index = by_ticket_[answer.ticket];
     const Worker& worker = workers_[static_cast<size_t>(index)];
+    // An older ticket is that of a wait or a watch that is over.
     if (worker.alive && worker.ticket == answer.ticket) OnAnswer(index, answer);
   }
 }
@@ -238,6 +247,7 @@ void VirtualCluster::OnDeath(int index) {
   if (step_ >= job_.warmup) ++run_.deaths;
   // Its successor registers, or its lease ends.
   After(std::min(job_.restart, job_.job.lease), Kind::kIsFound, index);
+  // Pushed after kIsFound, which therefore is handled first at the same time.
   After(job_.restart, Kind::kIsBack, index);
 }
 
@@ -255,6 +265,7 @@ void VirtualCluster::OnBack(int index) {
   Worker& worker = workers_[static_cast<size_t>(index)];
   worker.alive = worker.member = true;
   worker.pass = {index, worker.pass.incarnation + 1, -1, 0, 0};
+  // A new process counts its passes from 0.
   worker.progress = {};
   ScheduleDeath(index);
   Wait(index, 0);
@@ -283,6 +294,8 @@ void VirtualCluster::BeginAttempt(int64_t attempt) {
 
 void VirtualCluster::Arrived(int index, int64_t attempt) {
   Worker& worker = workers_[static_cast<size_t>(index)];
+  // The gradient is of another step or attempt, or comes after the last one
+  // that counts.
   if (worker.pass.local_step != step_ || attempt != attempt_ || prepared_) {
     return;
   }
@@ -294,6 +307,7 @@ void VirtualCluster::Arrived(int index, int64_t attempt) {
   }
   if (static_cast<int>(arrived_.size()) < replicas_) return;
   prepared_ = true;
+  // A change of settings keeps the servers busy until then.
   const absl::Time open = std::max(now_, not_before_);
   After(open - now_ + job_.overhead, Kind::kPrepared, 0, attempts_);
 }
@@ -327,15 +341,18 @@ void VirtualCluster::OnPrepared() {
 }
 
 void VirtualCluster::Carry() {
+  // Taken out first, because BeginStep() below adds the next ones.
   const chief::JobActions actions = std::exchange(out_, {});
   for (const chief::JobAction& action : actions) {
     const auto* commit = std::get_if<chief::Commit>(&action);
+    // Other actions are calls of the chief, which take no time here.
     if (commit == nullptr || commit->round != driver_.round()) continue;
     const auto answers = gate_->Commit(commit->step, commit->attempt);
     if (!answers.ok()) {
       failure_ = answers.status();
       return;
     }
+    // The first measured step began when its driver did.
     if (step_ == job_.warmup) measured_from_ = driver_.began();
     if (step_ >= job_.warmup) run_.gradients += StepGradients();
     step_ = commit->step;
@@ -374,6 +391,7 @@ void VirtualCluster::Change(const chief::BackupTuner::Change& change) {
 
 void VirtualCluster::OnTick() {
   After(kTick, Kind::kTick);
+  // The step only waits for its commit.
   if (prepared_) return;
   for (int server = 0; server < kServers; ++server) {
     const auto heard = driver_.OnTake(

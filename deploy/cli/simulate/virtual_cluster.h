@@ -44,6 +44,7 @@ namespace lockstep::cli {
 // Threads: not thread-safe.
 class VirtualCluster {
  public:
+  // The job must have at least one worker.
   explicit VirtualCluster(const VirtualJob& job);
   VirtualCluster(const VirtualCluster&) = delete;
   VirtualCluster& operator=(const VirtualCluster&) = delete;
@@ -72,6 +73,8 @@ class VirtualCluster {
     Kind kind = Kind::kTick;
     int worker = 0;
     int64_t version = 0;  // of the worker or the attempt; others are void
+    // std::priority_queue takes the largest first, so the earliest is that.
+    // Events of one time keep their order.
     bool operator<(const Event& other) const {
       return std::pair(at, order) > std::pair(other.at, other.order);
     }

@@ -48,6 +48,7 @@ struct SimulatedRun {
   int64_t changes = 0;  // of the gradients of a step, warm-up included
   int replicas = 0;     // gradients of a step, at the end
 
+  // `steps` and `gradients` must be above 0, as after a run without an error.
   double StepSeconds() const {
     return absl::ToDoubleSeconds(time) / static_cast<double>(steps);
   }

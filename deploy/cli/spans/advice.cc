@@ -76,6 +76,8 @@ Pushes CountPushes(const JobTrace& trace) {
       const bool shared = (span.flags & Span::kShared) != 0;
       if (shared) ++pushes.shared;
       if ((span.flags & Span::kBFloat16) != 0) ++pushes.bfloat16;
+      // Hosts are compared by name; a task that handed none in is on no known
+      // host.
       const auto worker = hosts.find(absl::StrCat("worker ", span.peer));
       if (!shared && worker != hosts.end() && !task.host.empty() &&
           worker->second == task.host) {
@@ -111,8 +113,10 @@ class Adviser {
     AdviseOnReading(all);
     AdviseOnNetwork(all);
     AdviseOnUpdates(all);
+    // Always there, so that there is advice in any case.
     all.push_back({.remedy = Remedy::kMoreCompute, .share = Share(computing_)});
     Merge(all);
+    // Stable: of equal shares the order above decides.
     std::stable_sort(
         all.begin(), all.end(),
         [](const Advice& a, const Advice& b) { return a.share > b.share; });
@@ -131,6 +135,8 @@ class Adviser {
     Delay delay = path.workers.size() > 1 ? DelayOf(path) : Delay();
     const int64_t more =
         delay.absent + delay.reading + delay.computing + delay.network;
+    // The worker may have been slower in one thing and faster in another, so
+    // that its delays sum up to more than its lateness.
     const double late = more > 0
                             ? std::min(1.0, static_cast<double>(path.lateness) /
                                                 static_cast<double>(more))
@@ -160,6 +166,7 @@ class Adviser {
           ++other;
           continue;
         }
+        // The larger reason names the worker and the server.
         if (other->share > one->share) {
           one->worker = other->worker;
           one->server = other->server;
@@ -248,6 +255,7 @@ class Adviser {
                !sums_.limits.no_bfloat16) {
       remedy = Remedy::kBFloat16;
     }
+    // Mirrors are as many as the workers.
     if (remedy == Remedy::kMoreServers && sums_.limits.no_servers) return;
     all.push_back({.remedy = remedy, .share = Share(network_)});
   }

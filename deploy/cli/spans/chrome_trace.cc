@@ -47,6 +47,7 @@ Json NameEvent(const char* what, int pid, int tid, const std::string& name) {
 Json SpanEvent(const Span& span, const char* group, int pid, int tid,
                int64_t zero) {
   Json args = Json::object();
+  // People count steps from 1, spans the committed ones before.
   if (span.step >= 0) args["step"] = span.step + 1;
   if (span.attempt > 0) args["attempt"] = span.attempt;
   if (span.part >= 0) {
@@ -64,6 +65,7 @@ Json SpanEvent(const Span& span, const char* group, int pid, int tid,
           {"cat", group},
           {"pid", pid},
           {"tid", tid},
+          // Large times would lose their nanoseconds in a double.
           {"ts", static_cast<double>(span.begin - zero) / 1e3},
           {"dur", static_cast<double>(span.end - span.begin) / 1e3},
           {"args", std::move(args)}};
@@ -74,7 +76,9 @@ Json SpanEvent(const Span& span, const char* group, int pid, int tid,
 void AddTask(const TaskTrace& task, int pid, int64_t zero, Json& events) {
   const std::string host =
       task.host.empty() ? "" : absl::StrCat(" on ", task.host);
+  // The row 0 is the process itself, so spans begin at 1.
   events.push_back(NameEvent("process_name", pid, 0, task.task + host));
+  // A row is free for a span only if all earlier spans have been placed.
   std::vector<Span> spans = task.spans;
   std::stable_sort(
       spans.begin(), spans.end(),

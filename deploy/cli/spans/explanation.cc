@@ -55,6 +55,7 @@ void Sum(const std::vector<StepPath>& paths, Explanation& out) {
       sums[part] += path.times[part];
     }
   }
+  // Above 0, because each path has a duration.
   const auto whole = static_cast<double>(total);
   for (int part = 0; part < kPathParts; ++part) {
     out.shares[part] = static_cast<double>(sums[part]) / whole;
@@ -96,6 +97,7 @@ absl::StatusOr<Explanation> Explain(JobTrace trace, int64_t steps) {
     return a.duration() < b.duration();
   };
   const auto middle = paths.begin() + static_cast<int64_t>(paths.size() / 2);
+  // Last, because it changes the order of the paths.
   std::nth_element(paths.begin(), middle, paths.end(), shorter);
   out.median = *middle;
   out.slowest = *std::max_element(paths.begin(), paths.end(), shorter);

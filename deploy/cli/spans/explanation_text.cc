@@ -16,6 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+// By PathPart: the name in JSON, and for people.
 constexpr std::array<std::pair<const char*, const char*>, kPathParts> kParts = {
     {{"token", "token"},
      {"receiving", "receive values"},
@@ -46,6 +47,7 @@ std::string PathText(const StepPath& path) {
     // Small parts would hide the large ones.
     if (path.times[part] * 100 < path.duration()) continue;
     std::vector<std::string>& texts =
+        // The parts before kUpdating are the worker's, the others the server's.
         part < static_cast<int>(PathPart::kUpdating) ? of_worker : of_server;
     texts.push_back(
         absl::StrCat(kParts[part].second, " ", Milliseconds(path.times[part])));
@@ -279,6 +281,7 @@ std::string ExplanationJson(const Explanation& it) {
     if (advice.server >= 0) one["server"] = advice.server;
     json["advice"].push_back(std::move(one));
   }
+  // A host's or task's name need not be UTF-8, for which dump() would throw.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

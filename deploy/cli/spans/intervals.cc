@@ -8,6 +8,7 @@ namespace lockstep::cli {
 void Intervals::Add(int64_t begin, int64_t end) {
   if (begin >= end) return;
   auto next = ends_.upper_bound(begin);
+  // The interval before reaches into the new one, or touches it.
   if (next != ends_.begin() && std::prev(next)->second >= begin) {
     next = std::prev(next);
     begin = next->first;

@@ -7,6 +7,8 @@
 namespace lockstep::cli {
 
 // Intervals is a set of moments, made of half-open intervals.
+//
+// Threads: not thread-safe.
 class Intervals {
  public:
   // Adds [begin, end).

@@ -28,6 +28,7 @@ StepRange NewestSteps(const JobTrace& trace, int64_t count) {
   int64_t oldest = std::numeric_limits<int64_t>::max();
   int64_t newest = -1;
   for (const TaskTrace& task : trace.tasks) {
+    // Each step is committed at ps 0.
     if (task.task != "ps 0") continue;
     for (const Span& span : task.spans) {
       if (span.kind != SpanKind::kCommit) continue;
@@ -36,6 +37,7 @@ StepRange NewestSteps(const JobTrace& trace, int64_t count) {
     }
   }
   if (newest < 0) return {};
+  // The tasks keep a limited number of spans, so that older steps may be gone.
   return {std::max(oldest, newest + 1 - count), newest + 1};
 }
 

@@ -49,6 +49,7 @@ void AddServerSpan(const Span& span, std::map<int64_t, ServerStep>& steps) {
     step.attempt = span.attempt;
   }
   if (span.kind == SpanKind::kCommit) {
+    // The first one counts if a commit was repeated.
     step.committed = std::min(step.committed.value_or(span.end), span.end);
   }
 }
@@ -202,12 +203,14 @@ std::optional<StepPath> PathOf(const ByTask& by, int64_t step, int64_t begin,
     const auto found = steps.find(step);
     if (found == steps.end()) continue;
     const int64_t at = PreparedAt(found->second);
+    // 0 is a server without spans of the preparation.
     if (at <= prepared) continue;
     prepared = at;
     last = &found->second;
     path.server = server;
   }
   if (last == nullptr) return std::nullopt;
+  // Clocks of other hosts are aligned only within their errors.
   prepared = std::clamp(prepared, begin, end);
   for (const auto& [worker, arrival] : Arrivals(by, step, *last, prepared)) {
     WorkerStep& of = path.workers[worker];
@@ -234,6 +237,7 @@ std::optional<StepPath> PathOf(const ByTask& by, int64_t step, int64_t begin,
   path.times[static_cast<int>(PathPart::kCheckpoint)] += copied;
   path.times[static_cast<int>(PathPart::kCommitting)] +=
       end - prepared - copied;
+  // One part may have several updates.
   std::map<int, int> parts;
   for (const Span& update : last->updates) {
     ++parts[update.part];
@@ -254,6 +258,7 @@ std::vector<StepPath> StepPaths(const JobTrace& trace) {
   int64_t step_before = -1;
   for (const auto& [number, step] : first->second) {
     if (!step.committed.has_value()) continue;
+    // A path needs the commit of the very step before, whose span may be gone.
     if (before.has_value() && step_before + 1 == number &&
         *before < *step.committed) {
       std::optional<StepPath> path =

@@ -17,6 +17,7 @@ namespace {
 
 void Prepare(grpc::ClientContext& context, absl::Duration timeout) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  // Otherwise a call fails at once while the chief is being started.
   context.set_wait_for_ready(true);
 }
 
@@ -27,6 +28,8 @@ absl::Status ExplainCall(const grpc::Status& status, const std::string& address,
   const absl::Status plain = FromGrpcStatus(status);
   if (plain.code() == absl::StatusCode::kDeadlineExceeded) {
     const std::shared_ptr<TransportSecurity> security = OwnSecurity();
+    // A handshake that failed shows as a deadline only, since calls wait for a
+    // connection.
     const std::vector<std::string> troubles =
         security == nullptr ? std::vector<std::string>() : security->Troubles();
     const std::string advice = ConnectionAdvice(address);

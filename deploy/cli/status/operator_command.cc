@@ -28,6 +28,7 @@ constexpr absl::Duration kWatchTimeout = absl::Seconds(1);
 
 absl::StatusOr<std::string> CheckAddress(absl::string_view flag,
                                          absl::string_view text) {
+  // The file chief.address ends with a line feed.
   const absl::StatusOr<HostPort> parsed =
       ParseHostPort(absl::StripAsciiWhitespace(text));
   if (!parsed.ok()) {
@@ -70,6 +71,8 @@ absl::Status ChiefFlags::Secure() const {
       std::filesystem::exists(own, ignored)) {
     directory = own;
   }
+  // The link of a run with --insecure does not exist, and that of a run which
+  // is over leads nowhere.
   if (directory.empty()) return absl::OkStatus();
   return UseOperatorCertificate(directory);
 }
@@ -152,6 +155,7 @@ int StatusCommand::ExitCodeOf(const JobStatus& status) {
 
 void StatusCommand::Show(const JobStatus& status, Terminal& terminal) const {
   if (json_) {
+    // -1: on one line.
     const int indent = watch_ ? -1 : 2;
     terminal.Print(FormatStatusJson(status, indent) + "\n");
     return;
@@ -168,6 +172,7 @@ void StatusCommand::ShowGap(const std::optional<JobStatus>& last,
       absl::StrCat("the chief has not answered for ", FormatAge(silence),
                    "; it may be started again (--patience ", patience_, ")\n");
   if (json_) {
+    // Standard output has JSON alone.
     err << text;
     return;
   }
@@ -178,6 +183,8 @@ void StatusCommand::ShowGap(const std::optional<JobStatus>& last,
 int StatusCommand::ShowEnd(const ChiefFlags::Ended& ended,
                            Terminal& terminal) const {
   if (json_ && watch_) {
+    // The file has several lines. Within a text of JSON a line feed is written
+    // as \n, so that only those between go.
     std::string line = ended.json;
     line.erase(std::remove(line.begin(), line.end(), '\n'), line.end());
     terminal.Print(line + "\n");
@@ -186,6 +193,7 @@ int StatusCommand::ShowEnd(const ChiefFlags::Ended& ended,
   } else {
     terminal.Print(
         absl::StrCat(Printable(ended.result.summary), "; ended ",
+                     // The clock may have been set back since.
                      FormatAge(std::max(absl::ZeroDuration(),
                                         absl::Now() - ended.result.ended_at)),
                      " ago\n"));
@@ -196,6 +204,7 @@ int StatusCommand::ShowEnd(const ChiefFlags::Ended& ended,
 int StatusCommand::Run(Terminal& terminal, std::ostream& err) const {
   const absl::StatusOr<std::optional<ChiefFlags::Ended>> ended =
       chief_.EndOfRun();
+  // Address() reports an error of it.
   if (ended.ok() && ended->has_value()) return ShowEnd(**ended, terminal);
   const absl::StatusOr<std::string> address = chief_.Address();
   if (!address.ok()) {
@@ -217,6 +226,7 @@ int StatusCommand::ShowSilence(const absl::Status& silence, Terminal& terminal,
       chief_.EndOfRun();
   if (ended.ok() && ended->has_value()) return ShowEnd(**ended, terminal);
   const std::string& directory = chief_.log_dir();
+  // Only the directory of a run can explain a silence.
   if (directory.empty() || !absl::IsDeadlineExceeded(silence)) {
     return RefuseCommand(app_, silence, kNoAnswer, err);
   }

@@ -18,6 +18,8 @@ namespace lockstep::cli {
 
 // ChiefFlags select the chief of a command: by its address, or by a file with
 // the address.
+//
+// Threads: not thread-safe.
 class ChiefFlags {
  public:
   ChiefFlags() = default;
@@ -66,6 +68,9 @@ class ChiefFlags {
 };
 
 // StatusCommand is `lockstep status`.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class StatusCommand {
  public:
   explicit StatusCommand(CLI::App& parent);
@@ -110,6 +115,9 @@ int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,
                   std::ostream& err);
 
 // StopCommand is `lockstep stop`.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class StopCommand {
  public:
   explicit StopCommand(CLI::App& parent);

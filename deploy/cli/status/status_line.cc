@@ -28,6 +28,7 @@ struct Layout {
   int figures = 3;  // 0: none, 1: loss, 2: and accuracy, 3: and speed
 };
 
+// The most detailed one first; see StatusLine for the order.
 constexpr Layout kLayouts[] = {
     {.labels = true, .workers = Layout::Workers::kNamed},
     {.workers = Layout::Workers::kNamed},
@@ -143,6 +144,7 @@ std::vector<Segment> StateSegments(const JobStatus& status,
                                    const std::optional<WaitStatus>& wait) {
   std::vector<Segment> segments = {
       {std::string(JobStateName(status.state)), kBold}};
+  // A job that starts anew has no step to show; one that goes on has.
   if (status.step > 0 || status.state != JobState::kStarting) {
     segments.push_back(
         {absl::StrCat("step ", status.step, "/", status.train_steps)});
@@ -167,6 +169,8 @@ std::vector<Segment> TrainingSegments(const JobStatus& status,
   const bool waits = wait.has_value() && wait->since >= StatusLine::kLongWait;
   if (waits) segments.push_back({WaitText(*wait), kYellow});
   AddFigures(status, layout, segments);
+  // While no step is made there is no rate, and the workers' counts stand
+  // still.
   if (waits || paused) return segments;
   AddWorkers(status, layout.workers, segments);
   if (eta.has_value()) {

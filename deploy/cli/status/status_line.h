@@ -16,6 +16,7 @@ namespace lockstep::cli {
 // A pause, and a wait of kLongWait, replace the workers and are kept longest,
 // because people must see them.
 //
+// Threads: immutable.
 // Units: widths count columns, which colours do not take.
 class StatusLine {
  public:

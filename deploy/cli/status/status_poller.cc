@@ -25,6 +25,8 @@ StatusPoller::~StatusPoller() {
 }
 
 StatusPoller::News StatusPoller::TakeNews() {
+  // Read first: an event between the two steps wakes the reader once in vain;
+  // in the other order it would be lost.
   uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = read(event_fd_, &count, sizeof(count));
   MutexLock lock(mutex_);
@@ -64,6 +66,7 @@ void StatusPoller::Poll() {
 }
 
 void StatusPoller::SendStop(const std::string& reason) {
+  // Any error counts: the launcher then signals the chief.
   const absl::Status status = client_.Stop(reason, options_.timeout);
   if (status.ok()) return;
   {

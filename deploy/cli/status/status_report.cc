@@ -142,6 +142,7 @@ std::string FormatWorkerSummary(const JobStatus& status, size_t width) {
                    {.title = "waited", .align = Align::kRight}});
   for (const MemberStatus& worker : workers) {
     const WorkerCounts counts = worker.counts.value_or(WorkerCounts());
+    // The title says "worker" already.
     table.AddRow({std::string(absl::StartsWith(worker.task, "worker ")
                                   ? worker.task.substr(7)
                                   : worker.task),
@@ -223,6 +224,7 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
   const Settings& settings = status.settings;
   const bool scheduled = settings.learning_rate_now > 0 &&
                          settings.learning_rate_now != settings.learning_rate;
+  // Settings as the job file has them need no line.
   if (settings.revision > 0 || scheduled) {
     absl::StrAppend(&out, WrapText(Changes(status), width, kIndent), "\n");
   }

@@ -44,6 +44,7 @@ absl::StatusOr<IsSo> AskToChange(CoordinatorClient& chief,
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t revision,
                             chief.ChangeSettings(change, kTimeout));
   return IsSo([revision](const JobStatus& status) {
+    // A later change may already be in effect, too.
     return status.settings.revision >= revision;
   });
 }
@@ -70,6 +71,8 @@ absl::StatusOr<JobStatus> WaitUntil(const IsSo& so, CoordinatorClient& chief,
   const absl::Time deadline = absl::Now() + timeout;
   while (true) {
     LOCKSTEP_ASSIGN_OR_RETURN(JobStatus status, chief.GetStatus(kTimeout));
+    // Asked before the end of the job is looked at: its last checkpoint may be
+    // the one.
     if (so(status)) return status;
     if (IsFinal(status.state)) {
       return absl::FailedPreconditionError(
@@ -191,6 +194,7 @@ int SteerCommands::Run(const Command& command, Terminal& terminal,
   CoordinatorClient chief(*address);
   const absl::StatusOr<IsSo> so = command.ask(chief);
   if (!so.ok()) {
+    // Also the chief's refusal of a value, such as replicas_to_aggregate=0.
     const bool usage = absl::IsInvalidArgument(so.status());
     return RefuseCommand(*command.app, so.status(),
                          usage ? kUsageExitCode : kNoAnswer, err);

@@ -26,6 +26,9 @@ absl::StatusOr<CoordinatorClient::Change> ParseSettings(
 
 // SteerCommands are `lockstep checkpoint`, `pause`, `resume`, `set` and
 // `remove`: each sends a request to the chief and waits until it is in effect.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class SteerCommands {
  public:
   explicit SteerCommands(CLI::App& parent);
@@ -33,7 +36,8 @@ class SteerCommands {
   bool chosen() const;
 
   // Returns 0 when the request is in effect; 1 if no chief answers within five
-  // seconds, it refuses, or --timeout passes; 2 for bad flags.
+  // seconds, it refuses, or --timeout passes; 2 for bad flags, and for a value
+  // that the chief calls invalid.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:
@@ -54,6 +58,7 @@ class SteerCommands {
                  const std::string& description, bool paused);
   static int Run(const Command& command, Terminal& terminal, std::ostream& err);
 
+  // A deque, because its elements do not move: the parser has pointers to them.
   std::deque<Command> commands_;
   std::vector<std::string> assignments_;
   std::string worker_;

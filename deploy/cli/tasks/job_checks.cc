@@ -38,6 +38,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Where the packages dataset-NAME put their files, each in NAME.
 constexpr char kDataSets[] = "/usr/share/datasets/";
 
 struct NamedFile {
@@ -80,6 +81,7 @@ std::string Remedy(const std::string& path, int error) {
 }
 
 absl::Status CheckFile(const NamedFile& file) {
+  // A field may name one array of a file, as in FILE.npz:NAME.
   const std::string path = worker::SplitArrayPath(file.path).file;
   struct stat info = {};
   int error = 0;
@@ -102,6 +104,7 @@ bool AreSmall(const std::vector<std::string>& files) {
   for (const std::string& path : files) {
     std::error_code error;
     const uintmax_t size = fs::file_size(path, error);
+    // The worker reports a file that cannot be read.
     if (error || size > kMostToCount) return false;
     bytes += size;
   }
@@ -114,6 +117,7 @@ std::optional<int64_t> CountExamples(const JobConfig& job) {
   if (!AreSmall(job.data.train_files)) return std::nullopt;
   const absl::StatusOr<std::unique_ptr<worker::TableWorkload>> tables =
       worker::MakeTableWorkload(job, worker::Purpose::kTrain);
+  // The worker reports the error.
   if (!tables.ok()) return std::nullopt;
   return (*tables)->num_examples();
 }
@@ -124,6 +128,7 @@ int64_t FirstStep(const std::string& directory, const Beginning& beginning) {
   if (directory.empty() || beginning.anew()) return -1;
   const absl::StatusOr<LatestCheckpoint> latest =
       CheckpointStore(directory).Latest();
+  // CheckWritable() and the chief report a directory that cannot be read.
   if (!latest.ok() || !latest->manifest.has_value()) return -1;
   return latest->manifest->global_step;
 }
@@ -217,6 +222,7 @@ absl::Status CheckCheckpoints(const JobConfig& job,
     LOCKSTEP_RETURN_IF_ERROR(CheckFile(initial));
   }
   if (directory.empty()) return absl::OkStatus();
+  // Also of a job that is finished: another one may use its directory.
   const std::optional<std::string> owner = DirectoryOwner::Running(directory);
   if (owner.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -236,6 +242,7 @@ absl::Status CheckSummaries(const JobConfig& job) {
   if (directory.empty()) return absl::OkStatus();
   const absl::StatusOr<TrialDirectory> trial = TrialDirectory::Make(directory);
   absl::Status writable = trial.status();
+  // A directory that was there already need not be one to write to.
   if (writable.ok() && access(directory.c_str(), W_OK | X_OK) != 0) {
     writable = absl::ErrnoToStatus(errno, directory);
   }
@@ -247,6 +254,7 @@ absl::Status CheckSummaries(const JobConfig& job) {
 
 absl::Status CheckGpus(int gpus, const std::string& devices) {
   std::error_code error;
+  // Under WSL a GPU has no file of its own; dxg stands for all.
   if (gpus == 0 || fs::exists(absl::StrCat(devices, "/dxg"), error)) {
     return absl::OkStatus();
   }

@@ -27,6 +27,7 @@ absl::StatusOr<std::vector<std::string>> SettingsForOwnProgram(
     std::vector<std::string> settings) {
   constexpr absl::string_view kKind = "model.kind=";
   LOCKSTEP_ASSIGN_OR_RETURN(std::string kind, ModelKindIn(text, source));
+  // As ApplyOverride() in order: the last one counts.
   for (const std::string& setting : settings) {
     if (absl::StartsWith(setting, kKind)) kind = setting.substr(kKind.size());
   }

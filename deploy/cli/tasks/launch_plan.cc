@@ -45,6 +45,7 @@ Args ArgsOf(TaskId task, bool hosts_chief, bool computes,
   if (computes) {
     args.insert(args.end(),
                 {"--compute_threads", absl::StrCat(options.compute_threads)});
+    // Without the flag a worker that finds no GPU would take the CPU.
     if (!options.gpus.empty()) args.insert(args.end(), {"--device", "cuda"});
   }
   if (hosts_chief) AddJobArgs(options, args);
@@ -57,6 +58,7 @@ std::string GpuOf(TaskId task, const LocalCluster& cluster,
   if (options.gpus.empty()) return "";
   size_t turn = static_cast<size_t>(task.index);
   if (task.type == TaskType::kEvaluator) {
+    // Evaluators go on where the workers' turns end.
     turn += static_cast<size_t>(cluster.num_workers);
   } else if (task.type != TaskType::kWorker) {
     return "";
@@ -104,6 +106,8 @@ void HostChief(const LaunchOptions& options, TaskLaunch& launch) {
     launch.environment["LOCKSTEP_STATUS_ADDRESS"] = options.status_address;
   }
   // "--fresh", or "--from" and the step.
+  // A program of the user does not know these flags; its session reads the
+  // environment.
   const std::vector<std::string> beginning = std::move(launch.first_args);
   launch.first_args.clear();
   if (beginning.empty()) return;

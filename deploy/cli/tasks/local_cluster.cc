@@ -28,6 +28,7 @@ absl::StatusOr<Cluster> ParseCluster(absl::string_view json,
       config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
   config.task_type = has_chief ? "chief" : "worker";
   config.task_index = 0;
+  // Ports of 0 are replaced later, when the cluster is known to be valid.
   return Cluster::Make(config, {.allow_port_zero = true});
 }
 

@@ -67,6 +67,7 @@ std::vector<std::string> ResolveBySystem(const std::string& host) {
 }
 
 std::string Canonical(std::string host) {
+  // A dot at the end marks a complete name of DNS: node1. is node1.
   if (!host.empty() && host.back() == '.') host.pop_back();
   return absl::AsciiStrToLower(host);
 }
@@ -75,6 +76,7 @@ std::string Canonical(std::string host) {
 
 LocalHosts LocalHosts::OfThisMachine() {
   char name[HOST_NAME_MAX + 1] = {};
+  // Without a name only addresses and localhost are this machine.
   gethostname(name, HOST_NAME_MAX);
   return LocalHosts({name, InterfaceAddresses(), ResolveBySystem});
 }
@@ -86,6 +88,7 @@ bool LocalHosts::Contains(const std::string& host) const {
   if (!literal.empty()) return ContainsAddress(literal);
   const std::string name = Canonical(host);
   if (name.empty()) return false;
+  // RFC 6761 reserves these for loopback, so that no resolver is asked.
   if (name == "localhost" || absl::EndsWith(name, ".localhost") ||
       name == Canonical(machine_.host_name)) {
     return true;

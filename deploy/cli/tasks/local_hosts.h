@@ -9,6 +9,8 @@
 namespace lockstep::cli {
 
 // LocalHosts knows the names and addresses of one machine.
+//
+// Threads: immutable; safe to share if its resolver is.
 class LocalHosts {
  public:
   // Returns all addresses that a name resolves to, as text; empty if there are

@@ -35,6 +35,8 @@ int OpenLock(const std::string& directory, int flags) {
               O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
 }
 
+// `parent` is mostly /tmp, where other users may make directories and links of
+// any name.
 bool IsOwnDirectory(const std::string& path) {
   struct stat info;
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
@@ -51,6 +53,7 @@ std::map<int, std::string> Numbered(const std::string& parent,
     const std::string name = entries->path().filename().string();
     absl::string_view rest = name;
     int number = 0;
+    // SimpleAtoi() also takes "+1" and "01", which no run has made.
     if (absl::ConsumePrefix(&rest, prefix) && absl::SimpleAtoi(rest, &number) &&
         absl::StrCat(number) == rest) {
       found[number] = entries->path().string();
@@ -91,6 +94,8 @@ absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Open(
        ++n) {
     const std::string path = absl::StrCat(parent, "/", prefix, n);
     if (mkdir(path.c_str(), 0700) == 0) {
+      // Before the lock: the new directory counts as one of those that are
+      // kept, and without a lock it is not removed.
       RemoveOldest(Numbered(parent, prefix));
       return Lock(path);
     }

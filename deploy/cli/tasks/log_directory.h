@@ -11,6 +11,9 @@ namespace lockstep::cli {
 
 // LogDirectory holds the logs of one run. A lock on a file in it lasts as long
 // as this process, however it ends, so that no other run can use it.
+//
+// Threads: not thread-safe. A lock counts within one process, too: a second
+// Open() of a directory is refused.
 class LogDirectory {
  public:
   // Number of created directories that are kept for each job.

@@ -17,6 +17,7 @@
 namespace lockstep::cli {
 namespace {
 
+// Enough for a few lines, however long the log is.
 constexpr int64_t kMaxTailBytes = 64 << 10;
 constexpr int64_t kMaxTextBytes = 16 << 20;
 
@@ -41,6 +42,7 @@ int64_t FileSize(const std::string& path) {
 
 // Copies instead of renaming, because the process has the file open.
 absl::Status RotateLog(const std::string& path) {
+  // In the same directory, because rename() does not leave a file system.
   const std::string hidden = absl::StrCat(path, ".", getpid());
   std::error_code error;
   std::filesystem::copy_file(
@@ -53,6 +55,7 @@ absl::Status RotateLog(const std::string& path) {
 }
 
 void MarkNewRun(const std::string& path, absl::Time now) {
+  // An empty log has no lines to be told from the new ones.
   if (FileSize(path) == 0) return;
   std::ofstream(path, std::ios::binary | std::ios::app)
       << absl::FormatTime("%Y-%m-%dT%H:%M:%E3S", now, absl::LocalTimeZone())

@@ -29,12 +29,14 @@ std::string Message(absl::string_view line) {
 
 std::string ReasonIn(const std::vector<std::string>& lines) {
   if (lines.empty()) return "";
+  // The last error, since a program logs it before it ends.
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     if (IsLogLine(*line) &&
         absl::StartsWith(line->substr(kLevelColumn), kErrorLevel)) {
       return Message(*line);
     }
   }
+  // Output without a level, such as the last line of a traceback.
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     if (!IsLogLine(*line) && !absl::StartsWith(*line, kHint)) return *line;
   }

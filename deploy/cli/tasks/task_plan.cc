@@ -18,6 +18,7 @@ namespace lockstep::cli {
 namespace {
 
 bool IsIndex(absl::string_view text) {
+  // Nine digits fit into an int.
   return !text.empty() && text.size() <= 9 &&
          std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
@@ -58,6 +59,7 @@ absl::StatusOr<TaskInstance> ParseTaskInstance(absl::string_view role,
   LOCKSTEP_ASSIGN_OR_RETURN(result.task.type, ParseTaskType(role));
   absl::string_view job = instance;
   const size_t dot = instance.rfind('.');
+  // A dot before other text is a part of the job's name.
   if (dot != absl::string_view::npos && IsIndex(instance.substr(dot + 1))) {
     job = instance.substr(0, dot);
     LOCKSTEP_ASSIGN_OR_RETURN(result.task.index,
@@ -104,6 +106,7 @@ absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options) {
     }
     LOCKSTEP_RETURN_IF_ERROR(CheckCommand(task, mirrors));
     if (cluster.IsChief()) plan.environment["LOCKSTEP_JOB"] = options.job_path;
+    // A program without a mirror keeps no state.
     if (mirrors && !options.state_dir.empty()) {
       plan.environment["LOCKSTEP_STATE_DIR"] = options.state_dir;
     }

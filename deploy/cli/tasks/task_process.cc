@@ -17,6 +17,7 @@
 namespace lockstep::cli {
 namespace {
 
+// As a shell reports a program that is not there.
 constexpr int kCannotRun = 127;
 
 // Arguments of execve(), made before fork(), because a child must not allocate.
@@ -77,6 +78,7 @@ struct Launch {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
+  // A program that reads gets the end of a file instead of the terminal's keys.
   dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(launch.log_fd, STDOUT_FILENO);
   dup2(launch.log_fd, STDERR_FILENO);
@@ -86,6 +88,7 @@ struct Launch {
   close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   execve(launch.program, launch.arguments, launch.environment);
   const int error = errno;
+  // The parent has gone if this fails; then there is nothing left to tell.
   if (write(launch.error_fd, &error, sizeof(error)) < 0) _exit(kCannotRun);
   _exit(kCannotRun);
 }
@@ -117,6 +120,7 @@ absl::StatusOr<pid_t> Fork(const TaskProcess::Options& options, int log_fd) {
   }
   // The next calls change errno.
   const int fork_error = errno;
+  // Otherwise the pipe would not end while this process reads it.
   close(error_pipe[1]);
   const int start_error = pid > 0 ? ReadStartError(error_pipe[0]) : 0;
   close(error_pipe[0]);
@@ -125,6 +129,7 @@ absl::StatusOr<pid_t> Fork(const TaskProcess::Options& options, int log_fd) {
         absl::StrCat("no process can be made: ", strerror(fork_error)));
   }
   if (start_error == 0) return pid;
+  // The child ends, and would stay a zombie.
   waitpid(pid, nullptr, 0);
   return absl::InvalidArgumentError(absl::StrCat(
       options.program, ": cannot be run: ", strerror(start_error)));
@@ -134,6 +139,8 @@ absl::StatusOr<pid_t> Fork(const TaskProcess::Options& options, int log_fd) {
 
 absl::StatusOr<std::unique_ptr<TaskProcess>> TaskProcess::Start(
     const Options& options) {
+  // O_APPEND: the program goes on at the new end after RotateLog() has emptied
+  // the file.
   const int log_fd = open(options.log_path.c_str(),
                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (log_fd < 0) {
@@ -157,6 +164,7 @@ TaskProcess::~TaskProcess() {
 void TaskProcess::Signal(int signal) {
   if (exit_.has_value()) return;
   kill(pid_, signal);
+  // Other signals leave it to the program to end what it has started.
   if (signal == SIGKILL) kill(-pid_, SIGKILL);
 }
 

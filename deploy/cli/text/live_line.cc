@@ -5,6 +5,7 @@
 namespace lockstep::cli {
 namespace {
 
+// Faster changes cannot be read.
 constexpr absl::Duration kRedrawEvery = absl::Milliseconds(100);
 
 }  // namespace
@@ -14,6 +15,7 @@ void LiveLine::Draw(const std::function<std::string()>& text) {
   const absl::Time now = clock_.Now();
   if (now - drawn_ < kRedrawEvery) return;
   drawn_ = now;
+  // Some terminals start a new line after the last column.
   terminal_.ShowLive(Clip(text(), terminal_.Columns() - 1));
 }
 

@@ -11,8 +11,10 @@ namespace {
 
 constexpr size_t kUsualColumns = 80;
 constexpr size_t kLeastColumns = 20;
+// Back to the first column, and erased to the end of the line.
 constexpr char kEraseLine[] = "\r\x1b[K";
 
+// An empty NO_COLOR counts as unset, by its convention.
 bool IsSet(const char* variable) {
   return variable != nullptr && *variable != '\0';
 }
@@ -32,6 +34,7 @@ Terminal::Terminal(int fd, const char* no_color, const char* term)
 size_t Terminal::Columns() const {
   if (!terminal_) return kUnlimited;
   winsize size = {};
+  // Some terminals, such as serial lines, report a width of 0.
   if (ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_col < kLeastColumns) {
     return kUsualColumns;
   }
@@ -50,6 +53,8 @@ void Terminal::ShowLive(absl::string_view line) {
 }
 
 void Terminal::Clear() {
+  // The cursor moves to the upper left corner first, since erasing leaves it in
+  // place.
   if (live_) Write("\x1b[H\x1b[2J");
 }
 
@@ -61,6 +66,8 @@ void Terminal::ClearLive() {
 void Terminal::Write(absl::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd_, text.data(), text.size());
+    // A signal may come before the first byte is written, and a pipe or a
+    // terminal may take a part only.
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       if (error_ == 0) error_ = errno;

@@ -11,6 +11,7 @@ namespace lockstep::cli {
 // Terminal is the output of a command: text, and below it, on a real terminal,
 // one live line that is redrawn. Output that cannot be written is dropped.
 //
+// Threads: not thread-safe.
 // Borrows: the file descriptor.
 class Terminal {
  public:

@@ -10,6 +10,7 @@ namespace lockstep::cli {
 
 namespace {
 
+// In UTF-8 the bytes of a character after its first are 10xxxxxx.
 bool Continues(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
@@ -51,6 +52,7 @@ std::string Printable(absl::string_view text) {
     if (IsPrintable(character)) {
       absl::StrAppend(&out, character);
     } else {
+      // One for each byte, so that the length in bytes stays.
       out.append(character.size(), '?');
     }
     text.remove_prefix(character.size());

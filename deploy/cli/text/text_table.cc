@@ -60,6 +60,7 @@ std::vector<size_t> TextTable::WidthsOf(size_t shown, size_t width) const {
   }
   for (size_t i = 0; i < shown && total > width; ++i) {
     if (!columns_[i].shrinks) continue;
+    // A title is never cut, so that the column can be told.
     const size_t spare = widths[i] - Columns(rows_.front()[i]);
     const size_t given = std::min(spare, total - width);
     widths[i] -= given;
@@ -82,6 +83,7 @@ std::string TextTable::FormatRow(const std::vector<std::string>& cells,
       absl::StrAppend(&line, cell, padding);
     }
   }
+  // Padding of the last column would be wrapped by a narrow window.
   return Clip(absl::StripTrailingAsciiWhitespace(line), width);
 }
 

@@ -12,6 +12,7 @@ namespace lockstep::cli {
 //
 // Units: widths count columns of the terminal, as Columns() does; cells are
 //        made printable.
+// Threads: not thread-safe.
 class TextTable {
  public:
   enum class Align { kLeft, kRight };

@@ -30,6 +30,7 @@ absl::Status Call(Stub& stub, const std::string& address,
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   context.set_wait_for_ready(true);
+  // A call without an error stays one: absl::Status drops the text of kOk.
   return ExplainCall((stub.*method)(&context, request, &response), address,
                      timeout);
 }
@@ -43,6 +44,7 @@ absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
   v1::BeginTraceResponse begun;
   LOCKSTEP_RETURN_IF_ERROR(Call(*stub, address, &Stub::BeginTrace,
                                 v1::BeginTraceRequest(), begun, patience));
+  // The time comes from another process, and must not hold this one up.
   const absl::Duration wait = std::clamp(absl::Nanoseconds(begun.wait()),
                                          absl::ZeroDuration(), patience);
   absl::SleepFor(wait);
@@ -57,6 +59,8 @@ absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
     while (true) {
       LOCKSTEP_RETURN_IF_ERROR(
           Call(*stub, address, &Stub::GetTrace, request, response, patience));
+      // The deadline is that of all tasks together; each of them is asked at
+      // least once.
       if (response.has_trace() || absl::Now() > deadline) break;
       absl::SleepFor(kPollEvery);
     }

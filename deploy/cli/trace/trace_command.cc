@@ -78,6 +78,7 @@ int TraceCommand::Run(Terminal& terminal, std::ostream& err) const {
             SilentText(*trace), "try again later")),
         kNoAnswer, err);
   }
+  // Tasks keep more steps than were asked for.
   KeepSteps(range, *trace);
   const absl::Status written = WriteText(out_, ChromeTraceJson(*trace));
   if (!written.ok()) return RefuseCommand(app_, written, kNoAnswer, err);
@@ -95,6 +96,8 @@ ExplainJobCommand::ExplainJobCommand(CLI::App& explain)
 }
 
 bool ExplainJobCommand::chosen() const {
+  // --timeout alone says nothing of a job; --json and --steps do, so that the
+  // missing flag is reported.
   return app_.parsed() && (chief_.given() || app_.count("--json") > 0 ||
                            app_.count("--steps") > 0);
 }

@@ -12,6 +12,9 @@
 namespace lockstep::cli {
 
 // TraceCommand is `lockstep trace`.
+//
+// Borrows: `parent`, which keeps pointers to the members: it must not be parsed
+// after this object is destroyed.
 class TraceCommand {
  public:
   explicit TraceCommand(CLI::App& parent);
@@ -34,6 +37,8 @@ class TraceCommand {
 // ExplainJobCommand is `lockstep explain` with a flag of a running job: why its
 // steps take as long as they do. Without one, ExplainCommand explains the job
 // file.
+//
+// Borrows: `explain`, as TraceCommand does.
 class ExplainJobCommand {
  public:
   // Adds its flags to the command `explain`.
