@@ -40,6 +40,8 @@ absl::Status WriteFile(const std::string& path, const std::string& text,
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make " + path);
   // One call takes such a short text whole, unless the volume is full.
   const ssize_t written = write(fd, text.data(), text.size());
+  // A volume that fills up may take a part without an error.
+  if (written >= 0) errno = ENOSPC;
   const bool whole =
       written == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
   // close() may change it.

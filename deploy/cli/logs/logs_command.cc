@@ -125,7 +125,8 @@ int LogsCommand::ShowRun(const LogFilter& filter, Terminal& terminal,
   while (true) {
     // Asked before the logs are read, so that the last lines are not missed.
     const bool over =
-        !follow_ || LogDirectory::IsLeft(log_dir_) ||
+        !follow_ || !std::filesystem::exists(log_dir_) ||
+        LogDirectory::IsLeft(log_dir_) ||
         std::filesystem::exists(absl::StrCat(log_dir_, "/", kResultFile));
     // Taken before the logs are read, so that no log lacks lines of an earlier
     // time.

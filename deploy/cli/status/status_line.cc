@@ -44,7 +44,9 @@ constexpr Layout kLayouts[] = {
 size_t Columns(const std::vector<Segment>& segments, const Layout& layout) {
   const size_t gap = layout.labels ? 2 : 1;
   size_t columns = 0;
-  for (const Segment& segment : segments) columns += segment.text.size() + gap;
+  for (const Segment& segment : segments) {
+    columns += cli::Columns(segment.text) + gap;
+  }
   return segments.empty() ? 0 : columns - gap;
 }
 
@@ -191,7 +193,7 @@ std::string Join(const std::vector<Segment>& segments, size_t gap,
       left -= gap;
     }
     const std::string text = Clip(segments[i].text, left);
-    left -= text.size();
+    left -= cli::Columns(text);  // of the screen, which are fewer than bytes
     if (colour && segments[i].colour != nullptr) {
       absl::StrAppend(&out, segments[i].colour, text, kPlain);
     } else {

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +32,13 @@ absl::Status Refused(const std::string& path, absl::string_view what,
 int OpenLock(const std::string& directory, int flags) {
   return open((directory + kLockName).c_str(),
               O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
+}
+
+struct flock WholeFile() {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
 }
 
 // `parent` is mostly /tmp, where other users may make directories and links of
@@ -117,8 +123,11 @@ absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Lock(
         path, "no file can be made in the directory for logs",
         absl::StrCat(strerror(errno), "; name another one with --log_dir"));
   }
-  // On a file system without locks the user must keep runs apart.
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+  // A lock of the open file, which ends with the run however that ends. On a
+  // file system without locks the user must keep runs apart.
+  struct flock lock = WholeFile();
+  if (fcntl(fd, F_OFD_SETLK, &lock) == 0 ||
+      (errno != EAGAIN && errno != EACCES)) {
     return std::unique_ptr<LogDirectory>(new LogDirectory(path, fd));
   }
   close(fd);
@@ -131,7 +140,10 @@ absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Lock(
 bool LogDirectory::IsLeft(const std::string& path) {
   const int fd = OpenLock(path, 0);
   if (fd < 0) return false;
-  const bool left = flock(fd, LOCK_EX | LOCK_NB) == 0;
+  // Asks without taking the lock: a run that begins would be refused meanwhile.
+  struct flock lock = WholeFile();
+  const bool left =
+      fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
   close(fd);
   return left;
 }

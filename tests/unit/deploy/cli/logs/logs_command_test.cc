@@ -86,6 +86,11 @@ TEST_F(LogsCommandTest, NamesTheTasksThatThereAre) {
             "");
 }
 
+TEST_F(LogsCommandTest, ADirectoryThatIsNotThereIsNotFollowed) {
+  EXPECT_THAT(Shown({"--log_dir", dir_.path() + "/missing", "--follow"}, 1),
+              HasSubstr("has no logs of tasks"));
+}
+
 TEST_F(LogsCommandTest, RefusesWhatItCannotShow) {
   EXPECT_THAT(Shown({"--log_dir", dir_.path()}, 1),
               HasSubstr("has no logs of tasks"));

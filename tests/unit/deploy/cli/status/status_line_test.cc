@@ -4,6 +4,7 @@
 #include <limits>
 #include <regex>
 
+#include "deploy/cli/text/text_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -150,6 +151,18 @@ TEST(StatusLineTest, APauseStaysLongestToo) {
                    .since = absl::Seconds(10)}};
   EXPECT_EQ(Plain(status, 60),
             "paused 1234/1500 the job waits for lockstep resume (10 s)");
+}
+
+TEST(StatusLineTest, ALetterOfTwoBytesTakesOneColumn) {
+  JobStatus status = Training();
+  status.waits = {{.owner = "step 1235",
+                   .waits_for = "\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc",
+                   .since = absl::Seconds(5)}};
+  EXPECT_THAT(Plain(status, 200),
+              HasSubstr("\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc (5.0 s)"));
+  for (size_t columns = 20; columns < 100; ++columns) {
+    EXPECT_LE(Columns(Plain(status, columns)), columns);
+  }
 }
 
 TEST(StatusLineTest, AShortWaitIsNotWorthALine) {
