@@ -91,6 +91,7 @@ absl::StatusOr<Incoming> ReadRest(const std::vector<Leaf>& rest) {
   Incoming incoming;
   incoming.leaves.assign(rest.begin() + 1, rest.end());
   for (const int64_t each : places) {
+    // A negative place becomes a large one, and is refused below.
     const auto place = static_cast<size_t>(each);
     if (place >= incoming.leaves.size() ||
         (!incoming.payload.empty() && place <= incoming.payload.back())) {
