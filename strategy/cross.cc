@@ -140,8 +140,8 @@ absl::StatusOr<Value> Cross::Reduce(ReduceOp op, const Variable& variable) {
     value.form = Form::kPerReplica;
   } else {
     const bool one = store.IsPlain(variable) || HasOneCopy(engine_.kind());
-    // TensorFlow's results: the mean of a mirrored variable is its value, and
-    // its sum over several replicas is refused.
+    // As in TensorFlow the mean of a mirrored variable is its value, and its
+    // sum is refused.
     value.form = one ? Form::kPlain : Form::kMirrored;
     value.local.resize(1);
   }
