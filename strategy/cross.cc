@@ -94,11 +94,11 @@ absl::StatusOr<std::vector<AtVariable<Leaf>>> Cross::BatchReduceTo(
     LOCKSTEP_ASSIGN_OR_RETURN(
         reduced, engine_.group().Reduce(op, Toward::kAll, values, options));
   } else {
+    // One call for each value: those with other targets are not packed
+    // together.
     // Still Toward::kAll: under kMirrored with SumOrder::kRing, the sums of a
     // batch are taken around a ring whatever the targets, those of ReduceTo()
     // are not.
-    // One call for each value: those with other targets are not packed
-    // together.
     for (const Distributed& value : values) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           const std::vector<Leaf> one,

@@ -54,8 +54,8 @@ bool Decays(const OptimizerConfig& optimizer, const Variable& variable) {
                       });
 }
 
-// For the job's status, which shows scalars of floating-point numbers. Returns 0
-// for all else: a loss that cannot be shown must not end training.
+// For the job's status, which shows scalars of floating-point numbers. Returns
+// 0 for all else: a loss that cannot be shown must not end training.
 double LossOf(const Value& loss) {
   if (loss.size() != 1) return 0;
   if (loss.type() == ElementType::kFloat32) return loss.Elements<float>()[0];

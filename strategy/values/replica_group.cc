@@ -295,8 +295,8 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
     if (const Value* dense = std::get_if<Value>(&reduced[0])) return *dense;
     return ToDense(std::get<Slices>(reduced[0]));
   }
-  // The mean of the replicas' means would give a short batch too much weight.
-  // Each replica sums its own along the axes, and counts.
+  // Each replica sums its own along the axes, and counts: the mean of the
+  // replicas' means would give a short batch too much weight.
   Distributed sums{Form::kPerReplica, {}};
   Distributed counts{Form::kPerReplica, {}};
   for (size_t r = 0; r < static_cast<size_t>(local()); ++r) {
