@@ -96,6 +96,7 @@ absl::Status TrainedBy::CheckOptions(const Strategy& strategy,
   }
   std::set<std::string> names;
   for (const Variable& variable : variables) {
+    // Slots are named after their variable.
     if (!names.insert(variable.name()).second) {
       return absl::InvalidArgumentError(absl::StrCat(
           "two variables have the name \"", variable.name(),
@@ -390,6 +391,7 @@ absl::Status TrainedBy::UpdateVariable(Cross& cross, const Reduced& reduced) {
   };
   LOCKSTEP_RETURN_IF_ERROR(
       cross.Update(reduced.variable, update, reduced.gradient));
+  // Once a step, and not once for each copy.
   ++state.updates;
   return absl::OkStatus();
 }

@@ -71,6 +71,7 @@ Dataset Dataset::Batch(int64_t size, bool drop_remainder) const {
 }
 
 Dataset Dataset::Repeat(std::optional<int64_t> times) const {
+  // An absent number, which is for ever, is no mistake.
   return Then(Kind::kTransparent, AtLeast("times", times.value_or(0), 0),
               [times](const Opener& before) -> StreamOr {
                 return RepeatStream(before, times);
@@ -118,6 +119,7 @@ Dataset Dataset::Map(
     std::function<absl::StatusOr<Element>(Element)> map) const {
   Dataset mapped = MapBatches(std::move(map));
   Step step = *mapped.last_;
+  // As MapBatches(), but batches keep their size.
   step.kind = Kind::kMap;
   return Dataset(std::make_shared<const Step>(std::move(step)));
 }
@@ -201,6 +203,7 @@ std::shared_ptr<const Dataset::Step> Dataset::WithSource(
   if (step->before == nullptr) {
     return std::make_shared<const Step>(change(*step));
   }
+  // Steps are shared between data sets, so those after the source are copied.
   Step copy = *step;
   copy.before = WithSource(step->before, change);
   return std::make_shared<const Step>(std::move(copy));

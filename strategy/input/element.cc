@@ -76,6 +76,7 @@ absl::StatusOr<Element> StackExamples(absl::Span<const Element> examples) {
     Element& batch = batches.emplace_back();
     for (const Value& tensor : example) {
       std::vector<int64_t> shape = tensor.shape();
+      // An example is a batch of one along a new first axis.
       shape.insert(shape.begin(), 1);
       batch.push_back(tensor.Reshaped(std::move(shape)));
     }

@@ -10,6 +10,7 @@ namespace {
 
 bool IsPayload(const Leaf& leaf, size_t small_bytes) {
   const Value* value = std::get_if<Value>(&leaf);
+  // Empty values have nothing to move, also where small_bytes is 0.
   return value != nullptr && !value->bytes().empty() &&
          value->bytes().size() >= small_bytes;
 }

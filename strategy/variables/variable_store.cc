@@ -123,6 +123,7 @@ void VariableStore::Serve(const Variable& variable) const {
 
 absl::Status VariableStore::WriteServed(
     const Variable& variable, absl::Span<const std::byte> bytes) const {
+  // Not by Write(), which refuses variables that lie on servers.
   for (Value& held : variable.state_->copies) {
     if (held.bytes().size() != bytes.size()) {
       return absl::InternalError(
