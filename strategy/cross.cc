@@ -13,6 +13,7 @@ using Form = Distributed::Form;
 // value / count, in the type of the value: the quotient of integers is computed
 // in float64 and rounded towards zero.
 Value ShareOf(const Value& value, int count) {
+  // Not divided: float64 would round int64 numbers above 2^53.
   if (count == 1) return value;
   const Value share = Mean(value, count);
   if (!IsInteger(value.type())) return share;
@@ -49,6 +50,7 @@ absl::StatusOr<Placement> Cross::PlacementOf(const Target& target) const {
   }
   const Placement& all = engine_.worker_devices();
   const auto* placement = std::get_if<Placement>(&target);
+  // EveryReplica is the alternative that is left.
   if (placement == nullptr) return all;
   const auto known = [&](const std::string& device) {
     return std::count(all.devices.begin(), all.devices.end(), device) > 0;
@@ -87,12 +89,16 @@ absl::StatusOr<std::vector<AtVariable<Leaf>>> Cross::BatchReduceTo(
     together = together && placements.back() == engine_.worker_devices();
   }
   std::vector<Leaf> reduced;
+  // TensorFlow packs a batch only if all targets are the devices of the values.
   if (together) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         reduced, engine_.group().Reduce(op, Toward::kAll, values, options));
   } else {
     // One call for each value: those with other targets are not packed
     // together.
+    // Still Toward::kAll: under kMirrored with SumOrder::kRing, the sums of a
+    // batch are taken around a ring whatever the targets, those of ReduceTo()
+    // are not.
     for (const Distributed& value : values) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           const std::vector<Leaf> one,
@@ -134,6 +140,8 @@ absl::StatusOr<Value> Cross::Reduce(ReduceOp op, const Variable& variable) {
     value.form = Form::kPerReplica;
   } else {
     const bool one = store.IsPlain(variable) || HasOneCopy(engine_.kind());
+    // As in TensorFlow the mean of a mirrored variable is its value, and its
+    // sum is refused.
     value.form = one ? Form::kPlain : Form::kMirrored;
     value.local.resize(1);
   }
@@ -153,6 +161,8 @@ absl::StatusOr<AtVariable<Value>> Cross::BroadcastTo(const Value& value,
 absl::StatusOr<Value> Cross::Read(const Variable& variable) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
   const VariableStore& store = engine_.variables();
+  // With kOnlyFirstReplica each worker reads its own first copy, as in
+  // TensorFlow, so workers may read different values.
   if (!store.IsOnRead(variable) ||
       variable.aggregation() == Aggregation::kOnlyFirstReplica) {
     return store.ReadCopy(variable, 0);
@@ -173,6 +183,8 @@ absl::Status Cross::WriteAll(Assignment how, const Variable& variable,
                              const Distributed& value) {
   VariableStore& store = engine_.variables();
   const size_t copies = store.CountOfCopies(variable);
+  // More components than copies are not refused: under kCentral the single copy
+  // takes the first.
   if (value.local.size() > 1 && value.local.size() < copies) {
     return absl::InvalidArgumentError(
         "a PerReplica must have a component for each copy");
@@ -206,6 +218,8 @@ absl::Status Cross::Write(Assignment how, const Variable& variable,
   if (variable.aggregation() != Aggregation::kSum) {
     return WriteAll(how, variable, value);
   }
+  // TensorFlow's rule; without it each copy would add the value, and the sum
+  // would change by replicas() times as much.
   if (how != Assignment::kAssign) {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", variable.name(),
@@ -214,6 +228,8 @@ absl::Status Cross::Write(Assignment how, const Variable& variable,
   }
   const Value* dense = std::get_if<Value>(&value.local[0]);
   if (dense == nullptr) return WriteAll(how, variable, value);  // refuses
+  // A checkpoint holds the sum that Read() returns; when it is restored, the
+  // shares add up to that sum. Integers lose the remainder, as in TensorFlow.
   return WriteAll(how, variable, ToDistributed(ShareOf(*dense, replicas())));
 }
 
@@ -226,6 +242,8 @@ absl::Status Cross::WriteAggregated(Assignment how, const Variable& variable,
           "\" has no aggregation, so the values of several replicas cannot be "
           "written to it; create it with one"));
     case Aggregation::kOnlyFirstReplica:
+      // The first replica of each worker: nothing is exchanged, as in
+      // TensorFlow, so the copies of different workers may drift apart.
       return WriteAll(how, variable,
                       {Distributed::Form::kPlain, {value.local[0]}});
     case Aggregation::kSum:
@@ -247,6 +265,8 @@ absl::Status Cross::ScatterAll(ScatterOp op, const Variable& variable,
   VariableStore& store = engine_.variables();
   std::vector<Slices> turns = {rows.At(0)};
   if (HasOneCopy(engine_.kind())) {
+    // A single copy takes the rows of each replica in turn: TensorFlow's
+    // CentralStorageStrategy aggregates no scattered rows.
     turns.assign(rows.local().begin(), rows.local().end());
   } else if (variable.aggregation() != Aggregation::kOnlyFirstReplica) {
     const ReduceOp reduce = variable.aggregation() == Aggregation::kMean
@@ -267,6 +287,8 @@ absl::Status Cross::ScatterAll(ScatterOp op, const Variable& variable,
 }
 
 absl::StatusOr<Variable> Cross::Create(const VariableOptions& options) {
+  // Before the exchange: worker 0's initializer does not run for options that
+  // are refused.
   LOCKSTEP_RETURN_IF_ERROR(engine_.variables().Check(options));
   LOCKSTEP_ASSIGN_OR_RETURN(
       Value initial, engine_.group().FromFirstWorker(options.initializer));
@@ -283,6 +305,7 @@ absl::StatusOr<Placement> Cross::NonSlotPlacement(
     LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
   }
   if (IsMirroredKind(engine_.kind())) return engine_.worker_devices();
+  // By the name, because the order of `variables` may differ between workers.
   return std::min_element(variables.begin(), variables.end(),
                           [](const Variable& a, const Variable& b) {
                             return a.name() < b.name();

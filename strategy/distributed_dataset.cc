@@ -67,6 +67,8 @@ absl::StatusOr<std::vector<Element>> DistributedDataset::Pull() {
     if (!piece.has_value()) break;
     pieces.push_back(*std::move(piece));
   }
+  // A single replica takes elements as they are, also scalars, of which no
+  // empty batch can be made.
   if (!pieces.empty() && engine_.group().replicas() > 1) {
     LOCKSTEP_ASSIGN_OR_RETURN(empty_, EmptyLike(pieces[0]));
   }
@@ -114,6 +116,9 @@ DistributedDataset::NextIfAny() {
 }
 
 absl::StatusOr<PerReplica<Element>> DistributedDataset::Next() {
+  // TensorFlow's rule: only one worker with static shapes, and kCentral, drop
+  // the last step if it is not full; else replicas without data run it with no
+  // examples, so that their collective calls stay aligned.
   const bool drops = HasOneCopy(engine_.kind()) ||
                      (engine_.group().workers() == 1 && static_shapes_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::optional<PerReplica<Element>> step,

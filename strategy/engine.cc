@@ -63,6 +63,7 @@ absl::Status Engine::RunReplicas(
   for (size_t local = 1; local < count; ++local) {
     threads.emplace_back(run, local);
   }
+  // Replica 0 runs in this thread, so a strategy of one replica starts none.
   run(0);
   for (std::thread& thread : threads) thread.join();
   return meeting.Outcome();
@@ -74,6 +75,7 @@ absl::Status Engine::Across(absl::FunctionRef<absl::Status()> work) const {
         "a replica's function must not act across replicas by itself; use "
         "Replica::Merge()");
   }
+  // The same strategy may be entered again, as a scope of TensorFlow may.
   if (current.across != nullptr && current.across != this) {
     return absl::FailedPreconditionError(
         "this thread acts across the replicas of another strategy; return from "
@@ -83,6 +85,7 @@ absl::Status Engine::Across(absl::FunctionRef<absl::Status()> work) const {
   return work();
 }
 
+// Checks nothing: the thread is in a replica, which Across() refuses.
 void Engine::AcrossFromReplica(absl::FunctionRef<void()> work) const {
   const ScopedContext context({nullptr, this});
   work();
@@ -98,6 +101,8 @@ Engine& DefaultEngine() {
 Replica* CurrentReplica() {
   if (current.replica != nullptr) return current.replica;
   if (current.across != nullptr) return nullptr;
+  // One for each thread: threads without a strategy have nothing to do with
+  // each other, but calls through one Meeting would meet.
   thread_local Meeting alone(1);
   thread_local Replica replica(DefaultEngine(), alone, 0);
   return &replica;

@@ -34,6 +34,8 @@ absl::Status Meeting::Hopeless() const {
           "local replica ", m,
           " has failed and will not come: ", std::string(end->message()))));
     }
+    // Not marked with Told(): a replica that has returned has no error of its
+    // own, so this one is the cause.
     return absl::FailedPreconditionError(
         absl::StrCat("local replica ", m,
                      " has returned without coming to this call; all replicas "
@@ -44,6 +46,8 @@ absl::Status Meeting::Hopeless() const {
 
 absl::Status Meeting::CheckPurposes() const {
   for (size_t m = 1; m < seats_.size(); ++m) {
+    // The type of the values to which `brought` points: Merge() casts the
+    // pointers of all members to its own type.
     if (*seats_[m].purpose == *seats_[0].purpose) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("local replicas 0 and ", m,
@@ -72,6 +76,8 @@ absl::Status Meeting::Come(size_t member, const std::type_info& purpose,
   seat.act = &act;
   const size_t round = round_;
   if (++come_ < seats_.size()) {
+    // Not come_: a fast member may come to the next round before this thread
+    // wakes.
     while (round_ == round) changed_.Wait(mutex_);
     return answer_;
   }
@@ -79,6 +85,8 @@ absl::Status Meeting::Come(size_t member, const std::type_info& purpose,
   if (answer.ok()) {
     std::vector<void*> all;
     for (const Seat& each : seats_) all.push_back(each.brought);
+    // That of member 0, and not of the last to come: which function runs must
+    // not depend on a race.
     const Act first = *seats_[0].act;
     // Without the lock: `first` runs code of the program. The seats do not
     // change meanwhile, since all other members wait for this round.

@@ -51,6 +51,8 @@ absl::StatusOr<Value> Replica::ReadAggregated(const Variable& variable) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Value mine, Read(variable));
   const bool reduces = variable.aggregation() == Aggregation::kSum ||
                        variable.aggregation() == Aggregation::kMean;
+  // TensorFlow forces synchronization in a replica by an all-reduce: with
+  // SumOrder::kRing its sum goes around a ring, that of Cross::Read() does not.
   if (engine_.variables().IsOnRead(variable) && reduces) {
     return AllReduce(variable.aggregation() == Aggregation::kSum
                          ? ReduceOp::kSum
@@ -64,6 +66,9 @@ absl::Status Replica::Write(Assignment how, const Variable& variable,
                             const Value& value) {
   VariableStore& store = engine_.variables();
   LOCKSTEP_RETURN_IF_ERROR(store.CheckWrite(variable, value));
+  // Without an aggregation a replica writes its own copy alone, as in
+  // TensorFlow 2.21. A single copy belongs to no replica, so AssignAggregated()
+  // refuses that.
   const bool alone = store.IsPlain(variable) || store.IsOnRead(variable) ||
                      (variable.aggregation() == Aggregation::kNone &&
                       !HasOneCopy(engine_.kind()));
@@ -101,6 +106,9 @@ absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
         absl::StrCat("variable \"", variable.name(),
                      "\" is kOnRead, and cannot be scattered to"));
   }
+  // The rules below are TensorFlow's for each kind: with kSum and kMean the
+  // rows are joined first, which only the arithmetic operations allow; a single
+  // copy takes all rows in turn, with every operation.
   const bool central = HasOneCopy(engine_.kind());
   const bool reduces = variable.aggregation() == Aggregation::kSum ||
                        variable.aggregation() == Aggregation::kMean;
@@ -129,6 +137,7 @@ absl::StatusOr<std::vector<Leaf>> Replica::AllReduce(
   return Merge(
       [&](Cross& cross, const PerReplica<std::vector<Leaf>>& all)
           -> absl::StatusOr<std::vector<Leaf>> {
+        // From value j of replica i to replica i of value j.
         std::vector<Distributed> reduced(all.At(0).size());
         for (const std::vector<Leaf>& of_replica : all.local()) {
           if (of_replica.size() != reduced.size()) {
@@ -166,6 +175,8 @@ absl::StatusOr<Variable> Replica::Create(const VariableOptions& options) {
   return Merge(
       [&](Cross& cross,
           const PerReplica<std::string>& names) -> absl::StatusOr<Variable> {
+        // Only names can be compared: the options hold a function. Those of the
+        // first replica count.
         for (const std::string& name : names.local()) {
           if (name == names.At(0)) continue;
           return absl::InvalidArgumentError(absl::StrCat(

@@ -25,11 +25,14 @@ absl::StatusOr<std::unique_ptr<ServedVariables>> ServedVariables::Begin(
   auto served = std::unique_ptr<ServedVariables>(
       new ServedVariables(store, variables, std::move(job)));
   LOCKSTEP_RETURN_IF_ERROR(served->TakeNext());
+  // Last: after an error the strategy itself may still write the variables.
   for (const Variable& variable : variables) store.Serve(variable);
   return served;
 }
 
 absl::Status ServedVariables::TakeNext() {
+  // An error leaves no pass: the copies may then hold values of two steps, to
+  // which no gradient belongs.
   pass_.reset();
   LOCKSTEP_ASSIGN_OR_RETURN(pass_, job_->Next());
   if (!pass_.has_value()) return absl::OkStatus();

@@ -41,6 +41,7 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Join(
 }
 
 Strategy& Strategy::Default() {
+  // Never destroyed, as the engine that it refers to.
   static auto& strategy = *new Strategy(DefaultEngine());
   return strategy;
 }

@@ -54,7 +54,8 @@ bool Decays(const OptimizerConfig& optimizer, const Variable& variable) {
                       });
 }
 
-// For the job's status, which shows scalars of floating-point numbers.
+// For the job's status, which shows scalars of floating-point numbers. Returns
+// 0 for all else: a loss that cannot be shown must not end training.
 double LossOf(const Value& loss) {
   if (loss.size() != 1) return 0;
   if (loss.type() == ElementType::kFloat32) return loss.Elements<float>()[0];
@@ -67,6 +68,8 @@ absl::Status ApplyDense(const server::Optimizer& optimizer,
                         server::ApplyInput& input, const Value& gradient) {
   const server::ByteSlice bytes{gradient.bytes().data(),
                                 gradient.bytes().size()};
+  // The replicas' gradients are one already, so the optimizer sees a single
+  // worker.
   const server::GradientSlices slices{{&bytes, 1}, GradientType::kVariable};
   input.gradients = {&slices, 1};
   return optimizer.Apply(input);
@@ -93,6 +96,7 @@ absl::Status TrainedBy::CheckOptions(const Strategy& strategy,
   }
   std::set<std::string> names;
   for (const Variable& variable : variables) {
+    // Slots are named after their variable.
     if (!names.insert(variable.name()).second) {
       return absl::InvalidArgumentError(absl::StrCat(
           "two variables have the name \"", variable.name(),
@@ -206,10 +210,13 @@ absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all,
   if (served_ != nullptr) return PushAll(std::move(reduced), losses);
   std::vector<Variable> trained;
   for (const Reduced& each : reduced) trained.push_back(each.variable);
+  // After the reduction, so that its errors leave no state behind.
   LOCKSTEP_RETURN_IF_ERROR(CreateState(cross, trained));
   for (const Reduced& each : reduced) {
     LOCKSTEP_RETURN_IF_ERROR(UpdateVariable(cross, each));
   }
+  // Last, once a step: all variables of a step use the same powers, as in
+  // TensorFlow.
   return UpdatePowers(cross);
 }
 
@@ -224,6 +231,7 @@ absl::Status TrainedBy::PushAll(std::vector<Reduced> reduced,
           "variable \"", each.variable.name(),
           "\" is not on the servers; name it to TrainedBy::Make()"));
     }
+    // All copies of a reduced gradient are equal.
     gradients[static_cast<size_t>(found - variables_.begin())] =
         each.gradient.At(0);
   }
@@ -305,6 +313,7 @@ absl::Status TrainedBy::CreateState(Cross& cross,
       options.trainable = false;
       options.colocate_with = variable;
       options.initializer = [&]() -> absl::StatusOr<Value> {
+        // The average of a variable starts as its value.
         if (spec.starts_as_value) return cross.Read(variable);
         LOCKSTEP_ASSIGN_OR_RETURN(
             Value initial, Value::Zeros(variable.type(), variable.shape()));
@@ -355,6 +364,7 @@ absl::Status TrainedBy::UpdateVariable(Cross& cross, const Reduced& reduced) {
       input.powers = powers;
       input.updates = state.updates;
       input.decays = Decays(options_.optimizer, reduced.variable);
+      // In place, which ApplyInput allows; nothing reads the old state again.
       input.old_value = input.new_value = value;
       for (size_t i = 0; i < state.slots.size(); ++i) {
         input.new_slots[i] = copy.MutableBytes(state.slots[i]);
@@ -381,6 +391,7 @@ absl::Status TrainedBy::UpdateVariable(Cross& cross, const Reduced& reduced) {
   };
   LOCKSTEP_RETURN_IF_ERROR(
       cross.Update(reduced.variable, update, reduced.gradient));
+  // Once a step, and not once for each copy.
   ++state.updates;
   return absl::OkStatus();
 }

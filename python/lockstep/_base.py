@@ -57,6 +57,7 @@ class TableRows:
 
     def begin(self, ids=None, values=None):
         """A step begins, with the rows that were chosen ahead."""
+        # Ascending, each once: the searches below rely on it.
         self.ids = np.empty(0, np.int64) if ids is None else ids
         self.values = (np.empty((0,) + self.width, self.dtype)
                        if values is None else values)
@@ -65,10 +66,13 @@ class TableRows:
     def integers(self, ids):
         """Returns ids of any shape as int64; ValueError: they are no integers."""
         given = np.asarray(ids)
+        # An empty list is float64 to numpy, and is no mistake.
         if given.size and given.dtype.kind not in "iu":
             raise ValueError(
                 f'ids of table "{self.name}" are {given.dtype}; they must be '
                 "integers below 2**63")
+        # An unsigned id of 2**63 or more becomes negative, which check()
+        # refuses.
         return given.astype(np.int64)
 
     def check(self, ids):
@@ -100,6 +104,8 @@ class TableRows:
         """Returns the values of ``ids``, which are ascending, each once."""
         missing = np.setdiff1d(ids, self.ids, assume_unique=True)
         if len(missing):
+            # A choice replaces the one before, and moves the values of all its
+            # rows.
             chosen = np.union1d(self.ids, ids)
             native.choose_rows(self.variable, chosen.tolist())
             native.pull_rows()
@@ -127,6 +133,7 @@ class TableRows:
     def hand_in(self, native):
         total = np.zeros((len(self.ids),) + self.width, self.dtype)
         for ids, gradient in self.gradients:
+            # numpy adds once for each place: `ids` have each row once.
             total[np.searchsorted(self.ids, ids)] += gradient
         native.set_row_gradients(self.variable,
                                  total.reshape(-1).view(np.uint8))
@@ -135,6 +142,8 @@ class TableRows:
 
 def narrow(native, tables, touched):
     """Leaves only touched rows: the others must not count as pushed."""
+    # A list, because any() ends at the first true one of a generator, and the
+    # tables behind it would keep their rows.
     if any([table.narrow(native, ids) for table, ids in zip(tables, touched)]):
         native.pull_rows()
 
@@ -218,12 +227,14 @@ class BaseWorker:
                 self._choose)
         except _session.JobEnded:
             if self._job is None:
+                # Level 4 is the program's line that makes the Worker.
                 warnings.warn(
                     "the job was done before this worker joined: there are no "
                     "steps, and the model keeps its own values; "
                     "lockstep.torch.load and lockstep.checkpoint.read read "
                     "those of a checkpoint", RuntimeWarning, stacklevel=4)
             return None
+        # The session has joined again, and its values are in other memory.
         if membership != self._membership:
             self._membership = membership
             self._job = native.job()

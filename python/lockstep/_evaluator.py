@@ -103,6 +103,7 @@ class Evaluator:
         """
         if self._only:
             directory, name = os.path.split(os.path.abspath(self._only))
+            # The folder of a checkpoint is step-NUMBER.
             step = int(name.rpartition("-")[2])
             yield self._open(*checkpoint.read(directory, step))
             return
@@ -122,9 +123,11 @@ class Evaluator:
                         "" if found._reported else
                         f"the program has reported no figure of step {last}")
         except GeneratorExit:
+            # The program has left the loop, which is no error.
             self._native.leave("the program has ended")
             raise
         except BaseException as error:
+            # Any error, since the job waits for figures of an evaluator.
             self._native.leave(f"{type(error).__name__}: {error}")
             raise
         end = _session.exception_of(*self._native.end())

@@ -41,10 +41,12 @@ def flags(tls_dir, log_level):
 
 def watch_sigterm(member, stop):
     """Lets SIGTERM call ``stop(member)``, as long as ``member`` lives."""
+    # Python lets only the main thread set handlers.
     if threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         return  # the program has a handler of its own
+    # The handler stays as long as the process; the member need not.
     this = weakref.ref(member)
     process = os.getpid()
 
@@ -94,6 +96,8 @@ class Loop:
                 try:
                     choose(step)
                     self.native.pull()
+                # The step is over without this pass: next() has the one that
+                # follows.
                 except Unwanted:
                     pass
             elif turn == _ENDED:

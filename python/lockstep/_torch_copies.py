@@ -43,6 +43,7 @@ class HostCopies:
         staging = self._staging.get(i)
         if staging is None:
             staging = self._staging[i] = self._page_locked(target)
+        # The copy begins once the gradient is complete.
         self._stream.wait_stream(self._cuda.current_stream(self._device))
         with self._cuda.stream(self._stream):
             staging.copy_(gradient, non_blocking=True)
@@ -52,6 +53,7 @@ class HostCopies:
         event = self._cuda.Event()
         event.record(self._stream)
         self._pending.append((event, i, staging, target))
+        # In the order of their start, even if a later copy is complete.
         while self._pending and self._pending[0][0].query():
             self._hand_in_first()
 

@@ -87,6 +87,7 @@ class Embedding(torch.nn.Module):
                   else self._find(worker, unique))
         leaf = torch.from_numpy(np.ascontiguousarray(values)).to(ids.device)
         if worker is not None and self.training:
+            # A leaf of the looked-up rows alone: its gradient is as small.
             leaf.requires_grad_(torch.is_grad_enabled())
             self._used.append((unique, leaf))
         inverse = torch.from_numpy(inverse.reshape(-1)).to(ids.device)
@@ -111,6 +112,7 @@ class Embedding(torch.nn.Module):
                 raise ValueError(f"there is no row {unique[-1]}; rows are 0 to "
                                  f"{len(rows) - 1}")
             return rows[unique]
+        # A key that training has not seen has no row, and counts as zeros.
         found = np.zeros((len(unique), self.dim), np.float32)
         if len(keys):
             at = np.minimum(np.searchsorted(keys, unique), len(keys) - 1)
@@ -130,6 +132,7 @@ class Embedding(torch.nn.Module):
             self._loaded = (None, rows)
             return
         keys = array(*tensors[name + "/keys"])
+        # Ascending, as _find_loaded searches them.
         order = np.argsort(keys)
         self._loaded = (keys[order], rows[order])
 

@@ -31,6 +31,7 @@ class Sampler:
         self._dataset = dataset
         self._first = worker._pending._batch if worker._pending else 0
         if worker._pending:
+            # For its error, which would otherwise arise in the loader.
             worker._examples(len(dataset), self._first)
 
     def __iter__(self):
@@ -69,6 +70,7 @@ class Sampler:
                     batch = next(batches)
                     at += 1
                 else:
+                    # The job went back: the loader stays where it is.
                     batch = self._fetch(loader, wanted)
             except StopIteration:
                 return

@@ -41,6 +41,7 @@ class Rows:
         ids, inverse = np.unique(self.indices, return_inverse=True)
         total = np.zeros((len(ids),) + self.values.shape[1:],
                          self.values.dtype)
+        # total[inverse] += values would add a row once that is there twice.
         np.add.at(total, inverse.reshape(-1), self.values)
         return ids, total
 
@@ -70,6 +71,7 @@ class Table:
         self.mean, self.std = float(mean), float(std)
 
     def _describe(self, name):
+        # Kinds kNormal and kConstant of common/plan/variable_spec.h.
         drawn = (2, self.mean, self.std) if self.std > 0 else (0, self.mean, 0.)
         return _base.described(
             name, (self.rows,) + self.width, "float32", drawn=drawn,
@@ -226,6 +228,7 @@ class Worker(_base.BaseWorker):
         self._join(described, name, options)
 
     def _describe(self, key, value):
+        # ascontiguousarray makes a scalar one-dimensional.
         array = np.ascontiguousarray(value).reshape(np.shape(value))
         if array.dtype not in _DTYPES:
             raise ValueError(
@@ -248,6 +251,7 @@ class Worker(_base.BaseWorker):
 
     def _begin(self, _native):
         for key, array in self._values.items():
+            # Read-only for the program: writing to them would train nothing.
             array.setflags(write=True)
             np.copyto(array, self._from[key])
             array.setflags(write=False)
@@ -269,6 +273,7 @@ class Worker(_base.BaseWorker):
             rows = table.lookup(self._loop.native, unique)
         except _session.Unwanted:
             rows = np.zeros((len(unique),) + table.width, np.float32)
+        # The inverse is flat in numpy 1, and has the shape of `ids` in numpy 2.
         return rows[inverse.reshape(-1)].reshape(ids.shape + table.width)
 
     def _check(self, key, gradient):
@@ -315,6 +320,8 @@ class Worker(_base.BaseWorker):
             raise ValueError(f'there is no variable "{unknown[0]}"; the model '
                              f"has {', '.join(self._names)}")
         native = self._loop.native
+        # All before the first is handed in: an error must leave the step as it
+        # is.
         checked = {key: self._check(key, gradient)
                    for key, gradient in gradients.items()
                    if gradient is not None}
@@ -330,8 +337,10 @@ class Worker(_base.BaseWorker):
         for table in self._tables:
             if table.name in checked:
                 table.add(*checked[table.name])
+        # The rows of a step cannot change after the first gradient.
         _base.narrow(native, self._tables,
                      [table.touched() for table in self._tables])
+        # The order in which the session sends.
         for i in reversed(range(len(self._names))):
             key = self._names[i]
             if key in self._by_name:

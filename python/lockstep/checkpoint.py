@@ -7,6 +7,7 @@ import struct
 
 import numpy as np
 
+# numpy has no bfloat16: its bits are read as uint16.
 _DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64,
            "I64": np.int64, "BF16": np.uint16}
 
@@ -35,6 +36,7 @@ def array(kind, shape, memory):
                          f"{', '.join(_DTYPES)}")
     flat = np.frombuffer(memory, dtype=_DTYPES[kind])
     if kind == "BF16":
+        # A bfloat16 is the upper half of a float32.
         flat = (flat.astype(np.uint32) << 16).view(np.float32)
     return flat.reshape(shape)
 
@@ -75,6 +77,8 @@ def read(directory, step=None):
     try:
         # Changed bytes are values, too, if nothing but their hash is wrong.
         _check(folder, "model.safetensors", data)
+        # The length of the header, the header in JSON, the bytes of the
+        # tensors.
         (length,) = struct.unpack("<Q", data[:8].tobytes())
         header = json.loads(data[8:8 + length].tobytes())
         tensors = {}

@@ -305,6 +305,7 @@ class Worker(_base.BaseWorker):
         gradient = self._parameters[i].grad
         if gradient is None or self._sent[i]:
             return
+        # As of torch.nn.Embedding(sparse=True): it is sent as a dense variable.
         if gradient.is_sparse:
             gradient = gradient.to_dense()
         self._sent[i] = True
@@ -333,6 +334,8 @@ class Worker(_base.BaseWorker):
         self._warn_without_gradients()
         with torch.no_grad():
             for i, buffer in enumerate(self._buffers):
+                # A server subtracts the mean of these changes, as if they were
+                # gradients.
                 change = self._buffer_values[i] - buffer.detach().to("cpu")
                 self._buffer_changes[i].copy_(change)
                 native.ready(len(self._tables) + i)
@@ -370,6 +373,8 @@ class Worker(_base.BaseWorker):
                 buffer.copy_(value)
 
     def _after(self, step):
+        # No call of backward() was known to be the last: in the first step, or
+        # in one with fewer calls than the step before. Nothing was sent yet.
         if not step._over and step._calls > 0:
             step._finish_quietly()
         if step._calls > 0 and not self._unwanted:

@@ -33,6 +33,7 @@ struct DLManagedTensor {
   void* manager_ctx;
   void (*deleter)(DLManagedTensor* self);
 };
+// kDLCPU and kDLUInt of DLPack.
 constexpr int32_t kCpu = 1;
 constexpr uint8_t kUnsigned = 1;
 constexpr char kName[] = "dltensor";

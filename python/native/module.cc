@@ -35,6 +35,8 @@ class EndOfInput : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// None of these exceptions touches the interpreter when it is thrown, so this
+// may be called without the interpreter's lock.
 void Check(const absl::Status& status) {
   if (status.ok()) return;
   const std::string message(status.message());
@@ -101,6 +103,8 @@ class PySession {
           .b = std::get<2>(drawn)};
       tables_.push_back(variable.spec.is_table());
       if (initial.has_value()) {
+        // The session reads the initial values until its first step, so the
+        // Python objects behind them must live on.
         buffers_.push_back(initial->request());
         const py::buffer_info& info = buffers_.back();
         variable.initial = {static_cast<const std::byte*>(info.ptr),
@@ -135,6 +139,7 @@ class PySession {
       py::gil_scoped_release release;
       turn = Check(session().Next(absl::Seconds(timeout), step));
     }
+    // With the lock: this gives up references to Python objects.
     if (turn == Session::Turn::kStep) buffers_.clear();
     return {
         static_cast<int>(turn), step.number, step.share, step.batch, step.seed,
@@ -160,6 +165,8 @@ class PySession {
   Memory Value(size_t variable) {
     CheckKind(variable, /*table=*/false);
     const absl::Span<const std::byte> bytes = session().value(variable);
+    // Writable, although values are not: after TakeValue() the memory is the
+    // program's.
     return {session().owner(), const_cast<std::byte*>(bytes.data()),
             bytes.size()};
   }

@@ -71,6 +71,7 @@ Dataset Dataset::Batch(int64_t size, bool drop_remainder) const {
 }
 
 Dataset Dataset::Repeat(std::optional<int64_t> times) const {
+  // An absent number, which is for ever, is no mistake.
   return Then(Kind::kTransparent, AtLeast("times", times.value_or(0), 0),
               [times](const Opener& before) -> StreamOr {
                 return RepeatStream(before, times);
@@ -79,6 +80,7 @@ Dataset Dataset::Repeat(std::optional<int64_t> times) const {
 
 Dataset Dataset::Shard(int64_t count, int64_t index) const {
   absl::Status mistake = AtLeast("the number of shards", count, 1);
+  // Update() keeps the first error.
   mistake.Update(AtLeast("the index of a shard", index, 0));
   mistake.Update(AtLeast("the number of shards", count, index + 1));
   return Then(
@@ -117,6 +119,7 @@ Dataset Dataset::Map(
     std::function<absl::StatusOr<Element>(Element)> map) const {
   Dataset mapped = MapBatches(std::move(map));
   Step step = *mapped.last_;
+  // As MapBatches(), but batches keep their size.
   step.kind = Kind::kMap;
   return Dataset(std::make_shared<const Step>(std::move(step)));
 }
@@ -165,6 +168,9 @@ std::optional<int64_t> Dataset::BatchSize() const {
   for (const Step* step = last_.get(); step != nullptr;
        step = step->before.get()) {
     if (step->kind == Kind::kBatch) {
+      // TensorFlow infers the size from static shapes, which a dropped
+      // remainder gives and later steps keep; else it walks back to the batch
+      // step, through steps that it knows to keep elements as they are.
       if (!step->drop_remainder && !transparent) return std::nullopt;
       return step->batch_size;
     }
@@ -197,6 +203,7 @@ std::shared_ptr<const Dataset::Step> Dataset::WithSource(
   if (step->before == nullptr) {
     return std::make_shared<const Step>(change(*step));
   }
+  // Steps are shared between data sets, so those after the source are copied.
   Step copy = *step;
   copy.before = WithSource(step->before, change);
   return std::make_shared<const Step>(std::move(copy));
@@ -218,6 +225,8 @@ absl::StatusOr<Dataset> Dataset::ShardFiles(int64_t count,
     Step sharded =
         *FromFiles(std::move(mine), source.open_file, source.cycle).last_;
     const auto all = static_cast<int64_t>(source.files.size());
+    // Too few files fail with the first element, as in TensorFlow, also under
+    // kAuto.
     if (all >= count) return sharded;
     sharded.open = [all, count](const Opener&) -> StreamOr {
       return CountedStream(1, [all, count](int64_t) -> absl::StatusOr<Element> {
@@ -235,6 +244,8 @@ StreamOr Dataset::OpenStep(const std::shared_ptr<const Step>& step) {
   const Opener before = [earlier = step->before]() -> StreamOr {
     return OpenStep(earlier);
   };
+  // Repeat() opens the step before it with its first element only, but a
+  // mistake of that step must fail here.
   if (step->before != nullptr) {
     LOCKSTEP_RETURN_IF_ERROR(step->before->mistake);
   }

@@ -32,11 +32,13 @@ absl::StatusOr<Element> ExamplesOf(const Element& batch, int64_t first,
   Element part;
   for (const Value& tensor : batch) {
     std::vector<int64_t> shape = tensor.shape();
+    // A batch of no examples must not divide by 0; its rows have 0 bytes.
     const int64_t all = std::max<int64_t>(shape[0], 1);
     shape[0] = count;
     LOCKSTEP_ASSIGN_OR_RETURN(Value cut,
                               Value::Zeros(tensor.type(), std::move(shape)));
     const size_t row = tensor.bytes().size() / static_cast<size_t>(all);
+    // Empty values may have a null pointer, which memcpy() must not get.
     if (!cut.bytes().empty()) {
       std::memcpy(cut.mutable_bytes().data(),
                   tensor.bytes().data() + static_cast<size_t>(first) * row,
@@ -74,6 +76,7 @@ absl::StatusOr<Element> StackExamples(absl::Span<const Element> examples) {
     Element& batch = batches.emplace_back();
     for (const Value& tensor : example) {
       std::vector<int64_t> shape = tensor.shape();
+      // An example is a batch of one along a new first axis.
       shape.insert(shape.begin(), 1);
       batch.push_back(tensor.Reshaped(std::move(shape)));
     }

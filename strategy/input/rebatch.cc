@@ -35,6 +35,9 @@ class CutStream final : public ElementStream {
       left_ -= take;
       have += take;
     }
+    // A size of 0 gives a piece also after the end, as in TensorFlow. The
+    // stream ends nevertheless: sizes_ of a worker add up to a batch, so one is
+    // above 0.
     if (size > 0 && have == 0) return std::nullopt;
     next_ = (next_ + 1) % sizes_.size();
     if (size == 0) {
@@ -80,6 +83,8 @@ class EqualPieces final : public ElementStream {
       LOCKSTEP_ASSIGN_OR_RETURN(std::optional<Element> batch, input_->Next());
       if (!batch.has_value()) return batch;
       LOCKSTEP_ASSIGN_OR_RETURN(const int64_t examples, CountExamples(*batch));
+      // Rounded up, as in TensorFlow: of 5 examples 4 replicas get 2, 2, 1 and
+      // 0.
       const int64_t size = (examples + count_ - 1) / count_;
       for (int64_t i = 0; i < count_; ++i) {
         const int64_t first = std::min(i * size, examples);
@@ -118,6 +123,9 @@ std::vector<int64_t> BatchSizesForWorker(int64_t global_batch, int workers,
   for (int64_t i = 0; i < global_batch % count; ++i) {
     ++sizes[static_cast<size_t>(i)];
   }
+  // Each worker cuts its own stream in all these sizes, `replicas` of them a
+  // step. By the rotation the workers use different ones in a step, which add
+  // up to a batch.
   std::rotate(sizes.begin(), sizes.begin() + int64_t{worker} * replicas,
               sizes.end());
   return sizes;
@@ -144,6 +152,7 @@ StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
   LOCKSTEP_ASSIGN_OR_RETURN(auto stream, mine.Open());
   if (count == 1) return stream;
   const std::optional<int64_t> size = dataset.BatchSize();
+  // TensorFlow cuts equal pieces under kData also with one worker.
   if (size.has_value() && policy != AutoShardPolicy::kData) {
     return std::make_unique<CutStream>(
         std::move(stream), BatchSizesForWorker(*size, workers, count / workers,
@@ -151,6 +160,8 @@ StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
   }
   auto pieces = std::make_unique<EqualPieces>(std::move(stream), count);
   if (policy != AutoShardPolicy::kData || workers == 1) return pieces;
+  // Worker w keeps pieces w, w + workers, ...: replicas of one worker do not
+  // get neighbouring pieces.
   return SelectStream(std::move(pieces), context.input_pipeline_id, workers,
                       std::nullopt);
 }

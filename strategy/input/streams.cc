@@ -48,6 +48,8 @@ class Files final : public ElementStream {
       }
       LOCKSTEP_ASSIGN_OR_RETURN(std::optional<Element> element, slot->Next());
       if (element.has_value()) return element;
+      // The file that takes the slot is opened one round later, as by
+      // TensorFlow's interleave.
       slot = nullptr;
     }
     return std::nullopt;
@@ -170,6 +172,7 @@ class Prefetch final : public ElementStream {
       stopping_ = true;
       changed_.SignalAll();
     }
+    // Waits for a read that is under way; a stream cannot be interrupted.
     thread_.join();
   }
 

@@ -61,6 +61,7 @@ absl::StatusOr<int> DeviceOf(const std::vector<MemberReport>& by_rank,
 }  // namespace
 
 Value TextLeaf(const std::string& text) {
+  // Leaves have no element type for bytes: each takes an int32.
   return Value::Of(ElementType::kInt32, {static_cast<int64_t>(text.size())},
                    std::vector<int32_t>(text.begin(), text.end()));
 }
@@ -77,6 +78,7 @@ std::string TextOf(const Leaf& leaf) {
 
 Value ReportLeaf(const MemberReport& report) {
   const auto line = [](const std::string& text) {
+    // Line breaks separate the fields.
     return absl::StrReplaceAll(text, {{"\n", " "}});
   };
   return TextLeaf(absl::StrCat(line(report.host), "\n", line(report.problem),
@@ -87,6 +89,7 @@ Value ReportLeaf(const MemberReport& report) {
 absl::StatusOr<MemberReport> ReportOf(const Leaf& leaf) {
   const std::vector<std::string> lines = absl::StrSplit(TextOf(leaf), '\n');
   MemberReport report;
+  // Without GPUs the fifth line is there, and empty.
   if (lines.size() < 5 || !absl::SimpleAtoi(lines[2], &report.gpu) ||
       !absl::SimpleAtoi(lines[3], &report.nccl)) {
     return absl::InvalidArgumentError(
@@ -109,6 +112,8 @@ absl::StatusOr<std::vector<int>> AssignGpus(
     const MemberReport& report = by_rank[r];
     LOCKSTEP_ASSIGN_OR_RETURN(const int device,
                               DeviceOf(by_rank, r, of_host[report.host]++));
+    // The PCI bus id: device numbers mean other GPUs in a process with another
+    // CUDA_VISIBLE_DEVICES.
     const std::string& id = report.gpus[static_cast<size_t>(device)];
     const auto [found, is_new] = owner.try_emplace({report.host, id}, r);
     if (!is_new) {

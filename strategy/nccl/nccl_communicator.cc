@@ -43,6 +43,7 @@ class DeviceScope {
   CudaResult result() const { return result_; }
 
  private:
+  // Initialized in this order: the device is read before it is changed.
   const CudaFunctions& cuda_;
   int before_ = 0;
   const bool known_;
@@ -99,6 +100,7 @@ void NcclCommunicator::Close() {
   comm_ = nullptr;
 }
 
+// ncclCommAbort() frees the communicator, as ncclCommDestroy() does.
 void NcclCommunicator::Abort() {
   if (comm_ == nullptr) return;
   nccl_.comm_abort(comm_);
@@ -122,6 +124,7 @@ absl::Status NcclCommunicator::Gather(const Transfer& transfer) {
 }
 
 absl::Status NcclCommunicator::GatherRounds(const Transfer& transfer) {
+  // All members know the bytes of all, so all take the same number of rounds.
   const size_t most =
       *std::max_element(transfer.bytes.begin(), transfer.bytes.end());
   for (size_t at = 0; at < most; at += options_.round_bytes) {
@@ -177,6 +180,9 @@ absl::Status NcclCommunicator::Upload(const Round& round,
 
 absl::Status NcclCommunicator::Move(const Round& round) {
   const auto self = static_cast<size_t>(options_.rank);
+  // In place, as ncclAllGather() allows if the bytes of rank r lie at r times
+  // the count: so the count is the aligned length, which is the distance of the
+  // places.
   if (round.equal) {
     LOCKSTEP_RETURN_IF_ERROR(
         Settle("ncclAllGather", nccl_.all_gather(At(round.places[self]), At(0),
@@ -196,6 +202,7 @@ absl::Status NcclCommunicator::SendAndReceive(const Round& round) {
   for (size_t r = 0; r < round.bytes.size() && queued.ok(); ++r) {
     if (r == self) continue;
     const auto peer = static_cast<int>(r);
+    // Both sides leave out a transfer of no bytes.
     if (round.bytes[self] > 0) {
       queued = ToStatus(nccl_, "ncclSend",
                         nccl_.send(At(round.places[self]), round.bytes[self],

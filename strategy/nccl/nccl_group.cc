@@ -21,6 +21,7 @@ struct Libraries {
 
 std::string HostName() {
   std::array<char, 256> name = {};
+  // gethostname() need not end a name that it cuts; the last zero does.
   if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
   return name.data();
 }
@@ -237,6 +238,7 @@ absl::StatusOr<std::vector<Parcel>> NcclGroup::Complete(
     }
     bytes += transfer.bytes[r];
   }
+  // The sum over all members, so all agree whether they call NCCL.
   if (bytes > 0) LOCKSTEP_RETURN_IF_ERROR(communicator_->Gather(transfer));
   std::vector<Parcel> parcels;
   for (size_t r = 0; r < rests.size(); ++r) {
@@ -251,6 +253,7 @@ absl::Status NcclGroup::End(const std::string& description,
                             const absl::Status& why) {
   const std::string text = absl::StrCat(description, ": ", why.message());
   ended_ = absl::AbortedError(text);
+  // In this order: the communicator asks the group.
   communicator_.reset();
   group_.reset();
   return absl::Status(why.code(), text);

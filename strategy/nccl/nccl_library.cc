@@ -17,9 +17,11 @@ class Binder {
                                      const std::string& fix) {
     std::string reason;
     for (const std::string& name : names) {
+      // Never closed: the bound functions must stay valid.
       void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (library != nullptr) return Binder(library, name, fix);
       const char* error = dlerror();
+      // The first name is the preferred one, so its error is told.
       if (reason.empty() && error != nullptr) reason = error;
     }
     return absl::FailedPreconditionError(absl::StrCat(
@@ -114,11 +116,14 @@ absl::Status ToStatus(const CudaFunctions& cuda, const std::string& call,
 
 absl::Status ToStatus(const NcclFunctions& nccl, const std::string& call,
                       NcclResult result) {
+  // Communicators are non-blocking: a call that goes on has not failed.
   if (result == kNcclSuccess || result == kNcclInProgress) {
     return absl::OkStatus();
   }
   const std::string text =
       absl::StrCat(call, ": ", nccl.get_error_string(result));
+  // The two errors of a network that fails or a member that has ended; the
+  // others are mistakes or defects here.
   return result == kNcclSystemError || result == kNcclRemoteError
              ? absl::AbortedError(text)
              : absl::InternalError(text);

@@ -10,6 +10,7 @@ namespace {
 
 bool IsPayload(const Leaf& leaf, size_t small_bytes) {
   const Value* value = std::get_if<Value>(&leaf);
+  // Empty values have nothing to move, also where small_bytes is 0.
   return value != nullptr && !value->bytes().empty() &&
          value->bytes().size() >= small_bytes;
 }
@@ -91,6 +92,7 @@ absl::StatusOr<Incoming> ReadRest(const std::vector<Leaf>& rest) {
   Incoming incoming;
   incoming.leaves.assign(rest.begin() + 1, rest.end());
   for (const int64_t each : places) {
+    // A negative place becomes a large one, and is refused below.
     const auto place = static_cast<size_t>(each);
     if (place >= incoming.leaves.size() ||
         (!incoming.payload.empty() && place <= incoming.payload.back())) {

@@ -21,6 +21,7 @@ class SessionJob final : public TrainingJob {
   absl::StatusOr<std::optional<JobPass>> Next() override {
     worker::SessionStep step;
     while (true) {
+      // A session waits for a limited time, this call until there is a pass.
       LOCKSTEP_ASSIGN_OR_RETURN(const Session::Turn turn,
                                 session_->Next(absl::Seconds(1), step));
       switch (turn) {

@@ -54,6 +54,7 @@ absl::StatusOr<std::vector<int64_t>> Descending(absl::Span<const int64_t> axes,
     }
     sorted.push_back(axis < 0 ? axis + rank : axis);
   }
+  // Descending: removing an axis leaves the numbers of those before it.
   std::sort(sorted.rbegin(), sorted.rend());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
     return absl::InvalidArgumentError(
@@ -67,6 +68,8 @@ absl::StatusOr<std::vector<int64_t>> Descending(absl::Span<const int64_t> axes,
 
 bool ReplicaGroup::Rings(Toward toward, ElementType type) const {
   if (options_.order == SumOrder::kRank) return false;
+  // Where TensorFlow has rings: every reduction of several workers; in one
+  // process all-reduces and batches, but not of int32.
   if (options_.kind == Kind::kMultiWorkerMirrored) return true;
   return options_.kind == Kind::kMirrored && toward == Toward::kAll &&
          type != ElementType::kInt32;
@@ -74,6 +77,8 @@ bool ReplicaGroup::Rings(Toward toward, ElementType type) const {
 
 absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
                                  absl::Span<const Distributed> values) const {
+  // As MirroredStrategy, which refuses int32 among several values also if all
+  // are int32.
   const bool several = options_.kind == Kind::kMirrored &&
                        options_.order == SumOrder::kRing &&
                        toward == Toward::kAll && values.size() > 1;
@@ -162,6 +167,8 @@ absl::StatusOr<std::optional<std::vector<Value>>> ReplicaGroup::ReduceSliced(
       by_rank[r].push_back(*dense);
     }
   }
+  // All workers decide alike, or fail: the description that they compare has
+  // the types, shapes and replicas from which this follows.
   if (!PaysToSlice(workers(), bytes)) return std::nullopt;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<Value> reduced,
@@ -196,7 +203,11 @@ absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
   }
   const SumOrder order =
       Rings(toward, dense[0][0].type()) ? SumOrder::kRing : SumOrder::kRank;
+  // One value in all is not divided: the mean of integers keeps their type, as
+  // in TensorFlow.
   if (dense.size() == 1) return dense[0];
+  // Packs move the borders of a ring's chunks, and so change bits. In rank
+  // order they would change none.
   if (bytes_per_pack.has_value() && order == SumOrder::kRing) {
     return ReducePacked(op, order, dense, *bytes_per_pack);
   }
@@ -249,6 +260,8 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
     } else if (IsSparse(value)) {
       LOCKSTEP_ASSIGN_OR_RETURN(results[i], ReduceSparse(op, value));
     } else if (value.form == Form::kPlain) {
+      // Alone: plain values have one component for each worker, the others one
+      // for each replica.
       const Distributed* const alone_values[] = {&value};
       LOCKSTEP_ASSIGN_OR_RETURN(
           std::vector<Value> one,
@@ -282,7 +295,8 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
     if (const Value* dense = std::get_if<Value>(&reduced[0])) return *dense;
     return ToDense(std::get<Slices>(reduced[0]));
   }
-  // Each replica sums its own along the axes, and counts.
+  // Each replica sums its own along the axes, and counts: the mean of the
+  // replicas' means would give a short batch too much weight.
   Distributed sums{Form::kPerReplica, {}};
   Distributed counts{Form::kPerReplica, {}};
   for (size_t r = 0; r < static_cast<size_t>(local()); ++r) {
@@ -316,6 +330,7 @@ absl::StatusOr<Leaf> ReplicaGroup::Gather(const Distributed& value,
   const bool one = options_.kind == Kind::kDefault ||
                    options_.kind == Kind::kOneDevice || replicas() == 1 ||
                    (value.form == Form::kPlain && workers() == 1);
+  // TensorFlow makes slices dense only where there is something to join.
   if (one && IsSparse(value)) return value.local[0];
   const Distributed* const values[] = {&value};
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -332,6 +347,8 @@ absl::StatusOr<Leaf> ReplicaGroup::Gather(const Distributed& value,
     LOCKSTEP_ASSIGN_OR_RETURN(parts.emplace_back(),
                               ToDense(std::get<Slices>(rank[0])));
   }
+  // TensorFlow counts axes from the end here only under CentralStorageStrategy;
+  // lockstep::Gather() refuses negative ones.
   if (HasOneCopy(options_.kind) && axis < 0) {
     axis += static_cast<int64_t>(parts[0].shape().size());
   }
@@ -357,6 +374,8 @@ absl::StatusOr<Value> ReplicaGroup::FromFirstWorker(
     mine = make();
     if (mine.ok()) leaves.push_back(*mine);
   }
+  // Also after an error: the empty parcel tells it to the others, which would
+  // wait in vain.
   LOCKSTEP_ASSIGN_OR_RETURN(leaves, Broadcast(*workers_, 0, std::move(leaves)));
   if (worker() == 0) return mine;
   if (leaves.size() != 1 || !std::holds_alternative<Value>(leaves[0])) {

@@ -65,6 +65,8 @@ absl::StatusOr<std::vector<Value>> ReduceInSlices(
   for (size_t i = 0; i < values; ++i) {
     std::vector<Value> of_ranks;
     for (const Parcel& parcel : parcels) {
+      // By worker, then by replica: the order in which whole values are added
+      // up, so the sums have the same bits.
       for (size_t k = i; k < parcel->size(); k += values) {
         of_ranks.push_back(std::get<Value>((*parcel)[k]));
       }

@@ -44,6 +44,7 @@ void Choose(bool least, size_t count, std::byte* a, const std::byte* b) {
     T other;
     std::memcpy(&mine, a + i * sizeof(T), sizeof(T));
     std::memcpy(&other, b + i * sizeof(T), sizeof(T));
+    // A NaN compares false: it is never taken, and never replaced.
     const bool take =
         least ? Number(other) < Number(mine) : Number(mine) < Number(other);
     if (take) std::memcpy(a + i * sizeof(T), &other, sizeof(T));
@@ -99,9 +100,11 @@ absl::Status ApplyScatter(ScatterOp op, const Slices& slices, Value& target) {
         "the least and the greatest of bfloat16 rows cannot be taken; use a "
         "variable of float32");
   }
+  // The division below needs a shape[0] above 0.
   if (target.size() == 0) return absl::OkStatus();
   const size_t count = target.size() / static_cast<size_t>(target.shape()[0]);
   const size_t bytes = count * SizeOf(type);
+  // In the order of the rows, so of equal indices the last kUpdate stays.
   for (size_t i = 0; i < slices.indices.size(); ++i) {
     ApplyRow(op, type, count,
              target.mutable_bytes().data() +

@@ -7,6 +7,7 @@
 namespace lockstep::strategy {
 
 std::string Variable::CopyName(size_t copy) const {
+  // TensorFlow's names of the copies of a mirrored variable.
   return copy == 0 ? name() : absl::StrCat(name(), "/replica_", copy);
 }
 

@@ -10,6 +10,8 @@
 namespace lockstep::strategy {
 namespace {
 
+// Owners are numbers, because a variable may outlive its store, at whose
+// address another store may then lie.
 uint64_t NextNumber() {
   static std::atomic<uint64_t> last = 0;
   return ++last;
@@ -34,6 +36,7 @@ bool VariableStore::IsOnRead(const Variable& variable) const {
 }
 
 bool VariableStore::Owns(const Variable& variable) const {
+  // Code without a strategy may use the variables of all.
   return kind_ == Kind::kDefault || variable.state_->owner == number_;
 }
 
@@ -94,6 +97,8 @@ absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
                                ? Synchronization::kOnWrite
                                : options.synchronization;
   state->aggregation = options.aggregation;
+  // TensorFlow's default: counts and metrics, which are kOnRead, are not
+  // trained.
   state->trainable = options.trainable.value_or(options.synchronization !=
                                                 Synchronization::kOnRead);
   state->placement = PlacementOf(options);
@@ -118,6 +123,7 @@ void VariableStore::Serve(const Variable& variable) const {
 
 absl::Status VariableStore::WriteServed(
     const Variable& variable, absl::Span<const std::byte> bytes) const {
+  // Not by Write(), which refuses variables that lie on servers.
   for (Value& held : variable.state_->copies) {
     if (held.bytes().size() != bytes.size()) {
       return absl::InternalError(

@@ -29,16 +29,17 @@ class VariableStore {
   // replicas, or under kCentral one device that runs no replica.
   const Placement& parameter_devices() const { return parameter_devices_; }
 
-  // OK if Make() accepts `options`.
+  // OK if Make() accepts `options` with some initial value.
   //
   //   kInvalidArgument  there is no name or initializer; under a mirrored kind
-  //                     the synchronization is kNone, or the aggregation of an
-  //                     integer is kMean; colocate_with is of another strategy
+  //                     the synchronization is kNone; colocate_with is of
+  //                     another strategy
   absl::Status Check(const VariableOptions& options) const;
 
   // Makes the variable with `initial` in all copies. Names need not be unique.
   //
-  // Errors: as Check(); kInvalidArgument also: the mean of an integer
+  // Errors: as Check(); kInvalidArgument also: under a mirrored kind, kMean of
+  //         an integer
   absl::StatusOr<Variable> Make(const VariableOptions& options,
                                 Value initial) const;
 

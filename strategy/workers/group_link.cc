@@ -54,6 +54,9 @@ void GroupLink::End() {
   {
     MutexLock lock(mutex_);
     ended_ = true;
+    // A context is in in_flight_ before its call starts and until it ends, both
+    // under the lock: no call escapes this, and no context is used after its
+    // life.
     if (in_flight_ != nullptr) in_flight_->TryCancel();
     changed_.SignalAll();
   }
@@ -114,6 +117,7 @@ absl::StatusOr<GreetingAnswer> GroupLink::CallGreet(bool leaves) {
   const RpcTimer timer(RpcSide::kClient, "/lockstep.v1.GroupService/Greet");
   {
     MutexLock lock(mutex_);
+    // The farewell is the one call after End().
     if (ended_ && !leaves) return absl::CancelledError("the link has ended");
     in_flight_ = &context;
   }
@@ -128,6 +132,7 @@ absl::StatusOr<GreetingAnswer> GroupLink::CallGreet(bool leaves) {
 }
 
 absl::Status GroupLink::CallGive(const Outgoing& parcel) {
+  // Without a deadline: the exchange has one, and End() cancels the call.
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
   v1::GiveResponse response;

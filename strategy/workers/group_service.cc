@@ -40,6 +40,7 @@ class ParcelReactor final : public grpc::ServerReadReactor<v1::GiveRequest> {
     if (reader_.has_value()) return reader_->Append(request_.payload());
     header_ = std::move(*request_.mutable_header());
     LOCKSTEP_RETURN_IF_ERROR(CheckSender(caller_, header_.sender()));
+    // Before the payload: the bytes of a parcel that is refused are not held.
     LOCKSTEP_RETURN_IF_ERROR(handler_.Admit(header_));
     LOCKSTEP_ASSIGN_OR_RETURN(reader_, ParcelReader::Make(header_));
     return absl::OkStatus();

@@ -164,6 +164,7 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
                    for_member[static_cast<size_t>(rank())]));
     for (int r = 0; r < members(); ++r) {
       if (r == rank()) continue;
+      // Before Give(), whose answer may come at once.
       unfinished_[r] = absl::OkStatus();
       receivers[r] = view_.incarnation(r);
     }
@@ -184,6 +185,7 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
     changed_.WaitFor(mutex_, left);
   }
   absl::Status late = Late(description, header.sequence());
+  // Another member may have completed this exchange, so the group cannot go on.
   ended_ = absl::AbortedError(late.message());
   return late;
 }
@@ -290,6 +292,8 @@ absl::Status NetworkGroup::AdmitLocked(const v1::ParcelHeader& header) const {
     return absl::AbortedError(absl::StrCat("the group has ended at rank ",
                                            rank(), ": ", ended_.message()));
   }
+  // A member may be one exchange ahead, but not two: it lacks this member's
+  // parcel.
   if (header.sequence() <= next_) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("exchange ", header.sequence(),
                                                  " is not the next of rank ",
@@ -311,6 +315,7 @@ absl::Status NetworkGroup::Admit(const v1::ParcelHeader& header) {
 absl::Status NetworkGroup::Arrive(const v1::ParcelHeader& header,
                                   std::vector<Leaf> leaves) {
   MutexLock lock(mutex_);
+  // Again: the group may have ended while the payload came.
   LOCKSTEP_RETURN_IF_ERROR(AdmitLocked(header));
   if (HasCome(header)) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(table_.Add(

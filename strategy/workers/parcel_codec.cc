@@ -100,8 +100,11 @@ absl::Status ParcelReader::Append(std::string_view piece) {
     const size_t missing = run.bytes - run.data.size();
     const size_t taken = std::min(missing, piece.size());
     const auto* from = reinterpret_cast<const std::byte*>(piece.data());
+    // Not reserved before: memory grows with the bytes that have come, and not
+    // with the sizes that a header claims.
     run.data.insert(run.data.end(), from, from + taken);
     piece.remove_prefix(taken);
+    // Also for a run of no bytes, as the indices of a dense leaf.
     if (taken == missing) ++run_;
   }
   return absl::OkStatus();

@@ -34,6 +34,7 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
   }
   LOCKSTEP_RETURN_IF_ERROR(config.status());
   LOCKSTEP_ASSIGN_OR_RETURN(const Cluster given, Cluster::Make(*config));
+  // Before StartProcess(): a program of one process needs no certificates.
   if (given.IsLocal()) {
     return std::move(MakeLocalGroup(1, options.timeout).front());
   }
@@ -57,6 +58,7 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
     LOCKSTEP_ASSIGN_OR_RETURN(group.addresses.emplace_back(),
                               cluster.Address(task));
   }
+  // Members compare their purposes, so two implementations do not meet.
   group.purpose =
       absl::StrCat(purpose, ", communication ", NameOf(options.implementation));
   group.timeout = options.timeout;

@@ -51,6 +51,8 @@ absl::StatusOr<Batch> LoadTextBatch(const Text& text,
           absl::StrCat("example id ", id, " is not in [0, ",
                        text.num_examples(), "), the examples of this text"));
     }
+    // Examples do not overlap but for one byte: the last label is the first
+    // byte of the next example.
     const uint8_t* first = text.bytes.data() + id * text.length;
     batch.tokens.insert(batch.tokens.end(), first, first + length);
     // The label of each byte is the next byte.

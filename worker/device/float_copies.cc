@@ -41,6 +41,8 @@ void FloatCopies::CopyValue(size_t variable) const {
                    floats.data());
     return;
   }
+  // No third type: KeptVariables() gives all variables of a model one type,
+  // which differs from float32 here.
   const absl::Span<const Float16> halves = As<Float16>(memory_.value(variable));
   for (size_t i = 0; i < floats.size(); ++i) floats[i] = ToFloat(halves[i]);
 }

@@ -241,6 +241,7 @@ Progress ProgressMeter::Get() const {
   // that hangs in one.
   if (IsWait(use_)) progress.waiting += now - counted_;
   if (use_ == Phase::kCompute) progress.pass_age += now - counted_;
+  // A loss of a step long ago would pass for the present one.
   if (step_ > progress.local_step + kRecentSteps) {
     progress.loss = std::numeric_limits<double>::quiet_NaN();
   }

@@ -13,6 +13,8 @@ absl::StatusOr<std::unique_ptr<Model>> SequentialModel::Make(
     return absl::InvalidArgumentError("a model must have at least one layer");
   }
   std::vector<VariableSpec> variables = VariablesOf(layers);
+  // Layers compute their shapes from sizes that are valid one by one; a product
+  // may be too large.
   for (const VariableSpec& spec : variables) {
     LOCKSTEP_RETURN_IF_ERROR(CheckVariableSize(spec));
   }

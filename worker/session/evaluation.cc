@@ -51,6 +51,7 @@ absl::StatusOr<std::unique_ptr<Evaluation>> Evaluation::Make(
       StartProcess(flags, {TaskType::kEvaluator}, "an evaluator program"));
   ChiefClient::Options chief;
   LOCKSTEP_ASSIGN_OR_RETURN(chief.address, cluster.Address(cluster.chief()));
+  // A cluster need not list its evaluator, as in TensorFlow.
   chief.own_address = cluster.Address(cluster.self()).value_or("");
   chief.task = cluster.self();
   chief.expected_job = options.expected_job;
@@ -89,6 +90,7 @@ absl::StatusOr<bool> Evaluation::Wait(absl::Duration timeout) {
   }
   const bool over = parts_->chief.WaitForEnd(timeout);
   if (parts_->chief.lease_lost()) {
+    // The chief has given this task up, and lets it in again as a new member.
     LOCKSTEP_RETURN_IF_ERROR(Join());
     return false;
   }
@@ -124,6 +126,7 @@ absl::Status Evaluation::Report(int64_t step,
 
 void Evaluation::Leave(const std::string& reason) {
   if (parts_->process != getpid()) return;
+  // The chief hears the first reason only.
   if (!std::exchange(parts_->joined, false)) return;
   parts_->chief.Leave(reason.empty() ? LeaveCause::kDone
                       : absl::IsCancelled(parts_->end)

@@ -107,6 +107,7 @@ absl::Status ProgramWorkload::Begin(
   handover_.Reopen();
   MutexLock lock(mutex_);
   membership_ = membership;
+  // A new membership may have another share of the examples.
   schedule_.reset();
   return absl::OkStatus();
 }

@@ -226,6 +226,7 @@ Session::~Session() {
     return;
   }
   parts_->workload.Cancel();
+  // Fail() has given a reason already.
   if (!parts_->failed) parts_->RequestStop("the program has ended");
   // A repeated request makes an elastic worker leave at once: the program
   // computes no more passes, so there is none to wait for.
@@ -291,7 +292,10 @@ bool Session::carries_job() const {
 }
 
 int Session::exit_code() const {
+  // A restart would fail in the same way.
   if (parts_->failed) return kExitFailed;
+  // A process that leaves with the job's chief or a mirror takes the job along:
+  // an exit code of 0 would say that the job is done.
   return ExitCodeOf(
       carries_job() ? absl::CancelledError("the program left its job") : end());
 }

@@ -168,8 +168,8 @@ class Session {
   // variable again.
   //
   //   kInvalidArgument     `variable` is a table, or there is none of that
-  //   index kFailedPrecondition  no step is open, or Ready() or Absent() was
-  //   called
+  //                        index
+  //   kFailedPrecondition  no step is open, or Ready() or Absent() was called
   //                        for the variable
   //   kResourceExhausted   there is no memory for it; nothing has changed
   absl::Status TakeValue(size_t variable);

@@ -119,6 +119,7 @@ TrainingMember::TrainingMember(const Cluster& cluster,
 void TrainingMember::SetClient(ParameterClient* client) {
   MutexLock lock(mutex_);
   client_ = client;
+  // For a stop that came before there was a client.
   if (client_ != nullptr && stop_.has_value()) client_->Cancel();
 }
 
@@ -136,6 +137,8 @@ void TrainingMember::RequestStop(const std::string& reason) {
   bool has_pass = false;
   {
     MutexLock lock(mutex_);
+    // An elastic job goes on without this worker, so the pass at hand may end.
+    // A second request stops at once.
     has_pass = elastic_ && client_ != nullptr && !leave_.has_value();
   }
   if (has_pass) {

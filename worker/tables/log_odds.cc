@@ -25,6 +25,7 @@ double Probability(double log_odds) { return 1 / (1 + std::exp(-log_odds)); }
 
 void LogOddsScore::Add(double log_odds, bool label) {
   loss_ += CrossEntropy(label, log_odds);
+  // Log odds of 0 count as the other class.
   correct_ += (log_odds > 0) == label;
   scored_.emplace_back(log_odds, label);
 }

@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kInput = 0;
 constexpr size_t kOutput = 1;
+// The power of word frequencies by which word2vec draws negative words
+// ("Distributed Representations of Words and Phrases", Mikolov et al. 2013).
 constexpr double kDrawPower = 0.75;
 
 // Returns a number in [0, 1): the upper 53 bits, as many as a double holds.

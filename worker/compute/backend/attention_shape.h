@@ -15,6 +15,8 @@ namespace kernel_backend {
 // e to h * e + e - 1 of each block, where e = d / heads. Scores are [n, heads,
 // t, t].
 //
+// `qkv` must have passed CheckAttention(): nothing is checked here.
+//
 // Units: elements.
 struct AttentionShape {
   int64_t sequences;
@@ -28,9 +30,9 @@ struct AttentionShape {
         width(qkv.dim(2) / 3),
         heads(head_count) {}
 
-  int64_t head() const { return width / heads; }
+  int64_t head() const { return width / heads; }  // e
   double scale() const { return 1 / std::sqrt(static_cast<double>(head())); }
-  int64_t rows() const { return sequences * heads * length; }
+  int64_t rows() const { return sequences * heads * length; }  // of all scores
 
   using Operand = StridedGemm::Operand;
   // Matrices [t, e] of one head: within a block of `qkv`, and within [n, t, d].

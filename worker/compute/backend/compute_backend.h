@@ -137,7 +137,8 @@ class ComputeBackend {
   // out = max(in, 0), both of one shape. NaN stays NaN. `out` may be `in`.
   virtual absl::Status Relu(const ConstTensor& in, const Tensor& out) = 0;
   // The gradient of the input, all of one shape; `out` is the result of Relu().
-  // `in_gradient` may be `out_gradient`.
+  // Where `out` is 0 or NaN the gradient is 0. `in_gradient` may be
+  // `out_gradient`.
   virtual absl::Status ReluGradient(const ConstTensor& out,
                                     const ConstTensor& out_gradient,
                                     const Tensor& in_gradient) = 0;
@@ -187,7 +188,8 @@ class ComputeBackend {
                                            int64_t window,
                                            const Tensor& in_gradient) = 0;
 
-  // out = f(in), element by element, both of one shape. `out` may be `in`.
+  // out = f(in), element by element, both of one shape. NaN stays NaN, and GELU
+  // of -infinity is NaN. `out` may be `in`.
   virtual absl::Status Activate(Activation kind, const ConstTensor& in,
                                 const Tensor& out) = 0;
   // The gradient of the input, in_gradient = out_gradient f'(in), all of one
@@ -204,7 +206,9 @@ class ComputeBackend {
 
   // Sets a share `rate` of the elements of `out` to zero and the others to in /
   // (1 - rate), both tensors of one shape. The gradient is the same operation
-  // on `out_gradient` with the same options. `out` may be `in`.
+  // on `out_gradient` with the same options. Zeros do not depend on `in`, even
+  // where it is NaN. `out` may be `in`. Source: "Dropout" (Srivastava et al.
+  // 2014); the division keeps the expected sum, so evaluation changes nothing.
   virtual absl::Status Dropout(const ConstTensor& in,
                                const DropoutOptions& options,
                                const Tensor& out) = 0;
@@ -212,7 +216,9 @@ class ComputeBackend {
   // Normalises each row of `in` [rows,n] to mean 0 and variance 1, then
   // multiplies by `scale` [n] and adds `shift` [n], into `out` [rows,n].
   // `statistics` [rows,2] receives each row's mean and reciprocal standard
-  // deviation for the gradient. `epsilon` > 0 is added to variances.
+  // deviation for the gradient. `epsilon` > 0 is added to variances, which are
+  // sums of squares divided by n. Source: "Layer Normalization" (Ba, Kiros,
+  // Hinton 2016).
   virtual absl::Status LayerNorm(const ConstTensor& in,
                                  const ConstTensor& scale,
                                  const ConstTensor& shift, double epsilon,
@@ -237,6 +243,7 @@ class ComputeBackend {
   // Normalises each column of `in` [rows,n] by `statistics` [2,n], laid out as
   // BatchStatistics() writes them, then multiplies by `scale` [n] and adds
   // `shift` [n], into `out` [rows,n]. `epsilon` > 0 is added to variances.
+  // Source: "Batch Normalization" (Ioffe, Szegedy 2015).
   virtual absl::Status BatchNorm(const ConstTensor& in,
                                  const ConstTensor& statistics,
                                  const ConstTensor& scale,
@@ -267,7 +274,8 @@ class ComputeBackend {
   // softmax(Q K^T / sqrt(e)) V for each sequence and head, where position i
   // sees the positions up to i. `qkv` [n,t,3d] holds queries, keys and values,
   // each of `heads` vectors of e = d / heads; `out` is [n,t,d]. `kept`, of type
-  // and shape KeptByAttention(), receives what the gradient needs.
+  // and shape KeptByAttention(), receives what the gradient needs. `heads` must
+  // divide d. Source: "Attention Is All You Need" (Vaswani et al. 2017).
   virtual absl::Status CausalAttention(const ConstTensor& qkv, int64_t heads,
                                        const Tensor& out,
                                        const Tensor& kept) = 0;
@@ -293,7 +301,8 @@ class ComputeBackend {
 
   // Writes the mean over the batch of -log(softmax(logits)[label]), 0 if it is
   // empty, to `loss`, float64 [1], and its gradient to `logits_gradient`,
-  // shaped as `logits` [n,classes]. `labels` are [n].
+  // shaped as `logits` [n,classes]. `labels` are [n]. A row with a NaN or
+  // +infinity makes the loss and its own gradient NaN.
   //
   //   kInvalidArgument  also: labels that are not known to be in [0, classes)
   virtual absl::Status SoftmaxCrossEntropy(const ConstTensor& logits,

@@ -35,6 +35,9 @@ namespace lockstep::worker {
 // functions in kernels/. Calls take effect in order. Empty ranges are legal.
 //
 // A derived class adds the name, and all that is special about its device.
+//
+// Threads: as ComputeBackend. Scratch memory of an operation is used again by
+//          the next one, which is safe because calls take effect in order.
 template <typename Device>
 class KernelBackend : public KernelAttention<Device> {
  protected:

@@ -13,6 +13,7 @@
 // The requirements of the operations on their arguments. Each function returns
 // OK or kInvalidArgument with a message such as
 //   MatMul: out must be float32 [2,3], got float32 [3,2]
+// None reads an element, so none waits for a device.
 namespace lockstep::worker {
 
 // The longest side of a matrix: BLAS libraries take sides as int.
@@ -74,6 +75,7 @@ absl::Status CheckNorm(const char* operation, const Argument& in, bool by_row,
 absl::Status CheckPositive(const char* operation, const char* name,
                            double value);
 
+// The rate must be in [0, 1).
 absl::Status CheckDropout(const DropoutOptions& options);
 
 // `table` [rows, n], `out` [ids, n] and ids known to be in [0, rows).

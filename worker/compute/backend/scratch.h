@@ -11,7 +11,8 @@ namespace lockstep::worker {
 // Scratch is memory that is kept between passes, so that a pass that is no
 // larger than those before it allocates nothing. It only grows.
 //
-// Owns: the memory, to which the tensor of the last Reserve() refers.
+// Threads: not thread-safe.
+// Owns:    the memory, to which the tensor of the last Reserve() refers.
 class Scratch {
  public:
   // Returns a tensor of undefined contents; the one returned before must not be

@@ -59,6 +59,7 @@ struct LayerNormScale {
 };
 
 // A batch norm's statistics by column: row 0 has means, row 1 variances.
+// `epsilon` must be above 0, so that a constant column has a finite factor.
 template <typename T>
 struct Moments {
   const T* statistics;  // [2, n]
@@ -107,7 +108,8 @@ struct BatchNorm {
 
 // The statistics are of this very batch, so they have gradients too: with h the
 // normalised input and means over the batch,
-// in_gradient = scale factor (g - mean(g) - h mean(g h)).
+// in_gradient = scale factor (g - mean(g) - h mean(g h)). `in_gradient` may be
+// `out_gradient`: each value is computed from the element that it replaces.
 template <typename T>
 struct BatchNormGradient {
   const T* in;

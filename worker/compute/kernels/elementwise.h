@@ -46,8 +46,8 @@ struct Relu {
   }
 };
 
-// in_gradient[i] = out_gradient[i] where out[i] > 0, else 0. `in_gradient` may
-// be `out_gradient`.
+// in_gradient[i] = out_gradient[i] where out[i] > 0, else 0, also where out[i]
+// is NaN. `in_gradient` may be `out_gradient`.
 template <typename T>
 struct ReluGradient {
   const T* out;
@@ -64,7 +64,9 @@ struct ReluGradient {
 inline constexpr double kGeluScale = 0.7978845608028654;  // sqrt(2 / pi)
 inline constexpr double kGeluCube = 0.044715;
 
-// tanh by one exponential. |x| is cut off where float and double are 1 anyway.
+// tanh by one exponential. |x| is cut off where float and double are 1 anyway;
+// NaN passes both comparisons. Near 0 the difference of two numbers near 1
+// leaves an absolute error of their last digit.
 template <typename T>
 LOCKSTEP_HOST_DEVICE inline T Tanh(T x) {
   const T limit = T{20};
@@ -72,7 +74,7 @@ LOCKSTEP_HOST_DEVICE inline T Tanh(T x) {
   return T{1} - T{2} / (std::exp(T{2} * inside) + T{1});
 }
 
-// 1 / (1 + exp(-x)).
+// 1 / (1 + exp(-x)); 0 where exp(-x) overflows.
 template <typename T>
 LOCKSTEP_HOST_DEVICE inline T Sigmoid(T x) {
   return T{1} / (T{1} + std::exp(-x));
@@ -87,7 +89,8 @@ LOCKSTEP_HOST_DEVICE inline T GeluInner(T x) {
          (x + static_cast<T>(kGeluCube) * x * x * x);
 }
 
-// out[i] = f(in[i]). `out` may be `in`.
+// out[i] = f(in[i]). NaN stays NaN; GELU of -infinity is -infinity times 0,
+// which is NaN. `out` may be `in`.
 template <typename T, Activation kind>
 struct Activate {
   const T* in;
@@ -106,8 +109,8 @@ struct Activate {
   }
 };
 
-// in_gradient[i] = out_gradient[i] f'(in[i]). `in_gradient` may be
-// `out_gradient`.
+// in_gradient[i] = out_gradient[i] f'(in[i]). GELU's slope is NaN where the
+// square of in[i] overflows. `in_gradient` may be `out_gradient`.
 template <typename T, Activation kind>
 struct ActivateGradient {
   const T* in;
@@ -167,6 +170,7 @@ struct ToBfloat16 {
 };
 
 // Zero where number i of the key is below `threshold`, else in / (1 - rate).
+// Integers are compared, so all devices choose the same elements.
 template <typename T>
 struct Dropout {
   const T* in;

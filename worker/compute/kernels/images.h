@@ -117,7 +117,7 @@ LOCKSTEP_HOST_DEVICE inline int64_t WindowOf(const PoolShape& s, int64_t row) {
 
 // out[row, column] = the largest value of the window, NaN above all. Value()
 // also stores its position window * dy + dx in `argmax`, the first one of
-// equals.
+// equals. The window must be at most 16, so that a position fits a byte.
 template <typename T>
 struct MaxPool {
   PoolShape s;

@@ -13,7 +13,8 @@
 //   group.Map(n, out, f)     out[i] = f(i) for i in [0, n); f may read out[i],
 //                            and no other element of `out`
 //   group.Sum<T>(n, f)       the sum of f(i), in an order fixed by n alone
-//   group.Max<T>(n, f)       the largest f(i); -infinity if n is 0
+//   group.Max<T>(n, f)       the largest f(i), leaving out NaN; -infinity if n
+//                            is 0
 //   group.Leads()            true in exactly one of its threads
 //
 // RowLength() is the number of elements of a row, by which a device chooses its
@@ -25,7 +26,8 @@
 namespace lockstep::worker::kernels {
 
 // -log(softmax(logits)[label]) of a row, and its gradient times `scale`. The
-// largest logit is taken off first, so that exp() cannot overflow.
+// largest logit is taken off first, so that exp() cannot overflow. A NaN or
+// +infinity in a row makes its loss and gradient NaN.
 template <typename T>
 struct SoftmaxCrossEntropy {
   int64_t classes;
@@ -211,6 +213,7 @@ struct CausalSoftmax {
 };
 
 // With p the softmax and g its gradient, g becomes p (g - sum(p g)). In place.
+// Positions that row does not see are neither read nor summed, and become 0.
 template <typename T>
 struct CausalSoftmaxGradient {
   int64_t length;

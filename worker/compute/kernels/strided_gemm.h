@@ -9,6 +9,9 @@ namespace lockstep::worker {
 // may lie inside of larger ones: rows of a matrix are its stride apart. The
 // batch has two levels; matrix (i, j) starts at i * outer + j * inner.
 //
+// No element of `out` may be an element of `a` or `b`. All three may lie in one
+// tensor, as Q, K and V do in `qkv`.
+//
 // Units: elements; sides and strides are at most INT32_MAX.
 struct StridedGemm {
   struct Operand {

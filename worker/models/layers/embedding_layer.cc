@@ -8,6 +8,7 @@ namespace {
 
 constexpr size_t kTokens = 0;
 constexpr size_t kPositions = 1;
+// GPT-2's deviation of token embeddings.
 constexpr Initializer kSmall = {Initializer::Kind::kNormal, 0, 0.02};
 
 ConstTensor Ids(const ConstTensor& in) { return in.Reshaped({in.size()}); }
@@ -50,6 +51,7 @@ absl::Status EmbeddingLayer::Backward(const BackwardPass& pass,
   }
   LOCKSTEP_RETURN_IF_ERROR(pass.backend.BiasGradient(
       out_gradient.Reshaped({in_.dim(0), row}), positions.Reshaped({row})));
+  // The last variable first, as all layers report.
   pass.on_gradient(kPositions);
   LOCKSTEP_RETURN_IF_ERROR(pass.backend.EmbedGradient(Ids(in_), out_gradient,
                                                       pass.gradients[kTokens]));

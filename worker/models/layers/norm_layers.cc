@@ -6,6 +6,7 @@
 namespace lockstep::worker {
 namespace {
 
+// PyTorch's default for both norms.
 constexpr double kEpsilon = 1e-5;
 constexpr size_t kScale = 0;
 constexpr size_t kShift = 1;

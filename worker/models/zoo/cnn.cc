@@ -39,6 +39,8 @@ absl::StatusOr<std::unique_ptr<Model>> MakeCnn(const ModelConfig& config,
                            .channels = image.channels,
                            .filters = filters},
         type));
+    // The layer pools 2x2 windows, and keeps those that are cut off at an odd
+    // edge.
     image.height = (image.height + 1) / 2;
     image.width = (image.width + 1) / 2;
     image.channels = filters;

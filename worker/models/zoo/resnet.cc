@@ -74,6 +74,8 @@ absl::StatusOr<std::unique_ptr<Model>> MakeResnet(const ModelConfig& config,
                                                   ElementType type) {
   LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config, input));
   Layers layers;
+  // "Deep Residual Learning" (He et al. 2015), with the small first convolution
+  // of its networks for CIFAR-10: no pooling follows it.
   int64_t channels = config.conv_filters[0];
   Append({"conv", 3, input.channels, channels, 1}, type, layers);
   layers.push_back(std::make_unique<ReluLayer>(type));

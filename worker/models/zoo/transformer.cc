@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t kMaxLayers = 256;
 constexpr int64_t kMaxWidth = 1 << 14;
+// GPT-2's deviation of initial weights.
 constexpr double kDeviation = 0.02;
 
 absl::Status CheckConfig(const ModelConfig& config, const ModelInput& input) {
