@@ -126,8 +126,7 @@ class Cross {
   &... > auto Update(const Variable& variable, F fn, const A&... args);
 
   // The same for state that belongs to no single variable: calls
-  // fn(Place&, component of each argument...) for each device of `placement`,
-  // which must be NonSlotPlacement() or that of a variable; it is not checked.
+  // fn(Place&, component of each argument...) for each device of `placement`.
   template <class F, class... A>
   requires std::is_invocable_v < F&, Place&, const Component<A>
   &... > auto UpdateNonSlot(const Placement& placement, F fn, const A&... args);

@@ -43,11 +43,16 @@ absl::Status CheckVariables(const std::vector<SessionVariable>& variables) {
           absl::StrCat("two variables have the name \"", spec.name,
                        "\"; names must be unique"));
     }
+    int64_t bytes = static_cast<int64_t>(ElementSize(spec.dtype));
     for (const int64_t dimension : spec.shape) {
-      if (dimension > 0) continue;
+      if (dimension > 0 && !__builtin_mul_overflow(bytes, dimension, &bytes)) {
+        continue;
+      }
       return absl::InvalidArgumentError(absl::StrCat(
           "variable \"", spec.name, "\" has the shape ",
-          ShapeString(spec.shape), "; each dimension must be above 0"));
+          ShapeString(spec.shape),
+          "; each dimension must be above 0, and all elements must fit into "
+          "an address space"));
     }
     if (spec.is_table() && (spec.shape.empty() || spec.buffer)) {
       return absl::InvalidArgumentError(absl::StrCat(

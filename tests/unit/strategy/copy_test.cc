@@ -9,6 +9,7 @@ using ::lockstep::testing::IsOk;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class CopyTest : public TwoReplicas {};
 
@@ -40,6 +41,28 @@ TEST_F(CopyTest, APlaceReadsAndWritesTheCopiesThatLieThere) {
   }),
               IsOk());
   EXPECT_THAT(CopiesOf(v), ElementsAre(5, 4));
+}
+
+TEST_F(CopyTest, APlaceHasTheCopiesOfItsOwnDeviceAlone) {
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone, 5);
+  EXPECT_THAT(strategy_->Across([&](Cross& cross) {
+    return cross.UpdateNonSlot(Placement{{"cpu:1"}}, [&](Place& place) {
+      return place.AssignSub(v, Number(1));
+    });
+  }),
+              IsOk());
+  EXPECT_THAT(CopiesOf(v), ElementsAre(5, 4));
+  EXPECT_THAT(strategy_->Across([&](Cross& cross) {
+    return cross.UpdateNonSlot(Placement{{"cpu:0", "cpu:1", "gpu:7"}},
+                               [&](Place& place) {
+                                 if (place.index() == 2) {
+                                   EXPECT_TRUE(place.MutableBytes(v).empty());
+                                 }
+                                 return place.Read(v).status();
+                               });
+  }),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no copy on gpu:7")));
 }
 
 TEST_F(CopyTest, AVariableOfAnotherStrategyIsRefused) {

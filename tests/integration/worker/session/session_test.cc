@@ -276,6 +276,11 @@ TEST_F(SessionTest, VariablesThatCannotBeAreRefusedBeforeAnythingStarts) {
   EXPECT_THAT(
       Session::Join({}, {{{.name = "w"}, {}}, {{.name = "w"}, {}}}).status(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"w\"")));
+  EXPECT_THAT(
+      Session::Join({}, {{{.name = "w", .shape = {int64_t{1} << 61, 2}}, {}}})
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("fit into an address space")));
 }
 
 // A job with a table and two variables, of which a step uses what it looks up.
