@@ -43,9 +43,9 @@ absl::Status CheckVariables(const std::vector<SessionVariable>& variables) {
           absl::StrCat("two variables have the name \"", spec.name,
                        "\"; names must be unique"));
     }
-    int64_t bytes = static_cast<int64_t>(ElementSize(spec.dtype));
+    int64_t total = static_cast<int64_t>(ElementSize(spec.dtype));
     for (const int64_t dimension : spec.shape) {
-      if (dimension > 0 && !__builtin_mul_overflow(bytes, dimension, &bytes)) {
+      if (dimension > 0 && !__builtin_mul_overflow(total, dimension, &total)) {
         continue;
       }
       return absl::InvalidArgumentError(absl::StrCat(
@@ -60,8 +60,7 @@ absl::Status CheckVariables(const std::vector<SessionVariable>& variables) {
           ShapeString(spec.shape), spec.buffer ? " and a buffer" : "",
           "; a table needs rows, and cannot be a buffer"));
     }
-    const size_t bytes =
-        static_cast<size_t>(NumElements(spec.shape)) * ElementSize(spec.dtype);
+    const auto bytes = static_cast<size_t>(total);
     if (variable.initial.empty() || variable.initial.size() == bytes) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", spec.name, "\" has ", variable.initial.size(),
