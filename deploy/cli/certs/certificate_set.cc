@@ -23,9 +23,9 @@
 namespace lockstep::cli {
 namespace {
 
+// Certificates are public, keys are not.
 constexpr mode_t kForAll = 0644;
 constexpr mode_t kForOwner = 0600;
-// Certificates are public, keys are not.
 constexpr mode_t kDirectory = 0700;
 
 std::string NameOf(const TaskId& task) {
@@ -38,17 +38,19 @@ absl::Status WriteFile(const std::string& path, const std::string& text,
   const int fd =
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make " + path);
-  // One call takes such a short text whole, unless the volume is full.
+  // One call takes such a short text whole, unless the volume is full: then it
+  // may take a part without an error.
   const ssize_t written = write(fd, text.data(), text.size());
-  // A volume that fills up may take a part without an error.
-  if (written >= 0) errno = ENOSPC;
-  const bool whole =
-      written == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
-  // close() may change it.
-  const int error = errno;
+  absl::Status status;
+  if (written >= 0 && written < static_cast<ssize_t>(text.size())) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("cannot write ", path, ": there is room for ", written,
+                     " of ", text.size(), " bytes"));
+  } else if (written < 0 || fsync(fd) != 0) {
+    status = absl::ErrnoToStatus(errno, "cannot write " + path);
+  }
   close(fd);
-  if (!whole) return absl::ErrnoToStatus(error, "cannot write " + path);
-  return absl::OkStatus();
+  return status;
 }
 
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {

@@ -1,5 +1,8 @@
 #include "deploy/cli/certs/certificate_set.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <filesystem>
 
 #include "absl/time/clock.h"
@@ -52,6 +55,21 @@ TEST_F(CertificateSetTest, EachMemberHasFilesThatFit) {
               ElementsAre("lockstep://fashion/operator/read"));
   EXPECT_THAT(Checked("operator-steer").own.names.uris,
               ElementsAre("lockstep://fashion/operator/steer"));
+}
+
+// A limit on the size of files makes a short write, as a full volume does.
+TEST_F(CertificateSetTest, FileThatIsCutOffIsAnError) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {64, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = WriteCertificateSet(set_).status();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               HasSubstr("there is room for 64 of")));
 }
 
 TEST_F(CertificateSetTest, WithoutServersAMemberIsAWorkerAndItsMirror) {
