@@ -37,12 +37,7 @@ absl::StatusOr<TaskType> ParseTaskType(absl::string_view name) {
 }
 
 std::string TaskTypeHint(absl::string_view name) {
-  constexpr size_t kLongest = 32;
-  // The edit distance takes quadratic time, and the name may come from a peer.
-  if (name.size() > kLongest) return "";
-  const std::optional<std::string> near =
-      NearestMatch(std::string(name), {"chief", "worker", "ps", "evaluator"});
-  return near.has_value() ? absl::StrCat("; did you mean ", *near, "?") : "";
+  return DidYouMean(std::string(name), {"chief", "worker", "ps", "evaluator"});
 }
 
 std::string TaskId::ToString() const {

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/flags/nearest_match.h"
 #include "common/json/bounded_json.h"
@@ -42,14 +39,6 @@ const std::string& Text(const json& value) {
 bool IsOneOf(absl::string_view key,
              std::initializer_list<absl::string_view> known) {
   return std::find(known.begin(), known.end(), key) != known.end();
-}
-
-std::string DidYouMean(const std::string& key,
-                       absl::Span<const std::string> known) {
-  constexpr size_t kLongest = 32;  // the edit distance takes quadratic time
-  if (key.size() > kLongest) return "";
-  const std::optional<std::string> near = NearestMatch(key, known);
-  return near.has_value() ? absl::StrCat("; did you mean ", *near, "?") : "";
 }
 
 // Returns "cluster.worker", or "cluster[\"...\"]" for a name that needs quotes.

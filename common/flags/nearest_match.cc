@@ -75,4 +75,12 @@ std::optional<std::string> NearestMatch(
   return nearest;
 }
 
+std::string DidYouMean(std::string_view name,
+                       absl::Span<const std::string> candidates) {
+  constexpr size_t kLongest = 32;
+  if (name.size() > kLongest) return "";
+  const std::optional<std::string> near = NearestMatch(name, candidates);
+  return near.has_value() ? "; did you mean " + *near + "?" : "";
+}
+
 }  // namespace lockstep

@@ -19,6 +19,12 @@ namespace lockstep {
 std::optional<std::string> NearestMatch(
     std::string_view name, absl::Span<const std::string> candidates);
 
+// Returns "; did you mean X?" for the nearest candidate X. Empty if none is
+// near, or if `name`, which may come from a peer, is long: the search takes
+// quadratic time.
+std::string DidYouMean(std::string_view name,
+                       absl::Span<const std::string> candidates);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_FLAGS_NEAREST_MATCH_H_
