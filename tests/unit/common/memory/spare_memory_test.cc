@@ -1,7 +1,9 @@
 #include "common/memory/spare_memory.h"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "common/process/process.h"
@@ -11,6 +13,21 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kMebibyte = size_t{1} << 20;
+
+// First, so that under a sanitizer these calls find glibc's heap not set up.
+TEST(SpareMemoryTest, ThreadsMayReturnMemoryAtTheSameTime) {
+  constexpr int kThreads = 8;
+  std::atomic<int> waiting = kThreads;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      --waiting;
+      while (waiting > 0) std::this_thread::yield();
+      ReturnFreeMemory();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
 
 TEST(SpareMemoryTest, SomeIsWorthKeeping) {
   EXPECT_FALSE(KeepsTooMuch({0, 0}));
