@@ -33,7 +33,8 @@ class HostedMirror {
 
   // Calls `stopped` if the mirror ends because it or the job was stopped; it
   // must make the worker end, too. `stopped` runs in another thread, or in this
-  // call if the mirror has ended already. Must be called at most once.
+  // call if the mirror has ended already. What it uses must stay valid until
+  // Wait() has returned or this object is gone. Must be called at most once.
   void SetOnStopped(std::function<void(const std::string& why)> stopped)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -86,6 +86,7 @@ TEST_F(HostedRolesTest, AMirrorThatHasToGoStopsTheJobForAll) {
 
   EXPECT_THAT((*roles0)->Wait(),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("maintenance")));
+  EXPECT_THAT((*roles1)->Wait(), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_THAT(worker1->Wait(), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_THAT(worker0->Wait(), StatusIs(absl::StatusCode::kCancelled));
 }
