@@ -56,12 +56,23 @@ Args ArgsOf(TaskId task, bool hosts_chief, bool computes,
 std::string GpuOf(TaskId task, const LocalCluster& cluster,
                   const LaunchOptions& options) {
   if (options.gpus.empty()) return "";
+  const bool chief_computes =
+      cluster.hosts_mirrors && cluster.chief.type == TaskType::kChief;
   size_t turn = static_cast<size_t>(task.index);
-  if (task.type == TaskType::kEvaluator) {
-    // Evaluators go on where the workers' turns end.
-    turn += static_cast<size_t>(cluster.num_workers);
-  } else if (task.type != TaskType::kWorker) {
-    return "";
+  switch (task.type) {
+    case TaskType::kPs:
+      return "";
+    case TaskType::kChief:
+      if (!chief_computes) return "";
+      break;
+    case TaskType::kWorker:
+      // A chief that computes has the first turn.
+      if (chief_computes) ++turn;
+      break;
+    case TaskType::kEvaluator:
+      // Evaluators go on where the workers' turns end.
+      turn += static_cast<size_t>(cluster.num_workers);
+      break;
   }
   return options.gpus[turn % options.gpus.size()];
 }

@@ -220,6 +220,23 @@ TEST(LaunchPlanTest, GpusAreGivenInTurn) {
   EXPECT_THAT(launches[1].args, IsSupersetOf({"--device", "cuda"}));
 }
 
+TEST(LaunchPlanTest, AChiefThatComputesHasTheFirstGpu) {
+  LocalCluster cluster;
+  cluster.num_workers = 3;
+  cluster.tasks = {kChief, kWorker, {TaskType::kWorker, 1}, kEvaluator};
+  cluster.chief = kChief;
+  cluster.hosts_mirrors = true;
+  LaunchOptions options = kOptions;
+  options.gpus = {"4", "6", "7"};
+
+  std::vector<std::string> gpus;
+  for (const TaskLaunch& launch : PlanLaunches(cluster, options)) {
+    gpus.push_back(launch.environment.at("CUDA_VISIBLE_DEVICES"));
+  }
+
+  EXPECT_THAT(gpus, ElementsAre("4", "6", "7", "4"));
+}
+
 TEST(LaunchPlanTest, WorkersFindTheirDeviceThemselvesUnlessGpusAreGiven) {
   const TaskLaunch launch = PlanOne(kWorker, kChief);
 
