@@ -53,6 +53,10 @@ std::string Broken(absl::string_view text, size_t columns) {
     size_t end = text.rfind(' ', room);
     // A break within the indent would leave a line without text.
     if (end == absl::string_view::npos || end <= kIndent) end = room;
+    // Never within a character of UTF-8: its later bytes are 10xxxxxx.
+    while (end > 1 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
+      --end;
+    }
     absl::StrAppend(&out, text.substr(0, end), "\n", std::string(kIndent, ' '));
     text = absl::StripLeadingAsciiWhitespace(text.substr(end));
     room = columns - kIndent;

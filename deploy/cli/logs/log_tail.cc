@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -38,6 +38,14 @@ std::string TaskOf(const std::string& file) {
 uint64_t FileAt(const std::string& path) {
   struct stat file;
   return stat(path.c_str(), &file) == 0 ? file.st_ino : 0;
+}
+
+// Returns the beginning of the file; empty if there is none.
+std::string HeadOf(const std::string& path) {
+  std::array<char, 256> buffer;
+  std::ifstream file(path, std::ios::binary);
+  file.read(buffer.data(), buffer.size());
+  return std::string(buffer.data(), static_cast<size_t>(file.gcount()));
 }
 
 void Append(std::vector<LogLine> more, std::vector<LogLine>& lines) {
@@ -71,16 +79,20 @@ std::vector<LogLine> FollowedLog::Poll() {
   // Asked before the log is read: if it is moved in between, the next call sees
   // another file and reads the rest of it.
   const uint64_t moved_file = FileAt(moved);
-  const bool first = offset_ < 0;
-  if (first || moved_file != moved_file_ || FileSize(path_) < offset_) {
+  bool moves = moved_file != 0 && moved_file != moved_file_;
+  if (moves && absl::StartsWith(HeadOf(path_), HeadOf(moved))) {
+    // It was copied, and not emptied yet. The next call sees it empty.
+    moves = false;
+  } else {
+    moved_file_ = moved_file;
+  }
+  if (moves || FileSize(path_) < offset_) {
     // The moved file is a copy of the log, so that the lines that were not read
-    // begin at the same offset in it.
-    offset_ = std::max<int64_t>(offset_, 0);
-    // A log that was emptied without being moved has lost its lines.
-    if (first || moved_file != moved_file_) ReadFrom(moved, offset_, lines);
+    // begin at the same offset in it. A log that was emptied without being
+    // moved has lost its lines.
+    if (moves) ReadFrom(moved, offset_, lines);
     offset_ = 0;
   }
-  moved_file_ = moved_file;
   ReadFrom(path_, offset_, lines);
   return lines;
 }

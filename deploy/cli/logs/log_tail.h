@@ -35,7 +35,7 @@ class FollowedLog {
 
   const std::string path_;
   LogReader reader_;
-  int64_t offset_ = -1;  // in `path`; -1: nothing was read yet
+  int64_t offset_ = 0;  // in `path`
   // The file at `path`.1; another one is there once the log was moved.
   uint64_t moved_file_ = 0;
 };

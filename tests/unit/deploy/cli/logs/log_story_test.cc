@@ -137,6 +137,21 @@ TEST(ShownLineTest, FitsInto60Columns) {
   EXPECT_EQ(squeeze(words), squeeze("00:00:01.000worker1" + text));
 }
 
+TEST(ShownLineTest, NoCharacterIsBroken) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "\u00fc";
+  // All remainders of the two bytes of each.
+  for (const size_t columns : {50u, 51u}) {
+    std::string shown = ShownLine(Line(1, "worker 1", text), columns, false,
+                                  absl::UTCTimeZone());
+    EXPECT_THAT(shown, HasSubstr("\n"));
+    shown.erase(std::remove_if(shown.begin(), shown.end(),
+                               [](char c) { return c == '\n' || c == ' '; }),
+                shown.end());
+    EXPECT_THAT(shown, HasSubstr(text));
+  }
+}
+
 TEST(ShownLineTest, EachTaskHasItsColour) {
   const std::string one =
       ShownLine(Line(1, "worker 1", "x"), 80, true, absl::UTCTimeZone());

@@ -1,5 +1,6 @@
 #include "deploy/cli/logs/log_tail.h"
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -62,6 +63,18 @@ TEST_F(FollowedLogTest, NoLineIsLostOrRepeatedWhenALogIsMovedAside) {
   ASSERT_OK(RotateLog(Path("worker-1.log")));
   Append("worker-1.log", Line("three"));
   EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("two", "three"));
+}
+
+// RotateLog() copies the log before it empties it.
+TEST_F(FollowedLogTest, ALogThatIsBeingMovedAsideIsReadOnce) {
+  Append("worker-1.log", Line("one"));
+  EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("one"));
+  Append("worker-1.log", Line("two"));
+  std::filesystem::copy_file(Path("worker-1.log"), Path("worker-1.log.1"));
+  EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("two"));
+  std::filesystem::resize_file(Path("worker-1.log"), 0);
+  Append("worker-1.log", Line("three"));
+  EXPECT_THAT(TextsOf(tail_.Poll()), ElementsAre("three"));
 }
 
 TEST_F(FollowedLogTest, ATaskThatIsStartedAgainGoesOnInItsLog) {
