@@ -50,6 +50,8 @@ absl::Status WriteFile(const std::string& path, const std::string& text,
     status = absl::ErrnoToStatus(errno, "cannot write " + path);
   }
   close(fd);
+  // A later call must not take it for a whole file.
+  if (!status.ok()) unlink(path.c_str());
   return status;
 }
 
@@ -79,7 +81,14 @@ absl::StatusOr<CertifiedKey> TakeAuthority(const CertificateSet& set) {
     // The certificate is the last file, because its presence means that the
     // authority is made: ca.crt without ca.key asks for a key that was taken
     // away.
-    LOCKSTEP_RETURN_IF_ERROR(WriteFile(key, made.key, kForOwner));
+    const absl::Status kept = WriteFile(key, made.key, kForOwner);
+    if (absl::IsAlreadyExists(kept)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          key, " is there without ", certificate,
+          ": bring the certificate back, or remove the key if an earlier call "
+          "was cut off"));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(kept);
     LOCKSTEP_RETURN_IF_ERROR(WriteFile(certificate, made.certificate, kForAll));
     return made;
   }

@@ -43,11 +43,12 @@ std::vector<std::string> MembersOf(const CertificateSet& set);
 //
 // Returns the members that were made. Calls for one directory must not overlap.
 //
-//   kInvalidArgument   the job's name fits no certificate; there is no member
-//                      `only`; a present certificate is of another job
-//   kNotFound          ca.key is not there, but ca.crt is: it was taken away,
-//                      and must be brought back for this
-//   others             of the system
+//   kInvalidArgument     the job's name fits no certificate; there is no member
+//                        `only`; a present certificate is of another job
+//   kNotFound            ca.key is not there, but ca.crt is: it was taken away,
+//                        and must be brought back for this
+//   kFailedPrecondition  ca.key is there, but ca.crt is not
+//   others               of the system
 absl::StatusOr<std::vector<std::string>> WriteCertificateSet(
     const CertificateSet& set);
 

@@ -70,6 +70,15 @@ TEST_F(CertificateSetTest, FileThatIsCutOffIsAnError) {
 
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
                                HasSubstr("there is room for 64 of")));
+  EXPECT_THAT(WriteCertificateSet(set_), IsOk());
+}
+
+TEST_F(CertificateSetTest, KeyOfACallThatWasCutOffIsNamed) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  std::filesystem::remove(set_.directory + "/ca.crt");
+  EXPECT_THAT(WriteCertificateSet(set_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("remove the key")));
 }
 
 TEST_F(CertificateSetTest, WithoutServersAMemberIsAWorkerAndItsMirror) {
