@@ -110,6 +110,8 @@ struct Session::Parts {
   // Trains; then waits until the roles in this process have ended, too.
   absl::Status Run();
   void RequestStop(const std::string& reason);
+  // False before the first step, and if there is no such variable.
+  bool HasMemory(size_t variable) const;
 
   ProgramWorkload workload;
   const int worker;
@@ -315,11 +317,17 @@ SessionJob Session::job() const {
           PassesPerStep(membership.job, parts_->worker)};
 }
 
+bool Session::Parts::HasMemory(size_t variable) const {
+  return memory != nullptr && variable < workload.variables().size();
+}
+
 absl::Span<const std::byte> Session::value(size_t variable) const {
+  if (!parts_->HasMemory(variable)) return {};
   return parts_->memory->value(variable);
 }
 
 absl::Span<std::byte> Session::gradient(size_t variable) const {
+  if (!parts_->HasMemory(variable)) return {};
   return parts_->memory->gradient(variable);
 }
 
@@ -359,6 +367,7 @@ absl::Status Session::ChooseRows(size_t variable, std::vector<int64_t> ids) {
 }
 
 absl::Span<const int64_t> Session::rows(size_t variable) const {
+  if (!parts_->HasMemory(variable)) return {};
   return parts_->memory->rows(variable).ids;
 }
 

@@ -156,7 +156,8 @@ class Session {
   // [rows(variable).size(), row elements]. Between Next() and Ready() for the
   // variable, the program may read value() and write gradient(); at other times
   // it must not touch either. The memory stays allocated while a copy of the
-  // pointer `owner()` exists.
+  // pointer `owner()` exists. Empty before the first step, and if there is no
+  // variable of that index.
   absl::Span<const std::byte> value(size_t variable) const;
   absl::Span<std::byte> gradient(size_t variable) const;
   std::shared_ptr<const void> owner() const;
@@ -183,7 +184,7 @@ class Session {
   //   kFailedPrecondition  no step is open, or Ready() or Absent() was called
   //                        in it
   absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
-  // The chosen rows, ascending, each once.
+  // The chosen rows, ascending, each once. Empty as value() is.
   absl::Span<const int64_t> rows(size_t variable) const;
   // Must be called after kRows, once rows are chosen; a table without a
   // ChooseRows() has no rows in this step. Next() then returns kStep, or

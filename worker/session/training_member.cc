@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
+#include "common/job/field_checks.h"
 #include "common/job/variable_settings.h"
 #include "common/metrics/durations.h"
 #include "common/wire/status_detail.h"
@@ -57,6 +58,8 @@ void ObservePhases(const PhaseTimes& times) {
   }
 }
 
+constexpr int kMaxThreads = 16;
+
 // The memory of all gradients, without that of variables that are not trained.
 GradientClipper::Gradients TrainedGradients(
     const ParameterMemory& memory, const std::vector<VariableSpec>& variables,
@@ -75,6 +78,11 @@ absl::StatusOr<std::unique_ptr<TrainingMember>> TrainingMember::Make(
     const Cluster& cluster, const Options& options, Workload& workload,
     const Clock& clock) {
   LOCKSTEP_RETURN_IF_ERROR(cluster.ValidateForParameterServers());
+  // The flags' limits, for programs that set no flags.
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("pollers", options.pollers, 0, kMaxThreads));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("connections", options.connections, 0, kMaxThreads));
   std::vector<std::string> servers;
   for (const TaskId& task : cluster.Tasks(TaskType::kPs)) {
     LOCKSTEP_ASSIGN_OR_RETURN(std::string address, cluster.Address(task));

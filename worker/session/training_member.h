@@ -32,16 +32,17 @@ namespace lockstep::worker {
 class TrainingMember {
  public:
   struct Options {
-    std::string expected_job;   // job name to insist on; empty: any
-    int gpus = 0;               // as ChiefClient::Options::gpus
-    bool shared_memory = true;  // with servers of this host
-    int pollers = 0;            // threads, as CallPoller takes them
-    int connections = 0;        // as ParameterClient::Options::connections
+    std::string expected_job = {};  // job name to insist on; empty: any
+    int gpus = 0;                   // as ChiefClient::Options::gpus
+    bool shared_memory = true;      // with servers of this host
+    int pollers = 0;                // threads, as CallPoller takes them
+    int connections = 0;            // as ParameterClient::Options::connections
     // How long to wait for a chief that has never answered.
     absl::Duration chief_wait = absl::InfiniteDuration();
   };
 
-  //   kInvalidArgument  the cluster has no ps or no chief
+  //   kInvalidArgument  the cluster has no ps or no chief; `pollers` or
+  //                     `connections` is not from 0 to 16
   static absl::StatusOr<std::unique_ptr<TrainingMember>> Make(
       const Cluster& cluster, const Options& options, Workload& workload,
       const Clock& clock);

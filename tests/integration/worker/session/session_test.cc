@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_reader.h"
+#include "common/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/local_job.h"
@@ -171,6 +172,35 @@ TEST_F(SessionTest, AProcessIsOneWorkerAtATime) {
   EXPECT_THAT(Join().status(), StatusIs(absl::StatusCode::kFailedPrecondition,
                                         HasSubstr("one at a time")));
   Train(**session);
+}
+
+TEST_F(SessionTest, WhatIsNotThereHasNoMemory) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  for (const size_t variable : {0, 2}) {
+    EXPECT_TRUE((*session)->value(variable).empty()) << variable;
+    EXPECT_TRUE((*session)->gradient(variable).empty()) << variable;
+    EXPECT_TRUE((*session)->rows(variable).empty()) << variable;
+  }
+  Train(**session);
+  EXPECT_EQ((*session)->value(0).size(), 8U);
+  EXPECT_TRUE((*session)->value(2).empty());
+}
+
+TEST_F(SessionTest, AProgramWithAFaultFailsTheJobAndIsNotStartedAgain) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  Train(**session, 1);
+  (*session)->Fail("KeyError: 'label'");
+  EXPECT_EQ((*session)->exit_code(), kExitFailed);
+  Train(**session);
+  EXPECT_EQ((*session)->exit_code(), kExitFailed);
+  EXPECT_THAT(chief.Wait(), StatusIs(absl::StatusCode::kAborted,
+                                     HasSubstr("KeyError: 'label'")));
 }
 
 TEST_F(SessionTest, AStepThatIsSkippedIsAnError) {

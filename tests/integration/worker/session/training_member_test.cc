@@ -82,5 +82,21 @@ TEST(TrainingMemberTest, AWorkloadThatCannotBeginEndsTheJobWithItsReason) {
               StatusIs(absl::StatusCode::kAborted, HasSubstr("no such data")));
 }
 
+TEST(TrainingMemberTest, ImpossibleNumbersOfThreadsAreRefused) {
+  const LocalJob job({});
+  ShrinkingWorkload workload((absl::OkStatus()));
+  const auto made = [&](const TrainingMember::Options& options) {
+    return TrainingMember::Make(job.ClusterOf("worker", 0), options, workload,
+                                Clock::Real())
+        .status();
+  };
+  EXPECT_THAT(made({.pollers = -5}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("pollers is -5, but must be from 0 to 16")));
+  EXPECT_THAT(made({.connections = 17}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("connections is 17")));
+}
+
 }  // namespace
 }  // namespace lockstep::worker
