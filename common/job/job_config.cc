@@ -150,6 +150,11 @@ absl::Status CheckModel(const ModelConfig& model) {
       CheckInt("model.layers", model.layers, 0, kMaxUnits));
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("model.heads", model.heads, 0, kMaxUnits));
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("model.width", model.width, 0, kMaxUnits));
+  if (model.heads > 0 && (model.width == 0 || model.width % model.heads != 0)) {
+    return Wrong(
+        "model.width", model.width,
+        absl::StrCat("a positive multiple of model.heads, ", model.heads));
+  }
   return CheckBelowOne("model.dropout", model.dropout);
 }
 

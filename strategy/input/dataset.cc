@@ -1,6 +1,7 @@
 #include "strategy/input/dataset.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -240,18 +241,22 @@ absl::StatusOr<Dataset> Dataset::ShardFiles(int64_t count,
 }
 
 StreamOr Dataset::OpenStep(const std::shared_ptr<const Step>& step) {
-  LOCKSTEP_RETURN_IF_ERROR(step->mistake);
-  const Opener before = [earlier = step->before]() -> StreamOr {
-    return OpenStep(earlier);
-  };
-  // Repeat() opens the step before it with its first element only, but a
-  // mistake of that step must fail here.
-  if (step->before != nullptr) {
-    LOCKSTEP_RETURN_IF_ERROR(step->before->mistake);
-  }
-  return step->open(before);
+  return step->open(
+      [earlier = step->before]() -> StreamOr { return OpenStep(earlier); });
 }
 
-StreamOr Dataset::Open() const { return OpenStep(last_); }
+StreamOr Dataset::Open() const {
+  // Here and not in OpenStep(): Repeat() opens the steps before it with its
+  // first element only.
+  std::vector<const Step*> steps;
+  for (const Step* step = last_.get(); step != nullptr;
+       step = step->before.get()) {
+    steps.push_back(step);
+  }
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    LOCKSTEP_RETURN_IF_ERROR((*step)->mistake);
+  }
+  return OpenStep(last_);
+}
 
 }  // namespace lockstep::strategy

@@ -173,6 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "model.numeric[0] must be a name"},
         BadCase{[](JobConfig& job) { job.model.label.clear(); },
                 "model.label must be a name"},
+        BadCase{[](JobConfig& j) { j.model.heads = 4; }, "model.width is 0"},
         BadCase{[](JobConfig& job) { job.model.row_limit = -1; },
                 "model.row_limit is -1"},
         BadCase{[](JobConfig& job) {
@@ -477,21 +478,20 @@ TEST(JobConfigTest, FieldsWithoutAnEffectOnExternalWorkersAreRefused) {
 }
 
 TEST(JobConfigTest, MessageDoesNotEchoLongText) {
-  const absl::Status status = ValidateWith(
-      [](JobConfig& job) { job.data.train_images = std::string(5000, 's'); });
-
-  EXPECT_THAT(status, StatusIs(kInvalid, Not(HasSubstr("ssss"))));
+  EXPECT_THAT(ValidateWith([](JobConfig& job) {
+                job.data.train_images = std::string(5000, 's');
+              }),
+              StatusIs(kInvalid, Not(HasSubstr("ssss"))));
 }
 
 TEST(DataConfigTest, WhatIsScoredIsPicturesTextOrFiles) {
   EXPECT_FALSE(DataConfig().has_test_set());
+  for (const auto field : {&DataConfig::test_text, &DataConfig::test_images}) {
+    DataConfig data;
+    data.*field = "given";
+    EXPECT_TRUE(data.has_test_set());
+  }
   DataConfig data;
-  data.test_text = "text";
-  EXPECT_TRUE(data.has_test_set());
-  data = {};
-  data.test_images = "images";
-  EXPECT_TRUE(data.has_test_set());
-  data = {};
   data.test_files = {"file"};
   EXPECT_TRUE(data.has_test_set());
 }

@@ -58,6 +58,11 @@ TEST(DatasetTest, ImpossibleArgumentsAreReportedOnOpening) {
   invalid(Dataset::Range(3).Batch(0), "batch is 0");
   invalid(Dataset::Range(3).Shard(2, 2), "shards is 2");
   invalid(Dataset::Range(3).Batch(0).Repeat().Take(2), "batch is 0");
+  const auto same = [](Element element) -> absl::StatusOr<Element> {
+    return element;
+  };
+  // Two steps before the one that opens with its first element.
+  invalid(Dataset::Range(3).Batch(0).Map(same).Repeat(), "batch is 0");
   invalid(Dataset::Range(-1), "elements is -1");
 }
 
