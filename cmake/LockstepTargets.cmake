@@ -115,7 +115,7 @@ endfunction()
 # Most of what a compiler does here is to parse these headers, so where there are
 # sanitizers it parses them once for all targets of a use and a kind (see above).
 # Uses: "library", also of programs; "traced", for libraries that fuzzers see;
-# "test"; and "conformance", for tests that are optimised.
+# and "test".
 # Presets dev and release do without, and find what a source forgot to include.
 # So do libraries that are compiled with other rules of arithmetic: they set
 # DISABLE_PRECOMPILE_HEADERS.
@@ -132,18 +132,14 @@ function(_lockstep_precompile_headers target use kind)
     # A compiler cache knows them again only without their time.
     target_compile_options(${headers} PRIVATE
       -pthread "SHELL:-Xclang -fno-pch-timestamp")
-    if(NOT use STREQUAL "conformance")
-      _lockstep_optimise_little(${headers} ${kind})
-    endif()
+    _lockstep_optimise_little(${headers} ${kind})
     target_precompile_headers(${headers} PRIVATE
       <algorithm> <functional> <map> <memory> <optional> <string> <vector>
       <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/time/time.h>)
-    if(use MATCHES "test|conformance")
+    if(use STREQUAL "test")
       target_link_libraries(${headers} PRIVATE GTest::gmock GTest::gtest)
       target_precompile_headers(${headers} PRIVATE
         <filesystem> <fstream> <gmock/gmock.h> <gtest/gtest.h> <random>)
-    endif()
-    if(use STREQUAL "test")
       target_compile_options(${headers} PRIVATE -O0)
     elseif(use STREQUAL "traced")
       _lockstep_trace_branches(${headers})
@@ -275,15 +271,11 @@ function(lockstep_add_test name)
     ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   _lockstep_configure(${name})
   _lockstep_compile_together(${name} ${ARG_SRCS})
-  # Most tests take longer to optimise than to run, above all where sanitizers
-  # check each access; those that compute much are in the other tiers.
+  # Tests take longer to optimise than to run, above all where sanitizers check
+  # each access; what computes much is in the libraries.
   _lockstep_kind_of_headers(kind ${ARG_DEPS})
-  if(ARG_LABELS MATCHES "unit|integration|e2e")
-    target_compile_options(${name} PRIVATE -O0)
-    _lockstep_precompile_headers(${name} test ${kind})
-  else()
-    _lockstep_precompile_headers(${name} conformance ${kind})
-  endif()
+  target_compile_options(${name} PRIVATE -O0)
+  _lockstep_precompile_headers(${name} test ${kind})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
