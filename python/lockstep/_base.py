@@ -160,7 +160,13 @@ class BaseStep:
 
     def _indices(self, n, ahead=0):
         self._check_at_hand()
-        return self._worker._examples(n, self._batch + int(ahead))
+        try:
+            return self._worker._examples(n, self._batch + int(ahead))
+        except _native.EndOfInput:
+            # The body of the loop goes on to its end, in vain.
+            if ahead == 0:
+                self._worker._loop.native.end_input()
+            return self._worker._examples(n, 0)
 
     def _check_at_hand(self):
         if self._worker._at_hand is not self:
@@ -301,12 +307,9 @@ class BaseWorker:
         while self._pending is not None:
             step, self._pending = self._pending, None
             self._at_hand = step
-            try:
-                yield step
-                self._after(step)
-                self._pending = self._wait()
-            except _native.EndOfInput:
-                break
+            yield step
+            self._after(step)
+            self._pending = self._wait()
         self._at_hand = None
 
     def close(self):

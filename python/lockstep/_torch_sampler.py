@@ -32,7 +32,10 @@ class Sampler:
         self._first = worker._pending._batch if worker._pending else 0
         if worker._pending:
             # For its error, which would otherwise arise in the loader.
-            worker._examples(len(dataset), self._first)
+            try:
+                worker._examples(len(dataset), self._first)
+            except _native.EndOfInput:
+                worker._loop.native.end_input()
 
     def __iter__(self):
         """Yields lists of indices, from the expected batch on."""

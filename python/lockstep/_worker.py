@@ -106,10 +106,12 @@ class Step(_base.BaseStep):
         """Returns this pass's examples of a data set of ``n``.
 
         A function of the job's seed, the step and the share: a pass that is
-        computed again gets the same ones.
+        computed again gets the same ones. With ``data.epochs`` in the job, the
+        loop over the steps ends after the last epoch.
 
         Args:
-          ahead: 1: of the pass that is expected to follow this one.
+          ahead: 1: of the pass that is expected to follow this one. After the
+            last one of the last epoch: of any.
 
         Returns: int64 array, shape (batch_size,), elements in [0, n).
         Raises: ValueError: too few examples for a batch of each worker.

@@ -245,6 +245,8 @@ class PySession {
                   rows.size() * sizeof(int64_t));
   }
 
+  void EndInput() { session().EndInput(); }
+
   void RequestStop(const std::string& reason) {
     py::gil_scoped_release release;
     session().RequestStop(reason);
@@ -377,6 +379,7 @@ PYBIND11_MODULE(_native, module) {
       .def("check_wanted", &PySession::CheckWanted)
       .def("finish", &PySession::Finish)
       .def("examples", &PySession::Examples)
+      .def("end_input", &PySession::EndInput)
       .def("request_stop", &PySession::RequestStop)
       .def("close", &PySession::Close, py::arg("failure") = "");
   using lockstep::worker::PyEvaluation;

@@ -58,18 +58,23 @@ BatchSchedule::BatchSchedule(const Options& options)
       batches_per_epoch_(options.num_examples / options.num_workers /
                          options.batch_size) {}
 
-absl::StatusOr<std::vector<int64_t>> BatchSchedule::Batch(int64_t index) {
+absl::Status BatchSchedule::Check(int64_t index) const {
   if (index < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch index is ", index, "; it must be >= 0"));
   }
   // CheckEnough() guarantees at least one batch in an epoch.
-  const int64_t epoch = index / batches_per_epoch_;
-  if (options_.epochs > 0 && epoch >= options_.epochs) {
+  if (options_.epochs > 0 && index / batches_per_epoch_ >= options_.epochs) {
     return absl::OutOfRangeError(
         absl::StrCat("end of input: batch ", index, " lies behind epoch ",
                      options_.epochs, ", the last one"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> BatchSchedule::Batch(int64_t index) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(index));
+  const int64_t epoch = index / batches_per_epoch_;
   const int64_t first = index % batches_per_epoch_ * options_.batch_size;
   if (options_.num_examples > kMostListed) return Computed(epoch, first);
   EnterEpoch(epoch);

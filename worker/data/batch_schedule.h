@@ -39,6 +39,9 @@ class BatchSchedule {
 
   int64_t batches_per_epoch() const { return batches_per_epoch_; }
 
+  // Errors of Batch().
+  absl::Status Check(int64_t index) const;
+
   // Returns the ids of the `batch_size` examples of batch `index`. Any order
   // of indices is allowed; a change of epoch costs one shuffle,
   // if the examples are listed.

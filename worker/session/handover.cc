@@ -167,6 +167,14 @@ absl::Status Handover::Inside(
   return status;
 }
 
+void Handover::EndInput() {
+  MutexLock lock(mutex_);
+  if (!Check(stage_).ok() || stage_ == Stage::kNothing) return;
+  answer_ = absl::OutOfRangeError("end of input");
+  lost_ = true;
+  changed_.SignalAll();
+}
+
 absl::Status Handover::Done(const GradientResult& result) {
   return Answer(Stage::kPass, result);
 }

@@ -46,14 +46,16 @@ class Handover {
 
   // Waits for Chosen().
   //
-  //   kCancelled  Cancel() was called
+  //   kCancelled   Cancel() was called
+  //   kOutOfRange  EndInput() was called
   absl::Status OfferRows(const Offer& offer) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits for Done(), and returns its argument. `pass` is called in the
   // program's thread, but never after this call has returned.
   //
-  //   kCancelled  Cancel() was called
-  //   others      of `pass`, which end the pass
+  //   kCancelled   Cancel() was called
+  //   kOutOfRange  EndInput() was called
+  //   others       of `pass`, which end the pass
   absl::StatusOr<GradientResult> OfferPass(const Offer& offer,
                                            GradientPass& pass)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -91,6 +93,10 @@ class Handover {
   // Returns an error if the pass is not needed any more. Should be called every
   // few milliseconds of a long computation.
   absl::Status CheckWanted() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Answers an offer of any stage: there is no input for it, nor for a later
+  // one. The loop's call returns kOutOfRange, and the program's calls kAborted
+  // until its next Take(). Does nothing without an offer.
+  void EndInput() ABSL_LOCKS_EXCLUDED(mutex_);
   // Answers kPass: all gradients of the pass are in memory.
   absl::Status Done(const GradientResult& result) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -61,15 +61,17 @@ class ProgramWorkload::Source final : public GradientSource {
   explicit Source(ProgramWorkload& workload) : workload_(workload) {}
 
   absl::Status Prepare(const PassId& pass, int64_t index) override {
+    // The job has its values now, from this worker or another one, and the
+    // program may overwrite or free the memory of its initial values once an
+    // offer reaches it.
+    workload_.initial_.clear();
+    LOCKSTEP_RETURN_IF_ERROR(workload_.CheckInput(index));
     offer_ = {pass, index};
     if (!workload_.has_tables_) return absl::OkStatus();
     return workload_.handover_.OfferRows(offer_);
   }
 
   absl::Status Begin(int64_t /*index*/, GradientPass& pass) override {
-    // The job has its values now, from this worker or another one, and the
-    // program may overwrite the memory of its initial values.
-    workload_.initial_.clear();
     return pass.NeedValues(0, workload_.variables_.size());
   }
 
@@ -140,24 +142,39 @@ ChiefClient::Registration ProgramWorkload::membership() const {
   return membership_;
 }
 
+absl::Status ProgramWorkload::Schedule(int64_t num_examples) {
+  if (schedule_.has_value() && scheduled_examples_ == num_examples) {
+    return absl::OkStatus();
+  }
+  const JobConfig& job = membership_.job;
+  if (job.pass_batch_size() == 0) {
+    return absl::InvalidArgumentError(
+        "the job has no batch_size, so it chooses no examples; set it (--set "
+        "batch_size=N, or in the job's file), or choose the examples in the "
+        "program");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      schedule_,
+      BatchSchedule::Create(ScheduleOf(
+          job, num_examples, membership_.data_shard, membership_.num_workers)));
+  scheduled_examples_ = num_examples;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<int64_t>> ProgramWorkload::Examples(
     int64_t num_examples, int64_t batch) {
   MutexLock lock(mutex_);
-  if (!schedule_.has_value() || scheduled_examples_ != num_examples) {
-    const JobConfig& job = membership_.job;
-    if (job.pass_batch_size() == 0) {
-      return absl::InvalidArgumentError(
-          "the job has no batch_size, so it chooses no examples; set it (--set "
-          "batch_size=N, or in the job's file), or choose the examples in the "
-          "program");
-    }
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        schedule_, BatchSchedule::Create(ScheduleOf(job, num_examples,
-                                                    membership_.data_shard,
-                                                    membership_.num_workers)));
-    scheduled_examples_ = num_examples;
-  }
+  LOCKSTEP_RETURN_IF_ERROR(Schedule(num_examples));
   return schedule_->Batch(batch);
+}
+
+absl::Status ProgramWorkload::CheckInput(int64_t batch) {
+  MutexLock lock(mutex_);
+  // Any other error is for the program, when it asks for its examples.
+  if (scheduled_examples_ == 0 || !Schedule(scheduled_examples_).ok()) {
+    return absl::OkStatus();
+  }
+  return schedule_->Check(batch);
 }
 
 }  // namespace lockstep::worker

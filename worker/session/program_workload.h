@@ -54,7 +54,8 @@ class ProgramWorkload final : public Workload {
   // the arguments alone.
   //
   //   kInvalidArgument  the job has no batch_size; or as
-  //   BatchSchedule::Create() kOutOfRange       the job's epochs are over
+  //                     BatchSchedule::Create()
+  //   kOutOfRange       the job's epochs are over
   absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
                                                 int64_t batch)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -64,6 +65,13 @@ class ProgramWorkload final : public Workload {
  private:
   class Source;
 
+  // kOutOfRange if the job's epochs are over at `batch`, for as many examples as
+  // the last Examples() was for; before the first, nothing is known.
+  absl::Status CheckInput(int64_t batch) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes `schedule_` that for `num_examples`. Errors as Examples().
+  absl::Status Schedule(int64_t num_examples)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const std::vector<VariableSpec> variables_;
   std::vector<absl::Span<const std::byte>> initial_;
   const bool has_tables_;
@@ -72,7 +80,7 @@ class ProgramWorkload final : public Workload {
   mutable Mutex mutex_;
   ChiefClient::Registration membership_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ParameterMemory> memory_ ABSL_GUARDED_BY(mutex_);
-  // The schedule for `scheduled_examples_`, kept from the last Examples().
+  // The schedule for `scheduled_examples_`, those of the last Examples().
   std::optional<BatchSchedule> schedule_ ABSL_GUARDED_BY(mutex_);
   int64_t scheduled_examples_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -465,6 +465,8 @@ void Session::RequestStop(const std::string& reason) {
   parts_->RequestStop(reason);
 }
 
+void Session::EndInput() { parts_->workload.handover().EndInput(); }
+
 void Session::Fail(const std::string& reason) {
   if (!CheckProcess().ok()) return;
   parts_->failed = true;

@@ -232,11 +232,21 @@ class Session {
   // batch. A batch has the same examples in every call, also after a restart;
   // with `work: SHARED` it has the same on all workers.
   //
+  // Next() returns no step whose batch is behind the job's epochs, for as many
+  // examples as the last call was for, but kEnded.
+  //
   //   kInvalidArgument  the job has no batch_size, or `num_examples` is less
   //                     than one batch per worker
   //   kOutOfRange       the job's epochs are over
   absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
                                                 int64_t batch);
+  // Ends this worker's part in the job: there is no input for the step at hand,
+  // nor for a later one. Must be called if Examples() returns kOutOfRange for
+  // the batch of the step, as it does in a process that starts after the job's
+  // epochs. Calls for the step then return kAborted, and Next() kEnded. The job
+  // ends when the input of its workers has. A job without `data.epochs` takes
+  // this for a stop of the worker.
+  void EndInput();
 
   // Shows a figure in the job's status, in place of an earlier one of the same
   // name.

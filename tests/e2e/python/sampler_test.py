@@ -70,6 +70,7 @@ class SamplerTest(unittest.TestCase):
         with TorchJob(sets=["train_steps=100", "data.epochs=1"]) as job:
             job.start_worker(0, program())
             self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertEqual(job.wait("chief"), 0, job.log("chief")[-3000:])
             self.assertIn("ended", job.log("worker"))
             self.assertIn("step 11 ", job.log("worker"))
             self.assertNotIn("step 13 ", job.log("worker"))

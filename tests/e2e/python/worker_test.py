@@ -28,6 +28,21 @@ def tensor(job, name, dtype):
     return tensors[name][2].view(dtype).reshape(tensors[name][1])
 
 
+# Prints its examples; goes on after the loop.
+EPOCHS = """
+import numpy as np
+import lockstep
+
+worker = lockstep.Worker({"w": np.zeros(1, np.float32)})
+for step in worker.steps():
+    rows = step.indices(24)
+    step.indices(24, ahead=1)
+    step.push({"w": np.ones(1, np.float32)})
+    print("rows", step.number, len(rows), flush=True)
+print("after the loop")
+"""
+
+
 class WorkerTest(unittest.TestCase):
 
     def test_values_of_the_program_are_trained_and_saved(self):
@@ -40,6 +55,34 @@ class WorkerTest(unittest.TestCase):
             np.testing.assert_array_equal(tensor(job, "b", np.float64),
                                           [[5, 5, 5]])
             self.assertIn("ended", job.log("worker"))
+
+    def test_the_loop_ends_after_the_last_epoch(self):
+        with LocalJob(workers=2, sets=["data.epochs=2"]) as job:
+            for i in (0, 1):
+                job.start_worker(i, EPOCHS)
+            for i in (0, 1):
+                self.assertEqual(job.wait("worker", i), 0, job.log("worker", i))
+                self.assertIn("after the loop", job.log("worker", i))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            self.assertIn("end of input", job.log("chief"))
+            # 24 examples are one batch of 8 for each of two workers.
+            self.assertEqual(checkpoint.steps(job.path("checkpoints"))[-1], 2)
+
+    def test_a_worker_that_comes_after_the_last_epoch_ends(self):
+        sets = ["data.epochs=1", "checkpoint.every_steps=1"]
+        with LocalJob(sets=sets) as job:
+            job.start_worker(0, EPOCHS)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            # The same job again goes on from its last checkpoint.
+            job.wait("ps")
+            job.start_chief()
+            job.start_server(0)
+            job.start_worker(0, EPOCHS)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            self.assertEqual(job.log("worker").count("after the loop"), 2)
+            self.assertEqual(checkpoint.steps(job.path("checkpoints"))[-1], 3)
 
     def test_a_name_that_is_left_out_stays_as_momentum_would_not_leave_it(self):
         program = SHRINK.replace(

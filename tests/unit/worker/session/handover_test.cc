@@ -111,6 +111,16 @@ TEST_F(HandoverTest, APassThatIsNotWantedEndsAtTheProgramsNextCall) {
   EXPECT_OK(handover_.Done({}));
 }
 
+TEST_F(HandoverTest, WithoutInputTheLoopEndsAndTheProgramGoesOn) {
+  handover_.EndInput();  // there is no offer
+  OfferPass(1);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  handover_.EndInput();
+  EXPECT_THAT(Result().status(), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(handover_.Ready(0), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(handover_.Done({}), StatusIs(absl::StatusCode::kAborted));
+}
+
 TEST_F(HandoverTest, CancelFreesTheLoopWhileTheProgramComputes) {
   OfferPass(1);
   ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);

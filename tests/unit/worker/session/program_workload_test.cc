@@ -89,6 +89,43 @@ TEST(ProgramWorkloadTest, WorkersShareAnEpochsExamplesAndRepeatThem) {
   EXPECT_THAT(all, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
+TEST(ProgramWorkloadTest, NoPassIsOfferedBehindTheLastEpoch) {
+  ProgramWorkload workload({{.name = "w"}}, {{}});
+  ChiefClient::Registration membership = External(0);
+  membership.job.data.epochs = 1;
+  ASSERT_OK(workload.Begin(membership));
+  const auto prepare = [&](int64_t batch) {
+    return (*workload.MakeSource(nullptr))->Prepare({}, batch);
+  };
+  EXPECT_OK(prepare(2));  // nobody knows yet how many examples there are
+  ASSERT_OK(workload.Examples(8, 1).status());
+  EXPECT_OK(prepare(1));
+  EXPECT_THAT(prepare(2), StatusIs(absl::StatusCode::kOutOfRange));
+  // A worker that joins again has as many.
+  ASSERT_OK(workload.Begin(membership));
+  EXPECT_THAT(prepare(2), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(workload.Examples(8, 2).status(),
+              StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+// The program may free them once it is asked for rows.
+TEST(ProgramWorkloadTest, InitialValuesAreNotReadAfterAnOfferOfRows) {
+  const float value = 3;
+  const auto bytes = absl::MakeConstSpan(
+      reinterpret_cast<const std::byte*>(&value), sizeof(value));
+  ProgramWorkload workload(
+      {{.name = "w"}, {.name = "t", .shape = {4, 1}, .row_cut = RowCut::kMod}},
+      {bytes, {}});
+  ASSERT_OK(workload.Begin(External(0)));
+  auto source = workload.MakeSource(nullptr);
+  ASSERT_OK(source.status());
+  workload.Cancel();  // the offer does not wait
+  EXPECT_THAT((*source)->Prepare({}, 0),
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(workload.initial_value(0).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
 TEST(ProgramWorkloadTest, TooFewExamplesForTheWorkersAreRefused) {
   ProgramWorkload workload({{.name = "w"}}, {{}});
   ASSERT_OK(workload.Begin(External(0)));
@@ -120,8 +157,7 @@ TEST(ProgramWorkloadTest, InitialValuesAreThereUntilTheFirstPass) {
   auto source = workload.MakeSource(
       std::make_shared<ParameterMemory>(*std::move(memory)));
   ASSERT_OK(source.status());
-  GradientPass pass;
-  ASSERT_OK((*source)->Begin(0, pass));
+  ASSERT_OK((*source)->Prepare({}, 0));
   EXPECT_THAT(workload.initial_value(0).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("checkpoint.directory")));
