@@ -47,6 +47,10 @@ std::string PercentText(double share) {
   return absl::StrFormat("%.0f %%", 100 * share);
 }
 
+std::string RateText(double rate) {
+  return rate < 999.5 ? absl::StrFormat("%.3g", rate) : FormatCompact(rate);
+}
+
 std::string FigureText(double value) { return absl::StrFormat("%.4g", value); }
 
 }  // namespace lockstep::chief

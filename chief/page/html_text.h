@@ -23,6 +23,9 @@ std::string BytesText(double bytes);
 // Returns a share of [0, 1] as "53 %".
 std::string PercentText(double share);
 
+// Returns a number a second: "2.5", "950", "1.2k".
+std::string RateText(double rate);
+
 // Returns a figure of training with four digits: "0.2084", "1.5e-05".
 std::string FigureText(double value);
 

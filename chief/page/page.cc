@@ -91,7 +91,8 @@ std::string Cards(const PageContents& contents) {
       &html,
       Card(absl::StrCat(EscapeHtml(status.example_unit), " a second"),
            FormatCompact(status.examples_per_second),
-           absl::StrFormat("%.3g steps a second", contents.steps_per_second)));
+           absl::StrCat(RateText(contents.steps_per_second),
+                        " steps a second")));
   absl::StrAppend(&html, Card("learning rate",
                               FigureText(status.settings.learning_rate_now),
                               "of the next step"));

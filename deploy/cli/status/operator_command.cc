@@ -101,6 +101,12 @@ absl::StatusOr<std::string> ChiefFlags::ChiefAddress() const {
                      " is over: ", Printable(ended->result.summary)));
   }
   const std::string path = absl::StrCat(log_dir_, "/", kChiefAddressFile);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--log_dir ", Printable(log_dir_),
+        " is no run's; name the folder that `lockstep run` printed"));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   return CheckAddress(path, text);
 }

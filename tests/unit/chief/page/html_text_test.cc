@@ -30,6 +30,9 @@ TEST(BytesTextTest, TakesTheUnitThatReadsBest) {
   EXPECT_EQ(BytesText(1.25e9), "1.2 GB");
   EXPECT_EQ(PercentText(0.534), "53 %");
   EXPECT_EQ(FigureText(0.20841), "0.2084");
+  EXPECT_EQ(RateText(2.5), "2.5");
+  EXPECT_EQ(RateText(950.4), "950");
+  EXPECT_EQ(RateText(1234), "1.2k");
 }
 
 }  // namespace

@@ -222,6 +222,9 @@ TEST_F(OperatorCommandTest, ExactlyOneChiefIsWanted) {
 
   EXPECT_EQ(Status({"--chief", "x:1", "--log_dir", "y"}), 2);
   EXPECT_THAT(Err(), HasSubstr("2 of"));
+
+  EXPECT_EQ(Status({"--log_dir", directory_.Join("none")}), 2);
+  EXPECT_THAT(Err(), HasSubstr("name the folder that `lockstep run` printed"));
   std::ofstream(directory_.Join("result.json"))
       << FormatStatusJson(JobStatus(), 2, RunResult());
   EXPECT_EQ(Status({"--chief", "x:1", "--log_dir", directory_.path()}), 2);
