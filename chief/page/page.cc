@@ -88,11 +88,10 @@ std::string Cards(const PageContents& contents) {
     absl::StrAppend(&html, ScoreCard(*status.evaluation));
   }
   absl::StrAppend(
-      &html,
-      Card(absl::StrCat(EscapeHtml(status.example_unit), " a second"),
-           FormatCompact(status.examples_per_second),
-           absl::StrCat(RateText(contents.steps_per_second),
-                        " steps a second")));
+      &html, Card(absl::StrCat(EscapeHtml(status.example_unit), " a second"),
+                  FormatCompact(status.examples_per_second),
+                  absl::StrCat(RateText(contents.steps_per_second),
+                               " steps a second")));
   absl::StrAppend(&html, Card("learning rate",
                               FigureText(status.settings.learning_rate_now),
                               "of the next step"));

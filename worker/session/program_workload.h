@@ -65,8 +65,8 @@ class ProgramWorkload final : public Workload {
  private:
   class Source;
 
-  // kOutOfRange if the job's epochs are over at `batch`, for as many examples as
-  // the last Examples() was for; before the first, nothing is known.
+  // kOutOfRange if the job's epochs are over at `batch`, for as many examples
+  // as the last Examples() was for; before the first, nothing is known.
   absl::Status CheckInput(int64_t batch) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes `schedule_` that for `num_examples`. Errors as Examples().
   absl::Status Schedule(int64_t num_examples)

@@ -97,7 +97,7 @@ TEST(ProgramWorkloadTest, NoPassIsOfferedBehindTheLastEpoch) {
   const auto prepare = [&](int64_t batch) {
     return (*workload.MakeSource(nullptr))->Prepare({}, batch);
   };
-  EXPECT_OK(prepare(2));  // nobody knows yet how many examples there are
+  EXPECT_OK(prepare(2));  // the number of examples is not known yet
   ASSERT_OK(workload.Examples(8, 1).status());
   EXPECT_OK(prepare(1));
   EXPECT_THAT(prepare(2), StatusIs(absl::StatusCode::kOutOfRange));
