@@ -299,18 +299,28 @@ class BaseWorker:
     def steps(self):
         """Yields a Step for each pass, until the job or its input ends.
 
+        A loop that was left goes on with the next loop over steps().
+
         Raises:
           JobFailed, JobStopped, Refused: with the chief's reason.
           RuntimeError: a step whose gradients were not handed in; this worker
             was closed.
         """
+        if self._pending is None and self._at_hand is not None:
+            self._go_on()  # from the step in which an earlier loop was left
         while self._pending is not None:
             step, self._pending = self._pending, None
             self._at_hand = step
             yield step
-            self._after(step)
-            self._pending = self._wait()
-        self._at_hand = None
+            if self._at_hand is not step:
+                raise RuntimeError("a later loop over the steps has gone on")
+            self._go_on()
+
+    def _go_on(self):
+        self._after(self._at_hand)
+        self._pending = self._wait()
+        if self._pending is None:
+            self._at_hand = None
 
     def close(self):
         """Leaves the job, unless it has ended. Called at exit."""

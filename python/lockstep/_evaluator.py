@@ -24,6 +24,9 @@ class _Printer:
     def leave(self, reason):
         pass
 
+    def request_stop(self):
+        pass
+
 
 class Checkpoint:
     """One checkpoint of the job.
@@ -53,9 +56,9 @@ class Checkpoint:
 
         Raises: ValueError: a name or a number that cannot be.
         """
-        self._evaluator._native.report(
-            self.step, [(name, float(value))
-                        for name, value in figures.items()])
+        named = [(name, float(value)) for name, value in figures.items()]
+        self._evaluator._wait_for(
+            lambda: self._evaluator._native.report(self.step, named))
         self._reported = True
 
 
@@ -85,10 +88,13 @@ class Evaluator:
         self._native = _native.Evaluation(tf_config or "", tls_dir, name or "",
                                           log_level, chief_wait, with_parent)
         _session.watch_sigterm(self, lambda this: this._native.request_stop())
-        code, message, exit_code = self._native.join()
+        code, message, exit_code = self._wait_for(self._native.join)
         if code != "OK":
             raise _session.exception_of(code, message, exit_code)
         _session.close_at_exit(self, lambda evaluator: evaluator.close())
+
+    def _wait_for(self, call):
+        return _session.interruptible(call, self._native.request_stop)
 
     def _open(self, step, tensors):
         return Checkpoint(self, step, tensors)
@@ -114,7 +120,8 @@ class Evaluator:
                              "nothing to evaluate; set it in the job file")
         last = -1
         try:
-            while not self._native.wait(_session.WAIT):
+            # It joins again if the chief has given this task up.
+            while not self._wait_for(lambda: self._native.wait(_session.WAIT)):
                 found = self._newer(directory, last)
                 if found is not None:
                     last = found.step
@@ -147,4 +154,5 @@ class Evaluator:
 
     def close(self):
         """Leaves the job. Called at exit."""
+        _session.unwatch_sigterm(self)
         self._native.leave("the evaluator has ended")

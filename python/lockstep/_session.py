@@ -39,27 +39,67 @@ def flags(tls_dir, log_level):
             os.environ.get("LOCKSTEP_EXIT_WITH_PARENT", "") == "1")
 
 
+# The member that SIGTERM ends: (weak reference, stop, process).
+_watched = None
+
+
+def _on_sigterm(number, _frame):
+    signal.signal(number, signal.SIG_DFL)  # a second one ends at once
+    this, stop, process = _watched or (lambda: None, None, 0)
+    member = this()
+    # A forked child, such as a data loader's, is no member.
+    if member is not None and os.getpid() == process:
+        stop(member)
+    else:
+        os.kill(os.getpid(), number)
+
+
 def watch_sigterm(member, stop):
-    """Lets SIGTERM call ``stop(member)``, as long as ``member`` lives."""
+    """Lets SIGTERM call ``stop(member)``, until unwatch_sigterm(member)."""
+    global _watched
     # Python lets only the main thread set handlers.
     if threading.current_thread() is not threading.main_thread():
         return
-    if signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+    if signal.getsignal(signal.SIGTERM) not in (signal.SIG_DFL, _on_sigterm):
         return  # the program has a handler of its own
     # The handler stays as long as the process; the member need not.
-    this = weakref.ref(member)
-    process = os.getpid()
+    _watched = weakref.ref(member), stop, os.getpid()
+    signal.signal(signal.SIGTERM, _on_sigterm)
 
-    def on_signal(number, _frame):
-        member = this()
-        signal.signal(number, signal.SIG_DFL)  # a second one ends at once
-        # A forked child, such as a data loader's, is no member.
-        if member is not None and os.getpid() == process:
-            stop(member)
-        else:
-            os.kill(os.getpid(), number)
 
-    signal.signal(signal.SIGTERM, on_signal)
+def unwatch_sigterm(member):
+    """Lets SIGTERM end the process, if it was to end ``member``."""
+    global _watched
+    if _watched is not None and _watched[0]() is member:
+        _watched = None
+
+
+def interruptible(call, stop):
+    """Returns what ``call()`` does; signals are handled while it waits.
+
+    ``stop()`` must make the call return.
+    """
+    outcome = []
+
+    def run():
+        try:
+            outcome.append((call(), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(WAIT)
+    except BaseException:  # of a signal's handler
+        stop()
+        thread.join()
+        raise
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return result
 
 
 def close_at_exit(member, close):
@@ -105,6 +145,7 @@ class Loop:
 
     def close(self, failure=None):
         """Leaves the job; with an exception, as one that would fail again."""
+        unwatch_sigterm(self)
         stops = self.native.close("" if failure is None else
                                   f"{type(failure).__name__}: {failure}")
         if stops and failure is None:

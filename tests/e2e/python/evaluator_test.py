@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,19 @@ class EvaluatorTest(unittest.TestCase):
              job.cluster["chief"][0]], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
+
+    def test_an_evaluator_without_a_chief_can_be_interrupted(self):
+        for number, says in ((signal.SIGINT, "KeyboardInterrupt"),
+                             (signal.SIGTERM, "JobStopped")):
+            with self.subTest(number), LocalJob(evaluator=True) as job:
+                job.kill("chief")
+                job.start_program("evaluator", 0, "import threading\n"
+                    "threading.Timer(0.5, lambda: print('joins', flush=True)"
+                    ").start()\n" + EVALUATOR)
+                job.wait_for_log("joins", "evaluator")
+                job.tasks["evaluator", 0].send_signal(number)
+                job.wait("evaluator", timeout=20)
+                self.assertIn(says, job.log("evaluator"))
 
     def test_a_checkpoint_is_scored_after_the_job(self):
         with LocalJob(sets=SETS) as job:

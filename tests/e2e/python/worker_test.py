@@ -125,6 +125,38 @@ class WorkerTest(unittest.TestCase):
             self.assertEqual(job.wait("worker"), 143, job.log("worker")[-500:])
             self.assertIn("JobStopped: SIGTERM", job.log("worker"))
 
+    def test_after_the_worker_is_closed_sigterm_ends_the_program(self):
+        program = SHRINK + "worker.close()\nprint('closed', flush=True)\n" + (
+            "while True: signal.pause()\n")
+        with LocalJob(sets=["train_steps=3"]) as job:
+            job.start_worker(0, program)
+            job.wait_for_log("closed")
+            job.tasks["worker", 0].send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait("worker"), -signal.SIGTERM,
+                             job.log("worker"))
+
+    def test_sigterm_stops_a_second_worker_of_the_program(self):
+        first = SHRINK.replace('print("ended")', "worker.close()").replace(
+            '"pushed", step.number', "end=''").replace(
+            "    step.push", "    if step.number == 2: break\n    step.push")
+        with LocalJob(sets=["train_steps=1000000"]) as job:
+            job.start_worker(0, first + SHRINK)
+            job.wait_for_log("pushed 9")
+            job.tasks["worker", 0].send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait("worker"), 143, job.log("worker")[-500:])
+            self.assertIn("JobStopped: SIGTERM", job.log("worker"))
+
+    def test_a_loop_that_was_left_goes_on(self):
+        program = SHRINK.replace(
+            "for step in worker.steps():",
+            "for step in (s for _ in range(4)\n"
+            "             for s in itertools.islice(worker.steps(), 3)):")
+        with LocalJob(sets=["train_steps=10"]) as job:
+            job.start_worker(0, "import itertools\n" + program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            self.assertIn("pushed 9\n", job.log("worker"))
+
     def test_control_c_interrupts_a_wait(self):
         with LocalJob(workers=2) as job:  # the other worker never comes
             job.start_worker(0, SHRINK)
