@@ -188,6 +188,11 @@ std::string OptionOfProgram(const std::string& given, const char* variable) {
   return given.empty() && set != nullptr ? set : given;
 }
 
+std::string LogLevelOfProgram(const std::string& given) {
+  const std::string level = OptionOfProgram(given, "LOCKSTEP_LOG_LEVEL");
+  return level.empty() ? "warning" : level;
+}
+
 void AddJobFlags(FlagParser& parser, JobFlags& flags) {
   parser.app().add_option(
       "--job", flags.file,

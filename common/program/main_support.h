@@ -41,6 +41,9 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
 // An option of a program of a user: `given`, or, if that is empty, the value of
 // an environment variable, such as `lockstep run` sets; empty without either.
 std::string OptionOfProgram(const std::string& given, const char* variable);
+// Likewise the level of its log, from LOCKSTEP_LOG_LEVEL; "warning" without
+// either.
+std::string LogLevelOfProgram(const std::string& given);
 
 // The job file and overrides of its fields.
 struct JobFlags {

@@ -21,7 +21,9 @@ struct JobOptions {
   // As the flag --tls_dir; empty: the environment variable LOCKSTEP_TLS_DIR,
   // which `lockstep run` sets. Without either there are no certificates.
   std::string tls_dir{};
-  std::string log_level = "warning";
+  // Empty: the environment variable LOCKSTEP_LOG_LEVEL, which `lockstep run`
+  // sets, or else "warning".
+  std::string log_level{};
 };
 
 // A variable that the servers will hold.

@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
   flags.tf_config = options.tf_config;
   flags.insecure = OptionOfProgram("", "LOCKSTEP_INSECURE") == "1";
   flags.tls_dir = OptionOfProgram(options.tls_dir, "LOCKSTEP_TLS_DIR");
-  flags.log_level = options.log_level;
+  flags.log_level = LogLevelOfProgram(options.log_level);
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Cluster cluster,
       StartProcess(flags, {TaskType::kWorker}, "a program with a strategy"));

@@ -30,7 +30,9 @@ struct WorkersOptions {
   // As the flag --tls_dir; empty: the environment variable LOCKSTEP_TLS_DIR,
   // which `lockstep run` sets. Without either there are no certificates.
   std::string tls_dir{};
-  std::string log_level = "warning";
+  // Empty: the environment variable LOCKSTEP_LOG_LEVEL, which `lockstep run`
+  // sets, or else "warning".
+  std::string log_level{};
   // The time after which an exchange fails if a member is missing.
   absl::Duration timeout = absl::Minutes(5);
   // The time within which all members must have started.

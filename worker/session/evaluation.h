@@ -31,7 +31,9 @@ class Evaluation {
     // which `lockstep run` sets. Without either there are no certificates.
     std::string tls_dir = {};
     std::string expected_job = {};  // job name to insist on; empty: any
-    std::string log_level = "warning";
+    // Empty: the environment variable LOCKSTEP_LOG_LEVEL, which `lockstep run`
+    // sets, or else "warning".
+    std::string log_level = {};
     // How long Join() waits for a chief that has never answered.
     absl::Duration chief_wait = absl::Minutes(10);
     // If true, this process ends when the process that started it ends.

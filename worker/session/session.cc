@@ -194,7 +194,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(
     flags.tf_config = options.tf_config;
     flags.insecure = OptionOfProgram("", "LOCKSTEP_INSECURE") == "1";
     flags.tls_dir = OptionOfProgram(options.tls_dir, "LOCKSTEP_TLS_DIR");
-    flags.log_level = options.log_level;
+    flags.log_level = LogLevelOfProgram(options.log_level);
     flags.status_address =
         OptionOfProgram(options.status_address, "LOCKSTEP_STATUS_ADDRESS");
     flags.exit_with_parent = options.exit_with_parent;

@@ -79,7 +79,9 @@ class Session {
     // which `lockstep run` sets. Without either there are no certificates.
     std::string tls_dir = {};
     std::string expected_job = {};  // job name to insist on; empty: any
-    std::string log_level = "warning";
+    // Empty: the environment variable LOCKSTEP_LOG_LEVEL, which `lockstep run`
+    // sets, or else "warning".
+    std::string log_level = {};
     bool shared_memory = true;  // with servers of this host
     int pollers = 0;            // as the flag --pollers
     int connections = 0;        // as the flag --connections

@@ -72,6 +72,14 @@ TEST(TlsDirTest, TheLaunchersDirectoryCountsWhereTheProgramNamesNone) {
   EXPECT_EQ(OptionOfProgram("", "LOCKSTEP_TLS_DIR"), "");
 }
 
+TEST(LogLevelTest, TheLaunchersLevelCountsWhereTheProgramNamesNone) {
+  EXPECT_EQ(LogLevelOfProgram(""), "warning");
+  ASSERT_EQ(setenv("LOCKSTEP_LOG_LEVEL", "debug", 1), 0);
+  EXPECT_EQ(LogLevelOfProgram(""), "debug");
+  EXPECT_EQ(LogLevelOfProgram("error"), "error");
+  ASSERT_EQ(unsetenv("LOCKSTEP_LOG_LEVEL"), 0);
+}
+
 TEST(JobOfProgramTest, TheLaunchersJobCountsWhereTheProgramNamesNone) {
   ASSERT_EQ(setenv("LOCKSTEP_JOB", "/etc/job", 1), 0);
   ASSERT_EQ(setenv("LOCKSTEP_SET", "seed=1\nseed=2", 1), 0);
