@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -157,6 +158,7 @@ class SignalGateDeathTest : public ::testing::Test {
   SignalGateDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 
   [[noreturn]] static void Take(absl::Duration same) {
+    std::signal(SIGHUP, SIG_DFL);  // nohup has tests ignore it
     {
       SignalGate gate(same);
       gate.SetHandler([](const std::string& reason) {
