@@ -114,7 +114,7 @@ void Chief::RequestStop(const std::string& reason, bool hold) {
   events_.Push(StopWanted{stop});
   // For OnWorking(): during a round the queue of events is not read.
   MutexLock lock(stop_mutex_);
-  stop_ = stop;
+  RecordStop(stop, stop_);
 }
 
 absl::Status Chief::Run() {
@@ -309,7 +309,7 @@ void Chief::Do(const OpenSettings& open) {
 }
 
 void Chief::Do(const CloseSettings& close) {
-  settings_table_.Close(close.reason);
+  settings_table_.Close(close.reason, close.over);
 }
 
 void Chief::Do(const TakeOut& out) { settings_table_.Leave(out.worker); }

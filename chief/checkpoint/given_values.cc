@@ -39,10 +39,11 @@ void RemoveLeftOvers(const std::string& directory) {
   if (directory.empty()) return;
   std::error_code error;
   std::vector<std::filesystem::path> found;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(directory, error)) {
-    if (entry.path().filename().string().starts_with(".initial-")) {
-      found.push_back(entry.path());
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator();
+       entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(".initial-")) {
+      found.push_back(entry->path());
     }
   }
   for (const std::filesystem::path& path : found) {
@@ -61,6 +62,11 @@ GivenValues::GivenValues(std::string directory)
 
 std::string GivenValues::KeptPath() const {
   return absl::StrCat(directory_, "/initial.safetensors");
+}
+
+std::string GivenValues::AsidePath() const {
+  // A hidden name that RemoveLeftOvers() knows.
+  return absl::StrCat(directory_, "/.initial-before.safetensors");
 }
 
 absl::Status GivenValues::Want(const std::vector<VariableSpec>& variables) {
@@ -90,6 +96,11 @@ absl::Status GivenValues::Begin() {
   const std::string path =
       (folder / absl::StrCat(".initial-", getpid(), ".safetensors")).string();
   RemoveLeftOvers(directory_);
+  // Aside, not away: workers that took part in the run of the file may register
+  // only after this.
+  if (!directory_.empty()) {
+    std::filesystem::rename(KeptPath(), AsidePath(), error);
+  }
   std::filesystem::remove(path, error);  // of an earlier process of this number
   LOCKSTEP_ASSIGN_OR_RETURN(
       writer_, SafetensorsWriter::Create(path, TensorsOf(variables_), {}));
@@ -161,6 +172,7 @@ absl::StatusOr<std::shared_ptr<SafetensorsReader>> GivenValues::Take() {
     std::filesystem::remove(writer_->path(), error);
   } else {
     std::filesystem::rename(writer_->path(), KeptPath(), error);
+    std::filesystem::remove(AsidePath(), error);
   }
   writer_.reset();
   // The reader has the file open, so it may be renamed or removed above.
@@ -169,8 +181,15 @@ absl::StatusOr<std::shared_ptr<SafetensorsReader>> GivenValues::Take() {
 }
 
 std::shared_ptr<SafetensorsReader> GivenValues::TakeKept(
-    const std::vector<VariableSpec>& variables) const {
+    const std::vector<VariableSpec>& variables) {
+  MutexLock lock(mutex_);
   if (directory_.empty()) return nullptr;
+  // Without a writer the file aside, if any, is one that a chief which died in
+  // the midst of a transfer has set aside.
+  if (writer_ != nullptr) {
+    std::error_code error;  // most often there is no such file
+    std::filesystem::rename(AsidePath(), KeptPath(), error);
+  }
   absl::StatusOr<SafetensorsReader> reader =
       SafetensorsReader::Open(KeptPath());
   if (!reader.ok()) return nullptr;

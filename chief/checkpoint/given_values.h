@@ -29,7 +29,9 @@ bool HasGivenValues(const std::vector<VariableSpec>& variables);
 // A sender that dies is replaced, and its successor must send all values from
 // the first byte on. The file is <checkpoint directory>/initial.safetensors, so
 // that a chief that is started again finds it; without such a directory it is a
-// temporary file without a name.
+// temporary file without a name. When a chief begins to collect, it sets the
+// file of an earlier run aside: its successor must not take that for the values
+// of this run.
 //
 // Threads: safe to share.
 class GivenValues {
@@ -71,12 +73,14 @@ class GivenValues {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the values that a previous chief has collected; null if there are
-  // none or they do not fit `variables`.
+  // none or they do not fit `variables`. The caller knows that the previous
+  // chief ran the same job, so a file that was set aside is kept again.
   std::shared_ptr<SafetensorsReader> TakeKept(
-      const std::vector<VariableSpec>& variables) const;
+      const std::vector<VariableSpec>& variables) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   std::string KeptPath() const;
+  std::string AsidePath() const;
   absl::Status Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string directory_;

@@ -90,6 +90,7 @@ struct OpenSettings {
 };
 struct CloseSettings {
   std::string reason = {};
+  bool over = false;  // the job has ended
 };
 struct TakeOut {  // in an elastic job
   int worker = 0;

@@ -17,6 +17,13 @@
 
 namespace lockstep::chief {
 
+// Records in `stop` a wish to stop. A wish that holds the job (IsHeld())
+// replaces one that does not.
+inline void RecordStop(const absl::Status& wish,
+                       std::optional<absl::Status>& stop) {
+  if (!stop.has_value() || (IsHeld(wish) && !IsHeld(*stop))) stop = wish;
+}
+
 // JobContext is the state that the parts of a JobDriver share: the job, the
 // event that is being handled, the wishes of operators, and the losses so far.
 //
@@ -39,11 +46,10 @@ struct JobContext {
 
   absl::Status Stop() const { return stop.value_or(absl::OkStatus()); }
 
-  // Records a wish to stop. A wish that holds the job (IsHeld()) replaces one
-  // that does not.
+  // As RecordStop().
   void WantStop(const absl::Status& status) {
     if (!stop.has_value()) stop_wanted_at = now;
-    if (!stop.has_value() || (IsHeld(status) && !IsHeld(*stop))) stop = status;
+    RecordStop(status, stop);
   }
   void Reach(int64_t step) {
     reached = step;

@@ -136,6 +136,7 @@ void JobDriver::Handle(const EndFound& event) {
 
 void JobDriver::BringTogether(Cause cause) {
   phase_ = Phase::kTogether;
+  since_ = context_.now;
   cause_ = cause;
   training_.Interrupt();
   deaths_.Forget();
@@ -150,9 +151,9 @@ void JobDriver::BringTogether(Cause cause) {
 void JobDriver::BeginRound() {
   // A checkpoint is written with calls of the round before.
   if (checkpoints_.busy()) {
-    context_.out.push_back(
-        Waits{{{"the job", "the checkpoint that is being written to end",
-                servers_wait_.began()}}});
+    servers_wait_.Begin(context_.now);  // the time before is no wait for them
+    context_.out.push_back(Waits{
+        {{"the job", "the checkpoint that is being written to end", since_}}});
     return;
   }
   if (auto s = deaths_.BuryBeforeRound(); !s.ok()) return TogetherFailed(s);
@@ -221,7 +222,7 @@ void JobDriver::Handle(const RecoveryDone& event) {
   if (absl::IsAborted(status)) return GiveWay(status);
   phase_ = Phase::kTogether;
   if (!IsPassing(status)) return TogetherFailed(status);
-  servers_wait_.RoundFailed(status);
+  servers_wait_.RoundFailed(status, context_.now);
   last_tick_ = context_.now;  // the next round comes a tick later
 }
 
@@ -469,7 +470,7 @@ void JobDriver::Score() {
 }
 
 void JobDriver::End(const absl::Status& status) {
-  context_.out.push_back(CloseSettings{"the job is over"});
+  context_.out.push_back(CloseSettings{"the job is over", /*over=*/true});
   takes_settings_ = false;
   deaths_.Forget();
   phase_ = Phase::kFarewell;
@@ -484,7 +485,7 @@ void JobDriver::SayFarewell() {
 }
 
 void JobDriver::GiveWay(const absl::Status& why) {
-  context_.out.push_back(CloseSettings{"the job is over"});
+  context_.out.push_back(CloseSettings{"the job is over", /*over=*/true});
   takes_settings_ = false;
   phase_ = Phase::kOver;
   context_.out.push_back(

@@ -161,7 +161,7 @@ class JobDriver {
   const absl::Time started_;
   JobContext context_;
   Phase phase_ = Phase::kStarting;
-  absl::Time since_;  // scoring began
+  absl::Time since_;  // scoring, or the last bringing together, began
   absl::Time last_tick_;
   absl::Time last_report_ = absl::InfinitePast();
   bool takes_settings_ = false;

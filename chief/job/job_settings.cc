@@ -36,7 +36,17 @@ RunSettings JobSettings::Apply() { return std::exchange(now_, wanted_); }
 void JobSettings::Adopt(absl::Span<const ServerReport> reports) {
   // ps task 0 decides: others may have a change that an earlier chief did not
   // complete.
-  if (reports[0].settings.revision > 0) now_ = reports[0].settings;
+  const ServerReport* from = &reports[0];
+  // A mirror that has lost its state has lost the settings with it. The newest
+  // settings of the other mirrors then count, although their change may not be
+  // complete: an operator has asked for it.
+  if (from->committed_step < 0) {
+    for (const ServerReport& report : reports) {
+      const bool newer = report.settings.revision > from->settings.revision;
+      if (report.committed_step >= 0 && newer) from = &report;
+    }
+  }
+  if (from->settings.revision > 0) now_ = from->settings;
 }
 
 std::optional<std::string> JobSettings::Restore(
@@ -62,7 +72,8 @@ std::optional<std::string> JobSettings::Restore(
   const bool possible = replicas >= 1 && !job_.shares_work() &&
                         job_.total_num_replicas >= job_.replicas_to_aggregate &&
                         (replicas <= job_.total_num_replicas ||
-                         job_.mode == SyncMode::kCompatible);
+                         job_.mode == SyncMode::kCompatible) &&
+                        replicas <= kMaxReplicas;
   RunSettings restored = now_;
   restored.paused = value("paused", 0) != 0;
   if (same_rate && scale > 0) restored.learning_rate_scale = scale;

@@ -15,8 +15,14 @@ constexpr absl::Duration kReportEvery = absl::Seconds(10);
 }  // namespace
 
 void ServersWait::Begin(absl::Time now) {
-  began_ = now;
+  began_ = round_began_ = now;
+  longest_round_ = absl::ZeroDuration();
   failed_.clear();
+}
+
+void ServersWait::RoundFailed(const absl::Status& why, absl::Time now) {
+  longest_round_ = std::max(longest_round_, now - round_began_);
+  failed_ = std::string(why.message());
 }
 
 absl::StatusOr<bool> ServersWait::Ready(const std::vector<TaskId>& away,
@@ -29,23 +35,28 @@ absl::StatusOr<bool> ServersWait::Ready(const std::vector<TaskId>& away,
                            : !failed_.empty()
                                ? absl::StrCat("the servers (", failed_, ")")
                                : "the servers";
-  const absl::Duration waited = now - began_;
+  // A round may restore variables for longer than max_wait before a server
+  // fails it, which may be back soon. Only one round is left out: those of a
+  // server that hangs are long, too.
+  const absl::Duration waited = now - began_ - longest_round_;
   if (waited >= job_.max_wait) {
     return absl::DeadlineExceededError(
         absl::StrCat("the job waited longer than max_wait (",
                      absl::FormatDuration(job_.max_wait), ") for ", whom));
   }
-  if (away.empty()) {
-    if (!failed_.empty()) Report(whom, now, out);
-    return true;
-  }
-  // A server that only missed some heartbeats is back within a lease.
+  if (away.empty()) round_began_ = now;
+  if (away.empty() && failed_.empty()) return true;
+  // A server that only missed some heartbeats is back within a lease, and a
+  // server that the chief could not call for a moment answers within it.
   if (!stop.ok() && waited > job_.lease) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(stop.message(), ", while ", whom, " is away"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        stop.message(), ", while ",
+        away.empty()
+            ? absl::StrCat("the servers cannot be brought together: ", failed_)
+            : absl::StrCat(whom, " is away")));
   }
   Report(whom, now, out);
-  return false;
+  return away.empty();
 }
 
 void ServersWait::Report(const std::string& whom, absl::Time now,

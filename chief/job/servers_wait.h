@@ -22,18 +22,19 @@ class ServersWait {
  public:
   explicit ServersWait(const JobConfig& job) : job_(job) {}
 
+  // Begins, or begins anew: what came before was no wait for servers.
   void Begin(absl::Time now);
   absl::Time began() const { return began_; }
   // Records that a round has failed for a reason that may pass.
-  void RoundFailed(const absl::Status& why) {
-    failed_ = std::string(why.message());
-  }
+  void RoundFailed(const absl::Status& why, absl::Time now);
 
-  // True if a round may begin; `away` are the servers that are not alive.
+  // True if a round must begin now; `away` are the servers that are not alive.
   // `stop` is StoppedStatus(), or kOk.
   //
-  //   kDeadlineExceeded    the wait has lasted for max_wait
-  //   kFailedPrecondition  the job must stop, and a server does not come
+  //   kDeadlineExceeded    the wait has lasted for max_wait, in which the
+  //                        longest round does not count
+  //   kFailedPrecondition  the job must stop, and a server does not come or
+  //                        rounds fail
   absl::StatusOr<bool> Ready(const std::vector<TaskId>& away,
                              const absl::Status& stop, absl::Time now,
                              JobActions& out);
@@ -47,8 +48,10 @@ class ServersWait {
 
   const JobConfig& job_;
   absl::Time began_ = absl::InfinitePast();
-  std::string failed_;  // the error of the last round
-  std::string said_;    // the absent servers that were last reported
+  absl::Time round_began_ = absl::InfinitePast();
+  absl::Duration longest_round_;  // of those that failed
+  std::string failed_;            // the error of the last round
+  std::string said_;              // the absent servers that were last reported
   absl::Time said_at_ = absl::InfinitePast();
 };
 

@@ -163,7 +163,9 @@ Training::Turn Training::OnTick() {
 }
 
 void Training::StandStill() {
-  if (steps_.step() > 0) {
+  // The checkpoint that is being written may be the one of this step, which is
+  // due until it is written.
+  if (steps_.step() > 0 && !checkpoints_.busy()) {
     checkpoints_.MaybeStart(steps_.step(), steps_.committed_attempt(),
                             context_.now, context_.out);
   }
@@ -195,6 +197,8 @@ void Training::ReplaceStalled() {
 void Training::TuneNextStep() {
   // A change that waits comes first; the tuner then measures under it.
   if (context_.settings.ToChange()) return;
+  // A change would stop training until the checkpoint is written.
+  if (checkpoints_.busy()) return;
   if (ChoosesPushes(context_.job)) return TunePushes();
   if (!context_.settings.tuned()) return;
   const auto change = tuner_.AtBoundary(

@@ -14,8 +14,6 @@
 namespace lockstep::chief {
 namespace {
 
-constexpr int kMaxReplicas = 1'000'000;  // as in job files
-
 absl::Status CheckRate(const JobConfig& job, double rate) {
   // Settings keep a factor for the schedule, so that factor must be finite,
   // too.
@@ -93,9 +91,10 @@ void SettingsTable::Open(const RunSettings& in_effect) {
   if (!clipped) fixed_ = FixedOf(replicas, num_workers());
 }
 
-void SettingsTable::Close(const std::string& reason) {
+void SettingsTable::Close(const std::string& reason, bool over) {
   MutexLock lock(mutex_);
   open_ = false;
+  over_ = over;
   closed_ = reason;
 }
 
@@ -171,8 +170,10 @@ absl::Status SettingsTable::CheckRemoval(int worker) const {
         absl::StrCat("worker ", worker, " is none of the workers ",
                      absl::StrJoin(wanted_.workers, ", ")));
   }
-  // Workers whose removal is wanted count as gone.
-  if (wanted_.workers.size() - to_leave_.size() > 1) return absl::OkStatus();
+  // Workers whose removal is wanted count as gone, except this one: its removal
+  // may be asked for again, for example because it died before it could leave.
+  const size_t stay = wanted_.workers.size() - to_leave_.size();
+  if (stay + to_leave_.count(worker) > 1) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "worker ", worker, " is the last one; stop the job instead"));
 }
@@ -262,6 +263,11 @@ absl::Status SettingsTable::Join(int worker, bool again) {
     return absl::InvalidArgumentError(
         absl::StrCat("worker ", worker, " of an elastic job must be below ",
                      RunSettings::kMaxWorkers));
+  }
+  // Otherwise the worker would retry for as long as it waits for a chief.
+  if (over_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", worker, " cannot join: ", closed_));
   }
   if (open_) {
     std::vector<int> workers = wanted_.workers;

@@ -16,6 +16,9 @@
 
 namespace lockstep::chief {
 
+// The most gradients of a step, as in job files.
+inline constexpr int kMaxReplicas = 1'000'000;
+
 // A change that an operator asks for; an absent field stays as it is.
 struct SettingsChange {
   std::optional<int> replicas_to_aggregate = {};
@@ -47,8 +50,10 @@ class SettingsTable {
 
   // Opens the table: training begins or continues with these settings.
   void Open(const RunSettings& in_effect) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Refuses every change from now on, with `reason` as the message.
-  void Close(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Refuses every change from now on, with `reason` as the message. With
+  // `over`, the job has ended, so that no worker can join any more.
+  void Close(const std::string& reason, bool over = false)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Records that the job is asked to stop: operators' changes are refused from
   // now on, with `reason` as the message. Workers may still leave, so that the
   // step at hand can end.
@@ -118,6 +123,7 @@ class SettingsTable {
   bool open_ ABSL_GUARDED_BY(mutex_) = false;
   std::string closed_ ABSL_GUARDED_BY(mutex_) =
       "the job has not begun to train";
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
   std::string stops_ ABSL_GUARDED_BY(mutex_);  // empty: it does not
   RunSettings wanted_ ABSL_GUARDED_BY(mutex_);
   int fixed_ ABSL_GUARDED_BY(mutex_);  // backups or gradients, by the policy

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 bool IsBelow(const std::string& path, const std::string& root) {
   std::error_code no_path;
   std::error_code no_root;
-  const fs::path file = fs::weakly_canonical(fs::absolute(path), no_path);
+  fs::path file = fs::absolute(path, no_path);
+  if (!no_path) file = fs::weakly_canonical(file, no_path);
   const fs::path directory = fs::canonical(root, no_root);
   if (no_path || no_root) return false;
   // Compares whole components: "/data2" is not below "/data".

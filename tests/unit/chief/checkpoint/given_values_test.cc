@@ -104,21 +104,56 @@ TEST(GivenValuesTest, WhatIsOutsideOfTheVariablesIsRefused) {
   }
 }
 
+// A chief that has collected {1, `second`}.
+void Collect(const std::string& folder, float second) {
+  GivenValues values(folder);
+  ASSERT_OK(values.Want(Model()));
+  ASSERT_TRUE(values.IsWantedFrom(0, Alive));
+  ASSERT_OK(values.Write(0, 1, 0, Bytes({1, second})));
+  ASSERT_NE(*values.Take(), nullptr);
+}
+
 TEST(GivenValuesTest, ALaterChiefFindsTheValuesIfTheyFit) {
   TempDir folder;
-  {
-    GivenValues values(folder.path());
-    ASSERT_OK(values.Want(Model()));
-    ASSERT_TRUE(values.IsWantedFrom(0, Alive));
-    ASSERT_OK(values.Write(0, 1, 0, Bytes({1, 2})));
-    ASSERT_NE(*values.Take(), nullptr);
-  }
+  Collect(folder.path(), 2);
   GivenValues later(folder.path());
   ASSERT_NE(later.TakeKept(Model()), nullptr);
   EXPECT_EQ(Second(*later.TakeKept(Model())), 2);
   std::vector<VariableSpec> other = Model();
   other[1].shape = {3};
   EXPECT_EQ(later.TakeKept(other), nullptr);
+}
+
+TEST(GivenValuesTest, ValuesOfAnEarlierRunAreNotThoseOfAnUnfinishedTransfer) {
+  TempDir folder;
+  Collect(folder.path(), 2);
+  {
+    GivenValues killed(folder.path());
+    ASSERT_OK(killed.Want(Model()));
+    ASSERT_TRUE(killed.IsWantedFrom(0, Alive));
+    ASSERT_OK(killed.Write(0, 1, 0, Bytes({7})));
+  }
+
+  GivenValues successor(folder.path());
+  EXPECT_EQ(successor.TakeKept(Model()), nullptr);
+  ASSERT_OK(successor.Want(Model()));
+  EXPECT_EQ(successor.TakeKept(Model()), nullptr);
+
+  Collect(folder.path(), 8);
+  EXPECT_EQ(Second(*GivenValues(folder.path()).TakeKept(Model())), 8);
+}
+
+// The workers of its run have registered after it began to collect.
+TEST(GivenValuesTest, AChiefFindsTheValuesThatItHasSetAside) {
+  TempDir folder;
+  Collect(folder.path(), 2);
+  GivenValues values(folder.path());
+  ASSERT_OK(values.Want(Model()));
+  const auto kept = values.TakeKept(Model());
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(Second(*kept), 2);
+  // For its own successor.
+  EXPECT_NE(GivenValues(folder.path()).TakeKept(Model()), nullptr);
 }
 
 TEST(GivenValuesTest, LeftOversOfAKilledChiefAreRemoved) {

@@ -22,5 +22,13 @@ TEST(JobContextTest, AStepThatBeginsAnewTwiceCountsOnce) {
   EXPECT_EQ(context.losses.steps_redone, 3);
 }
 
+TEST(RecordStopTest, StopThatHoldsStaysUnderLaterOnes) {
+  std::optional<absl::Status> stop;
+  RecordStop(StoppedStatus("enough", /*hold=*/false), stop);
+  RecordStop(StoppedStatus("for good", /*hold=*/true), stop);
+  RecordStop(StoppedStatus("SIGTERM", /*hold=*/false), stop);
+  EXPECT_EQ(stop, StoppedStatus("for good", /*hold=*/true));
+}
+
 }  // namespace
 }  // namespace lockstep::chief

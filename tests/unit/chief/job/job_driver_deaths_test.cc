@@ -168,6 +168,36 @@ TEST_F(JobDriverDeathsTest, StopWhileAServerIsAwayFailsTheJobAfterALease) {
               Contains("failed: enough, while ps 1 (gone) is away"));
 }
 
+// For example because it sends heartbeats, but its port is blocked.
+TEST_F(JobDriverDeathsTest, StopWhileRoundsFailFailsTheJobAfterALease) {
+  Open();
+  Kill(kPs1);
+  Join(TaskType::kPs, 1, 2);
+  Pass(absl::Milliseconds(100));
+  Stop();
+  const absl::Status why = absl::UnavailableError("ps 1: no answer");
+  const absl::Time limit = now + job.lease;
+  Actions last = {"recover 0"};
+  while (last == Actions{"recover 0"} && now <= limit) {
+    RoundFailed(why);
+    last = Pass(absl::Milliseconds(100));
+  }
+  EXPECT_THAT(last,
+              Contains("failed: enough, while the servers cannot be brought "
+                       "together: ps 1: no answer"));
+  EXPECT_GT(now, limit - absl::Seconds(1));
+}
+
+TEST_F(JobDriverDeathsTest, LongRoundThatFailsOnceIsRepeated) {
+  Open();
+  Kill(kPs1);
+  Join(TaskType::kPs, 1, 2);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 0"));
+  EXPECT_THAT(Pass(2 * job.max_wait), IsEmpty());
+  RoundFailed(absl::UnavailableError("ps 1: no answer"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 0"));
+}
+
 TEST_F(JobDriverDeathsTest, AStopDoesNotWaitForWorkersThatHaveLeft) {
   Open();
   Stop();

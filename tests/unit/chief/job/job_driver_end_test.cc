@@ -42,6 +42,15 @@ TEST_F(JobDriverEndTest, LastStepIsSavedAndTold) {
   EXPECT_THAT(said, Contains("done at step 1"));
 }
 
+TEST_F(JobDriverEndTest, JobIsOverOnlyOnceItsLastCheckpointIsWritten) {
+  Train();
+  Closed();
+  Copied(1);
+  EXPECT_FALSE(over);  // the last step may be lost, and then be made again
+  Written(1);
+  EXPECT_TRUE(over);
+}
+
 TEST_F(JobDriverEndTest, JobWithoutCheckpointsOnlyClosesItsTokens) {
   job.checkpoint.directory.clear();
   Train();

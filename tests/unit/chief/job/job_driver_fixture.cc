@@ -167,6 +167,9 @@ JobDriverTest::Actions JobDriverTest::On(const JobEvent& event) {
   Actions words;
   for (const JobAction& action : driver->On(event, now)) {
     if (const auto* say = std::get_if<Say>(&action)) said.push_back(say->text);
+    if (const auto* close = std::get_if<CloseSettings>(&action)) {
+      over = close->over;
+    }
     if (const auto* report = std::get_if<JobReport>(&action)) {
       if (const auto* told = std::get_if<ProcessDied>(report)) {
         died_at = told->death.at;

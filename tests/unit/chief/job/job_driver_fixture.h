@@ -82,6 +82,7 @@ class JobDriverTest : public ::testing::Test {
   std::unique_ptr<JobDriver> driver;
   int64_t round = 0;   // of the servers
   absl::Time died_at;  // of the last ProcessDied
+  bool over = false;   // settings were closed because the job has ended
   std::vector<std::string> said;
   std::vector<std::string> waits;  // "who: for what", the last ones
 };

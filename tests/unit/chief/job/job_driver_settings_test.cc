@@ -141,6 +141,36 @@ TEST_F(JobDriverSettingsTest, ChangeWaitsForACheckpointThatIsWritten) {
   EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 1"));
 }
 
+TEST_F(JobDriverSettingsTest, LongCheckpointIsNoWaitForServers) {
+  job.checkpoint.directory = "/checkpoints";
+  job.checkpoint.every_steps = 1;
+  Open();
+  Step();
+  Copied(1);
+  Want(Slower());
+  EXPECT_THAT(Pass(2 * job.max_wait), IsEmpty());
+  Written(1);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 1"));
+}
+
+TEST_F(JobDriverSettingsTest, PausedJobDoesNotWarnOfItsOwnCheckpoint) {
+  job.checkpoint.directory = "/checkpoints";
+  job.checkpoint.every_steps = 2;
+  Open();
+  Step();
+  On(SettingsWanted{Paused()});
+  Step();
+  EXPECT_THAT(Recovered(2, -1, RecoveryPlan::Action::kResume),
+              Contains("copy 2"));
+  Copied(2);
+  said.clear();
+
+  EXPECT_THAT(Pass(absl::Seconds(1)), IsEmpty());
+
+  EXPECT_THAT(said, IsEmpty());
+  EXPECT_THAT(Written(2), Contains("saved 2"));
+}
+
 TEST_F(JobDriverSettingsTest, ChangeWhileAStepIsCopiedBeginsThatStepOnce) {
   job.checkpoint.directory = "/checkpoints";
   job.checkpoint.every_steps = 1;

@@ -53,6 +53,26 @@ TEST_F(JobSettingsTest, ServersWithoutAChangeLeaveTheFileInEffect) {
   EXPECT_EQ(settings.now().replicas_to_aggregate, 1);
 }
 
+TEST_F(JobSettingsTest, MirrorThatLostItsStateDoesNotTakeTheSettingsAlong) {
+  const auto at = [](int64_t step, const RunSettings& of) {
+    ServerReport report = Of(of);
+    report.committed_step = step;
+    return report;
+  };
+  const ServerReport lost = at(-1, {});
+  const ServerReport older = at(4, {.revision = 1, .paused = true});
+  const ServerReport newer = at(4, {.revision = 2, .paused = true});
+  const ServerReport unheard = at(-1, {.revision = 3});
+  JobSettings settings(job_);
+  settings.Adopt({lost, older, newer, unheard});
+  EXPECT_EQ(settings.now(), newer.settings);
+
+  // With its state, ps 0 decides.
+  JobSettings others(job_);
+  others.Adopt({older, newer});
+  EXPECT_EQ(others.now(), older.settings);
+}
+
 TEST_F(JobSettingsTest, SumsOfOtherSettingsDoNotCount) {
   JobSettings settings(job_);
   const RunSettings changed{.revision = 1, .replicas_to_aggregate = 1};
@@ -121,6 +141,17 @@ TEST_F(JobSettingsTest, ManifestOfMoreWorkersOrANegativeRateIsNotBelieved) {
   settings.Restore({{"learning_rate_scale", -1}, {"replicas_to_aggregate", 4}});
   EXPECT_EQ(settings.now().replicas_to_aggregate, 2);
   EXPECT_EQ(settings.now().learning_rate_scale, 1);
+}
+
+TEST_F(JobSettingsTest, ManifestOfMoreGradientsThanAFileCanHaveIsNotBelieved) {
+  job_.mode = SyncMode::kCompatible;
+  JobSettings settings(job_);
+  for (const double replicas : {1'000'001.0, 1e300}) {
+    settings.Restore({{"replicas_to_aggregate", replicas}});
+    EXPECT_EQ(settings.now().replicas_to_aggregate, 2) << replicas;
+  }
+  settings.Restore({{"replicas_to_aggregate", 1'000'000}});
+  EXPECT_EQ(settings.now().replicas_to_aggregate, 1'000'000);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST_F(ServersWaitTest, LastsNoLongerThanMaxWait) {
 }
 
 TEST_F(ServersWaitTest, FailedRoundSaysWhy) {
-  wait_.RoundFailed(absl::UnavailableError("ps 0: x"));
+  wait_.RoundFailed(absl::UnavailableError("ps 0: x"), now_);
   EXPECT_TRUE(*Ready({}));
   EXPECT_EQ(std::get<Say>(out_.at(1)).text,
             "the job waits for the servers (ps 0: x)");
@@ -74,6 +74,37 @@ TEST_F(ServersWaitTest, StopEndsItAfterALease) {
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        "enough, while ps 1 (gone) is away"));
   EXPECT_TRUE(*Ready({}, stop));
+}
+
+TEST_F(ServersWaitTest, LongRoundThatFailsIsFollowedByAnotherOne) {
+  const absl::Status why = absl::UnavailableError("ps 0: x");
+  EXPECT_TRUE(*Ready({}));
+  now_ += absl::Seconds(1);
+  wait_.RoundFailed(why, now_);
+  EXPECT_TRUE(*Ready({}));
+  now_ += absl::Seconds(40);
+  wait_.RoundFailed(why, now_);
+  EXPECT_TRUE(*Ready({}));
+
+  // Further rounds count.
+  now_ += absl::Seconds(29);
+  wait_.RoundFailed(why, now_);
+  EXPECT_THAT(Ready({}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "the job waited longer than max_wait (30s) for the "
+                       "servers (ps 0: x)"));
+}
+
+TEST_F(ServersWaitTest, StopEndsRoundsThatFailAfterALease) {
+  const absl::Status stop = absl::CancelledError("enough");
+  wait_.RoundFailed(absl::UnavailableError("ps 0: x"), now_);
+  now_ += absl::Seconds(3);
+  EXPECT_TRUE(*Ready({}, stop));
+  now_ += absl::Seconds(1);
+  EXPECT_THAT(Ready({}, stop),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "enough, while the servers cannot be brought together: "
+                       "ps 0: x"));
 }
 
 TEST_F(ServersWaitTest, LongWorkIsSaid) {

@@ -127,6 +127,36 @@ TEST(TrainingOfPushesTest, ChiefChoosesMicroBatchesOfAPush) {
   EXPECT_EQ(std::get<Tuned>(context.out.back()).replicas, 2);
 }
 
+TEST(TrainingOfPushesTest, CheckpointThatIsWrittenIsNotInterrupted) {
+  JobConfig job;
+  job.train_steps = 1000;
+  job.work = Work::kShared;
+  job.micro_batches_per_step = job.replicas_to_aggregate = 8;
+  job.total_num_replicas = 8;
+  job.checkpoint.directory = "/checkpoints";
+  MembershipTable members({}, absl::Hours(1));
+  JobContext context(job, members, absl::UnixEpoch() + absl::Hours(1));
+  StepDriver steps(job, 1);
+  CheckpointDriver checkpoints(job);
+  checkpoints.Begin(0, -1, context.now);
+  MemberDeaths deaths(context, steps, 1);
+  Training training(context, steps, checkpoints, deaths, 1);
+  // Two micro-batches a push are too many for eight workers.
+  RunSettings wanted = context.settings.now();
+  wanted.replicas_to_aggregate = 4;
+  context.settings.Want(wanted);
+  context.settings.Apply();
+  checkpoints.Start(8, 1, context.out);
+  checkpoints.OnBegun({8, absl::OkStatus()}, false, context.now, context.out);
+  steps.Open(8, 4);
+
+  EXPECT_EQ(training.NextStep(), Turn::kGoesOn);
+  EXPECT_FALSE(context.settings.ToChange());
+
+  checkpoints.OnDone({8, absl::OkStatus()}, context.now, context.out);
+  EXPECT_EQ(training.NextStep(), Turn::kNewSettings);
+}
+
 // Two servers.
 class TrainingOfServersTest : public TrainingTest {
  protected:

@@ -260,6 +260,27 @@ TEST_F(SettingsTableTest, AWorkerIsToLeaveUntilItHasLeft) {
   EXPECT_EQ(settings_table.wanted().revision, 1);
 }
 
+TEST_F(SettingsTableTest, RemovalMayBeAskedForAgain) {
+  SettingsTable& settings_table = Open(Elastic(1, 2));
+  ASSERT_THAT(settings_table.Change({.remove_worker = 1}), IsOkAndHolds(1));
+
+  EXPECT_THAT(settings_table.Change({.remove_worker = 1}), IsOkAndHolds(1));
+  EXPECT_THAT(settings_table.Change({.remove_worker = 0}),
+              StatusIs(kImpossible, HasSubstr("the last one")));
+}
+
+TEST_F(SettingsTableTest, NoWorkerJoinsAJobThatIsOver) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+  // The last steps may be lost, and then be made again.
+  settings_table.Close("the job is finishing");
+  EXPECT_THAT(settings_table.Join(3, /*again=*/false), StatusIs(kUnavailable));
+
+  settings_table.Close("the job is over", /*over=*/true);
+
+  EXPECT_THAT(settings_table.Join(3, /*again=*/false),
+              StatusIs(kImpossible, HasSubstr("the job is over")));
+}
+
 TEST_F(SettingsTableTest, WorkersOfOtherJobsStayAsTheyAre) {
   SettingsTable& settings_table = Open(Job(2, 3));
 
