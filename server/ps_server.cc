@@ -74,15 +74,16 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
       incarnation_(incarnation),
       own_state_dir_(options.own_state_dir ? options.state_dir : ""),
       host_({cluster.self().index, incarnation, options.state_dir,
-             options.shared_memory, cluster.chief()}),
+             options.shared_memory, cluster.chief(),
+             static_cast<int>(cluster.Tasks(TaskType::kPs).size())}),
       commands_(host_),
       replies_(host_, clock),
       parameters_(host_, commands_, replies_),
       sync_(host_, replies_, clock),
+      chief_(std::move(chief)),
       control_(host_, commands_, replies_, clock),
       streams_(StreamedMethods(parameters_, sync_)),
       mirror_(host_, clock),
-      chief_(std::move(chief)),
       ticks_([this] { Tick(); }),
       returns_([this] { UpdateReturnedParts(); }) {
   // All of these are set before Start() serves the first call.
@@ -116,6 +117,9 @@ PsServer::~PsServer() {
   // Only now: until gRPC has no calls, a tick ends those that were filed late.
   end_ticks_ = true;
   ticks_.join();
+  // The work of a call that has ended may still run. It reports to the chief's
+  // client and to the gRPC server that a shard was created.
+  control_.JoinWork();
   server_.reset();
 }
 

@@ -93,13 +93,13 @@ class PsServer {
   Replies replies_;
   ParameterService parameters_;
   SyncService sync_;
-  ShardControlService control_;
+  ChiefClient chief_;
+  ShardControlService control_;  // its thread uses chief_ and server_
   CallStreamService streams_;
   MirrorService mirror_;
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<ShardPulse> pulse_;  // uses server_
   std::unique_ptr<MeanFetcher> fetcher_;
-  ChiefClient chief_;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> asked_ = false;  // the chief, to stop the job
   std::atomic<bool> closing_ = false;

@@ -326,7 +326,11 @@ void TcpListener::Forget(int duplicate) {
   const auto of_peer = of_peer_.find(found->second);
   if (--of_peer->second == 0) of_peer_.erase(of_peer);
   open_.erase(found);
-  close(duplicate);  // closing the last descriptor removes it from epoll
+  // Before the close, which alone would not remove it from epoll: gRPC keeps
+  // its own descriptor of the connection open until the calls on it have ended,
+  // and epoll would report the connection without end.
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, duplicate, nullptr);
+  close(duplicate);
 }
 
 }  // namespace lockstep

@@ -16,10 +16,7 @@ constexpr absl::Duration kKeepFailure = absl::Seconds(10);
 LongCalls::LongCalls(const Clock& clock)
     : clock_(clock), thread_([this] { Loop(); }) {}
 
-LongCalls::~LongCalls() {
-  End(absl::UnavailableError("this ps has ended"));
-  thread_.join();
-}
+LongCalls::~LongCalls() { Join(); }
 
 void LongCalls::Serve(const std::string& request, Call call, Work work) {
   std::optional<Call> older;
@@ -107,6 +104,11 @@ void LongCalls::End(const absl::Status& why) {
   for (const auto& entry : waiting) {
     if (entry->run) entry->run(why);
   }
+}
+
+void LongCalls::Join() {
+  End(absl::UnavailableError("this ps has ended"));
+  if (thread_.joinable()) thread_.join();
 }
 
 void LongCalls::Loop() {

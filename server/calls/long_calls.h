@@ -43,7 +43,7 @@ class LongCalls {
   };
 
   explicit LongCalls(const Clock& clock);
-  ~LongCalls();  // must follow End(); waits for work under way
+  ~LongCalls();  // as Join()
   LongCalls(const LongCalls&) = delete;
   LongCalls& operator=(const LongCalls&) = delete;
 
@@ -63,6 +63,11 @@ class LongCalls {
 
   // Ends all calls, and later ones; work that has not begun is not done.
   void End(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends all calls, if End() has not, and waits for the work under way, which
+  // goes on when its call has ended. Must be called before what the work uses
+  // is destroyed, by one thread at a time.
+  void Join() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {

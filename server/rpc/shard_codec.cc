@@ -48,6 +48,12 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
           "parts[", parts.size(), "] names variable ", part.variable(), " of ",
           variables.size(), " and has index ", part.index()));
     }
+    // A negative reducer would stand for this server itself.
+    if (mirrored && part.server() < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parts[", parts.size(), "].server is ", part.server(),
+                       ", must be at least 0"));
+    }
     const VariableSpec& variable = variables[part.variable()];
     // In a mirrored job every server has all parts, and the plan's server sums.
     const bool copied = mirrored && part.server() != request.server();

@@ -75,6 +75,7 @@ absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(request.server()));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(ShardDescription wanted, ToDescription(request));
+  LOCKSTEP_RETURN_IF_ERROR(host_.CheckReducers(wanted.parts));
   LOCKSTEP_RETURN_IF_ERROR(
       host_.CheckDescription(wanted.job, wanted.variables, wanted.parts));
   LOCKSTEP_RETURN_IF_ERROR(
@@ -84,11 +85,12 @@ absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
     // A newer chief may have come while this call waited for other work.
     LOCKSTEP_RETURN_IF_ERROR(
         host_.CheckChief(chief.job_id, chief.epoch, chief.incarnation));
-    if (discard) {
-      // Calls that wait for gradients or tokens of the lost state would never
-      // be answered.
-      replies_.EndAll(
-          absl::UnavailableError("the job goes back to a checkpoint"));
+    if (discard || !host_.Keeps(wanted.job, wanted.variables, wanted.parts)) {
+      // Calls that wait for gradients or tokens of the old shard would never be
+      // answered.
+      replies_.EndAll(absl::UnavailableError(
+          discard ? "the job goes back to a checkpoint"
+                  : "the server opens its state again; retry"));
     }
     const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.Create(
         wanted.job, wanted.variables, wanted.parts,
@@ -408,5 +410,7 @@ void ShardControlService::AnswerOld(absl::Time now) {
 void ShardControlService::EndAll(const absl::Status& why) {
   long_calls_.End(why);
 }
+
+void ShardControlService::JoinWork() { long_calls_.Join(); }
 
 }  // namespace lockstep::server

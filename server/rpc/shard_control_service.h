@@ -101,6 +101,11 @@ class ShardControlService final : public shard_control_internal::Base {
   // Ends the calls that wait for long work, and later ones: the process ends.
   void EndAll(const absl::Status& why);
 
+  // Ends all calls and waits for long work under way, which uses the objects of
+  // `created`, also after its call has ended. Must be called before those are
+  // destroyed.
+  void JoinWork();
+
  private:
   // Reads the chief that asks.
   //

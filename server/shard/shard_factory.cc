@@ -1,13 +1,16 @@
 #include "server/shard/shard_factory.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/shard/parts/job_rules.h"
 
 namespace lockstep::server {
 namespace {
 
-// True if both jobs keep the same tensors for each variable.
-bool SameTensors(const JobConfig& a, const JobConfig& b) {
+// True if both jobs have the same kinds of optimizers and averages.
+bool SameOptimizers(const JobConfig& a, const JobConfig& b) {
   if (a.variable_optimizers.size() != b.variable_optimizers.size()) {
     return false;
   }
@@ -23,6 +26,43 @@ bool SameTensors(const JobConfig& a, const JobConfig& b) {
   return same;
 }
 
+absl::Status CheckSameLayout(const Shard& shard,
+                             const std::vector<VariableSpec>& variables,
+                             const ShardState::Options& wanted) {
+  const JobConfig& job = shard.job();
+  // In an elastic job the workers may have changed since.
+  const bool elastic = job.elastic_workers && wanted.job.elastic_workers;
+  const bool same =
+      shard.parts() == wanted.parts && variables == wanted.variables &&
+      job.mode == wanted.job.mode && job.work == wanted.job.work &&
+      job.micro_batches_per_step == wanted.job.micro_batches_per_step &&
+      job.strategy.kind == wanted.job.strategy.kind &&
+      SameOptimizers(job, wanted.job) &&
+      HaveSameTensors(job, wanted.job, variables) &&
+      (elastic ||
+       (job.replicas_to_aggregate == wanted.job.replicas_to_aggregate &&
+        job.total_num_replicas == wanted.job.total_num_replicas));
+  if (same) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "ps ", wanted.task_index,
+      " has a shard of another layout, mode or number of replicas; give the "
+      "chief the job file that the job was started with, or restart all"));
+}
+
+// The reason why no step would survive that the shard is opened again; empty:
+// all would.
+std::string WhyNotReopened(const Shard& shard,
+                           const ShardState::Options& wanted) {
+  // Never open, or without parts: there is no state to lose.
+  if (shard.GetReport().committed_step < 0 || shard.parts().empty()) return "";
+  if (shard.job().mode == SyncMode::kCompatible) {
+    return "in compatible mode the job would go back to its last checkpoint";
+  }
+  // Nothing of it outlives the shard.
+  if (wanted.state_dir.empty()) return "its state is in its own memory";
+  return "";
+}
+
 }  // namespace
 
 absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
@@ -32,6 +72,9 @@ absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
     absl::StatusOr<std::unique_ptr<Shard>> found = Shard::Open(options);
     if (found.ok()) {
       made.shard = *std::move(found);
+      // State that was never open has its initial values again. A repeated or
+      // delayed call must find it, and not fill it once more.
+      made.is_new = made.shard->GetReport().committed_step < 0;
       return made;
     }
     // Unreadable state counts as none, and the chief goes back to a checkpoint.
@@ -50,23 +93,20 @@ absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
 absl::Status CheckSameShard(const Shard& shard,
                             const std::vector<VariableSpec>& variables,
                             const ShardState::Options& wanted) {
-  const JobConfig& job = shard.job();
-  // In an elastic job the workers may have changed since.
-  const bool elastic = job.elastic_workers && wanted.job.elastic_workers;
-  // Learning rates and the like may differ: they change no tensor.
-  const bool same =
-      shard.parts() == wanted.parts && variables == wanted.variables &&
-      job.mode == wanted.job.mode && job.work == wanted.job.work &&
-      job.micro_batches_per_step == wanted.job.micro_batches_per_step &&
-      SameTensors(job, wanted.job) &&
-      (elastic ||
-       (job.replicas_to_aggregate == wanted.job.replicas_to_aggregate &&
-        job.total_num_replicas == wanted.job.total_num_replicas));
-  if (same) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(CheckSameLayout(shard, variables, wanted));
+  const std::string difference = DifferenceOfRules(shard.job(), wanted.job);
+  if (difference.empty()) return absl::OkStatus();
+  const std::string why = WhyNotReopened(shard, wanted);
+  if (why.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "ps ", wanted.task_index,
-      " has a shard of another layout, mode or number of replicas; give the "
-      "chief the job file that the job was started with, or restart all"));
+      "ps ", wanted.task_index, " runs with another job file (", difference,
+      ") and cannot change while it runs, because ", why,
+      "; give the chief the job file that the job was started with, or restart "
+      "all servers"));
+}
+
+bool HasOtherRules(const Shard& shard, const ShardState::Options& wanted) {
+  return !DifferenceOfRules(shard.job(), wanted.job).empty();
 }
 
 }  // namespace lockstep::server

@@ -19,7 +19,7 @@ enum class Keep {
 
 struct MadeShard {
   std::unique_ptr<Shard> shard;
-  bool is_new = false;  // no state was found
+  bool is_new = false;  // no state was found that had ever been open
 };
 
 // Opens the shard from the state of a killed process, or creates one. State
@@ -30,12 +30,19 @@ struct MadeShard {
 absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
                                     Keep keep);
 
-// Checks that `shard` fits the chief's description of it.
+// Checks that `shard` fits the chief's description of it. The job's rules, as
+// DifferenceOfRules(), may differ if the state can be opened again with the new
+// ones, as after a kill. `variables` are those of `shard`.
 //
-//   kFailedPrecondition  another layout, mode or number of replicas
+//   kFailedPrecondition  another layout, mode or number of replicas; or other
+//                        rules, and reopening would lose steps
 absl::Status CheckSameShard(const Shard& shard,
                             const std::vector<VariableSpec>& variables,
                             const ShardState::Options& wanted);
+
+// True if a shard that CheckSameShard() admits has to be opened again, for
+// other rules.
+bool HasOtherRules(const Shard& shard, const ShardState::Options& wanted);
 
 }  // namespace lockstep::server
 

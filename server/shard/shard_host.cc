@@ -125,6 +125,20 @@ absl::Status ShardHost::CheckMeant(int server) const {
       "server's; give all tasks the same cluster"));
 }
 
+absl::Status ShardHost::CheckReducers(
+    const std::vector<PartSpec>& parts) const {
+  if (options_.num_servers == 0) return absl::OkStatus();
+  for (const PartSpec& part : parts) {
+    if (part.reducer < options_.num_servers) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ps ", part.reducer,
+        " sums a part of the job, but the TF_CONFIG of ps ",
+        options_.task_index, " has only ", options_.num_servers,
+        " addresses in cluster.ps; give all tasks the same cluster"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
     const std::string& job_id, const TaskId& task, uint64_t incarnation) const {
   MutexLock lock(mutex_);
@@ -179,6 +193,27 @@ absl::Status ShardHost::CheckDescription(
   return ShardState::CheckOptions(options);
 }
 
+absl::StatusOr<bool> ShardHost::MayStay(
+    const ShardState::Options& options) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckSameShard(*shard_, variables_, options));
+  if (HasOtherRules(*shard_, options)) return false;
+  // A round that failed while it restored a checkpoint leaves a mix: the next
+  // round may restore an older one, which lacks some rows of growing tables.
+  const bool active = shard_->active();
+  return active || fence_.IsStateNew(active) || !shard_->state().written() ||
+         shard_->GetReport().committed_step >= 0;
+}
+
+bool ShardHost::Keeps(const JobConfig& job,
+                      const std::vector<VariableSpec>& variables,
+                      const std::vector<PartSpec>& parts) const {
+  MutexLock lock(mutex_);
+  if (shard_ == nullptr) return false;
+  const absl::StatusOr<bool> stays =
+      MayStay(StateOptions(job, variables, parts));
+  return !stays.ok() || *stays;  // an error of Create() changes nothing
+}
+
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
     const ShardState::Options& options, Keep keep,
     std::shared_ptr<Shard>& discarded) {
@@ -187,9 +222,9 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
   const bool is_new = shard_ != nullptr && fence_.IsStateNew(shard_->active());
   if (keep == Keep::kState || is_new) {
     if (shard_ == nullptr) return nullptr;
-    LOCKSTEP_RETURN_IF_ERROR(CheckSameShard(*shard_, variables_, options));
-    if (keep == Keep::kNothing) fence_.NoteDiscarded();
-    return shard_;
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool stays, MayStay(options));
+    if (stays && keep == Keep::kNothing) fence_.NoteDiscarded();
+    if (stays) return shard_;
   }
   fences_.KeepIn({});  // they are mapped with the state, which goes
   discarded = std::exchange(shard_, nullptr);  // there may be no room for two

@@ -31,6 +31,7 @@ class ShardHost {
     std::string state_dir;
     bool shared_memory = true;             // with workers of this host
     TaskId chief = {TaskType::kChief, 0};  // or the worker that hosts it
+    int num_servers = 0;                   // of its cluster; 0: not known
   };
 
   explicit ShardHost(const Options& options) : options_(options) {}
@@ -52,6 +53,12 @@ class ShardHost {
   //   kInvalidArgument  the peer means another server; the message says what to
   //                     change
   absl::Status CheckMeant(int server) const;
+
+  // Checks that the servers which sum the parts of a mirrored job are in this
+  // server's cluster: it fetches their means from there.
+  //
+  //   kInvalidArgument  one is not; the message says what to change
+  absl::Status CheckReducers(const std::vector<PartSpec>& parts) const;
 
   // Checks that a sender is the task that steers servers.
   //
@@ -124,15 +131,27 @@ class ShardHost {
   // take minutes; other calls are served meanwhile as if there were no shard,
   // and a second Create() waits for the first.
   //
+  // An existing shard is opened again from its state if the job's rules have
+  // been edited, as a successor of this process would open it: all servers must
+  // compute by the same rules. A shard that was written but never opened, in an
+  // older epoch, counts as none: its writer has given up.
+  //
   //   kFailedPrecondition  the existing state has another job, layout or
   //                        version
   //   kUnavailable         its epoch is newer than the one followed, or another
-  //                        process uses it
+  //                        process, or a call that has not ended yet, uses it
   //   and the errors of Shard::Create(); with kNothing there is no shard then
   absl::StatusOr<std::shared_ptr<Shard>> Create(
       const JobConfig& job, const std::vector<VariableSpec>& variables,
       const std::vector<PartSpec>& parts, Keep keep = Keep::kState)
       ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
+
+  // True if Create() with kState would return the existing shard. Otherwise it
+  // makes or opens one, and calls that wait for an older shard must be ended
+  // first: they would never be answered, and would keep the state in use.
+  bool Keeps(const JobConfig& job, const std::vector<VariableSpec>& variables,
+             const std::vector<PartSpec>& parts) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The progress of the running or the last Create(); null before the first.
   std::shared_ptr<const FillProgress> fill_progress() const
@@ -177,6 +196,9 @@ class ShardHost {
   ShardState::Options StateOptions(const JobConfig& job,
                                    const std::vector<VariableSpec>& variables,
                                    const std::vector<PartSpec>& parts) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True if the existing shard may stay; false if it must be opened again.
+  absl::StatusOr<bool> MayStay(const ShardState::Options& options) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the existing shard, or null if it must be opened or made. Moves a
   // shard that is discarded to the caller, which must release it without the

@@ -30,8 +30,10 @@ absl::StatusOr<std::unique_ptr<MeanMemory>> MeanMemory::MakeShared(
       continue;
     }
     const size_t first = means->offsets_[part] - SharedMemory::kHeaderSize;
-    means->buffers_.push_back(std::make_shared<Buffer>(Buffer{
-        means->memory_->bytes().subspan(first, sizes[part]), /*shared=*/true}));
+    means->buffers_.push_back(std::make_shared<Buffer>(
+        Buffer{.bytes = means->memory_->bytes().subspan(first, sizes[part]),
+               .shared = true,
+               .mapping = means->memory_}));
   }
   return means;
 }

@@ -30,6 +30,9 @@ class MeanMemory {
     // it.
     bool shared = false;
     std::unique_ptr<std::byte[]> memory = nullptr;  // of a private one
+    // Keeps a shared one mapped while an answer holds the buffer, which may be
+    // longer than the shard lives.
+    std::shared_ptr<SharedMemory> mapping = nullptr;
   };
 
   // Memory that is not shared; parts may have any size.
@@ -60,7 +63,7 @@ class MeanMemory {
   std::optional<Files> files() const;
 
  private:
-  std::unique_ptr<SharedMemory> memory_;
+  std::shared_ptr<SharedMemory> memory_;
   std::unique_ptr<WriteCounters> counters_;
   std::vector<uint64_t> offsets_;                 // in the file, by part
   std::vector<std::shared_ptr<Buffer>> buffers_;  // by part; null: none

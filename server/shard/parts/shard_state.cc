@@ -273,6 +273,7 @@ absl::Status ShardState::Write(int part, int tensor, size_t first,
   }
   MutexLock part_lock(parts_.part_mutexes[part]);
   MutexLock lock(parts_.record_mutex);
+  written_ = true;
   return parts_.store->WriteStretch(part, tensor, first, bytes);
 }
 
@@ -286,6 +287,7 @@ absl::Status ShardState::WriteRows(int part, int tensor,
     // Checked here, because the store takes an unsigned number.
     return absl::InvalidArgumentError(absl::StrCat("tensor is ", tensor));
   }
+  written_ = true;
   return parts_.store->tables().WriteRows(part, tensor, keys, parts_.job.seed,
                                           bytes);
 }

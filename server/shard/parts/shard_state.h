@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_SERVER_SHARD_PARTS_SHARD_STATE_H_
 #define LOCKSTEP_SERVER_SHARD_PARTS_SHARD_STATE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -130,6 +131,10 @@ class ShardState {
                          absl::Span<const std::byte> bytes)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
+  // True once Write() or WriteRows() was called: state that was never opened
+  // then may be partly that of a checkpoint.
+  bool written() const { return written_; }
+
   // Returns the optimizers' scalars for the next update. The number of updates
   // of a variable is 0 if it has no part here, and stays at 2^24, beyond which
   // it has no effect.
@@ -157,6 +162,7 @@ class ShardState {
   LockedParts parts_;
   PartValues values_;
   PartUpdates updates_;
+  std::atomic<bool> written_ = false;
 };
 
 }  // namespace lockstep::server

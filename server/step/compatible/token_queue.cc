@@ -105,18 +105,17 @@ TokenQueue::Completions TokenQueue::ReturnTokensOf(int32_t worker,
   }
   left.erase(left.begin(), end);
   const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.incarnation > incarnation) {
-    Serve(completed);
-    return completed;
+  if (found != members_.end() && found->second.incarnation <= incarnation) {
+    const auto waiting = FindWaitingWorker(worker);
+    if (waiting != waiting_.end()) CancelWaiting(waiting, completed);
+    std::optional<Lease>& lease = found->second.lease;
+    if (lease.has_value() && !lease->settled) {
+      tokens_.push_front(lease->token);
+      lease.reset();
+    }
   }
-  const auto waiting = FindWaitingWorker(worker);
-  if (waiting != waiting_.end()) CancelWaiting(waiting, completed);
-  std::optional<Lease>& lease = found->second.lease;
-  if (lease.has_value() && !lease->settled) {
-    tokens_.push_front(lease->token);
-    lease.reset();
-    Serve(completed);
-  }
+  // Also without such a lease: tokens of replaced processes have come back.
+  Serve(completed);
   return completed;
 }
 

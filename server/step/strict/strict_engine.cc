@@ -134,10 +134,8 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
   // The attempt may have ended while the update ran without the lock. That
   // update wrote only the part's next value, which the newer attempt writes
   // again.
-  if (done.step != step_ || done.attempt != attempt_) {
-    MakeWork(done.part, work);  // a newer attempt may have become complete
-    return;
-  }
+  if (done.step != step_ || done.attempt != attempt_)
+    return OnStaleWorkEnded(done.part, work, answers);
   // The mirror that lends the mean computes another one. It does so only in a
   // newer attempt, which the chief announces here too: a commit needs this
   // server's update.

@@ -144,8 +144,13 @@ class StrictEngine final : public Engine {
   ShardAnswers RunAll(std::vector<PartWork> work) ABSL_LOCKS_EXCLUDED(mutex_);
   // True if the caller must do the work now. Work of an older attempt is
   // dropped; work on memory that has readers moves to blocked_.
-  bool MayRun(PartWork& item, std::vector<PartWork>& work)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool MayRun(PartWork& item, std::vector<PartWork>& work,
+              ShardAnswers& answers) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Begins the work of the attempt at hand on a part, now that work of an older
+  // attempt on it has ended.
+  void OnStaleWorkEnded(int part, std::vector<PartWork>& work,
+                        ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Updates parts until no work is left; returns what became ready.
   ShardAnswers Run(std::vector<PartWork> work) ABSL_LOCKS_EXCLUDED(mutex_);
   void FinishPart(const PartWork& done, const absl::Status& status,

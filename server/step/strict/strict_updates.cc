@@ -73,7 +73,7 @@ ShardAnswers StrictEngine::Run(std::vector<PartWork> work) {
   while (!work.empty()) {
     PartWork item = std::move(work.back());
     work.pop_back();
-    if (!MayRun(item, work)) continue;
+    if (!MayRun(item, work, answers)) continue;
     // No lock is held here: this is the arithmetic of a step, and other parts
     // are updated at the same time.
     const absl::Status done =
@@ -94,14 +94,22 @@ ShardAnswers StrictEngine::Run(std::vector<PartWork> work) {
   return answers;
 }
 
-bool StrictEngine::MayRun(PartWork& item, std::vector<PartWork>& work) {
+void StrictEngine::OnStaleWorkEnded(int part, std::vector<PartWork>& work,
+                                    ShardAnswers& answers) {
+  MakeWork(part, work);  // a newer attempt may have become complete
+  // means_wanted() has left the part out until now.
+  if (mirror_.copied(part)) answers.means_changed = true;
+}
+
+bool StrictEngine::MayRun(PartWork& item, std::vector<PartWork>& work,
+                          ShardAnswers& answers) {
   MutexLock lock(mutex_);
   const int part = item.part;
   if (item.step != step_ || item.attempt != attempt_) {
     // The gradients of the newer attempt may have arrived while this work was
     // pending; the flag had kept MakeWork() from starting on them.
     parts_[part].updating = false;
-    MakeWork(part, work);
+    OnStaleWorkEnded(part, work, answers);
     return false;
   }
   // A mean is kept beside the values, so readers of the values do not delay it.

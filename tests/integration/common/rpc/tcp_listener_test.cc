@@ -1,10 +1,12 @@
 #include "common/rpc/tcp_listener.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -33,6 +35,7 @@ class Keeper {
   TcpListener::Take Take() {
     return [this](int, int socket) {
       MutexLock lock(mutex_);
+      thread_ = pthread_self();
       sockets_.push_back(socket);
       changed_.SignalAll();
     };
@@ -49,6 +52,21 @@ class Keeper {
     }
     return true;
   }
+  // Shuts a socket down and keeps it open, as gRPC does while calls on its
+  // connection run.
+  void ShutDown(size_t index) {
+    MutexLock lock(mutex_);
+    shutdown(sockets_[index], SHUT_RDWR);
+  }
+  // The processor time of the thread that passed the sockets on.
+  absl::Duration ThreadTime() {
+    MutexLock lock(mutex_);
+    clockid_t clock = {};
+    timespec used = {};
+    pthread_getcpuclockid(thread_, &clock);
+    clock_gettime(clock, &used);
+    return absl::DurationFromTimespec(used);
+  }
   // Closes sockets as gRPC does.
   void CloseAll() {
     MutexLock lock(mutex_);
@@ -63,6 +81,7 @@ class Keeper {
   Mutex mutex_;
   CondVar changed_;
   std::vector<int> sockets_ ABSL_GUARDED_BY(mutex_);
+  pthread_t thread_ ABSL_GUARDED_BY(mutex_) = {};
 };
 
 bool Becomes(const TcpListener& listener, size_t connections) {
@@ -129,6 +148,40 @@ TEST(TcpListenerTest, ConnectionsAreCountedUntilTheyAreClosed) {
   keeper.CloseAll();
   EXPECT_TRUE(Becomes(**listener, 0));
   EXPECT_TRUE(one.IsClosedWithin(kPatienceMillis));
+}
+
+TEST(TcpListenerTest, ConnectionThatIsShutDownButOpenIsForgotten) {
+  auto listener = TcpListener::Listen("127.0.0.1:0", {});
+  ASSERT_OK(listener);
+  Keeper keeper;
+  (*listener)->Start(keeper.Take());
+  // Two descriptors below those of the first connection.
+  const int low[] = {dup(STDERR_FILENO), dup(STDERR_FILENO)};
+  const RawSocket one((*listener)->port());
+  ASSERT_TRUE(keeper.Has(1));
+  keeper.ShutDown(0);
+  ASSERT_TRUE(Becomes(**listener, 0));
+
+  // The thread sleeps, although the socket is still open.
+  const absl::Duration before = keeper.ThreadTime();
+  absl::SleepFor(absl::Milliseconds(200));
+  EXPECT_LT(keeper.ThreadTime() - before, absl::Milliseconds(50));
+
+  // The sockets of the next connection take the low descriptors, so the
+  // duplicate takes the number of the first connection's duplicate. An event of
+  // the first connection would make the listener forget the second one.
+  for (const int descriptor : low) close(descriptor);
+  const RawSocket two((*listener)->port());
+  ASSERT_TRUE(keeper.Has(2));
+  const RawSocket three((*listener)->port());
+  ASSERT_TRUE(keeper.Has(3));
+  keeper.ShutDown(2);
+  ASSERT_TRUE(Becomes(**listener, 1));  // all events so far are handled
+  const RawSocket four((*listener)->port());
+  ASSERT_TRUE(keeper.Has(4));
+  EXPECT_EQ((*listener)->connections(), 2u);
+  keeper.CloseAll();
+  EXPECT_TRUE(Becomes(**listener, 0));
 }
 
 TEST(TcpListenerTest, ConnectionBeyondTheLimitIsClosedAtOnce) {

@@ -1,6 +1,8 @@
 // A chief that comes to a server again: after it was away itself, or when
 // another server has lost what it had collected, or its state.
 
+#include <future>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server/rpc/shard_control_fixture.h"
@@ -117,6 +119,31 @@ TEST_F(ShardControlRecoveryTest, JobThatGoesBackLeavesNothingOfItsState) {
   ASSERT_OK(Call(shard_.control(), &Stub::WriteParts, shard_.WriteRequest()));
   ASSERT_OK(Open(0, kAttempt));
   EXPECT_THAT(shard_.Values(), ElementsAre(5, 5, 5, 5, 5, 5, 5, 5, 2, 2));
+}
+
+TEST_F(ShardControlRecoveryTest, EditedJobFileOpensTheStateAgain) {
+  shard_.Open();
+  shard_.Step(0, 2);
+  // Waits for the next step, and is ended with the shard that it waits in.
+  auto token = std::async(std::launch::async, [this] {
+    return Call(shard_.sync(), &v1::SyncService::Stub::TakeToken,
+                ServedShard::TokenRequest(0, 1))
+        .status();
+  });
+  TakeOver();
+  v1::CreateShardRequest request = shard_.CreateRequest();
+  request.mutable_job()->set_learning_rate(0.25);
+
+  const auto found = Call(shard_.control(), &Stub::CreateShard, request);
+
+  ASSERT_OK(found);
+  EXPECT_THAT(token.get(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_FALSE(found->active());
+  EXPECT_EQ(found->committed_step(), 1);
+  ASSERT_OK(Open(1, kAttempt));
+  shard_.Step(1, 2);
+  EXPECT_THAT(shard_.Values(), ElementsAre(-0.5, -0.5, -0.5, -0.5, -0.5, -0.5,
+                                           -0.5, -0.5, 0.5, 0.5));
 }
 
 TEST_F(ShardControlRecoveryTest, WorkerThatTheChiefNeverHeardCanBeExpired) {

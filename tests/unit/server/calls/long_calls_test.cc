@@ -1,5 +1,6 @@
 #include "server/calls/long_calls.h"
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -198,6 +199,21 @@ TEST_F(LongCallsTest, AllCallsEndWithTheProcess) {
   EXPECT_THAT(late, ended);
   EXPECT_EQ(repeated_, 0);
   gate->end.set_value("done");  // no call is left to answer
+}
+
+TEST_F(LongCallsTest, JoinWaitsForTheWorkOfACallThatHasEnded) {
+  const auto gate = std::make_shared<Gate>();
+  const auto call = Begin("r", gate);
+  calls_.End(absl::UnavailableError("this ps has ended"));
+  EXPECT_THAT(ResultOf(*call), StatusIs(absl::StatusCode::kUnavailable));
+  auto joined = std::async(std::launch::async, [&] { calls_.Join(); });
+  EXPECT_EQ(joined.wait_for(std::chrono::milliseconds(50)),
+            std::future_status::timeout);
+
+  gate->end.set_value("done");
+
+  joined.wait();
+  calls_.Join();  // repeating it changes nothing
 }
 
 }  // namespace

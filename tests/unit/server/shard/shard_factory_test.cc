@@ -9,6 +9,8 @@ namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 using ShardFactoryTest = ShardFixture;
 
@@ -43,6 +45,8 @@ TEST_F(ShardFactoryTest, ShardThatDiffersInAnythingLastingIsAnother) {
   ShardState::Options wanted = options_;
   wanted.job.learning_rate.base = 7;
   EXPECT_OK(check(wanted));
+  EXPECT_TRUE(HasOtherRules(*made->shard, wanted));
+  EXPECT_FALSE(HasOtherRules(*made->shard, options_));
   wanted.job.mode = SyncMode::kCompatible;
   EXPECT_THAT(check(wanted), another);
   wanted = options_;
@@ -57,6 +61,36 @@ TEST_F(ShardFactoryTest, ShardThatDiffersInAnythingLastingIsAnother) {
   wanted = options_;
   wanted.variables[0].name = "v";
   EXPECT_THAT(check(wanted), another);
+}
+
+TEST_F(ShardFactoryTest, RuleWithOtherSlotsIsAnotherLayout) {
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kRmsProp;
+  const auto made = MakeShard(options_, Keep::kState);
+  ASSERT_OK(made);
+  ShardState::Options wanted = options_;
+  wanted.job.optimizer.centered = true;
+
+  EXPECT_THAT(CheckSameShard(*made->shard, options_.variables, wanted),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("another layout")));
+}
+
+TEST_F(ShardFactoryTest, OtherRulesAreRefusedWhereTheJobWouldGoBack) {
+  options_.job.mode = SyncMode::kCompatible;
+  const auto made = MakeShard(options_, Keep::kState);
+  ASSERT_OK(made);
+  ShardState::Options wanted = options_;
+  wanted.job.optimizer.use_nesterov = true;
+  const auto check = [&] {
+    return CheckSameShard(*made->shard, options_.variables, wanted);
+  };
+  EXPECT_OK(check());  // no step was made that could be lost
+
+  ASSERT_OK(made->shard->Activate(0, {}));
+
+  EXPECT_THAT(check(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                AllOf(HasSubstr("optimizer.use_nesterov"),
+                                      HasSubstr("restart all servers"))));
 }
 
 }  // namespace

@@ -109,6 +109,20 @@ TEST_F(ShardHostTest, ChiefAloneSteersServers) {
               StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
+TEST_F(ShardHostTest, MeansOfServersThatTheClusterLacksAreRefused) {
+  const ShardHost host(
+      {.task_index = 1, .incarnation = 5, .state_dir = "", .num_servers = 2});
+  parts_.push_back({0, 4, 4, DType::kFloat32});
+  parts_[1].reducer = 1;
+  EXPECT_OK(host.CheckReducers(parts_));
+
+  parts_[1].reducer = 2;
+  EXPECT_THAT(host.CheckReducers(parts_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("ps 2"), HasSubstr("has only 2"),
+                             HasSubstr("the same cluster"))));
+}
+
 TEST_F(ShardHostTest, EpochThatAChiefHasTakenIsAnsweredAgain) {
   ASSERT_THAT(host_.TakeEpoch("job", 0, /*chief=*/7), IsOkAndHolds(1));
   ASSERT_OK(host_.FollowChief("job", 2, 7));  // as ps task 0 has answered

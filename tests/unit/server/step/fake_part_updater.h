@@ -84,6 +84,8 @@ class FakePartUpdater : public PartUpdater {
   std::function<absl::Status(int part, int64_t step)> on_update;
   absl::Status on_mark_prepared;
   absl::Status on_apply_mean;
+  // Called by each ApplyMean(), with no lock held; may be null.
+  std::function<void()> while_mean_is_applied;
   // By part: the gradients in the values that are committed as `step`.
   std::function<void(int64_t step, const std::vector<std::vector<float>>&)>
       on_commit;
@@ -146,6 +148,7 @@ class FakePartUpdater : public PartUpdater {
 
   // Noted as an update from the mean and the norm.
   absl::Status ApplyMean(int part, int64_t step, double norm) override {
+    if (while_mean_is_applied) while_mean_is_applied();
     if (!on_apply_mean.ok()) return on_apply_mean;
     MutexLock lock(mutex_);
     updates_.push_back(

@@ -72,6 +72,16 @@ TEST(MeanMemoryTest, PrivateMemoryStandsInWhileAnAnswerHoldsTheMean) {
   EXPECT_EQ(buffer->bytes.data(), shared);
 }
 
+TEST(MeanMemoryTest, AnswerMayHoldASharedMeanLongerThanTheShard) {
+  auto means = Shared();
+  const auto answer = means->Renew(2, 100, nullptr);
+  answer->bytes[99] = std::byte{7};
+
+  means = nullptr;
+
+  EXPECT_EQ(answer->bytes[99], std::byte{7});
+}
+
 TEST(MeanMemoryTest, PrivateMemoryIsUsedAgainUnlessAnAnswerHoldsIt) {
   MeanMemory means;
   auto buffer = means.Renew(5, 8, nullptr);

@@ -277,6 +277,17 @@ TEST_F(TokenQueueTest, TokensAndWaitsOfAllIncarnationsUpToTheExpiredOneEnd) {
   EXPECT_THAT(queue_.ReturnTokensOf(0, 12), ElementsAre(Ended(5, kCancelled)));
 }
 
+TEST_F(TokenQueueTest, TokenOfTheProcessBeforeGoesToWhoeverWaits) {
+  Enqueue({1});
+  Take(1, {0, 10, 1});
+  EXPECT_THAT(Take(2, {0, 11, 1}), IsEmpty());
+  EXPECT_THAT(Take(3, {1, 1, 1}), IsEmpty());
+
+  // The newer process has no token that could come back.
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 11),
+              ElementsAre(Ended(2, kCancelled), Got(3, 1)));
+}
+
 TEST_F(TokenQueueTest, SettledTokenOfTheProcessBeforeIsNotGivenTwice) {
   Enqueue({1, 2});
   Take(1, {0, 10, 1});

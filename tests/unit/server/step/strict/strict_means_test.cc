@@ -154,6 +154,34 @@ TEST(StrictMeansTest, MeanThatChangedWhileItWasAppliedWaitsForTheNextAttempt) {
   EXPECT_OK(mirrors.b.CheckCommit(1, 2));
 }
 
+TEST(StrictMeansTest, MeanIsWantedAgainWhenItsOldUpdateEnds) {
+  Mirrors mirrors;
+  Collect(mirrors.a, 0);
+  mirrors.of_b.while_mean_is_applied = [&] {
+    mirrors.b.StartAttempt(0, 2);
+    EXPECT_THAT(mirrors.b.means_wanted().parts, IsEmpty());
+  };
+
+  EXPECT_TRUE(Exchange(mirrors.a, mirrors.b, 0).means_changed);
+
+  EXPECT_THAT(mirrors.b.means_wanted().parts, ElementsAre(0));
+}
+
+TEST(StrictMeansTest, MeanIsWantedAgainWhenReadersHeldItsOldUpdateUp) {
+  Mirrors mirrors;
+  Collect(mirrors.a, 0);
+  {
+    const LentBytes reader = mirrors.of_b.LendNext(0);
+    EXPECT_FALSE(Exchange(mirrors.a, mirrors.b, 0).means_changed);
+  }
+  mirrors.b.StartAttempt(0, 2);
+  EXPECT_THAT(mirrors.b.means_wanted().parts, IsEmpty());
+
+  EXPECT_TRUE(mirrors.b.PartReturned(0).means_changed);
+
+  EXPECT_THAT(mirrors.b.means_wanted().parts, ElementsAre(0));
+}
+
 TEST(StrictMeansTest, RepeatedMeansCountOnce) {
   Mirrors mirrors;
   Collect(mirrors.a, 0);
