@@ -24,6 +24,8 @@ class CutStream final : public ElementStream {
     int64_t have = 0;
     if (size == 0) {
       LOCKSTEP_RETURN_IF_ERROR(Fill());  // EmptyLike() needs the shapes
+      // An input without batches has none, nor a piece for anybody.
+      if (!read_) return std::nullopt;
     }
     while (have < size) {
       LOCKSTEP_RETURN_IF_ERROR(Fill());
@@ -58,6 +60,7 @@ class CutStream final : public ElementStream {
       if (ended_) break;
       LOCKSTEP_ASSIGN_OR_RETURN(left_, CountExamples(*next));
       batch_ = *std::move(next);
+      read_ = true;
       place_ = 0;
     }
     return absl::OkStatus();
@@ -69,6 +72,7 @@ class CutStream final : public ElementStream {
   Element batch_;    // the newest batch of the input
   int64_t place_ = 0;
   int64_t left_ = 0;
+  bool read_ = false;  // a batch has been read
   bool ended_ = false;
 };
 

@@ -43,7 +43,8 @@ std::vector<int64_t> BatchSizesForWorker(int64_t global_batch, int workers,
 //   one replica in all   the elements, unchanged
 //   kOff and kFile, if   the stream of examples, cut anew into the sizes of
 //   BatchSize() is       BatchSizesForWorker(), again and again; a size of 0
-//   known                gives an empty piece, also after the end
+//   known                gives an empty piece, also after the end, unless
+//                        the input has no batches
 //   all else             each batch, cut into equal pieces for all replicas of
 //                        a step; the last may be short or empty. Under kData a
 //                        worker keeps its own pieces of each batch

@@ -11,6 +11,7 @@ namespace lockstep::cli {
 // Tasks of a cluster without a cluster file; there is one chief besides.
 struct TaskCounts {
   int ps = 1;
+  bool ps_given = false;  // else `ps` is a default, which a strategy may change
   int workers = 0;
   int backups = 0;  // workers of which a step does not need the gradients
   bool evaluator = false;

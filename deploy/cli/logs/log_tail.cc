@@ -110,10 +110,13 @@ RunLogs::RunLogs(std::string directory, absl::TimeZone zone)
 
 std::vector<LogLine> RunLogs::Poll() {
   std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(directory_, error)) {
-    const std::string path = entry.path().string();
-    const std::string task = TaskOf(entry.path().filename().string());
+  std::filesystem::directory_iterator entries(directory_, error);
+  // increment(), because ++ throws when the directory cannot be read any
+  // longer.
+  for (; !error && entries != std::filesystem::directory_iterator();
+       entries.increment(error)) {
+    const std::string path = entries->path().string();
+    const std::string task = TaskOf(entries->path().filename().string());
     // The directory has other files, too, and a task may begin later.
     if (task.empty() || tails_.contains(path)) continue;
     tails_[path] = std::make_unique<FollowedLog>(path, task, zone_);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -119,15 +120,25 @@ int LogsCommand::Run(Terminal& terminal, std::ostream& err) const {
 
 int LogsCommand::ShowRun(const LogFilter& filter, Terminal& terminal,
                          std::ostream& err) const {
+  // The calls with an error code do not throw where a folder may not be
+  // entered.
+  std::error_code error;
+  const std::filesystem::file_type type =
+      std::filesystem::status(log_dir_, error).type();
+  if (error && type != std::filesystem::file_type::not_found) {
+    err << "lockstep logs: --log_dir " << log_dir_
+        << " cannot be read: " << error.message() << "\n";
+    return kUsageExitCode;
+  }
   RunLogs logs(log_dir_, absl::LocalTimeZone());
   LogStory story;
   std::set<std::string> known;
   while (true) {
     // Asked before the logs are read, so that the last lines are not missed.
-    const bool over =
-        !follow_ || !std::filesystem::exists(log_dir_) ||
-        LogDirectory::IsLeft(log_dir_) ||
-        std::filesystem::exists(absl::StrCat(log_dir_, "/", kResultFile));
+    const bool over = !follow_ || !std::filesystem::exists(log_dir_, error) ||
+                      LogDirectory::IsLeft(log_dir_) ||
+                      std::filesystem::exists(
+                          absl::StrCat(log_dir_, "/", kResultFile), error);
     // Taken before the logs are read, so that no log lacks lines of an earlier
     // time.
     const absl::Time now = absl::Now();

@@ -33,6 +33,9 @@ absl::Time Now() {
          absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
+// These two only wake the loop.
+bool OnlyWakes(int signal) { return signal == SIGCHLD || signal == SIGWINCH; }
+
 std::vector<TaskId> TasksOf(const std::vector<TaskLaunch>& launches) {
   std::vector<TaskId> tasks;
   for (const TaskLaunch& launch : launches) tasks.push_back(launch.task);
@@ -51,9 +54,12 @@ Launcher::Launcher(Options options, Terminal& terminal)
                    .needed_workers = options_.needed_workers,
                    .restarts = options_.restarts,
                    .programs = options_.programs,
+                   .chief_in_program = options_.chief_in_program,
                    .input_ends = options_.input_ends}) {}
 
 int Launcher::Run() {
+  // Tasks need this thread also while its output is blocked.
+  terminal_.NeverWait();
   absl::Status started;
   // Not earlier: it starts threads, which must block the signals of signals_.
   if (!options_.operator_tls_dir.empty()) {
@@ -81,20 +87,36 @@ int Launcher::Run() {
 int Launcher::End(const RunOutcome& outcome) {
   const std::map<TaskId, LogTail> logs = ReadLogs(outcome);
   const std::optional<JobStatus>& status = view_.status();
-  terminal_.Print(FormatRunReport(outcome, status, logs, options_.place,
-                                  terminal_.Columns()));
+  absl::Status written;
   if (!options_.result_path.empty()) {
     const RunResult result = {
         .state = outcome.state(),
         .exit_code = outcome.exit_code,
         .summary = FormatLastLine(outcome, status, logs, options_.place),
         .ended_at = absl::Now()};
-    const absl::Status written = WriteTextFile(
+    written = WriteTextFile(
         options_.result_path,
         FormatStatusJson(status.value_or(JobStatus()), 2, result) + "\n");
-    if (!written.ok()) terminal_.Print(absl::StrCat(written.message(), "\n"));
   }
+  terminal_.Print(FormatRunReport(outcome, status, logs, options_.place,
+                                  terminal_.Columns()));
+  if (!written.ok()) terminal_.Print(absl::StrCat(written.message(), "\n"));
+  ShowRest(outcome.verdict == RunOutcome::Verdict::kInterrupted);
   return outcome.exit_code;
+}
+
+// A slow reader gets all of the report. A run that was stopped, or is stopped
+// now, must end although no reader takes its output.
+void Launcher::ShowRest(bool interrupted) {
+  const absl::Time deadline =
+      interrupted ? Now() + kLastOutput : absl::InfiniteFuture();
+  while (!terminal_.Flush() && Now() < deadline) {
+    pollfd fds[] = {{signals_.fd(), POLLIN, 0}};
+    poll(fds, std::size(fds), kTickMillis);
+    for (const int signal : signals_.TakeAll()) {
+      if (!OnlyWakes(signal)) return;
+    }
+  }
 }
 
 absl::Status Launcher::StartAll() {
@@ -151,6 +173,7 @@ void Launcher::Loop() {
     Apply(supervisor_.OnTime(now));
     CutLogs(now);
     view_.Refresh(now);
+    terminal_.Flush();
   }
   // The chief's last answer may have arrived while its process ended.
   TakeNews(Now());
@@ -233,8 +256,7 @@ std::string Launcher::ReasonOf(TaskId task) const {
 
 void Launcher::TakeSignals(absl::Time now) {
   for (const int signal : signals_.TakeAll()) {
-    // These two only wake the loop.
-    if (signal == SIGCHLD || signal == SIGWINCH) continue;
+    if (OnlyWakes(signal)) continue;
     Apply(supervisor_.OnSignal(signal, now));
   }
 }

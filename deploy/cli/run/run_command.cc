@@ -152,24 +152,29 @@ void RunCommand::AddHow() {
                   "metrics; port 0 is chosen. Empty: no page. With "
                   "certificates only this user sees it, on this machine.")
       ->capture_default_str();
-  app_.add_option("--log_level", log_level_, "How much all tasks log.")
+  app_.add_option("--log_level", log_level_,
+                  "How much all tasks log; your own programs find it in "
+                  "LOCKSTEP_LOG_LEVEL.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
   // An empty group hides a flag from the help.
   app_.add_option("--program_dir", program_dir_)->group("");
 }
 
 int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
+  TaskCounts counts = counts_;
+  counts.ps_given = app_.count("--ps") > 0;
   Beginning beginning;
   if (fresh_) beginning.step = Beginning::kFresh;
   if (from_.has_value()) beginning.step = *from_;
   absl::StatusOr<RunSetup> setup = SetUpRun(
       {.cluster_file = cluster_file_,
-       .counts = counts_,
+       .counts = counts,
        .job_file = job_file_,
        .settings = settings_,
        .log_dir = log_dir_,
        .state_dir = state_dir_,
        .log_level = log_level_,
+       .own_log_level = app_.count("--log_level") > 0 ? log_level_ : "",
        .program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_,
        .compute_threads = compute_threads_,
        .insecure = insecure_,
@@ -191,6 +196,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .needed_workers = setup->needed_workers,
        .restarts = restarts_,
        .programs = setup->programs,
+       .chief_in_program = setup->chief_in_program,
        .input_ends = setup->input_ends,
        .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),
        .place = {.checkpoints = setup->checkpoints, .program = OwnCall()}},

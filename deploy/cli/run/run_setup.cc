@@ -222,7 +222,9 @@ absl::StatusOr<RunRequest> WithCounts(RunRequest request) {
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job,
                             DecodeJobFile(file->text, file->source, settings));
   if (job.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
-    if (request.counts.ps > 1 && request.counts.ps != request.counts.workers) {
+    // CountedClusterJson() says that there are no workers.
+    if (request.counts.ps_given && request.counts.workers > 0 &&
+        request.counts.ps != request.counts.workers) {
       return absl::InvalidArgumentError(
           absl::StrCat("--ps is ", request.counts.ps,
                        ", but under MULTI_WORKER_MIRRORED "
@@ -253,6 +255,10 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   setup.checkpoints = Absolute(job.checkpoint.directory);
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
   setup.programs = job.model.kind == kExternalModel && !job.elastic_workers;
+  // A chief task that computes runs the user's command, too.
+  setup.chief_in_program = !request.command.empty() &&
+                           (setup.cluster.hosts_mirrors ||
+                            setup.cluster.chief.type == TaskType::kWorker);
   setup.input_ends = job.data.epochs > 0;
   for (std::string& warning : JobWarnings(job)) {
     setup.cluster.warnings.push_back(std::move(warning));
@@ -403,6 +409,7 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
       .job_file = request.job_file,
       .settings = setup.settings,
       .log_level = request.log_level,
+      .own_log_level = request.own_log_level,
       .insecure = request.insecure,
       .status_address = setup.status_address,
       .compute_threads = ComputeThreads(request, setup.cluster.num_workers),

@@ -26,6 +26,7 @@ struct RunRequest {
   std::string log_dir{};                // empty: a new one
   std::string state_dir{};              // empty: private, removed at the end
   std::string log_level = "info";
+  std::string own_log_level{};  // as LaunchOptions has it
   std::string program_dir{};
   int compute_threads = 0;  // 0: divide the cores among workers
   // Without certificates; else the run has some of its own.
@@ -46,6 +47,7 @@ struct RunSetup {
   std::string checkpoints;  // an absolute path; empty: none are kept
   int needed_workers = 1;
   bool programs = false;              // as Supervisor::Options has it
+  bool chief_in_program = false;      // likewise
   bool input_ends = false;            // likewise
   std::vector<std::string> settings;  // of the request and its command
   std::unique_ptr<LogDirectory> logs;

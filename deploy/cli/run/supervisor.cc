@@ -32,6 +32,7 @@ Supervisor::Supervisor(const Options& options)
       needed_workers_(options.needed_workers),
       restarts_(options.restarts),
       programs_(options.programs),
+      chief_in_program_(options.chief_in_program),
       input_ends_(options.input_ends) {
   for (const TaskId& task : options.tasks) {
     running_[task] = 0;
@@ -71,8 +72,10 @@ bool Supervisor::MayRestart(TaskId task, TaskExit exit) const {
   // A program that ended by itself with a small code would do so again.
   if (exit.signal == 0 && exit.code < kSignalBase) return false;
   if (task == chief_ && IsStopped(exit)) return false;
-  // After the last step the job needs no worker.
-  return task.type != TaskType::kWorker || job_state_ != JobState::kFinishing;
+  // After the last step the job needs no worker, but it needs its chief, which
+  // writes the last checkpoint and may be in a worker's process.
+  return task == chief_ || task.type != TaskType::kWorker ||
+         job_state_ != JobState::kFinishing;
 }
 
 void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
@@ -192,8 +195,15 @@ std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
 // time, too, because they would wait in vain.
 void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   held_ = exit.signal == 0 && exit.code == kExitHeld;
-  // The chief's last state says more than its exit code, if it has come.
-  if (fate_ == Fate::kNone) {
+  const bool over = job_state_ == JobState::kFinishing || IsFinal(job_state_);
+  chief_quit_ = chief_in_program_ && exit.ok() && !over;
+  if (chief_quit_ && reason_.empty()) {
+    reason_ = absl::StrCat("the program of ", chief_.ToString(), kQuitsEarly);
+  }
+  // The chief's last state says more than its exit code, if it has come. After
+  // such an end only a state that is still on its way can say that the job is
+  // done, because the exit code is that of the user's program.
+  if (fate_ == Fate::kNone && !chief_quit_) {
     fate_ = exit.ok()                     ? Fate::kDone
             : IsStopped(exit) && !broken_ ? Fate::kStopped
                                           : Fate::kFailed;
@@ -201,9 +211,10 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   if (phase_ == Phase::kRunning) {
     const bool unheard = exit.permanent() && job_state_ == JobState::kUnknown;
     const bool killed = !exit.ok() && !exit.permanent() && !IsStopped(exit);
-    LeaveUntil(now + (unheard  ? kUnheardGrace
-                      : killed ? kOrphanGrace
-                               : kLeaveGrace));
+    LeaveUntil(now + (unheard       ? kUnheardGrace
+                      : killed      ? kOrphanGrace
+                      : chief_quit_ ? kQuitGrace
+                                    : kLeaveGrace));
   } else if (phase_ == Phase::kLeaving && (stop_signal_ != 0 || gave_up_)) {
     LeaveUntil(std::min(deadline_, now + kOrphanGrace));
   }
@@ -309,9 +320,10 @@ RunOutcome Supervisor::Outcome() const {
       outcome.exit_code = kSignalBase + stop_signal_;
       break;
     case RunOutcome::Verdict::kFailed:
-      outcome.exit_code = FailureCode(outcome);
       outcome.reason = reason_;
-      outcome.gave_up = gave_up_;
+      outcome.gave_up =
+          gave_up_ || (chief_quit_ && fate_ == Fate::kNone && !broken_);
+      outcome.exit_code = FailureCode(outcome);
       break;
   }
   return outcome;
@@ -320,7 +332,7 @@ RunOutcome Supervisor::Outcome() const {
 // The code of the task that is the likely cause.
 int Supervisor::FailureCode(const RunOutcome& outcome) const {
   const bool refused =
-      !gave_up_ && !outcome.bad_ends.empty() &&
+      !outcome.gave_up && !outcome.bad_ends.empty() &&
       outcome.bad_ends.front().exit == TaskExit{.code = kExitUsage};
   return refused ? kExitUsage : kExitFailed;
 }

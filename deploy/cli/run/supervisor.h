@@ -87,7 +87,9 @@ struct RunOutcome {
 // the job: so it counts if the chief has not said within kQuitNotice that the
 // job is over. If too few are left for a step, the run ends after kQuitGrace. A
 // program that ends with the exit code of a stop, of which the chief says
-// nothing within kQuitGrace, has failed.
+// nothing within kQuitGrace, has failed. If such a program hosts the chief, its
+// end with exit code 0 fails the run, unless the chief has said that the job
+// finishes.
 //
 // Times must come from a clock that never goes back.
 //
@@ -115,6 +117,8 @@ class Supervisor {
     int restarts = 0;  // per task within RestartBudget::kWindow; >= 0
     // Workers are programs of the user, whose number is fixed.
     bool programs = false;
+    // The task `chief` is such a program.
+    bool chief_in_program = false;
     // Programs end in order before their job when their epochs are over.
     bool input_ends = false;
   };
@@ -186,6 +190,7 @@ class Supervisor {
   const int needed_workers_;
   const int restarts_;
   const bool programs_;
+  const bool chief_in_program_;
   const bool input_ends_;
 
   std::map<TaskId, int> running_;     // last signal sent
@@ -207,6 +212,9 @@ class Supervisor {
   bool hard_stop_ = false;  // a second signal came
   bool broken_ = false;     // a task that the job needs has ended
   bool gave_up_ = false;    // a task had no restarts left, or programs left
+  // The program that hosts the chief ended with exit code 0, and nothing was
+  // known of the job's end.
+  bool chief_quit_ = false;
   std::string reason_;
 };
 

@@ -104,6 +104,9 @@ void UseCommand(const UserCommand& command, const LaunchOptions& options,
   launch.environment.merge(
       CommandEnvironment(options.compute_threads, tls_dir, getenv));
   if (options.insecure) launch.environment["LOCKSTEP_INSECURE"] = "1";
+  if (!options.own_log_level.empty()) {
+    launch.environment["LOCKSTEP_LOG_LEVEL"] = options.own_log_level;
+  }
   if (!launch.state_dir.empty()) {
     launch.environment["LOCKSTEP_STATE_DIR"] = launch.state_dir;
   }

@@ -88,7 +88,9 @@ absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Open(
   if (!log_dir.empty()) {
     std::error_code error;
     fs::create_directories(log_dir, error);
-    if (!fs::is_directory(log_dir)) {
+    // Without `unknown` it would throw where a folder above may not be entered.
+    std::error_code unknown;
+    if (!fs::is_directory(log_dir, unknown)) {
       return Refused(log_dir, "--log_dir is no directory and cannot be made",
                      error ? error.message() : "something else has this name");
     }

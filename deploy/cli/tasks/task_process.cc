@@ -19,6 +19,8 @@ namespace {
 
 // As a shell reports a program that is not there.
 constexpr int kCannotRun = 127;
+// The end of a process that other code has waited for: it may have failed.
+constexpr TaskExit kUnknownEnd = {.code = 1};
 
 // Arguments of execve(), made before fork(), because a child must not allocate.
 class ExecVector {
@@ -77,7 +79,8 @@ struct Launch {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  signal(SIGPIPE, SIG_DFL);
+  // Those that cannot be set are refused, without effect.
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
   // A program that reads gets the end of a file instead of the terminal's keys.
   dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(launch.log_fd, STDOUT_FILENO);
@@ -112,6 +115,11 @@ absl::StatusOr<pid_t> Fork(const TaskProcess::Options& options, int log_fd) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no pipe can be made: ", strerror(errno)));
   }
+  // While SIGCHLD is ignored, which a process may inherit, the kernel drops the
+  // ends of children: waitpid() would not find them.
+  struct sigaction action = {};
+  sigaction(SIGCHLD, nullptr, &action);
+  if (action.sa_handler == SIG_IGN) signal(SIGCHLD, SIG_DFL);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) {
@@ -168,22 +176,25 @@ void TaskProcess::Signal(int signal) {
   if (signal == SIGKILL) kill(-pid_, SIGKILL);
 }
 
-// Processes that the program left in its group are killed, too.
 std::optional<TaskExit> TaskProcess::Poll() {
   // After waitpid() the pid may be reused, so it must be called only once.
   if (exit_.has_value()) return exit_;
   exit_ = Reap(WNOHANG);
-  if (exit_.has_value()) kill(-pid_, SIGKILL);
   return exit_;
 }
 
+// Processes that the program left in its group are killed, too.
 std::optional<TaskExit> TaskProcess::Reap(int options) {
   int status = 0;
   pid_t got = 0;
   do {
     got = waitpid(pid_, &status, options);
   } while (got < 0 && errno == EINTR);
+  // The pid is free, and may already be that of a stranger, so that nothing may
+  // be sent to it.
+  if (got < 0 && errno == ECHILD) return kUnknownEnd;
   if (got != pid_) return std::nullopt;
+  kill(-pid_, SIGKILL);
   return TaskExit::FromWaitStatus(status);
 }
 

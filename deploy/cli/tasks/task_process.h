@@ -19,6 +19,8 @@ namespace lockstep::cli {
 // writes to a log file. It cannot outlive this object, nor this process, even
 // if that is killed.
 //
+// Start() gives SIGCHLD its default action if it is ignored.
+//
 // Threads: the kernel kills the program when the *thread* that started it ends:
 //          start programs from the main thread.
 class TaskProcess {
@@ -47,7 +49,8 @@ class TaskProcess {
   // nothing after the program has ended.
   void Signal(int signal);
 
-  // Returns how it ended, or nothing while it runs. Never waits.
+  // Returns how it ended, or nothing while it runs. Never waits. An end that
+  // other code has taken with wait() counts as a failure.
   std::optional<TaskExit> Poll();
 
  private:

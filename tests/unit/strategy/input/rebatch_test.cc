@@ -12,6 +12,7 @@ using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Row = std::vector<int64_t>;
 
 std::vector<Row> Pieces(const Dataset& dataset, AutoShardPolicy policy,
@@ -46,6 +47,13 @@ TEST(RebatchTest, ASizeOfZeroIsAnEmptyPieceAlsoAfterTheEnd) {
   const Dataset data = Dataset::Range(1).Batch(1);
   EXPECT_THAT(Pieces(data, AutoShardPolicy::kOff, {2, 1, 2}),
               ElementsAre(Row{}, Row{0}, Row{}));
+}
+
+TEST(RebatchTest, ADataSetWithoutBatchesHasNoPiecesForAnyWorker) {
+  const Dataset data = Dataset::Range(0).Batch(1);
+  for (const int worker : {0, 1}) {
+    EXPECT_THAT(Pieces(data, AutoShardPolicy::kOff, {2, worker, 2}), IsEmpty());
+  }
 }
 
 // Case 36.

@@ -1,13 +1,18 @@
 #include "deploy/cli/run/launcher.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/status/status_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -252,6 +257,42 @@ TEST_F(LauncherTest, ATaskThatDiesRunsAgainAndItsLogGoesOn) {
                       "started again\n"),
             HasSubstr("worker 0 runs again\n"),
             HasSubstr("started again: worker 0; "), Not(HasSubstr("warning"))));
+}
+
+TEST_F(LauncherTest, OutputThatNobodyTakesHoldsUpNeitherRestartsNorAStop) {
+  chief_.Say(TrainingResponse());
+  chief_.RefuseToStop();
+  options_.restarts = 1;
+  options_.result_path = directory_.Join("result");
+  const std::string lost = directory_.Join("lost");
+  const std::string again = directory_.Join("again");
+  const std::string over = directory_.Join("over");
+  Add(kChief,
+      "trap 'touch " + over + "; exit 143' TERM; while :; do sleep 0.05; done");
+  Add(kWorker0, "[ -e " + lost + " ] && touch " + again + " && " + Until(over) +
+                    " && exit 143; touch " + lost + "; kill -9 $$");
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+  while (write(ends[1], "x", 1) == 1) {
+  }
+  ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);
+  // Not to the process: threads of the test would take it, and end the process.
+  std::thread stop([&again, launcher = pthread_self()] {
+    for (int i = 0; i < 1000 && access(again.c_str(), F_OK) != 0; ++i) {
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    pthread_kill(launcher, SIGTERM);
+  });
+
+  Terminal terminal(ends[1], nullptr, nullptr);
+  EXPECT_EQ(Launcher(options_, terminal).Run(), 128 + SIGTERM);
+
+  stop.join();
+  EXPECT_EQ(access(again.c_str(), F_OK), 0);
+  EXPECT_FALSE(terminal.Flush());
+  EXPECT_THAT(ParseResultJson(Read("result"), "result"), IsOk());
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_F(LauncherTest, ARunIsGivenUpWithTheReasonWhenATaskDiesTooOften) {

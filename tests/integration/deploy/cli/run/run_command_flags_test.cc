@@ -49,5 +49,14 @@ TEST_F(RunCommandFlagsTest, JobThatIsNotThereIsAUsageError) {
   EXPECT_THAT(err_.str(), HasSubstr("/no/such/job"));
 }
 
+TEST_F(RunCommandFlagsTest, AGivenNumberOfServersIsNotReplaced) {
+  Parse({"true", "--", "batch_size=2", "--set", "train_steps=1", "--set",
+         "strategy.kind=MULTI_WORKER_MIRRORED", "--set", "1", "--ps", "3",
+         "--workers", "run"});
+  EXPECT_EQ(Run(), 2);
+  EXPECT_THAT(err_.str(),
+              HasSubstr("--ps is 1, but under MULTI_WORKER_MIRRORED"));
+}
+
 }  // namespace
 }  // namespace lockstep::cli

@@ -200,9 +200,12 @@ TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   request_.evaluator_command = "pyton3 eval.py";
   refused("--evaluator: pyton3: there is no such program in PATH");
   request_.evaluator_command = "";
-  request_.counts.ps = 3;
   request_.settings = {"strategy.kind=MULTI_WORKER_MIRRORED"};
+  request_.counts.ps_given = true;
+  request_.counts.ps = 3;
   refused("--ps is 3, but under MULTI_WORKER_MIRRORED");
+  request_.counts.ps = 1;
+  refused("--ps is 1, but under MULTI_WORKER_MIRRORED");
   request_.settings = {};
   request_.counts = {};
   request_.cluster_file = directory_.Join("cluster.json");
@@ -213,6 +216,26 @@ TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   refused("there are no workers; give --workers N");
   request_.job_file = directory_.Join("absent.textproto");
   refused("absent.textproto");
+}
+
+TEST_F(RunSetupTest, AProgramThatHostsTheChiefIsKnown) {
+  Write("cluster.json",
+        R"({"cluster": {"worker": ["localhost:0", "localhost:0"]}})");
+  request_.job_file = "";
+  request_.settings = {"train_steps=10", "batch_size=2", "optimizer.kind=SGD",
+                       "strategy.kind=MULTI_WORKER_MIRRORED"};
+  request_.command = {"sh", "-c", "exit 0"};
+  {
+    const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+    ASSERT_THAT(setup, IsOk());
+    EXPECT_TRUE(setup->programs);
+    EXPECT_TRUE(setup->chief_in_program);
+  }
+  request_.cluster_file = "";
+  request_.counts.workers = 2;
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_FALSE(setup->chief_in_program);
 }
 
 TEST_F(RunSetupTest, SettingsChangeTheJob) {

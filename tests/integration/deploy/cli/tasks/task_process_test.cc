@@ -96,6 +96,34 @@ TEST_F(TaskProcessTest, SignalsThatWeBlockReachTheProgram) {
   (*process)->Signal(SIGTERM);  // the process is gone: no effect
 }
 
+TEST_F(TaskProcessTest, SignalsThatWeIgnoreReachTheProgram) {
+  const auto before = signal(SIGTERM, SIG_IGN);
+  auto process = Shell("exec sleep 1000");
+  signal(SIGTERM, before);
+  ASSERT_THAT(process, IsOk());
+
+  (*process)->Signal(SIGTERM);
+
+  EXPECT_THAT(WaitFor(**process), Optional(TaskExit{.signal = SIGTERM}));
+}
+
+TEST_F(TaskProcessTest, AnEndIsSeenThoughOurParentIgnoresThoseOfChildren) {
+  const auto before = signal(SIGCHLD, SIG_IGN);
+  auto process = Shell("exit 7");
+  ASSERT_THAT(process, IsOk());
+
+  EXPECT_THAT(WaitFor(**process), Optional(TaskExit{.code = 7}));
+  signal(SIGCHLD, before);
+}
+
+TEST_F(TaskProcessTest, AnEndThatSomebodyElseHasTakenIsAFailure) {
+  auto process = Shell("exit 0");
+  ASSERT_THAT(process, IsOk());
+  ASSERT_EQ(waitpid((*process)->pid(), nullptr, 0), (*process)->pid());
+
+  EXPECT_THAT((*process)->Poll(), Optional(TaskExit{.code = 1}));
+}
+
 TEST_F(TaskProcessTest, WhatAProgramLeavesBehindGoesWithIt) {
   auto process = Shell("sleep 1000 & echo $! > " + pids_.path());
   ASSERT_THAT(process, IsOk());

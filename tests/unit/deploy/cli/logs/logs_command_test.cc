@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -89,6 +90,15 @@ TEST_F(LogsCommandTest, NamesTheTasksThatThereAre) {
 TEST_F(LogsCommandTest, ADirectoryThatIsNotThereIsNotFollowed) {
   EXPECT_THAT(Shown({"--log_dir", dir_.path() + "/missing", "--follow"}, 1),
               HasSubstr("has no logs of tasks"));
+}
+
+TEST_F(LogsCommandTest, ADirectoryThatCannotBeReachedIsNamedWithTheReason) {
+  std::filesystem::create_symlink("loop", Path("loop"));
+  for (const std::string& name : {Path("loop"), Path(std::string(300, 'x'))}) {
+    EXPECT_THAT(Shown({"--log_dir", name, "--follow"}, 2),
+                AllOf(HasSubstr(name), HasSubstr("cannot be read: ")));
+    EXPECT_THAT(Shown({"--log_dir", name}, 2), HasSubstr("cannot be read: "));
+  }
 }
 
 TEST_F(LogsCommandTest, RefusesWhatItCannotShow) {

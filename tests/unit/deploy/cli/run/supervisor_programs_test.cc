@@ -11,6 +11,7 @@ namespace lockstep::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -136,6 +137,59 @@ TEST_F(SupervisorProgramsTest, ProgramMayEndBeforeTheLauncherHearsOfTheEnd) {
 
   EXPECT_THAT(supervisor_.OnTime(At(100)), IsEmpty());
   EXPECT_TRUE(supervisor_.healthy());
+}
+
+// Worker 0 is a program that hosts the chief.
+class SupervisorHostingTest : public ::testing::Test {
+ protected:
+  cli::Supervisor supervisor_{{.tasks = {kWorker0, kWorker1},
+                               .chief = kWorker0,
+                               .needed_workers = 2,
+                               .programs = true,
+                               .chief_in_program = true}};
+};
+
+TEST_F(SupervisorHostingTest, AHostThatNeverJoinsFailsTheRun) {
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  EXPECT_THAT(supervisor_.OnTime(At(5.9)), IsEmpty());
+  EXPECT_THAT(supervisor_.OnTime(At(6)),
+              ElementsAre(Signal(kWorker1, SIGTERM)));
+  supervisor_.OnTaskExit(kWorker1, kStoppedCode, At(7));
+
+  const cli::RunOutcome outcome = supervisor_.Outcome();
+  EXPECT_EQ(outcome.verdict, Verdict::kFailed);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_TRUE(outcome.gave_up);
+  EXPECT_THAT(outcome.reason,
+              AllOf(HasSubstr("the program of worker 0 ended with exit code 0"),
+                    HasSubstr("steps()")));
+}
+
+TEST_F(SupervisorHostingTest, AHostThatLeavesItsLoopFailsTheRun) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(2));
+
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+}
+
+TEST_F(SupervisorHostingTest, AHostMayEndWhenItsJobFinishes) {
+  supervisor_.OnJobState(JobState::kFinishing, At(0));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
+}
+
+TEST_F(SupervisorHostingTest, AStateThatComesAfterTheHostsEndCounts) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(1));
+  supervisor_.OnJobState(JobState::kDone, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
 }
 
 TEST_F(SupervisorProgramsTest, ADoneJobWithAProgramThatHadToBeForcedExitsOne) {

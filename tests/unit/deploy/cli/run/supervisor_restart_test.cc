@@ -176,6 +176,17 @@ TEST_F(SupervisorRestartTest, WorkersAreNotStartedAgainAfterTheLastStep) {
   EXPECT_TRUE(supervisor_.healthy());
 }
 
+TEST(SupervisorHostRestartTest,
+     AWorkerWithTheChiefIsStartedAgainAfterTheLastStep) {
+  cli::Supervisor supervisor(
+      {.tasks = {kWorker0, kWorker1}, .chief = kWorker0, .restarts = 1});
+  supervisor.OnJobState(JobState::kFinishing, At(0));
+  supervisor.OnTaskExit(kWorker0, kKilled, At(1));
+
+  EXPECT_THAT(supervisor.OnTime(At(2)), ElementsAre(Start(kWorker0)));
+  EXPECT_TRUE(supervisor.healthy());
+}
+
 TEST_F(SupervisorRestartTest, ATaskThatCannotBeStartedAgainEndsTheRun) {
   supervisor_.OnTaskExit(kPs, kKilled, At(0));
   ASSERT_THAT(supervisor_.OnTime(At(1)), ElementsAre(Start(kPs)));

@@ -135,6 +135,23 @@ TEST(LaunchPlanTest, TheProcessThatHostsTheChiefServesThePage) {
   EXPECT_THAT(launches[1].args, Not(Contains("--status_address")));
 }
 
+TEST(LaunchPlanTest, ProgramsOfTheUserFindAGivenLogLevel) {
+  LocalCluster cluster;
+  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1"}}});
+  cluster.tasks = {kChief, kWorker};
+  cluster.chief = kChief;
+  LaunchOptions options = kOptions;
+  options.worker_command = {"/usr/bin/python3", "train.py"};
+
+  EXPECT_EQ(
+      PlanLaunches(cluster, options)[1].environment.count("LOCKSTEP_LOG_LEVEL"),
+      0u);
+  options.own_log_level = "debug";
+  const std::vector<TaskLaunch> launches = PlanLaunches(cluster, options);
+  EXPECT_EQ(launches[0].environment.count("LOCKSTEP_LOG_LEVEL"), 0u);
+  EXPECT_EQ(launches[1].environment.at("LOCKSTEP_LOG_LEVEL"), "debug");
+}
+
 TEST(LaunchPlanTest, ProgramsOfTheUserTakeThePartOfWorkerAndEvaluator) {
   LocalCluster cluster;
   cluster.spec =

@@ -96,6 +96,14 @@ TEST(LogDirectoryTest, WhatCannotBeMadeIsNamed) {
 
   EXPECT_THAT(LogDirectory::Open(parent.Join("file"), "", "job").status(),
               StatusIs(kInvalid, HasSubstr("--log_dir")));
+  // The system refuses to look there: the name is too long, or a link leads to
+  // itself.
+  const std::string too_long(300, 'x');
+  EXPECT_THAT(LogDirectory::Open(parent.Join(too_long), "", "job").status(),
+              StatusIs(kInvalid, HasSubstr("--log_dir")));
+  fs::create_symlink("loop", parent.Join("loop"));
+  EXPECT_THAT(LogDirectory::Open(parent.Join("loop"), "", "job").status(),
+              StatusIs(kInvalid, HasSubstr("--log_dir")));
   EXPECT_THAT(LogDirectory::Open("", "/nowhere/at/all", "job").status(),
               StatusIs(kInvalid, HasSubstr("--log_dir")));
 }

@@ -1,8 +1,12 @@
 #include "deploy/cli/text/terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -23,6 +27,15 @@ class PipeTest : public ::testing::Test {
   ~PipeTest() override {
     close(ends_[0]);
     close(ends_[1]);
+  }
+
+  // Leaves no room in the pipe.
+  void Fill() const {
+    const int flags = fcntl(ends_[1], F_GETFL);
+    fcntl(ends_[1], F_SETFL, flags | O_NONBLOCK);
+    while (write(ends_[1], "x", 1) == 1) {
+    }
+    fcntl(ends_[1], F_SETFL, flags);
   }
 
   int ends_[2] = {-1, -1};
@@ -80,6 +93,68 @@ TEST_F(PipeTest, APipeGetsNoLiveLine) {
   EXPECT_FALSE(terminal.colour());
   EXPECT_EQ(terminal.Columns(), Terminal::kUnlimited);
   EXPECT_EQ(testing::ReadSoFar(ends_[0]), "note\n");
+}
+
+TEST_F(PipeTest, LinesThatAPipeDoesNotTakeWait) {
+  Fill();
+  Terminal terminal(ends_[1], nullptr, nullptr);
+  terminal.NeverWait();
+
+  terminal.Print("one\ntwo\n");
+  terminal.Print("three\n");
+
+  EXPECT_FALSE(terminal.Flush());
+  testing::ReadSoFar(ends_[0]);
+  EXPECT_TRUE(terminal.Flush());
+  EXPECT_EQ(testing::ReadSoFar(ends_[0]), "one\ntwo\nthree\n");
+  EXPECT_EQ(terminal.error(), 0);
+}
+
+TEST_F(PipeTest, OfTooManyLinesThatWaitTheOldestAreDropped) {
+  Fill();
+  Terminal terminal(ends_[1], nullptr, nullptr);
+  terminal.NeverWait();
+
+  // One line is being written already, and does not count.
+  terminal.Print("first\n");
+  for (size_t i = 0; i < Terminal::kMostLines + 2; ++i) {
+    terminal.Print(i < 2 ? "old\n" : "new\n");
+  }
+
+  testing::ReadSoFar(ends_[0]);
+  EXPECT_TRUE(terminal.Flush());
+  const std::string shown = testing::ReadSoFar(ends_[0]);
+  EXPECT_EQ(shown.substr(0, shown.find("new")),
+            "first\n... 2 lines are missing, because the output was blocked\n");
+  EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'),
+            2 + static_cast<int64_t>(Terminal::kMostLines));
+}
+
+TEST_F(PipeTest, ALongTextThatAPipeTakesInPartsIsComplete) {
+  Terminal terminal(ends_[1], nullptr, nullptr);
+  terminal.NeverWait();
+  const std::string text = std::string(300'000, 'x') + "\n";
+
+  terminal.Print(text);
+  std::string shown = testing::ReadSoFar(ends_[0]);
+  while (!terminal.Flush()) shown += testing::ReadSoFar(ends_[0]);
+
+  EXPECT_EQ(shown + testing::ReadSoFar(ends_[0]), text);
+}
+
+TEST_F(PtyTest, ALiveLineThatATerminalDoesNotTakeIsDropped) {
+  Terminal terminal(pseudo_.inside(), nullptr, "xterm");
+  terminal.NeverWait();
+  ASSERT_EQ(tcflow(pseudo_.inside(), TCOOFF), 0);  // as Ctrl-S does
+
+  terminal.ShowLive("step 1");
+  terminal.Print("note\n");
+  terminal.ShowLive("step 2");
+
+  EXPECT_EQ(pseudo_.Shown(), "");
+  ASSERT_EQ(tcflow(pseudo_.inside(), TCOON), 0);
+  terminal.ShowLive("step 3");
+  EXPECT_EQ(pseudo_.Shown(), "note\r\n\r\x1b[Kstep 3");
 }
 
 TEST(TerminalTest, OutputThatNobodyReadsIsDropped) {
