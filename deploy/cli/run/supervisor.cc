@@ -29,6 +29,9 @@ bool IsStopped(TaskExit exit) {
 
 Supervisor::Supervisor(const Options& options)
     : chief_(options.chief),
+      workers_serve_(std::none_of(
+          options.tasks.begin(), options.tasks.end(),
+          [](const TaskId& task) { return task.type == TaskType::kPs; })),
       needed_workers_(options.needed_workers),
       restarts_(options.restarts),
       programs_(options.programs),
@@ -72,9 +75,9 @@ bool Supervisor::MayRestart(TaskId task, TaskExit exit) const {
   // A program that ended by itself with a small code would do so again.
   if (exit.signal == 0 && exit.code < kSignalBase) return false;
   if (task == chief_ && IsStopped(exit)) return false;
-  // After the last step the job needs no worker, but it needs its chief, which
-  // writes the last checkpoint and may be in a worker's process.
-  return task == chief_ || task.type != TaskType::kWorker ||
+  // After the last step the job needs no worker, but for the last checkpoint it
+  // needs its chief and its servers, which may be in workers' processes.
+  return task == chief_ || workers_serve_ || task.type != TaskType::kWorker ||
          job_state_ != JobState::kFinishing;
 }
 

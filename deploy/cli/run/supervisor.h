@@ -187,6 +187,7 @@ class Supervisor {
   bool IsBad(const End& end, RunOutcome::Verdict verdict) const;
 
   const TaskId chief_;
+  const bool workers_serve_;  // there is no ps: each has a mirror
   const int needed_workers_;
   const int restarts_;
   const bool programs_;

@@ -187,6 +187,15 @@ TEST(SupervisorHostRestartTest,
   EXPECT_TRUE(supervisor.healthy());
 }
 
+TEST(SupervisorHostRestartTest, AWorkerWithAMirrorIsToo) {
+  cli::Supervisor supervisor(
+      {.tasks = {kChief, kWorker0}, .chief = kChief, .restarts = 1});
+  supervisor.OnJobState(JobState::kFinishing, At(0));
+  supervisor.OnTaskExit(kWorker0, kKilled, At(1));
+
+  EXPECT_THAT(supervisor.OnTime(At(2)), ElementsAre(Start(kWorker0)));
+}
+
 TEST_F(SupervisorRestartTest, ATaskThatCannotBeStartedAgainEndsTheRun) {
   supervisor_.OnTaskExit(kPs, kKilled, At(0));
   ASSERT_THAT(supervisor_.OnTime(At(1)), ElementsAre(Start(kPs)));
