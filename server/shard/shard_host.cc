@@ -9,6 +9,14 @@
 #include "common/wire/status_detail.h"
 
 namespace lockstep::server {
+namespace {
+
+// True for state that has its initial values, or is being restored.
+bool IsUnopened(const Shard& shard) {
+  return !shard.active() && shard.GetReport().committed_step < 0;
+}
+
+}  // namespace
 
 void ShardHost::SetJobId(const std::string& job_id) {
   MutexLock lock(mutex_);
@@ -199,9 +207,8 @@ absl::StatusOr<bool> ShardHost::MayStay(
   if (HasOtherRules(*shard_, options)) return false;
   // A round that failed while it restored a checkpoint leaves a mix: the next
   // round may restore an older one, which lacks some rows of growing tables.
-  const bool active = shard_->active();
-  return active || fence_.IsStateNew(active) || !shard_->state().written() ||
-         shard_->GetReport().committed_step >= 0;
+  return !IsUnopened(*shard_) || fence_.IsStateNew(/*active=*/false) ||
+         !shard_->state().written();
 }
 
 bool ShardHost::Keeps(const JobConfig& job,
@@ -223,8 +230,13 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
   if (keep == Keep::kState || is_new) {
     if (shard_ == nullptr) return nullptr;
     LOCKSTEP_ASSIGN_OR_RETURN(const bool stays, MayStay(options));
-    if (stays && keep == Keep::kNothing) fence_.NoteDiscarded();
-    if (stays) return shard_;
+    if (stays) {
+      if (keep == Keep::kNothing) fence_.NoteDiscarded();
+      // The chief may restore it from now on. A delayed copy of this call must
+      // not take it for one that an older chief has half restored.
+      if (IsUnopened(*shard_)) fence_.NoteCreated();
+      return shard_;
+    }
   }
   fences_.KeepIn({});  // they are mapped with the state, which goes
   discarded = std::exchange(shard_, nullptr);  // there may be no room for two

@@ -160,6 +160,11 @@ TEST_F(ShardHostReopenTest, StateThatNobodyWroteIsNotFilledAgain) {
 
   EXPECT_TRUE(Keeps());
   EXPECT_THAT(Create(), IsOkAndHolds(*shard));
+
+  // A copy of that call which arrives when the chief has begun to restore it.
+  const std::vector<float> value(4, 7);
+  ASSERT_OK((*shard)->state().Write(0, 0, 0, BytesOf(value)));
+  EXPECT_THAT(Create(), IsOkAndHolds(*shard));
 }
 
 }  // namespace
