@@ -1,11 +1,17 @@
 #include "common/numeric/auc.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace lockstep {
 
 std::optional<double> AreaUnderCurve(std::vector<ScoredExample> examples) {
+  // NaN has no place in an order.
+  const bool known = std::none_of(
+      examples.begin(), examples.end(),
+      [](const ScoredExample& example) { return std::isnan(example.first); });
+  if (!known) return std::nullopt;
   std::sort(examples.begin(), examples.end());
   double won = 0;        // pairs
   double negatives = 0;  // examples with a lower score than the current ones

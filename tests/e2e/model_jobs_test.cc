@@ -66,12 +66,11 @@ TEST(ModelJobsTest, LanguageModelIsScoredAndWritesOn) {
 }
 
 TEST(ModelJobsTest, ResidualNetworkSharesItsMovingStatistics) {
-  auto job = TrainingJob::Make(
-      {.evaluator = true,
-       .set = {"model.kind=resnet", "model.hidden_units=",
-               "model.conv_filters=4", "model.layers=1", "train_steps=300"},
-       .more_job = "variable_optimizers { variables: '*/moving_*' "
-                   "learning_rate: 0.2 }"});
+  auto job =
+      TrainingJob::Make({.evaluator = true,
+                         .set = {"model.kind=resnet",
+                                 "model.hidden_units=", "model.conv_filters=4",
+                                 "model.layers=1", "train_steps=300"}});
   ASSERT_THAT(job->Run(), IsOk());
 
   EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),

@@ -104,6 +104,11 @@ absl::StatusOr<Examples> LoadFeatures(const std::string& path,
                                       int64_t classes) {
   LOCKSTEP_ASSIGN_OR_RETURN(NumberArray features, ReadArrayFile(path));
   const int64_t count = features.dimensions.front();
+  // Its header may name any number of examples without elements.
+  if (features.bytes.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": it holds no numbers"));
+  }
   // Labels of 0, as a data set must have some.
   const NumberArray labels{NumberType::kUint8,
                            {count},

@@ -8,6 +8,8 @@ namespace {
 
 // PyTorch's default for both norms.
 constexpr double kEpsilon = 1e-5;
+// PyTorch's, as the share of a step's own statistics.
+constexpr double kMomentum = 0.1;
 constexpr size_t kScale = 0;
 constexpr size_t kShift = 1;
 constexpr size_t kMovingMean = 2;
@@ -19,6 +21,14 @@ VariableSpec Vector(const std::string& name, const char* what, int64_t size,
           {size},
           VariableType(type),
           {Initializer::Kind::kConstant, value}};
+}
+
+// A buffer: no optimizer, decay or limit of gradients applies to it.
+VariableSpec Moving(const std::string& name, const char* what, int64_t size,
+                    ElementType type, double value) {
+  VariableSpec spec = Vector(name, what, size, type, value);
+  spec.buffer = true;
+  return spec;
 }
 
 }  // namespace
@@ -62,8 +72,8 @@ BatchNormLayer::BatchNormLayer(const std::string& name, int64_t channels,
                                ElementType type)
     : Layer(type, {Vector(name, "scale", channels, type, 1),
                    Vector(name, "shift", channels, type, 0),
-                   Vector(name, "moving_mean", channels, type, 0),
-                   Vector(name, "moving_variance", channels, type, 1)}) {}
+                   Moving(name, "moving_mean", channels, type, 0),
+                   Moving(name, "moving_variance", channels, type, 1)}) {}
 
 Tensor BatchNormLayer::Statistic(int64_t row) const {
   // Row 0 holds the means, row 1 the variances.
@@ -99,13 +109,12 @@ absl::StatusOr<Tensor> BatchNormLayer::Forward(
 // An empty batch has no statistics; its gradient is then zero.
 absl::Status BatchNormLayer::MovingGradient(const BackwardPass& pass,
                                             size_t variable, int64_t row) {
-  // The gradient is value - statistic: a descent moves the value toward the
-  // statistic, see the class.
-  const double any = in_.dim(0) > 0 ? 1 : 0;
-  LOCKSTEP_RETURN_IF_ERROR(pass.backend.Combine(pass.variables[variable], any,
+  // Servers subtract the mean of what workers push for a buffer.
+  const double share = in_.dim(0) > 0 ? kMomentum : 0;
+  LOCKSTEP_RETURN_IF_ERROR(pass.backend.Combine(pass.variables[variable], share,
                                                 0, pass.gradients[variable]));
-  LOCKSTEP_RETURN_IF_ERROR(
-      pass.backend.Combine(Statistic(row), -any, 1, pass.gradients[variable]));
+  LOCKSTEP_RETURN_IF_ERROR(pass.backend.Combine(Statistic(row), -share, 1,
+                                                pass.gradients[variable]));
   pass.on_gradient(variable);
   return absl::OkStatus();
 }

@@ -33,10 +33,10 @@ class LayerNormLayer final : public Layer {
 // moving ones. The output has the shape of the input.
 //
 // Variables, all [channels]: NAME/scale, NAME/shift, NAME/moving_mean,
-// NAME/moving_variance. The moving statistics are ordinary variables, so all
-// workers and the evaluator share them. The layer pushes value - statistic as
-// their gradient, which the servers average over the workers; a descent with
-// rate r then leads to value + r (mean of the statistics - value).
+// NAME/moving_variance. The moving statistics are buffers, so all workers and
+// the evaluator share them. The layer pushes 0.1 (value - statistic) for them,
+// and servers subtract its mean over the workers: the values move by a tenth of
+// the way to the step's own, as PyTorch's do by default.
 class BatchNormLayer final : public Layer {
  public:
   BatchNormLayer(const std::string& name, int64_t channels, ElementType type);

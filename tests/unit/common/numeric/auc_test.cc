@@ -1,5 +1,7 @@
 #include "common/numeric/auc.h"
 
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,6 +22,12 @@ TEST(AucTest, EqualScoresCountHalf) {
   EXPECT_THAT(AreaUnderCurve({{1, true}, {1, false}}), Optional(0.5));
   EXPECT_THAT(AreaUnderCurve({{1, true}, {1, false}, {1, false}, {0, false}}),
               Optional(2.0 / 3));
+}
+
+TEST(AucTest, ScoresOfADivergedModelHaveNone) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(AreaUnderCurve({{1, true}, {nan, false}, {0, false}}),
+            std::nullopt);
 }
 
 TEST(AucTest, OneClassHasNone) {

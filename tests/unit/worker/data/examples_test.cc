@@ -42,5 +42,18 @@ TEST(ExamplesTest, MissingFilesAreErrors) {
   EXPECT_THAT(LoadTestExamples(data), StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST(ExamplesTest, ExamplesWithoutNumbersTakeNoMemory) {
+  const testing::TempDir directory;
+  const std::string path = std::string(directory.path()) + "/empty.npy";
+  const std::string header =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 0), }"
+      "\n";
+  std::ofstream(path) << std::string("\x93NUMPY\x01\x00", 8)
+                      << static_cast<char>(header.size()) << '\0' << header;
+  EXPECT_THAT(LoadFeatures(path, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       ::testing::HasSubstr("no numbers")));
+}
+
 }  // namespace
 }  // namespace lockstep::worker

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -55,7 +56,14 @@ TEST_F(BatchNormLayerTest, EvaluationUsesTheMovingStatistics) {
               ElementsAre(DoubleNear(-3, 1e-4), DoubleNear(-1.0 / 3, 1e-4)));
 }
 
-// A descent of rate 1 would make them the batch's own.
+TEST_F(BatchNormLayerTest, MovingStatisticsAreBuffers) {
+  std::vector<std::string> buffers;
+  for (const VariableSpec& variable : layer_.variables()) {
+    if (variable.buffer) buffers.push_back(variable.name);
+  }
+  EXPECT_THAT(buffers, ElementsAre("norm/moving_mean", "norm/moving_variance"));
+}
+
 TEST_F(BatchNormLayerTest, MovingStatisticsAreDrawnToTheBatch) {
   Forward(true);
   std::vector<double> gradient = {1, 1};
@@ -64,8 +72,8 @@ TEST_F(BatchNormLayerTest, MovingStatisticsAreDrawnToTheBatch) {
       {*backend_, variables_, gradients_, [](size_t) {}},
       Tensor::Of<double>(absl::MakeSpan(gradient), {1, 1, 2, 1}), nullptr));
 
-  EXPECT_EQ(written_[2], 7 - 3);
-  EXPECT_EQ(written_[3], 9 - 4);
+  EXPECT_NEAR(written_[2], 0.1 * (7 - 3), 1e-12);
+  EXPECT_NEAR(written_[3], 0.1 * (9 - 4), 1e-12);
 }
 
 }  // namespace
