@@ -199,6 +199,38 @@ failing_program() {
     "$work/$id.out" || fail "no reason"
 }
 
+# A backup that has failed for good is no reason to end the job with its time limit.
+goes_on_without_a_backup() {
+  mkdir "$work/spare"
+  sed -e 's/^name:.*/name: "spare"/' -e 's/^train_steps:.*/train_steps: 1000000/' \
+    "$work/own/job.textproto" >"$work/spare/job.textproto"
+  echo 'replicas_to_aggregate: 2 total_num_replicas: 3' >>"$work/spare/job.textproto"
+  cat >"$work/spare/train.py" <<'PROGRAM'
+import json
+import os
+import sys
+
+import lockstep
+import numpy as np
+
+if json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 2:
+    sys.exit("no data")
+worker = lockstep.Worker({"w": np.zeros(4, np.float32)})
+for step in worker.steps():
+    step.push({"w": step.values["w"] - 1})
+    print("pushed", flush=True)
+PROGRAM
+  id=$(PYTHONPATH=$python LOCKSTEP_WORKERS=3 LOCKSTEP_BACKUPS=1 sbatch --parsable \
+    --nodes=2 --output="$work/%j.out" "$source/deploy/slurm/lockstep.sbatch" \
+    "$work/spare" -- /usr/bin/python3 "$work/spare/train.py")
+  until_true "the backup fails" grep -q 'worker 2 has failed with code 1' \
+    "$work/$id.out"
+  until_true "the job trains" grep -q pushed "$work/spare/logs/worker-0.log"
+  scancel --signal=TERM "$id"
+  until_true "queued again" queued_again
+  scancel "$id"
+}
+
 refused() {
   mkdir "$work/other"
   cp "$work/own/job.textproto" "$work/other"
@@ -217,5 +249,6 @@ phase "stopped, queued again, and done" goes_on_after_a_stop
 phase "a program of one's own trains" own_program
 phase "copies of the variables on two nodes" mirrors
 phase "one that fails ends the job" failing_program
+phase "one goes on without a backup, and is queued again" goes_on_without_a_backup
 phase "a job of another name is refused" refused
 phases

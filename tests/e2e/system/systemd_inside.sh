@@ -124,7 +124,15 @@ hang() {
   kill -STOP "$(property "$hung" MainPID)"
 }
 
+# The evaluator may have no address at which it could be asked.
 check_watchdog() {
+  for unit in "${units[@]}"; do
+    case $unit in
+      lockstep-evaluator@*) is "$unit" WatchdogUSec 0 ;;
+      "$hung") ;;
+      *) is "$unit" WatchdogUSec 1min ;;
+    esac || fail "$unit: WatchdogSec is $(property "$unit" WatchdogUSec)"
+  done
   until_true "the watchdog" is "$hung" NRestarts 1
   says _SYSTEMD_UNIT=init.scope 'Watchdog timeout'
   systemctl stop "$hung"
