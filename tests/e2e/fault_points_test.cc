@@ -402,24 +402,39 @@ class FaultChainTest : public ::testing::TestWithParam<Chain> {
         job.cluster().WaitForLog("chief", 0, "checkpoint of step", kPatience),
         IsOk());
   }
+  static void MakeJob(const Chain& chain, std::unique_ptr<TrainingJob>& job) {
+    job = TrainingJob::Make(ChainOptions(chain.workers));
+    if (chain.without_state) StartWithCheckpoint(*job);
+  }
+  // The task dies at the point. On a busy machine, where all steps are made
+  // while one checkpoint is written, the job may end before: then in a new job.
+  static void DieAt(const std::string& point, const Chain& chain,
+                    std::unique_ptr<TrainingJob>& job) {
+    std::cout << chain.process << " " << chain.index << " dies at " << point
+              << std::endl;
+    for (int jobs = 1;; ++jobs) {
+      if (chain.without_state) LoseState(*job, chain);
+      job->cluster().SetEnvironment(
+          chain.process, chain.index, "LOCKSTEP_FAULT",
+          absl::StrCat(point, ":", chain.nth, ":kill"));
+      ASSERT_NO_FATAL_FAILURE(StartNext(*job, chain));
+      const auto end =
+          job->cluster().Wait(chain.process, chain.index, kPatience);
+      ASSERT_THAT(end, IsOk()) << point;
+      if (*end == cli::TaskExit{.signal = SIGKILL}) return;
+      ASSERT_EQ(*end, cli::TaskExit{}) << point;
+      ASSERT_LT(jobs, 3) << point << " was not passed";
+      ASSERT_NO_FATAL_FAILURE(MakeJob(chain, job));
+    }
+  }
 };
 
 TEST_P(FaultChainTest, JobEndsWithTheSameBits) {
   const Chain& chain = GetParam();
-  auto job = TrainingJob::Make(ChainOptions(chain.workers));
-  if (chain.without_state) {
-    ASSERT_NO_FATAL_FAILURE(StartWithCheckpoint(*job));
-  }
+  std::unique_ptr<TrainingJob> job;
+  ASSERT_NO_FATAL_FAILURE(MakeJob(chain, job));
   for (const std::string& point : chain.points) {
-    if (chain.without_state) LoseState(*job, chain);
-    std::cout << chain.process << " " << chain.index << " dies at " << point
-              << std::endl;
-    job->cluster().SetEnvironment(chain.process, chain.index, "LOCKSTEP_FAULT",
-                                  absl::StrCat(point, ":", chain.nth, ":kill"));
-    ASSERT_NO_FATAL_FAILURE(StartNext(*job, chain));
-    ASSERT_THAT(job->cluster().Wait(chain.process, chain.index, kPatience),
-                IsOkAndHolds(cli::TaskExit{.signal = SIGKILL}))
-        << point << " was not passed";
+    ASSERT_NO_FATAL_FAILURE(DieAt(point, chain, job));
   }
   job->cluster().UnsetEnvironment(chain.process, chain.index, "LOCKSTEP_FAULT");
   if (!chain.without_successor) {

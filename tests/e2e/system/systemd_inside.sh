@@ -124,15 +124,7 @@ hang() {
   kill -STOP "$(property "$hung" MainPID)"
 }
 
-# The evaluator may have no address at which it could be asked.
 check_watchdog() {
-  for unit in "${units[@]}"; do
-    case $unit in
-      lockstep-evaluator@*) is "$unit" WatchdogUSec 0 ;;
-      "$hung") ;;
-      *) is "$unit" WatchdogUSec 1min ;;
-    esac || fail "$unit: WatchdogSec is $(property "$unit" WatchdogUSec)"
-  done
   until_true "the watchdog" is "$hung" NRestarts 1
   says _SYSTEMD_UNIT=init.scope 'Watchdog timeout'
   systemctl stop "$hung"
@@ -253,6 +245,16 @@ documented() {
 }
 
 # The worker that is killed comes back, and the job goes on to a checkpoint.
+# The evaluator may have no address at which it could be asked.
+check_who_is_watched() {
+  for unit in "${units[@]}"; do
+    case $unit in
+      lockstep-evaluator@*) ! is "$unit" WatchdogUSec 1min ;;
+      *) is "$unit" WatchdogUSec 1min ;;
+    esac || fail "$unit: WatchdogSec is $(property "$unit" WatchdogUSec)"
+  done
+}
+
 start_job() {
   documented >/tmp/documented
   grep -c enable /tmp/documented
@@ -262,6 +264,7 @@ start_job() {
   systemctl enable --now "${units[@]}" 2>/tmp/refused ||
     fail "$(cat /tmp/refused)"
   until_true "step 50" has_step 50
+  check_who_is_watched
   check_certificates
   check_limits
   check_memory
