@@ -135,10 +135,10 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
         path, " has ", size, " bytes, less than ", min_size, "; remove it"));
   }
   LOCKSTEP_RETURN_IF_ERROR(file->Map(size));
-  // Now, so that page faults do not slow the first step down.
-  Populate(file->bytes_);
   return file;
 }
+
+void MappedFile::Load() { Populate(bytes_); }
 
 absl::Status MappedFile::Remove(const std::string& path) {
   const auto directory = PrivateDirectory::Open(DirectoryOf(path));

@@ -53,7 +53,7 @@ class MappedFile {
   static absl::StatusOr<std::unique_ptr<MappedFile>> InOwnMemory(
       uint64_t size, FillProgress* progress = nullptr);
 
-  // Maps an existing file as a whole.
+  // Maps an existing file as a whole, without reading it into memory.
   //
   //   kNotFound            no such file
   //   kPermissionDenied    a symbolic link, no regular file, or one that
@@ -79,6 +79,10 @@ class MappedFile {
   absl::Status Publish();
 
   absl::Span<std::byte> bytes() const { return bytes_; }
+
+  // Brings all bytes into memory now, so that page faults do not slow the first
+  // step down. Takes as long as reading the file.
+  void Load();
 
   // The file for processes that read it while this one has it open; it must
   // have a name. Its first `proof_size` bytes are the proof and must not

@@ -111,10 +111,15 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Open(
   LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<StateFile> state,
                             OpenAs(directory, header, Layout::kOfTheHeader));
-  if (state->bytes().size() == header.file_size) return state;
-  return absl::DataLossError(
-      absl::StrCat(state->path_, " has ", state->bytes().size(), " of ",
-                   header.file_size, " bytes; remove it"));
+  if (state->bytes().size() != header.file_size) {
+    return absl::DataLossError(
+        absl::StrCat(state->path_, " has ", state->bytes().size(), " of ",
+                     header.file_size, " bytes; remove it"));
+  }
+  // Not in OpenAny(): its callers want one record of a file that may be large,
+  // and calls of the chief wait for them.
+  state->file_->Load();
+  return state;
 }
 
 absl::StatusOr<std::unique_ptr<StateFile>> StateFile::OpenAny(

@@ -1,5 +1,6 @@
 #include "server/state/file/mapped_file.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -86,6 +88,41 @@ TEST_F(MappedFileTest, RemainderOfAKilledProcessIsReplaced) {
 
   ASSERT_OK(file);
   EXPECT_THAT((*file)->bytes(), Each(std::byte{0}));
+}
+
+// Returns how much of the mapping at `address` is in memory.
+uint64_t ResidentBytes(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  std::ostringstream begin;
+  begin << std::hex << reinterpret_cast<uintptr_t>(address) << "-";
+  std::string line;
+  while (std::getline(maps, line) && !line.starts_with(begin.str())) {
+  }
+  uint64_t kibibytes = 0;
+  while (maps >> line) {
+    if (line == "Rss:" && maps >> kibibytes) break;
+  }
+  return kibibytes << 10;
+}
+
+TEST_F(MappedFileTest, OpenedFileIsReadWhenItIsLoaded) {
+  constexpr uint64_t kLarge = uint64_t{4} << 20;
+  {
+    auto file = MappedFile::Create(path_, kLarge);
+    ASSERT_OK(file);
+    ASSERT_OK((*file)->Publish());
+  }
+  auto file = MappedFile::Open(path_, kLarge);
+  ASSERT_OK(file);
+  const absl::Span<std::byte> bytes = (*file)->bytes();
+  EXPECT_LT(ResidentBytes(bytes.data()), kLarge / 2);
+  if (madvise(bytes.data(), 1, MADV_POPULATE_WRITE) != 0) {
+    GTEST_SKIP() << "this kernel loads no ranges";
+  }
+
+  (*file)->Load();
+
+  EXPECT_EQ(ResidentBytes(bytes.data()), kLarge);
 }
 
 TEST_F(MappedFileTest, ExistingFileIsNotReplaced) {
