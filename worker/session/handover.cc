@@ -169,7 +169,8 @@ absl::Status Handover::Inside(
 
 void Handover::EndInput() {
   MutexLock lock(mutex_);
-  if (!Check(stage_).ok() || stage_ == Stage::kNothing) return;
+  const bool offered = stage_ == Stage::kRows || stage_ == Stage::kPass;
+  if (!offered || !Check(stage_).ok()) return;
   answer_ = absl::OutOfRangeError("end of input");
   lost_ = true;
   changed_.SignalAll();

@@ -121,6 +121,14 @@ TEST_F(HandoverTest, WithoutInputTheLoopEndsAndTheProgramGoesOn) {
   EXPECT_THAT(handover_.Done({}), StatusIs(absl::StatusCode::kAborted));
 }
 
+TEST_F(HandoverTest, TheEndIsNoOfferThatCouldLackInput) {
+  handover_.End(absl::OkStatus());
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kEnded);
+  handover_.EndInput();
+  EXPECT_THAT(handover_.Done({}),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
 TEST_F(HandoverTest, CancelFreesTheLoopWhileTheProgramComputes) {
   OfferPass(1);
   ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
