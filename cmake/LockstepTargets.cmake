@@ -252,13 +252,45 @@ function(_lockstep_starts_threads starts labels)
   endforeach()
 endfunction()
 
+# Sets `out` to the filter of GoogleTest that selects the tests of the sources.
+function(_lockstep_filter_of out)
+  set(filter)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} tests REGEX "^TEST(_F|_P)?[(]")
+    list(TRANSFORM tests REPLACE "^[^(]*[(]([A-Za-z0-9_]+).*" "\\1")
+    list(REMOVE_DUPLICATES tests)
+    foreach(suite ${tests})
+      list(APPEND filter ${suite}.* */${suite}.*)
+    endforeach()
+  endforeach()
+  list(JOIN filter : filter)
+  set(${out} ${filter} PARENT_SCOPE)
+endfunction()
+
+# Compiles what a test program is made of, once all its sources are known.
+function(_lockstep_finish_test_program program)
+  get_target_property(sources ${program} SOURCES)
+  _lockstep_compile_together(${program} ${sources})
+  # Tests take longer to optimise than to run, above all where sanitizers check
+  # each access; what computes much is in the libraries.
+  get_target_property(dependencies ${program} LINK_LIBRARIES)
+  _lockstep_kind_of_headers(kind ${dependencies})
+  target_compile_options(${program} PRIVATE -O0)
+  _lockstep_precompile_headers(${program} test ${kind})
+endfunction()
+
 # Tests of the tiers unit, conformance and integration link gtest_main; a test
 # program that has a main of its own names it in SRCS and is none the worse.
 #
 # THREADS: the test starts threads, though neither its sources nor its room do;
 # those that start threads are what the thread sanitizer can say something of.
+# PROGRAM: the sources belong to this test program, which several tests of one
+# folder share, and the test is the part that they define. A test alone is a
+# program of its name. The command of a test is kept in the global property
+# lockstep_command_of_NAME.
 function(lockstep_add_test name)
-  cmake_parse_arguments(ARG "THREADS" "TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "TIMEOUT;PROGRAM" "SRCS;DEPS;LABELS;ARGS"
+                        ${ARGN})
   _lockstep_starts_threads(starts_threads "${ARG_LABELS}" ${ARG_SRCS})
   if(ARG_THREADS OR starts_threads)
     list(APPEND ARG_LABELS threads)
@@ -266,19 +298,28 @@ function(lockstep_add_test name)
   if("e2e" IN_LIST ARG_LABELS AND NOT "e2e-heavy" IN_LIST ARG_LABELS)
     list(APPEND ARG_LABELS sanitized)
   endif()
-  add_executable(${name} ${ARG_SRCS})
-  target_link_libraries(${name} PRIVATE
+  set(program ${name})
+  if(ARG_PROGRAM)
+    set(program ${ARG_PROGRAM})
+    _lockstep_filter_of(filter ${ARG_SRCS})
+    list(PREPEND ARG_ARGS --gtest_filter=${filter})
+  endif()
+  if(NOT TARGET ${program})
+    add_executable(${program} ${ARG_SRCS})
+    _lockstep_configure(${program})
+    set_target_properties(${program} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    # A deferred call reads its variables late; this names the program now.
+    cmake_language(EVAL CODE "cmake_language(
+      DEFER CALL _lockstep_finish_test_program [[${program}]])")
+  else()
+    target_sources(${program} PRIVATE ${ARG_SRCS})
+  endif()
+  target_link_libraries(${program} PRIVATE
     ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  _lockstep_configure(${name})
-  _lockstep_compile_together(${name} ${ARG_SRCS})
-  # Tests take longer to optimise than to run, above all where sanitizers check
-  # each access; what computes much is in the libraries.
-  _lockstep_kind_of_headers(kind ${ARG_DEPS})
-  target_compile_options(${name} PRIVATE -O0)
-  _lockstep_precompile_headers(${name} test ${kind})
-  set_target_properties(${name} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+  add_test(NAME ${name} COMMAND ${program} ${ARG_ARGS})
+  set_property(GLOBAL PROPERTY lockstep_command_of_${name}
+               ${program} ${ARG_ARGS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)  # many times what any takes on a quiet machine
   endif()
@@ -286,11 +327,11 @@ function(lockstep_add_test name)
                        LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
   foreach(label ${ARG_LABELS})
     if(TARGET lockstep_tests_${label})
-      add_dependencies(lockstep_tests_${label} ${name})
+      add_dependencies(lockstep_tests_${label} ${program})
     endif()
   endforeach()
   if(NOT ARG_LABELS MATCHES "unit|integration|sanitized")
-    add_dependencies(lockstep_tests_rest ${name})
+    add_dependencies(lockstep_tests_rest ${program})
   endif()
 endfunction()
 
