@@ -19,7 +19,7 @@ lint_files 'tests/plants/*.txt' '*.txt' | grep '^tests/plants/' | sort -u | whil
     elif sed "$edit" "$file" | cmp -s - "$file"; then
       echo "$at: the edit changes nothing in $file; adapt it to the code"
     fi
-    grep -rqE "lockstep_add_test\(${program%% *}\b" tests ||
+    grep -rqE "(lockstep_add_test\(|PROGRAM )${program%% *}\b" tests ||
       echo "$at: there is no test program ${program%% *}"
     tr ':' '\n' <<<"$tests" | while IFS=. read -r suite case; do
       suite=${suite##*/}
