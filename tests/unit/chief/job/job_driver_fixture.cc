@@ -174,6 +174,9 @@ JobDriverTest::Actions JobDriverTest::On(const JobEvent& event) {
       if (const auto* told = std::get_if<ProcessDied>(report)) {
         died_at = told->death.at;
       }
+      if (const auto* told = std::get_if<LossesSoFar>(report)) {
+        stood_still = told->losses.stood_still;
+      }
       if (const auto* told = std::get_if<Waits>(report)) {
         waits.clear();
         for (const StatusTable::Wait& wait : told->waits) {

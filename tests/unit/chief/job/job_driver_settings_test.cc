@@ -127,6 +127,21 @@ TEST_F(JobDriverSettingsTest, PausedJobStillBuriesTheDead) {
               ElementsAre("expire 1 of 1 on 0"));
 }
 
+TEST_F(JobDriverSettingsTest, PauseIsNoTimeWithoutAServer) {
+  Open();
+  Want(Paused());
+  Recovered(0, -1, RecoveryPlan::Action::kResume);
+  for (const uint64_t incarnation : {2U, 3U}) {
+    Pass(absl::Minutes(5));
+    PassWithout({TaskType::kPs, 1}, job.lease + absl::Milliseconds(100));
+    Join(TaskType::kPs, 1, incarnation);
+    Pass(absl::Milliseconds(100));
+    Recovered(0, -1, RecoveryPlan::Action::kResume);
+  }
+  EXPECT_GT(stood_still, absl::ZeroDuration());
+  EXPECT_LT(stood_still, absl::Seconds(1));
+}
+
 TEST_F(JobDriverSettingsTest, ChangeWaitsForACheckpointThatIsWritten) {
   job.checkpoint.directory = "/checkpoints";
   job.checkpoint.every_steps = 1;
