@@ -54,7 +54,8 @@ struct Words {
     return "close settings";
   }
   std::string operator()(const TakeOut& out) const {
-    return absl::StrCat("take out ", out.worker);
+    return absl::StrCat("take out ", out.worker,
+                        out.if_asked ? " if asked" : "");
   }
   std::string operator()(const Tuned& tuned) const {
     return absl::StrCat("tuned to ", tuned.replicas);

@@ -258,6 +258,25 @@ TEST_F(JobDriverSettingsTest, ElasticWorkerThatLeavesIsTakenOut) {
   EXPECT_THAT(Expired(1, 1), ElementsAre("take out 1"));
 }
 
+// Only an operator ends the place of a worker that may come back.
+TEST_F(JobDriverSettingsTest, ElasticWorkerThatDiesIsTakenOutIfAsked) {
+  job.elastic_workers = true;
+  Open();
+  PassWithout({TaskType::kWorker, 1}, job.lease + absl::Milliseconds(100));
+  Expired(0, 1);
+  EXPECT_THAT(Expired(1, 1),
+              ElementsAre("worker 1 died with nothing", "take out 1 if asked"));
+}
+
+TEST_F(JobDriverSettingsTest, ElasticWorkerThatIsSentBackIsTakenOutIfAsked) {
+  job.elastic_workers = true;
+  Open();
+  members->ExpireAll(TaskType::kWorker, "the job goes back", now);
+  Pass(absl::Milliseconds(100));
+  Expired(0, 1);
+  EXPECT_THAT(Expired(1, 1), ElementsAre("take out 1 if asked"));
+}
+
 TEST_F(JobDriverSettingsTest, FixedWorkerThatLeavesKeepsItsPlace) {
   Open();
   Leave(1, LeaveCause::kStopped);
