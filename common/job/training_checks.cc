@@ -301,6 +301,22 @@ absl::Status CheckRatesOfFtrl(const JobConfig& job) {
   return absl::OkStatus();
 }
 
+// `rate` is that of the variables, the job's schedule included.
+absl::Status CheckRateCounts(const VariableOptimizer& other,
+                             const LearningRateConfig& rate) {
+  if (!other.learning_rate.has_value() ||
+      rate.schedule != LearningRateConfig::Schedule::kPiecewiseConstant) {
+    return absl::OkStatus();
+  }
+  return Wrong(
+      "learning_rate", *other.learning_rate,
+      absl::StrCat("absent: the kind of ",
+                   other.schedule.has_value() ? "its" : "the job's",
+                   " learning_rate_schedule is PIECEWISE_CONSTANT, "
+                   "whose values are the rates; give it a "
+                   "learning_rate_schedule of its own with its rates"));
+}
+
 absl::Status CheckVariableOptimizers(const JobConfig& job) {
   const size_t count = job.variable_optimizers.size();
   // The job's own optimizer takes one of the places.
@@ -316,6 +332,8 @@ absl::Status CheckVariableOptimizers(const JobConfig& job) {
         CheckPattern(element + ".variables", other.variables));
     LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckOptimizer(other.optimizer)));
     LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckLearningRate(rates[i + 1])));
+    LOCKSTEP_RETURN_IF_ERROR(
+        Within(element, CheckRateCounts(other, rates[i + 1])));
   }
   return absl::OkStatus();
 }

@@ -204,6 +204,16 @@ INSTANTIATE_TEST_SUITE_P(
               other.schedule->schedule = LearningRateConfig::Schedule::kLinear;
               other.schedule->decay_steps = 9;
             }},
+        Bad{"variable_optimizers[0].learning_rate is 0.5, but must be absent: "
+            "the kind of the job's learning_rate_schedule is "
+            "PIECEWISE_CONSTANT, whose values are the rates; give it a "
+            "learning_rate_schedule of its own",
+            [](JobConfig& job) {
+              job.learning_rate.schedule =
+                  LearningRateConfig::Schedule::kPiecewiseConstant;
+              job.learning_rate.values = {0.1};
+              job.variable_optimizers = {{"w", {}, 0.5, {}}};
+            }},
         Bad{"constraints[0].variables must be a shell pattern",
             [](JobConfig& job) {
               job.constraints = {{"", Constraint::kNonNegative, 0}};
@@ -241,6 +251,16 @@ TEST(TrainingChecksTest, LearningRateOfAnOptimizerIsTheJobsUnlessItHasItsOwn) {
   EXPECT_EQ(rates[1].warmup_steps, 3);
   EXPECT_EQ(rates[2].base, 0.25);
   EXPECT_EQ(rates[2].warmup_steps, 9);
+}
+
+TEST(TrainingChecksTest, RateBesideAScheduleOfItsOwnIsTaken) {
+  EXPECT_OK(CheckWith([](JobConfig& job) {
+    job.learning_rate.schedule =
+        LearningRateConfig::Schedule::kPiecewiseConstant;
+    job.learning_rate.values = {0.1};
+    job.variable_optimizers = {{"a", {}, {}, {}},
+                               {"b", {}, 0.5, LearningRateConfig()}};
+  }));
 }
 
 TEST(TrainingChecksTest, SchedulesOfTrainingScriptsAreTaken) {
