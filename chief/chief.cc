@@ -312,7 +312,6 @@ void Chief::Do(const CloseSettings& close) {
   settings_table_.Close(close.reason, close.over);
 }
 
-void Chief::Do(const TakeOut& out) { settings_table_.Leave(out.worker); }
 void Chief::Do(const Tuned& tuned) { settings_table_.Tune(tuned.replicas); }
 
 void Chief::Do(const Say& say) {

@@ -113,7 +113,9 @@ class Chief final : private RecoverySource {
   void Do(const Recover& action);
   void Do(const OpenSettings& action);
   void Do(const CloseSettings& action);
-  void Do(const TakeOut& action);
+  void Do(const TakeOut& out) {
+    settings_table_.Leave(out.worker, out.if_asked);
+  }
   void Do(const Tuned& action);
   void Do(const Say& action);
   void Do(const SumUp& action);

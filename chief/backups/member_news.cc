@@ -24,7 +24,7 @@ void HearMembers(const std::vector<MembershipTable::Member>& members,
       at_hand += silence;
     }
     tuner.Hear({member.task.index, member.incarnation, alive, progress.passes,
-                progress.pass_times, at_hand});
+                progress.pass_times, at_hand, member.sent_back});
   }
 }
 

@@ -50,14 +50,17 @@ bool TunedWorkers::Hear(const WorkerNews& news) {
   for (const PassTime& pass : news.newest.last(static_cast<size_t>(unheard))) {
     known.times.Add(pass);
   }
-  CountLoss(known, replaced, IsAway(news.worker));
+  CountLoss(known, news, replaced);
   return unheard > 0;
 }
 
-void TunedWorkers::CountLoss(Known& known, bool replaced, bool away) {
+void TunedWorkers::CountLoss(Known& known, const WorkerNews& news,
+                             bool replaced) {
   // A worker that never came was not lost.
   const bool was_there = known.times.count() > 0;
-  if (was_there && !known.lost && (replaced || away)) ++losses_;
+  const bool away = IsAway(news.worker);
+  const bool gone = (replaced || away) && !news.sent_back;
+  if (was_there && !known.lost && gone) ++losses_;
   known.lost = away;
 }
 

@@ -24,6 +24,10 @@ struct WorkerNews {
   absl::Span<const PassTime> newest = {};
   // The time of the current pass so far; zero: there is none.
   absl::Duration at_hand;
+  // Not alive, because all workers must register again. The worker's process
+  // is taken for alive, so neither this absence nor its next incarnation is a
+  // loss.
+  bool sent_back = false;
 };
 
 // TunedWorkers keeps the workers of a job: the distribution of each one's pass
@@ -48,7 +52,8 @@ class TunedWorkers {
   void Keep(const std::vector<int>& workers);
 
   // The number of times that a worker was lost: it went away, or another
-  // process has taken its place.
+  // process has taken its place. A worker that is sent back to register is not
+  // lost.
   int64_t losses() const { return losses_; }
 
   // True if the worker is dead or hangs: its current pass has lasted
@@ -71,12 +76,12 @@ class TunedWorkers {
     uint64_t incarnation = 0;
     int64_t passes = 0;
     bool alive = false;
-    bool lost = false;  // and not back
+    bool lost = false;  // or sent back, and not back
     absl::Duration at_hand;
   };
 
   double MeanOf(const Known& known) const;
-  void CountLoss(Known& known, bool replaced, bool away);
+  void CountLoss(Known& known, const WorkerNews& news, bool replaced);
 
   const absl::Duration patience_;
   int64_t losses_ = 0;

@@ -94,6 +94,7 @@ struct CloseSettings {
 };
 struct TakeOut {  // in an elastic job
   int worker = 0;
+  bool if_asked = false;  // only if an operator has asked for it
 };
 // Records that the chief itself has changed the number of gradients of a step:
 // later changes by operators must start from that number.

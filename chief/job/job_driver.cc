@@ -140,8 +140,10 @@ void JobDriver::BringTogether(Cause cause) {
   cause_ = cause;
   training_.Interrupt();
   deaths_.Forget();
-  still_since_ =
-      steps_.began() == absl::InfinitePast() ? context_.now : steps_.began();
+  // A paused job stands still for its operator until a server is away.
+  const bool waits =
+      settings().paused || steps_.began() == absl::InfinitePast();
+  still_since_ = waits ? context_.now : steps_.began();
   step_before_ = steps_.step();
   redone_before_ = context_.losses.steps_redone;
   servers_wait_.Begin(context_.now);

@@ -111,6 +111,11 @@ void MemberDeaths::Buried(const MembershipTable::Dead& dead,
     workers_left_.EndedInput(dead.task.index);
   } else if (context_.job.elastic_workers && dead.cause == DeathCause::kLeft) {
     context_.out.push_back(TakeOut{dead.task.index});
+  } else if (context_.job.elastic_workers &&
+             (dead.cause == DeathCause::kSilent ||
+              dead.cause == DeathCause::kWentBack)) {
+    // It has no pass to finish any more, after which it would leave.
+    context_.out.push_back(TakeOut{dead.task.index, /*if_asked=*/true});
   }
 }
 

@@ -136,6 +136,7 @@ Training::Turn Training::OnTick() {
       (paused || age > context_.job.lease || deaths_.TooFewStay())) {
     return End(*context_.stop);
   }
+  HearWorkers();
   if (paused) {
     if (steps_.between_steps()) StandStill();
   } else {
@@ -207,10 +208,14 @@ void Training::TuneNextStep() {
   if (change.has_value()) Want(*change);
 }
 
-void Training::TuneStepAtHand() {
+void Training::HearWorkers() {
   if (!context_.settings.tuned()) return;
   HearMembers(context_.members.Members(), context_.job.heartbeat_interval,
               context_.now, tuner_);
+}
+
+void Training::TuneStepAtHand() {
+  if (!context_.settings.tuned()) return;
   if (steps_.between_steps() || context_.settings.ToChange()) return;
   const auto change = tuner_.WhileWaiting(
       steps_.step(), context_.settings.now().replicas_to_aggregate,

@@ -78,6 +78,9 @@ class Training {
   void TellCommit();
   void StandStill();
   void ReplaceStalled();
+  // AUTO jobs: tells the tuner of the workers. Also in a pause, in which
+  // workers that were sent back register again.
+  void HearWorkers();
   // AUTO jobs: change the number of gradients of the next step, or of the
   // current one, which then begins anew.
   void TuneNextStep();

@@ -304,9 +304,10 @@ absl::Status SettingsTable::CheckTakesPart(const TaskId& task, bool again,
   return Join(task.index, again);
 }
 
-void SettingsTable::Leave(int worker) {
+void SettingsTable::Leave(int worker, bool if_asked) {
   MutexLock lock(mutex_);
-  to_leave_.erase(worker);
+  const bool asked = to_leave_.erase(worker) > 0;
+  if (if_asked && !asked) return;
   std::vector<int> workers = wanted_.workers;
   // A job keeps its last worker: without any it could not continue.
   if (!open_ || workers.size() < 2) return;

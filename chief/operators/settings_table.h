@@ -97,8 +97,9 @@ class SettingsTable {
                               const RunSettings& in_effect)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes out a worker that has left, or that is dead and unwanted by an
-  // operator. The last worker of a job cannot be taken out.
-  void Leave(int worker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // operator; with `if_asked`, only if an operator has asked the worker to
+  // leave. The last worker of a job cannot be taken out.
+  void Leave(int worker, bool if_asked = false) ABSL_LOCKS_EXCLUDED(mutex_);
   // True if an operator has asked the worker to leave.
   bool IsToLeave(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
 

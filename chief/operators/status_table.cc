@@ -102,7 +102,8 @@ void StatusTable::Stepped(int64_t global_step, absl::Time now) {
   for (Death& death : view_.deaths) {
     // The first step after a death ends its standstill.
     if (!death.stood_still.has_value()) {
-      death.stood_still = now - death.still_since;
+      death.stood_still =
+          now - death.still_since - (PausedUntil(now) - death.paused_before);
     }
   }
   // At least two steps stay, for the rate of a job with slow steps.
@@ -156,8 +157,11 @@ void StatusTable::SetLosses(const Losses& losses) {
 void StatusTable::Died(Death death) {
   MutexLock lock(mutex_);
   ++view_.death_counts[death.task];
-  // The job stands still since its last step, not since the death was found.
-  death.still_since = recent_.empty() ? death.at : recent_.back().first;
+  // The job stands still since its last step, not since the death was found; a
+  // paused one would stand still without it.
+  const bool stepped = !recent_.empty() && !paused_since_.has_value();
+  death.still_since = stepped ? recent_.back().first : death.at;
+  death.paused_before = PausedUntil(death.still_since);
   if (view_.deaths.size() == kDeaths) view_.deaths.erase(view_.deaths.begin());
   view_.deaths.push_back(std::move(death));
 }

@@ -67,9 +67,12 @@ class StatusTable {
     std::string redone = {};  // the step that it made begin anew; may be empty
     absl::Time at = {};
     // The time from the last step before the death to the first one after it,
-    // once known.
+    // without pauses, once known.
     std::optional<absl::Duration> stood_still = {};
-    absl::Time still_since = {};  // filled in by Died()
+    // Filled in by Died(): the beginning of that time, and the pauses before
+    // it.
+    absl::Time still_since = {};
+    absl::Duration paused_before = {};
   };
   static constexpr size_t kDeaths = 20;  // that are remembered
   // A message that operators must see once.

@@ -442,14 +442,16 @@ std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job) {
   return rates;
 }
 
+int64_t AllLocalStepsOf(const JobConfig& job) {
+  // The product could overflow: job files may give any number of steps.
+  return job.train_steps > kNoLimit / job.local_steps
+             ? kNoLimit
+             : job.train_steps * job.local_steps;
+}
+
 LearningRateConfig LocalLearningRateOf(const JobConfig& job) {
   LearningRateConfig rate = job.local.learning_rate;
-  if (rate.decay_steps == 0) {
-    // The product could overflow: job files may give any number of steps.
-    rate.decay_steps = job.train_steps > kNoLimit / job.local_steps
-                           ? kNoLimit
-                           : job.train_steps * job.local_steps;
-  }
+  if (rate.decay_steps == 0) rate.decay_steps = AllLocalStepsOf(job);
   return rate;
 }
 

@@ -367,6 +367,9 @@ std::vector<OptimizerConfig> OptimizersOf(const JobConfig& job);
 // filled in.
 std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job);
 
+// Returns the local steps of a whole job: train_steps * local_steps, or the
+// largest number if the product is beyond it.
+int64_t AllLocalStepsOf(const JobConfig& job);
 // Returns the learning rate of local steps, with decay_steps filled in, in
 // local steps.
 LearningRateConfig LocalLearningRateOf(const JobConfig& job);

@@ -6,21 +6,22 @@
 namespace lockstep {
 namespace {
 
+// `steps` are those that the schedule counts, `name` their fields.
 void CheckSchedule(const std::string& field, const LearningRateConfig& rate,
-                   int64_t train_steps, std::vector<std::string>& warnings) {
+                   const std::string& name, int64_t steps,
+                   std::vector<std::string>& warnings) {
   using Schedule = LearningRateConfig::Schedule;
   const bool ends = rate.schedule == Schedule::kCosineDecay ||
                     rate.schedule == Schedule::kLinear ||
                     rate.schedule == Schedule::kCosine;
   // Other schedules go on after decay_steps.
-  if (!ends || rate.decay_steps >= train_steps) return;
+  if (!ends || rate.decay_steps >= steps) return;
   warnings.push_back(absl::StrCat(
-      field, ".decay_steps is ", rate.decay_steps, ", train_steps is ",
-      train_steps, ": the last ", train_steps - rate.decay_steps,
-      " steps are made at a learning rate of ",
-      LearningRate(rate, train_steps - 1),
-      "; leave decay_steps out, which makes it train_steps, or set it to ",
-      train_steps));
+      field, ".decay_steps is ", rate.decay_steps, ", ", name, " is ", steps,
+      ": the last ", steps - rate.decay_steps,
+      " steps are made at a learning rate of ", LearningRate(rate, steps - 1),
+      "; leave decay_steps out, which makes it ", name, ", or set it to ",
+      steps));
 }
 
 // Below this, most of the change that workers have computed is thrown away.
@@ -52,13 +53,18 @@ void CheckLocalRate(const JobConfig& job, std::vector<std::string>& warnings) {
 std::vector<std::string> JobWarnings(const JobConfig& job) {
   std::vector<std::string> warnings;
   const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
-  CheckSchedule("learning_rate_schedule", rates[0], job.train_steps, warnings);
+  CheckSchedule("learning_rate_schedule", rates[0], "train_steps",
+                job.train_steps, warnings);
   for (size_t i = 0; i < job.variable_optimizers.size(); ++i) {
     // Without a schedule of its own, it has the job's, which is checked above.
     if (!job.variable_optimizers[i].schedule.has_value()) continue;
     CheckSchedule(
         absl::StrCat("variable_optimizers[", i, "].learning_rate_schedule"),
-        rates[i + 1], job.train_steps, warnings);
+        rates[i + 1], "train_steps", job.train_steps, warnings);
+  }
+  if (job.has_local_steps()) {
+    CheckSchedule("local.learning_rate_schedule", LocalLearningRateOf(job),
+                  "train_steps * local_steps", AllLocalStepsOf(job), warnings);
   }
   CheckLocalRate(job, warnings);
   if (job.mode == SyncMode::kStrict && job.initial_tokens != -1) {

@@ -1,5 +1,6 @@
 #include "common/job/training_checks.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
 #include "common/job/field_checks.h"
+#include "common/job/learning_rate.h"
 #include "common/text/utf8.h"
 
 namespace lockstep {
@@ -259,6 +261,62 @@ absl::Status CheckLearningRate(const LearningRateConfig& rate) {
   return CheckMinimum(rate);
 }
 
+// Ftrl divides by the rate. A rate is lowest at the first or the last of the
+// `steps`. `optimizer` and `schedule` are the fields of the two.
+absl::Status CheckRateOfFtrl(absl::string_view optimizer,
+                             const OptimizerConfig& rule,
+                             absl::string_view schedule,
+                             const LearningRateConfig& rate, int64_t steps) {
+  if (rule.kind != OptimizerConfig::Kind::kFtrl) return absl::OkStatus();
+  if (rate.warmup_steps > 0) {
+    return Wrong(absl::StrCat(schedule, ".warmup_steps"), rate.warmup_steps,
+                 absl::StrCat("0: the warm-up begins at a learning rate of 0, "
+                              "and ",
+                              optimizer, ".kind is FTRL, which divides by it"));
+  }
+  const int64_t last = std::max<int64_t>(steps, 1) - 1;
+  // Servers compute with a float.
+  if (static_cast<float>(LearningRate(rate, last)) > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(schedule, " makes the learning rate of step ", last,
+                   " 0, but ", optimizer,
+                   ".kind is FTRL, which divides by it; let it end above 0, by "
+                   "minimum or alpha, or let it last longer, by decay_steps"));
+}
+
+absl::Status CheckRatesOfFtrl(const JobConfig& job) {
+  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
+  const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
+  LOCKSTEP_RETURN_IF_ERROR(CheckRateOfFtrl("optimizer", optimizers[0],
+                                           "learning_rate_schedule", rates[0],
+                                           job.train_steps));
+  for (size_t i = 0; i < job.variable_optimizers.size(); ++i) {
+    const std::string element = Element("variable_optimizers", i);
+    const bool own = job.variable_optimizers[i].schedule.has_value();
+    LOCKSTEP_RETURN_IF_ERROR(CheckRateOfFtrl(
+        absl::StrCat(element, ".optimizer"), optimizers[i + 1],
+        absl::StrCat(own ? element + "." : "", "learning_rate_schedule"),
+        rates[i + 1], job.train_steps));
+  }
+  return absl::OkStatus();
+}
+
+// `rate` is that of the variables, the job's schedule included.
+absl::Status CheckRateCounts(const VariableOptimizer& other,
+                             const LearningRateConfig& rate) {
+  if (!other.learning_rate.has_value() ||
+      rate.schedule != LearningRateConfig::Schedule::kPiecewiseConstant) {
+    return absl::OkStatus();
+  }
+  return Wrong(
+      "learning_rate", *other.learning_rate,
+      absl::StrCat("absent: the kind of ",
+                   other.schedule.has_value() ? "its" : "the job's",
+                   " learning_rate_schedule is PIECEWISE_CONSTANT, "
+                   "whose values are the rates; give it a "
+                   "learning_rate_schedule of its own with its rates"));
+}
+
 absl::Status CheckVariableOptimizers(const JobConfig& job) {
   const size_t count = job.variable_optimizers.size();
   // The job's own optimizer takes one of the places.
@@ -274,6 +332,8 @@ absl::Status CheckVariableOptimizers(const JobConfig& job) {
         CheckPattern(element + ".variables", other.variables));
     LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckOptimizer(other.optimizer)));
     LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckLearningRate(rates[i + 1])));
+    LOCKSTEP_RETURN_IF_ERROR(
+        Within(element, CheckRateCounts(other, rates[i + 1])));
   }
   return absl::OkStatus();
 }
@@ -384,13 +444,18 @@ absl::Status CheckLocalSteps(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOthersOfLocalSteps(job));
   LOCKSTEP_RETURN_IF_ERROR(
       Within("local", CheckOptimizer(job.local.optimizer)));
-  return Within("local", CheckLearningRate(LocalLearningRateOf(job)));
+  const LearningRateConfig rate = LocalLearningRateOf(job);
+  LOCKSTEP_RETURN_IF_ERROR(Within("local", CheckLearningRate(rate)));
+  return CheckRateOfFtrl("local.optimizer", job.local.optimizer,
+                         "local.learning_rate_schedule", rate,
+                         AllLocalStepsOf(job));
 }
 
 absl::Status CheckTraining(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOptimizer(job.optimizer));
   LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(LearningRatesOf(job)[0]));
   LOCKSTEP_RETURN_IF_ERROR(CheckVariableOptimizers(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRatesOfFtrl(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckEpsilonOfHalves(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckMovingAverage(job.moving_average));
   LOCKSTEP_RETURN_IF_ERROR(CheckConstraints(job));

@@ -160,6 +160,15 @@ absl::Status ChooseConstraints(const JobConfig& job,
         Find(absl::StrCat("constraints[", i, "].variables"),
              job.constraints[i].variables, variables, settings));
     for (const size_t variable : found) {
+      // A step changes only those rows of a table that have a gradient.
+      if (variables[variable].is_table()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "constraints[", i, "].variables is \"",
+            job.constraints[i].variables, "\", which matches \"",
+            variables[variable].name,
+            "\", a table, whose rows without a gradient stay as they are; name "
+            "other variables"));
+      }
       if (chosen[variable] < i) {
         return Overlap("constraints", variables[variable].name,
                        chosen[variable], i);

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <iostream>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -25,6 +24,7 @@
 #include "common/cluster/tf_config_loader.h"
 #include "common/flags/flag_parser.h"
 #include "common/job/codec/job_config_codec.h"
+#include "common/job/codec/job_text_codec.h"
 #include "common/job/job_warnings.h"
 #include "common/memory/spare_memory.h"
 #include "common/metrics/durations.h"
@@ -290,12 +290,15 @@ absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
         "runs the chief and needs the job file");
   }
   std::ifstream file(flags.file, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
+  // One byte more than ParseJobText() takes: the file may have no end.
+  std::string text(kMaxJobTextBytes + 1, '\0');
+  const bool opened = file.is_open();
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!opened || file.bad()) {
     return absl::NotFoundError(absl::StrCat("--job: cannot read ", flags.file));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job,
-                            ParseJobText(text.str(), flags.file));
+  text.resize(static_cast<size_t>(file.gcount()));
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, ParseJobText(text, flags.file));
   for (const std::string& assignment : flags.overrides) {
     LOCKSTEP_RETURN_IF_ERROR(ApplyOverride(assignment, job));
   }

@@ -81,11 +81,10 @@ void VisitFields(FieldVisitor& visit, LearningRateConfig& rate) {
   visit("kind", rate.schedule, kSchedules);
   visit("decay_steps", rate.decay_steps);
   // A forgotten decay_rate must stay 0, which validation refuses for a decay,
-  // instead of becoming a decay by nothing.
-  if (rate.schedule == Schedule::kExponentialDecay) {
-    visit.Default(rate.decay_rate, 0);
-  }
-  visit("decay_rate", rate.decay_rate);
+  // instead of becoming a decay by nothing; also if an override chooses the
+  // decay.
+  visit.Optional("decay_rate", rate.decay_rate,
+                 rate.schedule == Schedule::kExponentialDecay ? 0 : 1);
   visit("staircase", rate.staircase);
   visit("boundaries", rate.boundaries);
   visit("values", rate.values);

@@ -164,6 +164,8 @@ std::string FormatLosses(const JobStatus& status) {
 
 std::string FormatDeaths(const JobStatus& status, size_t width) {
   if (status.deaths.empty()) return "";
+  const absl::string_view at_present =
+      status.settings.paused ? "; the job is paused" : "; the job stands still";
   std::string out = "interruptions:\n";
   for (const DeathStatus& death : status.deaths) {
     const std::string line = absl::StrCat(
@@ -176,7 +178,7 @@ std::string FormatDeaths(const JobStatus& status, size_t width) {
         death.stood_still.has_value()
             ? absl::StrCat("; the job stood still for ",
                            FormatSeconds(*death.stood_still))
-            : "; the job stands still");
+            : std::string(at_present));
     absl::StrAppend(&out, WrapText(line, width, 2 * kIndent), "\n");
   }
   return out;

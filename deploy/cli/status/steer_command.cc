@@ -49,6 +49,17 @@ absl::StatusOr<IsSo> AskToChange(CoordinatorClient& chief,
   });
 }
 
+absl::StatusOr<IsSo> AskToRemove(CoordinatorClient& chief, int worker) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const IsSo changed,
+                            AskToChange(chief, {.remove_worker = worker}));
+  return IsSo([changed, worker](const JobStatus& status) {
+    // Other changes may come first, since the worker finishes its pass.
+    const std::vector<int>& workers = status.settings.workers;
+    return changed(status) &&
+           std::find(workers.begin(), workers.end(), worker) == workers.end();
+  });
+}
+
 absl::StatusOr<IsSo> AskForCheckpoint(CoordinatorClient& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t step, chief.Checkpoint(kTimeout));
   return IsSo([step](const JobStatus& status) {
@@ -168,7 +179,7 @@ SteerCommands::SteerCommands(CLI::App& parent) {
       ->required();
   remove.ask = [this](CoordinatorClient& chief) -> absl::StatusOr<IsSo> {
     LOCKSTEP_ASSIGN_OR_RETURN(const int worker, ParseWorker(worker_));
-    return AskToChange(chief, {.remove_worker = worker});
+    return AskToRemove(chief, worker);
   };
 }
 

@@ -380,8 +380,6 @@ absl::Status PartUpdates::UpdateTable(int part, int64_t step,
   if (!indices.empty() || !logged) {
     LOCKSTEP_RETURN_IF_ERROR(
         sparse_optimizers_[settings.optimizer].Apply(input));
-    Project(settings.constraint, spec.dtype,
-            RowElements(parts_.variables[spec.variable]), input.value);
   }
   if (logged) parts_.store->tables().FinishRows(part);
   CountUpdate(part);

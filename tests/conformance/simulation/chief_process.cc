@@ -129,7 +129,7 @@ void ChiefProcess::RequestStop() {
 
 void ChiefProcess::Do(const chief::TakeOut& out) {
   if (!job_.Has(PlantedBug::kLeaverStaysAMember))
-    settings_table_.Leave(out.worker);
+    settings_table_.Leave(out.worker, out.if_asked);
 }
 
 // Events.

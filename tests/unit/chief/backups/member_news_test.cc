@@ -1,6 +1,7 @@
 #include "chief/backups/member_news.h"
 
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -79,6 +80,34 @@ TEST(MemberNewsTest, TimeSinceTheLastHeartbeatIsNoTimeOfAPass) {
                    },
                    kPass)
                    .has_value());
+}
+
+// The tuner would keep a backup for workers that are often lost.
+TEST(MemberNewsTest, WorkersThatAreSentBackAreNotLost) {
+  constexpr int kWorkers = 8;
+  BackupTuner tuner(absl::Seconds(2));
+  absl::Time now = absl::UnixEpoch();
+  std::vector<int> workers(kWorkers);
+  std::iota(workers.begin(), workers.end(), 0);
+  for (int64_t step = 1; step < 100; ++step) {
+    now += kPass;
+    std::vector<MembershipTable::Member> members;
+    for (const int worker : workers) {
+      members.push_back(Worker(worker, step, kPass, now));
+      if (step < 50) continue;
+      MembershipTable::Member& member = members.back();
+      if (step > 50) {
+        member.incarnation = 2;
+      } else {
+        member.state = MembershipTable::State::kDead;
+        member.sent_back = true;
+      }
+    }
+    HearMembers(members, kHeartbeat, now, tuner);
+    // The servers stand still until all are back.
+    if (step == 50) continue;
+    EXPECT_FALSE(tuner.AtBoundary(step, kWorkers, workers, now).has_value());
+  }
 }
 
 TEST(MemberNewsTest, EqualWorkersNeedNoChange) {

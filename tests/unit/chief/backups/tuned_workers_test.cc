@@ -84,6 +84,23 @@ TEST_F(TunedWorkersTest, EachLossIsCountedOnce) {
   EXPECT_EQ(workers_.losses(), 2);
 }
 
+TEST_F(TunedWorkersTest, WorkersThatAreSentBackToRegisterAreNotLost) {
+  for (int worker = 0; worker < 8; ++worker) {
+    Learn(worker, 50);
+    workers_.Hear({worker,
+                   1,
+                   /*alive=*/false,
+                   TunedWorkers::kFewPasses,
+                   {},
+                   {},
+                   /*sent_back=*/true});
+    Hear(worker, 1, 50, /*incarnation=*/2);
+  }
+  EXPECT_EQ(workers_.losses(), 0);
+  Hear(7, 1, 50, /*incarnation=*/3);  // not sent back
+  EXPECT_EQ(workers_.losses(), 1);
+}
+
 TEST_F(TunedWorkersTest, WorkerThatNeverCameIsNotLost) {
   workers_.Hear({0, 0, false, 0, {}, {}});
   EXPECT_EQ(workers_.losses(), 0);

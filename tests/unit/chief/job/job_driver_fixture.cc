@@ -54,7 +54,8 @@ struct Words {
     return "close settings";
   }
   std::string operator()(const TakeOut& out) const {
-    return absl::StrCat("take out ", out.worker);
+    return absl::StrCat("take out ", out.worker,
+                        out.if_asked ? " if asked" : "");
   }
   std::string operator()(const Tuned& tuned) const {
     return absl::StrCat("tuned to ", tuned.replicas);
@@ -173,6 +174,9 @@ JobDriverTest::Actions JobDriverTest::On(const JobEvent& event) {
     if (const auto* report = std::get_if<JobReport>(&action)) {
       if (const auto* told = std::get_if<ProcessDied>(report)) {
         died_at = told->death.at;
+      }
+      if (const auto* told = std::get_if<LossesSoFar>(report)) {
+        stood_still = told->losses.stood_still;
       }
       if (const auto* told = std::get_if<Waits>(report)) {
         waits.clear();

@@ -127,6 +127,21 @@ TEST_F(JobDriverSettingsTest, PausedJobStillBuriesTheDead) {
               ElementsAre("expire 1 of 1 on 0"));
 }
 
+TEST_F(JobDriverSettingsTest, PauseIsNoTimeWithoutAServer) {
+  Open();
+  Want(Paused());
+  Recovered(0, -1, RecoveryPlan::Action::kResume);
+  for (const uint64_t incarnation : {2U, 3U}) {
+    Pass(absl::Minutes(5));
+    PassWithout({TaskType::kPs, 1}, job.lease + absl::Milliseconds(100));
+    Join(TaskType::kPs, 1, incarnation);
+    Pass(absl::Milliseconds(100));
+    Recovered(0, -1, RecoveryPlan::Action::kResume);
+  }
+  EXPECT_GT(stood_still, absl::ZeroDuration());
+  EXPECT_LT(stood_still, absl::Seconds(1));
+}
+
 TEST_F(JobDriverSettingsTest, ChangeWaitsForACheckpointThatIsWritten) {
   job.checkpoint.directory = "/checkpoints";
   job.checkpoint.every_steps = 1;
@@ -241,6 +256,25 @@ TEST_F(JobDriverSettingsTest, ElasticWorkerThatLeavesIsTakenOut) {
   Pass(absl::Milliseconds(100));
   Expired(0, 1);
   EXPECT_THAT(Expired(1, 1), ElementsAre("take out 1"));
+}
+
+// Only an operator ends the place of a worker that may come back.
+TEST_F(JobDriverSettingsTest, ElasticWorkerThatDiesIsTakenOutIfAsked) {
+  job.elastic_workers = true;
+  Open();
+  PassWithout({TaskType::kWorker, 1}, job.lease + absl::Milliseconds(100));
+  Expired(0, 1);
+  EXPECT_THAT(Expired(1, 1),
+              ElementsAre("worker 1 died with nothing", "take out 1 if asked"));
+}
+
+TEST_F(JobDriverSettingsTest, ElasticWorkerThatIsSentBackIsTakenOutIfAsked) {
+  job.elastic_workers = true;
+  Open();
+  members->ExpireAll(TaskType::kWorker, "the job goes back", now);
+  Pass(absl::Milliseconds(100));
+  Expired(0, 1);
+  EXPECT_THAT(Expired(1, 1), ElementsAre("take out 1 if asked"));
 }
 
 TEST_F(JobDriverSettingsTest, FixedWorkerThatLeavesKeepsItsPlace) {

@@ -104,6 +104,32 @@ TEST_F(JobDriverTuningTest, ElasticJobIsTunedToo) {
   EXPECT_THAT(StepsUntilChange(100, 4), Contains("tuned to 2"));
 }
 
+// The tuner would keep a backup for workers that are often lost.
+TEST_F(JobDriverTuningTest, WorkersThatRegisterAgainInAPauseAreNotLost) {
+  workers = 8;
+  job.replicas_to_aggregate = 8;
+  Open();
+  EXPECT_THAT(StepsUntilChange(50, 1), IsEmpty());
+  RunSettings settings = driver->settings();
+  for (const bool paused : {true, false}) {
+    ++settings.revision;
+    settings.paused = paused;
+    On(SettingsWanted{settings});
+    Pass(absl::Milliseconds(100));
+    Recovered(driver->step(), -1, RecoveryPlan::Action::kResume);
+    if (!paused) break;
+    members->ExpireAll(TaskType::kWorker, "the job goes back", now);
+    Pass(absl::Milliseconds(100));
+    for (int worker = 0; worker < workers; ++worker) {
+      Expired(0, worker);
+      Join(TaskType::kWorker, worker, 2);
+    }
+    passes_.clear();
+  }
+  EXPECT_THAT(StepsUntilChange(100, 1), IsEmpty());
+  EXPECT_EQ(driver->settings().replicas_to_aggregate, 8);
+}
+
 // Otherwise the job would fail, since a step needs all workers.
 TEST_F(JobDriverTuningTest, WorkerThatLeavesForGoodDoesNotEndTheJob) {
   Open();

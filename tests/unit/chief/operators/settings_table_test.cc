@@ -260,6 +260,18 @@ TEST_F(SettingsTableTest, AWorkerIsToLeaveUntilItHasLeft) {
   EXPECT_EQ(settings_table.wanted().revision, 1);
 }
 
+TEST_F(SettingsTableTest, DeadWorkerIsTakenOutOnlyIfAnOperatorHasAsked) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+
+  settings_table.Leave(1, /*if_asked=*/true);
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2));
+
+  ASSERT_OK(settings_table.Change({.remove_worker = 1}));
+  settings_table.Leave(1, /*if_asked=*/true);
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 2));
+  EXPECT_EQ(settings_table.wanted().revision, 1);
+}
+
 TEST_F(SettingsTableTest, RemovalMayBeAskedForAgain) {
   SettingsTable& settings_table = Open(Elastic(1, 2));
   ASSERT_THAT(settings_table.Change({.remove_worker = 1}), IsOkAndHolds(1));

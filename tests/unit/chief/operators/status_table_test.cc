@@ -122,6 +122,22 @@ TEST(StatusTableTest, DeathStandsStillFromTheStepBeforeToTheStepAfter) {
   EXPECT_EQ(death.redone, "step 2");
 }
 
+TEST(StatusTableTest, PauseIsNoStandstillOfADeath) {
+  StatusTable status_table;
+  status_table.StartTraining(0, kStart);
+  status_table.Stepped(1, At(1));
+  status_table.Died({.task = "worker 0", .at = At(3)});
+  status_table.SetSettings({.revision = 1, .paused = true}, At(4));
+  status_table.Died({.task = "worker 1", .at = At(1000)});
+  status_table.SetSettings({.revision = 2}, At(8000));
+  status_table.Stepped(2, At(8002));
+
+  const StatusTable::View view = status_table.Get(At(8002));
+  ASSERT_THAT(view.deaths, SizeIs(2));
+  EXPECT_EQ(view.deaths[0].stood_still, absl::Seconds(5));
+  EXPECT_EQ(view.deaths[1].stood_still, absl::Seconds(2));
+}
+
 TEST(StatusTableTest, OldestDeathIsForgottenFirst) {
   StatusTable status_table;
   for (size_t i = 0; i <= StatusTable::kDeaths; ++i) {

@@ -49,6 +49,21 @@ TEST(JobWarningsTest, ScheduleOfSomeVariablesIsNamed) {
                   "is 10")));
 }
 
+TEST(JobWarningsTest, ScheduleOfLocalStepsCountsThem) {
+  JobConfig job;
+  job.train_steps = 1000;
+  job.local_steps = 16;
+  job.learning_rate.base = 1;
+  job.local.learning_rate = Job().learning_rate;
+  EXPECT_THAT(JobWarnings(job), IsEmpty());
+  job.local.learning_rate.decay_steps = 1000;
+  EXPECT_THAT(
+      JobWarnings(job),
+      ElementsAre(HasSubstr(
+          "local.learning_rate_schedule.decay_steps is 1000, train_steps * "
+          "local_steps is 16000: the last 15000 steps")));
+}
+
 TEST(JobWarningsTest, ScheduleThatNeverEndsIsFine) {
   JobConfig job = Job();
   job.learning_rate.schedule = LearningRateConfig::Schedule::kExponentialDecay;

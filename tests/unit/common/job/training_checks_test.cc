@@ -174,6 +174,46 @@ INSTANTIATE_TEST_SUITE_P(
               job.optimizer.kind = OptimizerConfig::Kind::kAdagradDa;
               job.optimizer.initial_accumulator_value = 0;
             }},
+        Bad{"learning_rate_schedule.warmup_steps is 3, but must be 0: the "
+            "warm-up begins at a learning rate of 0, and optimizer.kind is "
+            "FTRL",
+            [](JobConfig& job) {
+              job.optimizer.kind = OptimizerConfig::Kind::kFtrl;
+              job.learning_rate.warmup_steps = 3;
+            }},
+        Bad{"learning_rate_schedule.warmup_steps is 3, but must be 0: the "
+            "warm-up begins at a learning rate of 0, and "
+            "variable_optimizers[0].optimizer.kind is FTRL",
+            [](JobConfig& job) {
+              job.learning_rate.warmup_steps = 3;
+              job.variable_optimizers.resize(1);
+              job.variable_optimizers[0].variables = "w";
+              job.variable_optimizers[0].optimizer.kind =
+                  OptimizerConfig::Kind::kFtrl;
+            }},
+        Bad{"variable_optimizers[0].learning_rate_schedule makes the learning "
+            "rate of step 9 0, but variable_optimizers[0].optimizer.kind is "
+            "FTRL",
+            [](JobConfig& job) {
+              job.train_steps = 10;
+              job.variable_optimizers.resize(1);
+              VariableOptimizer& other = job.variable_optimizers[0];
+              other.variables = "w";
+              other.optimizer.kind = OptimizerConfig::Kind::kFtrl;
+              other.schedule.emplace();
+              other.schedule->schedule = LearningRateConfig::Schedule::kLinear;
+              other.schedule->decay_steps = 9;
+            }},
+        Bad{"variable_optimizers[0].learning_rate is 0.5, but must be absent: "
+            "the kind of the job's learning_rate_schedule is "
+            "PIECEWISE_CONSTANT, whose values are the rates; give it a "
+            "learning_rate_schedule of its own",
+            [](JobConfig& job) {
+              job.learning_rate.schedule =
+                  LearningRateConfig::Schedule::kPiecewiseConstant;
+              job.learning_rate.values = {0.1};
+              job.variable_optimizers = {{"w", {}, 0.5, {}}};
+            }},
         Bad{"constraints[0].variables must be a shell pattern",
             [](JobConfig& job) {
               job.constraints = {{"", Constraint::kNonNegative, 0}};
@@ -213,6 +253,16 @@ TEST(TrainingChecksTest, LearningRateOfAnOptimizerIsTheJobsUnlessItHasItsOwn) {
   EXPECT_EQ(rates[2].warmup_steps, 9);
 }
 
+TEST(TrainingChecksTest, RateBesideAScheduleOfItsOwnIsTaken) {
+  EXPECT_OK(CheckWith([](JobConfig& job) {
+    job.learning_rate.schedule =
+        LearningRateConfig::Schedule::kPiecewiseConstant;
+    job.learning_rate.values = {0.1};
+    job.variable_optimizers = {{"a", {}, {}, {}},
+                               {"b", {}, 0.5, LearningRateConfig()}};
+  }));
+}
+
 TEST(TrainingChecksTest, SchedulesOfTrainingScriptsAreTaken) {
   for (const auto schedule : {LearningRateConfig::Schedule::kLinear,
                               LearningRateConfig::Schedule::kCosine}) {
@@ -223,6 +273,25 @@ TEST(TrainingChecksTest, SchedulesOfTrainingScriptsAreTaken) {
       job.learning_rate.warmup_steps = 9;
       job.learning_rate.minimum = 0.1;
     }));
+  }
+}
+
+TEST(TrainingChecksTest, FtrlNeedsARateAboveZeroInEachStep) {
+  using Schedule = LearningRateConfig::Schedule;
+  for (const Schedule schedule :
+       {Schedule::kLinear, Schedule::kCosine, Schedule::kCosineDecay}) {
+    JobConfig job;
+    job.train_steps = 10;
+    job.optimizer.kind = OptimizerConfig::Kind::kFtrl;
+    job.learning_rate.schedule = schedule;
+    EXPECT_OK(CheckTraining(job));  // the rate would be 0 after the last step
+    job.learning_rate.decay_steps = 5;
+    EXPECT_THAT(CheckTraining(job),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("the learning rate of step 9 0")));
+    const bool has_alpha = schedule == Schedule::kCosineDecay;
+    (has_alpha ? job.learning_rate.alpha : job.learning_rate.minimum) = 0.001;
+    EXPECT_OK(CheckTraining(job));
   }
 }
 
@@ -285,6 +354,19 @@ TEST(LocalStepsChecksTest, WhatCannotBeIsRefusedWithFieldAndFix) {
   EXPECT_THAT(
       refused([](JobConfig& job) { job.local.learning_rate.base = -1; }),
       names("local", "learning_rate is -1"));
+  EXPECT_THAT(refused([](JobConfig& job) {
+                job.local.optimizer.kind = OptimizerConfig::Kind::kFtrl;
+                job.local.learning_rate.warmup_steps = 3;
+              }),
+              names("local.learning_rate_schedule.warmup_steps is 3",
+                    "local.optimizer.kind is FTRL"));
+  EXPECT_THAT(refused([](JobConfig& job) {
+                job.local.optimizer.kind = OptimizerConfig::Kind::kFtrl;
+                job.local.learning_rate.schedule =
+                    LearningRateConfig::Schedule::kCosine;
+                job.local.learning_rate.decay_steps = 100;
+              }),
+              names("learning rate of step 1599 0", "by decay_steps"));
   EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = -3; }),
               names("local_steps is -3", "from 1"));
   EXPECT_THAT(refused([](JobConfig& job) { job.mode = SyncMode::kCompatible; }),

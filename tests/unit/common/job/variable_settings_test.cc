@@ -240,6 +240,21 @@ TEST_F(VariableSettingsTest, TablesHaveNoWeightDecayAndNoDampening) {
               StatusIs(kInvalid, HasSubstr("optimizer.dampening is 0.5")));
 }
 
+TEST_F(VariableSettingsTest, TablesHaveNoConstraints) {
+  std::vector<VariableSpec> variables = variables_;
+  variables.push_back({"t", {4, 2}, DType::kFloat32, {}, RowCut::kMod});
+  job_.constraints = {{"bias", Constraint::kNonNegative, 0},
+                      {"t*", Constraint::kMaxNorm, 1}};
+
+  EXPECT_THAT(
+      SettingsOf(job_, variables),
+      StatusIs(kInvalid, AllOf(HasSubstr("constraints[1].variables is \"t*\""),
+                               HasSubstr("\"t\", a table"))));
+
+  variables.back().row_cut = RowCut::kNone;
+  EXPECT_OK(SettingsOf(job_, variables));
+}
+
 TEST_F(VariableSettingsTest, NameOfATensorBeginsWithItsVariable) {
   EXPECT_EQ(TensorNameOf("hidden1/weights", "Adam_1"),
             "hidden1/weights/Adam_1");

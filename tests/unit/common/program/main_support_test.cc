@@ -57,6 +57,32 @@ TEST_F(LoadJobTest, OverrideIsCheckedAsTheFileIs) {
                                         HasSubstr("batch_size")));
 }
 
+TEST_F(LoadJobTest, OverridesMayGiveAllFieldsOfAnEmptyFile) {
+  std::ofstream(flags_.file).close();
+  EXPECT_THAT(LoadJob(flags_), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        HasSubstr("train_steps is not given")));
+  flags_.overrides = {"train_steps=7", "batch_size=3", "data.train_images=x",
+                      "data.train_labels=y"};
+
+  const auto job = LoadJob(flags_);
+
+  ASSERT_OK(job);
+  EXPECT_EQ(job->train_steps, 7);
+}
+
+TEST_F(LoadJobTest, FileWithoutAnEndIsRefused) {
+  flags_.file = "/dev/zero";
+  EXPECT_THAT(LoadJob(flags_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a job file may have 1048576")));
+}
+
+TEST_F(LoadJobTest, DirectoryIsNoJobFile) {
+  flags_.file = directory_.Join("");
+  EXPECT_THAT(LoadJob(flags_),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot read")));
+}
+
 TEST_F(LoadJobTest, MissingFileIsNamed) {
   flags_.file = directory_.Join("other");
   EXPECT_THAT(LoadJob(flags_),

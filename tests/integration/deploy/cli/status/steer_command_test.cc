@@ -113,6 +113,20 @@ TEST_F(SteerCommandsTest, RemoveNamesTheWorker) {
   EXPECT_EQ(chief_.change().remove_worker(), 3);
 }
 
+// Another change may have the revision that the removal was to have.
+TEST_F(SteerCommandsTest, RemoveWaitsUntilTheWorkerIsOut) {
+  v1::GetStatusResponse response = TrainingResponse();
+  for (const int worker : {0, 1, 2, 3}) {
+    response.mutable_settings()->add_workers(worker);
+  }
+  chief_.Say(response);
+
+  EXPECT_EQ(Run({"remove", "2", "--timeout", "0"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("not in effect within 0"));
+
+  EXPECT_EQ(Run({"remove", "4", "--timeout", "0"}), 0) << err_.str();
+}
+
 TEST_F(SteerCommandsTest, RemoveRefusesWhatIsNoWorker) {
   for (const char* worker : {"ps:1", "-1", "1x", "worker:"}) {
     EXPECT_EQ(Run({"remove", "--", worker}), 2) << worker;

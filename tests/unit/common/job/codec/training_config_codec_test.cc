@@ -1,6 +1,7 @@
 #include "common/job/codec/training_config_codec.h"
 
 #include "common/job/codec/job_config_codec.h"
+#include "common/job/training_checks.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -10,6 +11,8 @@ namespace {
 
 using ::lockstep::testing::StatusIs;
 using ::testing::StartsWith;
+
+using Schedule = LearningRateConfig::Schedule;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -81,6 +84,37 @@ TEST(TrainingConfigCodecTest, AnotherKindBringsItsOwnDefaults) {
   ASSERT_OK(ApplyOverride("clipping.kind=global_norm", job));
   ASSERT_OK(ApplyOverride("placement.strategy=ROUND_ROBIN", job));
   EXPECT_EQ(job.clipping.kind, ClippingConfig::Kind::kGlobalNorm);
+}
+
+TEST(TrainingConfigCodecTest, DecayThatAnOverrideChoosesNeedsItsRate) {
+  JobConfig job;
+  ASSERT_OK(
+      ApplyOverride("learning_rate_schedule.kind=EXPONENTIAL_DECAY", job));
+  EXPECT_EQ(job.learning_rate.decay_rate, 0);
+  EXPECT_THAT(
+      CheckTraining(job),
+      StatusIs(kInvalid, StartsWith("learning_rate_schedule.decay_rate is 0")));
+  ASSERT_OK(ApplyOverride("learning_rate_schedule.decay_rate=0.5", job));
+  EXPECT_OK(CheckTraining(job));
+  EXPECT_EQ(job.learning_rate.decay_rate, 0.5);
+
+  ASSERT_OK(ApplyOverride("local.learning_rate_schedule.kind=EXPONENTIAL_DECAY",
+                          job));
+  EXPECT_EQ(job.local.learning_rate.decay_rate, 0);
+}
+
+TEST(TrainingConfigCodecTest, DecayRateIsGivenBack) {
+  for (const Schedule schedule :
+       {Schedule::kConstant, Schedule::kExponentialDecay}) {
+    for (const double rate : {0.5, 1.0}) {
+      JobConfig job;
+      job.learning_rate.schedule = schedule;
+      job.learning_rate.decay_rate = rate;
+      const auto again = FromProto(ToProto(job));
+      ASSERT_OK(again);
+      EXPECT_EQ(again->learning_rate.decay_rate, rate);
+    }
+  }
 }
 
 TEST(TrainingConfigCodecTest, NumbersWithoutANameAreRefused) {

@@ -256,6 +256,9 @@ TEST(DeathsTest, EachIsToldWithWhatItCost) {
             "redone: step 13; the job stood still for 2.1 s\n"
             "  ps 0, 1.0 s ago (replaced): held its share of step 20; redone: "
             "nothing; the job stands still\n");
+  status.settings.paused = true;
+  EXPECT_THAT(FormatDeaths(status, 200),
+              HasSubstr("redone: nothing; the job is paused\n"));
   EXPECT_THAT(FormatStatusReport(status, 200),
               HasSubstr(FormatDeaths(status, 200)));
 }
