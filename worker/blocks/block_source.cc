@@ -24,7 +24,9 @@ class BlockSource::NumberPass final : public GradientPass {
   absl::Status CheckWanted() override { return pass_.CheckWanted(); }
 
   void GradientReady(size_t variable) override {
-    block_.clipper_.Ready(variable, [this](size_t clipped) { Add(clipped); });
+    block_.clipper_.Ready(variable, [this](size_t clipped, bool absent) {
+      Add(clipped, absent);
+    });
   }
   // Goes past the clipper: zeros add nothing to a norm.
   void GradientAbsent(size_t variable) override {
@@ -32,11 +34,12 @@ class BlockSource::NumberPass final : public GradientPass {
   }
 
   void EndClipping() {
-    block_.clipper_.EndPass([this](size_t clipped) { Add(clipped); });
+    block_.clipper_.EndPass(
+        [this](size_t clipped, bool absent) { Add(clipped, absent); });
   }
 
  private:
-  void Add(size_t variable, bool absent = false) {
+  void Add(size_t variable, bool absent) {
     const bool present =
         block_.count_ == 1 ? !absent : block_.Add(variable, absent);
     if (block_.number_ + 1 < block_.count_) return;

@@ -28,12 +28,12 @@ class ReplicatedGradientSource::ReplicaPass final : public GradientPass {
   }
 
   void GradientReady(size_t variable) override {
-    clipper_.Ready(variable, [this](size_t clipped) { Tell(clipped); });
+    clipper_.Ready(variable, [this](size_t clipped, bool) { Tell(clipped); });
   }
 
   // Must be called when all gradients have been computed.
   void End() {
-    clipper_.EndPass([this](size_t clipped) { Tell(clipped); });
+    clipper_.EndPass([this](size_t clipped, bool) { Tell(clipped); });
   }
 
  private:
