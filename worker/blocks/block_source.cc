@@ -28,9 +28,12 @@ class BlockSource::NumberPass final : public GradientPass {
       Add(clipped, absent);
     });
   }
-  // Goes past the clipper: zeros add nothing to a norm.
+  // Through the clipper, too: Add() writes the block's sum to the memory of the
+  // gradient, which must hold zeros until the clipper has read it.
   void GradientAbsent(size_t variable) override {
-    Add(variable, /*absent=*/true);
+    block_.clipper_.Absent(variable, [this](size_t clipped, bool absent) {
+      Add(clipped, absent);
+    });
   }
 
   void EndClipping() {
