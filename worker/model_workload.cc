@@ -164,8 +164,11 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::BatchSourceOf(
   if (replicas() == 1) return SourceOf(0, memory);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
                             SettingsOf(job_, variables_));
-  std::vector<bool> trained;
-  for (const VariableSettings& each : settings) trained.push_back(each.trained);
+  // The gradient of a buffer is its change, which no limit applies to.
+  std::vector<bool> clipped;
+  for (size_t v = 0; v < variables_.size(); ++v) {
+    clipped.push_back(settings[v].trained && !variables_[v].buffer);
+  }
   std::vector<ReplicatedGradientSource::Replica> made;
   for (size_t r = 0; r < models_.size(); ++r) {
     // Replicas share the values, which they only read, but not the gradients.
@@ -175,7 +178,7 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ModelWorkload::BatchSourceOf(
     replica.source = SourceOf(r, *replica.memory);
   }
   return std::make_unique<ReplicatedGradientSource>(
-      std::move(made), job_.clipping, memory, trained);
+      std::move(made), job_.clipping, memory, clipped);
 }
 
 std::unique_ptr<GradientSource> ModelWorkload::SourceOf(

@@ -24,19 +24,25 @@ class BlockSource::NumberPass final : public GradientPass {
   absl::Status CheckWanted() override { return pass_.CheckWanted(); }
 
   void GradientReady(size_t variable) override {
-    block_.clipper_.Ready(variable, [this](size_t clipped) { Add(clipped); });
+    block_.clipper_.Ready(variable, [this](size_t clipped, bool absent) {
+      Add(clipped, absent);
+    });
   }
-  // Goes past the clipper: zeros add nothing to a norm.
+  // Through the clipper, too: Add() writes the block's sum to the memory of the
+  // gradient, which must hold zeros until the clipper has read it.
   void GradientAbsent(size_t variable) override {
-    Add(variable, /*absent=*/true);
+    block_.clipper_.Absent(variable, [this](size_t clipped, bool absent) {
+      Add(clipped, absent);
+    });
   }
 
   void EndClipping() {
-    block_.clipper_.EndPass([this](size_t clipped) { Add(clipped); });
+    block_.clipper_.EndPass(
+        [this](size_t clipped, bool absent) { Add(clipped, absent); });
   }
 
  private:
-  void Add(size_t variable, bool absent = false) {
+  void Add(size_t variable, bool absent) {
     const bool present =
         block_.count_ == 1 ? !absent : block_.Add(variable, absent);
     if (block_.number_ + 1 < block_.count_) return;

@@ -33,15 +33,20 @@ absl::Status Check(const std::string& field, const std::string& path,
                    const std::vector<std::string>& roots) {
   // Without --data_root a job may name any file.
   if (path.empty() || roots.empty()) return absl::OkStatus();
-  // "FILE.npz:NAME" names a member of FILE.npz.
-  const std::string file = SplitArrayPath(path).file;
   for (const std::string& root : roots) {
-    if (IsBelow(file, root)) return absl::OkStatus();
+    if (IsBelow(path, root)) return absl::OkStatus();
   }
   return absl::PermissionDeniedError(
       absl::StrCat(field, " is ", path, ", which is not below --data_root ",
                    absl::StrJoin(roots, " or "),
                    "; move the file there, or give one more --data_root"));
+}
+
+// "FILE.npz:NAME" names a member of FILE.npz, but only to the reader of arrays:
+// to all others it is the path of a file.
+absl::Status CheckArray(const std::string& field, const std::string& path,
+                        const std::vector<std::string>& roots) {
+  return Check(field, SplitArrayPath(path).file, roots);
 }
 
 absl::Status CheckAll(const std::string& field,
@@ -59,9 +64,9 @@ absl::Status CheckWorkerFiles(const JobConfig& job,
                               const std::vector<std::string>& roots) {
   const DataConfig& data = job.data;
   LOCKSTEP_RETURN_IF_ERROR(
-      Check("data.train_images", data.train_images, roots));
+      CheckArray("data.train_images", data.train_images, roots));
   LOCKSTEP_RETURN_IF_ERROR(
-      Check("data.train_labels", data.train_labels, roots));
+      CheckArray("data.train_labels", data.train_labels, roots));
   LOCKSTEP_RETURN_IF_ERROR(Check("data.train_text", data.train_text, roots));
   return CheckAll("data.train_files", data.train_files, roots);
 }
@@ -69,8 +74,10 @@ absl::Status CheckWorkerFiles(const JobConfig& job,
 absl::Status CheckEvaluatorFiles(const JobConfig& job,
                                  const std::vector<std::string>& roots) {
   const DataConfig& data = job.data;
-  LOCKSTEP_RETURN_IF_ERROR(Check("data.test_images", data.test_images, roots));
-  LOCKSTEP_RETURN_IF_ERROR(Check("data.test_labels", data.test_labels, roots));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckArray("data.test_images", data.test_images, roots));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckArray("data.test_labels", data.test_labels, roots));
   LOCKSTEP_RETURN_IF_ERROR(Check("data.test_text", data.test_text, roots));
   LOCKSTEP_RETURN_IF_ERROR(CheckAll("data.test_files", data.test_files, roots));
   return Check("checkpoint.directory", job.checkpoint.directory, roots);

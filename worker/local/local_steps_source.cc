@@ -17,7 +17,7 @@ class LocalStepsSource::LocalPass final : public GradientPass {
 
   absl::Status CheckWanted() override { return outer_.CheckWanted(); }
   void GradientReady(size_t variable) override {
-    clipper_.Ready(variable, [](size_t) {});
+    clipper_.Ready(variable, [](size_t, bool) {});
   }
 
  private:
@@ -60,7 +60,7 @@ absl::Status LocalStepsSource::MakeStep(int64_t batch, GradientPass& pass) {
   clipper_.BeginPass();
   LOCKSTEP_RETURN_IF_ERROR(source_->Begin(batch, local));
   LOCKSTEP_ASSIGN_OR_RETURN(const GradientResult one, source_->Finish(local));
-  clipper_.EndPass([](size_t) {});
+  clipper_.EndPass([](size_t, bool) {});
   result_.loss += one.loss / static_cast<double>(steps_);
   result_.examples += one.examples;
   result_.non_finite += one.non_finite;

@@ -12,7 +12,7 @@ void GradientClipper::Ready(size_t variable, Send send) {
     case ClippingConfig::Kind::kGlobalNorm:
       // The norm is over all gradients, so that the first one can leave no
       // sooner than the last one is there.
-      kept_.push_back(variable);
+      kept_.push_back({variable, /*absent=*/false});
       return;
     case ClippingConfig::Kind::kNorm:
       ClipByNorm(dtype_, config_.limit, gradients_()[variable]);
@@ -24,19 +24,27 @@ void GradientClipper::Ready(size_t variable, Send send) {
     case ClippingConfig::Kind::kNone:
       break;
   }
-  send(variable);
+  send(variable, /*absent=*/false);
+}
+
+void GradientClipper::Absent(size_t variable, Send send) {
+  if (config_.kind == ClippingConfig::Kind::kGlobalNorm) {
+    // Its zeros add nothing to the norm, but must not overtake the others.
+    kept_.push_back({variable, /*absent=*/true});
+  } else {
+    send(variable, /*absent=*/true);
+  }
 }
 
 void GradientClipper::EndPass(Send send) {
   if (config_.kind != ClippingConfig::Kind::kGlobalNorm) return;
-  // The norm is over all spans, not over `kept_`: a variable without a gradient
-  // is not in `kept_`, and its zeros add nothing.
+  // The zeros of absent variables add nothing to the norm.
   const Gradients gradients = gradients_();
   const std::vector<absl::Span<const std::byte>> values(gradients.begin(),
                                                         gradients.end());
   ClipByGlobalNorm(dtype_, config_.limit, GlobalNorm(dtype_, values),
                    gradients);
-  for (const size_t variable : kept_) send(variable);
+  for (const Kept& kept : kept_) send(kept.variable, kept.absent);
   kept_.clear();
 }
 

@@ -20,7 +20,7 @@ namespace lockstep::worker {
 // the end of the pass; the other kinds of clipping take each gradient by
 // itself.
 //
-//   BeginPass -> Ready, once for each variable -> EndPass
+//   BeginPass -> Ready or Absent, once for each variable -> EndPass
 //
 // Threads: not thread-safe.
 // Borrows: the memory of the gradients.
@@ -29,7 +29,8 @@ class GradientClipper {
   // One span per variable, in the order of the plan: whole elements of one
   // type. The span of a table holds the rows of the pass.
   using Gradients = std::vector<absl::Span<std::byte>>;
-  using Send = absl::FunctionRef<void(size_t variable)>;
+  // `absent` tells Absent() from Ready().
+  using Send = absl::FunctionRef<void(size_t variable, bool absent)>;
 
   // `gradients` returns the memory of the current pass's gradients; it is
   // called again for each Ready() and EndPass(), as rows may lie elsewhere in
@@ -38,24 +39,34 @@ class GradientClipper {
                   std::function<Gradients()> gradients)
       : config_(config), dtype_(dtype), gradients_(std::move(gradients)) {}
 
-  // Must be called before the first Ready() of a pass. Forgets the gradients
-  // that a dropped pass kept back.
+  // Must be called before the first Ready() or Absent() of a pass. Forgets the
+  // gradients that a dropped pass kept back.
   void BeginPass() { kept_.clear(); }
 
   // Clips the gradient of `variable`, which must be final, and calls `send`;
   // with kGlobalNorm, keeps it back for EndPass() instead.
   void Ready(size_t variable, Send send);
 
+  // Calls `send` for a variable without a gradient, whose memory must hold
+  // zeros; with kGlobalNorm, keeps it back for EndPass() instead. The order of
+  // the calls of `send` thus never depends on which variables are absent.
+  void Absent(size_t variable, Send send);
+
   // Clips the gradients that were kept back and calls `send` for each, in the
-  // order of Ready(). Must be called only after the pass has computed all
-  // gradients.
+  // order of Ready() and Absent(). Must be called only after the pass has
+  // computed all gradients.
   void EndPass(Send send);
 
  private:
+  struct Kept {
+    size_t variable = 0;
+    bool absent = false;
+  };
+
   const ClippingConfig config_;
   const DType dtype_;
   const std::function<Gradients()> gradients_;
-  std::vector<size_t> kept_;
+  std::vector<Kept> kept_;
 };
 
 // Returns the type of the gradients that clipping computes in.

@@ -31,18 +31,22 @@ StrictPass::StrictPass(StepClient& client, const PassId& pass,
 void StrictPass::GradientReady(size_t variable) {
   // Without clipping a gradient leaves while the rest of the pass computes; a
   // global norm holds all back to the end.
-  if (clipper_ == nullptr) return Send(variable);
-  clipper_->Ready(variable, [this](size_t clipped) { Send(clipped); });
+  if (clipper_ == nullptr) return Send(variable, /*absent=*/false);
+  clipper_->Ready(
+      variable, [this](size_t clipped, bool absent) { Send(clipped, absent); });
 }
 
-// Goes past the clipper: zeros add nothing to a norm, and the mark of absence
-// must reach the client before its GradientReady().
+// Through the clipper, too: what it keeps back must not be overtaken, or
+// workers with other absent variables would send in another order.
 void StrictPass::GradientAbsent(size_t variable) {
-  client_.GradientAbsent(variable);
-  Send(variable);
+  if (clipper_ == nullptr) return Send(variable, /*absent=*/true);
+  clipper_->Absent(
+      variable, [this](size_t clipped, bool absent) { Send(clipped, absent); });
 }
 
-void StrictPass::Send(size_t variable) {
+void StrictPass::Send(size_t variable, bool absent) {
+  // The mark must reach the client before its GradientReady().
+  if (absent) client_.GradientAbsent(variable);
   Decide();
   client_.GradientReady(variable);
 }
@@ -63,7 +67,8 @@ absl::Status StrictPass::PullRows() {
 
 absl::Status StrictPass::Finish() {
   if (clipper_ != nullptr) {
-    clipper_->EndPass([this](size_t clipped) { Send(clipped); });
+    clipper_->EndPass(
+        [this](size_t clipped, bool absent) { Send(clipped, absent); });
   }
   Decide();
   return status_;

@@ -61,7 +61,7 @@ class StrictPass final : public GradientPass {
   int64_t attempt() const { return attempt_; }
 
  private:
-  void Send(size_t variable);
+  void Send(size_t variable, bool absent);
   // Finds out whether the worker is a member, and begins the push if so.
   void Decide();
 

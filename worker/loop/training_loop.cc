@@ -53,11 +53,11 @@ class CompatiblePass final : public GradientPass {
   absl::Status PullRows() override { return client_.Pull(-1).status(); }
 
   void GradientReady(size_t variable) override {
-    if (clipper_ != nullptr) clipper_->Ready(variable, [](size_t) {});
+    if (clipper_ != nullptr) clipper_->Ready(variable, [](size_t, bool) {});
   }
 
   void Finish() {
-    if (clipper_ != nullptr) clipper_->EndPass([](size_t) {});
+    if (clipper_ != nullptr) clipper_->EndPass([](size_t, bool) {});
   }
 
  private:

@@ -28,12 +28,12 @@ class ReplicatedGradientSource::ReplicaPass final : public GradientPass {
   }
 
   void GradientReady(size_t variable) override {
-    clipper_.Ready(variable, [this](size_t clipped) { Tell(clipped); });
+    clipper_.Ready(variable, [this](size_t clipped, bool) { Tell(clipped); });
   }
 
   // Must be called when all gradients have been computed.
   void End() {
-    clipper_.EndPass([this](size_t clipped) { Tell(clipped); });
+    clipper_.EndPass([this](size_t clipped, bool) { Tell(clipped); });
   }
 
  private:
@@ -52,25 +52,24 @@ class ReplicatedGradientSource::ReplicaPass final : public GradientPass {
 
 ReplicatedGradientSource::ReplicatedGradientSource(
     std::vector<Replica> replicas, const ClippingConfig& clipping,
-    const ParameterMemory& mean, const std::vector<bool>& trained)
+    const ParameterMemory& mean, const std::vector<bool>& clipped)
     : replicas_(std::move(replicas)),
       mean_(mean),
-      has_value_(trained.size()),
-      ready_(trained.size()),
+      has_value_(clipped.size()),
+      ready_(clipped.size()),
       crew_(replicas_.size()) {
-  // Where gradients are clipped, all trained variables have one type; buffers
-  // may have another.
+  // All gradients that are clipped have one type.
   const auto first = static_cast<size_t>(
-      std::find(trained.begin(), trained.end(), true) - trained.begin());
-  const DType type = first < trained.size() ? replicas_[0].memory->dtype(first)
+      std::find(clipped.begin(), clipped.end(), true) - clipped.begin());
+  const DType type = first < clipped.size() ? replicas_[0].memory->dtype(first)
                                             : DType::kFloat32;
   for (const Replica& replica : replicas_) {
     const ParameterMemory& memory = *replica.memory;
     clippers_.push_back(
-        std::make_unique<GradientClipper>(clipping, type, [&memory, trained] {
+        std::make_unique<GradientClipper>(clipping, type, [&memory, clipped] {
           GradientClipper::Gradients gradients;
-          for (size_t v = 0; v < trained.size(); ++v) {
-            gradients.push_back(trained[v] ? memory.gradient(v)
+          for (size_t v = 0; v < clipped.size(); ++v) {
+            gradients.push_back(clipped[v] ? memory.gradient(v)
                                            : absl::Span<std::byte>());
           }
           return gradients;

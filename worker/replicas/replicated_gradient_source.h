@@ -36,12 +36,12 @@ class ReplicatedGradientSource final : public GradientSource {
   };
 
   // There must be at least one replica, and all must have the same model,
-  // without tables. Gradients of variables that are not `trained` are not
+  // without tables. `clipped` is by variable: the other gradients are not
   // clipped and add nothing to a norm.
   ReplicatedGradientSource(std::vector<Replica> replicas,
                            const ClippingConfig& clipping,
                            const ParameterMemory& mean,
-                           const std::vector<bool>& trained);
+                           const std::vector<bool>& clipped);
 
   bool MayBeginEarly() const override;
   absl::Status Prepare(const PassId& pass, int64_t index) override;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
@@ -16,12 +18,21 @@ namespace lockstep::worker {
 namespace {
 
 // Parses the whole of `word` as a number; a plus sign may precede it, which
-// std::from_chars does not accept.
+// std::from_chars does not accept. A floating-point number below the range of T
+// is 0, one above it infinite.
 template <typename T>
 bool Parse(absl::string_view word, T& value) {
   if (!word.empty() && word[0] == '+') word.remove_prefix(1);
   const char* end = word.data() + word.size();
   const auto result = std::from_chars(word.data(), end, value);
+  if (std::is_floating_point_v<T> &&
+      result.ec == std::errc::result_out_of_range) {
+    // std::from_chars does not tell which end of the range was left.
+    double wide = 0;
+    if (!absl::SimpleAtod(word, &wide)) return false;
+    value = static_cast<T>(wide);
+    return true;
+  }
   return result.ec == std::errc() && result.ptr == end;
 }
 

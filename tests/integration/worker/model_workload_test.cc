@@ -1,14 +1,22 @@
 #include "worker/model_workload.h"
 
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/hooked_pass.h"
 #include "tests/testing/local_job.h"
 #include "tests/testing/status_matchers.h"
 #include "worker/device/compute_device.h"
+#include "worker/memory/parameter_memory.h"
 
 namespace lockstep::worker {
 namespace {
@@ -77,6 +85,66 @@ TEST(ModelWorkloadTest, AJobForAUsersProgramIsRefused) {
   EXPECT_THAT(workload.Begin(membership),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("programs of its user")));
+}
+
+// The gradients of one pass of the job, by the names of their variables.
+std::map<std::string, std::vector<float>> GradientsOf(const JobConfig& job) {
+  auto backend = OpenComputeDevice("cpu", 1);
+  EXPECT_OK(backend.status());
+  ModelWorkload workload(0, *std::move(backend), {});
+  ChiefClient::Registration membership;
+  membership.job = job;
+  membership.num_workers = 1;
+  EXPECT_OK(workload.Begin(membership));
+  const auto memory = std::make_shared<ParameterMemory>(*ParameterMemory::Make(
+      workload.variables(), ParameterMemory::Gradients::kPrivate));
+  for (size_t v = 0; v < workload.variables().size(); ++v) {
+    std::vector<float> values(memory->value(v).size() / sizeof(float));
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = 0.25f - 0.1f * static_cast<float>(i % 7);
+    }
+    std::memcpy(memory->value(v).data(), values.data(),
+                memory->value(v).size());
+  }
+  auto source = workload.MakeSource(memory);
+  EXPECT_OK(source.status());
+  EXPECT_OK(testing::ComputePass(**source, 0).status());
+  std::map<std::string, std::vector<float>> gradients;
+  for (size_t v = 0; v < workload.variables().size(); ++v) {
+    const absl::Span<const std::byte> bytes = memory->gradient(v);
+    std::vector<float>& of = gradients[workload.variables()[v].name];
+    of.resize(bytes.size() / sizeof(float));
+    std::memcpy(of.data(), bytes.data(), bytes.size());
+  }
+  return gradients;
+}
+
+// The gradient of a moving statistic is its whole change.
+TEST(ModelWorkloadTest, ReplicasDoNotClipMovingStatistics) {
+  constexpr double kLimit = 1e-6;
+  testing::LocalJob local({});
+  JobConfig job = local.job();
+  job.model.kind = "resnet";
+  job.model.conv_filters = {2};
+  job.model.layers = 1;
+  job.strategy.replicas_per_worker = 2;
+  const auto whole = GradientsOf(job);
+  for (const ClippingConfig::Kind kind :
+       {ClippingConfig::Kind::kGlobalNorm, ClippingConfig::Kind::kValue}) {
+    job.clipping = {kind, kLimit};
+
+    const auto clipped = GradientsOf(job);
+
+    int statistics = 0;
+    for (const auto& [name, gradient] : clipped) {
+      if (!absl::StrContains(name, "/moving_")) continue;
+      ++statistics;
+      EXPECT_EQ(gradient, whole.at(name)) << name;
+      EXPECT_GT(std::abs(gradient[0]), kLimit) << name;
+    }
+    EXPECT_EQ(statistics, 6);
+    EXPECT_NE(clipped.at("logits/bias"), whole.at("logits/bias"));
+  }
 }
 
 }  // namespace

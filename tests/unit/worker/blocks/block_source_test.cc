@@ -1,5 +1,6 @@
 #include "worker/blocks/block_source.h"
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -192,6 +193,35 @@ TEST_F(BlockSourceTest, GradientsAreClippedBeforeTheyAreAdded) {
   // 5 stays; 6 and 10 have a norm of 11.7.
   EXPECT_NEAR(Values()[0], 5 + 6 * 5 / 11.6619, 1e-4);
   EXPECT_NEAR(Values()[1], 10 * 5 / 11.6619, 1e-4);
+}
+
+// Where a variable is absent, its memory gets the sum of the micro-batches
+// before, which must neither count nor be clipped.
+TEST_F(BlockSourceTest, SumOfTheOnesBeforeIsNotClippedWhereAVariableIsAbsent) {
+  constexpr double kLimit = 5;
+  clipping_ = {ClippingConfig::Kind::kGlobalNorm, kLimit};
+  GradientClipper clipper(clipping_, DType::kFloat32,
+                          [this] { return Gradients(); });
+  BlockSource block(source_, variables_, 8, clipper, memory_);
+  for (const int count : {2, 4}) {
+    pass_.reports.clear();
+    ASSERT_THAT(block.Prepare({.slot = 0, .block = count}, 20), IsOk());
+    ASSERT_THAT(block.Begin(20, pass_), IsOk());
+
+    ASSERT_THAT(block.Finish(pass_), IsOk());
+
+    double a = 0;
+    double b = 0;
+    for (int index = 20; index < 20 + count; ++index) {
+      const double of_b = index % 2 == 0 ? 10 : 0;
+      const double norm = std::hypot(index, of_b);
+      a += index * kLimit / norm;
+      b += of_b * kLimit / norm;
+    }
+    EXPECT_NEAR(Values()[0], a, 1e-4);
+    EXPECT_NEAR(Values()[1], b, 1e-4);
+    EXPECT_THAT(pass_.reports, ElementsAre("ready 1", "ready 0"));
+  }
 }
 
 TEST_F(BlockSourceTest, VariableWhoseSumIsNotTheServersIsNamed) {

@@ -64,8 +64,48 @@ TEST_F(DataRootTest, FilesElsewhereAreRefused) {
 // An archive is the file; the name of an array in it leads nowhere.
 TEST_F(DataRootTest, ArraysOfArchivesAreWhereTheirFileIs) {
   const std::vector<std::string> roots = {dir_.Join("data")};
-  EXPECT_THAT(Check(dir_.Join("data/x.npz:../../y"), roots), IsOk());
-  EXPECT_FALSE(Check(dir_.Join("other/x.npz:/../../data/y"), roots).ok());
+  const std::string inside = dir_.Join("data/x.npz:../../y");
+  const std::string outside = dir_.Join("other/x.npz:/../../data/y");
+  for (std::string DataConfig::*field :
+       {&DataConfig::train_images, &DataConfig::train_labels}) {
+    JobConfig job;
+    job.data.*field = inside;
+    EXPECT_THAT(CheckWorkerFiles(job, roots), IsOk());
+    job.data.*field = outside;
+    EXPECT_FALSE(CheckWorkerFiles(job, roots).ok());
+  }
+  for (std::string DataConfig::*field :
+       {&DataConfig::test_images, &DataConfig::test_labels}) {
+    JobConfig job;
+    job.data.*field = inside;
+    EXPECT_THAT(CheckEvaluatorFiles(job, roots), IsOk());
+    job.data.*field = outside;
+    EXPECT_FALSE(CheckEvaluatorFiles(job, roots).ok());
+  }
+}
+
+// A folder may have the name of an archive with a colon behind it.
+TEST_F(DataRootTest, PathsThatNameNoArrayAreCheckedWhole) {
+  fs::create_directory(dir_.Join("data/x.npz:"));
+  std::ofstream(dir_.Join("data/x.npz:/file")) << "x";
+  const std::vector<std::string> roots = {dir_.Join("data")};
+  EXPECT_THAT(Check(dir_.Join("data/x.npz:/file"), roots), IsOk());
+  const std::string outside = dir_.Join("data/x.npz:/../../other/file");
+  ASSERT_TRUE(fs::exists(outside));
+  const auto refused = StatusIs(absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(Check(outside, roots), refused);
+  JobConfig files;
+  files.data.train_files = {outside};
+  EXPECT_THAT(CheckWorkerFiles(files, roots), refused);
+  JobConfig test_text;
+  test_text.data.test_text = outside;
+  EXPECT_THAT(CheckEvaluatorFiles(test_text, roots), refused);
+  JobConfig test_files;
+  test_files.data.test_files = {outside};
+  EXPECT_THAT(CheckEvaluatorFiles(test_files, roots), refused);
+  JobConfig checkpoints;
+  checkpoints.checkpoint.directory = dir_.Join("data/x.npz:/../../other");
+  EXPECT_THAT(CheckEvaluatorFiles(checkpoints, roots), refused);
 }
 
 TEST_F(DataRootTest, SymbolicLinksAreFollowed) {

@@ -1,5 +1,6 @@
 #include "worker/loop/gradient_clipper.h"
 
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -29,13 +30,13 @@ class GradientClipperTest : public ::testing::Test {
 
   void MakeReady(GradientClipper& clipper) {
     second_ = {0, 4};
-    clipper.Ready(1, [this](size_t variable) { Send(variable); });
+    clipper.Ready(1, [this](size_t variable, bool) { Send(variable); });
     first_ = {3};
-    clipper.Ready(0, [this](size_t variable) { Send(variable); });
+    clipper.Ready(0, [this](size_t variable, bool) { Send(variable); });
   }
 
   void End(GradientClipper& clipper) {
-    clipper.EndPass([this](size_t variable) { Send(variable); });
+    clipper.EndPass([this](size_t variable, bool) { Send(variable); });
   }
 
   void Send(size_t variable) {
@@ -76,6 +77,29 @@ TEST_F(GradientClipperTest, ValuesAreLimitedBeforeTheyAreSent) {
   MakeReady(clipper);
 
   EXPECT_THAT(sent_, ElementsAre(3.5f, 3));
+}
+
+TEST_F(GradientClipperTest, AbsentGradientKeepsItsPlaceAndIsSentAsSuch) {
+  for (const Kind kind :
+       {Kind::kNone, Kind::kValue, Kind::kNorm, Kind::kGlobalNorm}) {
+    GradientClipper clipper = Make(kind, 1);
+    std::vector<std::pair<size_t, bool>> sent;
+    const auto send = [&sent](size_t variable, bool absent) {
+      sent.emplace_back(variable, absent);
+    };
+    clipper.BeginPass();
+    first_ = {0};
+    second_ = {0, 4};
+
+    clipper.Ready(1, send);
+    clipper.Absent(0, send);
+    EXPECT_EQ(sent.empty(), kind == Kind::kGlobalNorm);
+    clipper.EndPass(send);
+
+    EXPECT_THAT(sent, ElementsAre(std::pair(size_t{1}, false),
+                                  std::pair(size_t{0}, true)));
+    EXPECT_THAT(first_, ElementsAre(0));
+  }
 }
 
 TEST_F(GradientClipperTest, GradientsOfADroppedPassAreNeverSent) {

@@ -197,17 +197,37 @@ TEST_F(StrictPassTest, FailedAnnouncementEndsThePassWithItsError) {
               ElementsAre("begin 4.5", "announce 4.5", "ready 1", "ready 0"));
 }
 
-TEST_F(StrictPassTest, AbsentGradientIsToldBeforeItMayBeSentAndIsNotClipped) {
+TEST_F(StrictPassTest, AbsentGradientIsToldBeforeItMayBeSent) {
+  GradientClipper clipper({ClippingConfig::Kind::kNorm, 1}, DType::kFloat32,
+                          [] { return GradientClipper::Gradients(2); });
+  GradientClipper* const none = nullptr;
+  for (GradientClipper* const any : {&clipper, none}) {
+    client_.calls.clear();
+    StrictPass pass(client_, kPass, {.selected_attempt = 3, .clipper = any});
+
+    pass.GradientReady(1);
+    pass.GradientAbsent(0);
+
+    EXPECT_THAT(client_.calls, ElementsAre("begin 4.5", "push 4.5 for 3",
+                                           "ready 1", "absent 0", "ready 0"));
+  }
+}
+
+// A worker without absent variables sends the last one first; all must send in
+// one order.
+TEST_F(StrictPassTest, AbsentGradientDoesNotOvertakeOnesThatAreKeptBack) {
   GradientClipper clipper({ClippingConfig::Kind::kGlobalNorm, 1},
                           DType::kFloat32,
                           [] { return GradientClipper::Gradients(2); });
   StrictPass pass(client_, kPass, {.selected_attempt = 3, .clipper = &clipper});
 
-  pass.GradientReady(1);  // is kept back
+  pass.GradientReady(1);
   pass.GradientAbsent(0);
+  EXPECT_THAT(client_.calls, ElementsAre("begin 4.5"));
 
-  EXPECT_THAT(client_.calls, ElementsAre("begin 4.5", "absent 0",
-                                         "push 4.5 for 3", "ready 0"));
+  EXPECT_THAT(pass.Finish(), IsOk());
+  EXPECT_THAT(client_.calls, ElementsAre("begin 4.5", "push 4.5 for 3",
+                                         "ready 1", "absent 0", "ready 0"));
 }
 
 }  // namespace

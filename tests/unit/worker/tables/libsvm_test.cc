@@ -49,11 +49,23 @@ TEST(LibsvmTest, TheFirstFeatureMayBeNumberZero) {
   EXPECT_THAT(examples.features, ElementsAre(0, 9));
 }
 
+TEST(LibsvmTest, ValuesBelowTheRangeOfFloat32AreZero) {
+  SparseExamples examples;
+  ASSERT_OK(ParseLibsvm("1 3:1e-50 4:-1e-50 5:+1e-400 6:1e-40\n", "text",
+                        kOptions, examples));
+  EXPECT_THAT(examples.features, ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(examples.values, ElementsAre(0, 0, 0, 1e-40f));
+}
+
 TEST(LibsvmTest, MalformedLinesAreNamedAndNothingIsTaken) {
   for (const char* line :
-       {"x 1:1", "1 1", "1 :1", "1 1:", "1 1:x", "1 1:nan", "1 1:inf", "nan",
-        "1 0:1", "1 11:1", "1 -1:1", "1 1:1:1", "1 1.5:1", "1 2:1 2:1",
-        "1 99999999999999999999:1", "1 qid:1 2:1", "1e999"}) {
+       {"x 1:1",       "1 1",       "1 :1",
+        "1 1:",        "1 1:x",     "1 1:nan",
+        "1 1:inf",     "nan",       "1 0:1",
+        "1 11:1",      "1 -1:1",    "1 1:1:1",
+        "1 1.5:1",     "1 3:1e50",  "1 3:-1e400",
+        "1 3:1e-50x",  "1 2:1 2:1", "1 99999999999999999999:1",
+        "1 qid:1 2:1", "1e999"}) {
     SparseExamples examples;
     EXPECT_THAT(
         ParseLibsvm(absl::StrCat("1 1:1\n", line, "\n"), "a.libsvm", kOptions,

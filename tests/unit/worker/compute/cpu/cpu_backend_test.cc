@@ -49,6 +49,22 @@ TEST(CpuBackendTest, UnalignedMemoryIsFine) {
   EXPECT_THAT(values, ElementsAre(9, 1, 2, 3, 4, 7, 10, 15, 22));
 }
 
+// A column may have a row for each pixel of each picture of a batch.
+TEST(CpuBackendTest, StatisticsOfManyEqualValuesAreExact) {
+  auto backend = CpuBackend::Make({.threads = 1});
+  ASSERT_OK(backend);
+  constexpr int64_t kRows = 1605632;  // 128 pictures of 112 by 112
+  std::vector<float> ones(kRows, 1);
+  std::vector<float> statistics(2);
+
+  ASSERT_OK((*backend)->BatchStatistics(
+      Tensor::Of<float>(absl::MakeSpan(ones), {kRows, 1}),
+      Tensor::Of<float>(absl::MakeSpan(statistics), {2, 1})));
+
+  EXPECT_NEAR(statistics[0], 1, 1e-6);
+  EXPECT_LT(statistics[1], 1e-10);
+}
+
 TEST(CpuBackendTest, MoreMemoryThanAnyMachineHasIsAnError) {
   auto backend = CpuBackend::Make({});
   ASSERT_OK(backend);

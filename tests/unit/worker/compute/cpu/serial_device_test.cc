@@ -41,6 +41,25 @@ TEST(SerialDeviceTest, ColumnsAreSummedRowByRow) {
   EXPECT_THAT(sums, ElementsAre(30, 33));
 }
 
+// As many as a block of columns has and one more, and rows of several blocks.
+TEST(SerialDeviceTest, EveryColumnIsSummedOverEveryRow) {
+  constexpr int64_t kRows = 37;
+  constexpr int64_t kColumns = 257;
+  std::vector<double> sums(kColumns, 9);
+  SerialDevice device;
+
+  ASSERT_OK(device.SumColumns(
+      "Op", kRows, kColumns,
+      [](int64_t row, int64_t column) {
+        return static_cast<double>(row * 1000 + column);
+      },
+      sums.data()));
+
+  for (int64_t column = 0; column < kColumns; ++column) {
+    EXPECT_EQ(sums[column], 1000 * kRows * (kRows - 1) / 2 + kRows * column);
+  }
+}
+
 TEST(SerialDeviceTest, CopyIsCompleteWhenItHasBeenStarted) {
   const int from[2] = {1, 2};
   int to[2] = {};
