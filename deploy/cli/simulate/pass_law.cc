@@ -114,7 +114,7 @@ absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
 PassLaw PassLaw::Empirical(std::vector<double> seconds) {
   PassLaw law;
   law.kind_ = Kind::kEmpirical;
-  law.trace_ = std::move(seconds);
+  law.trace_ = std::make_shared<const std::vector<double>>(std::move(seconds));
   law.FindMean();
   return law;
 }
@@ -137,7 +137,7 @@ double PassLaw::Draw(std::mt19937_64& random) const {
       seconds = seconds_ * std::pow(Uniform(random), -1 / second_);
       break;
     case Kind::kEmpirical:
-      seconds = trace_[static_cast<size_t>(random() % trace_.size())];
+      seconds = (*trace_)[static_cast<size_t>(random() % trace_->size())];
       break;
   }
   // Some laws have draws without a limit, and passes of no time would let the

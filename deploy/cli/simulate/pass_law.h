@@ -2,6 +2,7 @@
 #define LOCKSTEP_DEPLOY_CLI_SIMULATE_PASS_LAW_H_
 
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace lockstep::cli {
 //   exponential(50ms)      mean
 //   pareto(50ms, 3)        shortest time, and index: a larger one, fewer long
 //                          passes
-//   empirical              one of the times of a trace, each equally likely
+//   empirical              one of the times of a trace, each equally likely;
+//                          copies of the law share the trace
 //
 // Threads: immutable; each thread must draw with a generator of its own.
 class PassLaw {
@@ -37,6 +39,8 @@ class PassLaw {
   // The mean of many draws, of a fixed seed. The law need not have a mean.
   // Thousands of workers may have copies of one law, so it is found only once.
   double MeanOfDraws() const { return mean_; }
+  // The times of an empirical law; null for others.
+  const std::vector<double>* trace() const { return trace_.get(); }
 
  private:
   enum class Kind {
@@ -53,7 +57,7 @@ class PassLaw {
   Kind kind_ = Kind::kConstant;
   double seconds_ = 0;  // > 0
   double second_ = 0;   // the other number
-  std::vector<double> trace_;
+  std::shared_ptr<const std::vector<double>> trace_;
   double mean_ = 0;
 };
 

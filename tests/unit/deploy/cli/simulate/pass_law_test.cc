@@ -66,6 +66,16 @@ TEST(PassLawTest, EmpiricalDrawsTimesOfTheTrace) {
   EXPECT_NEAR(std::count(draws.begin(), draws.end(), 2.0), 6667, 300);
 }
 
+// Each of up to 100000 workers has a copy of its law.
+TEST(PassLawTest, CopiesShareTheTrace) {
+  const PassLaw law = PassLaw::Empirical({1, 2, 4});
+  const std::vector<PassLaw> copies(2, law);
+  ASSERT_NE(law.trace(), nullptr);
+  EXPECT_EQ(copies[0].trace(), law.trace());
+  EXPECT_EQ(copies[1].trace(), law.trace());
+  EXPECT_EQ(Draws(copies[0]), Draws(law));
+}
+
 TEST(PassLawTest, OtherFormsAreRefusedWithTheReason) {
   for (const char* text :
        {"", "lognormal", "lognormal(50ms)", "lognormal(50ms, 0.3",
