@@ -21,6 +21,9 @@ constexpr double kShortest = 1e-6;
 constexpr double kLongest = 1e6;
 constexpr int kDraws = 4000;
 constexpr int kMostSlow = 1'000'000;
+// Intervals of a higher rate may be too short for absl::Duration: the virtual
+// clock would stand still.
+constexpr double kHighestRate = 1000;  // per second
 
 absl::Status Wrong(absl::string_view text, absl::string_view wanted) {
   return absl::InvalidArgumentError(
@@ -176,7 +179,12 @@ absl::StatusOr<double> ParseRate(absl::string_view text) {
       !ParseSeconds(time, seconds)) {
     return Wrong(text, "like 1/h or 2/30s: so many in a time, of one worker");
   }
-  return count / seconds;
+  const double rate = count / seconds;
+  if (rate > kHighestRate) {
+    return Wrong(text, absl::StrCat("at most ", kHighestRate,
+                                    "/s, of one worker; 1/h is once an hour"));
+  }
+  return rate;
 }
 
 }  // namespace lockstep::cli

@@ -70,9 +70,10 @@ struct SlowWorkers {
 //                     above 0
 absl::StatusOr<SlowWorkers> ParseSlowWorkers(absl::string_view text);
 
-// Events of one worker, as in "1/h" or "2/30s"; per second, >= 0.
+// Events of one worker, as in "1/h" or "2/30s"; per second, in [0, 1000].
 //
-//   kInvalidArgument  another form, or a time that is not above 0
+//   kInvalidArgument  another form, a time that is not above 0, or a higher
+//                     rate
 absl::StatusOr<double> ParseRate(absl::string_view text);
 
 }  // namespace lockstep::cli

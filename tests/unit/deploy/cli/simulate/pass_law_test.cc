@@ -105,8 +105,9 @@ TEST(RateTest, EventsInATimeAreRead) {
   EXPECT_DOUBLE_EQ(*ParseRate("1/h"), 1.0 / 3600);
   EXPECT_DOUBLE_EQ(*ParseRate("2/30s"), 2.0 / 30);
   EXPECT_EQ(*ParseRate("0/h"), 0);
-  for (const char* text :
-       {"", "1", "1/", "/h", "-1/h", "1/0s", "1/x", "nan/h"}) {
+  EXPECT_DOUBLE_EQ(*ParseRate("1/1ms"), 1000);
+  for (const char* text : {"", "1", "1/", "/h", "-1/h", "1/0s", "1/x", "nan/h",
+                           "1001/s", "1000000/1ns"}) {
     EXPECT_THAT(ParseRate(text).status().message(), HasSubstr("1/h")) << text;
   }
 }

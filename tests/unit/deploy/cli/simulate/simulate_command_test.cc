@@ -101,6 +101,9 @@ TEST_F(SimulateCommandTest, WrongFlagsAreRefusedWithTheFix) {
   EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)",
                      "--overhead", "soon"}),
               HasSubstr("--overhead is soon"));
+  EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)", "--die",
+                     "1000000/1ns", "--restart", "0s"}),
+              HasSubstr("1000/s"));
   EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)", "--set",
                      "mode=COMPATIBLE"}),
               HasSubstr("mode is COMPATIBLE"));
