@@ -51,6 +51,12 @@ double Normal(std::mt19937_64& random) {
   return radius * std::cos(2 * M_PI * Uniform(random));
 }
 
+// Some laws have draws without a limit, and passes of no time would let the
+// virtual clock stand still.
+double Limited(double seconds) {
+  return std::clamp(seconds, kShortest, kLongest);
+}
+
 }  // namespace
 
 absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
@@ -143,14 +149,17 @@ double PassLaw::Draw(std::mt19937_64& random) const {
       seconds = (*trace_)[static_cast<size_t>(random() % trace_->size())];
       break;
   }
-  // Some laws have draws without a limit, and passes of no time would let the
-  // virtual clock stand still.
-  return std::clamp(seconds, kShortest, kLongest);
+  return Limited(seconds);
 }
 
 void PassLaw::FindMean() {
-  std::mt19937_64 random(1);
   double sum = 0;
+  if (kind_ == Kind::kEmpirical) {
+    for (const double seconds : *trace_) sum += Limited(seconds);
+    mean_ = sum / static_cast<double>(trace_->size());
+    return;
+  }
+  std::mt19937_64 random(1);
   for (int i = 0; i < kDraws; ++i) sum += Draw(random);
   mean_ = sum / kDraws;
 }

@@ -36,8 +36,10 @@ class PassLaw {
 
   // Returns the time of one pass, in seconds.
   double Draw(std::mt19937_64& random) const;
-  // The mean of many draws, of a fixed seed. The law need not have a mean.
-  // Thousands of workers may have copies of one law, so it is found only once.
+  // The mean of many draws, of a fixed seed; of an empirical law, the mean of
+  // all its times, since a few long ones may be in none of the draws. The law
+  // need not have a mean. Thousands of workers may have copies of one law, so
+  // it is found only once.
   double MeanOfDraws() const { return mean_; }
   // The times of an empirical law; null for others.
   const std::vector<double>* trace() const { return trace_.get(); }

@@ -76,6 +76,15 @@ TEST(PassLawTest, CopiesShareTheTrace) {
   EXPECT_EQ(Draws(copies[0]), Draws(law));
 }
 
+// One pass of a thousand may decide about the mean.
+TEST(PassLawTest, EmpiricalMeanIsThatOfTheTrace) {
+  std::vector<double> trace(999, 0.05);
+  trace.push_back(50);
+  EXPECT_NEAR(PassLaw::Empirical(trace).MeanOfDraws(), 0.09995, 1e-9);
+  EXPECT_DOUBLE_EQ(PassLaw::Empirical({0, 1e9}).MeanOfDraws(),
+                   (1e-6 + 1e6) / 2);
+}
+
 TEST(PassLawTest, OtherFormsAreRefusedWithTheReason) {
   for (const char* text :
        {"", "lognormal", "lognormal(50ms)", "lognormal(50ms, 0.3",
