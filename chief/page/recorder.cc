@@ -5,6 +5,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -51,13 +52,21 @@ Recorder::Recorder(Options options)
         Sample();
       }) {}
 
-void Recorder::Begin(int64_t step, absl::Time now) {
+void Recorder::Note(const JobReport& report, absl::Time now) {
   MutexLock lock(times_mutex_);
-  times_.Begin(step, now);
+  if (const auto* begun = std::get_if<TrainingBegun>(&report)) {
+    times_.Begin(begun->step, now);
+  } else if (const auto* reached = std::get_if<StepReached>(&report)) {
+    Reach(reached->step, now);
+  } else if (const auto* set = std::get_if<SettingsInEffect>(&report)) {
+    const bool resumed =
+        std::exchange(paused_, set->settings.paused) && !paused_;
+    // The time of a pause is that of no step.
+    if (resumed && times_.step().has_value()) times_.Begin(*times_.step(), now);
+  }
 }
 
 void Recorder::Reach(int64_t step, absl::Time now) {
-  MutexLock lock(times_mutex_);
   const int64_t steps =
       std::min(step - times_.step().value_or(step), kMostAtOnce);
   const std::optional<absl::Duration> each = times_.Reach(step, now);

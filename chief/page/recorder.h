@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "chief/events/job_reports.h"
 #include "chief/page/job_record.h"
 #include "chief/page/page.h"
 #include "chief/page/step_times.h"
@@ -39,16 +40,18 @@ class Recorder {
 
   explicit Recorder(Options options);
 
-  // Begin() must be called when training begins at a step, perhaps again;
-  // Reach() when a step is committed. Each takes less than a microsecond.
-  void Begin(int64_t step, absl::Time now) ABSL_LOCKS_EXCLUDED(times_mutex_);
-  void Reach(int64_t step, absl::Time now) ABSL_LOCKS_EXCLUDED(times_mutex_);
+  // Must be called with each report of the job, which was made at `now`: the
+  // times of steps follow from them. Takes less than a microsecond.
+  void Note(const JobReport& report, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(times_mutex_);
 
   // The page, /status.json and /curves.json, all of them private. They must not
   // be served longer than this object lives.
   std::vector<StatusPage> Pages();
 
  private:
+  void Reach(int64_t step, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(times_mutex_);
   void Sample() ABSL_LOCKS_EXCLUDED(times_mutex_, mutex_);
   void Read() ABSL_LOCKS_EXCLUDED(mutex_);
   void Write() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -58,6 +61,7 @@ class Recorder {
 
   Mutex times_mutex_;
   StepTimes times_ ABSL_GUARDED_BY(times_mutex_);
+  bool paused_ ABSL_GUARDED_BY(times_mutex_) = false;
 
   Mutex mutex_;
   JobRecord record_ ABSL_GUARDED_BY(mutex_);
