@@ -56,6 +56,7 @@ void Recorder::Note(const JobReport& report, absl::Time now) {
   MutexLock lock(times_mutex_);
   if (const auto* begun = std::get_if<TrainingBegun>(&report)) {
     times_.Begin(begun->step, now);
+    begun_ = begun->step;
   } else if (const auto* reached = std::get_if<StepReached>(&report)) {
     Reach(reached->step, now);
   } else if (const auto* set = std::get_if<SettingsInEffect>(&report)) {
@@ -96,12 +97,16 @@ void Recorder::Read() {
 void Recorder::Sample() {
   const SummarySample sample = options_.sample();
   std::optional<StepTimes::Quantiles> times;
+  std::optional<int64_t> begun;
   {
     MutexLock lock(times_mutex_);
     times = times_.Take();
+    begun = std::exchange(begun_, std::nullopt);
   }
   {
     MutexLock lock(mutex_);
+    // The job may have begun anew, or from an older checkpoint.
+    if (begun.has_value()) record_.GoBack(*begun);
     record_.Add(sample, times.has_value() ? &*times : nullptr);
     paces_.Add(sample.now, sample.members);
     steps_per_second_ = sample.job.steps_per_second;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,8 @@ class Recorder {
   explicit Recorder(Options options);
 
   // Must be called with each report of the job, which was made at `now`: the
-  // times of steps follow from them. Takes less than a microsecond.
+  // times of steps, and the step at which the curves of an earlier chief end,
+  // follow from them. Takes less than a microsecond.
   void Note(const JobReport& report, absl::Time now)
       ABSL_LOCKS_EXCLUDED(times_mutex_);
 
@@ -62,6 +64,8 @@ class Recorder {
   Mutex times_mutex_;
   StepTimes times_ ABSL_GUARDED_BY(times_mutex_);
   bool paused_ ABSL_GUARDED_BY(times_mutex_) = false;
+  // The step at which training has begun; nullopt if the record knows it.
+  std::optional<int64_t> begun_ ABSL_GUARDED_BY(times_mutex_);
 
   Mutex mutex_;
   JobRecord record_ ABSL_GUARDED_BY(mutex_);

@@ -54,6 +54,32 @@ TEST(RecorderTest, RecordOutlivesTheChief) {
   EXPECT_NEAR(record->Points(JobRecord::kMedian).back().value, 1, 0.03);
 }
 
+// `--fresh` and `--from`: an earlier chief has written later steps.
+TEST(RecorderTest, TheScoresOfStepsThatAreMadeAnewAreGone) {
+  testing::TempDir directory;
+  ASSERT_OK(WriteWholeFile(
+      FileIn(directory),
+      R"({"job": "job-1", "story": [], "curves": {"evaluator/accuracy":
+          {"stride": 1, "points": [[500, 10, 0.5], [1000, 20, 0.9]]}}})"));
+  SummarySample sample;
+  sample.job.state = JobState::kDone;
+  const Recorder::Options options{directory.path(), "job-1",
+                                  [&] { return sample; },
+                                  [] { return JobStatus(); }};
+  {
+    Recorder from(options);
+    from.Note(TrainingBegun{500}, absl::UnixEpoch());
+  }
+  ASSERT_OK(Written(directory));
+  EXPECT_EQ(Written(directory)->Points("evaluator/accuracy").size(), 1u);
+  {
+    Recorder fresh(options);
+    fresh.Note(TrainingBegun{0}, absl::UnixEpoch());
+  }
+  ASSERT_OK(Written(directory));
+  EXPECT_TRUE(Written(directory)->Points("evaluator/accuracy").empty());
+}
+
 TEST(RecorderTest, AStepAfterAPauseIsNoLongerThanOthers) {
   testing::TempDir directory;
   SummarySample sample;
