@@ -104,7 +104,8 @@ Chief::~Chief() { JoinCheckpoint(); }
 std::vector<StatusPage> Chief::RecordForPage() {
   recorder_ = std::make_unique<Recorder>(Recorder::Options{
       job_.checkpoint.directory, job_.name, [this] { return Sample(); },
-      [this] { return DecodeStatus(service_->StatusForOperators()); }});
+      [this] { return DecodeStatus(service_->StatusForOperators()); },
+      job_.heartbeat_interval});
   return recorder_->Pages();
 }
 

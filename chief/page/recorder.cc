@@ -142,6 +142,7 @@ PageContents Recorder::Contents() {
   PageContents contents;
   contents.now = absl::Now();
   contents.status = options_.status();
+  contents.heartbeat_interval = options_.heartbeat_interval;
   MutexLock lock(mutex_);
   // A copy, so that the page is made without the lock.
   contents.record = record_;

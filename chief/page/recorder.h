@@ -37,6 +37,7 @@ class Recorder {
     // Both must be safe to call from any thread, and live longer.
     std::function<SummarySample()> sample;
     std::function<JobStatus()> status;
+    absl::Duration heartbeat_interval = absl::Milliseconds(500);  // the job's
   };
 
   explicit Recorder(Options options);
