@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -185,8 +186,10 @@ absl::Status Place(const CertificateSet& set, const std::string& member,
     return absl::ErrnoToStatus(errno, "cannot put in place " + link);
   }
   // `old` is relative, like all links of a set, so that the set may be moved. A
-  // rest that cannot be removed does no harm: no link leads to it.
-  if (!old.empty()) {
+  // rest that cannot be removed does no harm: no link leads to it. What a link
+  // of the operator's own leads to stays.
+  if (!old.has_parent_path() &&
+      absl::StartsWith(old.native(), absl::StrCat(".", member, "."))) {
     std::filesystem::remove_all(set.directory / old, error);
   }
   return absl::OkStatus();
