@@ -104,7 +104,8 @@ Chief::~Chief() { JoinCheckpoint(); }
 std::vector<StatusPage> Chief::RecordForPage() {
   recorder_ = std::make_unique<Recorder>(Recorder::Options{
       job_.checkpoint.directory, job_.name, [this] { return Sample(); },
-      [this] { return DecodeStatus(service_->StatusForOperators()); }});
+      [this] { return DecodeStatus(service_->StatusForOperators()); },
+      job_.heartbeat_interval});
   return recorder_->Pages();
 }
 
@@ -330,7 +331,6 @@ void Chief::Do(const SumUp&) {
 void Chief::Do(const JobReport& report) {
   if (const auto* reached = std::get_if<StepReached>(&report)) {
     SetLogStep(reached->step);
-    if (recorder_ != nullptr) recorder_->Reach(reached->step, clock_.Now());
   }
   const auto* begun = std::get_if<TrainingBegun>(&report);
   if (begun != nullptr) {
@@ -339,11 +339,11 @@ void Chief::Do(const JobReport& report) {
                  CountText(std::ssize(map_.plan.parts), "part"),
                  CountText(servers_.size(), "server"), servers_.epoch());
     SetLogStep(begun->step);
-    if (recorder_ != nullptr) recorder_->Begin(begun->step, clock_.Now());
   }
   if (const auto* died = std::get_if<ProcessDied>(&report)) {
     RecordDeath(spans_, died->death.task, driver_.step());
   }
+  if (recorder_ != nullptr) recorder_->Note(report, clock_.Now());
   Write(report, status_table_, clock_.Now());
   if (begun != nullptr) status_table_.PublishPlan(map_.plan);
 }

@@ -11,7 +11,7 @@ namespace lockstep::chief {
 
 void PushTuner::Hear(int worker, uint64_t incarnation, const Totals& totals) {
   auto& [known, before] = heard_[worker];
-  // A process that was started anew counts from 0.
+  // A new incarnation counts from 0.
   if (known != incarnation) before = {};
   known = incarnation;
   since_.micro_batches += totals.micro_batches - before.micro_batches;

@@ -33,7 +33,7 @@ class PushTuner {
   static constexpr int64_t kEverySteps = 8;
   static constexpr int64_t kEveryPushes = 16;
 
-  // A worker's totals since its process began.
+  // A worker's totals since its incarnation began.
   struct Totals {
     int64_t micro_batches = 0;
     absl::Duration computing;

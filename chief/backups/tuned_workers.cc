@@ -37,7 +37,7 @@ bool TunedWorkers::Hear(const WorkerNews& news) {
   known.at_hand = news.at_hand;
   const bool replaced =
       known.incarnation != 0 && news.incarnation != known.incarnation;
-  // The counts of a new process begin at 0.
+  // The counts of a new incarnation begin at 0.
   if (news.incarnation != known.incarnation) {
     known.incarnation = news.incarnation;
     known.passes = 0;

@@ -12,11 +12,7 @@ Curve::Curve(std::vector<CurvePoint> points, int64_t stride)
 
 void Curve::Add(const CurvePoint& sample) {
   if (!std::isfinite(sample.value)) return;
-  // The samples of the unfinished point belong to steps that are lost.
-  if (pending_ > 0 && last_.step > sample.step) pending_ = 0;
-  while (!points_.empty() && points_.back().step > sample.step) {
-    points_.pop_back();
-  }
+  GoBack(sample.step);
   sum_ = pending_ == 0 ? sample.value : sum_ + sample.value;
   last_ = sample;
   if (++pending_ < stride_) return;
@@ -24,6 +20,12 @@ void Curve::Add(const CurvePoint& sample) {
   points_.push_back(last_);
   pending_ = 0;
   if (points_.size() >= kMostPoints) Thin();
+}
+
+void Curve::GoBack(double step) {
+  // The samples of the unfinished point belong to steps that are lost.
+  if (pending_ > 0 && last_.step > step) pending_ = 0;
+  while (!points_.empty() && points_.back().step > step) points_.pop_back();
 }
 
 void Curve::Thin() {

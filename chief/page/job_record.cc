@@ -119,6 +119,13 @@ void JobRecord::Add(const SummarySample& sample,
   AddTo(kP99, {step, now, absl::ToDoubleSeconds(times->p99)});
 }
 
+void JobRecord::GoBack(int64_t step) {
+  for (auto& [name, curve] : curves_) curve.GoBack(static_cast<double>(step));
+  // Their names would count towards kMostCurves.
+  std::erase_if(
+      curves_, [](const auto& entry) { return entry.second.Points().empty(); });
+}
+
 std::vector<CurvePoint> JobRecord::Points(const std::string& name) const {
   const auto curve = curves_.find(name);
   return curve == curves_.end() ? std::vector<CurvePoint>()

@@ -2,6 +2,7 @@
 #define LOCKSTEP_CHIEF_PAGE_JOB_RECORD_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ class JobRecord {
   // Samples must come in the order of time. `times`: of the steps since the
   // sample before; may be null.
   void Add(const SummarySample& sample, const StepTimes::Quantiles* times);
+
+  // Removes what all curves have after `step`, where training begins. A curve
+  // that gets new points loses these by itself; scores may stay away.
+  void GoBack(int64_t step);
 
   // The points of a curve; empty if there is none of that name.
   std::vector<CurvePoint> Points(const std::string& name) const;

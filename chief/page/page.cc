@@ -253,7 +253,8 @@ std::vector<std::string> Troubles(const PageContents& contents) {
           absl::StrCat(member.task, " has nearly used up its ", "memory"));
     }
   }
-  for (const WorkerRow& row : RankWorkers(status, contents.paces)) {
+  for (const WorkerRow& row :
+       RankWorkers(status, contents.paces, contents.heartbeat_interval)) {
     // The rows are sorted by weight, so all that follow are without trouble.
     if (row.weight <= 0) break;
     if (row.member.state == "dead") continue;  // listed above

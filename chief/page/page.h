@@ -21,6 +21,7 @@ struct PageContents {
   double steps_per_second = 0;
   JobRecord record;
   std::map<int, WorkerPace> paces;
+  absl::Duration heartbeat_interval = absl::Milliseconds(500);
 };
 
 // The most lines for workers; one further line has the sum of the rest.

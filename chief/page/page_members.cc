@@ -151,7 +151,8 @@ std::string StepText(const Settings& settings, bool has_backups) {
 
 std::string RenderWorkers(const PageContents& contents, size_t most) {
   const JobStatus& status = contents.status;
-  const std::vector<WorkerRow> rows = RankWorkers(status, contents.paces);
+  const std::vector<WorkerRow> rows =
+      RankWorkers(status, contents.paces, contents.heartbeat_interval);
   if (rows.empty()) return "";
   const auto workers = static_cast<int64_t>(rows.size());
   const int64_t counted = status.settings.replicas_to_aggregate;

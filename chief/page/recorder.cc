@@ -5,6 +5,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -51,13 +52,22 @@ Recorder::Recorder(Options options)
         Sample();
       }) {}
 
-void Recorder::Begin(int64_t step, absl::Time now) {
+void Recorder::Note(const JobReport& report, absl::Time now) {
   MutexLock lock(times_mutex_);
-  times_.Begin(step, now);
+  if (const auto* begun = std::get_if<TrainingBegun>(&report)) {
+    times_.Begin(begun->step, now);
+    begun_ = begun->step;
+  } else if (const auto* reached = std::get_if<StepReached>(&report)) {
+    Reach(reached->step, now);
+  } else if (const auto* set = std::get_if<SettingsInEffect>(&report)) {
+    const bool resumed =
+        std::exchange(paused_, set->settings.paused) && !paused_;
+    // The time of a pause is that of no step.
+    if (resumed && times_.step().has_value()) times_.Begin(*times_.step(), now);
+  }
 }
 
 void Recorder::Reach(int64_t step, absl::Time now) {
-  MutexLock lock(times_mutex_);
   const int64_t steps =
       std::min(step - times_.step().value_or(step), kMostAtOnce);
   const std::optional<absl::Duration> each = times_.Reach(step, now);
@@ -87,12 +97,16 @@ void Recorder::Read() {
 void Recorder::Sample() {
   const SummarySample sample = options_.sample();
   std::optional<StepTimes::Quantiles> times;
+  std::optional<int64_t> begun;
   {
     MutexLock lock(times_mutex_);
     times = times_.Take();
+    begun = std::exchange(begun_, std::nullopt);
   }
   {
     MutexLock lock(mutex_);
+    // The job may have begun anew, or from an older checkpoint.
+    if (begun.has_value()) record_.GoBack(*begun);
     record_.Add(sample, times.has_value() ? &*times : nullptr);
     paces_.Add(sample.now, sample.members);
     steps_per_second_ = sample.job.steps_per_second;
@@ -128,6 +142,7 @@ PageContents Recorder::Contents() {
   PageContents contents;
   contents.now = absl::Now();
   contents.status = options_.status();
+  contents.heartbeat_interval = options_.heartbeat_interval;
   MutexLock lock(mutex_);
   // A copy, so that the page is made without the lock.
   contents.record = record_;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "chief/events/job_reports.h"
 #include "chief/page/job_record.h"
 #include "chief/page/page.h"
 #include "chief/page/step_times.h"
@@ -35,20 +37,24 @@ class Recorder {
     // Both must be safe to call from any thread, and live longer.
     std::function<SummarySample()> sample;
     std::function<JobStatus()> status;
+    absl::Duration heartbeat_interval = absl::Milliseconds(500);  // the job's
   };
 
   explicit Recorder(Options options);
 
-  // Begin() must be called when training begins at a step, perhaps again;
-  // Reach() when a step is committed. Each takes less than a microsecond.
-  void Begin(int64_t step, absl::Time now) ABSL_LOCKS_EXCLUDED(times_mutex_);
-  void Reach(int64_t step, absl::Time now) ABSL_LOCKS_EXCLUDED(times_mutex_);
+  // Must be called with each report of the job, which was made at `now`: the
+  // times of steps, and the step at which the curves of an earlier chief end,
+  // follow from them. Takes less than a microsecond.
+  void Note(const JobReport& report, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(times_mutex_);
 
   // The page, /status.json and /curves.json, all of them private. They must not
   // be served longer than this object lives.
   std::vector<StatusPage> Pages();
 
  private:
+  void Reach(int64_t step, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(times_mutex_);
   void Sample() ABSL_LOCKS_EXCLUDED(times_mutex_, mutex_);
   void Read() ABSL_LOCKS_EXCLUDED(mutex_);
   void Write() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -58,6 +64,9 @@ class Recorder {
 
   Mutex times_mutex_;
   StepTimes times_ ABSL_GUARDED_BY(times_mutex_);
+  bool paused_ ABSL_GUARDED_BY(times_mutex_) = false;
+  // The step at which training has begun; nullopt if the record knows it.
+  std::optional<int64_t> begun_ ABSL_GUARDED_BY(times_mutex_);
 
   Mutex mutex_;
   JobRecord record_ ABSL_GUARDED_BY(mutex_);

@@ -107,26 +107,42 @@ void Story::TellState(const SummarySample& sample) {
     state_ = job.state;
     Tell(sample.now, Kind::kState, StateText(job, again));
   }
-  if (paused_ != job.settings.paused) {
-    paused_ = job.settings.paused;
-    Tell(sample.now, Kind::kSettings,
-         absl::StrCat(paused_ ? "an operator pauses training"
-                              : "training goes on after a pause",
-                      " at step ", job.global_step));
-  }
 }
 
 void Story::TellSettings(const SummarySample& sample) {
+  // A chief that starts does not know yet the settings of servers or of a
+  // checkpoint.
+  if (sample.job.state == JobState::kStarting) return;
   const RunSettings& now = sample.job.settings;
   const std::optional<RunSettings> before = std::exchange(settings_, now);
+  // The settings that a chief finds are of an earlier one.
   if (!before.has_value()) return;
+  const std::string step = absl::StrCat(" at step ", sample.job.global_step);
+  if (before->paused != now.paused) {
+    Tell(sample.now, Kind::kSettings,
+         absl::StrCat(now.paused ? "an operator pauses training"
+                                 : "training goes on after a pause",
+                      step));
+  }
   std::vector<std::string> changes;
   // With AUTO the notices already report each change.
+  std::string replicas;
   if (!sample.tunes_backups &&
       before->replicas_to_aggregate != now.replicas_to_aggregate) {
-    changes.push_back(absl::StrCat("replicas_to_aggregate ",
-                                   before->replicas_to_aggregate, " to ",
-                                   now.replicas_to_aggregate));
+    replicas =
+        absl::StrCat("replicas_to_aggregate ", before->replicas_to_aggregate,
+                     " to ", now.replicas_to_aggregate);
+  }
+  // Workers join and leave by themselves, and the number of gradients follows.
+  if (before->workers != now.workers) {
+    Tell(sample.now, Kind::kSettings,
+         absl::StrCat(
+             "the workers of the job change: ",
+             CountText(static_cast<int64_t>(before->workers.size()), "worker"),
+             " to ", now.workers.size(), replicas.empty() ? "" : ", ", replicas,
+             step));
+  } else if (!replicas.empty()) {
+    changes.push_back(replicas);
   }
   if (before->learning_rate_scale != now.learning_rate_scale) {
     changes.push_back(
@@ -134,15 +150,10 @@ void Story::TellSettings(const SummarySample& sample) {
                      now.learning_rate_scale / before->learning_rate_scale,
                      ", now ", sample.learning_rate));
   }
-  if (before->workers != now.workers) {
-    changes.push_back(absl::StrCat(
-        CountText(static_cast<int64_t>(before->workers.size()), "worker"),
-        " to ", now.workers.size()));
-  }
   if (changes.empty()) return;
-  Tell(sample.now, Kind::kSettings,
-       absl::StrCat("an operator changes ", absl::StrJoin(changes, ", "),
-                    " at step ", sample.job.global_step));
+  Tell(
+      sample.now, Kind::kSettings,
+      absl::StrCat("an operator changes ", absl::StrJoin(changes, ", "), step));
 }
 
 void Story::TellDeaths(const SummarySample& sample) {

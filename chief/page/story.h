@@ -63,8 +63,7 @@ class Story {
 
   std::deque<StoryEvent> events_;
   std::optional<JobState> state_;
-  bool paused_ = false;
-  std::optional<RunSettings> settings_;
+  std::optional<RunSettings> settings_;  // nullopt until training begins
   int64_t notice_ = 0;
   int64_t checkpoint_ = -1;
   absl::Time told_death_ = absl::InfinitePast();

@@ -18,12 +18,13 @@ constexpr double kGone = 1e9;
 constexpr double kSilent = 1e7;
 constexpr double kSlowWeight = 1e4;
 
-// Several heartbeats, which come every second unless the job says otherwise.
+// A worker is silent if it has missed so many heartbeats, for at least so long.
+constexpr int kMissedHeartbeats = 4;
 constexpr absl::Duration kSilence = absl::Seconds(5);
 // No pass of a healthy worker takes this many times as long as its others.
 constexpr double kStuck = 10;
 
-void Judge(bool training, WorkerRow& row) {
+void Judge(bool training, absl::Duration heartbeat_interval, WorkerRow& row) {
   const MemberStatus& member = row.member;
   // Before training a missing worker may still be starting.
   if (member.state == "dead" || (member.state == "missing" && training)) {
@@ -32,15 +33,21 @@ void Judge(bool training, WorkerRow& row) {
     return;
   }
   if (member.state != "alive") return;
-  if (member.since_heartbeat.value_or(absl::ZeroDuration()) > kSilence) {
-    row.weight = kSilent + absl::ToDoubleSeconds(*member.since_heartbeat);
-    row.trouble =
-        absl::StrCat("silent for ", FormatAge(*member.since_heartbeat));
+  const absl::Duration silence =
+      member.since_heartbeat.value_or(absl::ZeroDuration());
+  const absl::Duration missed = kMissedHeartbeats * heartbeat_interval;
+  if (silence > std::max(kSilence, missed)) {
+    row.weight = kSilent + absl::ToDoubleSeconds(silence);
+    row.trouble = absl::StrCat("silent for ", FormatAge(silence));
     return;
   }
   if (!row.pace.has_value() || !member.counts.has_value()) return;
   const WorkerCounts& counts = *member.counts;
-  const double age = absl::ToDoubleSeconds(counts.activity_age);
+  // The age includes the time since the heartbeat, in which the worker may have
+  // gone on to other passes.
+  const double age = absl::ToDoubleSeconds(
+      counts.activity_age -
+      (silence > missed ? absl::ZeroDuration() : silence));
   // Only computing counts: a worker that waits is not stuck itself.
   if (absl::StartsWith(counts.activity, "computes") && age > 1 &&
       age > kStuck * row.pace->busy_seconds) {
@@ -58,7 +65,8 @@ void Judge(bool training, WorkerRow& row) {
 }  // namespace
 
 std::vector<WorkerRow> RankWorkers(const JobStatus& status,
-                                   const std::map<int, WorkerPace>& paces) {
+                                   const std::map<int, WorkerPace>& paces,
+                                   absl::Duration heartbeat_interval) {
   std::vector<WorkerRow> rows;
   for (MemberStatus& member : WorkersOf(status)) {
     WorkerRow row;
@@ -71,7 +79,8 @@ std::vector<WorkerRow> RankWorkers(const JobStatus& status,
       const auto pace = paces.find(index);
       if (pace != paces.end()) row.pace = pace->second;
     }
-    Judge(status.state == lockstep::JobState::kTraining, row);
+    Judge(status.state == lockstep::JobState::kTraining, heartbeat_interval,
+          row);
     rows.push_back(std::move(row));
   }
   std::stable_sort(rows.begin(), rows.end(),

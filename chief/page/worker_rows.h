@@ -34,9 +34,11 @@ struct WorkerSum {
 };
 
 // Returns the workers of a job, the worst trouble first; those without trouble
-// in the order of the chief.
+// in the order of the chief. `heartbeat_interval`: the job's; a worker is
+// silent only after several of them.
 std::vector<WorkerRow> RankWorkers(const JobStatus& status,
-                                   const std::map<int, WorkerPace>& paces);
+                                   const std::map<int, WorkerPace>& paces,
+                                   absl::Duration heartbeat_interval);
 
 // Sums the rows from `first` on.
 WorkerSum SumRows(const std::vector<WorkerRow>& rows, size_t first);

@@ -50,8 +50,8 @@ class TraceReporter;
 // It waits for a silent chief for as long as the job's max_wait: a restarted
 // chief takes this process over with its next heartbeat.
 //
-// Threads: safe to share, except Register(), which one thread may call at a
-// time.
+// Threads: safe to share, except Register() and JoinHeartbeats(), which one
+// thread may call at a time.
 class ChiefClient {
  public:
   struct Options {
@@ -109,6 +109,10 @@ class ChiefClient {
   //   kInvalidArgument     a job that this process cannot read, or that no
   //                        chief should have accepted
   absl::StatusOr<Registration> Register();
+  // Ends the heartbeats until the next Register(), which does the same first.
+  // After it, Options::progress may begin anew: its counts are those of one
+  // incarnation.
+  void JoinHeartbeats();
 
   // Sends the model to the chief, and the shape of the examples that it is made
   // for. Errors as CoordinatorService: kAborted makes lease_lost() true, as in
@@ -232,7 +236,6 @@ class ChiefClient {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for the time between two calls, unless Stop() comes first.
   void Pause() ABSL_LOCKS_EXCLUDED(mutex_);
-  void JoinHeartbeats();
 
   const Options options_;
   const std::unique_ptr<CoordinatorCalls> calls_;

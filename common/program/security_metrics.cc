@@ -13,8 +13,9 @@ MetricFamilies SecurityMetrics() {
   if (security == nullptr) return metrics;
   metrics.Gauge(
       "lockstep_certificate_expiry_timestamp_seconds",
-      "Unix time at which this process's certificate expires.",
-      static_cast<double>(absl::ToUnixSeconds(security->own().not_after)));
+      "Unix time at which this process's certificate expires, or the first "
+      "authority that it trusts.",
+      static_cast<double>(absl::ToUnixSeconds(security->expires())));
   metrics.Counter(
       "lockstep_tls_handshake_failures_total",
       "Connections that failed because of a certificate.",

@@ -12,6 +12,8 @@ namespace lockstep::worker {
 
 namespace {
 
+constexpr char kStarts[] = "starts";
+
 bool IsWait(Phase phase) {
   return phase != Phase::kCompute && phase != Phase::kOther;
 }
@@ -77,7 +79,7 @@ ProgressMeter::ProgressMeter(const Clock& clock, SpanRecorder* spans,
       on_pass_(std::move(on_pass)),
       since_(clock.Now()),
       counted_(since_) {
-  progress_.activity = "starts";
+  progress_.activity = kStarts;
 }
 
 void ProgressMeter::Settle(absl::Time now) {
@@ -224,6 +226,20 @@ void ProgressMeter::Stale() {
 void ProgressMeter::Duplicates(int64_t parts) {
   MutexLock lock(mutex_);
   progress_.duplicate += parts;
+}
+
+void ProgressMeter::BeginAnew() {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  End(now);
+  phase_.reset();
+  more_ = nullptr;
+  use_ = Phase::kOther;
+  times_ = {};
+  step_ = -1;
+  announcing_ = absl::ZeroDuration();
+  progress_ = Progress();
+  progress_.activity = kStarts;
 }
 
 Progress ProgressMeter::Get() const {

@@ -81,6 +81,10 @@ class ProgressMeter {
   // Adds to the number of parts whose push the servers had already received.
   void Duplicates(int64_t parts) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Begins anew, with all counts at 0, for another incarnation. Must not be
+  // called during a pass.
+  void BeginAnew() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Returns the counts so far; `waiting` includes the present wait. The loss is
   // NaN once the worker is more than kRecentSteps steps beyond the pass that it
   // is of: passes that are dropped have none.

@@ -203,6 +203,11 @@ absl::Status TrainingMember::Run() {
 
 absl::Status TrainingMember::RunOnce() {
   refused_ = false;
+  // First: a report of the incarnation before must not have the counts of the
+  // next one.
+  chief_.JoinHeartbeats();
+  if (meter_.Get().passes > 0) refused_since_ = absl::InfiniteFuture();
+  meter_.BeginAnew();
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
                             chief_.Register());
   max_wait_ = membership.job.max_wait;
@@ -347,10 +352,9 @@ absl::Status TrainingMember::Judge(const absl::Status& loop,
 
 bool TrainingMember::MayJoinAgain() {
   const absl::Time now = clock_.Now();
-  const int64_t passes = meter_.Get().passes;
-  if (passes != refused_at_pass_) refused_since_ = now;
-  refused_at_pass_ = passes;
-  return now - refused_since_ < max_wait_;
+  // RunOnce() sets an infinite time after an incarnation with a pass.
+  refused_since_ = std::min(refused_since_, now);
+  return meter_.Get().passes > 0 || now - refused_since_ < max_wait_;
 }
 
 }  // namespace lockstep::worker

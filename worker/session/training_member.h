@@ -113,10 +113,8 @@ class TrainingMember {
   // the chief to end the job.
   absl::Duration max_wait_;
   bool refused_ = false;  // Run() must register again
-  // The time of the first refusal since the last pass, and the count of passes
-  // at that time.
+  // The time of the first refusal since an incarnation with a pass.
   absl::Time refused_since_ = absl::InfiniteFuture();
-  int64_t refused_at_pass_ = -1;
 
   Mutex mutex_;
   CondVar changed_;

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -105,6 +106,22 @@ absl::StatusOr<CertifiedKey> TakeAuthority(const CertificateSet& set) {
   return pair;
 }
 
+absl::Status CheckHasNotEnded(const CertificateSet& set,
+                              const CertifiedKey& authority) {
+  const std::string file =
+      absl::StrCat(set.directory, "/", TlsFiles::kAuthorities);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<X509Ptr> certificates,
+                            ReadCertificates(authority.certificate, file));
+  const CertificateFacts facts = FactsOf(certificates.front().get());
+  if (facts.not_after > set.validity.from) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the authority of ", file, " expired ",
+      absl::FormatTime("%Y-%m-%d %H:%M UTC", facts.not_after,
+                       absl::UTCTimeZone()),
+      ", and no peer trusts its certificates; name another --out for a new "
+      "authority"));
+}
+
 bool Has(const CertificateSet& set, TaskType type) {
   return std::any_of(set.tasks.begin(), set.tasks.end(),
                      [type](const CertificateSet::Task& task) {
@@ -185,8 +202,10 @@ absl::Status Place(const CertificateSet& set, const std::string& member,
     return absl::ErrnoToStatus(errno, "cannot put in place " + link);
   }
   // `old` is relative, like all links of a set, so that the set may be moved. A
-  // rest that cannot be removed does no harm: no link leads to it.
-  if (!old.empty()) {
+  // rest that cannot be removed does no harm: no link leads to it. What a link
+  // of the operator's own leads to stays.
+  if (!old.has_parent_path() &&
+      absl::StartsWith(old.native(), absl::StrCat(".", member, "."))) {
     std::filesystem::remove_all(set.directory / old, error);
   }
   return absl::OkStatus();
@@ -252,6 +271,7 @@ absl::StatusOr<std::vector<std::string>> WriteCertificateSet(
     return absl::ErrnoToStatus(errno, "cannot make " + set.directory);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const CertifiedKey authority, TakeAuthority(set));
+  LOCKSTEP_RETURN_IF_ERROR(CheckHasNotEnded(set, authority));
   for (const std::string& member : members) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const CertifiedKey pair,

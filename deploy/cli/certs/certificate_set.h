@@ -47,7 +47,8 @@ std::vector<std::string> MembersOf(const CertificateSet& set);
 //                        `only`; a present certificate is of another job
 //   kNotFound            ca.key is not there, but ca.crt is: it was taken away,
 //                        and must be brought back for this
-//   kFailedPrecondition  ca.key is there, but ca.crt is not
+//   kFailedPrecondition  ca.key is there, but ca.crt is not; or the authority
+//                        has expired
 //   others               of the system
 absl::StatusOr<std::vector<std::string>> WriteCertificateSet(
     const CertificateSet& set);

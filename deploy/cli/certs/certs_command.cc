@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "common/flags/flag_parser.h"
 #include "common/rpc/security/certificates/peer_probe.h"
 #include "common/rpc/security/certificates/tls_files.h"
+#include "common/rpc/security/certificates/trusted_authorities.h"
 #include "deploy/cli/tasks/log_files.h"
 
 namespace lockstep::cli {
@@ -52,6 +54,32 @@ std::string Describe(const CertificateFacts& facts, absl::Time now) {
       "\n  valid    until ",
       absl::FormatTime("%Y-%m-%d %H:%M UTC", facts.not_after,
                        absl::UTCTimeZone()),
+      trouble.empty() ? "" : absl::StrCat("; ", trouble), "\n");
+}
+
+// The end of the first authority in a directory's ca.crt to expire.
+absl::StatusOr<absl::Time> AuthorityEnd(const std::string& directory) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadTextFile(absl::StrCat(directory, "/", TlsFiles::kAuthorities)));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const TrustedAuthorities> authorities,
+      TrustedAuthorities::Make(text, ""));
+  return authorities->not_after();
+}
+
+// "" for an authority whose end is far away.
+std::string AuthorityTrouble(absl::Time end, absl::Time now) {
+  CertificateFacts first;
+  first.not_after = end;
+  return ValidityTrouble(first, now);
+}
+
+std::string DescribeAuthority(absl::Time end, absl::Time now) {
+  const std::string trouble = AuthorityTrouble(end, now);
+  return absl::StrCat(
+      "  ca.crt   until ",
+      absl::FormatTime("%Y-%m-%d %H:%M UTC", end, absl::UTCTimeZone()),
       trouble.empty() ? "" : absl::StrCat("; ", trouble), "\n");
 }
 
@@ -97,8 +125,8 @@ CertsCommands::CertsCommands(CLI::App& parent)
           "show",
           "Shows the certificates in directories, or all of a set that "
           "`lockstep "
-          "certs make` made. Exit code: 1 if one has expired, or expires "
-          "within 14 days.")),
+          "certs make` made. Exit code: 1 if one, or an authority in its "
+          "ca.crt, has expired, or expires within 14 days.")),
       check_(*app_.add_subcommand(
           "check",
           "Says what is wrong with the files of a directory, and with the "
@@ -176,11 +204,19 @@ int CertsCommands::Make(Terminal& terminal, std::ostream& err) const {
   for (const std::string& member : *made) {
     terminal.Print(absl::StrCat(out_, "/", member, "\n"));
   }
-  terminal.Print(
-      absl::StrCat("valid for ", days_,
-                   " days; copy each directory to its task alone, as "
-                   "--tls_dir, and take ",
-                   out_, "/ca.key to a safe place\n"));
+  std::string valid = absl::StrCat(days_, " days");
+  const absl::StatusOr<absl::Time> end = AuthorityEnd(out_);
+  // Certificates have whole seconds.
+  if (end.ok() && *end + absl::Seconds(1) <= set->validity.until) {
+    valid = absl::StrCat("only ", RoughDuration(*end - absl::Now()), ", until ",
+                         out_,
+                         "/ca.crt ends; `lockstep certs make` makes a "
+                         "new authority in another --out");
+  }
+  terminal.Print(absl::StrCat("valid for ", valid,
+                              "; copy each directory to its task alone, as "
+                              "--tls_dir, and take ",
+                              out_, "/ca.key to a safe place\n"));
   return 0;
 }
 
@@ -203,8 +239,14 @@ int CertsCommands::Show(Terminal& terminal, std::ostream& err) const {
       return kUsageExitCode;
     }
     const CertificateFacts facts = FactsOf(certificates->front().get());
-    all_well = all_well && ValidityTrouble(facts, absl::Now()).empty();
-    terminal.Print(absl::StrCat(directory, "\n", Describe(facts, absl::Now())));
+    const absl::Time now = absl::Now();
+    all_well = all_well && ValidityTrouble(facts, now).empty();
+    terminal.Print(absl::StrCat(directory, "\n", Describe(facts, now)));
+    // A certificate may be shown without the other files.
+    const absl::StatusOr<absl::Time> end = AuthorityEnd(directory);
+    if (!end.ok()) continue;
+    all_well = all_well && AuthorityTrouble(*end, now).empty();
+    terminal.Print(DescribeAuthority(*end, now));
   }
   return all_well ? 0 : kWrong;
 }
@@ -260,9 +302,12 @@ int CertsCommands::Check(Terminal& terminal, std::ostream& err) const {
   const auto checked = CheckTlsFiles(*files, "", absl::Now());
   bool all_well = checked.ok();
   if (checked.ok()) {
-    terminal.Print(
-        absl::StrCat(tls_dir_, "\n", Describe(checked->own, absl::Now())));
-    all_well = ValidityTrouble(checked->own, absl::Now()).empty();
+    const absl::Time now = absl::Now();
+    const absl::Time end = checked->authorities->not_after();
+    terminal.Print(absl::StrCat(tls_dir_, "\n", Describe(checked->own, now),
+                                DescribeAuthority(end, now)));
+    all_well = ValidityTrouble(checked->own, now).empty() &&
+               AuthorityTrouble(end, now).empty();
   } else {
     terminal.Print(absl::StrCat("wrong: ", checked.status().message(), "\n"));
   }

@@ -21,6 +21,9 @@ constexpr double kShortest = 1e-6;
 constexpr double kLongest = 1e6;
 constexpr int kDraws = 4000;
 constexpr int kMostSlow = 1'000'000;
+// Intervals of a higher rate may be too short for absl::Duration: the virtual
+// clock would stand still.
+constexpr double kHighestRate = 1000;  // per second
 
 absl::Status Wrong(absl::string_view text, absl::string_view wanted) {
   return absl::InvalidArgumentError(
@@ -46,6 +49,12 @@ double Uniform(std::mt19937_64& random) {
 double Normal(std::mt19937_64& random) {
   const double radius = std::sqrt(-2 * std::log(Uniform(random)));
   return radius * std::cos(2 * M_PI * Uniform(random));
+}
+
+// Some laws have draws without a limit, and passes of no time would let the
+// virtual clock stand still.
+double Limited(double seconds) {
+  return std::clamp(seconds, kShortest, kLongest);
 }
 
 }  // namespace
@@ -114,7 +123,7 @@ absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
 PassLaw PassLaw::Empirical(std::vector<double> seconds) {
   PassLaw law;
   law.kind_ = Kind::kEmpirical;
-  law.trace_ = std::move(seconds);
+  law.trace_ = std::make_shared<const std::vector<double>>(std::move(seconds));
   law.FindMean();
   return law;
 }
@@ -137,17 +146,20 @@ double PassLaw::Draw(std::mt19937_64& random) const {
       seconds = seconds_ * std::pow(Uniform(random), -1 / second_);
       break;
     case Kind::kEmpirical:
-      seconds = trace_[static_cast<size_t>(random() % trace_.size())];
+      seconds = (*trace_)[static_cast<size_t>(random() % trace_->size())];
       break;
   }
-  // Some laws have draws without a limit, and passes of no time would let the
-  // virtual clock stand still.
-  return std::clamp(seconds, kShortest, kLongest);
+  return Limited(seconds);
 }
 
 void PassLaw::FindMean() {
-  std::mt19937_64 random(1);
   double sum = 0;
+  if (kind_ == Kind::kEmpirical) {
+    for (const double seconds : *trace_) sum += Limited(seconds);
+    mean_ = sum / static_cast<double>(trace_->size());
+    return;
+  }
+  std::mt19937_64 random(1);
   for (int i = 0; i < kDraws; ++i) sum += Draw(random);
   mean_ = sum / kDraws;
 }
@@ -176,7 +188,12 @@ absl::StatusOr<double> ParseRate(absl::string_view text) {
       !ParseSeconds(time, seconds)) {
     return Wrong(text, "like 1/h or 2/30s: so many in a time, of one worker");
   }
-  return count / seconds;
+  const double rate = count / seconds;
+  if (rate > kHighestRate) {
+    return Wrong(text, absl::StrCat("at most ", kHighestRate,
+                                    "/s, of one worker; 1/h is once an hour"));
+  }
+  return rate;
 }
 
 }  // namespace lockstep::cli

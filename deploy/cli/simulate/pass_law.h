@@ -2,6 +2,7 @@
 #define LOCKSTEP_DEPLOY_CLI_SIMULATE_PASS_LAW_H_
 
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace lockstep::cli {
 //   exponential(50ms)      mean
 //   pareto(50ms, 3)        shortest time, and index: a larger one, fewer long
 //                          passes
-//   empirical              one of the times of a trace, each equally likely
+//   empirical              one of the times of a trace, each equally likely;
+//                          copies of the law share the trace
 //
 // Threads: immutable; each thread must draw with a generator of its own.
 class PassLaw {
@@ -34,9 +36,13 @@ class PassLaw {
 
   // Returns the time of one pass, in seconds.
   double Draw(std::mt19937_64& random) const;
-  // The mean of many draws, of a fixed seed. The law need not have a mean.
-  // Thousands of workers may have copies of one law, so it is found only once.
+  // The mean of many draws, of a fixed seed; of an empirical law, the mean of
+  // all its times, since a few long ones may be in none of the draws. The law
+  // need not have a mean. Thousands of workers may have copies of one law, so
+  // it is found only once.
   double MeanOfDraws() const { return mean_; }
+  // The times of an empirical law; null for others.
+  const std::vector<double>* trace() const { return trace_.get(); }
 
  private:
   enum class Kind {
@@ -53,7 +59,7 @@ class PassLaw {
   Kind kind_ = Kind::kConstant;
   double seconds_ = 0;  // > 0
   double second_ = 0;   // the other number
-  std::vector<double> trace_;
+  std::shared_ptr<const std::vector<double>> trace_;
   double mean_ = 0;
 };
 
@@ -66,9 +72,10 @@ struct SlowWorkers {
 //                     above 0
 absl::StatusOr<SlowWorkers> ParseSlowWorkers(absl::string_view text);
 
-// Events of one worker, as in "1/h" or "2/30s"; per second, >= 0.
+// Events of one worker, as in "1/h" or "2/30s"; per second, in [0, 1000].
 //
-//   kInvalidArgument  another form, or a time that is not above 0
+//   kInvalidArgument  another form, a time that is not above 0, or a higher
+//                     rate
 absl::StatusOr<double> ParseRate(absl::string_view text);
 
 }  // namespace lockstep::cli

@@ -89,7 +89,8 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
                   "Slower workers: 3x4 makes three workers four times slower. "
                   "May be given again.");
   app_.add_option("--die", die_,
-                  "How often a worker dies: 1/h is once an hour, of each.")
+                  "How often a worker dies: 1/h is once an hour, of each; at "
+                  "most 1000/s.")
       ->capture_default_str();
   AddTimes();
   app_.add_option("--steps", steps_,

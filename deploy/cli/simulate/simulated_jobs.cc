@@ -27,9 +27,15 @@ absl::StatusOr<JobConfig> WithSharedWork(JobConfig job, int workers,
   job.work = Work::kShared;
   job.micro_batches_per_step = micro_batches;
   job.micro_batches_per_push = per_push;
-  // A step must have an example for each micro-batch; the simulation reads no
-  // data.
+  // The simulation computes nothing, so a job that does not divide its steps
+  // this way is compared too: without what contradicts shared work, and with an
+  // example for each micro-batch.
   job.batch_size = micro_batches;
+  job.micro_batches = 1;
+  job.local_steps = 1;
+  job.local = {};
+  job.strategy.replicas_per_worker = 0;
+  job.strategy.devices.clear();
   job.total_num_replicas = workers;
   job.tune_backups = false;
   job.replicas_to_aggregate = 0;

@@ -1,5 +1,6 @@
 #include "common/rpc/security/certificates/certificate_maker.h"
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <utility>
@@ -160,7 +161,13 @@ absl::StatusOr<CertifiedKey> MakeCertificate(const CertifiedKey& authority,
   LOCKSTEP_ASSIGN_OR_RETURN(const Authority signer, ReadAuthority(authority));
   const KeyPtr key(EVP_EC_gen("P-256"));
   if (key == nullptr) return Failed("make a key");
-  const X509Ptr made = Blank(key.get(), request.common_name, validity);
+  // No peer trusts it after its authority's end, and people look at its own
+  // end.
+  const Validity within = {
+      validity.from,
+      std::min(validity.until,
+               ToTime(X509_get0_notAfter(signer.certificate.get())))};
+  const X509Ptr made = Blank(key.get(), request.common_name, within);
   if (made == nullptr) return Failed("make a certificate");
   X509V3_CTX context = {};
   X509V3_set_ctx(&context, signer.certificate.get(), made.get(), nullptr,

@@ -38,7 +38,8 @@ struct CertificateRequest {
 absl::StatusOr<CertifiedKey> MakeAuthority(absl::string_view common_name,
                                            const Validity& validity);
 
-// Makes a new P-256 key with a certificate that `authority` signs.
+// Makes a new P-256 key with a certificate that `authority` signs. It ends with
+// its authority if that ends before `validity` does.
 //
 //   kInvalidArgument  `authority` is no certificate with its key
 //   kInternal         the message is OpenSSL's

@@ -1,5 +1,6 @@
 #include "common/rpc/security/transport/transport_security.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -172,15 +173,34 @@ void TransportSecurity::Watch() {
     }
     Reload();
     NoteExpiry(own());
+    NoteAuthorities();
   }
 }
 
 void TransportSecurity::NoteExpiry(const CertificateFacts& facts) {
+  NoteEnd(facts, absl::StrCat("the certificate of ", facts.Owner()),
+          "renew it");
+}
+
+void TransportSecurity::NoteAuthorities() {
+  CertificateFacts first;
+  {
+    MutexLock lock(mutex_);
+    first.not_after = files_.authorities->not_after();
+  }
+  NoteEnd(first,
+          absl::StrCat("an authority in ", options_.directory, "/ca.crt"),
+          "change the authority before all certificates end with it, or take "
+          "it out if it signs none");
+}
+
+void TransportSecurity::NoteEnd(const CertificateFacts& facts,
+                                const std::string& what,
+                                const std::string& fix) {
   const absl::Time now = absl::Now();
   const std::string trouble = ValidityTrouble(facts, now);
   if (trouble.empty()) return;
-  const std::string sentence = absl::StrCat(
-      "the certificate of ", facts.Owner(), " ", trouble, "; renew it");
+  const std::string sentence = absl::StrCat(what, " ", trouble, "; ", fix);
   const bool is_late = now > facts.not_after;
   if (troubles_.Note(sentence,
                      is_late ? TroubleBook::kLogEvery : kRemindEvery)) {
@@ -196,6 +216,11 @@ TlsFiles TransportSecurity::files() const {
 CertificateFacts TransportSecurity::own() const {
   MutexLock lock(mutex_);
   return files_.own;
+}
+
+absl::Time TransportSecurity::expires() const {
+  MutexLock lock(mutex_);
+  return std::min(files_.own.not_after, files_.authorities->not_after());
 }
 
 std::vector<std::string> TransportSecurity::Troubles() const {

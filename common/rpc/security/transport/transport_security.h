@@ -78,6 +78,10 @@ class TransportSecurity
   // The facts of the own certificate.
   CertificateFacts own() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The end of the own certificate, or of the first authority if that is
+  // earlier.
+  absl::Time expires() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Reads the files again at once; a thread does it each second.
   void Reload() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -99,6 +103,11 @@ class TransportSecurity
   absl::Status Serve();
   absl::Status Take(CheckedTlsFiles files) ABSL_LOCKS_EXCLUDED(mutex_);
   void Watch() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Notes an authority that has expired, or expires soon.
+  void NoteAuthorities() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Notes the trouble, if there is one, of what has this validity.
+  void NoteEnd(const CertificateFacts& facts, const std::string& what,
+               const std::string& fix);
 
   const Options options_;
   const std::string job_;

@@ -1,7 +1,12 @@
 #include "worker/session/training_member.h"
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/cluster/tf_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/worker/fake_chief.h"
 #include "tests/testing/local_job.h"
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
@@ -18,7 +23,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
 
 // One variable whose gradient is its value, or a workload that cannot begin.
-class ShrinkingWorkload final : public Workload {
+class ShrinkingWorkload : public Workload {
  public:
   explicit ShrinkingWorkload(absl::Status begins) : begins_(begins) {}
 
@@ -80,6 +85,86 @@ TEST(TrainingMemberTest, AWorkloadThatCannotBeginEndsTheJobWithItsReason) {
   EXPECT_THAT((*member)->Run(), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(chief.Wait(),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("no such data")));
+}
+
+// A chief that takes its first member for dead once it has reported a figure,
+// and whose job is done when the member is back.
+class ForgetfulChief final : public testing::FakeChief {
+ public:
+  using FakeChief::FakeChief;
+
+  grpc::Status GetPlan(grpc::ServerContext*, const v1::GetPlanRequest*,
+                       v1::GetPlanResponse*) override {
+    return grpc::Status::OK;  // not ready
+  }
+  grpc::Status Heartbeat(grpc::ServerContext*,
+                         const v1::HeartbeatRequest* request,
+                         v1::HeartbeatResponse* response) override {
+    const uint64_t incarnation = request->identity().incarnation();
+    response->set_state(v1::JOB_STARTING);
+    MutexLock lock(mutex_);
+    if (first_ == 0) first_ = incarnation;
+    if (incarnation != first_) {
+      figures_ += request->progress().figures_size();
+      response->set_state(v1::JOB_DONE);
+      back_ = true;
+    } else if (request->progress().figures_size() > 0) {
+      return {grpc::StatusCode::ABORTED, "silent"};
+    }
+    return grpc::Status::OK;
+  }
+
+  bool is_back() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    return back_;
+  }
+  // The figures in reports of the second incarnation.
+  int figures() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    return figures_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  uint64_t first_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool back_ ABSL_GUARDED_BY(mutex_) = false;
+  int figures_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+TEST(TrainingMemberTest, AMemberThatJoinsAgainReportsNothingOfItsPast) {
+  JobConfig job;
+  job.train_steps = 10;
+  job.model.kind = kExternalModel;
+  job.heartbeat_interval = absl::Milliseconds(50);
+  const ForgetfulChief chief(job);
+  const auto config = ParseTfConfig(
+      absl::StrCat(R"({"cluster": {"chief": [")", chief.address(),
+                   R"("], "worker": ["127.0.0.1:2"], "ps": ["127.0.0.1:1"]},
+                      "task": {"type": "worker", "index": 0}})"),
+      "test");
+  ASSERT_THAT(config, IsOk());
+  const auto cluster = Cluster::Make(*config);
+  ASSERT_THAT(cluster, IsOk());
+  // The figure of the first incarnation only.
+  class ReportingWorkload final : public ShrinkingWorkload {
+   public:
+    ReportingWorkload() : ShrinkingWorkload(absl::OkStatus()) {}
+    absl::Status Begin(const ChiefClient::Registration&) override {
+      return std::exchange(reported, true)
+                 ? absl::OkStatus()
+                 : member->Report({.name = "figure", .value = 1});
+    }
+    TrainingMember* member = nullptr;
+    bool reported = false;
+  } workload;
+  auto member = TrainingMember::Make(*cluster, {}, workload, Clock::Real());
+  ASSERT_THAT(member, IsOk());
+  workload.member = member->get();
+
+  EXPECT_THAT((*member)->Run(), IsOk());
+
+  EXPECT_TRUE(chief.is_back());
+  EXPECT_EQ(chief.figures(), 0);
 }
 
 TEST(TrainingMemberTest, ImpossibleNumbersOfThreadsAreRefused) {

@@ -41,6 +41,15 @@ TEST(CurveTest, StepsThatAreMadeAgainReplaceTheFirstOnes) {
               ::testing::ElementsAre(At(1, 1), At(2, 1), At(3, 1), At(3, 9)));
 }
 
+TEST(CurveTest, AJobThatGoesBackRemovesWhatIsAfterItsStep) {
+  Curve curve({At(2, 1), At(4, 1), At(6, 1)}, 2);
+  curve.Add(At(7, 1));
+  curve.GoBack(4);
+  EXPECT_THAT(curve.Points(), ::testing::ElementsAre(At(2, 1), At(4, 1)));
+  curve.GoBack(1);
+  EXPECT_TRUE(curve.Points().empty());
+}
+
 TEST(CurveTest, ACurveGoesOnWithItsStride) {
   Curve curve({At(10, 1)}, 2);
   curve.Add(At(11, 2));

@@ -55,6 +55,18 @@ TEST(JobRecordTest, CurvesAreOfTheJobAndItsEvaluator) {
   EXPECT_TRUE(record.Points("worker_0").empty());
 }
 
+TEST(JobRecordTest, AJobThatGoesBackHasNoScoresOfLaterSteps) {
+  JobRecord record;
+  SummarySample sample = SampleAt(4);
+  sample.job.evaluation = {.step = 2, .loss = 0.25, .accuracy = 0.75};
+  record.Add(sample, nullptr);
+  record.GoBack(3);
+  EXPECT_EQ(record.Points("evaluator/accuracy").size(), 1u);
+  EXPECT_TRUE(record.Points("loss").empty());
+  record.GoBack(0);
+  EXPECT_TRUE(record.Points("evaluator/accuracy").empty());
+}
+
 TEST(JobRecordTest, AJobThatStartsHasNoPoints) {
   JobRecord record;
   SummarySample sample = SampleAt(4);

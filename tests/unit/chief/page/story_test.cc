@@ -78,6 +78,47 @@ TEST(StoryTest, SettingsAndPausesAreToldAsTheyChange) {
                   "training goes on after a pause at step 5"));
 }
 
+// A chief that starts has the settings of the job file first, and then those of
+// an earlier chief.
+TEST(StoryTest, SettingsThatAChiefFindsAreNotTold) {
+  Story story;
+  SummarySample sample = SampleAt(10, 0);
+  sample.job.state = JobState::kStarting;
+  story.Add(sample);
+  sample = SampleAt(11, 5);
+  sample.job.settings.replicas_to_aggregate = 3;
+  sample.job.settings.learning_rate_scale = 0.5;
+  sample.job.settings.paused = true;
+  story.Add(sample);
+  story.Add(sample);
+  EXPECT_THAT(Texts(story), ElementsAre("training begins at step 5"));
+  sample.job.settings.paused = false;
+  story.Add(sample);
+  EXPECT_EQ(Texts(story).back(), "training goes on after a pause at step 5");
+}
+
+TEST(StoryTest, NoOperatorIsNamedForWorkersThatJoinByThemselves) {
+  Story story;
+  SummarySample sample = SampleAt(10, 5);
+  sample.job.settings.replicas_to_aggregate = 3;
+  sample.job.settings.workers = {0, 1, 2};
+  story.Add(sample);
+  sample.job.settings.replicas_to_aggregate = 4;
+  sample.job.settings.workers = {0, 1, 2, 3};
+  story.Add(sample);
+  sample.job.settings.workers = {0, 1, 2};
+  sample.job.settings.learning_rate_scale = 0.5;
+  sample.learning_rate = 0.05;
+  story.Add(sample);
+  EXPECT_THAT(Texts(story),
+              ElementsAre("the workers of the job change: 3 workers to 4, "
+                          "replicas_to_aggregate 3 to 4 at step 5",
+                          "the workers of the job change: 4 workers to 3 at "
+                          "step 5",
+                          "an operator changes the learning rate times 0.5, "
+                          "now 0.05 at step 5"));
+}
+
 TEST(StoryTest, NoOperatorIsNamedForABackupThatTheJobTunes) {
   Story story;
   SummarySample sample = SampleAt(10, 5);

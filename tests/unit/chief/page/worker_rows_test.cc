@@ -6,6 +6,8 @@
 namespace lockstep::chief {
 namespace {
 
+constexpr absl::Duration kHeartbeat = absl::Milliseconds(500);
+
 MemberStatus Worker(int index, const std::string& state = "alive") {
   WorkerCounts counts;
   counts.passes = 10;
@@ -37,7 +39,7 @@ TEST(WorkerRowsTest, WhatStandsStillComesFirstThenWhatIsSlow) {
                                            {4, {0.1, 1, 0, 1}},
                                            {5, {0.1, 1, 0, 1}}};
 
-  const std::vector<WorkerRow> rows = RankWorkers(status, paces);
+  const std::vector<WorkerRow> rows = RankWorkers(status, paces, kHeartbeat);
 
   std::vector<std::string> told;
   for (const WorkerRow& row : rows) {
@@ -50,21 +52,45 @@ TEST(WorkerRowsTest, WhatStandsStillComesFirstThenWhatIsSlow) {
                 "worker 1: 1.6 times slower", "worker 0: "}));
 }
 
+TEST(WorkerRowsTest, AWorkerBetweenTwoHeartbeatsIsNoTrouble) {
+  JobStatus status;
+  status.state = lockstep::JobState::kTraining;
+  status.members = {Worker(0)};
+  MemberStatus& worker = status.members[0];
+  const std::map<int, WorkerPace> paces = {{0, {0.1, 1, 0, 1}}};
+  const auto trouble = [&](absl::Duration since, absl::Duration interval) {
+    worker.since_heartbeat = since;
+    // At the heartbeat, the pass was a moment old.
+    worker.counts->activity_age = since + absl::Milliseconds(100);
+    return RankWorkers(status, paces, interval)[0].trouble;
+  };
+  EXPECT_EQ(trouble(absl::Seconds(8), absl::Seconds(10)), "");
+  EXPECT_EQ(trouble(absl::Seconds(41), absl::Seconds(10)), "silent for 41 s");
+  EXPECT_EQ(trouble(absl::Milliseconds(1500), kHeartbeat), "");
+  // Heartbeats are missing, so the pass that it reported may go on.
+  EXPECT_EQ(trouble(absl::Seconds(3), kHeartbeat), "computes step 5 for 3.1 s");
+  // The heartbeat itself told of a long pass.
+  worker.since_heartbeat = absl::Seconds(8);
+  worker.counts->activity_age = absl::Seconds(38);
+  EXPECT_EQ(RankWorkers(status, paces, absl::Seconds(10))[0].trouble,
+            "computes step 5 for 38 s");
+}
+
 TEST(WorkerRowsTest, AWorkerThatIsNotThereYetOrHasLeftIsNoTrouble) {
   JobStatus status;
   status.state = lockstep::JobState::kStarting;
   status.members = {Worker(0, "missing"), Worker(1, "left")};
-  for (const WorkerRow& row : RankWorkers(status, {})) {
+  for (const WorkerRow& row : RankWorkers(status, {}, kHeartbeat)) {
     EXPECT_EQ(row.trouble, "") << row.member.task;
   }
   status.state = lockstep::JobState::kTraining;
-  EXPECT_EQ(RankWorkers(status, {})[0].trouble, "missing");
+  EXPECT_EQ(RankWorkers(status, {}, kHeartbeat)[0].trouble, "missing");
 }
 
 TEST(WorkerRowsTest, RestIsSummed) {
   JobStatus status;
   for (int i = 0; i < 5; ++i) status.members.push_back(Worker(i));
-  const std::vector<WorkerRow> rows = RankWorkers(status, {});
+  const std::vector<WorkerRow> rows = RankWorkers(status, {}, kHeartbeat);
   const WorkerSum sum = SumRows(rows, 2);
   EXPECT_EQ(sum.workers, 3);
   EXPECT_EQ(sum.passes, 30);

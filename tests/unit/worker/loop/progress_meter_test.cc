@@ -42,6 +42,34 @@ TEST(ProgressMeterTest, OnlyWaitingActivitiesCountAsWaiting) {
   EXPECT_EQ(meter.Get().activity_age, absl::Seconds(1));
 }
 
+// The next incarnation of a process is one that has done nothing yet.
+TEST(ProgressMeterTest, AnotherIncarnationCountsFromZero) {
+  ManualClock clock;
+  ProgressMeter meter(clock);
+  meter.Begin(SpanKind::kForward, 3, 0, 1);
+  clock.Advance(absl::Seconds(1));
+  meter.Computed(3, 0.5, 8, 2);
+  meter.Begin(SpanKind::kPush, 3);
+  clock.Advance(absl::Seconds(1));
+  meter.Accepted();
+  meter.BeginAnew();
+
+  Progress progress = meter.Get();
+  EXPECT_EQ(progress.activity, "starts");
+  EXPECT_EQ(progress.passes + progress.accepted + progress.examples, 0);
+  EXPECT_EQ(progress.micro_batches + progress.pushes, 0);
+  EXPECT_EQ(progress.waiting + progress.pushes_time, absl::ZeroDuration());
+  EXPECT_TRUE(progress.pass_times.empty());
+
+  meter.Begin(SpanKind::kForward, 3);
+  clock.Advance(absl::Seconds(2));
+  meter.Computed(3, 0.5, 8);
+  progress = meter.Get();
+  EXPECT_EQ(progress.passes, 1);
+  EXPECT_THAT(progress.pass_times,
+              ::testing::ElementsAre(PassTime{absl::Seconds(2)}));
+}
+
 TEST(ProgressMeterTest, MicroBatchesAndPushesHaveTheirTimes) {
   ManualClock clock;
   ProgressMeter meter(clock);

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "absl/time/clock.h"
 #include "common/rpc/security/certificates/tls_files.h"
@@ -121,6 +122,26 @@ TEST_F(CertificateSetTest, RenewalKeepsTheAuthorityAndReplacesThePair) {
     pairs += name.rfind(".ps-0", 0) == 0 ? 1 : 0;
   }
   EXPECT_EQ(pairs, 1) << "the old pair has gone";
+}
+
+// The link of a member may be the operator's own.
+TEST_F(CertificateSetTest, DirectoryOutsideOfTheSetStays) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  set_.only = "ps-0";
+  const std::string link = set_.directory + "/ps-0";
+  for (const std::string& target :
+       {directory_.Join("mine"), std::string("../mine"),
+        std::string("../tls/.ps-0.mine")}) {
+    const std::filesystem::path place =
+        std::filesystem::path(set_.directory) / target;
+    std::filesystem::create_directories(place);
+    std::ofstream(place / "notes") << "mine";
+    std::filesystem::remove(link);
+    std::filesystem::create_directory_symlink(target, link);
+    ASSERT_OK(WriteCertificateSet(set_));
+    EXPECT_TRUE(std::filesystem::exists(place / "notes")) << target;
+    EXPECT_FALSE(std::filesystem::exists(link + "/notes")) << target;
+  }
 }
 
 TEST_F(CertificateSetTest, AuthorityThatWasTakenAwayIsAskedFor) {

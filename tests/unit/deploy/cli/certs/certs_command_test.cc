@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -76,6 +77,46 @@ TEST_F(CertsCommandTest, ExpiryWithinFourteenDaysIsToldByShow) {
   EXPECT_EQ(Run("show " + directory_.Join("tls/ps-0")), 0);
   ASSERT_EQ(Make("renew", "--days 13"), 0) << err_;
   EXPECT_EQ(Run("show " + directory_.Join("tls/ps-0")), 1);
+  EXPECT_THAT(out_, HasSubstr("expires in 12 days"));
+}
+
+TEST_F(CertsCommandTest, NoRenewedCertificateOutlivesTheAuthority) {
+  // Writes an authority that ends `left` from now into the set.
+  const auto use = [&](absl::Duration left) {
+    const auto authority = MakeAuthority(
+        "short", {absl::Now() - absl::Hours(900), absl::Now() + left});
+    ASSERT_TRUE(authority.ok());
+    std::filesystem::create_directories(directory_.Join("tls"));
+    testing::WriteText(directory_.Join("tls/ca.crt"), authority->certificate,
+                       0644);
+    testing::WriteText(directory_.Join("tls/ca.key"), authority->key, 0600);
+  };
+  use(absl::Hours(24 * 10));
+  ASSERT_EQ(Make("renew", "--days 365"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("valid for only 9 days, until "));
+  EXPECT_EQ(Run("show " + directory_.Join("tls/ps-0")), 1);
+  EXPECT_THAT(out_, HasSubstr("expires in 9 days"));
+  use(absl::Hours(-24));
+  EXPECT_EQ(Make("renew", "--days 365"), 2);
+  EXPECT_THAT(err_, HasSubstr("name another --out for a new authority"));
+}
+
+TEST_F(CertsCommandTest, AuthorityThatEndsSoonIsToldByShowAndCheck) {
+  const TestAuthority authority;
+  TlsFiles files = authority.Files("worker/1");
+  const std::string directory = directory_.Join("pair");
+  testing::WriteTlsFiles(directory, files);
+  EXPECT_EQ(Run("show " + directory), 0) << out_;
+  const auto other = MakeAuthority(
+      "other",
+      {absl::Now() - absl::Hours(1), absl::Now() + absl::Hours(24 * 13)});
+  ASSERT_TRUE(other.ok());
+  files.authorities += other->certificate;
+  testing::WriteTlsFiles(directory, files);
+  EXPECT_EQ(Run("show " + directory), 1);
+  EXPECT_THAT(out_, AllOf(HasSubstr("ca.crt   until "),
+                          HasSubstr("expires in 12 days")));
+  EXPECT_EQ(Run("check --tls_dir " + directory), 1);
   EXPECT_THAT(out_, HasSubstr("expires in 12 days"));
 }
 

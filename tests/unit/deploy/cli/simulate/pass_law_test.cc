@@ -66,6 +66,25 @@ TEST(PassLawTest, EmpiricalDrawsTimesOfTheTrace) {
   EXPECT_NEAR(std::count(draws.begin(), draws.end(), 2.0), 6667, 300);
 }
 
+// Each of up to 100000 workers has a copy of its law.
+TEST(PassLawTest, CopiesShareTheTrace) {
+  const PassLaw law = PassLaw::Empirical({1, 2, 4});
+  const std::vector<PassLaw> copies(2, law);
+  ASSERT_NE(law.trace(), nullptr);
+  EXPECT_EQ(copies[0].trace(), law.trace());
+  EXPECT_EQ(copies[1].trace(), law.trace());
+  EXPECT_EQ(Draws(copies[0]), Draws(law));
+}
+
+// One pass of a thousand may decide about the mean.
+TEST(PassLawTest, EmpiricalMeanIsThatOfTheTrace) {
+  std::vector<double> trace(999, 0.05);
+  trace.push_back(50);
+  EXPECT_NEAR(PassLaw::Empirical(trace).MeanOfDraws(), 0.09995, 1e-9);
+  EXPECT_DOUBLE_EQ(PassLaw::Empirical({0, 1e9}).MeanOfDraws(),
+                   (1e-6 + 1e6) / 2);
+}
+
 TEST(PassLawTest, OtherFormsAreRefusedWithTheReason) {
   for (const char* text :
        {"", "lognormal", "lognormal(50ms)", "lognormal(50ms, 0.3",
@@ -95,8 +114,9 @@ TEST(RateTest, EventsInATimeAreRead) {
   EXPECT_DOUBLE_EQ(*ParseRate("1/h"), 1.0 / 3600);
   EXPECT_DOUBLE_EQ(*ParseRate("2/30s"), 2.0 / 30);
   EXPECT_EQ(*ParseRate("0/h"), 0);
-  for (const char* text :
-       {"", "1", "1/", "/h", "-1/h", "1/0s", "1/x", "nan/h"}) {
+  EXPECT_DOUBLE_EQ(*ParseRate("1/1ms"), 1000);
+  for (const char* text : {"", "1", "1/", "/h", "-1/h", "1/0s", "1/x", "nan/h",
+                           "1001/s", "1000000/1ns"}) {
     EXPECT_THAT(ParseRate(text).status().message(), HasSubstr("1/h")) << text;
   }
 }

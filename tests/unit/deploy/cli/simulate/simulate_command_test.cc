@@ -9,6 +9,7 @@ namespace lockstep::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class SimulateCommandTest : public testing::CommandTest {
@@ -71,6 +72,22 @@ TEST_F(SimulateCommandTest, JobFileGivesWorkers) {
   EXPECT_EQ(nlohmann::json::parse(Out())["workers"], 3);
 }
 
+TEST_F(SimulateCommandTest, JobThatSplitsItsBatchesIsCompared) {
+  const std::string job =
+      Write("job",
+            "train_steps: 5 batch_size: 32 micro_batches: 4 "
+            "data { train_images: \"images\" train_labels: \"labels\" }");
+  EXPECT_EQ(Simulate({"--job", job, "--workers", "3", "--pass_time",
+                      "constant(1s)", "--steps", "5", "--json"}),
+            0);
+  const nlohmann::json json = nlohmann::json::parse(Out());
+  std::vector<std::string> names;
+  for (const nlohmann::json& policy : json["policies"]) {
+    names.push_back(policy["backups"]);
+  }
+  EXPECT_THAT(names, ElementsAre("0", "1", "2", "AUTO", "SHARED"));
+}
+
 TEST_F(SimulateCommandTest, WrongFlagsAreRefusedWithTheFix) {
   const auto error = [this](std::vector<std::string> args) {
     EXPECT_EQ(Simulate(std::move(args)), 2);
@@ -84,6 +101,9 @@ TEST_F(SimulateCommandTest, WrongFlagsAreRefusedWithTheFix) {
   EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)",
                      "--overhead", "soon"}),
               HasSubstr("--overhead is soon"));
+  EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)", "--die",
+                     "1000000/1ns", "--restart", "0s"}),
+              HasSubstr("1000/s"));
   EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)", "--set",
                      "mode=COMPATIBLE"}),
               HasSubstr("mode is COMPATIBLE"));

@@ -126,6 +126,28 @@ TEST_F(TransportSecurityTest, ServerSaysWhomItRefused) {
   EXPECT_GE(security_->troubles().failed_handshakes(), 1);
 }
 
+TEST_F(TransportSecurityTest, AuthorityThatEndsSoonIsToldBeforeIt) {
+  const absl::Time end = absl::Now() + absl::Hours(24 * 10);
+  TlsFiles files = authority_.Files("worker/1");
+  files.authorities +=
+      MakeAuthority("other", {absl::Now() - absl::Hours(1), end})
+          .value()
+          .certificate;
+  const auto client = Client(files);
+  EXPECT_LE(client->expires(), end);
+  EXPECT_GT(client->own().not_after, end);
+  EXPECT_THAT(Until(true,
+                    [&] {
+                      return client->Troubles().empty()
+                                 ? absl::UnavailableError("no trouble")
+                                 : absl::OkStatus();
+                    }),
+              IsOk());
+  EXPECT_THAT(client->Troubles(),
+              Contains(AllOf(HasSubstr("an authority in "),
+                             HasSubstr("/ca.crt expires in 9 days"))));
+}
+
 TEST_F(TransportSecurityTest, OnlyTls13IsSpoken) {
   StartServer("ps/0");
   const auto connects = [&](const std::string& version) {

@@ -18,7 +18,7 @@ constexpr absl::Duration kDay = absl::Hours(24);
 
 TEST(CertificateFactsTest, ReadsNamesAndTimes) {
   const Validity valid{absl::FromUnixSeconds(1'700'000'000),
-                       absl::FromUnixSeconds(1'800'000'000)};
+                       absl::FromUnixSeconds(1'750'000'000)};
   const CertifiedKey pair =
       TestAuthority("the authority").IssueAll({"worker/1", "chief/0"}, valid);
   const auto certificates = ReadCertificates(pair.certificate, "tls.crt");

@@ -26,6 +26,22 @@ TEST(CertificateMakerTest, KeysAndSerialsAreNew) {
   EXPECT_NE(facts(one).serial, facts(other).serial);
 }
 
+TEST(CertificateMakerTest, NoCertificateOutlivesItsAuthority) {
+  const absl::Time now =
+      absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now()));
+  const absl::Duration day = absl::Hours(24);
+  const auto authority = MakeAuthority("short", {now - day, now + 10 * day});
+  ASSERT_OK(authority);
+  const auto end = [&](absl::Duration wanted) {
+    const auto made =
+        MakeCertificate(*authority, {}, {now - day, now + wanted});
+    return FactsOf(ReadCertificates(made->certificate, "x")->at(0).get())
+        .not_after;
+  };
+  EXPECT_EQ(end(365 * day), now + 10 * day);
+  EXPECT_EQ(end(9 * day), now + 9 * day);
+}
+
 TEST(CertificateMakerTest, KeyOfAnotherAuthorityIsRefused) {
   const CertifiedKey mixed{TestAuthority().pair().certificate,
                            TestAuthority().pair().key};
