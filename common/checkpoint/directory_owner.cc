@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/files/posix_file.h"
+#include "common/process/forked_children.h"
 
 namespace lockstep {
 namespace {
@@ -83,12 +84,18 @@ std::optional<std::string> DirectoryOwner::Running(
   return Read(mark.lock_);
 }
 
+DirectoryOwner::DirectoryOwner(int lock) : lock_(lock) {
+  // Before the lock is taken: a child would hold it beyond our end.
+  if (lock_ >= 0) CloseInChildren(lock_);
+}
+
 DirectoryOwner::DirectoryOwner(DirectoryOwner&& other) noexcept
     : lock_(std::exchange(other.lock_, -1)) {}
 
 DirectoryOwner::~DirectoryOwner() {
-  // Releases the lock; the file stays.
-  if (lock_ >= 0) close(lock_);
+  if (lock_ < 0) return;
+  KeepInChildren(lock_);
+  close(lock_);  // releases the lock; the file stays
 }
 
 }  // namespace lockstep

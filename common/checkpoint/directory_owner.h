@@ -12,7 +12,7 @@ namespace lockstep {
 // DirectoryOwner marks a directory of checkpoints as one job's during its life,
 // so that two jobs cannot write to one directory. The mark is the file ".owner"
 // in it, with the job's id, locked (flock); the file stays, and its lock ends
-// with the process.
+// with the process, also if children that it forked go on.
 //
 // Two processes of one job may both hold it; the servers' epoch fence decides
 // between them.
@@ -40,7 +40,7 @@ class DirectoryOwner {
   DirectoryOwner& operator=(DirectoryOwner&&) = delete;
 
  private:
-  explicit DirectoryOwner(int lock) : lock_(lock) {}
+  explicit DirectoryOwner(int lock);
 
   int lock_;  // descriptor of the file, or -1
 };
