@@ -116,6 +116,7 @@ void JobCheckpoints::RemoveUnfinished() {
 absl::Status JobCheckpoints::Save(const Manifest& manifest, const StateMap& map,
                                   const JobSnapshot& snapshot,
                                   const std::vector<ShardAccess*>& servers) {
+  if (owner_.has_value()) LOCKSTEP_RETURN_IF_ERROR(owner_->Hold());
   const absl::Time began = Clock::Real().Now();
   absl::Time reported = began;
   const auto report = [&](int64_t done, int64_t total) {

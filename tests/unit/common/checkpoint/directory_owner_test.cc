@@ -44,6 +44,37 @@ TEST(DirectoryOwnerTest, ProcessesOfOneJobMayBothHaveIt) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST(DirectoryOwnerTest, SecondProcessOfAJobHasItOnceTheFirstIsGone) {
+  ScratchDirectory scratch;
+  auto older = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(older);
+  auto newer = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(newer);
+  EXPECT_OK(newer->Hold());
+  { const DirectoryOwner gone = *std::move(older); }
+
+  EXPECT_OK(newer->Hold());
+
+  EXPECT_THAT(
+      DirectoryOwner::Take(scratch.path(), "bible-2").status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("fashion-1")));
+  EXPECT_OK(newer->Hold());
+}
+
+TEST(DirectoryOwnerTest, JobThatCameInBetweenIsNamed) {
+  ScratchDirectory scratch;
+  auto older = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(older);
+  auto newer = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(newer);
+  { const DirectoryOwner gone = *std::move(older); }
+  const auto other = DirectoryOwner::Take(scratch.path(), "bible-2");
+  ASSERT_OK(other);
+
+  EXPECT_THAT(newer->Hold(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      HasSubstr("job bible-2,")));
+}
+
 TEST(DirectoryOwnerTest, NextJobHasItOnceTheOneBeforeIsGone) {
   ScratchDirectory scratch;
   {
