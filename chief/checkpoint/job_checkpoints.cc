@@ -136,7 +136,8 @@ absl::Status JobCheckpoints::Save(const Manifest& manifest, const StateMap& map,
 void JobCheckpoints::Saved(int64_t step) {
   whole_.Wrote(step, written_);
   if (auto pruned = whole_.Prune(config_.keep); !pruned.ok()) {
-    spdlog::warn("old checkpoints stay: {}", pruned.status().message());
+    spdlog::warn("old files stay in the directory of checkpoints: {}",
+                 pruned.status().message());
   }
 }
 
