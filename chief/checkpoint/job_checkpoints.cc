@@ -116,6 +116,7 @@ void JobCheckpoints::RemoveUnfinished() {
 absl::Status JobCheckpoints::Save(const Manifest& manifest, const StateMap& map,
                                   const JobSnapshot& snapshot,
                                   const std::vector<ShardAccess*>& servers) {
+  if (owner_.has_value()) LOCKSTEP_RETURN_IF_ERROR(owner_->Hold());
   const absl::Time began = Clock::Real().Now();
   absl::Time reported = began;
   const auto report = [&](int64_t done, int64_t total) {
@@ -135,7 +136,8 @@ absl::Status JobCheckpoints::Save(const Manifest& manifest, const StateMap& map,
 void JobCheckpoints::Saved(int64_t step) {
   whole_.Wrote(step, written_);
   if (auto pruned = whole_.Prune(config_.keep); !pruned.ok()) {
-    spdlog::warn("old checkpoints stay: {}", pruned.status().message());
+    spdlog::warn("old files stay in the directory of checkpoints: {}",
+                 pruned.status().message());
   }
 }
 

@@ -68,6 +68,9 @@ class JobCheckpoints {
   absl::Status CheckWritable() const { return store_.CheckWritable(); }
 
   // Writes a checkpoint from a snapshot that the servers hold.
+  //
+  //   kFailedPrecondition  as Own()
+  //   and the errors of SaveCheckpoint()
   absl::Status Save(const Manifest& manifest, const StateMap& map,
                     const JobSnapshot& snapshot,
                     const std::vector<ShardAccess*>& servers);

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
+#include "common/base/steady_deadline.h"
 
 namespace lockstep {
 
@@ -26,8 +27,7 @@ class EventQueue {
   // Returns the oldest event, or nothing when none came within `timeout`.
   std::optional<Event> PopFor(absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_) {
-    const auto deadline =
-        std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout);
+    const auto deadline = SteadyDeadline(timeout);
     MutexLock lock(mutex_);
     while (events_.empty()) {
       const auto left = deadline - std::chrono::steady_clock::now();

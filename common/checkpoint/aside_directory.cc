@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/step_directory.h"
+#include "common/process/forked_children.h"
 
 namespace lockstep {
 namespace {
@@ -36,16 +37,24 @@ struct Lock {
   bool taken = false;  // another process holds the lock
 };
 
+// Releases the lock.
+void Close(int fd) {
+  KeepInChildren(fd);
+  close(fd);
+}
+
 Lock TryLock(const std::string& path) {
   Lock lock;
   // The kernel releases a lock of flock() when its process ends, however it
   // ends.
   lock.fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock.fd < 0) return lock;
+  // Before the lock is taken: a child would hold it beyond our end.
+  CloseInChildren(lock.fd);
   if (flock(lock.fd, LOCK_EX | LOCK_NB) == 0) return lock;
   // Any other error means that the file system has no locks.
   lock.taken = errno == EWOULDBLOCK;
-  close(std::exchange(lock.fd, -1));
+  Close(std::exchange(lock.fd, -1));
   return lock;
 }
 
@@ -65,7 +74,7 @@ absl::Status RemoveIfStale(const std::string& path) {
   if (lock.taken) return absl::OkStatus();
   std::error_code error;
   fs::remove_all(path, error);
-  if (lock.fd >= 0) close(lock.fd);
+  if (lock.fd >= 0) Close(lock.fd);
   if (error) return Error(error, path, "remove the files of a killed process");
   return absl::OkStatus();
 }
@@ -136,7 +145,7 @@ AsideDirectory::AsideDirectory(AsideDirectory&& other) noexcept
 AsideDirectory::~AsideDirectory() {
   std::error_code ignored;  // the next sweep for stale directories retries
   if (!path_.empty()) fs::remove_all(path_, ignored);
-  if (lock_ >= 0) close(lock_);
+  if (lock_ >= 0) Close(lock_);
 }
 
 absl::Status AsideDirectory::MoveTo(const std::string& target) {

@@ -155,7 +155,9 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Prune(
     return absl::InvalidArgumentError(
         absl::StrCat("keep is ", keep, ", want at least 1"));
   }
-  LOCKSTEP_RETURN_IF_ERROR(RemoveStaleAsides(directory_));
+  // Returned at the end: what cannot be removed must not keep old checkpoints,
+  // which would fill the disk.
+  const absl::Status swept = RemoveStaleAsides(directory_);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
                             StepsToRemove(keep, check));
   for (int64_t step : steps) {
@@ -172,6 +174,7 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Prune(
           absl::StrCat(directory_, "/", name, ": cannot remove it"));
     }
   }
+  LOCKSTEP_RETURN_IF_ERROR(swept);
   return steps;
 }
 

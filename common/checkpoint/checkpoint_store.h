@@ -83,6 +83,9 @@ class CheckpointStore {
   // Also removes aside directories of killed processes. A checkpoint that
   // cannot be judged (a newer format, no permission) stays. Returns the removed
   // steps. Without `check`, complete checkpoints count.
+  //
+  // Errors: the system's; that of an aside directory which stays comes after
+  // old checkpoints were removed
   absl::StatusOr<std::vector<int64_t>> Prune(
       int64_t keep,
       const std::function<absl::Status(int64_t step)>& check = {}) const;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/files/posix_file.h"
+#include "common/process/forked_children.h"
 
 namespace lockstep {
 namespace {
@@ -47,33 +48,43 @@ absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
   MakeDirectories(directory).IgnoreError();  // CheckWritable() reports it
   const std::string path = absl::StrCat(directory, "/.owner");
   DirectoryOwner owner(
+      directory, job_id,
       open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
-  // No mark: the file cannot be opened, or is a link.
-  if (owner.lock_ < 0) return owner;
   // Polls: a blocking flock() knows no time limit.
-  while (flock(owner.lock_, LOCK_EX | LOCK_NB) != 0) {
-    const bool taken = errno == EWOULDBLOCK;
-    const std::string other = Read(owner.lock_);
-    // Not taken: a file system without locks. The job's own id: another process
-    // of this job, see the class.
-    if (!taken || other == job_id) return owner;
+  while (true) {
+    const absl::Status held = owner.Hold();
+    if (held.ok()) return owner;
     // An operator that restarts a chief starts the new one while the old one
     // ends.
-    if (patience <= absl::ZeroDuration()) return InUse(directory, other);
+    if (patience <= absl::ZeroDuration()) return held;
     absl::SleepFor(kPause);
     patience -= kPause;
   }
-  // Written under the lock, so a reader never sees the id of a job that has
-  // lost it.
-  Write(owner.lock_, job_id);
-  return owner;
+}
+
+absl::Status DirectoryOwner::Hold() {
+  // No mark: the file cannot be opened, or is a link.
+  if (held_ || lock_ < 0) return absl::OkStatus();
+  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) {
+    held_ = true;
+    // Written under the lock, so a reader never sees the id of a job that has
+    // lost it.
+    Write(lock_, job_id_);
+    return absl::OkStatus();
+  }
+  // Not taken: a file system without locks.
+  if (errno != EWOULDBLOCK) return absl::OkStatus();
+  const std::string other = Read(lock_);
+  // Another process of this job, see the class.
+  if (other == job_id_) return absl::OkStatus();
+  return InUse(directory_, other);
 }
 
 std::optional<std::string> DirectoryOwner::Running(
     const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/.owner");
   const DirectoryOwner mark(
-      open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+      directory, "", open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   // If the lock can be taken, its last holder has ended; `mark` releases it
   // again.
   if (mark.lock_ < 0 || flock(mark.lock_, LOCK_EX | LOCK_NB) == 0 ||
@@ -83,12 +94,25 @@ std::optional<std::string> DirectoryOwner::Running(
   return Read(mark.lock_);
 }
 
+DirectoryOwner::DirectoryOwner(std::string directory, std::string job_id,
+                               int lock)
+    : directory_(std::move(directory)),
+      job_id_(std::move(job_id)),
+      lock_(lock) {
+  // Before the lock is taken: a child would hold it beyond our end.
+  if (lock_ >= 0) CloseInChildren(lock_);
+}
+
 DirectoryOwner::DirectoryOwner(DirectoryOwner&& other) noexcept
-    : lock_(std::exchange(other.lock_, -1)) {}
+    : directory_(std::move(other.directory_)),
+      job_id_(std::move(other.job_id_)),
+      lock_(std::exchange(other.lock_, -1)),
+      held_(std::exchange(other.held_, false)) {}
 
 DirectoryOwner::~DirectoryOwner() {
-  // Releases the lock; the file stays.
-  if (lock_ >= 0) close(lock_);
+  if (lock_ < 0) return;
+  KeepInChildren(lock_);
+  close(lock_);  // releases the lock; the file stays
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -12,10 +13,11 @@ namespace lockstep {
 // DirectoryOwner marks a directory of checkpoints as one job's during its life,
 // so that two jobs cannot write to one directory. The mark is the file ".owner"
 // in it, with the job's id, locked (flock); the file stays, and its lock ends
-// with the process.
+// with the process, also if children that it forked go on.
 //
-// Two processes of one job may both hold it; the servers' epoch fence decides
-// between them.
+// Two processes of one job may both own it; the servers' epoch fence decides
+// between them. The lock is the first one's until it ends, and the other's from
+// its next Hold() on.
 //
 // Threads: not guarded.
 class DirectoryOwner {
@@ -31,6 +33,12 @@ class DirectoryOwner {
       const std::string& directory, const std::string& job_id,
       absl::Duration patience = absl::ZeroDuration());
 
+  // Takes the lock, if this process does not have it yet because another one of
+  // the job had it. Must be called before each checkpoint is written.
+  //
+  //   kFailedPrecondition  as Take(): another job has come in between
+  absl::Status Hold();
+
   // Returns the job of the running process that holds the directory, if the
   // mark names one; nothing if there is none. Changes nothing.
   static std::optional<std::string> Running(const std::string& directory);
@@ -40,9 +48,12 @@ class DirectoryOwner {
   DirectoryOwner& operator=(DirectoryOwner&&) = delete;
 
  private:
-  explicit DirectoryOwner(int lock) : lock_(lock) {}
+  DirectoryOwner(std::string directory, std::string job_id, int lock);
 
-  int lock_;  // descriptor of the file, or -1
+  std::string directory_;
+  std::string job_id_;
+  int lock_;           // descriptor of the file, or -1
+  bool held_ = false;  // false also on a file system without locks
 };
 
 }  // namespace lockstep

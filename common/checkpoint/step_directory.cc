@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -49,10 +50,36 @@ absl::StatusOr<Manifest> ReadManifestFile(const fs::path& path) {
       absl::StrCat(path.string(), ": ", manifest.status().message()));
 }
 
+// The error of a stat() that did not find out whether a file is damaged.
+absl::Status Unexamined(int error, const fs::path& path) {
+  const absl::Status status = absl::ErrnoToStatus(
+      error, absl::StrCat(path.string(), ": cannot examine it"));
+  // The codes of EIO, ENODEV and the like count as damage in WholeCheckpoints,
+  // but storage over a network returns them for a while, too.
+  if (absl::IsUnknown(status) || absl::IsNotFound(status) ||
+      absl::IsInvalidArgument(status)) {
+    return absl::UnavailableError(status.message());
+  }
+  return status;
+}
+
 absl::Status CheckSize(const fs::path& path, uint64_t wanted) {
-  std::error_code error;
-  const uint64_t size = fs::file_size(path, error);
-  if (error) return Damaged(path, error.message());
+  struct stat about = {};
+  if (stat(path.c_str(), &about) != 0) {
+    const int error = errno;
+    switch (error) {
+      case ENOENT:
+      case ENOTDIR:
+        return Damaged(path, "is missing");
+      case ELOOP:
+      case ENAMETOOLONG:
+        return Damaged(path, "is no name of a file");
+      default:
+        return Unexamined(error, path);
+    }
+  }
+  if (!S_ISREG(about.st_mode)) return Damaged(path, "is not a regular file");
+  const auto size = static_cast<uint64_t>(about.st_size);
   if (size == wanted) return absl::OkStatus();
   return Damaged(
       path, absl::StrCat("has ", size, " bytes, the manifest says ", wanted));

@@ -43,7 +43,8 @@ std::string FileMetadata(const std::string& path);
 //   kNotFound            no directory for this step
 //   kDataLoss            not complete; names file, field, value and fix
 //   kFailedPrecondition  a newer format version
-//   and the errors of PosixFile
+//   and the errors of PosixFile, and of the system where a file cannot be
+//   examined, which may be temporary
 absl::StatusOr<Manifest> ReadCompleteManifest(const std::string& directory,
                                               int64_t step);
 

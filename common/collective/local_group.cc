@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_deadline.h"
 
 namespace lockstep {
 namespace {
@@ -35,8 +36,7 @@ class LocalMember final : public Collective {
     // Members must make the same calls in the same order, so equal numbers
     // belong together.
     const uint64_t sequence = next_++;
-    const auto deadline =
-        std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout_);
+    const auto deadline = SteadyDeadline(timeout_);
     MutexLock lock(shared_->mutex);
     LOCKSTEP_RETURN_IF_ERROR(shared_->table.Add(
         rank_, sequence, description,

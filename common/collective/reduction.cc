@@ -33,6 +33,19 @@ absl::Status CheckAlike(absl::Span<const Value> values) {
   return absl::OkStatus();
 }
 
+// As SumInOrder(), but rounds bfloat16 after each addition, as TensorFlow does
+// when it adds two tensors.
+void AddInOrder(ElementType type, size_t count,
+                absl::Span<const std::byte* const> terms, std::byte* sum) {
+  if (type != ElementType::kBFloat16) {
+    return SumInOrder(type, count, terms, 1, sum);
+  }
+  if (sum != terms[0]) std::memcpy(sum, terms[0], count * SizeOf(type));
+  for (const std::byte* term : terms.subspan(1)) {
+    Combine(type, Arithmetic::kAdd, count, sum, term);
+  }
+}
+
 // Adds elements [first, first + count) of all ranks, beginning with rank
 // `begin`.
 void AddFrom(size_t begin, size_t first, size_t count,
@@ -43,7 +56,7 @@ void AddFrom(size_t begin, size_t first, size_t count,
     const Value& value = values[(begin + i) % values.size()];
     terms.push_back(value.bytes().data() + first * item);
   }
-  SumInOrder(sum.type(), count, terms, 1,
+  AddInOrder(sum.type(), count, terms,
              sum.mutable_bytes().data() + first * item);
 }
 

@@ -64,7 +64,8 @@ absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
 //   kInvalidArgument  neither
 absl::StatusOr<ReduceOp> ParseReduceOp(std::string_view name);
 
-// Returns the sums of the elements along an axis, without that axis.
+// Returns the sums of the elements along an axis, without that axis. Sums of
+// bfloat16 are rounded once at the end.
 //
 //   kInvalidArgument  `axis` is not in [-rank, rank)
 absl::StatusOr<Value> SumAlong(const Value& value, int64_t axis);

@@ -25,8 +25,7 @@ ServiceManagerClient::ServiceManagerClient(const std::string& address)
   sd_notify(0, "READY=1\nSTATUS=Serving");
   const absl::Duration interval = WatchdogInterval();
   if (interval == absl::ZeroDuration() || address.empty()) return;
-  // A third: one check may fail or be late without a restart.
-  thread_ = std::thread([this, interval] { Watch(interval / 3); });
+  thread_ = std::thread([this, interval] { Watch(interval); });
 }
 
 ServiceManagerClient::~ServiceManagerClient() {
@@ -40,9 +39,15 @@ ServiceManagerClient::~ServiceManagerClient() {
   thread_.join();
 }
 
-void ServiceManagerClient::Watch(absl::Duration interval) {
+void ServiceManagerClient::Watch(absl::Duration watchdog) {
+  using std::chrono::steady_clock;
   while (true) {
-    const absl::Status serves = CheckOwnServer(own_server_, interval);
+    // Between a success and the end of the watchdog's interval two checks begin
+    // and end, so one may fail or be late without a restart. The pause counts
+    // from the start of a check: a timeout must not delay the next one.
+    const auto next =
+        steady_clock::now() + absl::ToChronoMilliseconds(watchdog / 3);
+    const absl::Status serves = CheckOwnServer(own_server_, watchdog / 4);
     if (serves.ok()) {
       sd_notify(0, "WATCHDOG=1");
     } else {
@@ -51,7 +56,9 @@ void ServiceManagerClient::Watch(absl::Duration interval) {
     MutexLock lock(mutex_);
     // `quit_` may have been set during the check, whose wait nothing
     // interrupts.
-    if (!quit_) wake_.WaitFor(mutex_, absl::ToChronoMilliseconds(interval));
+    while (!quit_ && steady_clock::now() < next) {
+      wake_.WaitFor(mutex_, next - steady_clock::now());
+    }
     if (quit_) return;
   }
 }

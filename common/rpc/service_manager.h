@@ -12,8 +12,9 @@ namespace lockstep {
 
 // ServiceManagerClient reports this process's state to systemd, if systemd
 // requests it (Type=notify): ready as long as this object exists, and alive, at
-// a third of the watchdog's interval, whenever the health service of the
-// process's own gRPC server answers SERVING on a new connection. If the server
+// each third of the watchdog's interval, whenever the health service of the
+// process's own gRPC server answers SERVING on a new connection. A check ends
+// before the next begins, so one may fail without a restart. If the server
 // hangs, accepts no connections or answers NOT_SERVING, it sends nothing, so
 // that systemd kills and restarts the process. Readiness does not depend on
 // peers.
@@ -32,7 +33,8 @@ class ServiceManagerClient {
   ServiceManagerClient& operator=(const ServiceManagerClient&) = delete;
 
  private:
-  void Watch(absl::Duration interval) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `watchdog`: systemd's interval.
+  void Watch(absl::Duration watchdog) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string own_server_;
 

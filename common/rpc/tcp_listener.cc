@@ -254,13 +254,7 @@ bool TcpListener::AcceptAll(int listener, const Take& take) {
       continue;
     }
     if (OutOfDescriptors(errno)) {
-      if (absl::Now() - warned_ > kWarnEvery) {
-        warned_ = absl::Now();
-        spdlog::warn(
-            "takes no new connections: {}; raise the limit of open files "
-            "(ulimit -n, LimitNOFILE)",
-            std::strerror(errno));
-      }
+      WarnOutOfDescriptors(errno);
       return false;
     }
     // EAGAIN: the queue is empty. EBADF and the next: the listening socket is
@@ -284,6 +278,7 @@ bool TcpListener::Accepted(int listener, int socket, const Peer& peer,
   epoll_event event = {0, {.fd = duplicate}};
   if (duplicate < 0 ||
       epoll_ctl(epoll_, EPOLL_CTL_ADD, duplicate, &event) != 0) {
+    WarnOutOfDescriptors(errno);
     close(socket);
     if (duplicate >= 0) close(duplicate);
     return false;
@@ -295,6 +290,15 @@ bool TcpListener::Accepted(int listener, int socket, const Peer& peer,
   }
   take(listener, socket);
   return true;
+}
+
+void TcpListener::WarnOutOfDescriptors(int error) {
+  if (absl::Now() - warned_ <= kWarnEvery) return;
+  warned_ = absl::Now();
+  spdlog::warn(
+      "takes no new connections: {}; raise the limit of open files "
+      "(ulimit -n, LimitNOFILE)",
+      std::strerror(error));
 }
 
 bool TcpListener::HasRoom(const Peer& peer) {

@@ -77,6 +77,8 @@ class TcpListener {
   bool AcceptAll(int listener, const Take& take) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Accepted(int listener, int socket, const Peer& peer, const Take& take)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Warns at most once a minute, together with HasRoom().
+  void WarnOutOfDescriptors(int error);
   bool HasRoom(const Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(int duplicate) ABSL_LOCKS_EXCLUDED(mutex_);
   // Turns the acceptance of new connections on or off.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_deadline.h"
 #include "strategy/nccl/nccl_library.h"
 #include "strategy/nccl/payload.h"
 
@@ -20,11 +21,6 @@ constexpr size_t kAlignment = 16;
 
 size_t Aligned(size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-std::chrono::nanoseconds ToChrono(absl::Duration duration) {
-  return absl::ToChronoNanoseconds(
-      std::min(duration, absl::Hours(24 * 365)));  // now + this fits the clock
 }
 
 // Makes `device` the current device of this thread for the length of a scope.
@@ -240,7 +236,7 @@ absl::Status NcclCommunicator::Download(const Round& round,
 
 void NcclCommunicator::SetDeadline(absl::Duration timeout) {
   patience_ = timeout;
-  deadline_ = std::chrono::steady_clock::now() + ToChrono(timeout);
+  deadline_ = SteadyDeadline(timeout);
 }
 
 absl::Status NcclCommunicator::Await(
@@ -256,7 +252,7 @@ absl::Status NcclCommunicator::Await(
     const absl::Status ended = options_.ended();
     if (!ended.ok()) {
       if (!left_.has_value()) left_ = now;
-      if (now - *left_ >= ToChrono(options_.grace)) {
+      if (now - *left_ >= absl::ToChronoNanoseconds(options_.grace)) {
         return absl::AbortedError(absl::StrCat(call, ": ", ended.message()));
       }
     }

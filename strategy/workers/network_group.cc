@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_deadline.h"
 #include "common/process/process.h"
 #include "strategy/workers/parcel_codec.h"
 
@@ -15,12 +16,6 @@ namespace {
 
 // Lets answers that are on their way when the group ends reach their callers.
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
-
-std::chrono::steady_clock::time_point After(absl::Duration duration) {
-  return std::chrono::steady_clock::now() +
-         std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-             absl::ToChronoNanoseconds(duration));
-}
 
 absl::Status CheckOptions(const NetworkGroup::Options& options) {
   const auto members = static_cast<int>(options.addresses.size());
@@ -107,7 +102,7 @@ NetworkGroup::~NetworkGroup() {
 }
 
 absl::Status NetworkGroup::WaitUntilFormed() {
-  const auto deadline = After(options_.join_timeout);
+  const auto deadline = SteadyDeadline(options_.join_timeout);
   MutexLock lock(mutex_);
   while (true) {
     LOCKSTEP_RETURN_IF_ERROR(view_.refusal());
@@ -149,7 +144,7 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::Scatter(
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
     const std::string& description, const std::vector<Parcel>& for_member) {
-  const auto deadline = After(options_.timeout);
+  const auto deadline = SteadyDeadline(options_.timeout);
   v1::ParcelHeader header;
   header.set_description(description);
   header.mutable_sender()->set_rank(rank());

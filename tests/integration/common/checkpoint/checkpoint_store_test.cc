@@ -17,6 +17,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/common/checkpoint/sample_checkpoint.h"
 #include "tests/unit/common/checkpoint/scratch_directory.h"
+#include "tests/unit/common/checkpoint/unprivileged.h"
 
 namespace lockstep {
 namespace {
@@ -197,6 +198,23 @@ TEST_F(CheckpointStoreTest, PruneKeepsTheNewest) {
   EXPECT_THAT(store_.Prune(2), IsOkAndHolds(ElementsAre(10, 20)));
   EXPECT_THAT(Steps(), ElementsAre(30, 40));
   EXPECT_THAT(store_.Prune(2), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(CheckpointStoreTest, AsideThatCannotBeRemovedDoesNotKeepOldOnes) {
+  const Unprivileged user(scratch_.path());
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20, 30, 40, 50, 60, 70}));
+  const std::string aside = store_.directory() + "/.tmp-step-00000005-0";
+  fs::create_directory(aside);
+  WriteText(aside + "/f", "x");
+  fs::permissions(aside, fs::perms::owner_read | fs::perms::owner_exec);
+
+  EXPECT_THAT(store_.Prune(5),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(aside)));
+
+  EXPECT_THAT(Steps(), ElementsAre(30, 40, 50, 60, 70));
+  fs::permissions(aside, fs::perms::owner_all);
+  EXPECT_THAT(store_.Prune(5), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(Asides(), IsEmpty());
 }
 
 TEST_F(CheckpointStoreTest, DamagedOnesDoNotCountAsKept) {

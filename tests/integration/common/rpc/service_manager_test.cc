@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -15,6 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/rpc/server.h"
 #include "gmock/gmock.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 #include "tests/testing/raw_socket.h"
 #include "tests/testing/status_matchers.h"
@@ -137,6 +143,66 @@ TEST_F(ServiceManagerClientTest, IsSilentWhileItsServerTakesNoConnections) {
     EXPECT_EQ(NextMessage(1'000), std::nullopt);
   }
   EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("WATCHDOG=1")));
+}
+
+// Answers that it serves, but leaves the second call without an answer.
+class SilentOnceService final : public grpc::CallbackGenericService {
+ public:
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext*) override {
+    class Reactor final : public grpc::ServerGenericBidiReactor {
+     public:
+      explicit Reactor(bool answers) : answers_(answers) {
+        if (!answers) return;
+        const grpc::Slice serving("\x08\x01");
+        answer_ = grpc::ByteBuffer(&serving, 1);
+        StartWriteAndFinish(&answer_, {}, grpc::Status::OK);
+      }
+      // The caller does not wait any longer.
+      void OnCancel() override {
+        if (!answers_) Finish(grpc::Status::CANCELLED);
+      }
+      void OnDone() override { delete this; }
+
+     private:
+      const bool answers_;
+      grpc::ByteBuffer answer_;
+    };
+    return new Reactor(++calls_ != 2);
+  }
+  int calls() const { return calls_; }
+
+ private:
+  std::atomic<int> calls_ = 0;
+};
+
+TEST_F(ServiceManagerClientTest, OneCheckWithoutAnAnswerCausesNoRestart) {
+  constexpr int kWatchdogMillis = 3'000;
+  setenv("WATCHDOG_USEC", absl::StrCat(kWatchdogMillis * 1000).c_str(), 1);
+  setenv("WATCHDOG_PID", absl::StrCat(getpid()).c_str(), 1);
+  SilentOnceService service;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &port);
+  builder.RegisterCallbackGenericService(&service);
+  // gRPC's own health service would answer before the generic one.
+  const bool has_own = grpc::DefaultHealthCheckServiceEnabled();
+  grpc::EnableDefaultHealthCheckService(false);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  grpc::EnableDefaultHealthCheckService(has_own);
+  ASSERT_NE(server, nullptr);
+  {
+    const ServiceManagerClient client(absl::StrCat("127.0.0.1:", port));
+    EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("READY=1")));
+    EXPECT_THAT(NextMessage(kPatienceMillis),
+                Optional(HasSubstr("WATCHDOG=1")));
+
+    EXPECT_THAT(NextMessage(kWatchdogMillis),
+                Optional(HasSubstr("WATCHDOG=1")));
+    EXPECT_EQ(service.calls(), 3);
+  }
+  server->Shutdown();
 }
 
 TEST_F(ServiceManagerClientTest, DoesNothingWithoutAServiceManager) {

@@ -8,6 +8,8 @@
 
 #include <ctime>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,9 @@
 #include "common/base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "spdlog/logger.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
 #include "tests/testing/raw_socket.h"
 #include "tests/testing/status_matchers.h"
 
@@ -23,6 +28,7 @@ namespace {
 
 using ::lockstep::testing::RawSocket;
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int kPatienceMillis = 20'000;
@@ -92,22 +98,45 @@ bool Becomes(const TcpListener& listener, size_t connections) {
   return false;
 }
 
-// Lets this process open no files during its life.
-class NoDescriptors {
+// During its life, this process opens only files with numbers below a limit.
+class DescriptorLimit {
  public:
-  NoDescriptors() {
+  explicit DescriptorLimit(int limit) {
     getrlimit(RLIMIT_NOFILE, &before_);
     rlimit lower = before_;
-    // Not the next free number: gRPC's threads of an earlier test may still
-    // close files, whose numbers are lower.
-    lower.rlim_cur = 3;
+    lower.rlim_cur = static_cast<rlim_t>(limit);
     setrlimit(RLIMIT_NOFILE, &lower);
   }
-  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
 
  private:
   rlimit before_ = {};
 };
+
+// Lets a connection come while there is one descriptor, so that accepting it
+// succeeds and watching it does not. Returns what the listener logs.
+std::string LoggedWithOneDescriptor() {
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  auto listener = TcpListener::Listen("127.0.0.1:0", {});
+  EXPECT_OK(listener);
+  Keeper keeper;
+  (*listener)->Start(keeper.Take());
+  const RawSocket late((*listener)->port(), "127.0.0.1",
+                       /*connect_now=*/false);
+  const int lowest = dup(STDERR_FILENO);
+  close(lowest);
+  {
+    const DescriptorLimit one(lowest + 1);
+    EXPECT_TRUE(late.Connect());
+    late.IsClosedWithin(kPatienceMillis / 10);
+    (*listener)->Stop();
+  }
+  spdlog::set_default_logger(before);
+  return log.str();
+}
 
 // Returns an error if the port of a listener that has stopped is not free.
 absl::Status StopAndListenAgain() {
@@ -228,12 +257,22 @@ TEST(TcpListenerTest, GoesOnWhenDescriptorsAreBack) {
   const RawSocket late((*listener)->port(), "127.0.0.1",
                        /*connect_now=*/false);
   {
-    const NoDescriptors none;
+    // Not the next free number: gRPC's threads of an earlier test may still
+    // close files, whose numbers are lower.
+    const DescriptorLimit none(3);
     ASSERT_TRUE(late.Connect());  // the system accepts it, this process cannot
     absl::SleepFor(absl::Milliseconds(200));
     EXPECT_EQ((*listener)->connections(), 1u);
   }
   EXPECT_TRUE(keeper.Has(2));
+}
+
+TEST(TcpListenerTest, DescriptorThatIsMissingForTheWatchIsLogged) {
+  // gRPC's threads of an earlier test may free descriptors meanwhile.
+  std::string log = LoggedWithOneDescriptor();
+  for (int i = 1; i < 5 && log.empty(); ++i) log = LoggedWithOneDescriptor();
+  EXPECT_THAT(log, AllOf(HasSubstr("takes no new connections: Too many open"),
+                         HasSubstr("LimitNOFILE")));
 }
 
 TEST(TcpListenerTest, PortThatIsTakenIsRefused) {

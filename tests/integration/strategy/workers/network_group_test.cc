@@ -1,7 +1,9 @@
 #include "strategy/workers/network_group.h"
 
 #include <atomic>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "tests/integration/strategy/workers/group_fixture.h"
@@ -130,6 +132,21 @@ TEST_F(NetworkGroupTest, AMemberThatIsMissingIsNamedAfterTheTimeout) {
   EXPECT_THAT(Barrier(**groups[0]), StatusIs(kAborted, HasSubstr("rank 1")));
   // The late one hears of it, and does not wait for its own timeout.
   EXPECT_THAT(Barrier(**groups[1]), StatusIs(kAborted, HasSubstr("ended")));
+}
+
+TEST_F(NetworkGroupTest, WithoutATimeoutALateMemberIsWaitedFor) {
+  Reserve(2);
+  std::vector<NetworkGroup::Options> options = {Of(0), Of(1)};
+  for (NetworkGroup::Options& each : options) {
+    each.timeout = absl::InfiniteDuration();
+    each.join_timeout = absl::InfiniteDuration();
+  }
+  const std::vector<Group> groups = Join(options);
+  for (const Group& group : groups) ASSERT_THAT(group, IsOk());
+  ForEach(2, [&](size_t r) {
+    if (r == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_THAT(Barrier(**groups[r]), IsOk());
+  });
 }
 
 TEST_F(NetworkGroupTest, AMemberThatNeverStartsIsNamedWithItsAddress) {

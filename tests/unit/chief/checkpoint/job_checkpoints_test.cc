@@ -78,6 +78,23 @@ TEST_F(JobCheckpointsTest, DamagedOneIsSetAsideAndNotified) {
   EXPECT_THAT(checkpoints.LatestStep(), IsOkAndHolds(10));
 }
 
+TEST_F(JobCheckpointsTest, NothingIsWrittenWhereAnotherJobHasCome) {
+  JobCheckpoints newer = Make(scratch_.path());
+  {
+    JobCheckpoints older = Make(scratch_.path());
+    ASSERT_OK(older.Own("job"));
+    ASSERT_OK(newer.Own("job"));
+  }
+  JobCheckpoints other = Make(scratch_.path());
+  ASSERT_OK(other.Own("other"));
+
+  EXPECT_THAT(newer.Save({}, {}, {}, {}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("in use by the job other,")));
+
+  EXPECT_THAT(scratch_.Names(), ElementsAre(".owner"));
+}
+
 TEST_F(JobCheckpointsTest, EndIsFoundOnlyIfItIsWhole) {
   Write(20);
   JobCheckpoints checkpoints = Make(scratch_.path());

@@ -49,6 +49,15 @@ TEST(EventQueueTest, WaitEndsWithAPushFromAnotherThread) {
   pusher.join();
 }
 
+TEST(EventQueueTest, WaitWithoutALimitEndsWithAPush) {
+  EventQueue<int> queue;
+  std::thread pusher([&] { queue.Push(5); });
+
+  EXPECT_THAT(queue.PopFor(absl::InfiniteDuration()), Optional(5));
+
+  pusher.join();
+}
+
 TEST(EventQueueTest, NoEventOfManyThreadsIsLost) {
   constexpr int kThreads = 4;
   constexpr int kEvents = 500;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/common/checkpoint/paused_child.h"
 #include "tests/unit/common/checkpoint/scratch_directory.h"
 
 namespace lockstep {
@@ -42,6 +44,37 @@ TEST(DirectoryOwnerTest, ProcessesOfOneJobMayBothHaveIt) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST(DirectoryOwnerTest, SecondProcessOfAJobHasItOnceTheFirstIsGone) {
+  ScratchDirectory scratch;
+  auto older = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(older);
+  auto newer = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(newer);
+  EXPECT_OK(newer->Hold());
+  { const DirectoryOwner gone = *std::move(older); }
+
+  EXPECT_OK(newer->Hold());
+
+  EXPECT_THAT(
+      DirectoryOwner::Take(scratch.path(), "bible-2").status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("fashion-1")));
+  EXPECT_OK(newer->Hold());
+}
+
+TEST(DirectoryOwnerTest, JobThatCameInBetweenIsNamed) {
+  ScratchDirectory scratch;
+  auto older = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(older);
+  auto newer = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(newer);
+  { const DirectoryOwner gone = *std::move(older); }
+  const auto other = DirectoryOwner::Take(scratch.path(), "bible-2");
+  ASSERT_OK(other);
+
+  EXPECT_THAT(newer->Hold(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      HasSubstr("job bible-2,")));
+}
+
 TEST(DirectoryOwnerTest, NextJobHasItOnceTheOneBeforeIsGone) {
   ScratchDirectory scratch;
   {
@@ -56,6 +89,21 @@ TEST(DirectoryOwnerTest, NextJobHasItOnceTheOneBeforeIsGone) {
   EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "other").status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("job bible-2,")));
+}
+
+TEST(DirectoryOwnerTest, AForkedChildDoesNotHoldTheDirectory) {
+  ScratchDirectory scratch;
+  std::optional<DirectoryOwner> owner;
+  {
+    auto taken = DirectoryOwner::Take(scratch.path(), "fashion-1");
+    ASSERT_OK(taken);
+    owner.emplace(*std::move(taken));
+  }
+  const PausedChild child;
+  owner.reset();
+
+  EXPECT_EQ(DirectoryOwner::Running(scratch.path()), std::nullopt);
+  EXPECT_OK(DirectoryOwner::Take(scratch.path(), "bible-2"));
 }
 
 TEST(DirectoryOwnerTest, AJobThatIsAboutToEndIsWaitedFor) {

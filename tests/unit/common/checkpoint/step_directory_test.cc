@@ -154,6 +154,19 @@ TEST_F(ReadCompleteManifestTest, MissingFileIsDamage) {
   EXPECT_THAT(Read(), StatusIs(kDataLoss, HasSubstr("optimizer.safetensors")));
 }
 
+TEST_F(ReadCompleteManifestTest, NameThatIsNoFileIsDamage) {
+  const std::string model = place_ + "/model.safetensors";
+  fs::remove(model);
+  fs::create_directory(model);
+  EXPECT_THAT(Read(),
+              StatusIs(kDataLoss, AllOf(HasSubstr(model),
+                                        HasSubstr("is not a regular file"))));
+
+  fs::remove(model);
+  fs::create_symlink(model, model);
+  EXPECT_THAT(Read(), StatusIs(kDataLoss, HasSubstr(model)));
+}
+
 TEST_F(ReadCompleteManifestTest, NewerFormatIsNotDamage) {
   EditManifest("\"format_version\": 1", "\"format_version\": 2");
 

@@ -11,6 +11,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/common/checkpoint/sample_checkpoint.h"
 #include "tests/unit/common/checkpoint/scratch_directory.h"
+#include "tests/unit/common/checkpoint/unprivileged.h"
 
 namespace lockstep {
 namespace {
@@ -111,6 +112,22 @@ TEST_F(WholeCheckpointsTest, NewerFormatIsRefusedNotPassedOver) {
   EXPECT_THAT(whole_.FindNewest(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("format_version is 99")));
+}
+
+TEST_F(WholeCheckpointsTest, FileThatCannotBeExaminedIsNoDamage) {
+  const Unprivileged user(scratch_.path());
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  const std::string closed = scratch_ / "closed";
+  fs::create_directory(closed);
+  fs::rename(FileOf(20, kModelFile), closed + "/model");
+  fs::create_symlink(closed + "/model", FileOf(20, kModelFile));
+  fs::permissions(closed, fs::perms::none);
+
+  EXPECT_THAT(whole_.FindNewest(), StatusIs(absl::StatusCode::kPermissionDenied,
+                                            HasSubstr(FileOf(20, kModelFile))));
+
+  fs::permissions(closed, fs::perms::owner_all);
+  ExpectFound(20, 0);
 }
 
 TEST_F(WholeCheckpointsTest, OlderOneOfANewerFormatIsNoHindrance) {

@@ -33,6 +33,19 @@ TEST(LocalGroupTest, MembersInThreadsGetEachOthersParcels) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(LocalGroupTest, WithoutATimeoutMembersWaitForEachOther) {
+  const auto group = MakeLocalGroup(2, absl::InfiniteDuration());
+  std::thread other([&] {
+    for (int call = 0; call < 100; ++call) {
+      EXPECT_THAT(group[1]->Exchange("x", {}), IsOk());
+    }
+  });
+  for (int call = 0; call < 100; ++call) {
+    EXPECT_THAT(group[0]->Exchange("x", {}), IsOk());
+  }
+  other.join();
+}
+
 TEST(LocalGroupTest, AMemberThatDoesNotComeIsNamed) {
   const auto group = MakeLocalGroup(3, absl::ZeroDuration());
   EXPECT_THAT(group[1]->Exchange("barrier", {}),

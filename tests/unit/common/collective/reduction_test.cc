@@ -1,5 +1,6 @@
 #include "common/collective/reduction.h"
 
+#include "common/numeric/bfloat16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -17,6 +18,12 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 Value Floats(const std::vector<float>& elements) {
   return Value::Of<float>(ElementType::kFloat32,
                           {static_cast<int64_t>(elements.size())}, elements);
+}
+Value BFloats(const std::vector<float>& elements) {
+  std::vector<BFloat16> rounded;
+  for (const float element : elements) rounded.push_back(ToBFloat16(element));
+  return Value::Of<BFloat16>(ElementType::kBFloat16,
+                             {static_cast<int64_t>(rounded.size())}, rounded);
 }
 Value Ints(const std::vector<int32_t>& elements) {
   return Value::Of<int32_t>(ElementType::kInt32,
@@ -42,6 +49,21 @@ TEST(ReductionTest, ARingAddsEachChunkFromItsOwnRankOn) {
   const Value rank = *Reduce(ReduceOp::kSum, SumOrder::kRank,
                              {Floats(large), Floats(one), Floats(one)});
   EXPECT_EQ(rank.Elements<float>()[16], 0x1p24f);
+}
+
+// In bfloat16, 256 + 1 is 256, and 256 + 2 is 258.
+TEST(ReductionTest, EachAdditionOfBFloat16IsRounded) {
+  const std::vector<float> large(33, 256), one(33, 1);
+  const std::vector<Value> ranks = {BFloats(large), BFloats(one), BFloats(one)};
+  for (const SumOrder order : {SumOrder::kRank, SumOrder::kRing}) {
+    const Value sum = *Reduce(ReduceOp::kSum, order, ranks);
+    EXPECT_EQ(ToFloat(sum.Elements<BFloat16>()[0]), 256);
+    const Value mean = *Reduce(ReduceOp::kMean, order, ranks);
+    EXPECT_EQ(ToFloat(mean.Elements<BFloat16>()[0]), 85.5f);
+  }
+  // Chunk 1 of a ring begins with the value of rank 1.
+  const Value ring = *Reduce(ReduceOp::kSum, SumOrder::kRing, ranks);
+  EXPECT_EQ(ToFloat(ring.Elements<BFloat16>()[32]), 258);
 }
 
 TEST(ReductionTest, TheMeanOfIntegersIsFloat64) {
