@@ -217,7 +217,9 @@ absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all,
   }
   // Last, once a step: all variables of a step use the same powers, as in
   // TensorFlow.
-  return UpdatePowers(cross);
+  LOCKSTEP_RETURN_IF_ERROR(UpdatePowers(cross));
+  ++steps_;
+  return absl::OkStatus();
 }
 
 absl::Status TrainedBy::PushAll(std::vector<Reduced> reduced,
@@ -302,6 +304,15 @@ absl::Status TrainedBy::SetUpdates(const Variable& variable, int64_t updates) {
   return absl::OkStatus();
 }
 
+absl::Status TrainedBy::SetSteps(int64_t steps) {
+  if (steps < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("steps is ", steps, ", but must be at least 0"));
+  }
+  steps_ = steps;
+  return absl::OkStatus();
+}
+
 absl::Status TrainedBy::CreateState(Cross& cross,
                                     const std::vector<Variable>& trained) {
   for (const Variable& variable : trained) {
@@ -364,6 +375,7 @@ absl::Status TrainedBy::UpdateVariable(Cross& cross, const Reduced& reduced) {
       input.powers = powers;
       input.updates = state.updates;
       input.decays = Decays(options_.optimizer, reduced.variable);
+      input.step = steps_;
       // In place, which ApplyInput allows; nothing reads the old state again.
       input.old_value = input.new_value = value;
       for (size_t i = 0; i < state.slots.size(); ++i) {
@@ -379,6 +391,7 @@ absl::Status TrainedBy::UpdateVariable(Cross& cross, const Reduced& reduced) {
     input.powers = powers;
     input.updates = state.updates;
     input.decays = Decays(options_.optimizer, reduced.variable);
+    input.step = steps_;
     input.indices = slices.indices;
     input.values_shape = slices.values.shape();
     input.values = slices.values.bytes();

@@ -155,6 +155,12 @@ class TrainedBy {
   //   kInvalidArgument     `updates` is below 0
   //   kFailedPrecondition  the variable has no state yet
   absl::Status SetUpdates(const Variable& variable, int64_t updates);
+  // The number of steps: each Apply() or Minimize() of all replicas is one.
+  // AdagradDA needs it for its regularisation. A checkpoint must contain it.
+  // Stays 0 under kParameterServer, whose servers count.
+  int64_t Steps() const { return steps_; }
+  //   kInvalidArgument  `steps` is below 0
+  absl::Status SetSteps(int64_t steps);
 
   // The variables on the servers and the current pass; null unless the kind is
   // kParameterServer.
@@ -203,6 +209,7 @@ class TrainedBy {
   };
   std::vector<State> states_;  // of variables with a gradient, or MakeState()
   std::vector<Variable> powers_;
+  int64_t steps_ = 0;
   std::unique_ptr<ServedVariables> served_;
   const State* StateOf(const Variable& variable) const;
   State* StateOf(const Variable& variable);

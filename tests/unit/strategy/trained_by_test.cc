@@ -127,6 +127,42 @@ TEST_F(TrainedByTest, UpdatesBelowZeroAreRefused) {
   EXPECT_EQ(trained->Updates(w_), 0);
 }
 
+// With equal gradients of 1, the sum of the gradients after k steps is k, and
+// that of their squares 0.1 + k; l1 takes 0.1 k from the first.
+TEST_F(TrainedByTest, AdagradDaRegularisesByTheNumberOfSteps) {
+  auto one = Strategy::Make({Kind::kOneDevice, 1, {}}).value();
+  const Slices row{{1}, Number(1).Reshaped({1}), std::nullopt};
+  for (const bool dense : {true, false}) {
+    const Value start = Value::Of<float>(ElementType::kFloat32, {2}, {0, 0});
+    const Variable v = one->Create("v", start).value();
+    const Leaf gradient =
+        dense ? Leaf(Value::Of<float>(ElementType::kFloat32, {2}, {1, 1}))
+              : Leaf(row);
+    TrainedByOptions options;
+    options.optimizer.kind = OptimizerConfig::Kind::kAdagradDa;
+    options.optimizer.l1 = 0.1;
+    options.learning_rate = 0.5;
+    auto trained = TrainedBy::Make(*one, options, {v}).value();
+    for (int k = 1; k <= 3; ++k) {
+      if (k == 3) {  // as from a checkpoint
+        EXPECT_EQ(trained->Steps(), 2);
+        EXPECT_THAT(trained->SetSteps(0), IsOk());
+        EXPECT_THAT(trained->SetSteps(2), IsOk());
+      }
+      ASSERT_THAT(one->Run([&](Replica& replica) {
+        return trained->Apply(replica, {{gradient, v}});
+      }),
+                  IsOk());
+      const float n = static_cast<float>(k);
+      EXPECT_NEAR(one->Read(v)->Elements<float>()[1],
+                  -0.5F * 0.9F * n / std::sqrt(0.1F + n), 1e-6)
+          << "step " << k;
+    }
+    EXPECT_THAT(trained->SetSteps(-1),
+                StatusIs(kInvalid, HasSubstr("steps is -1")));
+  }
+}
+
 TEST_F(TrainedByTest, AdamsPowersMoveOnceAStep) {
   const auto trained = Train(OptimizerConfig::Kind::kAdam);
   EXPECT_THAT(Apply(*trained, 1, 3), IsOk());
