@@ -29,6 +29,37 @@ TEST_F(CrossTest, ArgumentsAreUnwrappedAndResultsWrapped) {
   EXPECT_THAT(sums->local(), ElementsAre("3 5!", "4 5!"));
 }
 
+TEST_F(CrossTest, BooleansAreResultsAndArguments) {
+  const auto second = strategy_->Run(
+      [](Replica& replica) -> bool { return replica.local() == 1; });
+  ASSERT_THAT(second, IsOk());
+  EXPECT_FALSE(second->At(0));
+  EXPECT_TRUE(second->At(1));
+  EXPECT_THAT(second->local(), ElementsAre(false, true));
+  const auto others = strategy_->Run(
+      [](Replica& replica, bool mine) {
+        return replica.Merge(
+            [](Cross&, const PerReplica<bool>& all) {
+              return PerReplica<bool>({all.At(1), all.At(0)}, 0);
+            },
+            mine);
+      },
+      *second);
+  ASSERT_THAT(others, IsOk());
+  EXPECT_THAT(others->local(), ElementsAre(true, false));
+  const auto made = strategy_->DistributeValues(
+      [](const ValueContext& context) { return context.replica_id == 1; });
+  ASSERT_THAT(made, IsOk());
+  EXPECT_EQ(*made, *second);
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone);
+  const auto updated = strategy_->Across([&](Cross& cross) {
+    return cross.Update(
+        v, [](Copy&, bool mine) { return !mine; }, *second);
+  });
+  ASSERT_THAT(updated, IsOk());
+  EXPECT_FALSE(updated->At(1));
+}
+
 TEST_F(CrossTest, AnArgumentMustHaveAComponentForEachReplica) {
   EXPECT_THAT(strategy_->Run([](Replica&, const Value&) {},
                              PerReplica<Value>({Number(1)}, 0)),
