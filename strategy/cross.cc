@@ -185,13 +185,14 @@ absl::Status Cross::WriteAll(Assignment how, const Variable& variable,
   const size_t copies = store.CountOfCopies(variable);
   // More components than copies are not refused: under kCentral the single copy
   // takes the first.
-  if (value.local.size() > 1 && value.local.size() < copies) {
+  const bool each = value.form == Form::kPerReplica;
+  if (each && value.local.size() < copies) {
     return absl::InvalidArgumentError(
         "a PerReplica must have a component for each copy");
   }
   for (const bool write : {false, true}) {  // a call that fails writes nothing
     for (size_t i = 0; i < copies; ++i) {
-      const Leaf& leaf = value.local[value.local.size() == 1 ? 0 : i];
+      const Leaf& leaf = value.local[each ? i : 0];
       const Value* dense = std::get_if<Value>(&leaf);
       if (dense == nullptr) {
         return absl::InvalidArgumentError(
@@ -242,6 +243,7 @@ absl::Status Cross::WriteAggregated(Assignment how, const Variable& variable,
           "\" has no aggregation, so the values of several replicas cannot be "
           "written to it; create it with one"));
     case Aggregation::kOnlyFirstReplica:
+      LOCKSTEP_RETURN_IF_ERROR(engine_.group().CheckComponents(value));
       // The first replica of each worker: nothing is exchanged, as in
       // TensorFlow, so the copies of different workers may drift apart.
       return WriteAll(how, variable,

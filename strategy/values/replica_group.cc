@@ -75,6 +75,16 @@ bool ReplicaGroup::Rings(Toward toward, ElementType type) const {
          type != ElementType::kInt32;
 }
 
+absl::Status ReplicaGroup::CheckComponents(const Distributed& value) const {
+  const bool each = value.form == Form::kPerReplica;
+  const size_t wanted = each ? static_cast<size_t>(local()) : 1;
+  if (value.local.size() == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a ", each ? "per-replica" : "shared", " value has ",
+                   value.local.size(), " components, but must have ", wanted,
+                   each ? ", one for each replica of this worker" : ""));
+}
+
 absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
                                  absl::Span<const Distributed> values) const {
   // As MirroredStrategy, which refuses int32 among several values also if all
@@ -83,6 +93,7 @@ absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
                        options_.order == SumOrder::kRing &&
                        toward == Toward::kAll && values.size() > 1;
   for (const Distributed& value : values) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
     if (several && TypeOf(value.local[0]) == ElementType::kInt32) {
       return absl::InvalidArgumentError(
           "int32 must be reduced in a call of its own, as with TensorFlow; or "
@@ -286,6 +297,7 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
 absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
     ReduceOp op, const Distributed& value,
     absl::Span<const int64_t> axes) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
   if (axes.empty() || IsSparse(value)) {
     if (!axes.empty()) {
       return absl::InvalidArgumentError("slices have no axes to reduce along");
@@ -300,14 +312,18 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
   Distributed sums{Form::kPerReplica, {}};
   Distributed counts{Form::kPerReplica, {}};
   for (size_t r = 0; r < static_cast<size_t>(local()); ++r) {
-    const auto& mine =
-        std::get<Value>(value.local[value.local.size() == 1 ? 0 : r]);
+    const auto* mine =
+        std::get_if<Value>(&value.local[value.local.size() == 1 ? 0 : r]);
+    if (mine == nullptr) {
+      return absl::InvalidArgumentError(
+          "some replicas have slices, others a dense value");
+    }
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> sorted,
-                              Descending(axes, mine));
-    Value sum = mine;
+                              Descending(axes, *mine));
+    Value sum = *mine;
     int64_t count = 1;
     for (const int64_t axis : sorted) {
-      count *= mine.shape()[static_cast<size_t>(axis)];
+      count *= mine->shape()[static_cast<size_t>(axis)];
       LOCKSTEP_ASSIGN_OR_RETURN(sum, SumAlong(sum, axis));
     }
     sums.local.emplace_back(std::move(sum));
@@ -327,6 +343,7 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
 
 absl::StatusOr<Leaf> ReplicaGroup::Gather(const Distributed& value,
                                           int64_t axis) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
   const bool one = options_.kind == Kind::kDefault ||
                    options_.kind == Kind::kOneDevice || replicas() == 1 ||
                    (value.form == Form::kPlain && workers() == 1);

@@ -66,6 +66,25 @@ TEST_F(CrossTest, AnArgumentMustHaveAComponentForEachReplica) {
               StatusIs(kInvalid, HasSubstr("fewer components")));
 }
 
+TEST_F(CrossTest, ResultsOfFewerReplicasAreRefused) {
+  auto four = Strategy::Make({Kind::kMirrored, 4, {}}).value();
+  EXPECT_THAT(four->Reduce(ReduceOp::kSum, Each(1, 2)),
+              StatusIs(kInvalid, HasSubstr("has 2 components")));
+  const Variable v =
+      Make(Synchronization::kAuto, Aggregation::kOnlyFirstReplica, 7);
+  for (const size_t count : {0, 1}) {
+    const PerReplica<Value> few(std::vector<Value>(count, Number(1)), 0);
+    EXPECT_THAT(strategy_->Reduce(ReduceOp::kSum, few), StatusIs(kInvalid));
+    EXPECT_THAT(strategy_->Gather(few, 0), StatusIs(kInvalid));
+    EXPECT_THAT(strategy_->Assign(v, few), StatusIs(kInvalid));
+    EXPECT_THAT(strategy_->Across([&](Cross& cross) {
+      return cross.AssignAggregated(Assignment::kAdd, v, few);
+    }),
+                StatusIs(kInvalid));
+  }
+  EXPECT_THAT(CopiesOf(v), ElementsAre(7, 7));
+}
+
 TEST_F(CrossTest, ReducedValuesLieOnTheTargetsDevices) {
   const Variable v = Make(Synchronization::kAuto, Aggregation::kNone);
   const absl::Status status =

@@ -62,6 +62,37 @@ TEST(ReplicaGroupTest, ShapesThatDifferAreRefused) {
               StatusIs(kInvalid));
 }
 
+TEST(ReplicaGroupTest, AValueHasAComponentForEachReplica) {
+  const Leaf row = Row({1, 2});
+  for (const size_t count : {0, 1, 2, 3, 5}) {
+    const ReplicaGroup group({Kind::kMirrored, 4, {}}, nullptr);
+    const Distributed value = Each(std::vector<Leaf>(count, row));
+    const auto refused = StatusIs(kInvalid, HasSubstr("must have 4"));
+    for (const auto op : {ReduceOp::kSum, ReduceOp::kMean}) {
+      EXPECT_THAT(group.Reduce(op, Toward::kAll, {&value, 1}), refused);
+      EXPECT_THAT(group.ReduceAlong(op, value, {}), refused);
+      EXPECT_THAT(group.ReduceAlong(op, value, {0}), refused);
+    }
+    EXPECT_THAT(group.Gather(value, 0), refused);
+  }
+  // A value that all share needs one component alone.
+  const Distributed shared{Distributed::Form::kMirrored, {row}};
+  EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kMean, Toward::kAll, {&shared, 1}),
+              IsOk());
+  EXPECT_THAT(Mirrored2().ReduceAlong(ReduceOp::kMean, shared, {0}), IsOk());
+}
+
+TEST(ReplicaGroupTest, DenseValuesAndSlicesAreNotReducedTogether) {
+  const Leaf slices = Slices{{0}, Row({1}), std::nullopt};
+  for (const Distributed& mixed :
+       {Each({Row({1}), slices}), Each({slices, Row({1})})}) {
+    EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kSum, Toward::kAll, {&mixed, 1}),
+                StatusIs(kInvalid));
+    EXPECT_THAT(Mirrored2().ReduceAlong(ReduceOp::kSum, mixed, {0}),
+                StatusIs(kInvalid, HasSubstr("slices")));
+  }
+}
+
 TEST(ReplicaGroupTest, AMeanAlongAnAxisCountsAllElements) {
   const Distributed value = Each({Row({0, 1, 2, 3}), Row({4, 5})});
   EXPECT_EQ(*Mirrored2().ReduceAlong(ReduceOp::kMean, value, {-1}),
