@@ -1,6 +1,7 @@
 #include "strategy/cross.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -26,6 +27,14 @@ Value ShareOf(const Value& value, int count) {
   return Value::Of<int64_t>(
       value.type(), value.shape(),
       std::vector<int64_t>(quotients.begin(), quotients.end()));
+}
+
+// Labels a value with the variable that it is reduced for.
+Distributed For(const Target& target, Distributed value) {
+  if (const auto* variable = std::get_if<Variable>(&target)) {
+    value.label = CallOf("ReduceTo", variable->name());
+  }
+  return value;
 }
 
 bool IsMirroredKind(Kind kind) {
@@ -67,12 +76,13 @@ absl::StatusOr<Placement> Cross::PlacementOf(const Target& target) const {
 }
 
 absl::StatusOr<AtVariable<Leaf>> Cross::ReduceLeafTo(
-    ReduceOp op, const Distributed& value, const Target& target,
+    ReduceOp op, Distributed value, const Target& target,
     const CommunicationOptions& options) const {
   LOCKSTEP_ASSIGN_OR_RETURN(Placement placement, PlacementOf(target));
+  const Distributed labeled = For(target, std::move(value));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<Leaf> reduced,
-      engine_.group().Reduce(op, Toward::kPlace, {&value, 1}, options));
+      engine_.group().Reduce(op, Toward::kPlace, {&labeled, 1}, options));
   return AtVariable<Leaf>(std::move(placement), std::move(reduced[0]));
 }
 
@@ -83,7 +93,7 @@ absl::StatusOr<std::vector<AtVariable<Leaf>>> Cross::BatchReduceTo(
   std::vector<Placement> placements;
   bool together = true;
   for (const ReducePair& pair : pairs) {
-    values.push_back(ToDistributed(pair.value));
+    values.push_back(For(pair.target, ToDistributed(pair.value)));
     LOCKSTEP_ASSIGN_OR_RETURN(placements.emplace_back(),
                               PlacementOf(pair.target));
     together = together && placements.back() == engine_.worker_devices();
@@ -133,6 +143,7 @@ absl::StatusOr<Value> Cross::Reduce(ReduceOp op, const Variable& variable) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
   const VariableStore& store = engine_.variables();
   Distributed value;
+  value.label = CallOf("Read", variable.name());
   for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
     value.local.emplace_back(store.ReadCopy(variable, i));
   }
@@ -235,7 +246,7 @@ absl::Status Cross::Write(Assignment how, const Variable& variable,
 }
 
 absl::Status Cross::WriteAggregated(Assignment how, const Variable& variable,
-                                    const Distributed& value) {
+                                    Distributed value) {
   switch (variable.aggregation()) {
     case Aggregation::kNone:
       return absl::InvalidArgumentError(absl::StrCat(
@@ -253,6 +264,7 @@ absl::Status Cross::WriteAggregated(Assignment how, const Variable& variable,
       const ReduceOp op = variable.aggregation() == Aggregation::kSum
                               ? ReduceOp::kSum
                               : ReduceOp::kMean;
+      value.label = CallOf(how, variable);
       LOCKSTEP_ASSIGN_OR_RETURN(
           const std::vector<Leaf> reduced,
           engine_.group().Reduce(op, Toward::kPlace, {&value, 1}));
@@ -274,7 +286,8 @@ absl::Status Cross::ScatterAll(ScatterOp op, const Variable& variable,
     const ReduceOp reduce = variable.aggregation() == Aggregation::kMean
                                 ? ReduceOp::kMean
                                 : ReduceOp::kSum;
-    const Distributed value = ToDistributed(rows);
+    Distributed value = ToDistributed(rows);
+    value.label = CallOf(op, variable);
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::vector<Leaf> joined,
         engine_.group().Reduce(reduce, Toward::kPlace, {&value, 1}));
@@ -293,7 +306,8 @@ absl::StatusOr<Variable> Cross::Create(const VariableOptions& options) {
   // are refused.
   LOCKSTEP_RETURN_IF_ERROR(engine_.variables().Check(options));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      Value initial, engine_.group().FromFirstWorker(options.initializer));
+      Value initial, engine_.group().FromFirstWorker(
+                         CallOf("Create", options.name), options.initializer));
   return engine_.variables().Make(options, std::move(initial));
 }
 

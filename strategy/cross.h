@@ -33,7 +33,8 @@ struct ReducePair {
 
 // Cross is the context of a function that runs once in each worker and acts
 // across all replicas. The functions of all workers must make the same calls in
-// the same order; calls that reduce or gather wait for all workers.
+// the same order, for variables of the same names; calls that reduce or gather
+// wait for all workers.
 //
 // A value that may be reduced is a Value, Slices or Leaf, or a PerReplica,
 // Mirrored or AtVariable of one; ReplicaGroup says how each form counts.
@@ -189,7 +190,7 @@ class Cross {
 
   absl::StatusOr<Placement> PlacementOf(const Target& target) const;
   absl::StatusOr<AtVariable<Leaf>> ReduceLeafTo(
-      ReduceOp op, const Distributed& value, const Target& target,
+      ReduceOp op, Distributed value, const Target& target,
       const CommunicationOptions& options) const;
   absl::StatusOr<Value> ReduceAlong(ReduceOp op, const Distributed& value,
                                     absl::Span<const int64_t> axes) const;
@@ -203,7 +204,7 @@ class Cross {
   absl::Status Write(Assignment how, const Variable& variable,
                      const Distributed& value);
   absl::Status WriteAggregated(Assignment how, const Variable& variable,
-                               const Distributed& value);
+                               Distributed value);
   absl::Status ScatterAll(ScatterOp op, const Variable& variable,
                           const PerReplica<Slices>& rows);
 
@@ -350,10 +351,15 @@ requires std::is_invocable_v < F&, Place&, const Component<A>
 template <class F, class... A>
 auto Replica::Update(const Variable& variable, F fn, A... mine) {
   return Merge(
-      [&](Cross& cross, const PerReplica<A>&... all) {
+      [&](Cross& cross, const PerReplica<Access>& accesses,
+          const PerReplica<A>&... all) {
+        using Type = decltype(cross.Update(variable, fn, all...));
+        if (absl::Status alike = CheckAlike(accesses); !alike.ok()) {
+          return Type(std::move(alike));
+        }
         return cross.Update(variable, fn, all...);
       },
-      std::move(mine)...);
+      Access{CallOf("Update", variable.name()), variable}, std::move(mine)...);
 }
 
 }  // namespace lockstep::strategy

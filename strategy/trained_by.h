@@ -100,10 +100,10 @@ class TrainedBy {
   // gradient. All replicas must call it with the same variables; under
   // kParameterServer these must be variables of Make().
   //
-  //   kInvalidArgument  no variable has a gradient; replicas differ in the
-  //                     variables or in which gradients are absent; a gradient
-  //                     does not have its variable's type and shape. Nothing
-  //                     has changed
+  //   kInvalidArgument  no variable has a gradient; replicas or workers differ
+  //                     in the variables or in which gradients are absent; a
+  //                     gradient does not have its variable's type and shape.
+  //                     Nothing has changed
   //   others            as Replica::Merge(), the reduction, and
   //                     ServedVariables::Push()
   absl::Status Apply(Replica& replica,

@@ -133,6 +133,9 @@ struct Distributed {
 
   Form form = Form::kPlain;
   std::vector<Leaf> local;  // kPerReplica: one per local replica; else one
+  // The call that the value belongs to, such as "Assign(\"w\")", which workers
+  // compare; empty: they compare its type and shape alone.
+  std::string label = {};
 };
 
 // A tensor, or one in any wrapping.

@@ -27,10 +27,12 @@ bool IsSparse(const Distributed& value) {
 
 // Rows of slices may differ in number.
 std::string KindOf(const Distributed& value) {
-  return IsSparse(value)
-             ? absl::StrCat("slices of ",
-                            std::string(NameOf(TypeOf(value.local[0]))))
-             : DescriptionOf(value.local[0]);
+  const std::string kind =
+      IsSparse(value)
+          ? absl::StrCat("slices of ",
+                         std::string(NameOf(TypeOf(value.local[0]))))
+          : DescriptionOf(value.local[0]);
+  return value.label.empty() ? kind : absl::StrCat(kind, " for ", value.label);
 }
 
 std::string NameOfOp(ReduceOp op) {
@@ -309,8 +311,8 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
   }
   // Each replica sums its own along the axes, and counts: the mean of the
   // replicas' means would give a short batch too much weight.
-  Distributed sums{Form::kPerReplica, {}};
-  Distributed counts{Form::kPerReplica, {}};
+  Distributed sums{Form::kPerReplica, {}, value.label};
+  Distributed counts{Form::kPerReplica, {}, value.label};
   for (size_t r = 0; r < static_cast<size_t>(local()); ++r) {
     const auto* mine =
         std::get_if<Value>(&value.local[value.local.size() == 1 ? 0 : r]);
@@ -383,6 +385,7 @@ absl::StatusOr<std::vector<Parcel>> ReplicaGroup::FromAllWorkers(
 }
 
 absl::StatusOr<Value> ReplicaGroup::FromFirstWorker(
+    const std::string& description,
     const std::function<absl::StatusOr<Value>()>& make) const {
   if (workers_ == nullptr) return make();
   absl::StatusOr<Value> mine;
@@ -393,8 +396,10 @@ absl::StatusOr<Value> ReplicaGroup::FromFirstWorker(
   }
   // Also after an error: the empty parcel tells it to the others, which would
   // wait in vain.
-  LOCKSTEP_ASSIGN_OR_RETURN(leaves, Broadcast(*workers_, 0, std::move(leaves)));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Parcel> parcels,
+                            workers_->Exchange(description, std::move(leaves)));
   if (worker() == 0) return mine;
+  leaves = *parcels[0];
   if (leaves.size() != 1 || !std::holds_alternative<Value>(leaves[0])) {
     return absl::InvalidArgumentError(
         "worker 0 has no initial value to send; its own error says why");

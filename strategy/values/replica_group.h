@@ -84,11 +84,12 @@ class ReplicaGroup {
       const std::string& description, std::vector<Leaf> mine) const;
 
   // Returns the value that `make` returns at worker 0; the other workers do not
-  // call it.
+  // call it. `description` must be equal at all workers.
   //
   //   kInvalidArgument  at the others: worker 0 has failed
   //   others            of `make`; as Collective::Exchange()
   absl::StatusOr<Value> FromFirstWorker(
+      const std::string& description,
       const std::function<absl::StatusOr<Value>()>& make) const;
 
  private:

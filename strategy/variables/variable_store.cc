@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
@@ -17,7 +18,43 @@ uint64_t NextNumber() {
   return ++last;
 }
 
+absl::string_view MethodOf(ScatterOp op) {
+  switch (op) {
+    case ScatterOp::kAdd:
+      return "ScatterAdd";
+    case ScatterOp::kSubtract:
+      return "ScatterSubtract";
+    case ScatterOp::kMultiply:
+      return "ScatterMultiply";
+    case ScatterOp::kDivide:
+      return "ScatterDivide";
+    case ScatterOp::kMin:
+      return "ScatterMin";
+    case ScatterOp::kMax:
+      return "ScatterMax";
+    case ScatterOp::kUpdate:
+      return "ScatterUpdate";
+  }
+  return "Scatter";
+}
+
 }  // namespace
+
+std::string CallOf(absl::string_view method, absl::string_view variable) {
+  // Escaped: descriptions travel as UTF-8, which a name need not be.
+  return absl::StrCat(method, "(\"", absl::CHexEscape(variable), "\")");
+}
+
+std::string CallOf(Assignment how, const Variable& variable) {
+  const absl::string_view method = how == Assignment::kAssign ? "Assign"
+                                   : how == Assignment::kAdd  ? "AssignAdd"
+                                                              : "AssignSub";
+  return CallOf(method, variable.name());
+}
+
+std::string CallOf(ScatterOp op, const Variable& variable) {
+  return CallOf(MethodOf(op), variable.name());
+}
 
 VariableStore::VariableStore(Kind kind, Placement replica_devices)
     : kind_(kind),

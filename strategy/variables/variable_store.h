@@ -2,9 +2,11 @@
 #define LOCKSTEP_STRATEGY_VARIABLES_VARIABLE_STORE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/collective/arithmetic.h"
 #include "strategy/values/options.h"
 #include "strategy/variables/scatter.h"
@@ -14,6 +16,12 @@ namespace lockstep::strategy {
 
 // The ways to write a variable.
 enum class Assignment { kAssign, kAdd, kSubtract };
+
+// Return a call as messages name it, and as replicas and workers compare it:
+// "AssignAdd(\"w\")".
+std::string CallOf(absl::string_view method, absl::string_view variable);
+std::string CallOf(Assignment how, const Variable& variable);
+std::string CallOf(ScatterOp op, const Variable& variable);
 
 // VariableStore makes the variables of a strategy and accesses their copies by
 // index. Its callers, the contexts, decide which copy belongs to a replica.

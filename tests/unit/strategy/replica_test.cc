@@ -7,7 +7,9 @@ namespace {
 
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class ReplicaTest : public TwoReplicas {
  protected:
@@ -64,6 +66,63 @@ TEST_F(ReplicaTest, AReplicaThatFailsEndsTheWaitOfTheOther) {
     return replica.Merge([](Cross&) { return absl::OkStatus(); });
   }),
               StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST_F(ReplicaTest, ReplicasThatAccessAnotherVariableAreRefused) {
+  const auto named = [&](const std::string& name) {
+    VariableOptions options;
+    options.name = name;
+    options.initializer = Starting(Number(1).Reshaped({1}));
+    options.aggregation = Aggregation::kSum;
+    return strategy_->Create(options).value();
+  };
+  const Variable a = named("a");
+  const Variable b = named("b");
+  const auto refused = [&](auto access, const std::string& first,
+                           const std::string& second) {
+    const auto status = strategy_->Run([&](Replica& replica) -> absl::Status {
+      return access(replica, replica.id() == 0);
+    });
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                 AllOf(HasSubstr(first), HasSubstr(second))));
+  };
+  const Value two = Number(2).Reshaped({1});
+  refused(
+      [&](Replica& replica, bool first) {
+        return first ? replica.Assign(a, two) : replica.AssignAdd(b, two);
+      },
+      "Assign(\"a\")", "AssignAdd(\"b\")");
+  refused(
+      [&](Replica& replica, bool first) {
+        return first ? replica.AssignAdd(a, two) : replica.AssignSub(a, two);
+      },
+      "AssignAdd(\"a\")", "AssignSub(\"a\")");
+  refused(
+      [&](Replica& replica, bool first) {
+        return replica.Scatter(ScatterOp::kAdd, first ? a : b,
+                               {{0}, two, std::nullopt});
+      },
+      "ScatterAdd(\"a\")", "ScatterAdd(\"b\")");
+  refused(
+      [&](Replica& replica, bool first) {
+        return replica.ReadAggregated(first ? a : b).status();
+      },
+      "ReadAggregated(\"a\")", "ReadAggregated(\"b\")");
+  refused(
+      [&](Replica& replica, bool first) {
+        return replica.Update(
+            first ? a : b,
+            [](Copy& copy, const Value& mine) { return copy.Assign(mine); },
+            two);
+      },
+      "Update(\"a\")", "Update(\"b\")");
+  EXPECT_THAT(CopiesOf(a), ElementsAre(1, 1));
+  EXPECT_THAT(CopiesOf(b), ElementsAre(1, 1));
+  // One name does not make two variables one.
+  const Variable other = named("a");
+  refused([&](Replica& replica,
+              bool first) { return replica.Assign(first ? a : other, two); },
+          "Assign(\"a\")", "another variable");
 }
 
 TEST_F(ReplicaTest, ScatterAddsTheRowsOfAllReplicas) {

@@ -1,7 +1,9 @@
 #include "strategy/trained_by.h"
 
 #include <cmath>
+#include <thread>
 
+#include "common/collective/local_group.h"
 #include "tests/unit/strategy/strategy_unit_fixture.h"
 
 namespace lockstep::strategy {
@@ -9,6 +11,7 @@ namespace {
 
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -196,6 +199,59 @@ TEST_F(TrainedByTest, GradientsThatDoNotFitChangeNothing) {
               StatusIs(kInvalid, HasSubstr("does not fit")));
   EXPECT_THAT(CopiesOf(w_), ElementsAre(1, 1));
   EXPECT_TRUE(trained->OwnVariables().empty());
+}
+
+// Two workers that compute gradients of different variables of one shape.
+TEST_F(TrainedByTest, WorkersWithGradientsOfOtherVariablesAreRefused) {
+  auto group = MakeLocalGroup(2, absl::Minutes(5));
+  std::vector<std::thread> workers;
+  for (auto& member : group) {
+    workers.emplace_back([&member] {
+      const bool first = member->rank() == 0;
+      auto strategy =
+          Strategy::Make({Kind::kMultiWorkerMirrored, 1, {}}, std::move(member))
+              .value();
+      const Variable a = strategy->Create("a", Number(1)).value();
+      const Variable b = strategy->Create("b", Number(1)).value();
+      auto trained = TrainedBy::Make(*strategy, {}, {a, b}).value();
+      const std::optional<Leaf> some = Leaf(Number(1));
+      const std::optional<Leaf> none;
+      EXPECT_THAT(strategy->Run([&](Replica& replica) {
+        return trained->Apply(
+            replica, {{first ? some : none, a}, {first ? none : some, b}});
+      }),
+                  StatusIs(kInvalid, AllOf(HasSubstr("(\"a\") at rank 0"),
+                                           HasSubstr("(\"b\") at rank 1"))));
+      for (const Variable& each : {a, b}) {
+        EXPECT_EQ(strategy->Read(each).value(), Number(1));
+      }
+      // The same for all other calls that wait for the other worker.
+      const auto refused =
+          StatusIs(kInvalid, AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")));
+      EXPECT_THAT(strategy->Create(first ? "a" : "b", Number(1)), refused);
+      const auto make = [&](Synchronization synchronization) {
+        VariableOptions options;
+        options.initializer = Starting(Number(1));
+        options.synchronization = synchronization;
+        options.aggregation = Aggregation::kSum;
+        std::vector<Variable> made;
+        for (const char* name : {"a", "b"}) {
+          options.name = name;
+          made.push_back(strategy->Create(options).value());
+        }
+        return made[first ? 0 : 1];
+      };
+      const Variable on_read = make(Synchronization::kOnRead);
+      EXPECT_THAT(strategy->Read(on_read), refused);
+      const Variable on_write = make(Synchronization::kOnWrite);
+      EXPECT_THAT(strategy->Run([&](Replica& replica) {
+        return replica.Assign(on_write, Number(2));
+      }),
+                  refused);
+      EXPECT_EQ(strategy->Read(on_write).value(), Number(1));
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
 }
 
 TEST_F(TrainedByTest, MinimizeTakesAGradientForEachChosenVariable) {

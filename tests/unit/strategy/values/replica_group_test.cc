@@ -129,9 +129,18 @@ TEST(ReplicaGroupTest, WorkersReduceTogetherAndNameOtherCalls) {
                                                {&plain, 1}))[0]),
                 Row({10}));
       EXPECT_EQ(std::get<Value>(*group.Gather(ids, 0)), Row({0, 1, 2, 3}));
-      EXPECT_EQ(*group.FromFirstWorker(
-                    [&] { return absl::StatusOr<Value>(Row({first + 7})); }),
-                Row({7}));
+      const auto make = [&] { return absl::StatusOr<Value>(Row({first + 7})); };
+      EXPECT_EQ(*group.FromFirstWorker("Create", make), Row({7}));
+      EXPECT_THAT(group.FromFirstWorker(
+                      group.worker() == 0 ? "Create(a)" : "Create(b)", make),
+                  StatusIs(kInvalid, HasSubstr("Create(b) at rank 1")));
+      Distributed labeled = ids;
+      labeled.label = group.worker() == 0 ? "Read(a)" : "Read(b)";
+      EXPECT_THAT(
+          group.Reduce(ReduceOp::kSum, Toward::kAll, {&labeled, 1}),
+          StatusIs(kInvalid, HasSubstr("float32 [1] for Read(b) at rank 1")));
+      EXPECT_THAT(group.ReduceAlong(ReduceOp::kSum, labeled, {0}),
+                  StatusIs(kInvalid, HasSubstr("for Read(b) at rank 1")));
       const ReduceOp op =
           group.worker() == 0 ? ReduceOp::kSum : ReduceOp::kMean;
       EXPECT_THAT(group.Reduce(op, Toward::kAll, {&ids, 1}),

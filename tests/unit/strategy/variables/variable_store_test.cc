@@ -81,6 +81,13 @@ TEST_F(VariableStoreTest, OnReadVariablesAreNotTrainedUnlessTheOptionsSaySo) {
   EXPECT_TRUE(mirrored_.Make(options, Value::Scalar(1))->trainable());
 }
 
+TEST_F(VariableStoreTest, CallsAreNamedWithTheirVariable) {
+  const Variable v = *mirrored_.Make(Named("v\xff"), Value::Scalar(1));
+  EXPECT_EQ(CallOf(Assignment::kAdd, v), "AssignAdd(\"v\\xff\")");
+  EXPECT_EQ(CallOf(ScatterOp::kMax, v), "ScatterMax(\"v\\xff\")");
+  EXPECT_EQ(CallOf("Read", "w"), "Read(\"w\")");
+}
+
 TEST_F(VariableStoreTest, AValueThatDoesNotFitIsRefused) {
   const Variable v = *mirrored_.Make(Named("v"), Value::Scalar(1));
   const Value row = Value::Of<float>(ElementType::kFloat32, {1}, {1});
