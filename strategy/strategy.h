@@ -61,7 +61,7 @@ class Strategy {
   // must destroy its strategy, make a new one, and load the newest checkpoint.
   //
   //   kInvalidArgument  as StrategyOptions::Validate(); workers have another
-  //                     number of replicas
+  //                     number of replicas or another order of sums
   //   others            as JoinWorkers()
   static absl::StatusOr<std::unique_ptr<Strategy>> Join(
       const StrategyOptions& options, const WorkersOptions& workers = {});

@@ -198,6 +198,13 @@ absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
   for (const Distributed* value : values) {
     absl::StrAppend(&description, " ", KindOf(*value));
   }
+  // Workers that add up in other orders would have other bits.
+  if (Rings(toward, TypeOf(values[0]->local[0]))) {
+    absl::StrAppend(&description, " around a ring",
+                    bytes_per_pack.has_value()
+                        ? absl::StrCat(" in packs of ", *bytes_per_pack)
+                        : "");
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(auto sliced,
                             ReduceSliced(op, toward, description, values));
   if (sliced.has_value()) return *std::move(sliced);

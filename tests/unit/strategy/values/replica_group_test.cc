@@ -112,6 +112,47 @@ TEST(ReplicaGroupTest, Int32TravelsAloneInTheOrderOfARing) {
   EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kSum, Toward::kAll, two), IsOk());
 }
 
+TEST(ReplicaGroupTest, WorkersWithOtherOrdersOfSumsAreRefused) {
+  // Small values, and values that are reduced in slices in the order of ranks.
+  for (const size_t count : {1, 100'000}) {
+    auto members = MakeLocalGroup(3, absl::Minutes(5));
+    std::vector<std::thread> threads;
+    for (auto& member : members) {
+      threads.emplace_back([&member, count] {
+        const bool rings = member->rank() == 1;
+        const StrategyOptions options{
+            Kind::kMultiWorkerMirrored,
+            1,
+            {},
+            rings ? SumOrder::kRing : SumOrder::kRank};
+        const ReplicaGroup group(options, member.get());
+        const Distributed value = Each({Row(std::vector<float>(count, 1))});
+        EXPECT_THAT(group.Reduce(ReduceOp::kSum, Toward::kAll, {&value, 1}),
+                    StatusIs(kInvalid, HasSubstr("around a ring at rank 1")));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST(ReplicaGroupTest, WorkersWithOtherPacksOfARingAreRefused) {
+  auto members = MakeLocalGroup(2, absl::Minutes(5));
+  std::vector<std::thread> threads;
+  for (auto& member : members) {
+    threads.emplace_back([&member] {
+      const ReplicaGroup group(
+          {Kind::kMultiWorkerMirrored, 1, {}, SumOrder::kRing}, member.get());
+      const Distributed value = Each({Row({1})});
+      CommunicationOptions packs;
+      if (member->rank() == 1) packs.bytes_per_pack = 8;
+      EXPECT_THAT(
+          group.Reduce(ReduceOp::kSum, Toward::kAll, {&value, 1}, packs),
+          StatusIs(kInvalid, HasSubstr("in packs of 8 at rank 1")));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(ReplicaGroupTest, WorkersReduceTogetherAndNameOtherCalls) {
   auto members = MakeLocalGroup(2, absl::Minutes(5));
   std::vector<std::thread> threads;
