@@ -27,6 +27,9 @@ class Collective {
   //   kInvalidArgument   the members made different calls: all get this error,
   //                      with both descriptions
   //   kDeadlineExceeded  members did not come in time; names them
+  //   kAborted           the group has ended, because members did not come to
+  //                      this or an earlier call in time, or because one has
+  //                      left
   virtual absl::StatusOr<std::vector<Parcel>> Exchange(
       const std::string& description, std::vector<Leaf> mine) = 0;
 
