@@ -147,6 +147,14 @@ absl::StatusOr<Value> Cross::Reduce(ReduceOp op, const Variable& variable) {
   for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
     value.local.emplace_back(store.ReadCopy(variable, i));
   }
+  if (store.IsOnRead(variable) && store.IsForeign(variable)) {
+    LOCKSTEP_RETURN_IF_ERROR(store.CheckLocal(variable));
+    std::vector<Value> copies;
+    for (Leaf& copy : value.local) {
+      copies.push_back(std::get<Value>(std::move(copy)));
+    }
+    return lockstep::Reduce(op, SumOrder::kRank, copies);
+  }
   if (store.IsOnRead(variable)) {
     value.form = Form::kPerReplica;
   } else {
@@ -218,9 +226,10 @@ absl::Status Cross::WriteAll(Assignment how, const Variable& variable,
 
 absl::Status Cross::Write(Assignment how, const Variable& variable,
                           const Distributed& value) {
-  if (!engine_.variables().IsOnRead(variable)) {
-    return WriteAll(how, variable, value);
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  const VariableStore& store = engine_.variables();
+  if (!store.IsOnRead(variable)) return WriteAll(how, variable, value);
+  LOCKSTEP_RETURN_IF_ERROR(store.CheckLocal(variable));
   if (value.form == Form::kPerReplica) {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", variable.name(),
@@ -242,7 +251,10 @@ absl::Status Cross::Write(Assignment how, const Variable& variable,
   if (dense == nullptr) return WriteAll(how, variable, value);  // refuses
   // A checkpoint holds the sum that Read() returns; when it is restored, the
   // shares add up to that sum. Integers lose the remainder, as in TensorFlow.
-  return WriteAll(how, variable, ToDistributed(ShareOf(*dense, replicas())));
+  const int copies = store.IsForeign(variable)
+                         ? static_cast<int>(store.CountOfCopies(variable))
+                         : replicas();
+  return WriteAll(how, variable, ToDistributed(ShareOf(*dense, copies)));
 }
 
 absl::Status Cross::WriteAggregated(Assignment how, const Variable& variable,

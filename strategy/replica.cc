@@ -57,6 +57,7 @@ absl::StatusOr<Value> Replica::Read(const Variable& variable) const {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", variable.name(), "\" is another strategy's"));
   }
+  if (store.IsForeign(variable)) return Cross(engine_).Read(variable);
   return store.ReadCopy(variable, store.CopyOfReplica(variable, local_));
 }
 
@@ -90,6 +91,9 @@ absl::Status Replica::Write(Assignment how, const Variable& variable,
                             const Value& value) {
   VariableStore& store = engine_.variables();
   LOCKSTEP_RETURN_IF_ERROR(store.CheckWrite(variable, value));
+  if (store.IsForeign(variable)) {
+    return Cross(engine_).Write(how, variable, ToDistributed(value));
+  }
   // Without an aggregation a replica writes its own copy alone, as in
   // TensorFlow 2.21. A single copy belongs to no replica, so AssignAggregated()
   // refuses that.
@@ -124,6 +128,7 @@ absl::Status Replica::AssignSub(const Variable& variable, const Value& value) {
 absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
                               const Slices& rows) {
   VariableStore& store = engine_.variables();
+  LOCKSTEP_RETURN_IF_ERROR(store.CheckOwner(variable));
   if (store.IsPlain(variable)) {
     return store.WriteRows(variable, 0, op, rows);
   }
@@ -131,6 +136,10 @@ absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
     return absl::UnimplementedError(
         absl::StrCat("variable \"", variable.name(),
                      "\" is kOnRead, and cannot be scattered to"));
+  }
+  if (store.IsForeign(variable)) {
+    return Cross(engine_).ScatterAll(op, variable,
+                                     PerReplica<Slices>({rows}, 0));
   }
   // The rules below are TensorFlow's for each kind: with kSum and kMean the
   // rows are joined first, which only the arithmetic operations allow; a single

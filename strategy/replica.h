@@ -35,8 +35,9 @@ class Replica {
   Replica& operator=(const Replica&) = delete;
 
   // Returns the replica that this thread runs, for code that is not passed one.
-  // If no strategy runs, it is that of the default strategy; it is null while
-  // the thread acts across replicas.
+  // If no strategy runs, it is that of the default strategy, which may use the
+  // variables of all strategies: it reads and writes them as Cross does. It is
+  // null while the thread acts across replicas.
   static Replica* Current() { return CurrentReplica(); }
 
   int id() const;  // among the replicas of all workers, from 0

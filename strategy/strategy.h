@@ -66,7 +66,11 @@ class Strategy {
   static absl::StatusOr<std::unique_ptr<Strategy>> Join(
       const StrategyOptions& options, const WorkersOptions& workers = {});
 
-  // The strategy in force where a program has made none: one replica.
+  // The strategy in force where a program has made none: one replica. It may
+  // use the variables of all strategies while none of their replicas runs.
+  // Reading a variable reduces its copies in this process and writing it writes
+  // them, by the rules of its own strategy; a kOnRead variable of
+  // kMultiWorkerMirrored is refused with kInvalidArgument.
   static Strategy& Default();
 
   Strategy(const Strategy&) = delete;

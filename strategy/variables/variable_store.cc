@@ -63,18 +63,36 @@ VariableStore::VariableStore(Kind kind, Placement replica_devices)
                                           : replica_devices_),
       number_(NextNumber()) {}
 
-bool VariableStore::IsPlain(const Variable&) const {
-  return IsOfOneReplica(kind_);
+// By the kind of the store that made the variable: the default strategy uses
+// those of all.
+bool VariableStore::IsPlain(const Variable& variable) const {
+  return IsOfOneReplica(variable.state_->kind);
 }
 
 bool VariableStore::IsOnRead(const Variable& variable) const {
   return variable.synchronization() == Synchronization::kOnRead &&
-         !IsPlain(variable) && !HasOneCopy(kind_);
+         !IsPlain(variable) && !HasOneCopy(variable.state_->kind);
 }
 
 bool VariableStore::Owns(const Variable& variable) const {
   // Code without a strategy may use the variables of all.
   return kind_ == Kind::kDefault || variable.state_->owner == number_;
+}
+
+bool VariableStore::IsForeign(const Variable& variable) const {
+  return variable.state_->owner != number_;
+}
+
+absl::Status VariableStore::CheckLocal(const Variable& variable) const {
+  if (!IsForeign(variable) ||
+      variable.state_->kind != Kind::kMultiWorkerMirrored) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "variable \"", variable.name(),
+      "\" is kOnRead and has copies in several workers, which code without a "
+      "strategy cannot reach; read and write it with its strategy, at all "
+      "workers"));
 }
 
 absl::Status VariableStore::CheckOwner(const Variable& variable) const {
@@ -140,6 +158,7 @@ absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
                                                 Synchronization::kOnRead);
   state->placement = PlacementOf(options);
   state->owner = number_;
+  state->kind = kind_;
   state->type = initial.type();
   state->shape = initial.shape();
   state->copies.assign(state->placement.devices.size(), initial);

@@ -56,6 +56,12 @@ class VariableStore {
 
   // True if this store made the variable; the default strategy owns all.
   bool Owns(const Variable& variable) const;
+  // True if another store made the variable, which the default strategy alone
+  // may use: code without a context acts across all replicas of its strategy.
+  bool IsForeign(const Variable& variable) const;
+  //   kInvalidArgument  the variable is foreign, and its replicas are those of
+  //                     several workers, which must all take part
+  absl::Status CheckLocal(const Variable& variable) const;
   //   kInvalidArgument  Owns() is false
   absl::Status CheckOwner(const Variable& variable) const;
 

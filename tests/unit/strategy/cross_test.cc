@@ -148,6 +148,23 @@ TEST_F(CrossTest, OnReadVariablesAreReadTogetherAndShareASum) {
               StatusIs(kInvalid, HasSubstr("without an aggregation")));
 }
 
+TEST_F(CrossTest, TheDefaultStrategyKeepsTheRulesOfAVariable) {
+  Strategy& none = Strategy::Default();
+  const Variable sum = Make(Synchronization::kOnRead, Aggregation::kSum, 1);
+  EXPECT_THAT(none.Read(sum), IsOkAndHolds(Number(2)));
+  EXPECT_THAT(none.Assign(sum, Number(4)), IsOk());
+  EXPECT_THAT(CopiesOf(sum), ElementsAre(2, 2));
+  EXPECT_THAT(strategy_->Read(sum), IsOkAndHolds(Number(4)));
+  const Variable mean = Make(Synchronization::kOnRead, Aggregation::kMean, 3);
+  EXPECT_THAT(none.Read(mean), IsOkAndHolds(Number(3)));
+  EXPECT_THAT(none.Assign(mean, Number(5)), IsOk());
+  EXPECT_THAT(CopiesOf(mean), ElementsAre(5, 5));
+  const Variable written = Make(Synchronization::kAuto, Aggregation::kSum, 3);
+  EXPECT_THAT(none.Read(written), IsOkAndHolds(Number(3)));
+  EXPECT_THAT(none.Assign(written, Number(5)), IsOk());
+  EXPECT_THAT(CopiesOf(written), ElementsAre(5, 5));
+}
+
 TEST_F(CrossTest, AWriteThatDoesNotFitChangesNoCopy) {
   const Variable v = Make(Synchronization::kAuto, Aggregation::kNone, 7);
   EXPECT_THAT(strategy_->Assign(v, PerReplica<Value>({Number(1), Row(2)}, 0)),

@@ -44,6 +44,42 @@ TEST_F(ReplicaTest, AWriteFollowsTheAggregation) {
   }
 }
 
+TEST_F(ReplicaTest, CodeWithoutAStrategyWritesAllCopies) {
+  for (const auto aggregation :
+       {Aggregation::kNone, Aggregation::kSum, Aggregation::kMean}) {
+    const Variable v = Make(Synchronization::kAuto, aggregation, 1);
+    EXPECT_THAT(Replica::Current()->Assign(v, Number(3)), IsOk());
+    EXPECT_THAT(CopiesOf(v), ElementsAre(3, 3));
+    EXPECT_THAT(Replica::Current()->AssignAdd(v, Number(1)), IsOk());
+    EXPECT_THAT(CopiesOf(v), ElementsAre(4, 4));
+    EXPECT_EQ(*Replica::Current()->Read(v), Number(4));
+  }
+  const Variable sum = Make(Synchronization::kOnRead, Aggregation::kSum, 1);
+  EXPECT_EQ(*Replica::Current()->Read(sum), Number(2));
+  EXPECT_EQ(*Replica::Current()->ReadAggregated(sum), Number(2));
+  EXPECT_THAT(Replica::Current()->Assign(sum, Number(8)), IsOk());
+  EXPECT_THAT(CopiesOf(sum), ElementsAre(4, 4));
+  EXPECT_THAT(Replica::Current()->AssignAdd(sum, Number(8)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(ReplicaTest, CodeWithoutAStrategyScattersToAllCopies) {
+  const Variable table =
+      strategy_
+          ->Create("table",
+                   Value::Of<float>(ElementType::kFloat32, {2, 1}, {0, 0}))
+          .value();
+  EXPECT_THAT(
+      Replica::Current()->Scatter(
+          ScatterOp::kAdd, table,
+          {{1}, Value::Of<float>(ElementType::kFloat32, {1, 1}, {4}), {}}),
+      IsOk());
+  const auto copies = strategy_->LocalCopies(table).value();
+  for (size_t i = 0; i < copies.size(); ++i) {
+    EXPECT_THAT(copies.At(i).Elements<float>(), ElementsAre(0, 4));
+  }
+}
+
 TEST_F(ReplicaTest, MergeGivesEachReplicaItsPart) {
   const auto results = strategy_->Run(
       [](Replica& replica, const Value& mine) {
