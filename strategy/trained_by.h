@@ -33,10 +33,17 @@ struct LossAndGradients {
   std::vector<std::optional<Leaf>> gradients;
 };
 
+// Returns what a job file has if it names this kind alone: some defaults depend
+// on the kind, which an OptimizerConfig{} does not have.
+OptimizerConfig OptimizerOf(OptimizerConfig::Kind kind);
+
 // Under kParameterServer, `optimizer` and `learning_rate` are not used: those
 // of the job file are.
 struct TrainedByOptions {
-  OptimizerConfig optimizer;  // as in a job file
+  // As in a job file. To choose a kind, assign OptimizerOf(kind): setting
+  // `kind` alone leaves the momentum, epsilon and weight decay of another one.
+  OptimizerConfig optimizer =
+      OptimizerOf(OptimizerConfig::Kind::kGradientDescent);
   double learning_rate = 0.01;
   // How the gradients of the replicas become one: the mean if each replica's
   // loss is a mean over its examples, the sum if it has been divided by the
@@ -63,8 +70,8 @@ class TrainedBy {
   // function. Under kParameterServer, joins the job, and returns when the
   // variables have the job's values.
   //
-  //   kInvalidArgument  the optimizer refuses its hyper-parameters; the
-  //                     learning rate is negative or not finite; a variable
+  //   kInvalidArgument  the optimizer has a setting that a job file refuses;
+  //                     the learning rate is negative or not finite; a variable
   //                     is of another strategy, not trainable or of integers;
   //                     two have one name;
   //                     `reduce` is kSum under kParameterServer
@@ -125,7 +132,9 @@ class TrainedBy {
 
   const std::vector<Variable>& variables() const { return variables_; }
   // Takes effect with the next Apply(). Has none under kParameterServer.
-  void set_learning_rate(double rate) { options_.learning_rate = rate; }
+  //
+  //   kInvalidArgument  `rate` is negative or not finite; nothing has changed
+  absl::Status SetLearningRate(double rate);
 
   // TensorFlow's or PyTorch's names, sorted: "accumulator"; "m", "v".
   std::vector<std::string> SlotNames() const;

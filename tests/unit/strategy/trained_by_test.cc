@@ -25,7 +25,7 @@ class TrainedByTest : public TwoReplicas {
   }
   std::unique_ptr<TrainedBy> Train(OptimizerConfig::Kind kind) {
     TrainedByOptions options;
-    options.optimizer.kind = kind;
+    options.optimizer = OptimizerOf(kind);
     options.learning_rate = 0.5;
     return TrainedBy::Make(*strategy_, options, {w_, b_}).value();
   }
@@ -56,6 +56,48 @@ TEST_F(TrainedByTest, LearningRateMustBeFiniteAndNotNegative) {
     EXPECT_THAT(TrainedBy::Make(*strategy_, options, {w_}).status(),
                 StatusIs(kInvalid, HasSubstr("learning_rate is ")));
   }
+}
+
+TEST_F(TrainedByTest, TheLearningRateOfTheNextStepCanBeSet) {
+  const auto trained = Train(OptimizerConfig::Kind::kGradientDescent);
+  for (const double rate : {-1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_THAT(trained->SetLearningRate(rate),
+                StatusIs(kInvalid, HasSubstr("learning_rate is ")));
+  }
+  EXPECT_THAT(Apply(*trained, 1, 1), IsOk());
+  EXPECT_THAT(CopiesOf(w_), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(trained->SetLearningRate(0.25), IsOk());
+  EXPECT_THAT(Apply(*trained, 1, 1), IsOk());
+  EXPECT_THAT(CopiesOf(w_), ElementsAre(0.25, 0.25));
+}
+
+TEST_F(TrainedByTest, AKindHasTheDefaultsOfAJobFile) {
+  using Kind = OptimizerConfig::Kind;
+  EXPECT_EQ(OptimizerOf(Kind::kSgd).kind, Kind::kSgd);
+  EXPECT_EQ(OptimizerOf(Kind::kRmsProp).momentum, 0);
+  EXPECT_EQ(OptimizerOf(Kind::kRmsProp).epsilon, 1e-10);
+  EXPECT_EQ(OptimizerOf(Kind::kAdamW).weight_decay, 0.01);
+  // Without momentum, two equal gradients make two equal steps.
+  const auto trained = Train(Kind::kSgd);
+  for (const float expected : {0.75F, 0.5F}) {
+    EXPECT_THAT(Apply(*trained, 0.5, 0.5), IsOk());
+    EXPECT_THAT(CopiesOf(w_), ElementsAre(expected, expected));
+  }
+}
+
+TEST_F(TrainedByTest, SettingsThatAJobFileRefusesAreRefused) {
+  const auto refused = [&](auto change, const std::string& field) {
+    TrainedByOptions options;
+    options.optimizer = OptimizerOf(OptimizerConfig::Kind::kAdam);
+    change(options.optimizer);
+    EXPECT_THAT(TrainedBy::Make(*strategy_, options, {w_}).status(),
+                StatusIs(kInvalid, HasSubstr("optimizer." + field)));
+  };
+  refused([](OptimizerConfig& optimizer) { optimizer.beta1 = 1; }, "beta1");
+  refused([](OptimizerConfig& optimizer) { optimizer.beta2 = 1.5; }, "beta2");
+  refused([](OptimizerConfig& optimizer) { optimizer.epsilon = std::nan(""); },
+          "epsilon");
+  refused([](OptimizerConfig& optimizer) { optimizer.l1 = -1; }, "l1");
 }
 
 TEST_F(TrainedByTest, VariablesMustHaveNamesOfTheirOwn) {
@@ -142,7 +184,7 @@ TEST_F(TrainedByTest, AdagradDaRegularisesByTheNumberOfSteps) {
         dense ? Leaf(Value::Of<float>(ElementType::kFloat32, {2}, {1, 1}))
               : Leaf(row);
     TrainedByOptions options;
-    options.optimizer.kind = OptimizerConfig::Kind::kAdagradDa;
+    options.optimizer = OptimizerOf(OptimizerConfig::Kind::kAdagradDa);
     options.optimizer.l1 = 0.1;
     options.learning_rate = 0.5;
     auto trained = TrainedBy::Make(*one, options, {v}).value();
