@@ -362,6 +362,8 @@ absl::Status TrainedBy::CreateState(Cross& cross,
       server::InitialAdamPowers(options_.optimizer);
   LOCKSTEP_ASSIGN_OR_RETURN(const Placement placement,
                             cross.NonSlotPlacement(trained));
+  // Kept once both exist, so that an error leaves none.
+  std::vector<Variable> powers;
   for (const auto& [name, power] :
        {std::pair{"beta1_power", initial.beta1_power},
         std::pair{"beta2_power", initial.beta2_power}}) {
@@ -371,8 +373,9 @@ absl::Status TrainedBy::CreateState(Cross& cross,
     options.colocate_with = placement;
     options.initializer = Starting(Value::Scalar(power));
     LOCKSTEP_ASSIGN_OR_RETURN(Variable made, cross.Create(options));
-    powers_.push_back(std::move(made));
+    powers.push_back(std::move(made));
   }
+  powers_ = std::move(powers);
   return absl::OkStatus();
 }
 

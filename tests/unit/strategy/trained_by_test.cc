@@ -17,6 +17,28 @@ using ::testing::HasSubstr;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
+// A worker alone whose first call that contains `failing` fails.
+class FailingGroup final : public Collective {
+ public:
+  explicit FailingGroup(std::string failing) : failing_(std::move(failing)) {}
+
+  int rank() const override { return 0; }
+  int members() const override { return 1; }
+  absl::StatusOr<std::vector<Parcel>> Exchange(
+      const std::string& description, std::vector<Leaf> mine) override {
+    if (!failed_ && description.find(failing_) != std::string::npos) {
+      failed_ = true;
+      return absl::AbortedError("torn");
+    }
+    return std::vector<Parcel>{
+        std::make_shared<const std::vector<Leaf>>(std::move(mine))};
+  }
+
+ private:
+  const std::string failing_;
+  bool failed_ = false;
+};
+
 class TrainedByTest : public TwoReplicas {
  protected:
   Variable Named(const std::string& name) {
@@ -216,6 +238,25 @@ TEST_F(TrainedByTest, AdamsPowersMoveOnceAStep) {
   const float power = 0.9f * 0.9f * 0.9f;
   EXPECT_THAT(CopiesOf(trained->NonSlots()[0]), ElementsAre(power, power));
   EXPECT_EQ(trained->OwnVariables().size(), 4u);
+}
+
+TEST_F(TrainedByTest, APowerThatCannotBeMadeLeavesNone) {
+  auto strategy = Strategy::Make({Kind::kMultiWorkerMirrored, 1, {}},
+                                 std::make_unique<FailingGroup>("beta2_power"))
+                      .value();
+  const Variable v = strategy->Create("v", Number(1)).value();
+  TrainedByOptions options;
+  options.optimizer = OptimizerOf(OptimizerConfig::Kind::kAdam);
+  auto trained = TrainedBy::Make(*strategy, options, {v}).value();
+  const auto apply = [&] {
+    return strategy->Run([&](Replica& replica) {
+      return trained->Apply(replica, {{Leaf(Number(1)), v}});
+    });
+  };
+  EXPECT_THAT(apply(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_TRUE(trained->NonSlots().empty());
+  EXPECT_THAT(apply(), IsOk());
+  EXPECT_EQ(trained->NonSlots().size(), 2u);
 }
 
 TEST_F(TrainedByTest, GradientsThatDoNotFitChangeNothing) {
