@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::strategy {
@@ -198,9 +199,11 @@ absl::Status VariableStore::CheckWrite(const Variable& variable,
   if (value.type() == variable.type() && value.shape() == variable.shape()) {
     return absl::OkStatus();
   }
+  // The handle tells it: another replica may be writing a copy.
   return absl::InvalidArgumentError(
       absl::StrCat("variable \"", variable.name(), "\" is ",
-                   variable.state_->copies[0].Description(), ", the new value ",
+                   std::string(NameOf(variable.type())), " [",
+                   absl::StrJoin(variable.shape(), ","), "], the new value ",
                    value.Description()));
 }
 

@@ -80,6 +80,25 @@ TEST_F(ReplicaTest, CodeWithoutAStrategyScattersToAllCopies) {
   }
 }
 
+// The sanitizer of threads checks that the message reads no other copy.
+TEST_F(ReplicaTest, AValueThatDoesNotFitIsRefusedWhileTheOtherReplicaWrites) {
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone);
+  EXPECT_THAT(strategy_->Run([&](Replica& replica) -> absl::Status {
+    for (int i = 0; i < 100; ++i) {
+      if (replica.id() == 0) {
+        if (auto put = replica.Assign(v, Number(1)); !put.ok()) return put;
+      } else {
+        EXPECT_THAT(replica.Assign(v, Number(1).Reshaped({1})),
+                    StatusIs(absl::StatusCode::kInvalidArgument,
+                             HasSubstr("\"v\" is float32 [], the new value "
+                                       "float32 [1]")));
+      }
+    }
+    return absl::OkStatus();
+  }),
+              IsOk());
+}
+
 TEST_F(ReplicaTest, MergeGivesEachReplicaItsPart) {
   const auto results = strategy_->Run(
       [](Replica& replica, const Value& mine) {
