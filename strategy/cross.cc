@@ -305,9 +305,13 @@ absl::Status Cross::ScatterAll(ScatterOp op, const Variable& variable,
         engine_.group().Reduce(reduce, Toward::kPlace, {&value, 1}));
     turns = {std::get<Slices>(joined[0])};
   }
-  for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
-    for (const Slices& turn : turns) {
-      LOCKSTEP_RETURN_IF_ERROR(store.WriteRows(variable, i, op, turn));
+  for (const bool write : {false, true}) {  // a call that fails writes nothing
+    for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
+      for (const Slices& turn : turns) {
+        LOCKSTEP_RETURN_IF_ERROR(
+            write ? store.WriteRows(variable, i, op, turn)
+                  : store.CheckWriteRows(variable, i, op, turn));
+      }
     }
   }
   return absl::OkStatus();

@@ -221,6 +221,14 @@ absl::Status VariableStore::Write(const Variable& variable, size_t copy,
   return absl::OkStatus();
 }
 
+absl::Status VariableStore::CheckWriteRows(const Variable& variable,
+                                           size_t copy, ScatterOp op,
+                                           const Slices& rows) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotServed(variable));
+  return CheckRows(op, rows, variable.state_->copies[copy]);
+}
+
 absl::Status VariableStore::WriteRows(const Variable& variable, size_t copy,
                                       ScatterOp op, const Slices& rows) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));

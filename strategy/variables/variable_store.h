@@ -104,7 +104,11 @@ class VariableStore {
   absl::Status Write(const Variable& variable, size_t copy, Assignment how,
                      const Value& value) const;
 
-  // Writes rows of one copy. Errors: as ApplyScatter().
+  // OK if the rows can be written to the copy. Errors: as WriteRows().
+  absl::Status CheckWriteRows(const Variable& variable, size_t copy,
+                              ScatterOp op, const Slices& rows) const;
+
+  // Writes rows of one copy. Errors: as ApplyScatter() and CheckWrite().
   absl::Status WriteRows(const Variable& variable, size_t copy, ScatterOp op,
                          const Slices& rows) const;
 

@@ -202,6 +202,26 @@ TEST_F(ReplicaTest, ScatterAddsTheRowsOfAllReplicas) {
               StatusIs(absl::StatusCode::kUnimplemented));
 }
 
+TEST_F(ReplicaTest, AScatterThatFailsInOneReplicaWritesNothing) {
+  auto central = Strategy::Make({Kind::kCentral, 2, {}}).value();
+  VariableOptions options;
+  options.name = "table";
+  options.initializer =
+      Starting(Value::Of<float>(ElementType::kFloat32, {2, 1}, {0, 0}));
+  options.aggregation = Aggregation::kSum;
+  const Variable table = central->Create(options).value();
+  EXPECT_THAT(central->Run([&](Replica& replica) {
+    // The table has no row 2, which the second replica names.
+    return replica.Scatter(
+        ScatterOp::kAdd, table,
+        {{replica.id() + 1},
+         Value::Of<float>(ElementType::kFloat32, {1, 1}, {4}),
+         std::nullopt});
+  }),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(central->Read(table)->Elements<float>(), ElementsAre(0, 0));
+}
+
 TEST_F(ReplicaTest, AVariableIsCreatedOnceForAllReplicas) {
   const auto made = strategy_->Run([&](Replica& replica) {
     return replica.Create({"v", Starting(Number(1)), {}, {}, {}, {}});
