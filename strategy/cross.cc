@@ -75,6 +75,11 @@ absl::StatusOr<Placement> Cross::PlacementOf(const Target& target) const {
       "of a variable");
 }
 
+absl::Status Cross::CheckPlacement(const Placement& placement) const {
+  if (engine_.kind() == Kind::kDefault) return absl::OkStatus();
+  return PlacementOf(placement).status();
+}
+
 absl::StatusOr<AtVariable<Leaf>> Cross::ReduceLeafTo(
     ReduceOp op, Distributed value, const Target& target,
     const CommunicationOptions& options) const {

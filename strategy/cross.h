@@ -127,7 +127,8 @@ class Cross {
   &... > auto Update(const Variable& variable, F fn, const A&... args);
 
   // The same for state that belongs to no single variable: calls
-  // fn(Place&, component of each argument...) for each device of `placement`.
+  // fn(Place&, component of each argument...) for each device of `placement`,
+  // which must be as a Target.
   template <class F, class... A>
   requires std::is_invocable_v < F&, Place&, const Component<A>
   &... > auto UpdateNonSlot(const Placement& placement, F fn, const A&... args);
@@ -197,6 +198,9 @@ class Cross {
   absl::StatusOr<Leaf> GatherAlong(const Distributed& value,
                                    int64_t axis) const;
   absl::Status CheckOwner(const Variable& variable) const;
+  // OK if the devices are those of this strategy or of its variables. The
+  // default strategy takes any, because it may use all variables.
+  absl::Status CheckPlacement(const Placement& placement) const;
   // OK if a program's function may write single copies of the variable.
   absl::Status CheckUpdate(const Variable& variable) const;
   absl::Status WriteAll(Assignment how, const Variable& variable,
@@ -339,6 +343,11 @@ template <class F, class... A>
 requires std::is_invocable_v < F&, Place&, const Component<A>
 &... > auto Cross::UpdateNonSlot(const Placement& placement, F fn,
                                  const A&... args) {
+  using Type = decltype(OnEach<Place>(
+      placement, fn, [](size_t, absl::FunctionRef<void(Place&)>) {}, args...));
+  if (absl::Status may = CheckPlacement(placement); !may.ok()) {
+    return Type(std::move(may));
+  }
   return OnEach<Place>(
       placement, fn,
       [&](size_t i, absl::FunctionRef<void(Place&)> use) {
