@@ -42,6 +42,10 @@ class Collective {
       const std::string& description,
       std::vector<std::vector<Leaf>> for_member);
 
+  // True if Scatter() sends each member its own leaves alone, and not an
+  // Exchange() of everything. Equal at all members of a group.
+  virtual bool scatters_apart() const { return false; }
+
   // OK while all members take part, as far as this one knows.
   //
   //   kAborted  the group has ended, or a member has left it; names the member

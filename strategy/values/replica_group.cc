@@ -182,7 +182,9 @@ absl::StatusOr<std::optional<std::vector<Value>>> ReplicaGroup::ReduceSliced(
   }
   // All workers decide alike, or fail: the description that they compare has
   // the types, shapes and replicas from which this follows.
-  if (!PaysToSlice(workers(), bytes)) return std::nullopt;
+  if (workers_ == nullptr || !PaysToSlice(*workers_, bytes)) {
+    return std::nullopt;
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<Value> reduced,
       ReduceInSlices(*workers_, op,
