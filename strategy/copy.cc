@@ -51,7 +51,9 @@ absl::Status Place::AssignSub(const Variable& variable, const Value& value) {
 
 absl::Span<std::byte> Place::MutableBytes(const Variable& variable) {
   const absl::StatusOr<size_t> copy = CopyOf(variable);
-  if (!copy.ok()) return {};
+  if (!copy.ok() || !engine_.variables().CheckNotServed(variable).ok()) {
+    return {};
+  }
   return engine_.variables().MutableBytes(variable, *copy);
 }
 

@@ -26,16 +26,17 @@ class Place {
 
   // Read or write the copy on this device of any variable of the strategy.
   //
-  //   kInvalidArgument  the variable is of another strategy, or has several
-  //                     copies and none on this device; `value` has another
-  //                     type or shape
+  //   kInvalidArgument     the variable is of another strategy, or has several
+  //                        copies and none on this device; `value` has another
+  //                        type or shape
+  //   kFailedPrecondition  a write: the variable lies on a job's servers
   absl::StatusOr<Value> Read(const Variable& variable) const;
   absl::Status Assign(const Variable& variable, const Value& value);
   absl::Status AssignAdd(const Variable& variable, const Value& value);
   absl::Status AssignSub(const Variable& variable, const Value& value);
 
   // The elements of the copy on this device, row-major, for update rules. The
-  // variable must be of this strategy. Empty where Read() refuses it.
+  // variable must be of this strategy. Empty where Assign() refuses it.
   absl::Span<std::byte> MutableBytes(const Variable& variable);
 
  private:

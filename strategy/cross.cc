@@ -1,6 +1,7 @@
 #include "strategy/cross.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -26,6 +27,14 @@ Value ShareOf(const Value& value, int count) {
   return Value::Of<int64_t>(
       value.type(), value.shape(),
       std::vector<int64_t>(quotients.begin(), quotients.end()));
+}
+
+// Labels a value with the variable that it is reduced for.
+Distributed For(const Target& target, Distributed value) {
+  if (const auto* variable = std::get_if<Variable>(&target)) {
+    value.label = CallOf("ReduceTo", variable->name());
+  }
+  return value;
 }
 
 bool IsMirroredKind(Kind kind) {
@@ -66,13 +75,19 @@ absl::StatusOr<Placement> Cross::PlacementOf(const Target& target) const {
       "of a variable");
 }
 
+absl::Status Cross::CheckPlacement(const Placement& placement) const {
+  if (engine_.kind() == Kind::kDefault) return absl::OkStatus();
+  return PlacementOf(placement).status();
+}
+
 absl::StatusOr<AtVariable<Leaf>> Cross::ReduceLeafTo(
-    ReduceOp op, const Distributed& value, const Target& target,
+    ReduceOp op, Distributed value, const Target& target,
     const CommunicationOptions& options) const {
   LOCKSTEP_ASSIGN_OR_RETURN(Placement placement, PlacementOf(target));
+  const Distributed labeled = For(target, std::move(value));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<Leaf> reduced,
-      engine_.group().Reduce(op, Toward::kPlace, {&value, 1}, options));
+      engine_.group().Reduce(op, Toward::kPlace, {&labeled, 1}, options));
   return AtVariable<Leaf>(std::move(placement), std::move(reduced[0]));
 }
 
@@ -83,7 +98,7 @@ absl::StatusOr<std::vector<AtVariable<Leaf>>> Cross::BatchReduceTo(
   std::vector<Placement> placements;
   bool together = true;
   for (const ReducePair& pair : pairs) {
-    values.push_back(ToDistributed(pair.value));
+    values.push_back(For(pair.target, ToDistributed(pair.value)));
     LOCKSTEP_ASSIGN_OR_RETURN(placements.emplace_back(),
                               PlacementOf(pair.target));
     together = together && placements.back() == engine_.worker_devices();
@@ -133,8 +148,17 @@ absl::StatusOr<Value> Cross::Reduce(ReduceOp op, const Variable& variable) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
   const VariableStore& store = engine_.variables();
   Distributed value;
+  value.label = CallOf("Read", variable.name());
   for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
     value.local.emplace_back(store.ReadCopy(variable, i));
+  }
+  if (store.IsOnRead(variable) && store.IsForeign(variable)) {
+    LOCKSTEP_RETURN_IF_ERROR(store.CheckLocal(variable));
+    std::vector<Value> copies;
+    for (Leaf& copy : value.local) {
+      copies.push_back(std::get<Value>(std::move(copy)));
+    }
+    return lockstep::Reduce(op, SumOrder::kRank, copies);
   }
   if (store.IsOnRead(variable)) {
     value.form = Form::kPerReplica;
@@ -185,13 +209,14 @@ absl::Status Cross::WriteAll(Assignment how, const Variable& variable,
   const size_t copies = store.CountOfCopies(variable);
   // More components than copies are not refused: under kCentral the single copy
   // takes the first.
-  if (value.local.size() > 1 && value.local.size() < copies) {
+  const bool each = value.form == Form::kPerReplica;
+  if (each && value.local.size() < copies) {
     return absl::InvalidArgumentError(
         "a PerReplica must have a component for each copy");
   }
   for (const bool write : {false, true}) {  // a call that fails writes nothing
     for (size_t i = 0; i < copies; ++i) {
-      const Leaf& leaf = value.local[value.local.size() == 1 ? 0 : i];
+      const Leaf& leaf = value.local[each ? i : 0];
       const Value* dense = std::get_if<Value>(&leaf);
       if (dense == nullptr) {
         return absl::InvalidArgumentError(
@@ -206,9 +231,10 @@ absl::Status Cross::WriteAll(Assignment how, const Variable& variable,
 
 absl::Status Cross::Write(Assignment how, const Variable& variable,
                           const Distributed& value) {
-  if (!engine_.variables().IsOnRead(variable)) {
-    return WriteAll(how, variable, value);
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  const VariableStore& store = engine_.variables();
+  if (!store.IsOnRead(variable)) return WriteAll(how, variable, value);
+  LOCKSTEP_RETURN_IF_ERROR(store.CheckLocal(variable));
   if (value.form == Form::kPerReplica) {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", variable.name(),
@@ -230,11 +256,14 @@ absl::Status Cross::Write(Assignment how, const Variable& variable,
   if (dense == nullptr) return WriteAll(how, variable, value);  // refuses
   // A checkpoint holds the sum that Read() returns; when it is restored, the
   // shares add up to that sum. Integers lose the remainder, as in TensorFlow.
-  return WriteAll(how, variable, ToDistributed(ShareOf(*dense, replicas())));
+  const int copies = store.IsForeign(variable)
+                         ? static_cast<int>(store.CountOfCopies(variable))
+                         : replicas();
+  return WriteAll(how, variable, ToDistributed(ShareOf(*dense, copies)));
 }
 
 absl::Status Cross::WriteAggregated(Assignment how, const Variable& variable,
-                                    const Distributed& value) {
+                                    Distributed value) {
   switch (variable.aggregation()) {
     case Aggregation::kNone:
       return absl::InvalidArgumentError(absl::StrCat(
@@ -242,6 +271,7 @@ absl::Status Cross::WriteAggregated(Assignment how, const Variable& variable,
           "\" has no aggregation, so the values of several replicas cannot be "
           "written to it; create it with one"));
     case Aggregation::kOnlyFirstReplica:
+      LOCKSTEP_RETURN_IF_ERROR(engine_.group().CheckComponents(value));
       // The first replica of each worker: nothing is exchanged, as in
       // TensorFlow, so the copies of different workers may drift apart.
       return WriteAll(how, variable,
@@ -251,6 +281,7 @@ absl::Status Cross::WriteAggregated(Assignment how, const Variable& variable,
       const ReduceOp op = variable.aggregation() == Aggregation::kSum
                               ? ReduceOp::kSum
                               : ReduceOp::kMean;
+      value.label = CallOf(how, variable);
       LOCKSTEP_ASSIGN_OR_RETURN(
           const std::vector<Leaf> reduced,
           engine_.group().Reduce(op, Toward::kPlace, {&value, 1}));
@@ -272,15 +303,20 @@ absl::Status Cross::ScatterAll(ScatterOp op, const Variable& variable,
     const ReduceOp reduce = variable.aggregation() == Aggregation::kMean
                                 ? ReduceOp::kMean
                                 : ReduceOp::kSum;
-    const Distributed value = ToDistributed(rows);
+    Distributed value = ToDistributed(rows);
+    value.label = CallOf(op, variable);
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::vector<Leaf> joined,
         engine_.group().Reduce(reduce, Toward::kPlace, {&value, 1}));
     turns = {std::get<Slices>(joined[0])};
   }
-  for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
-    for (const Slices& turn : turns) {
-      LOCKSTEP_RETURN_IF_ERROR(store.WriteRows(variable, i, op, turn));
+  for (const bool write : {false, true}) {  // a call that fails writes nothing
+    for (size_t i = 0; i < store.CountOfCopies(variable); ++i) {
+      for (const Slices& turn : turns) {
+        LOCKSTEP_RETURN_IF_ERROR(
+            write ? store.WriteRows(variable, i, op, turn)
+                  : store.CheckWriteRows(variable, i, op, turn));
+      }
     }
   }
   return absl::OkStatus();
@@ -291,7 +327,8 @@ absl::StatusOr<Variable> Cross::Create(const VariableOptions& options) {
   // are refused.
   LOCKSTEP_RETURN_IF_ERROR(engine_.variables().Check(options));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      Value initial, engine_.group().FromFirstWorker(options.initializer));
+      Value initial, engine_.group().FromFirstWorker(
+                         CallOf("Create", options.name), options.initializer));
   return engine_.variables().Make(options, std::move(initial));
 }
 

@@ -33,7 +33,8 @@ struct ReducePair {
 
 // Cross is the context of a function that runs once in each worker and acts
 // across all replicas. The functions of all workers must make the same calls in
-// the same order; calls that reduce or gather wait for all workers.
+// the same order, for variables of the same names; calls that reduce or gather
+// wait for all workers.
 //
 // A value that may be reduced is a Value, Slices or Leaf, or a PerReplica,
 // Mirrored or AtVariable of one; ReplicaGroup says how each form counts.
@@ -126,7 +127,8 @@ class Cross {
   &... > auto Update(const Variable& variable, F fn, const A&... args);
 
   // The same for state that belongs to no single variable: calls
-  // fn(Place&, component of each argument...) for each device of `placement`.
+  // fn(Place&, component of each argument...) for each device of `placement`,
+  // which must be as a Target.
   template <class F, class... A>
   requires std::is_invocable_v < F&, Place&, const Component<A>
   &... > auto UpdateNonSlot(const Placement& placement, F fn, const A&... args);
@@ -189,13 +191,16 @@ class Cross {
 
   absl::StatusOr<Placement> PlacementOf(const Target& target) const;
   absl::StatusOr<AtVariable<Leaf>> ReduceLeafTo(
-      ReduceOp op, const Distributed& value, const Target& target,
+      ReduceOp op, Distributed value, const Target& target,
       const CommunicationOptions& options) const;
   absl::StatusOr<Value> ReduceAlong(ReduceOp op, const Distributed& value,
                                     absl::Span<const int64_t> axes) const;
   absl::StatusOr<Leaf> GatherAlong(const Distributed& value,
                                    int64_t axis) const;
   absl::Status CheckOwner(const Variable& variable) const;
+  // OK if the devices are those of this strategy or of its variables. The
+  // default strategy takes any, because it may use all variables.
+  absl::Status CheckPlacement(const Placement& placement) const;
   // OK if a program's function may write single copies of the variable.
   absl::Status CheckUpdate(const Variable& variable) const;
   absl::Status WriteAll(Assignment how, const Variable& variable,
@@ -203,7 +208,7 @@ class Cross {
   absl::Status Write(Assignment how, const Variable& variable,
                      const Distributed& value);
   absl::Status WriteAggregated(Assignment how, const Variable& variable,
-                               const Distributed& value);
+                               Distributed value);
   absl::Status ScatterAll(ScatterOp op, const Variable& variable,
                           const PerReplica<Slices>& rows);
 
@@ -338,6 +343,11 @@ template <class F, class... A>
 requires std::is_invocable_v < F&, Place&, const Component<A>
 &... > auto Cross::UpdateNonSlot(const Placement& placement, F fn,
                                  const A&... args) {
+  using Type = decltype(OnEach<Place>(
+      placement, fn, [](size_t, absl::FunctionRef<void(Place&)>) {}, args...));
+  if (absl::Status may = CheckPlacement(placement); !may.ok()) {
+    return Type(std::move(may));
+  }
   return OnEach<Place>(
       placement, fn,
       [&](size_t i, absl::FunctionRef<void(Place&)> use) {
@@ -350,10 +360,15 @@ requires std::is_invocable_v < F&, Place&, const Component<A>
 template <class F, class... A>
 auto Replica::Update(const Variable& variable, F fn, A... mine) {
   return Merge(
-      [&](Cross& cross, const PerReplica<A>&... all) {
+      [&](Cross& cross, const PerReplica<Access>& accesses,
+          const PerReplica<A>&... all) {
+        using Type = decltype(cross.Update(variable, fn, all...));
+        if (absl::Status alike = CheckAlike(accesses); !alike.ok()) {
+          return Type(std::move(alike));
+        }
         return cross.Update(variable, fn, all...);
       },
-      std::move(mine)...);
+      Access{CallOf("Update", variable.name()), variable}, std::move(mine)...);
 }
 
 }  // namespace lockstep::strategy

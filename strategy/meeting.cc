@@ -1,6 +1,7 @@
 #include "strategy/meeting.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
@@ -58,9 +59,10 @@ absl::Status Meeting::CheckPurposes() const {
 }
 
 void Meeting::Release(const absl::Status& answer) {
-  for (Seat& seat : seats_) seat.come = false;
+  for (Seat& seat : seats_) {
+    if (std::exchange(seat.come, false)) seat.answer = answer;
+  }
   come_ = 0;
-  answer_ = answer;
   ++round_;
   changed_.SignalAll();
 }
@@ -79,7 +81,7 @@ absl::Status Meeting::Come(size_t member, const std::type_info& purpose,
     // Not come_: a fast member may come to the next round before this thread
     // wakes.
     while (round_ == round) changed_.Wait(mutex_);
-    return answer_;
+    return seat.answer;
   }
   absl::Status answer = CheckPurposes();
   if (answer.ok()) {

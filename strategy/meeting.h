@@ -54,6 +54,9 @@ class Meeting {
     const std::type_info* purpose = nullptr;
     void* brought = nullptr;
     const Act* act = nullptr;
+    // That of the last round to which the member came. The next round of the
+    // meeting may end before the member wakes.
+    absl::Status answer = absl::OkStatus();
     std::optional<absl::Status> end;
   };
   // An error if a member has ended, so that the others would wait for ever.
@@ -68,7 +71,6 @@ class Meeting {
   std::vector<Seat> seats_ ABSL_GUARDED_BY(mutex_);
   size_t come_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t round_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Status answer_ ABSL_GUARDED_BY(mutex_);  // of the last round
 };
 
 }  // namespace lockstep::strategy

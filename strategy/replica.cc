@@ -38,12 +38,26 @@ absl::Status Replica::MeetAll(const std::type_info& purpose, void* brought,
                        });
 }
 
+absl::Status Replica::CheckAlike(const PerReplica<Access>& accesses) {
+  const Access& first = accesses.At(0);
+  for (size_t r = 1; r < accesses.local().size(); ++r) {
+    const Access& other = accesses.At(r);
+    if (other.call == first.call && other.variable == first.variable) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "local replica 0 calls ", first.call, ", local replica ", r, " ",
+        other.call, other.call == first.call ? " of another variable" : "",
+        "; all replicas must make the same calls in the same order"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Value> Replica::Read(const Variable& variable) const {
   const VariableStore& store = engine_.variables();
   if (!store.Owns(variable)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", variable.name(), "\" is another strategy's"));
   }
+  if (store.IsForeign(variable)) return Cross(engine_).Read(variable);
   return store.ReadCopy(variable, store.CopyOfReplica(variable, local_));
 }
 
@@ -51,21 +65,35 @@ absl::StatusOr<Value> Replica::ReadAggregated(const Variable& variable) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Value mine, Read(variable));
   const bool reduces = variable.aggregation() == Aggregation::kSum ||
                        variable.aggregation() == Aggregation::kMean;
-  // TensorFlow forces synchronization in a replica by an all-reduce: with
-  // SumOrder::kRing its sum goes around a ring, that of Cross::Read() does not.
-  if (engine_.variables().IsOnRead(variable) && reduces) {
-    return AllReduce(variable.aggregation() == Aggregation::kSum
-                         ? ReduceOp::kSum
-                         : ReduceOp::kMean,
-                     mine);
-  }
-  return Merge([&](Cross& cross) { return cross.Read(variable); });
+  const bool together = engine_.variables().IsOnRead(variable) && reduces;
+  return Merge(
+      [&](Cross& cross, const PerReplica<Access>& accesses,
+          const PerReplica<Value>& all) -> absl::StatusOr<Value> {
+        LOCKSTEP_RETURN_IF_ERROR(CheckAlike(accesses));
+        if (!together) return cross.Read(variable);
+        // TensorFlow forces synchronization in a replica by an all-reduce: with
+        // SumOrder::kRing its sum goes around a ring, that of Cross::Read()
+        // does not.
+        Distributed value = ToDistributed(all);
+        value.label = accesses.At(0).call;
+        LOCKSTEP_ASSIGN_OR_RETURN(
+            std::vector<Leaf> reduced,
+            cross.AllReduce(variable.aggregation() == Aggregation::kSum
+                                ? ReduceOp::kSum
+                                : ReduceOp::kMean,
+                            absl::MakeConstSpan(&value, 1)));
+        return std::get<Value>(std::move(reduced[0]));
+      },
+      Access{CallOf("ReadAggregated", variable.name()), variable}, mine);
 }
 
 absl::Status Replica::Write(Assignment how, const Variable& variable,
                             const Value& value) {
   VariableStore& store = engine_.variables();
   LOCKSTEP_RETURN_IF_ERROR(store.CheckWrite(variable, value));
+  if (store.IsForeign(variable)) {
+    return Cross(engine_).Write(how, variable, ToDistributed(value));
+  }
   // Without an aggregation a replica writes its own copy alone, as in
   // TensorFlow 2.21. A single copy belongs to no replica, so AssignAggregated()
   // refuses that.
@@ -77,10 +105,12 @@ absl::Status Replica::Write(Assignment how, const Variable& variable,
                        value);
   }
   return Merge(
-      [&](Cross& cross, const PerReplica<Value>& all) {
+      [&](Cross& cross, const PerReplica<Access>& accesses,
+          const PerReplica<Value>& all) -> absl::Status {
+        LOCKSTEP_RETURN_IF_ERROR(CheckAlike(accesses));
         return cross.AssignAggregated(how, variable, all);
       },
-      value);
+      Access{CallOf(how, variable), variable}, value);
 }
 
 absl::Status Replica::Assign(const Variable& variable, const Value& value) {
@@ -98,6 +128,7 @@ absl::Status Replica::AssignSub(const Variable& variable, const Value& value) {
 absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
                               const Slices& rows) {
   VariableStore& store = engine_.variables();
+  LOCKSTEP_RETURN_IF_ERROR(store.CheckOwner(variable));
   if (store.IsPlain(variable)) {
     return store.WriteRows(variable, 0, op, rows);
   }
@@ -105,6 +136,10 @@ absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
     return absl::UnimplementedError(
         absl::StrCat("variable \"", variable.name(),
                      "\" is kOnRead, and cannot be scattered to"));
+  }
+  if (store.IsForeign(variable)) {
+    return Cross(engine_).ScatterAll(op, variable,
+                                     PerReplica<Slices>({rows}, 0));
   }
   // The rules below are TensorFlow's for each kind: with kSum and kMean the
   // rows are joined first, which only the arithmetic operations allow; a single
@@ -125,10 +160,12 @@ absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
                            rows);
   }
   return Merge(
-      [&](Cross& cross, const PerReplica<Slices>& all) {
+      [&](Cross& cross, const PerReplica<Access>& accesses,
+          const PerReplica<Slices>& all) -> absl::Status {
+        LOCKSTEP_RETURN_IF_ERROR(CheckAlike(accesses));
         return cross.ScatterAll(op, variable, all);
       },
-      rows);
+      Access{CallOf(op, variable), variable}, rows);
 }
 
 absl::StatusOr<std::vector<Leaf>> Replica::AllReduce(

@@ -35,8 +35,9 @@ class Replica {
   Replica& operator=(const Replica&) = delete;
 
   // Returns the replica that this thread runs, for code that is not passed one.
-  // If no strategy runs, it is that of the default strategy; it is null while
-  // the thread acts across replicas.
+  // If no strategy runs, it is that of the default strategy, which may use the
+  // variables of all strategies: it reads and writes them as Cross does. It is
+  // null while the thread acts across replicas.
   static Replica* Current() { return CurrentReplica(); }
 
   int id() const;  // among the replicas of all workers, from 0
@@ -62,7 +63,8 @@ class Replica {
   //
   //   kInvalidArgument  the variable is of another strategy, or has another
   //                     type or shape than `value`; or it has no aggregation
-  //                     under kCentral
+  //                     under kCentral; or replicas or workers write another
+  //                     variable, or in another way
   //   others            as Merge() and the reduction
   absl::Status Assign(const Variable& variable, const Value& value);
   absl::Status AssignAdd(const Variable& variable, const Value& value);
@@ -113,10 +115,22 @@ class Replica {
 
   // Updates a variable as Cross::Update() does: copy i with the arguments of
   // replica i. Returns the result for this replica's copy.
+  //
+  //   kInvalidArgument  also: the replicas update different variables
+  //   others            as Merge() and Cross::Update()
   template <class F, class... A>
   auto Update(const Variable& variable, F fn, A... mine);
 
  private:
+  // A call for a variable, which all replicas must make alike.
+  struct Access {
+    std::string call;
+    Variable variable;
+  };
+  //   kInvalidArgument  replicas differ in the call or the variable; has both
+  //                     calls
+  static absl::Status CheckAlike(const PerReplica<Access>& accesses);
+
   using Together = absl::FunctionRef<void(Cross&, absl::Span<void* const>)>;
   absl::Status MeetAll(const std::type_info& purpose, void* brought,
                        Together together);

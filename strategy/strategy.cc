@@ -34,9 +34,11 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Join(
   if (options.kind != Kind::kMultiWorkerMirrored) return Make(options);
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<Collective> group,
-      JoinWorkers(workers,
-                  absl::StrCat("kMultiWorkerMirrored with ", options.replicas,
-                               " replicas in each worker")));
+      JoinWorkers(
+          workers,
+          absl::StrCat("kMultiWorkerMirrored with ", options.replicas,
+                       " replicas in each worker, sums in the order ",
+                       options.order == SumOrder::kRing ? "kRing" : "kRank")));
   return Make(options, std::move(group));
 }
 

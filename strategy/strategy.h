@@ -61,12 +61,16 @@ class Strategy {
   // must destroy its strategy, make a new one, and load the newest checkpoint.
   //
   //   kInvalidArgument  as StrategyOptions::Validate(); workers have another
-  //                     number of replicas
+  //                     number of replicas or another order of sums
   //   others            as JoinWorkers()
   static absl::StatusOr<std::unique_ptr<Strategy>> Join(
       const StrategyOptions& options, const WorkersOptions& workers = {});
 
-  // The strategy in force where a program has made none: one replica.
+  // The strategy in force where a program has made none: one replica. It may
+  // use the variables of all strategies while none of their replicas runs.
+  // Reading a variable reduces its copies in this process and writing it writes
+  // them, by the rules of its own strategy; a kOnRead variable of
+  // kMultiWorkerMirrored is refused with kInvalidArgument.
   static Strategy& Default();
 
   Strategy(const Strategy&) = delete;

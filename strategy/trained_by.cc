@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/job/training_checks.h"
 #include "common/job/variable_settings.h"
-#include "server/update/hyperparameters.h"
 #include "server/update/optimizer.h"
 #include "server/update/slots.h"
 #include "server/update/sparse_optimizer.h"
@@ -62,6 +62,12 @@ double LossOf(const Value& loss) {
   return loss.type() == ElementType::kFloat64 ? loss.Elements<double>()[0] : 0;
 }
 
+absl::Status CheckLearningRate(double rate) {
+  if (std::isfinite(rate) && rate >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "learning_rate is ", rate, ", must be a finite number of 0 or more"));
+}
+
 float ScalarOf(const Value& value) { return value.Elements<float>()[0]; }
 
 absl::Status ApplyDense(const server::Optimizer& optimizer,
@@ -77,10 +83,18 @@ absl::Status ApplyDense(const server::Optimizer& optimizer,
 
 }  // namespace
 
+OptimizerConfig OptimizerOf(OptimizerConfig::Kind kind) {
+  OptimizerConfig optimizer;
+  optimizer.kind = kind;
+  optimizer.momentum = DefaultMomentum(kind);
+  optimizer.epsilon = DefaultEpsilon(kind);
+  optimizer.weight_decay = DefaultWeightDecay(kind);
+  return optimizer;
+}
+
 absl::Status TrainedBy::CheckOptions(const Strategy& strategy,
                                      const TrainedByOptions& options,
                                      const std::vector<Variable>& variables) {
-  LOCKSTEP_RETURN_IF_ERROR(server::CheckHyperparameters(options.optimizer));
   LOCKSTEP_RETURN_IF_ERROR(options.communication.Validate());
   const bool served = strategy.kind() == Kind::kParameterServer;
   if (served && options.reduce != ReduceOp::kMean) {
@@ -88,11 +102,9 @@ absl::Status TrainedBy::CheckOptions(const Strategy& strategy,
         "reduce is kSum, but servers take the mean over the workers; use kMean "
         "and losses that are means");
   }
-  if (!served &&
-      !(std::isfinite(options.learning_rate) && options.learning_rate >= 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("learning_rate is ", options.learning_rate,
-                     ", must be a finite number of 0 or more"));
+  if (!served) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckOptimizer(options.optimizer));
+    LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(options.learning_rate));
   }
   std::set<std::string> names;
   for (const Variable& variable : variables) {
@@ -143,6 +155,12 @@ absl::StatusOr<std::unique_ptr<TrainedBy>> TrainedBy::Make(
       new TrainedBy(strategy, options, std::move(variables)));
   made->served_ = std::move(served);
   return made;
+}
+
+absl::Status TrainedBy::SetLearningRate(double rate) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(rate));
+  options_.learning_rate = rate;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<GradientAndVariable>> TrainedBy::Pair(
@@ -217,7 +235,9 @@ absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all,
   }
   // Last, once a step: all variables of a step use the same powers, as in
   // TensorFlow.
-  return UpdatePowers(cross);
+  LOCKSTEP_RETURN_IF_ERROR(UpdatePowers(cross));
+  ++steps_;
+  return absl::OkStatus();
 }
 
 absl::Status TrainedBy::PushAll(std::vector<Reduced> reduced,
@@ -302,6 +322,15 @@ absl::Status TrainedBy::SetUpdates(const Variable& variable, int64_t updates) {
   return absl::OkStatus();
 }
 
+absl::Status TrainedBy::SetSteps(int64_t steps) {
+  if (steps < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("steps is ", steps, ", but must be at least 0"));
+  }
+  steps_ = steps;
+  return absl::OkStatus();
+}
+
 absl::Status TrainedBy::CreateState(Cross& cross,
                                     const std::vector<Variable>& trained) {
   for (const Variable& variable : trained) {
@@ -333,6 +362,8 @@ absl::Status TrainedBy::CreateState(Cross& cross,
       server::InitialAdamPowers(options_.optimizer);
   LOCKSTEP_ASSIGN_OR_RETURN(const Placement placement,
                             cross.NonSlotPlacement(trained));
+  // Kept once both exist, so that an error leaves none.
+  std::vector<Variable> powers;
   for (const auto& [name, power] :
        {std::pair{"beta1_power", initial.beta1_power},
         std::pair{"beta2_power", initial.beta2_power}}) {
@@ -342,8 +373,9 @@ absl::Status TrainedBy::CreateState(Cross& cross,
     options.colocate_with = placement;
     options.initializer = Starting(Value::Scalar(power));
     LOCKSTEP_ASSIGN_OR_RETURN(Variable made, cross.Create(options));
-    powers_.push_back(std::move(made));
+    powers.push_back(std::move(made));
   }
+  powers_ = std::move(powers);
   return absl::OkStatus();
 }
 
@@ -364,6 +396,7 @@ absl::Status TrainedBy::UpdateVariable(Cross& cross, const Reduced& reduced) {
       input.powers = powers;
       input.updates = state.updates;
       input.decays = Decays(options_.optimizer, reduced.variable);
+      input.step = steps_;
       // In place, which ApplyInput allows; nothing reads the old state again.
       input.old_value = input.new_value = value;
       for (size_t i = 0; i < state.slots.size(); ++i) {
@@ -379,6 +412,7 @@ absl::Status TrainedBy::UpdateVariable(Cross& cross, const Reduced& reduced) {
     input.powers = powers;
     input.updates = state.updates;
     input.decays = Decays(options_.optimizer, reduced.variable);
+    input.step = steps_;
     input.indices = slices.indices;
     input.values_shape = slices.values.shape();
     input.values = slices.values.bytes();

@@ -33,10 +33,17 @@ struct LossAndGradients {
   std::vector<std::optional<Leaf>> gradients;
 };
 
+// Returns what a job file has if it names this kind alone: some defaults depend
+// on the kind, which an OptimizerConfig{} does not have.
+OptimizerConfig OptimizerOf(OptimizerConfig::Kind kind);
+
 // Under kParameterServer, `optimizer` and `learning_rate` are not used: those
 // of the job file are.
 struct TrainedByOptions {
-  OptimizerConfig optimizer;  // as in a job file
+  // As in a job file. To choose a kind, assign OptimizerOf(kind): setting
+  // `kind` alone leaves the momentum, epsilon and weight decay of another one.
+  OptimizerConfig optimizer =
+      OptimizerOf(OptimizerConfig::Kind::kGradientDescent);
   double learning_rate = 0.01;
   // How the gradients of the replicas become one: the mean if each replica's
   // loss is a mean over its examples, the sum if it has been divided by the
@@ -63,8 +70,8 @@ class TrainedBy {
   // function. Under kParameterServer, joins the job, and returns when the
   // variables have the job's values.
   //
-  //   kInvalidArgument  the optimizer refuses its hyper-parameters; the
-  //                     learning rate is negative or not finite; a variable
+  //   kInvalidArgument  the optimizer has a setting that a job file refuses;
+  //                     the learning rate is negative or not finite; a variable
   //                     is of another strategy, not trainable or of integers;
   //                     two have one name;
   //                     `reduce` is kSum under kParameterServer
@@ -100,10 +107,10 @@ class TrainedBy {
   // gradient. All replicas must call it with the same variables; under
   // kParameterServer these must be variables of Make().
   //
-  //   kInvalidArgument  no variable has a gradient; replicas differ in the
-  //                     variables or in which gradients are absent; a gradient
-  //                     does not have its variable's type and shape. Nothing
-  //                     has changed
+  //   kInvalidArgument  no variable has a gradient; replicas or workers differ
+  //                     in the variables or in which gradients are absent; a
+  //                     gradient does not have its variable's type and shape.
+  //                     Nothing has changed
   //   others            as Replica::Merge(), the reduction, and
   //                     ServedVariables::Push()
   absl::Status Apply(Replica& replica,
@@ -125,7 +132,9 @@ class TrainedBy {
 
   const std::vector<Variable>& variables() const { return variables_; }
   // Takes effect with the next Apply(). Has none under kParameterServer.
-  void set_learning_rate(double rate) { options_.learning_rate = rate; }
+  //
+  //   kInvalidArgument  `rate` is negative or not finite; nothing has changed
+  absl::Status SetLearningRate(double rate);
 
   // TensorFlow's or PyTorch's names, sorted: "accumulator"; "m", "v".
   std::vector<std::string> SlotNames() const;
@@ -155,6 +164,12 @@ class TrainedBy {
   //   kInvalidArgument     `updates` is below 0
   //   kFailedPrecondition  the variable has no state yet
   absl::Status SetUpdates(const Variable& variable, int64_t updates);
+  // The number of steps: each Apply() or Minimize() of all replicas is one.
+  // AdagradDA needs it for its regularisation. A checkpoint must contain it.
+  // Stays 0 under kParameterServer, whose servers count.
+  int64_t Steps() const { return steps_; }
+  //   kInvalidArgument  `steps` is below 0
+  absl::Status SetSteps(int64_t steps);
 
   // The variables on the servers and the current pass; null unless the kind is
   // kParameterServer.
@@ -203,6 +218,7 @@ class TrainedBy {
   };
   std::vector<State> states_;  // of variables with a gradient, or MakeState()
   std::vector<Variable> powers_;
+  int64_t steps_ = 0;
   std::unique_ptr<ServedVariables> served_;
   const State* StateOf(const Variable& variable) const;
   State* StateOf(const Variable& variable);

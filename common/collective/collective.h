@@ -27,6 +27,9 @@ class Collective {
   //   kInvalidArgument   the members made different calls: all get this error,
   //                      with both descriptions
   //   kDeadlineExceeded  members did not come in time; names them
+  //   kAborted           the group has ended, because members did not come to
+  //                      this or an earlier call in time, or because one has
+  //                      left
   virtual absl::StatusOr<std::vector<Parcel>> Exchange(
       const std::string& description, std::vector<Leaf> mine) = 0;
 
@@ -38,6 +41,10 @@ class Collective {
   virtual absl::StatusOr<std::vector<Parcel>> Scatter(
       const std::string& description,
       std::vector<std::vector<Leaf>> for_member);
+
+  // True if Scatter() sends each member its own leaves alone, and not an
+  // Exchange() of everything. Equal at all members of a group.
+  virtual bool scatters_apart() const { return false; }
 
   // OK while all members take part, as far as this one knows.
   //

@@ -17,6 +17,9 @@ struct Shared {
   Mutex mutex;
   CondVar changed;
   ExchangeTable table ABSL_GUARDED_BY(mutex);
+  // kAborted once an exchange has timed out at a member. Another one may have
+  // completed it, so the group cannot go on.
+  absl::Status ended ABSL_GUARDED_BY(mutex);
 };
 
 class LocalMember final : public Collective {
@@ -38,6 +41,7 @@ class LocalMember final : public Collective {
     const uint64_t sequence = next_++;
     const auto deadline = SteadyDeadline(timeout_);
     MutexLock lock(shared_->mutex);
+    LOCKSTEP_RETURN_IF_ERROR(shared_->ended);
     LOCKSTEP_RETURN_IF_ERROR(shared_->table.Add(
         rank_, sequence, description,
         std::make_shared<const std::vector<Leaf>>(std::move(mine))));
@@ -48,14 +52,24 @@ class LocalMember final : public Collective {
       // it is late.
       auto answer = shared_->table.Take(sequence);
       if (answer.has_value()) return *std::move(answer);
+      LOCKSTEP_RETURN_IF_ERROR(shared_->ended);
       const auto left = deadline - std::chrono::steady_clock::now();
       if (left <= left.zero()) break;
       shared_->changed.WaitFor(shared_->mutex, left);
     }
-    return absl::DeadlineExceededError(
+    absl::Status late = absl::DeadlineExceededError(
         absl::StrCat(description, ": rank ",
                      absl::StrJoin(shared_->table.Missing(sequence), ", "),
                      " did not come within ", absl::FormatDuration(timeout_)));
+    shared_->ended = absl::AbortedError(late.message());
+    // Others that wait for the missing members.
+    shared_->changed.SignalAll();
+    return late;
+  }
+
+  absl::Status Ended() const override {
+    MutexLock lock(shared_->mutex);
+    return shared_->ended;
   }
 
  private:

@@ -11,7 +11,8 @@ namespace lockstep {
 
 // Returns the members of a group within this process, by rank. Each must be
 // used by a thread of its own. An exchange waits at most `timeout` for the
-// others.
+// others; if they do not come in time, the group has ended: all later exchanges
+// return kAborted at all members.
 std::vector<std::unique_ptr<Collective>> MakeLocalGroup(int members,
                                                         absl::Duration timeout);
 

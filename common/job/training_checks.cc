@@ -89,6 +89,8 @@ absl::Status CheckSgd(const OptimizerConfig& optimizer) {
       "; SGD needs a momentum above 0 and a dampening of 0 for it"));
 }
 
+}  // namespace
+
 absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
   const int kind = static_cast<int>(optimizer.kind);
   if (kind < 0 || kind > static_cast<int>(
@@ -112,6 +114,8 @@ absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSgd(optimizer));
   return CheckFtrl(optimizer);
 }
+
+namespace {
 
 // An epsilon that rounds to 0 in float16 causes divisions by 0 for elements
 // whose gradients have all been 0.

@@ -12,6 +12,13 @@ namespace lockstep {
 //   kInvalidArgument  as ValidateJobConfig(), which calls this
 absl::Status CheckTraining(const JobConfig& job);
 
+// Checks the settings of one optimizer, all of which must be in the range of
+// their field, also those that its kind does not use.
+//
+//   kInvalidArgument  a setting is not allowed; names the field, such as
+//                     "optimizer.beta1"
+absl::Status CheckOptimizer(const OptimizerConfig& optimizer);
+
 // Checks local_steps and the rule of local steps.
 //
 //   kInvalidArgument  as ValidateJobConfig(), which calls this

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "common/collective/value.h"
 
@@ -21,15 +22,30 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
+// The storage of components. Each is an object of its own, to which At() and
+// local() can refer; std::vector<bool> has none.
+template <class T>
+using Components =
+    std::conditional_t<std::is_same_v<T, bool>, absl::InlinedVector<bool, 8>,
+                       std::vector<T>>;
+template <class T>
+Components<T> ComponentsOf(std::vector<T> values) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return {values.begin(), values.end()};
+  } else {
+    return values;
+  }
+}
+
 // PerReplica has one value for each replica of this worker; they may differ.
 //
-// Threads: as std::vector. The same holds for all types of this file.
+// Threads: as std::vector<int>. The same holds for all types of this file.
 template <class T>
 class PerReplica {
  public:
   using Element = T;
   PerReplica(std::vector<T> local, int first_replica)
-      : local_(std::move(local)), first_replica_(first_replica) {}
+      : local_(ComponentsOf(std::move(local))), first_replica_(first_replica) {}
 
   // Element i belongs to replica first_replica() + i.
   absl::Span<const T> local() const& { return local_; }
@@ -42,7 +58,7 @@ class PerReplica {
   bool operator==(const PerReplica&) const = default;
 
  private:
-  std::vector<T> local_;
+  Components<T> local_;
   int first_replica_ = 0;
 };
 
@@ -73,7 +89,8 @@ class AtVariable {
       : placement_(std::move(placement)), copies_{std::move(value)} {}
   // `copies` must have one element for each device of the placement.
   AtVariable(Placement placement, std::vector<T> copies)
-      : placement_(std::move(placement)), copies_(std::move(copies)) {}
+      : placement_(std::move(placement)),
+        copies_(ComponentsOf(std::move(copies))) {}
 
   const Placement& placement() const { return placement_; }
   size_t size() const { return placement_.devices.size(); }
@@ -84,7 +101,7 @@ class AtVariable {
 
  private:
   Placement placement_;
-  std::vector<T> copies_;
+  Components<T> copies_;
 };
 
 template <class T>
@@ -116,6 +133,9 @@ struct Distributed {
 
   Form form = Form::kPlain;
   std::vector<Leaf> local;  // kPerReplica: one per local replica; else one
+  // The call that the value belongs to, such as "Assign(\"w\")", which workers
+  // compare; empty: they compare its type and shape alone.
+  std::string label = {};
 };
 
 // A tensor, or one in any wrapping.

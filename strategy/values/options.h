@@ -40,8 +40,8 @@ struct StrategyOptions {
   // A name for each replica, for messages; empty: "cpu:0", "cpu:1", ...
   std::vector<std::string> devices;
   // kRing gives TensorFlow's bits: sums around a ring where TensorFlow takes
-  // them so. Like TensorFlow, it then refuses int32 beside other values of one
-  // call under kMirrored.
+  // them so. Must be equal at all workers. Like TensorFlow, it then refuses
+  // int32 beside other values of one call under kMirrored.
   SumOrder order = SumOrder::kRank;
 
   //   kInvalidArgument  `replicas` is below 1, above 1 for a kind with one

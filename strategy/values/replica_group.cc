@@ -27,10 +27,12 @@ bool IsSparse(const Distributed& value) {
 
 // Rows of slices may differ in number.
 std::string KindOf(const Distributed& value) {
-  return IsSparse(value)
-             ? absl::StrCat("slices of ",
-                            std::string(NameOf(TypeOf(value.local[0]))))
-             : DescriptionOf(value.local[0]);
+  const std::string kind =
+      IsSparse(value)
+          ? absl::StrCat("slices of ",
+                         std::string(NameOf(TypeOf(value.local[0]))))
+          : DescriptionOf(value.local[0]);
+  return value.label.empty() ? kind : absl::StrCat(kind, " for ", value.label);
 }
 
 std::string NameOfOp(ReduceOp op) {
@@ -75,6 +77,16 @@ bool ReplicaGroup::Rings(Toward toward, ElementType type) const {
          type != ElementType::kInt32;
 }
 
+absl::Status ReplicaGroup::CheckComponents(const Distributed& value) const {
+  const bool each = value.form == Form::kPerReplica;
+  const size_t wanted = each ? static_cast<size_t>(local()) : 1;
+  if (value.local.size() == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a ", each ? "per-replica" : "shared", " value has ",
+                   value.local.size(), " components, but must have ", wanted,
+                   each ? ", one for each replica of this worker" : ""));
+}
+
 absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
                                  absl::Span<const Distributed> values) const {
   // As MirroredStrategy, which refuses int32 among several values also if all
@@ -83,6 +95,7 @@ absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
                        options_.order == SumOrder::kRing &&
                        toward == Toward::kAll && values.size() > 1;
   for (const Distributed& value : values) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
     if (several && TypeOf(value.local[0]) == ElementType::kInt32) {
       return absl::InvalidArgumentError(
           "int32 must be reduced in a call of its own, as with TensorFlow; or "
@@ -169,7 +182,9 @@ absl::StatusOr<std::optional<std::vector<Value>>> ReplicaGroup::ReduceSliced(
   }
   // All workers decide alike, or fail: the description that they compare has
   // the types, shapes and replicas from which this follows.
-  if (!PaysToSlice(workers(), bytes)) return std::nullopt;
+  if (workers_ == nullptr || !PaysToSlice(*workers_, bytes)) {
+    return std::nullopt;
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<Value> reduced,
       ReduceInSlices(*workers_, op,
@@ -184,6 +199,13 @@ absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
   std::string description = absl::StrCat("reduce ", NameOfOp(op));
   for (const Distributed* value : values) {
     absl::StrAppend(&description, " ", KindOf(*value));
+  }
+  // Workers that add up in other orders would have other bits.
+  if (Rings(toward, TypeOf(values[0]->local[0]))) {
+    absl::StrAppend(&description, " around a ring",
+                    bytes_per_pack.has_value()
+                        ? absl::StrCat(" in packs of ", *bytes_per_pack)
+                        : "");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(auto sliced,
                             ReduceSliced(op, toward, description, values));
@@ -286,6 +308,7 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
 absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
     ReduceOp op, const Distributed& value,
     absl::Span<const int64_t> axes) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
   if (axes.empty() || IsSparse(value)) {
     if (!axes.empty()) {
       return absl::InvalidArgumentError("slices have no axes to reduce along");
@@ -297,17 +320,21 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
   }
   // Each replica sums its own along the axes, and counts: the mean of the
   // replicas' means would give a short batch too much weight.
-  Distributed sums{Form::kPerReplica, {}};
-  Distributed counts{Form::kPerReplica, {}};
+  Distributed sums{Form::kPerReplica, {}, value.label};
+  Distributed counts{Form::kPerReplica, {}, value.label};
   for (size_t r = 0; r < static_cast<size_t>(local()); ++r) {
-    const auto& mine =
-        std::get<Value>(value.local[value.local.size() == 1 ? 0 : r]);
+    const auto* mine =
+        std::get_if<Value>(&value.local[value.local.size() == 1 ? 0 : r]);
+    if (mine == nullptr) {
+      return absl::InvalidArgumentError(
+          "some replicas have slices, others a dense value");
+    }
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> sorted,
-                              Descending(axes, mine));
-    Value sum = mine;
+                              Descending(axes, *mine));
+    Value sum = *mine;
     int64_t count = 1;
     for (const int64_t axis : sorted) {
-      count *= mine.shape()[static_cast<size_t>(axis)];
+      count *= mine->shape()[static_cast<size_t>(axis)];
       LOCKSTEP_ASSIGN_OR_RETURN(sum, SumAlong(sum, axis));
     }
     sums.local.emplace_back(std::move(sum));
@@ -327,6 +354,7 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
 
 absl::StatusOr<Leaf> ReplicaGroup::Gather(const Distributed& value,
                                           int64_t axis) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
   const bool one = options_.kind == Kind::kDefault ||
                    options_.kind == Kind::kOneDevice || replicas() == 1 ||
                    (value.form == Form::kPlain && workers() == 1);
@@ -366,6 +394,7 @@ absl::StatusOr<std::vector<Parcel>> ReplicaGroup::FromAllWorkers(
 }
 
 absl::StatusOr<Value> ReplicaGroup::FromFirstWorker(
+    const std::string& description,
     const std::function<absl::StatusOr<Value>()>& make) const {
   if (workers_ == nullptr) return make();
   absl::StatusOr<Value> mine;
@@ -376,8 +405,10 @@ absl::StatusOr<Value> ReplicaGroup::FromFirstWorker(
   }
   // Also after an error: the empty parcel tells it to the others, which would
   // wait in vain.
-  LOCKSTEP_ASSIGN_OR_RETURN(leaves, Broadcast(*workers_, 0, std::move(leaves)));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Parcel> parcels,
+                            workers_->Exchange(description, std::move(leaves)));
   if (worker() == 0) return mine;
+  leaves = *parcels[0];
   if (leaves.size() != 1 || !std::holds_alternative<Value>(leaves[0])) {
     return absl::InvalidArgumentError(
         "worker 0 has no initial value to send; its own error says why");

@@ -46,11 +46,18 @@ class ReplicaGroup {
   int worker() const { return workers_ == nullptr ? 0 : workers_->rank(); }
   int first_replica() const { return worker() * local(); }
 
+  // OK if the value has a component for each replica of this worker; one that
+  // is not per replica has one for all.
+  //
+  //   kInvalidArgument  it has fewer or more
+  absl::Status CheckComponents(const Distributed& value) const;
+
   // Returns the reduced values in the order of `values`.
   //
-  //   kInvalidArgument  the values of the replicas differ in type or shape; a
-  //                     sum is refused (see above); a pack has values of
-  //                     several types; int32 (see StrategyOptions::order)
+  //   kInvalidArgument  the values of the replicas differ in type or shape, or
+  //                     some are slices; as CheckComponents(); a sum is refused
+  //                     (see above); a pack has values of several types; int32
+  //                     (see StrategyOptions::order)
   //   others            as Collective::Exchange()
   absl::StatusOr<std::vector<Leaf>> Reduce(
       ReduceOp op, Toward toward, absl::Span<const Distributed> values,
@@ -67,7 +74,7 @@ class ReplicaGroup {
   // Joins the values of all replicas along `axis`, in the order of the
   // replicas; slices are made dense. A plain value gives one part per worker.
   //
-  //   kInvalidArgument  as lockstep::Gather() and ToDense()
+  //   kInvalidArgument  as lockstep::Gather(), ToDense() and CheckComponents()
   //   others            as Collective::Exchange()
   absl::StatusOr<Leaf> Gather(const Distributed& value, int64_t axis) const;
 
@@ -77,11 +84,12 @@ class ReplicaGroup {
       const std::string& description, std::vector<Leaf> mine) const;
 
   // Returns the value that `make` returns at worker 0; the other workers do not
-  // call it.
+  // call it. `description` must be equal at all workers.
   //
   //   kInvalidArgument  at the others: worker 0 has failed
   //   others            of `make`; as Collective::Exchange()
   absl::StatusOr<Value> FromFirstWorker(
+      const std::string& description,
       const std::function<absl::StatusOr<Value>()>& make) const;
 
  private:

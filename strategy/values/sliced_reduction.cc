@@ -38,9 +38,9 @@ absl::StatusOr<Value> Join(absl::Span<const Value* const> slices,
 
 }  // namespace
 
-bool PaysToSlice(int workers, size_t bytes) {
+bool PaysToSlice(const Collective& group, size_t bytes) {
   // Two workers send the same bytes either way.
-  return workers > 2 && bytes >= kLeastBytes;
+  return group.scatters_apart() && group.members() > 2 && bytes >= kLeastBytes;
 }
 
 absl::StatusOr<std::vector<Value>> ReduceInSlices(

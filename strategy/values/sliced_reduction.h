@@ -16,10 +16,11 @@
 // n - 1 times.
 namespace lockstep::strategy {
 
-// Returns true if two calls cost less than one. It depends on the arguments
-// alone, because every worker must decide alike. `bytes` is the size of all
-// values of one replica.
-bool PaysToSlice(int workers, size_t bytes);
+// Returns true if two calls cost less than one: a group that scatters by an
+// exchange of everything would send more bytes in two. It depends on the
+// arguments alone, because every worker must decide alike. `bytes` is the size
+// of all values of one replica.
+bool PaysToSlice(const Collective& group, size_t bytes);
 
 // Reduces by_rank[r][i], value i of this worker's replica r, in the order of
 // the replicas of all workers: the bits of lockstep::Reduce() with

@@ -91,15 +91,21 @@ void ApplyRow(ScatterOp op, ElementType type, size_t count, std::byte* row,
 
 }  // namespace
 
-absl::Status ApplyScatter(ScatterOp op, const Slices& slices, Value& target) {
+absl::Status CheckRows(ScatterOp op, const Slices& slices,
+                       const Value& target) {
   LOCKSTEP_RETURN_IF_ERROR(Check(slices, target));
-  const ElementType type = target.type();
-  if (type == ElementType::kBFloat16 &&
+  if (target.type() == ElementType::kBFloat16 &&
       (op == ScatterOp::kMin || op == ScatterOp::kMax)) {
     return absl::UnimplementedError(
         "the least and the greatest of bfloat16 rows cannot be taken; use a "
         "variable of float32");
   }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyScatter(ScatterOp op, const Slices& slices, Value& target) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRows(op, slices, target));
+  const ElementType type = target.type();
   // The division below needs a shape[0] above 0.
   if (target.size() == 0) return absl::OkStatus();
   const size_t count = target.size() / static_cast<size_t>(target.shape()[0]);

@@ -16,6 +16,9 @@ enum class ScatterOp {
   kUpdate,
 };
 
+// OK if ApplyScatter() accepts the rows. Errors: as ApplyScatter().
+absl::Status CheckRows(ScatterOp op, const Slices& slices, const Value& target);
+
 // Applies the rows of `slices` to the rows of `target` at their indices, one
 // after the other; each operation rounds once.
 //

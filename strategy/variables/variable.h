@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "common/collective/value.h"
 #include "strategy/values/distributed.h"
+#include "strategy/values/options.h"
 
 namespace lockstep::strategy {
 
@@ -60,7 +61,8 @@ class Variable {
     Aggregation aggregation = Aggregation::kNone;
     bool trainable = true;
     Placement placement;
-    uint64_t owner = 0;  // number of the store that made it
+    uint64_t owner = 0;          // number of the store that made it
+    Kind kind = Kind::kDefault;  // of that store
     // Equal for all copies. Kept here, since a replica must not read the copy
     // of another one.
     ElementType type = ElementType::kFloat32;

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::strategy {
@@ -17,7 +19,43 @@ uint64_t NextNumber() {
   return ++last;
 }
 
+absl::string_view MethodOf(ScatterOp op) {
+  switch (op) {
+    case ScatterOp::kAdd:
+      return "ScatterAdd";
+    case ScatterOp::kSubtract:
+      return "ScatterSubtract";
+    case ScatterOp::kMultiply:
+      return "ScatterMultiply";
+    case ScatterOp::kDivide:
+      return "ScatterDivide";
+    case ScatterOp::kMin:
+      return "ScatterMin";
+    case ScatterOp::kMax:
+      return "ScatterMax";
+    case ScatterOp::kUpdate:
+      return "ScatterUpdate";
+  }
+  return "Scatter";
+}
+
 }  // namespace
+
+std::string CallOf(absl::string_view method, absl::string_view variable) {
+  // Escaped: descriptions travel as UTF-8, which a name need not be.
+  return absl::StrCat(method, "(\"", absl::CHexEscape(variable), "\")");
+}
+
+std::string CallOf(Assignment how, const Variable& variable) {
+  const absl::string_view method = how == Assignment::kAssign ? "Assign"
+                                   : how == Assignment::kAdd  ? "AssignAdd"
+                                                              : "AssignSub";
+  return CallOf(method, variable.name());
+}
+
+std::string CallOf(ScatterOp op, const Variable& variable) {
+  return CallOf(MethodOf(op), variable.name());
+}
 
 VariableStore::VariableStore(Kind kind, Placement replica_devices)
     : kind_(kind),
@@ -26,18 +64,36 @@ VariableStore::VariableStore(Kind kind, Placement replica_devices)
                                           : replica_devices_),
       number_(NextNumber()) {}
 
-bool VariableStore::IsPlain(const Variable&) const {
-  return IsOfOneReplica(kind_);
+// By the kind of the store that made the variable: the default strategy uses
+// those of all.
+bool VariableStore::IsPlain(const Variable& variable) const {
+  return IsOfOneReplica(variable.state_->kind);
 }
 
 bool VariableStore::IsOnRead(const Variable& variable) const {
   return variable.synchronization() == Synchronization::kOnRead &&
-         !IsPlain(variable) && !HasOneCopy(kind_);
+         !IsPlain(variable) && !HasOneCopy(variable.state_->kind);
 }
 
 bool VariableStore::Owns(const Variable& variable) const {
   // Code without a strategy may use the variables of all.
   return kind_ == Kind::kDefault || variable.state_->owner == number_;
+}
+
+bool VariableStore::IsForeign(const Variable& variable) const {
+  return variable.state_->owner != number_;
+}
+
+absl::Status VariableStore::CheckLocal(const Variable& variable) const {
+  if (!IsForeign(variable) ||
+      variable.state_->kind != Kind::kMultiWorkerMirrored) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "variable \"", variable.name(),
+      "\" is kOnRead and has copies in several workers, which code without a "
+      "strategy cannot reach; read and write it with its strategy, at all "
+      "workers"));
 }
 
 absl::Status VariableStore::CheckOwner(const Variable& variable) const {
@@ -103,6 +159,7 @@ absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
                                                 Synchronization::kOnRead);
   state->placement = PlacementOf(options);
   state->owner = number_;
+  state->kind = kind_;
   state->type = initial.type();
   state->shape = initial.shape();
   state->copies.assign(state->placement.devices.size(), initial);
@@ -142,9 +199,11 @@ absl::Status VariableStore::CheckWrite(const Variable& variable,
   if (value.type() == variable.type() && value.shape() == variable.shape()) {
     return absl::OkStatus();
   }
+  // The handle tells it: another replica may be writing a copy.
   return absl::InvalidArgumentError(
       absl::StrCat("variable \"", variable.name(), "\" is ",
-                   variable.state_->copies[0].Description(), ", the new value ",
+                   std::string(NameOf(variable.type())), " [",
+                   absl::StrJoin(variable.shape(), ","), "], the new value ",
                    value.Description()));
 }
 
@@ -160,6 +219,14 @@ absl::Status VariableStore::Write(const Variable& variable, size_t copy,
           how == Assignment::kAdd ? Arithmetic::kAdd : Arithmetic::kSubtract,
           held.size(), held.mutable_bytes().data(), value.bytes().data());
   return absl::OkStatus();
+}
+
+absl::Status VariableStore::CheckWriteRows(const Variable& variable,
+                                           size_t copy, ScatterOp op,
+                                           const Slices& rows) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotServed(variable));
+  return CheckRows(op, rows, variable.state_->copies[copy]);
 }
 
 absl::Status VariableStore::WriteRows(const Variable& variable, size_t copy,

@@ -2,9 +2,11 @@
 #define LOCKSTEP_STRATEGY_VARIABLES_VARIABLE_STORE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/collective/arithmetic.h"
 #include "strategy/values/options.h"
 #include "strategy/variables/scatter.h"
@@ -14,6 +16,12 @@ namespace lockstep::strategy {
 
 // The ways to write a variable.
 enum class Assignment { kAssign, kAdd, kSubtract };
+
+// Return a call as messages name it, and as replicas and workers compare it:
+// "AssignAdd(\"w\")".
+std::string CallOf(absl::string_view method, absl::string_view variable);
+std::string CallOf(Assignment how, const Variable& variable);
+std::string CallOf(ScatterOp op, const Variable& variable);
 
 // VariableStore makes the variables of a strategy and accesses their copies by
 // index. Its callers, the contexts, decide which copy belongs to a replica.
@@ -48,6 +56,12 @@ class VariableStore {
 
   // True if this store made the variable; the default strategy owns all.
   bool Owns(const Variable& variable) const;
+  // True if another store made the variable, which the default strategy alone
+  // may use: code without a context acts across all replicas of its strategy.
+  bool IsForeign(const Variable& variable) const;
+  //   kInvalidArgument  the variable is foreign, and its replicas are those of
+  //                     several workers, which must all take part
+  absl::Status CheckLocal(const Variable& variable) const;
   //   kInvalidArgument  Owns() is false
   absl::Status CheckOwner(const Variable& variable) const;
 
@@ -90,7 +104,11 @@ class VariableStore {
   absl::Status Write(const Variable& variable, size_t copy, Assignment how,
                      const Value& value) const;
 
-  // Writes rows of one copy. Errors: as ApplyScatter().
+  // OK if the rows can be written to the copy. Errors: as WriteRows().
+  absl::Status CheckWriteRows(const Variable& variable, size_t copy,
+                              ScatterOp op, const Slices& rows) const;
+
+  // Writes rows of one copy. Errors: as ApplyScatter() and CheckWrite().
   absl::Status WriteRows(const Variable& variable, size_t copy, ScatterOp op,
                          const Slices& rows) const;
 

@@ -67,6 +67,7 @@ class NetworkGroup final : public Collective, private GroupHandler {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Member r gets only for_member[r] of each other member. Errors: as
   // Exchange().
+  bool scatters_apart() const override { return true; }
   absl::StatusOr<std::vector<Parcel>> Scatter(
       const std::string& description,
       std::vector<std::vector<Leaf>> for_member) override

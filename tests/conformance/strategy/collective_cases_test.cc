@@ -56,6 +56,11 @@ TEST_P(CollectiveCases, Case102AMissingWorkerIsNamed) {
   EXPECT_THAT(
       impatient[1]->Reduce(ReduceOp::kSum, Number(1)),
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("rank 0")));
+  // All later calls fail, also at the worker that was missing.
+  for (const auto& worker : impatient) {
+    EXPECT_THAT(worker->Reduce(ReduceOp::kSum, Number(1)),
+                StatusIs(absl::StatusCode::kAborted, HasSubstr("rank 0")));
+  }
 }
 
 TEST_P(CollectiveCases, Case104TrainingMovesTowardsTheMinimum) {

@@ -35,7 +35,7 @@ float TrainedSlope() {
   auto strategy = Strategy::Make(options).value();
   const Variable slope = strategy->Create("slope", Value::Scalar(0)).value();
   TrainedByOptions how;
-  how.optimizer.kind = OptimizerConfig::Kind::kAdam;
+  how.optimizer = OptimizerOf(OptimizerConfig::Kind::kAdam);
   how.learning_rate = 0.05;
   auto adam = TrainedBy::Make(*strategy, how, {slope}).value();
   auto data = strategy

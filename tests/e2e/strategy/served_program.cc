@@ -65,7 +65,7 @@ absl::Status Train(const Arguments& arguments) {
   absl::StatusOr<Variable> idle = strategy.Create("idle", Numbers({7}));
   if (!line.ok() || !idle.ok()) return line.status();
   TrainedByOptions how;  // of a job with servers: its job file's
-  how.optimizer.kind = OptimizerConfig::Kind::kMomentum;
+  how.optimizer = OptimizerOf(OptimizerConfig::Kind::kMomentum);
   how.learning_rate = 0.01;
   auto momentum = TrainedBy::Make(strategy, how, {*line, *idle});
   if (!momentum.ok()) return momentum.status();

@@ -111,7 +111,7 @@ absl::StatusOr<State> Train(const std::string& path, int64_t steps,
   absl::StatusOr<Variable> line = strategy.Create("line", Numbers(state.line));
   if (!line.ok()) return line.status();
   TrainedByOptions how;
-  how.optimizer.kind = OptimizerConfig::Kind::kMomentum;
+  how.optimizer = OptimizerOf(OptimizerConfig::Kind::kMomentum);
   how.learning_rate = 0.01;
   auto momentum = TrainedBy::Make(strategy, how, {*line});
   if (!momentum.ok()) return momentum.status();

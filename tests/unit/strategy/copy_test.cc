@@ -52,17 +52,51 @@ TEST_F(CopyTest, APlaceHasTheCopiesOfItsOwnDeviceAlone) {
   }),
               IsOk());
   EXPECT_THAT(CopiesOf(v), ElementsAre(5, 4));
-  EXPECT_THAT(strategy_->Across([&](Cross& cross) {
-    return cross.UpdateNonSlot(Placement{{"cpu:0", "cpu:1", "gpu:7"}},
-                               [&](Place& place) {
-                                 if (place.index() == 2) {
-                                   EXPECT_TRUE(place.MutableBytes(v).empty());
-                                 }
-                                 return place.Read(v).status();
-                               });
+}
+
+TEST_F(CopyTest, AVariableHasNoCopyOnADeviceThatIsNotItsOwn) {
+  auto central = Strategy::Make({Kind::kCentral, 2, {}}).value();
+  VariableOptions options;
+  options.name = "v";
+  options.initializer = Starting(Number(5));
+  options.colocate_with = central->worker_devices();
+  const Variable v = central->Create(options).value();
+  EXPECT_THAT(central->Across([&](Cross& cross) {
+    return cross.UpdateNonSlot(central->parameter_devices(), [&](Place& place) {
+      EXPECT_TRUE(place.MutableBytes(v).empty());
+      return place.Read(v).status();
+    });
   }),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("no copy on gpu:7")));
+                       HasSubstr("no copy on host")));
+}
+
+TEST_F(CopyTest, DevicesOfAnotherStrategyAreRefused) {
+  for (const Placement& other :
+       {Placement{{"cpu:0", "cpu:1", "gpu:7"}}, Placement{{"host"}}}) {
+    EXPECT_THAT(
+        strategy_->Across([&](Cross& cross) {
+          return cross.UpdateNonSlot(other, [](Place&) { FAIL(); });
+        }),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("placement")));
+  }
+}
+
+TEST_F(CopyTest, TheBytesOfAVariableOnServersAreNotHandedOut) {
+  Engine engine({Kind::kParameterServer, 1, {}}, nullptr);
+  Cross cross(engine);
+  VariableOptions options;
+  options.name = "v";
+  options.initializer = Starting(Number(5));
+  const Variable v = cross.Create(options).value();
+  const auto bytes = [&] {
+    return cross.UpdateNonSlot(v.placement(), [&](Place& place) {
+      return place.MutableBytes(v).size();
+    });
+  };
+  EXPECT_EQ(bytes()->At(0), sizeof(float));
+  engine.variables().Serve(v);
+  EXPECT_EQ(bytes()->At(0), 0u);
 }
 
 TEST_F(CopyTest, AVariableOfAnotherStrategyIsRefused) {

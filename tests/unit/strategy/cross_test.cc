@@ -29,10 +29,60 @@ TEST_F(CrossTest, ArgumentsAreUnwrappedAndResultsWrapped) {
   EXPECT_THAT(sums->local(), ElementsAre("3 5!", "4 5!"));
 }
 
+TEST_F(CrossTest, BooleansAreResultsAndArguments) {
+  const auto second = strategy_->Run(
+      [](Replica& replica) -> bool { return replica.local() == 1; });
+  ASSERT_THAT(second, IsOk());
+  EXPECT_FALSE(second->At(0));
+  EXPECT_TRUE(second->At(1));
+  EXPECT_THAT(second->local(), ElementsAre(false, true));
+  const auto others = strategy_->Run(
+      [](Replica& replica, bool mine) {
+        return replica.Merge(
+            [](Cross&, const PerReplica<bool>& all) {
+              return PerReplica<bool>({all.At(1), all.At(0)}, 0);
+            },
+            mine);
+      },
+      *second);
+  ASSERT_THAT(others, IsOk());
+  EXPECT_THAT(others->local(), ElementsAre(true, false));
+  const auto made = strategy_->DistributeValues(
+      [](const ValueContext& context) { return context.replica_id == 1; });
+  ASSERT_THAT(made, IsOk());
+  EXPECT_EQ(*made, *second);
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone);
+  const auto updated = strategy_->Across([&](Cross& cross) {
+    return cross.Update(
+        v, [](Copy&, bool mine) { return !mine; }, *second);
+  });
+  ASSERT_THAT(updated, IsOk());
+  EXPECT_FALSE(updated->At(1));
+}
+
 TEST_F(CrossTest, AnArgumentMustHaveAComponentForEachReplica) {
   EXPECT_THAT(strategy_->Run([](Replica&, const Value&) {},
                              PerReplica<Value>({Number(1)}, 0)),
               StatusIs(kInvalid, HasSubstr("fewer components")));
+}
+
+TEST_F(CrossTest, ResultsOfFewerReplicasAreRefused) {
+  auto four = Strategy::Make({Kind::kMirrored, 4, {}}).value();
+  EXPECT_THAT(four->Reduce(ReduceOp::kSum, Each(1, 2)),
+              StatusIs(kInvalid, HasSubstr("has 2 components")));
+  const Variable v =
+      Make(Synchronization::kAuto, Aggregation::kOnlyFirstReplica, 7);
+  for (const size_t count : {0, 1}) {
+    const PerReplica<Value> few(std::vector<Value>(count, Number(1)), 0);
+    EXPECT_THAT(strategy_->Reduce(ReduceOp::kSum, few), StatusIs(kInvalid));
+    EXPECT_THAT(strategy_->Gather(few, 0), StatusIs(kInvalid));
+    EXPECT_THAT(strategy_->Assign(v, few), StatusIs(kInvalid));
+    EXPECT_THAT(strategy_->Across([&](Cross& cross) {
+      return cross.AssignAggregated(Assignment::kAdd, v, few);
+    }),
+                StatusIs(kInvalid));
+  }
+  EXPECT_THAT(CopiesOf(v), ElementsAre(7, 7));
 }
 
 TEST_F(CrossTest, ReducedValuesLieOnTheTargetsDevices) {
@@ -96,6 +146,23 @@ TEST_F(CrossTest, OnReadVariablesAreReadTogetherAndShareASum) {
   const Variable none = Make(Synchronization::kOnRead, Aggregation::kNone);
   EXPECT_THAT(strategy_->Read(none),
               StatusIs(kInvalid, HasSubstr("without an aggregation")));
+}
+
+TEST_F(CrossTest, TheDefaultStrategyKeepsTheRulesOfAVariable) {
+  Strategy& none = Strategy::Default();
+  const Variable sum = Make(Synchronization::kOnRead, Aggregation::kSum, 1);
+  EXPECT_THAT(none.Read(sum), IsOkAndHolds(Number(2)));
+  EXPECT_THAT(none.Assign(sum, Number(4)), IsOk());
+  EXPECT_THAT(CopiesOf(sum), ElementsAre(2, 2));
+  EXPECT_THAT(strategy_->Read(sum), IsOkAndHolds(Number(4)));
+  const Variable mean = Make(Synchronization::kOnRead, Aggregation::kMean, 3);
+  EXPECT_THAT(none.Read(mean), IsOkAndHolds(Number(3)));
+  EXPECT_THAT(none.Assign(mean, Number(5)), IsOk());
+  EXPECT_THAT(CopiesOf(mean), ElementsAre(5, 5));
+  const Variable written = Make(Synchronization::kAuto, Aggregation::kSum, 3);
+  EXPECT_THAT(none.Read(written), IsOkAndHolds(Number(3)));
+  EXPECT_THAT(none.Assign(written, Number(5)), IsOk());
+  EXPECT_THAT(CopiesOf(written), ElementsAre(5, 5));
 }
 
 TEST_F(CrossTest, AWriteThatDoesNotFitChangesNoCopy) {

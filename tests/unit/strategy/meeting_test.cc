@@ -62,6 +62,24 @@ TEST(MeetingTest, AnErrorOfOneEndsTheWaitsOfTheOthersAndIsTheOutcome) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
+// The error of a later round must not become the answer of a member that has
+// not woken yet.
+TEST(MeetingTest, ARoundThatIsCompleteStaysSoWhenTheNextOneFails) {
+  for (int i = 0; i < 300; ++i) {
+    Meeting meeting(4);
+    const auto comes_twice = [&](size_t m) {
+      EXPECT_THAT(meeting.Come(m, typeid(int), nullptr, kNothing), IsOk());
+      return meeting.Come(m, typeid(int), nullptr, kNothing);
+    };
+    const auto fails = [&](size_t m) {
+      EXPECT_THAT(meeting.Come(m, typeid(int), nullptr, kNothing), IsOk());
+      return absl::DataLossError("torn");
+    };
+    EXPECT_THAT(RunAll(meeting, {comes_twice, comes_twice, comes_twice, fails}),
+                StatusIs(absl::StatusCode::kDataLoss));
+  }
+}
+
 TEST(MeetingTest, AMemberThatReturnsInsteadIsNamed) {
   Meeting meeting(2);
   const auto waits = [&](size_t m) {

@@ -7,7 +7,9 @@ namespace {
 
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class ReplicaTest : public TwoReplicas {
  protected:
@@ -42,6 +44,61 @@ TEST_F(ReplicaTest, AWriteFollowsTheAggregation) {
   }
 }
 
+TEST_F(ReplicaTest, CodeWithoutAStrategyWritesAllCopies) {
+  for (const auto aggregation :
+       {Aggregation::kNone, Aggregation::kSum, Aggregation::kMean}) {
+    const Variable v = Make(Synchronization::kAuto, aggregation, 1);
+    EXPECT_THAT(Replica::Current()->Assign(v, Number(3)), IsOk());
+    EXPECT_THAT(CopiesOf(v), ElementsAre(3, 3));
+    EXPECT_THAT(Replica::Current()->AssignAdd(v, Number(1)), IsOk());
+    EXPECT_THAT(CopiesOf(v), ElementsAre(4, 4));
+    EXPECT_EQ(*Replica::Current()->Read(v), Number(4));
+  }
+  const Variable sum = Make(Synchronization::kOnRead, Aggregation::kSum, 1);
+  EXPECT_EQ(*Replica::Current()->Read(sum), Number(2));
+  EXPECT_EQ(*Replica::Current()->ReadAggregated(sum), Number(2));
+  EXPECT_THAT(Replica::Current()->Assign(sum, Number(8)), IsOk());
+  EXPECT_THAT(CopiesOf(sum), ElementsAre(4, 4));
+  EXPECT_THAT(Replica::Current()->AssignAdd(sum, Number(8)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(ReplicaTest, CodeWithoutAStrategyScattersToAllCopies) {
+  const Variable table =
+      strategy_
+          ->Create("table",
+                   Value::Of<float>(ElementType::kFloat32, {2, 1}, {0, 0}))
+          .value();
+  EXPECT_THAT(
+      Replica::Current()->Scatter(
+          ScatterOp::kAdd, table,
+          {{1}, Value::Of<float>(ElementType::kFloat32, {1, 1}, {4}), {}}),
+      IsOk());
+  const auto copies = strategy_->LocalCopies(table).value();
+  for (size_t i = 0; i < copies.size(); ++i) {
+    EXPECT_THAT(copies.At(i).Elements<float>(), ElementsAre(0, 4));
+  }
+}
+
+// The sanitizer of threads checks that the message reads no other copy.
+TEST_F(ReplicaTest, AValueThatDoesNotFitIsRefusedWhileTheOtherReplicaWrites) {
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone);
+  EXPECT_THAT(strategy_->Run([&](Replica& replica) -> absl::Status {
+    for (int i = 0; i < 100; ++i) {
+      if (replica.id() == 0) {
+        if (auto put = replica.Assign(v, Number(1)); !put.ok()) return put;
+      } else {
+        EXPECT_THAT(replica.Assign(v, Number(1).Reshaped({1})),
+                    StatusIs(absl::StatusCode::kInvalidArgument,
+                             HasSubstr("\"v\" is float32 [], the new value "
+                                       "float32 [1]")));
+      }
+    }
+    return absl::OkStatus();
+  }),
+              IsOk());
+}
+
 TEST_F(ReplicaTest, MergeGivesEachReplicaItsPart) {
   const auto results = strategy_->Run(
       [](Replica& replica, const Value& mine) {
@@ -66,6 +123,63 @@ TEST_F(ReplicaTest, AReplicaThatFailsEndsTheWaitOfTheOther) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
+TEST_F(ReplicaTest, ReplicasThatAccessAnotherVariableAreRefused) {
+  const auto named = [&](const std::string& name) {
+    VariableOptions options;
+    options.name = name;
+    options.initializer = Starting(Number(1).Reshaped({1}));
+    options.aggregation = Aggregation::kSum;
+    return strategy_->Create(options).value();
+  };
+  const Variable a = named("a");
+  const Variable b = named("b");
+  const auto refused = [&](auto access, const std::string& first,
+                           const std::string& second) {
+    const auto status = strategy_->Run([&](Replica& replica) -> absl::Status {
+      return access(replica, replica.id() == 0);
+    });
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                 AllOf(HasSubstr(first), HasSubstr(second))));
+  };
+  const Value two = Number(2).Reshaped({1});
+  refused(
+      [&](Replica& replica, bool first) {
+        return first ? replica.Assign(a, two) : replica.AssignAdd(b, two);
+      },
+      "Assign(\"a\")", "AssignAdd(\"b\")");
+  refused(
+      [&](Replica& replica, bool first) {
+        return first ? replica.AssignAdd(a, two) : replica.AssignSub(a, two);
+      },
+      "AssignAdd(\"a\")", "AssignSub(\"a\")");
+  refused(
+      [&](Replica& replica, bool first) {
+        return replica.Scatter(ScatterOp::kAdd, first ? a : b,
+                               {{0}, two, std::nullopt});
+      },
+      "ScatterAdd(\"a\")", "ScatterAdd(\"b\")");
+  refused(
+      [&](Replica& replica, bool first) {
+        return replica.ReadAggregated(first ? a : b).status();
+      },
+      "ReadAggregated(\"a\")", "ReadAggregated(\"b\")");
+  refused(
+      [&](Replica& replica, bool first) {
+        return replica.Update(
+            first ? a : b,
+            [](Copy& copy, const Value& mine) { return copy.Assign(mine); },
+            two);
+      },
+      "Update(\"a\")", "Update(\"b\")");
+  EXPECT_THAT(CopiesOf(a), ElementsAre(1, 1));
+  EXPECT_THAT(CopiesOf(b), ElementsAre(1, 1));
+  // One name does not make two variables one.
+  const Variable other = named("a");
+  refused([&](Replica& replica,
+              bool first) { return replica.Assign(first ? a : other, two); },
+          "Assign(\"a\")", "another variable");
+}
+
 TEST_F(ReplicaTest, ScatterAddsTheRowsOfAllReplicas) {
   VariableOptions options;
   options.name = "table";
@@ -86,6 +200,26 @@ TEST_F(ReplicaTest, ScatterAddsTheRowsOfAllReplicas) {
   EXPECT_THAT(strategy_->Read(table)->Elements<float>(), ElementsAre(2, 2));
   EXPECT_THAT(scatter(ScatterOp::kMin),
               StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+TEST_F(ReplicaTest, AScatterThatFailsInOneReplicaWritesNothing) {
+  auto central = Strategy::Make({Kind::kCentral, 2, {}}).value();
+  VariableOptions options;
+  options.name = "table";
+  options.initializer =
+      Starting(Value::Of<float>(ElementType::kFloat32, {2, 1}, {0, 0}));
+  options.aggregation = Aggregation::kSum;
+  const Variable table = central->Create(options).value();
+  EXPECT_THAT(central->Run([&](Replica& replica) {
+    // The table has no row 2, which the second replica names.
+    return replica.Scatter(
+        ScatterOp::kAdd, table,
+        {{replica.id() + 1},
+         Value::Of<float>(ElementType::kFloat32, {1, 1}, {4}),
+         std::nullopt});
+  }),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(central->Read(table)->Elements<float>(), ElementsAre(0, 0));
 }
 
 TEST_F(ReplicaTest, AVariableIsCreatedOnceForAllReplicas) {

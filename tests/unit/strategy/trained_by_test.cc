@@ -1,7 +1,9 @@
 #include "strategy/trained_by.h"
 
 #include <cmath>
+#include <thread>
 
+#include "common/collective/local_group.h"
 #include "tests/unit/strategy/strategy_unit_fixture.h"
 
 namespace lockstep::strategy {
@@ -9,10 +11,33 @@ namespace {
 
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+// A worker alone whose first call that contains `failing` fails.
+class FailingGroup final : public Collective {
+ public:
+  explicit FailingGroup(std::string failing) : failing_(std::move(failing)) {}
+
+  int rank() const override { return 0; }
+  int members() const override { return 1; }
+  absl::StatusOr<std::vector<Parcel>> Exchange(
+      const std::string& description, std::vector<Leaf> mine) override {
+    if (!failed_ && description.find(failing_) != std::string::npos) {
+      failed_ = true;
+      return absl::AbortedError("torn");
+    }
+    return std::vector<Parcel>{
+        std::make_shared<const std::vector<Leaf>>(std::move(mine))};
+  }
+
+ private:
+  const std::string failing_;
+  bool failed_ = false;
+};
 
 class TrainedByTest : public TwoReplicas {
  protected:
@@ -22,7 +47,7 @@ class TrainedByTest : public TwoReplicas {
   }
   std::unique_ptr<TrainedBy> Train(OptimizerConfig::Kind kind) {
     TrainedByOptions options;
-    options.optimizer.kind = kind;
+    options.optimizer = OptimizerOf(kind);
     options.learning_rate = 0.5;
     return TrainedBy::Make(*strategy_, options, {w_, b_}).value();
   }
@@ -53,6 +78,48 @@ TEST_F(TrainedByTest, LearningRateMustBeFiniteAndNotNegative) {
     EXPECT_THAT(TrainedBy::Make(*strategy_, options, {w_}).status(),
                 StatusIs(kInvalid, HasSubstr("learning_rate is ")));
   }
+}
+
+TEST_F(TrainedByTest, TheLearningRateOfTheNextStepCanBeSet) {
+  const auto trained = Train(OptimizerConfig::Kind::kGradientDescent);
+  for (const double rate : {-1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_THAT(trained->SetLearningRate(rate),
+                StatusIs(kInvalid, HasSubstr("learning_rate is ")));
+  }
+  EXPECT_THAT(Apply(*trained, 1, 1), IsOk());
+  EXPECT_THAT(CopiesOf(w_), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(trained->SetLearningRate(0.25), IsOk());
+  EXPECT_THAT(Apply(*trained, 1, 1), IsOk());
+  EXPECT_THAT(CopiesOf(w_), ElementsAre(0.25, 0.25));
+}
+
+TEST_F(TrainedByTest, AKindHasTheDefaultsOfAJobFile) {
+  using Kind = OptimizerConfig::Kind;
+  EXPECT_EQ(OptimizerOf(Kind::kSgd).kind, Kind::kSgd);
+  EXPECT_EQ(OptimizerOf(Kind::kRmsProp).momentum, 0);
+  EXPECT_EQ(OptimizerOf(Kind::kRmsProp).epsilon, 1e-10);
+  EXPECT_EQ(OptimizerOf(Kind::kAdamW).weight_decay, 0.01);
+  // Without momentum, two equal gradients make two equal steps.
+  const auto trained = Train(Kind::kSgd);
+  for (const float expected : {0.75F, 0.5F}) {
+    EXPECT_THAT(Apply(*trained, 0.5, 0.5), IsOk());
+    EXPECT_THAT(CopiesOf(w_), ElementsAre(expected, expected));
+  }
+}
+
+TEST_F(TrainedByTest, SettingsThatAJobFileRefusesAreRefused) {
+  const auto refused = [&](auto change, const std::string& field) {
+    TrainedByOptions options;
+    options.optimizer = OptimizerOf(OptimizerConfig::Kind::kAdam);
+    change(options.optimizer);
+    EXPECT_THAT(TrainedBy::Make(*strategy_, options, {w_}).status(),
+                StatusIs(kInvalid, HasSubstr("optimizer." + field)));
+  };
+  refused([](OptimizerConfig& optimizer) { optimizer.beta1 = 1; }, "beta1");
+  refused([](OptimizerConfig& optimizer) { optimizer.beta2 = 1.5; }, "beta2");
+  refused([](OptimizerConfig& optimizer) { optimizer.epsilon = std::nan(""); },
+          "epsilon");
+  refused([](OptimizerConfig& optimizer) { optimizer.l1 = -1; }, "l1");
 }
 
 TEST_F(TrainedByTest, VariablesMustHaveNamesOfTheirOwn) {
@@ -127,6 +194,42 @@ TEST_F(TrainedByTest, UpdatesBelowZeroAreRefused) {
   EXPECT_EQ(trained->Updates(w_), 0);
 }
 
+// With equal gradients of 1, the sum of the gradients after k steps is k, and
+// that of their squares 0.1 + k; l1 takes 0.1 k from the first.
+TEST_F(TrainedByTest, AdagradDaRegularisesByTheNumberOfSteps) {
+  auto one = Strategy::Make({Kind::kOneDevice, 1, {}}).value();
+  const Slices row{{1}, Number(1).Reshaped({1}), std::nullopt};
+  for (const bool dense : {true, false}) {
+    const Value start = Value::Of<float>(ElementType::kFloat32, {2}, {0, 0});
+    const Variable v = one->Create("v", start).value();
+    const Leaf gradient =
+        dense ? Leaf(Value::Of<float>(ElementType::kFloat32, {2}, {1, 1}))
+              : Leaf(row);
+    TrainedByOptions options;
+    options.optimizer = OptimizerOf(OptimizerConfig::Kind::kAdagradDa);
+    options.optimizer.l1 = 0.1;
+    options.learning_rate = 0.5;
+    auto trained = TrainedBy::Make(*one, options, {v}).value();
+    for (int k = 1; k <= 3; ++k) {
+      if (k == 3) {  // as from a checkpoint
+        EXPECT_EQ(trained->Steps(), 2);
+        EXPECT_THAT(trained->SetSteps(0), IsOk());
+        EXPECT_THAT(trained->SetSteps(2), IsOk());
+      }
+      ASSERT_THAT(one->Run([&](Replica& replica) {
+        return trained->Apply(replica, {{gradient, v}});
+      }),
+                  IsOk());
+      const float n = static_cast<float>(k);
+      EXPECT_NEAR(one->Read(v)->Elements<float>()[1],
+                  -0.5F * 0.9F * n / std::sqrt(0.1F + n), 1e-6)
+          << "step " << k;
+    }
+    EXPECT_THAT(trained->SetSteps(-1),
+                StatusIs(kInvalid, HasSubstr("steps is -1")));
+  }
+}
+
 TEST_F(TrainedByTest, AdamsPowersMoveOnceAStep) {
   const auto trained = Train(OptimizerConfig::Kind::kAdam);
   EXPECT_THAT(Apply(*trained, 1, 3), IsOk());
@@ -135,6 +238,25 @@ TEST_F(TrainedByTest, AdamsPowersMoveOnceAStep) {
   const float power = 0.9f * 0.9f * 0.9f;
   EXPECT_THAT(CopiesOf(trained->NonSlots()[0]), ElementsAre(power, power));
   EXPECT_EQ(trained->OwnVariables().size(), 4u);
+}
+
+TEST_F(TrainedByTest, APowerThatCannotBeMadeLeavesNone) {
+  auto strategy = Strategy::Make({Kind::kMultiWorkerMirrored, 1, {}},
+                                 std::make_unique<FailingGroup>("beta2_power"))
+                      .value();
+  const Variable v = strategy->Create("v", Number(1)).value();
+  TrainedByOptions options;
+  options.optimizer = OptimizerOf(OptimizerConfig::Kind::kAdam);
+  auto trained = TrainedBy::Make(*strategy, options, {v}).value();
+  const auto apply = [&] {
+    return strategy->Run([&](Replica& replica) {
+      return trained->Apply(replica, {{Leaf(Number(1)), v}});
+    });
+  };
+  EXPECT_THAT(apply(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_TRUE(trained->NonSlots().empty());
+  EXPECT_THAT(apply(), IsOk());
+  EXPECT_EQ(trained->NonSlots().size(), 2u);
 }
 
 TEST_F(TrainedByTest, GradientsThatDoNotFitChangeNothing) {
@@ -160,6 +282,59 @@ TEST_F(TrainedByTest, GradientsThatDoNotFitChangeNothing) {
               StatusIs(kInvalid, HasSubstr("does not fit")));
   EXPECT_THAT(CopiesOf(w_), ElementsAre(1, 1));
   EXPECT_TRUE(trained->OwnVariables().empty());
+}
+
+// Two workers that compute gradients of different variables of one shape.
+TEST_F(TrainedByTest, WorkersWithGradientsOfOtherVariablesAreRefused) {
+  auto group = MakeLocalGroup(2, absl::Minutes(5));
+  std::vector<std::thread> workers;
+  for (auto& member : group) {
+    workers.emplace_back([&member] {
+      const bool first = member->rank() == 0;
+      auto strategy =
+          Strategy::Make({Kind::kMultiWorkerMirrored, 1, {}}, std::move(member))
+              .value();
+      const Variable a = strategy->Create("a", Number(1)).value();
+      const Variable b = strategy->Create("b", Number(1)).value();
+      auto trained = TrainedBy::Make(*strategy, {}, {a, b}).value();
+      const std::optional<Leaf> some = Leaf(Number(1));
+      const std::optional<Leaf> none;
+      EXPECT_THAT(strategy->Run([&](Replica& replica) {
+        return trained->Apply(
+            replica, {{first ? some : none, a}, {first ? none : some, b}});
+      }),
+                  StatusIs(kInvalid, AllOf(HasSubstr("(\"a\") at rank 0"),
+                                           HasSubstr("(\"b\") at rank 1"))));
+      for (const Variable& each : {a, b}) {
+        EXPECT_EQ(strategy->Read(each).value(), Number(1));
+      }
+      // The same for all other calls that wait for the other worker.
+      const auto refused =
+          StatusIs(kInvalid, AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")));
+      EXPECT_THAT(strategy->Create(first ? "a" : "b", Number(1)), refused);
+      const auto make = [&](Synchronization synchronization) {
+        VariableOptions options;
+        options.initializer = Starting(Number(1));
+        options.synchronization = synchronization;
+        options.aggregation = Aggregation::kSum;
+        std::vector<Variable> made;
+        for (const char* name : {"a", "b"}) {
+          options.name = name;
+          made.push_back(strategy->Create(options).value());
+        }
+        return made[first ? 0 : 1];
+      };
+      const Variable on_read = make(Synchronization::kOnRead);
+      EXPECT_THAT(strategy->Read(on_read), refused);
+      const Variable on_write = make(Synchronization::kOnWrite);
+      EXPECT_THAT(strategy->Run([&](Replica& replica) {
+        return replica.Assign(on_write, Number(2));
+      }),
+                  refused);
+      EXPECT_EQ(strategy->Read(on_write).value(), Number(1));
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
 }
 
 TEST_F(TrainedByTest, MinimizeTakesAGradientForEachChosenVariable) {

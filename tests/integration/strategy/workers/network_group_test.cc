@@ -58,6 +58,7 @@ TEST_F(NetworkGroupTest, AScatterGivesEachMemberItsOwnParcel) {
       mine.push_back(Numbers(static_cast<float>(10 * r + to)));
     }
     mine[1].clear();
+    EXPECT_TRUE((*groups[r])->scatters_apart());
     const auto answer = (*groups[r])->Scatter("scatter", mine);
     ASSERT_THAT(answer, IsOk());
     for (size_t from = 0; from < 3; ++from) {

@@ -53,5 +53,38 @@ TEST(LocalGroupTest, AMemberThatDoesNotComeIsNamed) {
                        AllOf(HasSubstr("barrier"), HasSubstr("rank 0, 2"))));
 }
 
+// A member that comes too late must not take the exchange for complete.
+TEST(LocalGroupTest, ATimeoutEndsTheGroupForAllMembers) {
+  const auto group = MakeLocalGroup(2, absl::ZeroDuration());
+  EXPECT_THAT(group[0]->Ended(), IsOk());
+  EXPECT_THAT(group[1]->Exchange("sum", {}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  const auto ended = StatusIs(absl::StatusCode::kAborted,
+                              HasSubstr("sum: rank 0 did not come"));
+  EXPECT_THAT(group[0]->Exchange("sum", {}), ended);
+  for (const auto& member : group) {
+    EXPECT_THAT(member->Exchange("next", {}), ended);
+    EXPECT_THAT(member->Ended(), ended);
+  }
+}
+
+// The others that wait need not wait for their own timeout.
+TEST(LocalGroupTest, ATimeoutEndsTheWaitOfOthers) {
+  const auto group = MakeLocalGroup(3, absl::Milliseconds(50));
+  std::vector<absl::Status> errors(3);
+  std::vector<std::thread> threads;
+  for (const size_t r : {1, 2}) {
+    threads.emplace_back(
+        [&, r] { errors[r] = group[r]->Exchange("sum", {}).status(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  int late = 0;
+  for (const size_t r : {1, 2}) {
+    EXPECT_THAT(errors[r].message(), HasSubstr("sum: rank 0"));
+    late += absl::IsDeadlineExceeded(errors[r]) ? 1 : 0;
+  }
+  EXPECT_EQ(late, 1);
+}
+
 }  // namespace
 }  // namespace lockstep

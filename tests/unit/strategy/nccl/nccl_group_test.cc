@@ -58,6 +58,15 @@ TEST_F(NcclGroupTest, ParcelsAreThoseOfTheWrappedGroup) {
   }
 }
 
+// A reduction in slices would move each value by NCCL, and then its slices.
+TEST_F(NcclGroupTest, ScattersByAnExchangeAsItSays) {
+  const auto group = MakeAlike(3, Small());
+  ForEach(3, [&](size_t r) {
+    ASSERT_TRUE(UsesNccl(group[r]));
+    EXPECT_FALSE((*group[r])->scatters_apart());
+  });
+}
+
 TEST_F(NcclGroupTest, EqualSizesTravelTogetherAndOthersOneByOne) {
   for (const size_t members : {2, 3, 4}) {
     const auto group = MakeAlike(members, Small());

@@ -26,6 +26,19 @@ TEST(DistributedTest, EqualCopiesAreHeldOnce) {
   EXPECT_EQ(differ.At(1), 6);
 }
 
+TEST(DistributedTest, ComponentsCanBeBooleans) {
+  const PerReplica<bool> each({true, false}, 0);
+  const bool& second = each.At(1);
+  EXPECT_FALSE(second);
+  EXPECT_EQ(&ComponentOf(each, 1), &second);
+  EXPECT_THAT(each.local(), ElementsAre(true, false));
+  EXPECT_EQ(each, PerReplica<bool>({true, false}, 0));
+  const Placement two{{"cpu:0", "cpu:1"}};
+  EXPECT_TRUE(AtVariable<bool>(two, true).At(1));
+  const AtVariable<bool> differ(two, std::vector<bool>{true, false});
+  EXPECT_FALSE(differ.At(1));
+}
+
 TEST(DistributedTest, TheFormOfAValueIsKept) {
   const Value x = Value::Scalar(1);
   EXPECT_EQ(ToDistributed(x).form, Distributed::Form::kPlain);

@@ -62,6 +62,37 @@ TEST(ReplicaGroupTest, ShapesThatDifferAreRefused) {
               StatusIs(kInvalid));
 }
 
+TEST(ReplicaGroupTest, AValueHasAComponentForEachReplica) {
+  const Leaf row = Row({1, 2});
+  for (const size_t count : {0, 1, 2, 3, 5}) {
+    const ReplicaGroup group({Kind::kMirrored, 4, {}}, nullptr);
+    const Distributed value = Each(std::vector<Leaf>(count, row));
+    const auto refused = StatusIs(kInvalid, HasSubstr("must have 4"));
+    for (const auto op : {ReduceOp::kSum, ReduceOp::kMean}) {
+      EXPECT_THAT(group.Reduce(op, Toward::kAll, {&value, 1}), refused);
+      EXPECT_THAT(group.ReduceAlong(op, value, {}), refused);
+      EXPECT_THAT(group.ReduceAlong(op, value, {0}), refused);
+    }
+    EXPECT_THAT(group.Gather(value, 0), refused);
+  }
+  // A value that all share needs one component alone.
+  const Distributed shared{Distributed::Form::kMirrored, {row}};
+  EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kMean, Toward::kAll, {&shared, 1}),
+              IsOk());
+  EXPECT_THAT(Mirrored2().ReduceAlong(ReduceOp::kMean, shared, {0}), IsOk());
+}
+
+TEST(ReplicaGroupTest, DenseValuesAndSlicesAreNotReducedTogether) {
+  const Leaf slices = Slices{{0}, Row({1}), std::nullopt};
+  for (const Distributed& mixed :
+       {Each({Row({1}), slices}), Each({slices, Row({1})})}) {
+    EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kSum, Toward::kAll, {&mixed, 1}),
+                StatusIs(kInvalid));
+    EXPECT_THAT(Mirrored2().ReduceAlong(ReduceOp::kSum, mixed, {0}),
+                StatusIs(kInvalid, HasSubstr("slices")));
+  }
+}
+
 TEST(ReplicaGroupTest, AMeanAlongAnAxisCountsAllElements) {
   const Distributed value = Each({Row({0, 1, 2, 3}), Row({4, 5})});
   EXPECT_EQ(*Mirrored2().ReduceAlong(ReduceOp::kMean, value, {-1}),
@@ -81,6 +112,47 @@ TEST(ReplicaGroupTest, Int32TravelsAloneInTheOrderOfARing) {
   EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kSum, Toward::kAll, two), IsOk());
 }
 
+TEST(ReplicaGroupTest, WorkersWithOtherOrdersOfSumsAreRefused) {
+  // Small values, and values that are reduced in slices in the order of ranks.
+  for (const size_t count : {1, 100'000}) {
+    auto members = MakeLocalGroup(3, absl::Minutes(5));
+    std::vector<std::thread> threads;
+    for (auto& member : members) {
+      threads.emplace_back([&member, count] {
+        const bool rings = member->rank() == 1;
+        const StrategyOptions options{
+            Kind::kMultiWorkerMirrored,
+            1,
+            {},
+            rings ? SumOrder::kRing : SumOrder::kRank};
+        const ReplicaGroup group(options, member.get());
+        const Distributed value = Each({Row(std::vector<float>(count, 1))});
+        EXPECT_THAT(group.Reduce(ReduceOp::kSum, Toward::kAll, {&value, 1}),
+                    StatusIs(kInvalid, HasSubstr("around a ring at rank 1")));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST(ReplicaGroupTest, WorkersWithOtherPacksOfARingAreRefused) {
+  auto members = MakeLocalGroup(2, absl::Minutes(5));
+  std::vector<std::thread> threads;
+  for (auto& member : members) {
+    threads.emplace_back([&member] {
+      const ReplicaGroup group(
+          {Kind::kMultiWorkerMirrored, 1, {}, SumOrder::kRing}, member.get());
+      const Distributed value = Each({Row({1})});
+      CommunicationOptions packs;
+      if (member->rank() == 1) packs.bytes_per_pack = 8;
+      EXPECT_THAT(
+          group.Reduce(ReduceOp::kSum, Toward::kAll, {&value, 1}, packs),
+          StatusIs(kInvalid, HasSubstr("in packs of 8 at rank 1")));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(ReplicaGroupTest, WorkersReduceTogetherAndNameOtherCalls) {
   auto members = MakeLocalGroup(2, absl::Minutes(5));
   std::vector<std::thread> threads;
@@ -98,9 +170,18 @@ TEST(ReplicaGroupTest, WorkersReduceTogetherAndNameOtherCalls) {
                                                {&plain, 1}))[0]),
                 Row({10}));
       EXPECT_EQ(std::get<Value>(*group.Gather(ids, 0)), Row({0, 1, 2, 3}));
-      EXPECT_EQ(*group.FromFirstWorker(
-                    [&] { return absl::StatusOr<Value>(Row({first + 7})); }),
-                Row({7}));
+      const auto make = [&] { return absl::StatusOr<Value>(Row({first + 7})); };
+      EXPECT_EQ(*group.FromFirstWorker("Create", make), Row({7}));
+      EXPECT_THAT(group.FromFirstWorker(
+                      group.worker() == 0 ? "Create(a)" : "Create(b)", make),
+                  StatusIs(kInvalid, HasSubstr("Create(b) at rank 1")));
+      Distributed labeled = ids;
+      labeled.label = group.worker() == 0 ? "Read(a)" : "Read(b)";
+      EXPECT_THAT(
+          group.Reduce(ReduceOp::kSum, Toward::kAll, {&labeled, 1}),
+          StatusIs(kInvalid, HasSubstr("float32 [1] for Read(b) at rank 1")));
+      EXPECT_THAT(group.ReduceAlong(ReduceOp::kSum, labeled, {0}),
+                  StatusIs(kInvalid, HasSubstr("for Read(b) at rank 1")));
       const ReduceOp op =
           group.worker() == 0 ? ReduceOp::kSum : ReduceOp::kMean;
       EXPECT_THAT(group.Reduce(op, Toward::kAll, {&ids, 1}),

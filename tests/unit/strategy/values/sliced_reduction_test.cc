@@ -30,8 +30,8 @@ size_t BytesIn(const std::vector<Leaf>& leaves) {
 // A member that counts the bytes which it gives to others.
 class CountingMember final : public Collective {
  public:
-  explicit CountingMember(std::unique_ptr<Collective> member)
-      : member_(std::move(member)) {}
+  CountingMember(std::unique_ptr<Collective> member, bool scatters_apart)
+      : member_(std::move(member)), scatters_apart_(scatters_apart) {}
   int rank() const override { return member_->rank(); }
   int members() const override { return member_->members(); }
   absl::StatusOr<std::vector<Parcel>> Exchange(
@@ -47,19 +47,22 @@ class CountingMember final : public Collective {
     }
     return member_->Scatter(description, std::move(for_member));
   }
+  bool scatters_apart() const override { return scatters_apart_; }
   size_t given() const { return given_; }
 
  private:
   const std::unique_ptr<Collective> member_;
+  const bool scatters_apart_;
   size_t given_ = 0;
 };
 
 class SlicedReductionTest : public ::testing::Test {
  protected:
-  void MakeGroup(int workers) {
+  void MakeGroup(int workers, bool scatters_apart = true) {
     members_.clear();
     for (auto& member : MakeLocalGroup(workers, absl::Minutes(1))) {
-      members_.push_back(std::make_unique<CountingMember>(std::move(member)));
+      members_.push_back(
+          std::make_unique<CountingMember>(std::move(member), scatters_apart));
     }
   }
   void ForEach(const std::function<void(CountingMember&)>& work) {
@@ -124,9 +127,13 @@ TEST_F(SlicedReductionTest, AWorkerSendsTwiceTheShareOfTheOthers) {
 }
 
 TEST_F(SlicedReductionTest, PaysForLargeValuesOfManyWorkers) {
-  EXPECT_TRUE(PaysToSlice(3, 1 << 20));
-  EXPECT_FALSE(PaysToSlice(2, 1 << 20)) << "the bytes are the same";
-  EXPECT_FALSE(PaysToSlice(3, 1 << 10)) << "the second call costs more";
+  MakeGroup(3);
+  EXPECT_TRUE(PaysToSlice(*members_[0], 1 << 20));
+  EXPECT_FALSE(PaysToSlice(*members_[0], 1 << 10)) << "the call costs more";
+  MakeGroup(2);
+  EXPECT_FALSE(PaysToSlice(*members_[0], 1 << 20)) << "the bytes are the same";
+  MakeGroup(3, /*scatters_apart=*/false);
+  EXPECT_FALSE(PaysToSlice(*members_[0], 1 << 20)) << "more bytes are sent";
 }
 
 // The group of replicas takes it, where it pays, and has the same results.
@@ -147,6 +154,24 @@ TEST_F(SlicedReductionTest, ReplicaGroupsReduceLargeValuesInSlices) {
     // Two replicas' slices to two workers, and the own slice of the mean.
     EXPECT_EQ(member.given(), 4 * expected.bytes().size() / 3 +
                                   2 * expected.bytes().size() / 3);
+  });
+}
+
+// As a group that moves values by NCCL, which sends everything to all.
+TEST_F(SlicedReductionTest, AGroupThatScattersByAnExchangeSendsValuesOnce) {
+  MakeGroup(3, /*scatters_apart=*/false);
+  std::vector<Value> all;
+  for (int r = 0; r < 3; ++r) all.push_back(Numbers(r, 512, 512));  // 1 MiB
+  const Value expected = Reduce(ReduceOp::kSum, SumOrder::kRank, all).value();
+  ForEach([&](CountingMember& member) {
+    const ReplicaGroup group({Kind::kMultiWorkerMirrored, 1, {}}, &member);
+    const Distributed value{Distributed::Form::kPerReplica,
+                            {all[static_cast<size_t>(member.rank())]}};
+    const auto reduced =
+        group.Reduce(ReduceOp::kSum, Toward::kAll, {&value, 1});
+    ASSERT_THAT(reduced, IsOk());
+    EXPECT_EQ(std::get<Value>(reduced->at(0)), expected);
+    EXPECT_EQ(member.given(), 2 * expected.bytes().size());
   });
 }
 

@@ -34,6 +34,15 @@ TEST(ScatterTest, RowsAreAppliedOneAfterTheOther) {
   }
 }
 
+TEST(ScatterTest, RowsCanBeCheckedBeforeTheyAreApplied) {
+  const Value target = Rows(ElementType::kFloat32, {8, 9});
+  const Value row = Rows(ElementType::kFloat32, {3});
+  EXPECT_THAT(CheckRows(ScatterOp::kMin, {{1}, row, std::nullopt}, target),
+              IsOk());
+  EXPECT_THAT(CheckRows(ScatterOp::kMin, {{2}, row, std::nullopt}, target),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST(ScatterTest, RowsThatDoNotFitChangeNothing) {
   Value target = Rows(ElementType::kFloat32, {8, 9});
   const Value before = target;

@@ -48,6 +48,25 @@ TEST_F(VariableStoreTest, CentralVariablesHaveOneCopyOnADeviceOfItsOwn) {
   EXPECT_NE(v.placement(), two_);
 }
 
+TEST_F(VariableStoreTest, AVariableKeepsTheKindOfItsStoreInTheDefaultOne) {
+  const VariableStore plain(Kind::kDefault, {{"cpu:0"}});
+  const VariableStore workers(Kind::kMultiWorkerMirrored, two_);
+  VariableOptions options = Named("v");
+  options.synchronization = Synchronization::kOnRead;
+  const Variable own = *plain.Make(options, Value::Scalar(1));
+  EXPECT_FALSE(plain.IsForeign(own));
+  EXPECT_TRUE(plain.IsPlain(own));
+  const Variable mirrored = *mirrored_.Make(options, Value::Scalar(1));
+  EXPECT_TRUE(plain.Owns(mirrored) && plain.IsForeign(mirrored));
+  EXPECT_TRUE(plain.IsOnRead(mirrored) && !plain.IsPlain(mirrored));
+  EXPECT_FALSE(plain.IsOnRead(*central_.Make(options, Value::Scalar(1))));
+  EXPECT_THAT(plain.CheckLocal(mirrored), IsOk());
+  const Variable of_workers = *workers.Make(options, Value::Scalar(1));
+  EXPECT_THAT(workers.CheckLocal(of_workers), IsOk());
+  EXPECT_THAT(plain.CheckLocal(of_workers),
+              StatusIs(kInvalid, HasSubstr("several workers")));
+}
+
 TEST_F(VariableStoreTest, ImpossibleVariablesAreRefused) {
   EXPECT_THAT(mirrored_.Check(Named("")), StatusIs(kInvalid));
   VariableOptions none = Named("v");
@@ -79,6 +98,13 @@ TEST_F(VariableStoreTest, OnReadVariablesAreNotTrainedUnlessTheOptionsSaySo) {
   EXPECT_FALSE(mirrored_.Make(options, Value::Scalar(1))->trainable());
   options.trainable = true;
   EXPECT_TRUE(mirrored_.Make(options, Value::Scalar(1))->trainable());
+}
+
+TEST_F(VariableStoreTest, CallsAreNamedWithTheirVariable) {
+  const Variable v = *mirrored_.Make(Named("v\xff"), Value::Scalar(1));
+  EXPECT_EQ(CallOf(Assignment::kAdd, v), "AssignAdd(\"v\\xff\")");
+  EXPECT_EQ(CallOf(ScatterOp::kMax, v), "ScatterMax(\"v\\xff\")");
+  EXPECT_EQ(CallOf("Read", "w"), "Read(\"w\")");
 }
 
 TEST_F(VariableStoreTest, AValueThatDoesNotFitIsRefused) {
