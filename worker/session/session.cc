@@ -112,6 +112,10 @@ struct Session::Parts {
   void RequestStop(const std::string& reason);
   // False before the first step, and if there is no such variable.
   bool HasMemory(size_t variable) const;
+  // True if no gradient of the step at hand has been handed in.
+  bool NoneReady() const {
+    return std::find(ready.begin(), ready.end(), true) == ready.end();
+  }
 
   ProgramWorkload workload;
   const int worker;
@@ -351,10 +355,9 @@ absl::Status Session::CheckRows(size_t variable) const {
     return absl::InvalidArgumentError(
         absl::StrCat("variable ", variable, " is no table, so it has no rows"));
   }
-  const bool fresh = parts_->unsent == parts_->ready.size() &&
-                     std::find(parts_->ready.begin(), parts_->ready.end(),
-                               true) == parts_->ready.end();
-  if (parts_->choosing || (parts_->open && fresh)) return absl::OkStatus();
+  if (parts_->choosing || (parts_->open && parts_->NoneReady())) {
+    return absl::OkStatus();
+  }
   return absl::FailedPreconditionError(
       parts_->open ? "rows must be chosen before the first gradient of a step "
                      "is handed in"
@@ -379,7 +382,7 @@ absl::Status Session::Pull() {
 
 absl::Status Session::PullRows() {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
-  if (parts_->unsent < parts_->ready.size()) {
+  if (!parts_->NoneReady()) {
     return absl::FailedPreconditionError(
         "rows must be pulled before the first gradient of a step is handed in");
   }

@@ -375,9 +375,13 @@ TEST_F(SessionTableTest, RowsMayBeChosenUntilTheFirstGradientIsHandedIn) {
               StatusIs(absl::StatusCode::kInvalidArgument));
   const std::vector<float> ones = {1, 1, 1, 1};
   std::memcpy(session_->gradient(0).data(), ones.data(), 16);
+  // No gradient is sent yet: those of variables with larger indices come first.
   ASSERT_OK(session_->Ready(0));
   EXPECT_THAT(session_->ChooseRows(0, {1}),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(session_->PullRows(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("before the first gradient")));
   ASSERT_OK(session_->Finish(1, 8));
   EXPECT_THAT(session_->ChooseRows(0, {1}),
               StatusIs(absl::StatusCode::kFailedPrecondition));
