@@ -138,7 +138,7 @@ std::string WaitSentence(const WaitStatus& wait) {
                       FormatAge(wait.since));
 }
 
-std::string Waits(const JobStatus& status) {
+std::string WaitList(const JobStatus& status) {
   std::vector<std::string> sentences;
   for (const WaitStatus& wait : status.waits) {
     if (sentences.size() == kMostRows) {
@@ -295,7 +295,7 @@ std::string RenderPage(const PageContents& contents) {
       List("troubles", "Look at this first", Troubles(contents)),
       Cards(contents), Charts(contents.record),
       RenderWorkers(contents, kMostRows), RenderServers(contents),
-      Waits(status), StoryOf(contents),
+      WaitList(status), StoryOf(contents),
       "</main><footer><span id=\"fresh\">as of ",
       ClockTime(absl::ToDoubleSeconds(contents.now - absl::UnixEpoch())),
       " UTC</span><a href=\"/status.json\">status.json</a>"
