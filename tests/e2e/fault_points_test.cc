@@ -407,7 +407,8 @@ class FaultChainTest : public ::testing::TestWithParam<Chain> {
     if (chain.without_state) StartWithCheckpoint(*job);
   }
   // The task dies at the point. On a busy machine, where all steps are made
-  // while one checkpoint is written, the job may end before: then in a new job.
+  // while one checkpoint is written, the job may end before, with the same
+  // bits: then in a new job.
   static void DieAt(const std::string& point, const Chain& chain,
                     std::unique_ptr<TrainingJob>& job) {
     std::cout << chain.process << " " << chain.index << " dies at " << point
@@ -424,6 +425,9 @@ class FaultChainTest : public ::testing::TestWithParam<Chain> {
       if (*end == cli::TaskExit{.signal = SIGKILL}) return;
       ASSERT_EQ(*end, cli::TaskExit{}) << point;
       ASSERT_LT(jobs, 3) << point << " was not passed";
+      ASSERT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk()) << point;
+      ExpectSameBits(Undisturbed(chain.workers), job->checkpoints(),
+                     kChainSteps);
       ASSERT_NO_FATAL_FAILURE(MakeJob(chain, job));
     }
   }
