@@ -134,6 +134,8 @@ TEST_F(MirrorsTest, WithoutAnyStateAllGoBackToTheCheckpoint) {
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ExpectSameEnd(*job);
+  EXPECT_THAT(ChiefLog(*job),
+              HasSubstr("resumed from the checkpoint of step "));
 }
 
 // Each worker's process has its mirror; the first hosts the chief, too.
