@@ -7,9 +7,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/process/process.h"
 #include "gmock/gmock.h"
@@ -26,6 +29,30 @@ using ::testing::Not;
 
 constexpr char kLibrary[] =
     "/usr/lib/" LOCKSTEP_MULTIARCH "/faketime/libfaketimeMT.so.1";
+// All changes of a clock are of an hour.
+constexpr absl::Duration kMuch = absl::Minutes(30);
+
+enum class Line { kFirst, kLast };
+
+// Returns how far the clock that wrote a line of a log is ahead of this
+// process's, less the time since it was written.
+absl::Duration Ahead(const std::string& log, Line which) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(log, '\n', absl::SkipEmpty());
+  if (lines.empty()) {
+    ADD_FAILURE() << "the log is empty";
+    return absl::ZeroDuration();
+  }
+  const std::string& line =
+      which == Line::kFirst ? lines.front() : lines.back();
+  absl::Time written;
+  std::string wrong;
+  EXPECT_TRUE(absl::ParseTime("%Y-%m-%dT%H:%M:%E*S",
+                              line.substr(0, line.find(' ')),
+                              absl::LocalTimeZone(), &written, &wrong))
+      << line << ": " << wrong;
+  return written - absl::Now();
+}
 
 class ClocksTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -86,6 +113,8 @@ TEST_P(ClocksTest, TaskWhoseClockWasAheadComesBackInItsPlace) {
   Set("+3600");
   ASSERT_THAT(StartAll(*job, {name, index}), IsOk());
   ASSERT_THAT(job->WaitForStep(20), IsOk());
+  EXPECT_GT(Ahead(job->cluster().ReadLog(name, index).value(), Line::kFirst),
+            kMuch);
 
   ASSERT_THAT(job->cluster().Kill(name, index), IsOk());
   Set("+0");
@@ -105,6 +134,9 @@ TEST_P(ClocksTest, ClockThatIsSetWhileTheJobRunsChangesNothing) {
   Set("-3600");
 
   EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+  const auto [task, number] = Task();
+  EXPECT_LT(Ahead(job->cluster().ReadLog(task, number).value(), Line::kLast),
+            -kMuch);
   for (const auto& [name, index] : job->Tasks()) {
     EXPECT_THAT(job->cluster().ReadLog(name, index),
                 IsOkAndHolds(AllOf(Not(HasSubstr("taken for dead")),
@@ -141,6 +173,7 @@ TEST_F(ClocksTest, SecondProcessWithAClockBehindLeavesTheFirstAlone) {
   EXPECT_THAT((*second)->Wait(kPatience),
               IsOkAndHolds(cli::TaskExit{.code = kExitFailed}));
   EXPECT_THAT((*second)->ReadLog(), HasSubstr("lives"));
+  EXPECT_LT(Ahead((*second)->ReadLog(), Line::kFirst), -kMuch);
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
   EXPECT_THAT(job->cluster().Signal("worker", 1, 0), IsOk());
 }

@@ -2,9 +2,8 @@
 // missing, and the evaluator's health service.
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/own_server.h"
 #include "gmock/gmock.h"
-#include "grpcpp/create_channel.h"
-#include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
 #include "tests/testing/status_matchers.h"
@@ -126,11 +125,9 @@ TEST_F(EvaluatorTest, EvaluatorServesItsHealth) {
   ASSERT_THAT(
       job->cluster().WaitForLog("evaluator", 0, "registered with", kPatience),
       IsOk());
-  const auto channel =
-      grpc::CreateChannel(job->cluster().Address("evaluator", 0).value(),
-                          grpc::InsecureChannelCredentials());
-  EXPECT_TRUE(
-      channel->WaitForConnected(absl::ToChronoTime(absl::Now() + kPatience)));
+  EXPECT_THAT(
+      CheckOwnServer(job->cluster().Address("evaluator", 0).value(), kPatience),
+      IsOk());
 }
 
 TEST_F(EvaluatorTest, DataOutsideOfTheDataRootIsRefused) {

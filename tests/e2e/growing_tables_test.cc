@@ -111,6 +111,9 @@ TEST_F(GrowingTablesTest, BitsAreTheSameForAnyServersAndAfterARestore) {
                                    .set = Regression(120),
                                    .checkpoints = copy.path()});
     ASSERT_THAT(rest->Run(), IsOk());
+    EXPECT_THAT(
+        rest->cluster().ReadLog("chief", 0),
+        IsOkAndHolds(HasSubstr("resumed from the checkpoint of step 60 ")));
     ExpectSameBits(whole->checkpoints(), copy.path(), 120);
   }
 }
@@ -138,6 +141,9 @@ TEST_F(GrowingTablesTest, ManyRowsOfLargeKeysComeBackFromACheckpoint) {
     auto rest = TrainingJob::Make(
         {.servers = servers, .set = regression(2), .checkpoints = copy.path()});
     ASSERT_THAT(rest->Run(), IsOk());
+    EXPECT_THAT(
+        rest->cluster().ReadLog("chief", 0),
+        IsOkAndHolds(HasSubstr("resumed from the checkpoint of step 1 ")));
     ExpectSameBits(whole->checkpoints(), copy.path(), 2);
   }
 }
@@ -178,6 +184,9 @@ TEST_F(GrowingTablesTest, AServerWithoutItsStateHasTheRowsOfTheCheckpoint) {
 
   ASSERT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
   ExpectSameBits(undisturbed->checkpoints(), job->checkpoints(), kSteps);
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("ps 1 has lost its state: all servers go "
+                                     "back to the checkpoint of step ")));
 }
 
 TEST_F(GrowingTablesTest, AFullTableEndsTheJobOfEverybodyWithTheReason) {
@@ -213,7 +222,7 @@ TEST_F(GrowingTablesTest, AJobGoesOnFromACheckpointWithALargerLimit) {
       {.set = Regression(120, 5000), .checkpoints = copy.path()});
   ASSERT_THAT(rest->Run(), IsOk());
   EXPECT_THAT(rest->cluster().ReadLog("chief", 0),
-              IsOkAndHolds(HasSubstr("checkpoint of step")));
+              IsOkAndHolds(HasSubstr("resumed from the checkpoint of step ")));
   ExpectSameBits(whole->checkpoints(), copy.path(), 120);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
@@ -134,6 +135,8 @@ TEST_F(MirrorsTest, WithoutAnyStateAllGoBackToTheCheckpoint) {
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ExpectSameEnd(*job);
+  EXPECT_THAT(ChiefLog(*job),
+              HasSubstr("resumed from the checkpoint of step "));
 }
 
 // Each worker's process has its mirror; the first hosts the chief, too.
@@ -185,9 +188,8 @@ TEST_F(MirrorsTest, StoppedWorkerStopsTheJobWithACheckpoint) {
   ASSERT_THAT(job->cluster().Signal("worker", 1, SIGTERM), IsOk());
 
   for (const int worker : {0, 1}) {
-    auto process = job->cluster().Process("worker", worker);
-    ASSERT_THAT(process, IsOk());
-    ASSERT_THAT((*process)->Wait(kPatience), IsOk());
+    ASSERT_THAT(job->cluster().Wait("worker", worker, kPatience),
+                IsOkAndHolds(cli::TaskExit{.code = kExitStopped}));
   }
   EXPECT_THAT(job->cluster().ReadLog("worker", 0).value_or(""),
               HasSubstr("checkpoint of step"));

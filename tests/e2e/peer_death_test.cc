@@ -60,7 +60,7 @@ TEST(PeerDeathTest, AllEndAndNameTheChiefThatWasKilled) {
                                 .evaluator = true,
                                 .set = {"lease=4s", kMaxWait, kForever}});
 
-  ExpectAllEnd(*job, "chief", 0, "the chief at ");
+  ExpectAllEnd(*job, "chief", 0, " is gone: no answer for ");
 }
 
 }  // namespace

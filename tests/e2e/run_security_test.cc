@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/step_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
@@ -170,8 +171,12 @@ TEST_F(RunSecurityTest, CtrlCStopsTheJobWithACheckpoint) {
   ASSERT_THAT(run->Signal(SIGINT), IsOk());
 
   EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(cli::TaskExit{.code = 130}));
-  EXPECT_THAT(run->ReadLog(), AllOf(HasSubstr("interrupted: step "),
-                                    Not(HasSubstr("sent SIGTERM"))));
+  const auto steps = ListStepDirectories(job_->checkpoints());
+  ASSERT_THAT(steps, IsOkAndHolds(Not(IsEmpty())));
+  EXPECT_THAT(
+      run->ReadLog(),
+      AllOf(HasSubstr(absl::StrCat("interrupted: step ", steps->back(), " of")),
+            Not(HasSubstr("sent SIGTERM"))));
 }
 
 TEST_F(RunSecurityTest, KeysArePrivateAndGoWithTheRun) {

@@ -79,7 +79,8 @@ bool Storm::Supervise() {
     if (end.has_value() && end->ok()) continue;
     all_done = false;
     if (!end.has_value()) continue;
-    EXPECT_TRUE(end->signal != 0 || end->code >= kRestartMe)
+    // Kills of the storm are never seen here: KillOne() starts the task again.
+    EXPECT_TRUE(end->signal == 0 && end->code >= kRestartMe)
         << name << " " << index << " " << end->ToString() << "\n"
         << (*process)->LastWords();
     EXPECT_THAT(job_.cluster().Start(name, index), IsOk());
@@ -123,16 +124,30 @@ void Storm::Hang(const Task& task) {
   EXPECT_THAT(job_.cluster().Signal(name, index, SIGCONT), IsOk());
 }
 
+// Returns the next task to kill: one that has a copy until one is lost, if the
+// storm loses any.
+Storm::Task Storm::Victim() {
+  std::vector<Task> tasks = job_.Tasks();
+  if (weather_.wipes && wiped_ == 0) {
+    const auto end = std::remove_if(
+        tasks.begin(), tasks.end(),
+        [this](const Task& task) { return !MirrorOf(task).has_value(); });
+    tasks.erase(end, tasks.end());
+  }
+  return tasks[Random(static_cast<int>(tasks.size()))];
+}
+
 void Storm::KillOne() {
-  const auto tasks = job_.Tasks();
-  const Task task = tasks[Random(static_cast<int>(tasks.size()))];
+  const Task task = Victim();
   const auto& [name, index] = task;
   if (Random(6) == 0) Hang(task);
   if (!job_.cluster().Kill(name, index).ok()) return;
   ++kills_;
   ++kills_of_[name];
   const std::optional<int> mirror = MirrorOf(task);
-  if (weather_.wipes && mirror.has_value() && Random(3) == 0) Wipe(*mirror);
+  if (weather_.wipes && mirror.has_value() && (wiped_ == 0 || Random(3) == 0)) {
+    Wipe(*mirror);
+  }
   Pause(weather_.pause_ms);
   EXPECT_THAT(job_.cluster().Start(name, index), IsOk());
 }

@@ -36,7 +36,8 @@ struct Weather {
   int64_t steps_between_kills = 40;
   // Bound of the random times before a kill, and before the task is back.
   int pause_ms = 300;
-  // One copy of the variables in three that is killed is lost, too.
+  // One copy of the variables in three that is killed is lost, too; the first
+  // kills are of copies, until one is lost.
   bool wipes = false;
   int64_t train_steps = 0;  // 0: as many as the kills need
 
@@ -81,6 +82,7 @@ class Storm {
   bool Supervise();
   absl::StatusOr<bool> SuperviseUntil(int64_t step);
   void Hang(const Task& task);
+  Task Victim();
   void KillOne();
   std::optional<int> MirrorOf(const Task& task) const;
   void Wipe(int server);

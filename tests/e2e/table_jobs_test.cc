@@ -82,6 +82,9 @@ TEST_F(TableJobsTest, BitsAreTheSameForAnyServersAndAnyCut) {
                                      .set = Regression(kWhole, optimizer, cut),
                                      .checkpoints = copy.path()});
       ASSERT_THAT(rest->Run(), IsOk());
+      EXPECT_THAT(rest->cluster().ReadLog("chief", 0),
+                  IsOkAndHolds(HasSubstr(absl::StrCat(
+                      "resumed from the checkpoint of step ", kHalf, " "))));
       ExpectSameBits(whole->checkpoints(), copy.path(), kWhole);
     }
   }
