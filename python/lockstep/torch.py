@@ -15,6 +15,7 @@ from . import _base, _evaluator, _session, checkpoint
 from ._torch_copies import HostCopies
 from ._torch_embedding import Embedding
 from ._torch_leftovers import Leftovers
+from ._torch_load import fill, shared_buffers, table_name
 from ._torch_sampler import Sampler
 from ._torch_values import Values, view
 
@@ -220,18 +221,18 @@ class Worker(_base.BaseWorker):
         if not named and not tables:
             raise ValueError("the model has no parameter that requires a "
                              "gradient; there is nothing to train")
-        shared = _shared_buffers(model) if buffers == "mean" else []
+        shared = shared_buffers(model) if buffers == "mean" else []
         # Variables are sent from the last to the first: first what is final
         # last.
         self._embeddings = [module for _, module in tables]
         self._tables = [
-            module._join(self, i, _table_name(key))
+            module._join(self, i, table_name(key))
             for i, (key, module) in enumerate(tables)]
         self._buffers = [buffer for _, buffer in shared]
         self._parameters = [p for _, p in named]
         self._names = [key for key, _ in named]
         self._places = [_place(model, key) for key in self._names]
-        described = [module._describe(_table_name(key))
+        described = [module._describe(table_name(key))
                      for key, module in tables]
         described += [_describe("buffer", key, buffer, True)
                       for key, buffer in shared]
@@ -408,12 +409,14 @@ class Evaluator(_evaluator.Evaluator):
         self._model = model
 
     def _open(self, step, tensors):
-        _fill(self._model, step, tensors)
+        fill(self._model, step, tensors)
         return super()._open(step, tensors)
 
 
 def load(model, directory, step=None):
     """Copies a checkpoint's values into ``model``, buffers and tables too.
+
+    Frozen parameters get the values that the checkpoint has of them.
 
     Args:
       directory: the job's checkpoint.directory.
@@ -422,10 +425,11 @@ def load(model, directory, step=None):
     Returns: the step.
     Raises:
       FileNotFoundError: there is no such checkpoint.
-      ValueError: a parameter is missing in it, or has another shape.
+      ValueError: a parameter that requires a gradient is missing in it, or a
+        parameter or buffer has another shape.
     """
     found, tensors = checkpoint.read(directory, step)
-    _fill(model, found, tensors)
+    fill(model, found, tensors)
     return found
 
 
@@ -433,46 +437,6 @@ def _place(model, name):
     """The module that has a parameter, and the parameter's key there."""
     path, _, key = name.rpartition(".")
     return model.get_submodule(path), key
-
-
-def _fill(model, step, tensors):
-    targets = []
-    for key, p in model.named_parameters():
-        if p.requires_grad:
-            targets.append((key, p))
-    for key, buffer in _shared_buffers(model):
-        if key in tensors:
-            targets.append((key, buffer))
-    tables = [(_table_name(key), module)
-              for key, module in model.named_modules()
-              if isinstance(module, Embedding)]
-    for key, each in targets + tables:
-        if key not in tensors:
-            raise ValueError(f'the checkpoint of step {step} has no "{key}"')
-        if isinstance(each, Embedding):
-            continue
-        shape = tensors[key][1]
-        if tuple(shape) != tuple(each.shape):
-            raise ValueError(
-                f'the checkpoint of step {step} has "{key}" with shape '
-                f"{tuple(shape)}; the model has {tuple(each.shape)}")
-    with torch.no_grad():
-        for key, each in targets:
-            kind, shape, memory = tensors[key]
-            values = checkpoint.array(kind, shape, memory.copy())
-            each.copy_(torch.from_numpy(values.copy()))
-    for key, module in tables:
-        module._load(tensors, key, checkpoint.array)
-
-
-def _shared_buffers(model):
-    kept = model.state_dict(keep_vars=True)
-    return [(key, buffer) for key, buffer in model.named_buffers()
-            if key in kept and buffer.is_floating_point() and buffer.numel()]
-
-
-def _table_name(key):
-    return f"{key}.weight" if key else "weight"
 
 
 def _describe(what, key, tensor, buffer):

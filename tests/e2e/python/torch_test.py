@@ -351,6 +351,27 @@ for step in worker.steps():
             tolerance = 1e-2 if b.dtype == torch.bfloat16 else 1e-6
             self.assertLess(float((a - b).abs().max()), tolerance, name)
 
+    def test_a_frozen_model_is_loaded_too(self):
+        with TorchJob(sets=["train_steps=6", "learning_rate=0.1"]) as job:
+            job.start_worker(0, WORKER)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertEqual(job.wait("chief"), 0)
+            start, trained, frozen = {}, {}, {}
+            for space in (start, trained, frozen):
+                exec(COMMON, space)
+            lockstep.torch.load(trained["model"], job.path("checkpoints"))
+            model = frozen["model"].requires_grad_(False)
+            model.own = torch.nn.Parameter(torch.ones(1), requires_grad=False)
+            lockstep.torch.load(model, job.path("checkpoints"))
+            for key, value in trained["model"].state_dict().items():
+                self.assertTrue(torch.equal(value, model.state_dict()[key]))
+                self.assertFalse(
+                    torch.equal(value, start["model"].state_dict()[key]))
+            self.assertEqual(float(model.own), 1)
+            model.own.requires_grad_(True)
+            with self.assertRaisesRegex(ValueError, 'has no "own"'):
+                lockstep.torch.load(model, job.path("checkpoints"))
+
     def check_buffers(self, how):
         common = COMMON.replace("torch.nn.ReLU(), ",
                                 "torch.nn.BatchNorm2d(4), torch.nn.ReLU(), ")
