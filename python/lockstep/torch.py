@@ -46,6 +46,7 @@ class Step(_base.BaseStep):
         self._loss = 0.0
         self._examples = None
         self._over = False
+        self._failed = False  # a part of a gradient cannot be taken back
 
     def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
@@ -88,7 +89,8 @@ class Step(_base.BaseStep):
 
         They are sent while the backward pass goes on, the last layer's first.
         Several calls in one step add up; sending then begins with the last,
-        whose number is learned from the step before.
+        whose number is learned from the step before. If the step's first call
+        fails before a gradient was sent, it may be repeated.
 
         Args:
           loss: scalar tensor.
@@ -99,7 +101,8 @@ class Step(_base.BaseStep):
         Raises:
           RuntimeError: more calls than in the steps before, after the gradients
             were sent; a step that is over; a gradient that is completed twice,
-            the first time with a part of it.
+            the first time with a part of it; a call before has failed, and left
+            a part of a gradient.
           ValueError: a loss that is no scalar, or needs no gradient.
         """
         self._check_at_hand()
@@ -107,6 +110,7 @@ class Step(_base.BaseStep):
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             raise ValueError("the loss must be a tensor of one element, the "
                              "mean over this pass's examples")
+        self._check_whole()
         if self._over:
             if worker._unwanted:
                 return
@@ -116,6 +120,7 @@ class Step(_base.BaseStep):
                 " call it equally often in each step, or use loss.backward() "
                 "and one step.push()")
         self._examples = self._count(examples)
+        fresh = self._calls == 0 and not worker._has_gradients()
         self._calls += 1
         try:
             # Before PyTorch refuses a forked child, for a reason of its own.
@@ -135,8 +140,24 @@ class Step(_base.BaseStep):
                 self._finish()
         except _session.Unwanted:
             worker._unwanted = self._over = True
+        except BaseException:
+            if fresh and not self._over and not any(worker._sent):
+                self._calls = 0
+                worker._clear_gradients()
+            else:
+                self._failed = True
+            raise
         finally:
             worker._sending = False
+
+    def _check_whole(self):
+        if self._failed:
+            raise RuntimeError(
+                f"backward failed in step {self.number}, and has left a part of "
+                "a gradient, which must not be trained on: let the error end "
+                "the program; or, to repeat passes that fail, use "
+                "loss.backward() and, once all gradients are whole, one "
+                "step.push()")
 
     def push(self, loss=0.0, examples=None):
         """Hands in the gradients that ``loss.backward()`` has left in ``.grad``.
@@ -145,9 +166,11 @@ class Step(_base.BaseStep):
           loss: mean loss over ``examples``, for the status.
           examples: how many; default the job's batch_size.
 
-        Raises: RuntimeError: they were handed in before; a step that is over.
+        Raises: RuntimeError: they were handed in before; a step that is over,
+          or in which backward() has failed and left a part of a gradient.
         """
         self._check_at_hand()
+        self._check_whole()
         if self._over:
             if self._worker._unwanted:
                 return
@@ -272,6 +295,16 @@ class Worker(_base.BaseWorker):
             "call step.backward(loss), or loss.backward() before step.push()",
             RuntimeWarning, stacklevel=5)
 
+    def _has_gradients(self):
+        return any(p.grad is not None for p in self._parameters) or any(
+            each._has_gradients() for each in self._embeddings)
+
+    def _clear_gradients(self):
+        for p in self._parameters:
+            p.grad = None
+        for each in self._embeddings:
+            each._clear_gradients()
+
     def _add_hooks(self):
         # The node that adds to .grad runs its hooks once a parameter's gradient
         # is complete, also where a parameter is used more than once.
@@ -376,6 +409,7 @@ class Worker(_base.BaseWorker):
                 buffer.copy_(value)
 
     def _after(self, step):
+        step._check_whole()
         # No call of backward() was known to be the last: in the first step, or
         # in one with fewer calls than the step before. Nothing was sent yet.
         if not step._over and step._calls > 0:

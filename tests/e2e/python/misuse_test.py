@@ -133,6 +133,87 @@ tell("A", loop)
 """)
         self.expect(log, "A RuntimeError: the step at hand has no gradients yet")
 
+    # A backward pass that fails on demand: between two layers, when the gradient
+    # of the last has been sent, or before both.
+    FAILS = """
+class Fails(torch.autograd.Function):
+    now = False
+    @staticmethod
+    def forward(_, x):
+        return x.clone()
+    @staticmethod
+    def backward(_, gradient):
+        if Fails.now:
+            raise RuntimeError("out of memory")
+        return gradient
+model = torch.nn.ModuleList([torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)])
+def loss_of(between=True):
+    if between:
+        return model[1](Fails.apply(model[0](torch.ones(8, 4)))).pow(2).mean()
+    return Fails.apply(model[1](model[0](torch.ones(8, 4))).pow(2).mean())
+def fail(step, *args):
+    Fails.now = True
+    try:
+        step.backward(loss_of(*args))
+    except RuntimeError as error:
+        print("caught", error)
+    Fails.now = False
+def weights():
+    return [w for each in model for w in each.weight.flatten().tolist()]
+worker = lockstep.torch.Worker(model)
+"""
+
+    def test_a_part_of_a_gradient_is_not_trained_on(self):
+        log = self.run_program(self.FAILS + """
+def loop():
+    for step in worker.steps():
+        print("begins", step.number)
+        if step.number == 1:
+            fail(step)
+            tell("B", lambda: step.backward(loss_of()))
+            tell("C", step.push)
+        else:
+            step.backward(loss_of())
+tell("A", loop)
+tell("D", loop)
+""")
+        self.expect(log, "caught out of memory", "begins 1",
+                    *(f"{name} RuntimeError: backward failed in step 1, and "
+                      "has left a part of a gradient" for name in "ABCD"))
+        self.assertNotIn("begins 2", log)
+
+    def test_the_second_of_two_backward_calls_cannot_be_repeated(self):
+        log = self.run_program(self.FAILS + """
+for step in worker.steps():
+    step.backward(loss_of())
+    fail(step, False)
+    tell("A", lambda: step.backward(loss_of()))
+    break
+""")
+        self.expect(log, "caught out of memory",
+                    "A RuntimeError: backward failed in step 0")
+
+    def test_a_backward_pass_of_which_nothing_was_sent_can_be_repeated(self):
+        train = """
+for step in worker.steps():
+    if {fails}:
+        fail(step, step.number == 0)
+    step.backward(loss_of())
+print("weights", weights())
+"""
+        logs = [self.run_program(self.FAILS + train.format(fails=fails))
+                for fails in ("False", "step.number in (0, 3)")]
+        self.assertEqual(logs[1].count("caught out of memory"), 2)
+        weights = [log[log.index("weights"):] for log in logs]
+        self.assertEqual(*weights)
+        log = self.run_program(self.FAILS + """
+def loop():
+    for step in worker.steps():
+        fail(step)
+tell("A", loop)
+""")
+        self.expect(log, "A RuntimeError: the step at hand has no gradients yet")
+
     def test_gradients_of_nan_are_trained_or_refused_as_the_job_says(self):
         program = """
 model = Model()
