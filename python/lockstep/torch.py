@@ -413,9 +413,9 @@ class Worker(_base.BaseWorker):
         # No call of backward() was known to be the last: in the first step, or
         # in one with fewer calls than the step before. Nothing was sent yet.
         if not step._over and step._calls > 0:
-            step._finish_quietly()
-        if step._calls > 0 and not self._unwanted:
+            # The body has made all its calls, though the pass may be unwanted.
             self._calls = step._calls
+            step._finish_quietly()
         self._computes = False
 
 

@@ -265,6 +265,20 @@ for step in worker.steps():
             self.assertLess(float((a - b).abs().max()), 1e-6)
             self.assertTrue(torch.equal(a, c))
 
+    def test_a_first_step_that_is_dropped_shows_how_many_calls_a_step_has(self):
+        def drop():
+            raise lockstep._session.Unwanted("dropped")
+
+        # A worker that has not joined.
+        worker = object.__new__(lockstep.torch.Worker)
+        worker._calls, worker._unwanted = 0, False
+        worker._begin_sending = drop
+        step = lockstep.torch.Step(worker, 0, 0, 0, 0)
+        step._calls = 2
+        worker._after(step)
+        self.assertTrue(worker._unwanted)
+        self.assertEqual(worker._calls, 2)
+
     def test_gradients_that_are_not_kept_are_sent_the_same(self):
         forget = WORKER.replace("Worker(model)",
                                 "Worker(model, keep_gradients=False)")
