@@ -12,12 +12,13 @@ import warnings
 import torch
 
 from . import _base, _evaluator, _session, checkpoint
+from ._torch_buffers import Buffers
 from ._torch_copies import HostCopies
 from ._torch_embedding import Embedding
 from ._torch_leftovers import Leftovers
 from ._torch_load import fill, shared_buffers, table_name
 from ._torch_sampler import Sampler
-from ._torch_values import Values, view
+from ._torch_values import Values, place, view
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
 
@@ -214,7 +215,8 @@ class Worker(_base.BaseWorker):
       buffers: "mean": each step begins with the same floating-point buffers,
         such as BatchNorm's running averages, for all workers: those of the step
         before, changed by the mean of the workers' changes. Buffers of the
-        state_dict, that is. "local": each worker keeps its own.
+        state_dict, that is. A module may replace one by a tensor of its shape
+        and dtype. "local": each worker keeps its own.
       name: the job's name, to refuse another one; None: any.
       keep_gradients: false: ``step.backward`` and ``step.push`` leave ``.grad``
         None. The gradient of a layer then reuses the memory of the one behind
@@ -251,10 +253,10 @@ class Worker(_base.BaseWorker):
         self._tables = [
             module._join(self, i, table_name(key))
             for i, (key, module) in enumerate(tables)]
-        self._buffers = [buffer for _, buffer in shared]
+        self._buffers = Buffers(model, shared, len(tables))
         self._parameters = [p for _, p in named]
         self._names = [key for key, _ in named]
-        self._places = [_place(model, key) for key in self._names]
+        self._places = [place(model, key) for key in self._names]
         described = [module._describe(table_name(key))
                      for key, module in tables]
         described += [_describe("buffer", key, buffer, True)
@@ -368,24 +370,14 @@ class Worker(_base.BaseWorker):
         native = self._loop.native
         self._send_all()
         self._warn_without_gradients()
-        with torch.no_grad():
-            for i, buffer in enumerate(self._buffers):
-                # A server subtracts the mean of these changes, as if they were
-                # gradients.
-                change = self._buffer_values[i] - buffer.detach().to("cpu")
-                self._buffer_changes[i].copy_(change)
-                native.ready(len(self._tables) + i)
+        self._buffers.hand_in(native)
         for each in self._embeddings:
             each._hand_in(native)
         self._computes = False
         native.finish(loss, examples)
 
     def _adopt(self, native):
-        first = len(self._tables)
-        self._buffer_values = [view(native.value(first + i), buffer)
-                               for i, buffer in enumerate(self._buffers)]
-        self._buffer_changes = [view(native.gradient(first + i), buffer)
-                                for i, buffer in enumerate(self._buffers)]
+        self._buffers.adopt(native)
         first = self._first()
         # To look up rows in the midst of a pass pulls what has moved away.
         self._values.adopt(native, moves=self._passes_per_step() == 1
@@ -404,9 +396,7 @@ class Worker(_base.BaseWorker):
         for each in self._embeddings:
             each._begin()
         self._values.begin(native)
-        with torch.no_grad():
-            for buffer, value in zip(self._buffers, self._buffer_values):
-                buffer.copy_(value)
+        self._buffers.begin()
 
     def _after(self, step):
         step._check_whole()
@@ -465,12 +455,6 @@ def load(model, directory, step=None):
     found, tensors = checkpoint.read(directory, step)
     fill(model, found, tensors)
     return found
-
-
-def _place(model, name):
-    """The module that has a parameter, and the parameter's key there."""
-    path, _, key = name.rpartition(".")
-    return model.get_submodule(path), key
 
 
 def _describe(what, key, tensor, buffer):
