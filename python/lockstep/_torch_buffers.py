@@ -53,13 +53,22 @@ class Buffers:
                 buffer.copy_(value)
 
     def hand_in(self, native):
-        """A pass has ended: its changes are gradients. Raises: as begin()."""
+        """A pass has ended: its changes are gradients.
+
+        Elements that have not changed may be infinite or NaN.
+
+        Raises: as begin().
+        """
         with torch.no_grad():
             for i, value in enumerate(self._values):
+                buffer = self._current(i).detach().to("cpu")
+                # Also of bits such as NaN. What is not ready is absent.
+                if torch.equal(_bytes(value), _bytes(buffer)):
+                    continue
                 # A server subtracts the mean of these changes, as if they were
-                # gradients.
-                change = value - self._current(i).detach().to("cpu")
-                self._changes[i].copy_(change)
+                # gradients. An infinity less itself is no number.
+                same = (value == buffer) | (value.isnan() & buffer.isnan())
+                self._changes[i].copy_((value - buffer).masked_fill_(same, 0))
                 native.ready(self._first + i)
 
     def _current(self, i):
@@ -74,6 +83,10 @@ class Buffers:
                 f"{_text(like)} when the Worker was made: keep its shape and "
                 'dtype, or make the Worker with buffers="local"')
         return buffer
+
+
+def _bytes(tensor):
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
 def _text(buffer):

@@ -84,6 +84,27 @@ for step in worker.steps():
                 self.assertIn("shape (2,) when the Worker was made",
                               job.log("worker"))
 
+    def test_infinities_keep_their_bits(self):
+        program = MODEL + """
+model.register_buffer("mask", torch.full((4, 4), -torch.inf).triu(1))
+model.register_buffer("unset", torch.full((3,), torch.nan))
+model.register_buffer("low", torch.tensor([torch.inf, 1]).half())
+model.register_buffer("scalar", torch.tensor(-torch.inf))
+""" + JOIN + """
+for step in worker.steps():
+    model.low[1] += 1
+    step.backward(model(1))
+"""
+        trained = self.train(program, steps=3)
+        space = {}
+        exec(program.split(JOIN)[0], space)
+        self.assertEqual(trained.low.tolist(), [torch.inf, 4])
+        for key, buffer in space["model"].named_buffers():
+            if key not in ("ema", "low"):
+                self.assertEqual(
+                    buffer.numpy().tobytes(),
+                    trained.get_buffer(key).numpy().tobytes(), key)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
