@@ -111,6 +111,8 @@ class TableRows:
             native.pull_rows()
             self.ids = chosen
             self.values = self._values(native, len(chosen))
+        if self.values is None:  # the rows were narrowed, and pulled again
+            self.values = self._values(native, len(self.ids))
         return self.values[np.searchsorted(self.ids, ids)]
 
     def add(self, ids, gradient):
