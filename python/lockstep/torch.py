@@ -202,7 +202,8 @@ class Worker(_base.BaseWorker):
     """Makes this process a worker that trains ``model``.
 
     All parameters that require gradients are variables of the job; the others
-    are neither sent nor changed. Tied parameters are one variable. The values
+    are neither sent nor changed, and must stay frozen. Tied parameters are one
+    variable. The values
     of the first worker become the job's; when this returns, ``model`` has them.
     At the start of each step the parameters are those of that step. Large ones
     then have other memory than in the step before, unless a tensor, an array or
@@ -241,6 +242,9 @@ class Worker(_base.BaseWorker):
                              '"local"')
         named = [(key, p) for key, p in model.named_parameters()
                  if p.requires_grad]
+        self._frozen = [(key, *place(model, key))
+                        for key, p in model.named_parameters()
+                        if not p.requires_grad]
         tables = [(key, module) for key, module in model.named_modules()
                   if isinstance(module, Embedding)]
         if not named and not tables:
@@ -287,6 +291,13 @@ class Worker(_base.BaseWorker):
                     f'parameter "{name}" is another one than when the Worker '
                     "was made: the job cannot train it; change values in "
                     "place, under torch.no_grad(), or replace it before")
+        for name, module, key in self._frozen:
+            p = module._parameters.get(key)
+            if p is not None and p.requires_grad:
+                raise RuntimeError(
+                    f'parameter "{name}" requires a gradient, and was frozen '
+                    "when the Worker was made: the job does not train it; "
+                    "unfreeze it before the Worker is made, or leave it frozen")
 
     def _warn_without_gradients(self):
         if any(self._sent) or any(len(each._touched())

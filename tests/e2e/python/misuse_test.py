@@ -285,6 +285,22 @@ tell("A", loop)
         # Step 0, whose gradients were never asked for, and step 2.
         self.assertEqual(log.count("no parameter has a gradient"), 2, log)
 
+    def test_a_parameter_that_is_unfrozen_in_the_loop_is_an_exception(self):
+        log = self.run_program("""
+model = torch.nn.Sequential(Model(), Model())
+model[0].w.requires_grad_(False)
+worker = lockstep.torch.Worker(model)
+def loop():
+    for step in worker.steps():
+        print("step", step.number)
+        step.backward(model[0]() + model[1]())
+        model[0].w.requires_grad_(step.number == 1)
+tell("A", loop)
+""")
+        self.expect(log, "step 1",
+                    'A RuntimeError: parameter "0.w" requires a gradient')
+        self.assertNotIn("step 2", log)
+
     def test_a_parameter_that_a_parametrization_moves_is_trained(self):
         log = self.run_program("""
 class Twice(torch.nn.Module):
