@@ -38,6 +38,17 @@ def check_options(worker, options):
                            "; it has " + ", ".join(sorted(known))))
 
 
+def integers(ids, what):
+    """Returns numbers of rows as int64; ValueError: they are no integers."""
+    given = np.asarray(ids)
+    # An empty list is float64 to numpy, and is no mistake.
+    if given.size and given.dtype.kind not in "iu":
+        raise ValueError(f"{what} are {given.dtype}; they must be integers "
+                         "below 2**63")
+    # An unsigned one of 2**63 or more becomes negative, which no row has.
+    return given.astype(np.int64)
+
+
 class TableRows:
     """The rows of one table that a worker has at hand.
 
@@ -65,15 +76,7 @@ class TableRows:
 
     def integers(self, ids):
         """Returns ids of any shape as int64; ValueError: they are no integers."""
-        given = np.asarray(ids)
-        # An empty list is float64 to numpy, and is no mistake.
-        if given.size and given.dtype.kind not in "iu":
-            raise ValueError(
-                f'ids of table "{self.name}" are {given.dtype}; they must be '
-                "integers below 2**63")
-        # An unsigned id of 2**63 or more becomes negative, which check()
-        # refuses.
-        return given.astype(np.int64)
+        return integers(ids, f'ids of table "{self.name}"')
 
     def check(self, ids):
         """Returns the ids ascending, each once; ValueError: one cannot be."""
@@ -163,7 +166,7 @@ class BaseStep:
     def _indices(self, n, ahead=0):
         self._check_at_hand()
         try:
-            return self._worker._examples(n, self._batch + int(ahead))
+            return self._worker._examples(n, self._batch + operator.index(ahead))
         except _native.EndOfInput:
             # The body of the loop goes on to its end, in vain.
             if ahead == 0:

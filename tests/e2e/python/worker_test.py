@@ -213,6 +213,10 @@ for step in worker.steps():
     for name, shape in ("w", 1), ("t", (1, 2)):
         rows = lockstep.Rows([1], np.ones(shape, complex))
         print("I", text_of(lambda: step.push({name: rows})))
+    for wrong in [1.9], [True]:
+        print("J", text_of(lambda: lockstep.Rows(wrong, np.ones(1))))
+    print("K", lockstep.Rows([], np.ones((0, 2))).indices.dtype)
+    print("L", text_of(lambda: step.indices(100, ahead=1.7)))
     if os.fork() == 0:
         print("F", text_of(lambda: step.push({"w": np.zeros(2)})), flush=True)
         os._exit(0)
@@ -230,6 +234,9 @@ print("H", text_of(lambda: step.push({"w": np.zeros(2)})))
                            "D ValueError", "E ValueError",
                            'I ValueError: the gradient of "w" is of complex128',
                            'I ValueError: the gradient of "t" is of complex128',
+                           "J ValueError: indices of Rows are float64; they",
+                           "J ValueError: indices of Rows are bool; they must",
+                           "K int64", "L TypeError",
                            "F RuntimeError: this process was forked",
                            "G RuntimeError", "H RuntimeError: step"):
                 self.assertIn(wanted, log)
