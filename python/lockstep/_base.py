@@ -4,7 +4,9 @@ import contextlib
 import difflib
 import inspect
 import operator
+import sys
 import warnings
+import weakref
 
 import numpy as np
 
@@ -157,11 +159,21 @@ class BaseStep:
     """What the steps of all workers have."""
 
     def __init__(self, worker, number, share, batch, seed):
-        self._worker = worker
+        # A worker holds its step: a cycle would keep it in the job until the
+        # garbage is collected.
+        self._worker_if_there = weakref.ref(worker)
         self._batch = batch
         self.number = number
         self.share = share
         self.seed = seed
+
+    @property
+    def _worker(self):
+        worker = self._worker_if_there()
+        if worker is None:
+            raise RuntimeError(f"step {self.number} is over: its worker is "
+                               "gone; keep the Worker in a variable")
+        return worker
 
     def _indices(self, n, ahead=0):
         self._check_at_hand()
@@ -229,7 +241,12 @@ class BaseWorker:
     def _join(self, variables, name, options):
         self._membership = None
         self._loop = _session.Loop(variables, name, **options)
-        self._pending = self._wait()
+        try:
+            self._pending = self._wait()
+        except BaseException as error:
+            # The program gets no worker that it could close.
+            self._loop.close(_errors.fault(error))
+            raise
 
     def _wait(self):
         native = self._loop.native
@@ -316,7 +333,15 @@ class BaseWorker:
         while self._pending is not None:
             step, self._pending = self._pending, None
             self._at_hand = step
-            yield step
+            try:
+                yield step
+            except GeneratorExit:
+                # The loop was left, perhaps by an exception, which the job must
+                # hear of at exit. So a worker must last that nothing but this
+                # loop holds: its two holders are this frame and the call.
+                if sys.getrefcount(self) <= 2:
+                    _session.keep(self._loop)
+                raise
             if self._at_hand is not step:
                 raise RuntimeError("a later loop over the steps has gone on")
             self._go_on()

@@ -108,12 +108,23 @@ def close_at_exit(member, close):
     atexit.register(lambda: this() and close(this()))
 
 
+# A loop that nobody else holds, until the exit or the next one.
+_kept = None
+
+
+def keep(loop):
+    """Lets a loop last that would else leave its job."""
+    global _kept
+    _kept = loop
+
+
 class Loop:
     """A native session, its signals and its end."""
 
     def __init__(self, described, name=None, tf_config=None, tls_dir=None,
                  shared_memory=True, log_level=None, chief_wait=600.0,
                  job=None, settings=(), state_dir=None, status_address=None):
+        keep(None)
         tls_dir, log_level, with_parent = flags(tls_dir, log_level)
         self.native = _native.Session(
             tf_config or "", tls_dir, name or "", log_level, shared_memory,

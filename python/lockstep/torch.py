@@ -7,7 +7,9 @@
         step.backward(loss)
 """
 
+import functools
 import warnings
+import weakref
 
 import torch
 
@@ -274,8 +276,9 @@ class Worker(_base.BaseWorker):
         self._computes = False
         self._leftovers = Leftovers()
         self._sent = [True] * len(self._parameters)
+        this = weakref.ref(self)
         self._copies = {
-            device: HostCopies(device, self._hand_in)
+            device: HostCopies(device, lambda i: this()._hand_in(i))
             for device in {p.device for p in self._parameters}
             if device.type == "cuda"}
         self._values = Values(self._parameters, self._first())
@@ -322,10 +325,19 @@ class Worker(_base.BaseWorker):
         # The node that adds to .grad runs its hooks once a parameter's gradient
         # is complete, also where a parameter is used more than once.
         nodes = []
+        # What holds its worker would keep it in the job after its use. A graph
+        # may hold a node for longer.
+        this = weakref.ref(self)
+
+        def on_gradient(*_, i):
+            worker = this()
+            if worker is not None:
+                worker._on_gradient(i)
+
         for i, p in enumerate(self._parameters):
             with torch.enable_grad():
                 node = p.expand_as(p).grad_fn.next_functions[0][0]
-            node.register_hook(lambda *_, i=i: self._on_gradient(i))
+            node.register_hook(functools.partial(on_gradient, i=i))
             nodes.append(node)  # PyTorch forgets a node that nobody holds
         return nodes
 

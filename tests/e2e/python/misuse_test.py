@@ -316,14 +316,16 @@ print("moved", float(model.parametrizations.w.original[0]) < 1)
         self.expect(log, "moved True")
 
     def test_a_fault_of_the_program_fails_the_job_without_a_wait(self):
-        for begin in ("if True:", "with worker:"):
+        make = "lockstep.torch.Worker(model)"
+        for begin, worker in ((f"worker = {make}\nif True:", "worker"),
+                              (f"with {make} as worker:", "worker"),
+                              ("if True:", make)):
             with LocalJob(workers=1, sets=["train_steps=1000",
                                            "lease=100s"]) as job:
                 job.start_worker(0, HEAD + f"""
 model = Model()
-worker = lockstep.torch.Worker(model)
 {begin}
-    for step in worker.steps():
+    for step in {worker}.steps():
         step.backward(model())
         if step.number == 3:
             raise KeyError("batch")
@@ -332,6 +334,40 @@ worker = lockstep.torch.Worker(model)
                 self.assertEqual(job.wait("chief", 0, timeout=50), 1)
                 self.assertIn("worker 0 left: failed: KeyError: 'batch'; 0 of "
                               "1 workers", job.log("chief", 0))
+
+    def test_a_worker_that_goes_out_of_scope_leaves_the_job(self):
+        log = self.run_program("""
+import weakref
+import numpy as np
+gc.disable()
+torch_worker = lambda: lockstep.torch.Worker(model)
+worker_of_numpy = lambda: lockstep.Worker({"w": np.ones(4, np.float32)})
+model = Model()
+for make, push in ((torch_worker, lambda step: step.backward(model())),
+                   (worker_of_numpy, lambda step: step.push({}))):
+    worker = make()
+    this = weakref.ref(worker)
+    for step in worker.steps():
+        push(step)
+        if step.number >= 2:
+            break
+    loss = model()  # holds the nodes that have hooks
+    del worker
+    print("gone", this() is None)
+    tell("A", lambda: push(step))
+    loss.backward()
+for make in torch_worker, worker_of_numpy:
+    tell("B", lambda: next(lockstep.torch.Worker(model, name="other")))
+    for step in make().steps():
+        break
+for step in torch_worker().steps():
+    step.backward(model())
+print("ended", step.number)
+""")
+        self.assertEqual(log.count("gone True"), 2, log)
+        self.assertEqual(log.count("is over: its worker is gone"), 2, log)
+        self.assertEqual(log.count("B Refused: "), 2, log)
+        self.expect(log, "ended 6")
 
     def test_a_damaged_checkpoint_is_not_loaded(self):
         import lockstep.torch
