@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import unittest
 
 from local_job import LocalJob
@@ -83,6 +85,24 @@ class WorkerTest(unittest.TestCase):
             self.assertEqual(job.wait("chief"), 0, job.log("chief"))
             self.assertEqual(job.log("worker").count("after the loop"), 2)
             self.assertEqual(checkpoint.steps(job.path("checkpoints"))[-1], 3)
+
+    def test_an_exception_with_an_exit_code_leaves_out_no_handler(self):
+        # Those of modules that were imported before run after the package's.
+        done = subprocess.run([sys.executable, "-c", """
+import atexit, multiprocessing.util
+atexit.register(lambda: print("handled", flush=True))
+import lockstep
+child = multiprocessing.get_context("fork").Process(
+    target=__import__("time").sleep, args=(60,), daemon=True)
+child.start()
+print(child.pid)
+raise lockstep.JobStopped("by order", 143)
+"""], capture_output=True, text=True, timeout=50)
+        self.assertEqual(done.returncode, 143)
+        self.assertEqual(done.stderr, "lockstep: JobStopped: by order\n")
+        child, handled = done.stdout.split()
+        self.assertEqual(handled, "handled")
+        self.assertFalse(os.path.exists(f"/proc/{child}"))
 
     def test_a_name_that_is_left_out_stays_as_momentum_would_not_leave_it(self):
         program = SHRINK.replace(
