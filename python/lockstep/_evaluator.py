@@ -137,6 +137,7 @@ class Evaluator:
             # Any error, since the job waits for figures of an evaluator.
             self._native.leave(f"{type(error).__name__}: {error}")
             raise
+        _session.unwatch_sigterm(self)
         end = _session.exception_of(*self._native.end())
         done = isinstance(end, _session.JobEnded)
         self._native.leave("" if done else str(end))

@@ -152,6 +152,8 @@ class Loop:
                 except Unwanted:
                     pass
             elif turn == _ENDED:
+                # What the program does from here on is its own.
+                unwatch_sigterm(self)
                 raise exception_of(*self.native.end())
 
     def close(self, failure=None):

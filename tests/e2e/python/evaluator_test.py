@@ -93,6 +93,14 @@ class EvaluatorTest(unittest.TestCase):
             self.assertIn("step 100: test_accuracy 0.35, other 2",
                           job.log("chief"))
 
+    def test_after_the_job_sigterm_ends_the_program(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job, EVALUATOR + "import time; time.sleep(60)\n")
+            job.wait_for_log("ended", "evaluator")
+            job.tasks["evaluator", 0].send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait("evaluator"), -signal.SIGTERM,
+                             job.log("evaluator"))
+
     def test_figures_of_steps_and_checkpoints_are_in_the_status(self):
         with LocalJob(sets=["train_steps=100000", *SETS[1:]],
                       evaluator=True) as job:

@@ -145,15 +145,16 @@ raise lockstep.JobStopped("by order", 143)
             self.assertEqual(job.wait("worker"), 143, job.log("worker")[-500:])
             self.assertIn("JobStopped: SIGTERM", job.log("worker"))
 
-    def test_after_the_worker_is_closed_sigterm_ends_the_program(self):
-        program = SHRINK + "worker.close()\nprint('closed', flush=True)\n" + (
-            "while True: signal.pause()\n")
-        with LocalJob(sets=["train_steps=3"]) as job:
-            job.start_worker(0, program)
-            job.wait_for_log("closed")
-            job.tasks["worker", 0].send_signal(signal.SIGTERM)
-            self.assertEqual(job.wait("worker"), -signal.SIGTERM,
-                             job.log("worker"))
+    def test_after_the_job_sigterm_ends_the_program(self):
+        for close in "", "worker.close()\n":
+            program = SHRINK + close + "print('over', flush=True)\n" + (
+                "while True: signal.pause()\n")
+            with self.subTest(close), LocalJob(sets=["train_steps=3"]) as job:
+                job.start_worker(0, program)
+                job.wait_for_log("over")
+                job.tasks["worker", 0].send_signal(signal.SIGTERM)
+                self.assertEqual(job.wait("worker"), -signal.SIGTERM,
+                                 job.log("worker"))
 
     def test_sigterm_stops_a_second_worker_of_the_program(self):
         first = SHRINK.replace('print("ended")', "worker.close()").replace(
