@@ -3,7 +3,7 @@
 import math
 import os
 
-from . import _native, _session, checkpoint
+from . import _native, _session, _signals, checkpoint
 
 # The directory of the checkpoint to score, set by ``lockstep evaluate``.
 _CHECKPOINT = "LOCKSTEP_CHECKPOINT"
@@ -57,8 +57,7 @@ class Checkpoint:
         Raises: ValueError: a name or a number that cannot be.
         """
         named = [(name, float(value)) for name, value in figures.items()]
-        self._evaluator._wait_for(
-            lambda: self._evaluator._native.report(self.step, named))
+        _signals.wait(self._evaluator._native.report, self.step, named)
         self._reported = True
 
 
@@ -87,14 +86,11 @@ class Evaluator:
         tls_dir, log_level, with_parent = _session.flags(tls_dir, log_level)
         self._native = _native.Evaluation(tf_config or "", tls_dir, name or "",
                                           log_level, chief_wait, with_parent)
-        _session.watch_sigterm(self, lambda this: this._native.request_stop())
-        code, message, exit_code = self._wait_for(self._native.join)
+        _signals.watch(self, lambda this, *_: this._native.request_stop())
+        code, message, exit_code = _signals.wait(self._native.join)
         if code != "OK":
             raise _session.exception_of(code, message, exit_code)
         _session.close_at_exit(self, lambda evaluator: evaluator.close())
-
-    def _wait_for(self, call):
-        return _session.interruptible(call, self._native.request_stop)
 
     def _open(self, step, tensors):
         return Checkpoint(self, step, tensors)
@@ -121,7 +117,7 @@ class Evaluator:
         last = -1
         try:
             # It joins again if the chief has given this task up.
-            while not self._wait_for(lambda: self._native.wait(_session.WAIT)):
+            while not _signals.wait(self._native.wait, _session.WAIT):
                 found = self._newer(directory, last)
                 if found is not None:
                     last = found.step
@@ -137,7 +133,7 @@ class Evaluator:
             # Any error, since the job waits for figures of an evaluator.
             self._native.leave(f"{type(error).__name__}: {error}")
             raise
-        _session.unwatch_sigterm(self)
+        _signals.unwatch(self)
         end = _session.exception_of(*self._native.end())
         done = isinstance(end, _session.JobEnded)
         self._native.leave("" if done else str(end))
@@ -155,5 +151,5 @@ class Evaluator:
 
     def close(self):
         """Leaves the job. Called at exit."""
-        _session.unwatch_sigterm(self)
+        _signals.unwatch(self)
         self._native.leave("the evaluator has ended")

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 from local_job import LocalJob
@@ -185,6 +186,46 @@ raise lockstep.JobStopped("by order", 143)
             job.tasks["worker", 0].send_signal(signal.SIGINT)
             self.assertNotEqual(job.wait("worker", timeout=20), 0)
             self.assertIn("KeyboardInterrupt", job.log("worker"))
+
+    def test_signals_end_the_wait_for_a_server_that_hangs(self):
+        # Workers of a job with backups announce their gradients, and wait for
+        # the answer in push().
+        sets = ["replicas_to_aggregate=1", "total_num_replicas=2",
+                "train_steps=1000000"]
+        program = SHRINK.replace("    step.push", """
+    time.sleep(0.05)
+    print("pushes", step.number, flush=True)
+    step.push""").replace("import sys", "import time, sys")
+        for number, code, says in (
+                (signal.SIGTERM, 143, "JobStopped: SIGTERM"),
+                (signal.SIGINT, -signal.SIGINT, "KeyboardInterrupt")):
+            with self.subTest(number), LocalJob(workers=2, sets=sets) as job:
+                for i in range(2):
+                    job.start_worker(i, program)
+                job.wait_for_log("pushed 3\n")
+                job.tasks["ps", 0].send_signal(signal.SIGSTOP)
+                time.sleep(1)  # the wait begins
+                self.assertRegex(job.log("worker"), r"pushes \d+\n$")
+                job.tasks["worker", 0].send_signal(number)
+                self.assertEqual(job.wait("worker", timeout=10), code,
+                                 job.log("worker")[-2000:])
+                self.assertIn(says, job.log("worker"))
+
+    def test_a_signal_for_a_forked_child_is_not_the_worker_s(self):
+        program = SHRINK.replace("    step.push", """
+    if step.number == 1:
+        child = os.fork()
+        if child == 0:
+            while True: signal.pause()
+        time.sleep(0.2)
+        os.kill(child, signal.SIGTERM)
+        print("code", os.waitpid(child, 0)[1])
+        time.sleep(0.2)
+    step.push""").replace("import sys", "import time, sys")
+        with LocalJob(sets=["train_steps=5"]) as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertIn("code 15", job.log("worker"))
 
     def test_a_job_with_a_built_in_model_is_refused(self):
         with LocalJob(sets=["model.kind=softmax", "data.train_images=/x",
