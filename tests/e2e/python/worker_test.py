@@ -157,6 +157,42 @@ raise lockstep.JobStopped("by order", 143)
                 self.assertEqual(job.wait("worker"), -signal.SIGTERM,
                                  job.log("worker"))
 
+    def test_a_worker_that_another_thread_closes_ends_its_calls(self):
+        program = """
+import threading, time
+import numpy as np
+import lockstep
+
+worker = lockstep.Worker({"w": np.ones(2, np.float32)})
+
+def train():
+    try:
+        for step in worker.steps():
+            step.push({"w": step.values["w"]})
+            print("pushed", step.number, flush=True)
+    except Exception as error:
+        print("thread:", error, flush=True)
+
+thread = threading.Thread(target=train)
+thread.start()
+time.sleep(PAUSE)
+worker.close()
+print("closed", flush=True)
+thread.join()
+"""
+        for hangs in False, True:
+            with self.subTest(hangs=hangs), LocalJob(sets=[
+                    "train_steps=100000000",
+                    *(["replicas_to_aggregate=1"] if hangs else [])]) as job:
+                job.start_worker(0, program.replace("PAUSE", "2"))
+                job.wait_for_log("pushed 3\n")
+                if hangs:
+                    job.tasks["ps", 0].send_signal(signal.SIGSTOP)
+                self.assertEqual(job.wait("worker", timeout=30), 0,
+                                 job.log("worker")[-2000:])
+                self.assertIn("closed", job.log("worker"))
+                self.assertIn("thread: the worker is closed", job.log("worker"))
+
     def test_sigterm_stops_a_second_worker_of_the_program(self):
         first = SHRINK.replace('print("ended")', "worker.close()").replace(
             '"pushed", step.number', "end=''").replace(
