@@ -343,7 +343,7 @@ class Model(torch.nn.Module):
         self.low = torch.nn.Parameter(torch.ones(3, dtype=torch.bfloat16))
     def forward(self, x):
         return (self.b(self.a(x)) @ self.transposed.t() * self.scalar
-                ).sum() + (self.low.float() * self.frozen).sum()
+                ).sum() + 100 * (self.low.float() * self.frozen).sum()
 model = Model()
 import lockstep.torch
 worker = lockstep.torch.Worker(model)
@@ -364,6 +364,7 @@ for step in worker.steps():
         for name, a, b in zip(names, trained, model.parameters()):
             tolerance = 1e-2 if b.dtype == torch.bfloat16 else 1e-6
             self.assertLess(float((a - b).abs().max()), tolerance, name)
+        self.assertLess(float(model.low.float().max()), 0.5)  # it was 1
 
     def test_a_frozen_model_is_loaded_too(self):
         with TorchJob(sets=["train_steps=6", "learning_rate=0.1"]) as job:
