@@ -2,7 +2,8 @@
 
 It needs the Debian packages of deploy/packages.sh. LOCKSTEP_BUILD_DIR may name a
 build directory of the tree, for an interpreter of the same version, so that the
-module is not compiled once more.
+module is not compiled once more. A relative one begins at the tree's root, as
+pip runs this file in a folder of its own choice.
 """
 
 import os
@@ -13,6 +14,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
 
 
 class CMakeBuild(build_ext):
@@ -23,12 +25,14 @@ class CMakeBuild(build_ext):
         if folder is None:
             folder = os.path.abspath(self.build_temp)
             subprocess.check_call([
-                "cmake", "-S", os.path.dirname(HERE), "-B", folder, "-G",
-                "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                "cmake", "-S", ROOT, "-B", folder, "-G", "Ninja",
+                "-DCMAKE_BUILD_TYPE=Release",
                 f"-DLOCKSTEP_PYTHON={sys.executable}"
             ])
             subprocess.check_call(
                 ["cmake", "--build", folder, "--target", "lockstep_native"])
+        # An absolute folder stays as it is.
+        folder = os.path.join(ROOT, folder)
         built = os.path.join(folder, "python", "lockstep",
                              os.path.basename(target))
         if not os.path.exists(built):

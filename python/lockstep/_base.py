@@ -4,7 +4,9 @@ import contextlib
 import difflib
 import inspect
 import operator
+import sys
 import warnings
+import weakref
 
 import numpy as np
 
@@ -38,6 +40,17 @@ def check_options(worker, options):
                            "; it has " + ", ".join(sorted(known))))
 
 
+def integers(ids, what):
+    """Returns numbers of rows as int64; ValueError: they are no integers."""
+    given = np.asarray(ids)
+    # An empty list is float64 to numpy, and is no mistake.
+    if given.size and given.dtype.kind not in "iu":
+        raise ValueError(f"{what} are {given.dtype}; they must be integers "
+                         "below 2**63")
+    # An unsigned one of 2**63 or more becomes negative, which no row has.
+    return given.astype(np.int64)
+
+
 class TableRows:
     """The rows of one table that a worker has at hand.
 
@@ -65,15 +78,7 @@ class TableRows:
 
     def integers(self, ids):
         """Returns ids of any shape as int64; ValueError: they are no integers."""
-        given = np.asarray(ids)
-        # An empty list is float64 to numpy, and is no mistake.
-        if given.size and given.dtype.kind not in "iu":
-            raise ValueError(
-                f'ids of table "{self.name}" are {given.dtype}; they must be '
-                "integers below 2**63")
-        # An unsigned id of 2**63 or more becomes negative, which check()
-        # refuses.
-        return given.astype(np.int64)
+        return integers(ids, f'ids of table "{self.name}"')
 
     def check(self, ids):
         """Returns the ids ascending, each once; ValueError: one cannot be."""
@@ -111,6 +116,8 @@ class TableRows:
             native.pull_rows()
             self.ids = chosen
             self.values = self._values(native, len(chosen))
+        if self.values is None:  # the rows were narrowed, and pulled again
+            self.values = self._values(native, len(self.ids))
         return self.values[np.searchsorted(self.ids, ids)]
 
     def add(self, ids, gradient):
@@ -152,16 +159,26 @@ class BaseStep:
     """What the steps of all workers have."""
 
     def __init__(self, worker, number, share, batch, seed):
-        self._worker = worker
+        # A worker holds its step: a cycle would keep it in the job until the
+        # garbage is collected.
+        self._worker_if_there = weakref.ref(worker)
         self._batch = batch
         self.number = number
         self.share = share
         self.seed = seed
 
+    @property
+    def _worker(self):
+        worker = self._worker_if_there()
+        if worker is None:
+            raise RuntimeError(f"step {self.number} is over: its worker is "
+                               "gone; keep the Worker in a variable")
+        return worker
+
     def _indices(self, n, ahead=0):
         self._check_at_hand()
         try:
-            return self._worker._examples(n, self._batch + int(ahead))
+            return self._worker._examples(n, self._batch + operator.index(ahead))
         except _native.EndOfInput:
             # The body of the loop goes on to its end, in vain.
             if ahead == 0:
@@ -224,7 +241,12 @@ class BaseWorker:
     def _join(self, variables, name, options):
         self._membership = None
         self._loop = _session.Loop(variables, name, **options)
-        self._pending = self._wait()
+        try:
+            self._pending = self._wait()
+        except BaseException as error:
+            # The program gets no worker that it could close.
+            self._loop.close(_errors.fault(error))
+            raise
 
     def _wait(self):
         native = self._loop.native
@@ -311,7 +333,15 @@ class BaseWorker:
         while self._pending is not None:
             step, self._pending = self._pending, None
             self._at_hand = step
-            yield step
+            try:
+                yield step
+            except GeneratorExit:
+                # The loop was left, perhaps by an exception, which the job must
+                # hear of at exit. So a worker must last that nothing but this
+                # loop holds: its two holders are this frame and the call.
+                if sys.getrefcount(self) <= 2:
+                    _session.keep(self._loop)
+                raise
             if self._at_hand is not step:
                 raise RuntimeError("a later loop over the steps has gone on")
             self._go_on()

@@ -35,8 +35,9 @@ class Refused(Error):
 # What a process ends with that has left a job by order: it asks for a restart.
 _STOPPED = 143
 
-_exit_code = None
+_stops_job = False  # see end_as_stopped()
 _uncaught = None
+_has_code = False  # of an exception of this package
 _previous_hook = sys.excepthook
 
 
@@ -55,39 +56,44 @@ def uncaught():
 def end_as_stopped():
     """The process was the last place of its job's chief or state: an exit code
     of 0 would say that the job is done."""
-    global _exit_code
-    if _exit_code is None:
-        _exit_code = _STOPPED
+    global _stops_job
+    _stops_job = True
 
 
 def _hook(kind, value, trace):
-    global _exit_code, _uncaught
+    global _has_code, _uncaught
     # At the prompt of an interpreter the program goes on.
-    _uncaught = None if hasattr(sys, "ps1") else fault(value)
+    goes_on = hasattr(sys, "ps1")
+    _uncaught = None if goes_on else fault(value)
     if not issubclass(kind, Error):
         _previous_hook(kind, value, trace)
         return
-    _exit_code = value.exit_code
     # Where the program was matters for a fault of the program alone.
     if isinstance(value, Refused):
         traceback.print_exception(kind, value, trace)
     else:
         print(f"lockstep: {kind.__name__}: {value}", file=sys.stderr)
+    if not goes_on:
+        _has_code = True
+        # The interpreter would end with 1, whatever the exception says. A
+        # SystemExit of this function ends it as any other does.
+        raise SystemExit(value.exit_code)
 
 
-def _exit_with_code():
-    if _exit_code is None:
+def _exit_as_stopped():
+    if not _stops_job or _has_code:
         return
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):
             pass
-    # The interpreter would end with 1, whatever the exception says.
-    os._exit(_exit_code)
+    # The interpreter would end with 0, as after any program without an
+    # exception. This leaves out the handlers of modules imported before.
+    os._exit(_STOPPED)
 
 
 sys.excepthook = _hook
 # Handlers run in the reverse order of their registration: this one comes after
 # those of modules that are imported later.
-atexit.register(_exit_with_code)
+atexit.register(_exit_as_stopped)

@@ -1,9 +1,10 @@
 """Evaluators: programs that read checkpoints and report figures of them."""
 
+import atexit
 import math
 import os
 
-from . import _native, _session, checkpoint
+from . import _errors, _native, _session, _signals, checkpoint
 
 # The directory of the checkpoint to score, set by ``lockstep evaluate``.
 _CHECKPOINT = "LOCKSTEP_CHECKPOINT"
@@ -52,14 +53,14 @@ class Checkpoint:
 
         Args:
           figures: names and finite numbers, 1 to 16; the status line has the
-            first.
+            first. They come to nothing if the job is done.
 
-        Raises: ValueError: a name or a number that cannot be.
+        Raises:
+          ValueError: a name or a number that cannot be.
+          JobFailed, JobStopped: with the chief's reason.
         """
         named = [(name, float(value)) for name, value in figures.items()]
-        self._evaluator._wait_for(
-            lambda: self._evaluator._native.report(self.step, named))
-        self._reported = True
+        self._reported = self._evaluator._report(self.step, named)
 
 
 class Evaluator:
@@ -87,17 +88,34 @@ class Evaluator:
         tls_dir, log_level, with_parent = _session.flags(tls_dir, log_level)
         self._native = _native.Evaluation(tf_config or "", tls_dir, name or "",
                                           log_level, chief_wait, with_parent)
-        _session.watch_sigterm(self, lambda this: this._native.request_stop())
-        code, message, exit_code = self._wait_for(self._native.join)
+        _signals.watch(self, lambda this, *_: this._native.request_stop())
+        code, message, exit_code = _signals.wait(self._native.join)
         if code != "OK":
             raise _session.exception_of(code, message, exit_code)
-        _session.close_at_exit(self, lambda evaluator: evaluator.close())
-
-    def _wait_for(self, call):
-        return _session.interruptible(call, self._native.request_stop)
+        # The job hears of the exception that ends the program, also if that has
+        # nothing but the loop, which the exception ends first.
+        atexit.register(lambda: self._leave(_errors.uncaught()))
 
     def _open(self, step, tensors):
         return Checkpoint(self, step, tensors)
+
+    def _report(self, step, figures):
+        """Returns false if the job was done before."""
+        for tries_again in (True, False):
+            try:
+                _signals.wait(self._native.report, step, figures)
+                return True
+            except RuntimeError:
+                # Also where the job or this evaluator has ended. Or the chief
+                # has given this task up, which then joins again.
+                if not self._native.wait(0):
+                    if tries_again:
+                        continue
+                    raise
+            end = _session.exception_of(*self._native.end())
+            if not isinstance(end, _session.JobEnded):
+                raise end
+            return False
 
     def checkpoints(self):
         """Yields the newest Checkpoint whenever there is a new one.
@@ -119,9 +137,10 @@ class Evaluator:
             raise ValueError("the job has no checkpoint.directory, so there is "
                              "nothing to evaluate; set it in the job file")
         last = -1
+        self._native.set_trouble("")
         try:
             # It joins again if the chief has given this task up.
-            while not self._wait_for(lambda: self._native.wait(_session.WAIT)):
+            while not _signals.wait(self._native.wait, _session.WAIT):
                 found = self._newer(directory, last)
                 if found is not None:
                     last = found.step
@@ -130,13 +149,15 @@ class Evaluator:
                         "" if found._reported else
                         f"the program has reported no figure of step {last}")
         except GeneratorExit:
-            # The program has left the loop, which is no error.
-            self._native.leave("the program has ended")
+            # The program has left the loop. The job hears why when it ends.
+            self._native.set_trouble(
+                "the program has left the loop over the checkpoints")
             raise
         except BaseException as error:
             # Any error, since the job waits for figures of an evaluator.
             self._native.leave(f"{type(error).__name__}: {error}")
             raise
+        _signals.unwatch(self)
         end = _session.exception_of(*self._native.end())
         done = isinstance(end, _session.JobEnded)
         self._native.leave("" if done else str(end))
@@ -154,5 +175,9 @@ class Evaluator:
 
     def close(self):
         """Leaves the job. Called at exit."""
-        _session.unwatch_sigterm(self)
-        self._native.leave("the evaluator has ended")
+        self._leave(None)
+
+    def _leave(self, fault):
+        _signals.unwatch(self)
+        self._native.leave("the evaluator has ended" if fault is None else
+                           f"{type(fault).__name__}: {fault}")

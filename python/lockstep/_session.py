@@ -1,12 +1,10 @@
-"""The loop that every kind of worker shares, and the signals of a process."""
+"""The loop that every kind of worker shares."""
 
 import atexit
 import os
-import signal
-import threading
 import weakref
 
-from . import _errors, _native
+from . import _errors, _native, _signals
 from ._errors import JobFailed, JobStopped, Refused
 
 Unwanted = _native.Unwanted
@@ -39,73 +37,36 @@ def flags(tls_dir, log_level):
             os.environ.get("LOCKSTEP_EXIT_WITH_PARENT", "") == "1")
 
 
-# The member that SIGTERM ends: (weak reference, stop, process).
-_watched = None
-
-
-def _on_sigterm(number, _frame):
-    signal.signal(number, signal.SIG_DFL)  # a second one ends at once
-    this, stop, process = _watched or (lambda: None, None, 0)
-    member = this()
-    # A forked child, such as a data loader's, is no member.
-    if member is not None and os.getpid() == process:
-        stop(member)
-    else:
-        os.kill(os.getpid(), number)
-
-
-def watch_sigterm(member, stop):
-    """Lets SIGTERM call ``stop(member)``, until unwatch_sigterm(member)."""
-    global _watched
-    # Python lets only the main thread set handlers.
-    if threading.current_thread() is not threading.main_thread():
-        return
-    if signal.getsignal(signal.SIGTERM) not in (signal.SIG_DFL, _on_sigterm):
-        return  # the program has a handler of its own
-    # The handler stays as long as the process; the member need not.
-    _watched = weakref.ref(member), stop, os.getpid()
-    signal.signal(signal.SIGTERM, _on_sigterm)
-
-
-def unwatch_sigterm(member):
-    """Lets SIGTERM end the process, if it was to end ``member``."""
-    global _watched
-    if _watched is not None and _watched[0]() is member:
-        _watched = None
-
-
-def interruptible(call, stop):
-    """Returns what ``call()`` does; signals are handled while it waits.
-
-    ``stop()`` must make the call return.
-    """
-    outcome = []
-
-    def run():
-        try:
-            outcome.append((call(), None))
-        except BaseException as error:
-            outcome.append((None, error))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(WAIT)
-    except BaseException:  # of a signal's handler
-        stop()
-        thread.join()
-        raise
-    result, error = outcome[0]
-    if error is not None:
-        raise error
-    return result
-
-
 def close_at_exit(member, close):
     """A thread of a member may not outlive the interpreter."""
     this = weakref.ref(member)
     atexit.register(lambda: this() and close(this()))
+
+
+# A loop that nobody else holds, until the exit or the next one.
+_kept = None
+
+
+def keep(loop):
+    """Lets a loop last that would else leave its job."""
+    global _kept
+    _kept = loop
+
+
+class _Session(_native.Session):
+    """Signals end the calls that wait for a server."""
+
+    def ready(self, variable):
+        _signals.wait(super().ready, variable)
+
+    def finish(self, loss, examples):
+        _signals.wait(super().finish, loss, examples)
+
+    def pull(self):
+        _signals.wait(super().pull)
+
+    def pull_rows(self):
+        _signals.wait(super().pull_rows)
 
 
 class Loop:
@@ -114,12 +75,13 @@ class Loop:
     def __init__(self, described, name=None, tf_config=None, tls_dir=None,
                  shared_memory=True, log_level=None, chief_wait=600.0,
                  job=None, settings=(), state_dir=None, status_address=None):
+        keep(None)
         tls_dir, log_level, with_parent = flags(tls_dir, log_level)
-        self.native = _native.Session(
+        self.native = _Session(
             tf_config or "", tls_dir, name or "", log_level, shared_memory,
             chief_wait, with_parent, os.fspath(job or ""), list(settings),
             os.fspath(state_dir or ""), status_address or "", described)
-        watch_sigterm(self, lambda loop: loop.native.request_stop("SIGTERM"))
+        _signals.watch(self, Loop._stop)
         close_at_exit(self, lambda loop: loop.close(_errors.uncaught()))
 
     def wait(self, choose):
@@ -141,11 +103,22 @@ class Loop:
                 except Unwanted:
                     pass
             elif turn == _ENDED:
+                # What the program does from here on is its own.
+                _signals.unwatch(self)
                 raise exception_of(*self.native.end())
+
+    def _stop(self, reason, at_once):
+        try:
+            self.native.request_stop(reason)
+            if at_once:
+                # An elastic worker finishes its pass first, unless told again.
+                self.native.request_stop(reason)
+        except RuntimeError:
+            pass  # it was closed meanwhile
 
     def close(self, failure=None):
         """Leaves the job; with an exception, as one that would fail again."""
-        unwatch_sigterm(self)
+        _signals.unwatch(self)
         stops = self.native.close("" if failure is None else
                                   f"{type(failure).__name__}: {failure}")
         if stops and failure is None:

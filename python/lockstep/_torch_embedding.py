@@ -139,6 +139,13 @@ class Embedding(torch.nn.Module):
     def _begin(self):
         self._used = []
 
+    def _has_gradients(self):
+        return any(leaf.grad is not None for _, leaf in self._used)
+
+    def _clear_gradients(self):
+        for _, leaf in self._used:
+            leaf.grad = None
+
     def _touched(self):
         ids = [ids for ids, _ in self._used]
         return np.unique(np.concatenate(ids)) if ids else np.empty(0, np.int64)

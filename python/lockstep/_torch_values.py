@@ -14,6 +14,12 @@ def view(memory, like):
     return flat.view(like.dtype).view(like.shape)
 
 
+def place(model, name):
+    """The module that has a parameter or buffer, and the key of it there."""
+    path, _, key = name.rpartition(".")
+    return model.get_submodule(path), key
+
+
 class Values:
     """Gives the parameters of a model the values of each step.
 

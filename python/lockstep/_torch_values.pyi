@@ -1,4 +1,4 @@
-from typing import Sequence
+from typing import Sequence, Tuple
 
 import torch
 
@@ -6,6 +6,8 @@ from . import _native
 
 LARGE: int
 
+def place(model: torch.nn.Module,
+          name: str) -> Tuple[torch.nn.Module, str]: ...
 def view(memory: _native.Memory, like: torch.Tensor) -> torch.Tensor: ...
 
 class Values:

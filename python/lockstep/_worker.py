@@ -17,15 +17,16 @@ class Rows:
     """A gradient of some rows: of a table, or of an array.
 
     Args:
-      indices: int64, shape (n,); a row that is there more than once gets the
+      indices: integers, shape (n,); a row that is there more than once gets the
         sum.
       values: shape (n,) + the shape of one row.
 
-    Raises: ValueError: the lengths differ.
+    Raises: ValueError: the lengths differ; indices that are no integers, such
+      as a mask.
     """
 
     def __init__(self, indices, values):
-        self.indices = np.asarray(indices, dtype=np.int64)
+        self.indices = _base.integers(indices, "indices of Rows")
         self.values = np.asarray(values)
         if self.indices.ndim != 1:
             raise ValueError(

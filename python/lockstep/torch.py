@@ -7,16 +7,20 @@
         step.backward(loss)
 """
 
+import functools
 import warnings
+import weakref
 
 import torch
 
 from . import _base, _evaluator, _session, checkpoint
+from ._torch_buffers import Buffers
 from ._torch_copies import HostCopies
 from ._torch_embedding import Embedding
 from ._torch_leftovers import Leftovers
+from ._torch_load import fill, shared_buffers, table_name
 from ._torch_sampler import Sampler
-from ._torch_values import Values, view
+from ._torch_values import Values, place, view
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
 
@@ -45,6 +49,7 @@ class Step(_base.BaseStep):
         self._loss = 0.0
         self._examples = None
         self._over = False
+        self._failed = False  # a part of a gradient cannot be taken back
 
     def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
@@ -87,7 +92,8 @@ class Step(_base.BaseStep):
 
         They are sent while the backward pass goes on, the last layer's first.
         Several calls in one step add up; sending then begins with the last,
-        whose number is learned from the step before.
+        whose number is learned from the step before. If the step's first call
+        fails before a gradient was sent, it may be repeated.
 
         Args:
           loss: scalar tensor.
@@ -98,7 +104,8 @@ class Step(_base.BaseStep):
         Raises:
           RuntimeError: more calls than in the steps before, after the gradients
             were sent; a step that is over; a gradient that is completed twice,
-            the first time with a part of it.
+            the first time with a part of it; a call before has failed, and left
+            a part of a gradient.
           ValueError: a loss that is no scalar, or needs no gradient.
         """
         self._check_at_hand()
@@ -106,6 +113,7 @@ class Step(_base.BaseStep):
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             raise ValueError("the loss must be a tensor of one element, the "
                              "mean over this pass's examples")
+        self._check_whole()
         if self._over:
             if worker._unwanted:
                 return
@@ -115,6 +123,7 @@ class Step(_base.BaseStep):
                 " call it equally often in each step, or use loss.backward() "
                 "and one step.push()")
         self._examples = self._count(examples)
+        fresh = self._calls == 0 and not worker._has_gradients()
         self._calls += 1
         try:
             # Before PyTorch refuses a forked child, for a reason of its own.
@@ -134,8 +143,24 @@ class Step(_base.BaseStep):
                 self._finish()
         except _session.Unwanted:
             worker._unwanted = self._over = True
+        except BaseException:
+            if fresh and not self._over and not any(worker._sent):
+                self._calls = 0
+                worker._clear_gradients()
+            else:
+                self._failed = True
+            raise
         finally:
             worker._sending = False
+
+    def _check_whole(self):
+        if self._failed:
+            raise RuntimeError(
+                f"backward failed in step {self.number}, and has left a part of "
+                "a gradient, which must not be trained on: let the error end "
+                "the program; or, to repeat passes that fail, use "
+                "loss.backward() and, once all gradients are whole, one "
+                "step.push()")
 
     def push(self, loss=0.0, examples=None):
         """Hands in the gradients that ``loss.backward()`` has left in ``.grad``.
@@ -144,9 +169,11 @@ class Step(_base.BaseStep):
           loss: mean loss over ``examples``, for the status.
           examples: how many; default the job's batch_size.
 
-        Raises: RuntimeError: they were handed in before; a step that is over.
+        Raises: RuntimeError: they were handed in before; a step that is over,
+          or in which backward() has failed and left a part of a gradient.
         """
         self._check_at_hand()
+        self._check_whole()
         if self._over:
             if self._worker._unwanted:
                 return
@@ -177,7 +204,8 @@ class Worker(_base.BaseWorker):
     """Makes this process a worker that trains ``model``.
 
     All parameters that require gradients are variables of the job; the others
-    are neither sent nor changed. Tied parameters are one variable. The values
+    are neither sent nor changed, and must stay frozen. Tied parameters are one
+    variable. The values
     of the first worker become the job's; when this returns, ``model`` has them.
     At the start of each step the parameters are those of that step. Large ones
     then have other memory than in the step before, unless a tensor, an array or
@@ -190,7 +218,8 @@ class Worker(_base.BaseWorker):
       buffers: "mean": each step begins with the same floating-point buffers,
         such as BatchNorm's running averages, for all workers: those of the step
         before, changed by the mean of the workers' changes. Buffers of the
-        state_dict, that is. "local": each worker keeps its own.
+        state_dict, that is. A module may replace one by a tensor of its shape
+        and dtype. "local": each worker keeps its own.
       name: the job's name, to refuse another one; None: any.
       keep_gradients: false: ``step.backward`` and ``step.push`` leave ``.grad``
         None. The gradient of a layer then reuses the memory of the one behind
@@ -215,23 +244,26 @@ class Worker(_base.BaseWorker):
                              '"local"')
         named = [(key, p) for key, p in model.named_parameters()
                  if p.requires_grad]
+        self._frozen = [(key, *place(model, key))
+                        for key, p in model.named_parameters()
+                        if not p.requires_grad]
         tables = [(key, module) for key, module in model.named_modules()
                   if isinstance(module, Embedding)]
         if not named and not tables:
             raise ValueError("the model has no parameter that requires a "
                              "gradient; there is nothing to train")
-        shared = _shared_buffers(model) if buffers == "mean" else []
+        shared = shared_buffers(model) if buffers == "mean" else []
         # Variables are sent from the last to the first: first what is final
         # last.
         self._embeddings = [module for _, module in tables]
         self._tables = [
-            module._join(self, i, _table_name(key))
+            module._join(self, i, table_name(key))
             for i, (key, module) in enumerate(tables)]
-        self._buffers = [buffer for _, buffer in shared]
+        self._buffers = Buffers(model, shared, len(tables))
         self._parameters = [p for _, p in named]
         self._names = [key for key, _ in named]
-        self._places = [_place(model, key) for key in self._names]
-        described = [module._describe(_table_name(key))
+        self._places = [place(model, key) for key in self._names]
+        described = [module._describe(table_name(key))
                      for key, module in tables]
         described += [_describe("buffer", key, buffer, True)
                       for key, buffer in shared]
@@ -244,8 +276,9 @@ class Worker(_base.BaseWorker):
         self._computes = False
         self._leftovers = Leftovers()
         self._sent = [True] * len(self._parameters)
+        this = weakref.ref(self)
         self._copies = {
-            device: HostCopies(device, self._hand_in)
+            device: HostCopies(device, lambda i: this()._hand_in(i))
             for device in {p.device for p in self._parameters}
             if device.type == "cuda"}
         self._values = Values(self._parameters, self._first())
@@ -261,6 +294,13 @@ class Worker(_base.BaseWorker):
                     f'parameter "{name}" is another one than when the Worker '
                     "was made: the job cannot train it; change values in "
                     "place, under torch.no_grad(), or replace it before")
+        for name, module, key in self._frozen:
+            p = module._parameters.get(key)
+            if p is not None and p.requires_grad:
+                raise RuntimeError(
+                    f'parameter "{name}" requires a gradient, and was frozen '
+                    "when the Worker was made: the job does not train it; "
+                    "unfreeze it before the Worker is made, or leave it frozen")
 
     def _warn_without_gradients(self):
         if any(self._sent) or any(len(each._touched())
@@ -271,14 +311,33 @@ class Worker(_base.BaseWorker):
             "call step.backward(loss), or loss.backward() before step.push()",
             RuntimeWarning, stacklevel=5)
 
+    def _has_gradients(self):
+        return any(p.grad is not None for p in self._parameters) or any(
+            each._has_gradients() for each in self._embeddings)
+
+    def _clear_gradients(self):
+        for p in self._parameters:
+            p.grad = None
+        for each in self._embeddings:
+            each._clear_gradients()
+
     def _add_hooks(self):
         # The node that adds to .grad runs its hooks once a parameter's gradient
         # is complete, also where a parameter is used more than once.
         nodes = []
+        # What holds its worker would keep it in the job after its use. A graph
+        # may hold a node for longer.
+        this = weakref.ref(self)
+
+        def on_gradient(*_, i):
+            worker = this()
+            if worker is not None:
+                worker._on_gradient(i)
+
         for i, p in enumerate(self._parameters):
             with torch.enable_grad():
                 node = p.expand_as(p).grad_fn.next_functions[0][0]
-            node.register_hook(lambda *_, i=i: self._on_gradient(i))
+            node.register_hook(functools.partial(on_gradient, i=i))
             nodes.append(node)  # PyTorch forgets a node that nobody holds
         return nodes
 
@@ -334,24 +393,14 @@ class Worker(_base.BaseWorker):
         native = self._loop.native
         self._send_all()
         self._warn_without_gradients()
-        with torch.no_grad():
-            for i, buffer in enumerate(self._buffers):
-                # A server subtracts the mean of these changes, as if they were
-                # gradients.
-                change = self._buffer_values[i] - buffer.detach().to("cpu")
-                self._buffer_changes[i].copy_(change)
-                native.ready(len(self._tables) + i)
+        self._buffers.hand_in(native)
         for each in self._embeddings:
             each._hand_in(native)
         self._computes = False
         native.finish(loss, examples)
 
     def _adopt(self, native):
-        first = len(self._tables)
-        self._buffer_values = [view(native.value(first + i), buffer)
-                               for i, buffer in enumerate(self._buffers)]
-        self._buffer_changes = [view(native.gradient(first + i), buffer)
-                                for i, buffer in enumerate(self._buffers)]
+        self._buffers.adopt(native)
         first = self._first()
         # To look up rows in the midst of a pass pulls what has moved away.
         self._values.adopt(native, moves=self._passes_per_step() == 1
@@ -370,17 +419,16 @@ class Worker(_base.BaseWorker):
         for each in self._embeddings:
             each._begin()
         self._values.begin(native)
-        with torch.no_grad():
-            for buffer, value in zip(self._buffers, self._buffer_values):
-                buffer.copy_(value)
+        self._buffers.begin()
 
     def _after(self, step):
+        step._check_whole()
         # No call of backward() was known to be the last: in the first step, or
         # in one with fewer calls than the step before. Nothing was sent yet.
         if not step._over and step._calls > 0:
-            step._finish_quietly()
-        if step._calls > 0 and not self._unwanted:
+            # The body has made all its calls, though the pass may be unwanted.
             self._calls = step._calls
+            step._finish_quietly()
         self._computes = False
 
 
@@ -408,12 +456,14 @@ class Evaluator(_evaluator.Evaluator):
         self._model = model
 
     def _open(self, step, tensors):
-        _fill(self._model, step, tensors)
+        fill(self._model, step, tensors)
         return super()._open(step, tensors)
 
 
 def load(model, directory, step=None):
     """Copies a checkpoint's values into ``model``, buffers and tables too.
+
+    Frozen parameters get the values that the checkpoint has of them.
 
     Args:
       directory: the job's checkpoint.directory.
@@ -422,57 +472,12 @@ def load(model, directory, step=None):
     Returns: the step.
     Raises:
       FileNotFoundError: there is no such checkpoint.
-      ValueError: a parameter is missing in it, or has another shape.
+      ValueError: a parameter that requires a gradient is missing in it, or a
+        parameter or buffer has another shape.
     """
     found, tensors = checkpoint.read(directory, step)
-    _fill(model, found, tensors)
+    fill(model, found, tensors)
     return found
-
-
-def _place(model, name):
-    """The module that has a parameter, and the parameter's key there."""
-    path, _, key = name.rpartition(".")
-    return model.get_submodule(path), key
-
-
-def _fill(model, step, tensors):
-    targets = []
-    for key, p in model.named_parameters():
-        if p.requires_grad:
-            targets.append((key, p))
-    for key, buffer in _shared_buffers(model):
-        if key in tensors:
-            targets.append((key, buffer))
-    tables = [(_table_name(key), module)
-              for key, module in model.named_modules()
-              if isinstance(module, Embedding)]
-    for key, each in targets + tables:
-        if key not in tensors:
-            raise ValueError(f'the checkpoint of step {step} has no "{key}"')
-        if isinstance(each, Embedding):
-            continue
-        shape = tensors[key][1]
-        if tuple(shape) != tuple(each.shape):
-            raise ValueError(
-                f'the checkpoint of step {step} has "{key}" with shape '
-                f"{tuple(shape)}; the model has {tuple(each.shape)}")
-    with torch.no_grad():
-        for key, each in targets:
-            kind, shape, memory = tensors[key]
-            values = checkpoint.array(kind, shape, memory.copy())
-            each.copy_(torch.from_numpy(values.copy()))
-    for key, module in tables:
-        module._load(tensors, key, checkpoint.array)
-
-
-def _shared_buffers(model):
-    kept = model.state_dict(keep_vars=True)
-    return [(key, buffer) for key, buffer in model.named_buffers()
-            if key in kept and buffer.is_floating_point() and buffer.numel()]
-
-
-def _table_name(key):
-    return f"{key}.weight" if key else "weight"
 
 
 def _describe(what, key, tensor, buffer):

@@ -16,7 +16,7 @@ class Step(_base.BaseStep):
     def backward(self, loss: torch.Tensor,
                  examples: Optional[int] = None,
                  gradient: Optional[torch.Tensor] = None) -> None: ...
-    def push(self, loss: float = 0.0,
+    def push(self, loss: Union[float, torch.Tensor] = 0.0,
              examples: Optional[int] = None) -> None: ...
 
 class Worker(_base.BaseWorker[Step]):

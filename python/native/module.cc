@@ -3,13 +3,16 @@
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -125,7 +128,14 @@ class PySession {
     options.state_dir = state_dir;
     options.status_address = status_address;
     py::gil_scoped_release release;
-    session_ = Check(Session::Join(options, variables));
+    std::unique_ptr<Session> session = Check(Session::Join(options, variables));
+    auto destroyed = std::make_shared<std::promise<void>>();
+    destroyed_ = destroyed->get_future();
+    session_ =
+        std::shared_ptr<Session>(session.release(), [destroyed](Session* last) {
+          std::default_delete<Session>()(last);
+          destroyed->set_value();
+        });
   }
 
   ~PySession() { Close(""); }
@@ -134,11 +144,9 @@ class PySession {
   std::tuple<int, int64_t, int, int64_t, uint64_t, int64_t> Next(
       double timeout) {
     SessionStep step;
-    Session::Turn turn;
-    {
-      py::gil_scoped_release release;
-      turn = Check(session().Next(absl::Seconds(timeout), step));
-    }
+    const Session::Turn turn = Check(Inside([&](Session& session) {
+      return session.Next(absl::Seconds(timeout), step);
+    }));
     // With the lock: this gives up references to Python objects.
     if (turn == Session::Turn::kStep) buffers_.clear();
     return {
@@ -207,7 +215,7 @@ class PySession {
   }
 
   void PullRows() {
-    Check(Unlocked([&] { return session().PullRows(); }));
+    Check(Inside([](Session& session) { return session.PullRows(); }));
   }
 
   void Report(const std::string& name, double value) {
@@ -215,32 +223,30 @@ class PySession {
   }
 
   void Pull() {
-    py::gil_scoped_release release;
-    Check(session().Pull());
+    Check(Inside([](Session& session) { return session.Pull(); }));
   }
 
   void Ready(size_t variable) {
-    py::gil_scoped_release release;
-    Check(session().Ready(variable));
+    Check(Inside([&](Session& session) { return session.Ready(variable); }));
   }
 
   void BeginReading() { session().BeginReading(); }
   void EndReading() { session().EndReading(); }
 
   void CheckWanted() {
-    py::gil_scoped_release release;
-    Check(session().CheckWanted());
+    Check(Inside([](Session& session) { return session.CheckWanted(); }));
   }
 
   void Finish(double loss, int64_t examples) {
-    py::gil_scoped_release release;
-    Check(session().Finish(loss, examples));
+    Check(Inside(
+        [&](Session& session) { return session.Finish(loss, examples); }));
   }
 
   // Indices as int64, one after the other.
   Memory Examples(int64_t num_examples, int64_t batch) {
-    const std::vector<int64_t> rows = Check(
-        Unlocked([&] { return session().Examples(num_examples, batch); }));
+    const std::vector<int64_t> rows = Check(Inside([&](Session& session) {
+      return session.Examples(num_examples, batch);
+    }));
     return CopyOf(reinterpret_cast<const std::byte*>(rows.data()),
                   rows.size() * sizeof(int64_t));
   }
@@ -248,16 +254,22 @@ class PySession {
   void EndInput() { session().EndInput(); }
 
   void RequestStop(const std::string& reason) {
-    py::gil_scoped_release release;
-    session().RequestStop(reason);
+    Inside([&](Session& session) { session.RequestStop(reason); });
   }
 
-  // True if that stops the job, as Session::carries_job() has it.
+  // Ends the calls of other threads. Returns true if that stops the job, as
+  // Session::carries_job() has it.
   bool Close(const std::string& failure) {
+    // No later call finds the session, but one of another thread may be in it.
+    std::shared_ptr<Session> session = std::move(session_);
     py::gil_scoped_release release;
-    const bool stops = session_ != nullptr && session_->carries_job();
-    if (session_ != nullptr && !failure.empty()) session_->Fail(failure);
-    session_.reset();
+    if (session == nullptr) return false;
+    const bool stops = session->carries_job();
+    if (!failure.empty()) session->Fail(failure);
+    session->Leave();
+    session.reset();
+    // A forked child has none of the threads whose calls would return.
+    if (process_ == getpid()) destroyed_.wait();
     return stops;
   }
 
@@ -268,6 +280,19 @@ class PySession {
                           (table ? " is no table" : " is a table, or is not"));
   }
 
+  // Calls a function of the session without the interpreter's lock. The session
+  // lives until that returns, though Close() may be called in another thread.
+  template <typename Call>
+  std::invoke_result_t<Call, Session&> Inside(Call call) {
+    session();
+    std::shared_ptr<Session> found = session_;
+    py::gil_scoped_release release;
+    // Given up without the lock, because the last one destroys the session.
+    const std::shared_ptr<Session> held = std::move(found);
+    return call(*held);
+  }
+
+  // Must be called, and used, with the interpreter's lock.
   Session& session() {
     if (session_ == nullptr) {
       throw std::runtime_error(
@@ -278,7 +303,9 @@ class PySession {
 
   std::vector<bool> tables_;              // by variable
   std::vector<py::buffer_info> buffers_;  // initial values, until a step comes
-  std::unique_ptr<Session> session_;
+  const pid_t process_ = getpid();
+  std::shared_ptr<Session> session_;
+  std::future<void> destroyed_;  // the session
 };
 
 class PyEvaluation {

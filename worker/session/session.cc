@@ -125,6 +125,7 @@ struct Session::Parts {
   std::unique_ptr<StatusServer> status_server;
   std::thread thread;
   std::atomic<bool> failed = false;  // Session::Fail() has been called
+  std::atomic<bool> left = false;    // Session::Leave() has been called
   // The current pass.
   bool open = false;
   std::shared_ptr<ParameterMemory> memory;
@@ -235,14 +236,19 @@ Session::~Session() {
     static_cast<void>(parts_.release());
     return;
   }
+  Leave();
+  parts_->thread.join();
+  has_session = false;
+}
+
+void Session::Leave() {
+  if (!CheckProcess().ok() || parts_->left.exchange(true)) return;
   parts_->workload.Cancel();
   // Fail() has given a reason already.
   if (!parts_->failed) parts_->RequestStop("the program has ended");
   // A repeated request makes an elastic worker leave at once: the program
   // computes no more passes, so there is none to wait for.
   parts_->member->RequestStop("the program has ended");
-  parts_->thread.join();
-  has_session = false;
 }
 
 absl::Status Session::CheckProcess() const {

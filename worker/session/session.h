@@ -67,9 +67,9 @@ struct SessionJob {
 // session sends heartbeats, repeats calls, shares memory with servers of this
 // host, redoes steps, and joins again after its lease has expired.
 //
-// Threads: one thread calls; RequestStop() and Fail() may come from any. A
-//          process may have one session at a time. A child made by fork() must
-//          not use its parent's session: its calls return
+// Threads: one thread calls; RequestStop(), Fail() and Leave() may come from
+//          any. A process may have one session at a time. A child made by
+//          fork() must not use its parent's session: its calls return
 //          kFailedPrecondition.
 class Session {
  public:
@@ -118,8 +118,7 @@ class Session {
   static absl::StatusOr<std::unique_ptr<Session>> Join(
       const Options& options, const std::vector<SessionVariable>& variables);
 
-  // Leaves the job as RequestStop("the program has ended") does, unless the job
-  // has ended, and waits until this process has left.
+  // Leaves the job as Leave() does, and waits until this process has left.
   ~Session();
 
   // The outcome of Next().
@@ -268,6 +267,11 @@ class Session {
   // until its lease expires. If this process hosts the chief or a mirror, a job
   // that could go on without the worker is stopped with `reason`.
   void Fail(const std::string& reason);
+  // Leaves the job as RequestStop("the program has ended") does, unless the job
+  // has ended, but at once. Must be called if another thread may be in a call
+  // of this session, before the destructor: the call returns soon, and later
+  // ones return kAborted or kEnded.
+  void Leave();
 
  private:
   struct Parts;

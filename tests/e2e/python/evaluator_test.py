@@ -93,6 +93,14 @@ class EvaluatorTest(unittest.TestCase):
             self.assertIn("step 100: test_accuracy 0.35, other 2",
                           job.log("chief"))
 
+    def test_after_the_job_sigterm_ends_the_program(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job, EVALUATOR + "import time; time.sleep(60)\n")
+            job.wait_for_log("ended", "evaluator")
+            job.tasks["evaluator", 0].send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait("evaluator"), -signal.SIGTERM,
+                             job.log("evaluator"))
+
     def test_figures_of_steps_and_checkpoints_are_in_the_status(self):
         with LocalJob(sets=["train_steps=100000", *SETS[1:]],
                       evaluator=True) as job:
@@ -133,6 +141,40 @@ class EvaluatorTest(unittest.TestCase):
             self.assertEqual(job.wait("chief"), 0, job.log("chief"))
             self.assertEqual(job.wait("evaluator"), 1)
             self.assertIn("no such figure", job.log("evaluator"))
+            self.assertIn("evaluator 0 left: KeyError: 'no such figure'",
+                          job.log("chief"))
+
+    def test_an_evaluator_that_leaves_its_loop_holds_the_job_up_no_longer(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job, EVALUATOR.replace(
+                "    w = ", "    break\n    w = ") + "import time\n"
+                "time.sleep(60)\n")
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief", timeout=40), 0, job.log("chief"))
+            self.assertIn("has left the loop", job.log("chief"))
+
+    def test_a_stop_before_the_figures_is_told_as_one(self):
+        with LocalJob(sets=["train_steps=100000", *SETS[1:]],
+                      evaluator=True) as job:
+            self.start(job, "import os, signal\n" + EVALUATOR.replace(
+                "    checkpoint.report",
+                "    os.kill(os.getpid(), signal.SIGTERM)\n"
+                "    checkpoint.report"))
+            self.assertEqual(job.wait("evaluator"), 143, job.log("evaluator"))
+            self.assertIn("JobStopped: ", job.log("evaluator"))
+
+    def test_a_job_that_fails_before_the_figures_is_told_with_its_reason(self):
+        with LocalJob(sets=["train_steps=100000", *SETS[1:]],
+                      evaluator=True) as job:
+            self.start(job, EVALUATOR.replace(
+                "    checkpoint.report", "    import time; time.sleep(3)\n"
+                "    checkpoint.report"), WORKER.replace("    step.push", """
+    if step.number == 40:
+        raise KeyError("batch")
+    step.push"""))
+            self.assertEqual(job.wait("evaluator"), 1, job.log("evaluator"))
+            self.assertIn("lockstep: JobFailed: ", job.log("evaluator"))
+            self.assertIn("KeyError: 'batch'", job.log("evaluator"))
 
     def test_an_evaluator_without_a_figure_holds_the_job_up_no_longer(self):
         with LocalJob(sets=SETS, evaluator=True) as job:

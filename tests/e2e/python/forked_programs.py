@@ -37,8 +37,11 @@ def _run(path, environment, log):
     except SystemExit as end:
         code = end.code
     except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
         code = 1
+        try:
+            sys.excepthook(type(error), error, error.__traceback__)
+        except SystemExit as end:
+            code = end.code
         if isinstance(error, KeyboardInterrupt):
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGINT)

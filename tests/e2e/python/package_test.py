@@ -38,7 +38,9 @@ class PackageTest(unittest.TestCase):
         # Without PYTHONPATH: the package must come from the environment.
         self.env = {key: value for key, value in os.environ.items()
                     if key not in ("PYTHONPATH", "MYPYPATH")}
-        self.env["LOCKSTEP_BUILD_DIR"] = os.path.dirname(BIN)
+        # Relative to the folder of the folder "python", as a user writes it.
+        os.symlink(os.path.dirname(BIN), self.path("build"))
+        self.env["LOCKSTEP_BUILD_DIR"] = "build"
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -101,12 +103,14 @@ class PackageTest(unittest.TestCase):
             self.assertIn("from " + there, job.log("worker"))
 
     def test_a_build_directory_without_the_module_is_refused_with_the_fix(self):
-        self.env["LOCKSTEP_BUILD_DIR"] = self.folder.name
+        self.env["LOCKSTEP_BUILD_DIR"] = "wheels"
         done = subprocess.run(
             [sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
              "--no-index", "--no-deps", self.path("python")], env=self.env,
             cwd=self.folder.name, capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
+        self.assertIn(self.path("wheels/python/lockstep/_native"),
+                      done.stdout + done.stderr)
         self.assertIn("build the target lockstep_python", done.stdout
                       + done.stderr)
 

@@ -133,6 +133,24 @@ class TableTest(unittest.TestCase):
             np.testing.assert_array_equal(plain[name], ahead[name])
             np.testing.assert_array_equal(wrong[name], momentum[name])
 
+    def test_a_checkpointed_segment_may_look_rows_up(self):
+        sets = ["train_steps=10", "learning_rate=0.1"]
+        # More rows than the next step looks up.
+        ahead = WORKER.replace(
+            "    step.backward(loss)\n",
+            "    step.prefetch(torch.arange(40))\n    step.backward(loss)\n")
+        plain, _, _ = self.train(ahead, sets=sets)
+        for reentrant in (False, True):
+            again, _, _ = self.train(ahead.replace(
+                "model(ids[rows])",
+                "torch.utils.checkpoint.checkpoint(lambda i, _: model(i), "
+                "ids[rows], torch.ones(1, requires_grad=True), "
+                f"use_reentrant={reentrant})").replace(
+                    "import torch\n",
+                    "import torch, torch.utils.checkpoint\n", 1), sets=sets)
+            for name in ("embedding.weight", "out.weight"):
+                np.testing.assert_array_equal(plain[name], again[name])
+
     def test_a_step_may_look_up_rows_more_than_once_and_in_eval_mode(self):
         sets = ["train_steps=10", "learning_rate=0.1"]
         plain, _, _ = self.train(WORKER, sets=sets)

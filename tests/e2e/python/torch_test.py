@@ -265,6 +265,20 @@ for step in worker.steps():
             self.assertLess(float((a - b).abs().max()), 1e-6)
             self.assertTrue(torch.equal(a, c))
 
+    def test_a_first_step_that_is_dropped_shows_how_many_calls_a_step_has(self):
+        def drop():
+            raise lockstep._session.Unwanted("dropped")
+
+        # A worker that has not joined.
+        worker = object.__new__(lockstep.torch.Worker)
+        worker._calls, worker._unwanted = 0, False
+        worker._begin_sending = drop
+        step = lockstep.torch.Step(worker, 0, 0, 0, 0)
+        step._calls = 2
+        worker._after(step)
+        self.assertTrue(worker._unwanted)
+        self.assertEqual(worker._calls, 2)
+
     def test_gradients_that_are_not_kept_are_sent_the_same(self):
         forget = WORKER.replace("Worker(model)",
                                 "Worker(model, keep_gradients=False)")
@@ -329,7 +343,7 @@ class Model(torch.nn.Module):
         self.low = torch.nn.Parameter(torch.ones(3, dtype=torch.bfloat16))
     def forward(self, x):
         return (self.b(self.a(x)) @ self.transposed.t() * self.scalar
-                ).sum() + (self.low.float() * self.frozen).sum()
+                ).sum() + 100 * (self.low.float() * self.frozen).sum()
 model = Model()
 import lockstep.torch
 worker = lockstep.torch.Worker(model)
@@ -350,6 +364,28 @@ for step in worker.steps():
         for name, a, b in zip(names, trained, model.parameters()):
             tolerance = 1e-2 if b.dtype == torch.bfloat16 else 1e-6
             self.assertLess(float((a - b).abs().max()), tolerance, name)
+        self.assertLess(float(model.low.float().max()), 0.5)  # it was 1
+
+    def test_a_frozen_model_is_loaded_too(self):
+        with TorchJob(sets=["train_steps=6", "learning_rate=0.1"]) as job:
+            job.start_worker(0, WORKER)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertEqual(job.wait("chief"), 0)
+            start, trained, frozen = {}, {}, {}
+            for space in (start, trained, frozen):
+                exec(COMMON, space)
+            lockstep.torch.load(trained["model"], job.path("checkpoints"))
+            model = frozen["model"].requires_grad_(False)
+            model.own = torch.nn.Parameter(torch.ones(1), requires_grad=False)
+            lockstep.torch.load(model, job.path("checkpoints"))
+            for key, value in trained["model"].state_dict().items():
+                self.assertTrue(torch.equal(value, model.state_dict()[key]))
+                self.assertFalse(
+                    torch.equal(value, start["model"].state_dict()[key]))
+            self.assertEqual(float(model.own), 1)
+            model.own.requires_grad_(True)
+            with self.assertRaisesRegex(ValueError, 'has no "own"'):
+                lockstep.torch.load(model, job.path("checkpoints"))
 
     def check_buffers(self, how):
         common = COMMON.replace("torch.nn.ReLU(), ",

@@ -37,7 +37,10 @@ def train(model: torch.nn.Module, x: torch.Tensor) -> int:
             rows: torch.Tensor = step.indices(len(x))
             step.prefetch(rows, table=table)
             step.report(norm=1.0)
-            step.backward(model(x[rows]).mean())
+            if step.number > 0:
+                step.backward(model(x[rows]).mean())
+            else:
+                step.push(model(x[rows]).mean())
     return worker.index
 
 def train_arrays() -> None:

@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 import unittest
 
 from local_job import LocalJob
@@ -84,6 +87,24 @@ class WorkerTest(unittest.TestCase):
             self.assertEqual(job.log("worker").count("after the loop"), 2)
             self.assertEqual(checkpoint.steps(job.path("checkpoints"))[-1], 3)
 
+    def test_an_exception_with_an_exit_code_leaves_out_no_handler(self):
+        # Those of modules that were imported before run after the package's.
+        done = subprocess.run([sys.executable, "-c", """
+import atexit, multiprocessing.util
+atexit.register(lambda: print("handled", flush=True))
+import lockstep
+child = multiprocessing.get_context("fork").Process(
+    target=__import__("time").sleep, args=(60,), daemon=True)
+child.start()
+print(child.pid)
+raise lockstep.JobStopped("by order", 143)
+"""], capture_output=True, text=True, timeout=50)
+        self.assertEqual(done.returncode, 143)
+        self.assertEqual(done.stderr, "lockstep: JobStopped: by order\n")
+        child, handled = done.stdout.split()
+        self.assertEqual(handled, "handled")
+        self.assertFalse(os.path.exists(f"/proc/{child}"))
+
     def test_a_name_that_is_left_out_stays_as_momentum_would_not_leave_it(self):
         program = SHRINK.replace(
             'step.push({"w": step.values["w"]}',
@@ -125,15 +146,52 @@ class WorkerTest(unittest.TestCase):
             self.assertEqual(job.wait("worker"), 143, job.log("worker")[-500:])
             self.assertIn("JobStopped: SIGTERM", job.log("worker"))
 
-    def test_after_the_worker_is_closed_sigterm_ends_the_program(self):
-        program = SHRINK + "worker.close()\nprint('closed', flush=True)\n" + (
-            "while True: signal.pause()\n")
-        with LocalJob(sets=["train_steps=3"]) as job:
-            job.start_worker(0, program)
-            job.wait_for_log("closed")
-            job.tasks["worker", 0].send_signal(signal.SIGTERM)
-            self.assertEqual(job.wait("worker"), -signal.SIGTERM,
-                             job.log("worker"))
+    def test_after_the_job_sigterm_ends_the_program(self):
+        for close in "", "worker.close()\n":
+            program = SHRINK + close + "print('over', flush=True)\n" + (
+                "while True: signal.pause()\n")
+            with self.subTest(close), LocalJob(sets=["train_steps=3"]) as job:
+                job.start_worker(0, program)
+                job.wait_for_log("over")
+                job.tasks["worker", 0].send_signal(signal.SIGTERM)
+                self.assertEqual(job.wait("worker"), -signal.SIGTERM,
+                                 job.log("worker"))
+
+    def test_a_worker_that_another_thread_closes_ends_its_calls(self):
+        program = """
+import threading, time
+import numpy as np
+import lockstep
+
+worker = lockstep.Worker({"w": np.ones(2, np.float32)})
+
+def train():
+    try:
+        for step in worker.steps():
+            step.push({"w": step.values["w"]})
+            print("pushed", step.number, flush=True)
+    except Exception as error:
+        print("thread:", error, flush=True)
+
+thread = threading.Thread(target=train)
+thread.start()
+time.sleep(PAUSE)
+worker.close()
+print("closed", flush=True)
+thread.join()
+"""
+        for hangs in False, True:
+            with self.subTest(hangs=hangs), LocalJob(sets=[
+                    "train_steps=100000000",
+                    *(["replicas_to_aggregate=1"] if hangs else [])]) as job:
+                job.start_worker(0, program.replace("PAUSE", "2"))
+                job.wait_for_log("pushed 3\n")
+                if hangs:
+                    job.tasks["ps", 0].send_signal(signal.SIGSTOP)
+                self.assertEqual(job.wait("worker", timeout=30), 0,
+                                 job.log("worker")[-2000:])
+                self.assertIn("closed", job.log("worker"))
+                self.assertIn("thread: the worker is closed", job.log("worker"))
 
     def test_sigterm_stops_a_second_worker_of_the_program(self):
         first = SHRINK.replace('print("ended")', "worker.close()").replace(
@@ -164,6 +222,46 @@ class WorkerTest(unittest.TestCase):
             job.tasks["worker", 0].send_signal(signal.SIGINT)
             self.assertNotEqual(job.wait("worker", timeout=20), 0)
             self.assertIn("KeyboardInterrupt", job.log("worker"))
+
+    def test_signals_end_the_wait_for_a_server_that_hangs(self):
+        # Workers of a job with backups announce their gradients, and wait for
+        # the answer in push().
+        sets = ["replicas_to_aggregate=1", "total_num_replicas=2",
+                "train_steps=1000000"]
+        program = SHRINK.replace("    step.push", """
+    time.sleep(0.05)
+    print("pushes", step.number, flush=True)
+    step.push""").replace("import sys", "import time, sys")
+        for number, code, says in (
+                (signal.SIGTERM, 143, "JobStopped: SIGTERM"),
+                (signal.SIGINT, -signal.SIGINT, "KeyboardInterrupt")):
+            with self.subTest(number), LocalJob(workers=2, sets=sets) as job:
+                for i in range(2):
+                    job.start_worker(i, program)
+                job.wait_for_log("pushed 3\n")
+                job.tasks["ps", 0].send_signal(signal.SIGSTOP)
+                time.sleep(1)  # the wait begins
+                self.assertRegex(job.log("worker"), r"pushes \d+\n$")
+                job.tasks["worker", 0].send_signal(number)
+                self.assertEqual(job.wait("worker", timeout=10), code,
+                                 job.log("worker")[-2000:])
+                self.assertIn(says, job.log("worker"))
+
+    def test_a_signal_for_a_forked_child_is_not_the_worker_s(self):
+        program = SHRINK.replace("    step.push", """
+    if step.number == 1:
+        child = os.fork()
+        if child == 0:
+            while True: signal.pause()
+        time.sleep(0.2)
+        os.kill(child, signal.SIGTERM)
+        print("code", os.waitpid(child, 0)[1])
+        time.sleep(0.2)
+    step.push""").replace("import sys", "import time, sys")
+        with LocalJob(sets=["train_steps=5"]) as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertIn("code 15", job.log("worker"))
 
     def test_a_job_with_a_built_in_model_is_refused(self):
         with LocalJob(sets=["model.kind=softmax", "data.train_images=/x",
@@ -213,6 +311,10 @@ for step in worker.steps():
     for name, shape in ("w", 1), ("t", (1, 2)):
         rows = lockstep.Rows([1], np.ones(shape, complex))
         print("I", text_of(lambda: step.push({name: rows})))
+    for wrong in [1.9], [True]:
+        print("J", text_of(lambda: lockstep.Rows(wrong, np.ones(1))))
+    print("K", lockstep.Rows([], np.ones((0, 2))).indices.dtype)
+    print("L", text_of(lambda: step.indices(100, ahead=1.7)))
     if os.fork() == 0:
         print("F", text_of(lambda: step.push({"w": np.zeros(2)})), flush=True)
         os._exit(0)
@@ -230,6 +332,9 @@ print("H", text_of(lambda: step.push({"w": np.zeros(2)})))
                            "D ValueError", "E ValueError",
                            'I ValueError: the gradient of "w" is of complex128',
                            'I ValueError: the gradient of "t" is of complex128',
+                           "J ValueError: indices of Rows are float64; they",
+                           "J ValueError: indices of Rows are bool; they must",
+                           "K int64", "L TypeError",
                            "F RuntimeError: this process was forked",
                            "G RuntimeError", "H RuntimeError: step"):
                 self.assertIn(wanted, log)

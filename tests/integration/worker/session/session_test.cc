@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/process/process.h"
 #include "gmock/gmock.h"
@@ -294,6 +296,21 @@ TEST_F(SessionTest, ASessionThatEndsEarlyLeavesTheJob) {
   Train(**session);
   EXPECT_THAT((*session)->end(), IsOk());
   EXPECT_THAT(numbers_, ::testing::Contains(4));
+}
+
+TEST_F(SessionTest, LeavingEndsACallOfAnotherThread) {
+  auto session = Join();  // there is no chief, so no step
+  ASSERT_THAT(session, IsOk());
+  std::thread other([&] {
+    absl::SleepFor(absl::Milliseconds(100));
+    (*session)->Leave();
+  });
+  SessionStep step;
+  const auto turn = (*session)->Next(absl::Minutes(10), step);
+  other.join();
+  ASSERT_THAT(turn, IsOk());
+  EXPECT_EQ(*turn, Session::Turn::kEnded);
+  EXPECT_THAT((*session)->end(), StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST_F(SessionTest, VariablesThatCannotBeAreRefusedBeforeAnythingStarts) {

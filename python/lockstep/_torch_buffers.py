@@ -1,0 +1,94 @@
+"""Buffers of a PyTorch model that are the same for all workers of a step."""
+
+import torch
+
+from ._torch_values import place, view
+
+
+class Buffers:
+    """Sends what the passes change in buffers, and sets the mean of it.
+
+    A module may replace a buffer, as ``self.mean = 0.9 * self.mean`` does: its
+    key in the module counts, not the tensor.
+
+    Args:
+      model: has them.
+      named: their names and tensors.
+      first: the number of the first one among the session's variables.
+    """
+
+    def __init__(self, model, named, first):
+        self._first = first
+        self._names = [name for name, _ in named]
+        self._places = [place(model, name) for name in self._names]
+        self._tensors = [tensor for _, tensor in named]
+        self._like = [torch.empty(each.shape, dtype=each.dtype, device="meta")
+                      for each in self._tensors]
+
+    def __len__(self):
+        return len(self._names)
+
+    def adopt(self, native):
+        """The session's values are in other memory, because it joined again."""
+        self._values = [view(native.value(self._first + i), like)
+                        for i, like in enumerate(self._like)]
+        self._changes = [view(native.gradient(self._first + i), like)
+                         for i, like in enumerate(self._like)]
+
+    def begin(self):
+        """A step begins: the buffers get its values.
+
+        Raises: RuntimeError: a buffer is of another shape or dtype than when
+          the Worker was made.
+        """
+        with torch.no_grad():
+            for i, value in enumerate(self._values):
+                buffer = self._current(i)
+                if buffer is not self._tensors[i]:
+                    # It may share memory with whatever the module made it of.
+                    buffer = self._tensors[i] = torch.empty_like(buffer)
+                    module, key = self._places[i]
+                    if key in module._buffers:
+                        module._buffers[key] = buffer
+                buffer.copy_(value)
+
+    def hand_in(self, native):
+        """A pass has ended: its changes are gradients.
+
+        Elements that have not changed may be infinite or NaN.
+
+        Raises: as begin().
+        """
+        with torch.no_grad():
+            for i, value in enumerate(self._values):
+                buffer = self._current(i).detach().to("cpu")
+                # Also of bits such as NaN. What is not ready is absent.
+                if torch.equal(_bytes(value), _bytes(buffer)):
+                    continue
+                # A server subtracts the mean of these changes, as if they were
+                # gradients. An infinity less itself is no number.
+                same = (value == buffer) | (value.isnan() & buffer.isnan())
+                self._changes[i].copy_((value - buffer).masked_fill_(same, 0))
+                native.ready(self._first + i)
+
+    def _current(self, i):
+        module, key = self._places[i]
+        like = self._like[i]
+        # One that is not there has moved, as by a parametrization.
+        buffer = module._buffers.get(key, self._tensors[i])
+        if (buffer is None or buffer.shape != like.shape
+                or buffer.dtype != like.dtype):
+            raise RuntimeError(
+                f'buffer "{self._names[i]}" is {_text(buffer)}, and was '
+                f"{_text(like)} when the Worker was made: keep its shape and "
+                'dtype, or make the Worker with buffers="local"')
+        return buffer
+
+
+def _bytes(tensor):
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def _text(buffer):
+    return ("None" if buffer is None else
+            f"of {buffer.dtype} and shape {tuple(buffer.shape)}")

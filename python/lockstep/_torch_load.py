@@ -1,0 +1,53 @@
+"""The values of a checkpoint, on their way into a PyTorch model."""
+
+import torch
+
+from . import checkpoint
+from ._torch_embedding import Embedding
+
+
+def fill(model, step, tensors):
+    """Copies the tensors of a checkpoint into a model.
+
+    Raises: ValueError: what training changes is missing; another shape.
+    """
+    targets = []
+    for key, p in model.named_parameters():
+        # A program that only reads a model may freeze what the job has trained.
+        if p.requires_grad or key in tensors:
+            targets.append((key, p))
+    for key, buffer in shared_buffers(model):
+        if key in tensors:
+            targets.append((key, buffer))
+    tables = [(table_name(key), module)
+              for key, module in model.named_modules()
+              if isinstance(module, Embedding)]
+    for key, each in targets + tables:
+        if key not in tensors:
+            raise ValueError(f'the checkpoint of step {step} has no "{key}"')
+        if isinstance(each, Embedding):
+            continue
+        shape = tensors[key][1]
+        if tuple(shape) != tuple(each.shape):
+            raise ValueError(
+                f'the checkpoint of step {step} has "{key}" with shape '
+                f"{tuple(shape)}; the model has {tuple(each.shape)}")
+    with torch.no_grad():
+        for key, each in targets:
+            kind, shape, memory = tensors[key]
+            values = checkpoint.array(kind, shape, memory.copy())
+            each.copy_(torch.from_numpy(values.copy()))
+    for key, module in tables:
+        module._load(tensors, key, checkpoint.array)
+
+
+def shared_buffers(model):
+    """Names and tensors of the buffers that the job averages."""
+    kept = model.state_dict(keep_vars=True)
+    return [(key, buffer) for key, buffer in model.named_buffers()
+            if key in kept and buffer.is_floating_point() and buffer.numel()]
+
+
+def table_name(key):
+    """The name in the job of the table that a model has as ``key``."""
+    return f"{key}.weight" if key else "weight"

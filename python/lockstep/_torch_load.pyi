@@ -1,0 +1,12 @@
+from typing import List, Mapping, Tuple
+
+import torch
+
+from .checkpoint import _Tensor
+
+def fill(model: torch.nn.Module, step: int,
+         tensors: Mapping[str, _Tensor]) -> None: ...
+def shared_buffers(
+    model: torch.nn.Module
+) -> List[Tuple[str, torch.Tensor]]: ...
+def table_name(key: str) -> str: ...

@@ -1,0 +1,110 @@
+"""Buffers of a PyTorch model that are averaged over its workers."""
+
+import sys
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
+    sys.exit(77)
+
+import lockstep.torch
+from local_job import TorchJob
+
+# A pass makes of the buffer 0.9 of it and what is added.
+MODEL = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(2))
+        self.register_buffer("ema", torch.zeros(2))
+    def forward(self, add):
+        self.ema = 0.9 * self.ema + add
+        return self.w.sum()
+model = Model()
+"""
+
+JOIN = """
+import lockstep.torch
+worker = lockstep.torch.Worker(model)
+"""
+
+
+class BuffersTest(unittest.TestCase):
+
+    def train(self, program, workers=1, steps=5):
+        """Returns the model of the program with its trained values."""
+        with TorchJob(workers=workers, sets=[f"train_steps={steps}"]) as job:
+            for i in range(workers):
+                job.start_worker(i, program)
+            for i in range(workers):
+                self.assertEqual(job.wait("worker", i), 0,
+                                 job.log("worker", i)[-2000:])
+            self.assertEqual(job.wait("chief"), 0)
+            space = {}
+            exec(program.split(JOIN)[0], space)
+            lockstep.torch.load(space["model"], job.path("checkpoints"))
+            return space["model"]
+
+    def test_a_buffer_that_its_module_replaces_is_averaged(self):
+        trained = self.train(MODEL + JOIN + """
+for step in worker.steps():
+    step.backward(model(1 + worker.index))
+""", workers=2)
+        mean = 0.0
+        for _ in range(5):
+            mean = 0.9 * mean + 1.5
+        for value in trained.ema.tolist():
+            self.assertAlmostEqual(value, mean, places=5)
+
+    def test_what_a_module_has_made_a_buffer_is_not_overwritten(self):
+        trained = self.train(MODEL + JOIN + """
+data = torch.arange(10.0)
+for step in worker.steps():
+    model.ema = data[2 * (step.number % 5):][:2]
+    step.backward(model.w.sum())
+assert torch.equal(data, torch.arange(10.0)), data
+""")
+        self.assertEqual(trained.ema.tolist(), [8, 9])
+
+    def test_a_buffer_of_another_shape_or_dtype_is_refused(self):
+        for change in ("model.ema = torch.ones(3)", "model.ema = None",
+                       "model.double()"):
+            with self.subTest(change), TorchJob() as job:
+                job.start_worker(0, MODEL + JOIN + f"""
+for step in worker.steps():
+    loss = model(1)
+    {change}
+    step.backward(loss)
+""")
+                self.assertEqual(job.wait("worker"), 1)
+                self.assertIn('RuntimeError: buffer "ema" is', job.log("worker"))
+                self.assertIn("shape (2,) when the Worker was made",
+                              job.log("worker"))
+
+    def test_infinities_keep_their_bits(self):
+        program = MODEL + """
+model.register_buffer("mask", torch.full((4, 4), -torch.inf).triu(1))
+model.register_buffer("unset", torch.full((3,), torch.nan))
+model.register_buffer("low", torch.tensor([torch.inf, 1]).half())
+model.register_buffer("scalar", torch.tensor(-torch.inf))
+""" + JOIN + """
+for step in worker.steps():
+    model.low[1] += 1
+    step.backward(model(1))
+"""
+        trained = self.train(program, steps=3)
+        space = {}
+        exec(program.split(JOIN)[0], space)
+        self.assertEqual(trained.low.tolist(), [torch.inf, 4])
+        for key, buffer in space["model"].named_buffers():
+            if key not in ("ema", "low"):
+                self.assertEqual(
+                    buffer.numpy().tobytes(),
+                    trained.get_buffer(key).numpy().tobytes(), key)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
