@@ -208,6 +208,8 @@ class FakeService final : public v1::ParameterService::Service {
   void Forget(bool forgotten = true) { forgotten_ = forgotten; }
   void OverwriteTooSoon() { counters_->Begin(0); }
   void SayWhereNothingIs() { offset_ = 48; }
+  // The first `count` answers to pulls have another step each.
+  void RaiseSteps(int count) { last_step_ = count; }
   // The answer to OpenSharedMemory.
   void Refuse(bool refuses) { refuses_ = refuses; }
   // Pushes wait for one another until so many are under way, or for 2 s.
@@ -232,6 +234,10 @@ class FakeService final : public v1::ParameterService::Service {
   grpc::Status Pull(grpc::ServerContext* /*context*/,
                     const v1::PullRequest* request,
                     v1::PullResponse* response) override {
+    if (last_step_ > 0) {
+      const int64_t answer = ++answers_;
+      response->mutable_header()->set_step(std::min(answer, last_step_.load()));
+    }
     if (!request->shared()) {
       response->set_payload(
           std::string(16 * request->parts().num_parts(), 'p'));
@@ -263,6 +269,8 @@ class FakeService final : public v1::ParameterService::Service {
   uint64_t offset_ = 0;
   std::atomic<bool> forgotten_ = false;
   std::atomic<bool> refuses_ = false;
+  std::atomic<int64_t> last_step_ = 0;
+  std::atomic<int64_t> answers_ = 0;
   std::atomic<int> opened_ = 0;
   std::atomic<int> expected_ = 0;
 
@@ -304,6 +312,13 @@ TEST_F(ParameterClientOfAFakeTest, ServerThatHasForgottenIsAskedToSend) {
   EXPECT_THAT(worker_.client.Pull(0), IsOkAndHolds(0));
 
   EXPECT_EQ(worker_.Values(), std::string(48, 'p'));
+}
+
+TEST_F(ParameterClientOfAFakeTest, PullThatStepsOvertakeReturns) {
+  service_.RaiseSteps(60);
+
+  EXPECT_THAT(worker_.client.Pull(0), IsOkAndHolds(3));  // its third answer
+  EXPECT_THAT(worker_.client.Pull(3), IsOkAndHolds(5));
 }
 
 // More parts than a window has calls.
