@@ -1,8 +1,10 @@
 #include "worker/client/mapped_servers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -15,6 +17,10 @@ namespace {
 
 constexpr char kOpen[] = "/lockstep.v1.ParameterService/OpenSharedMemory";
 
+// The longest pause before a server that refuses is asked again: a question
+// delays a step by a call, and adds a line to the log.
+constexpr absl::Duration kLongestPause = absl::Minutes(1);
+
 }  // namespace
 
 MappedServers::MappedServers(ServerLinks& links, HeldChunks& chunks,
@@ -25,7 +31,9 @@ MappedServers::MappedServers(ServerLinks& links, HeldChunks& chunks,
       memory_(memory),
       mirror_(mirror),
       mirror_alone_(mirror_alone),
-      servers_(links.num_servers()) {}
+      servers_(links.num_servers()),
+      cut_(links.num_servers()),
+      retries_(links.num_servers()) {}
 
 bool MappedServers::IsToBeMapped(int server) const {
   // Chunks are listed by the server that owns the parts. The mirror may own
@@ -34,29 +42,40 @@ bool MappedServers::IsToBeMapped(int server) const {
   return !mirror_alone_ && !chunks_.chunks()[server].empty();
 }
 
+bool MappedServers::IsDue(int server) const {
+  if (!IsToBeMapped(server)) return false;
+  if (!opened_) return true;
+  return cut_[server] && !Maps(server) &&
+         Clock::Real().Now() >= retries_[server].due;
+}
+
 absl::StatusOr<bool> MappedServers::Open() {
   bool cut = false;
   // The gradients are in private memory: nothing can be shared.
   if (memory_.shared_gradients() == nullptr) return cut;
   for (int server = 0; server < links_.num_servers(); ++server) {
-    // A restarted server has new memory, but its chunks are cut already.
-    const bool anew = HasMapped(server) && !Maps(server);
-    if (!IsToBeMapped(server) || (opened_ && !anew)) continue;
+    if (!IsDue(server)) continue;
     // Before the call: the old mapping keeps the memory of a dead process
     // alive.
     servers_[server].reset();
     absl::StatusOr<MappedValues> values = OpenServer(server);
     if (links_.cancelled()) return absl::CancelledError("the job ended");
+    Retry& retry = retries_[server];
     if (!values.ok()) {
       // Not an error: a server of another host or user cannot map memory.
       spdlog::info("shares no memory with ps {}: {}", server,
                    std::string(values.status().message()));
+      retry.due = Clock::Real().Now() + retry.pause;
+      retry.pause = std::min(2 * retry.pause, kLongestPause);
       continue;
     }
     spdlog::info("shares memory with ps {}", server);
     servers_[server] = std::make_unique<Server>(*std::move(values));
-    if (anew) continue;
+    retry = Retry();
+    // A restarted server has new memory, but its chunks are cut already.
+    if (cut_[server]) continue;
     chunks_.CutForMapped(server);
+    cut_[server] = true;
     cut = true;
   }
   opened_ = true;

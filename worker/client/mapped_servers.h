@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "lockstep/v1/parameter.pb.h"
 #include "worker/client/chunks/held_chunks.h"
@@ -36,14 +37,16 @@ class MappedServers {
   // Asks servers to map memory: the first call asks all, a later one those that
   // had mapped it and have been restarted. Must not be called while a push is
   // under way. Returns true if it cut chunks anew; Pushes::OnNewChunks() must
-  // then be called. A server that refuses is used without shared memory.
+  // then be called. A server that refuses is used without shared memory. If it
+  // had mapped memory before, later calls ask it again, after a pause that
+  // doubles up to a minute.
   //
   //   kCancelled  the job ended
   absl::StatusOr<bool> Open();
 
   // True if the server has mapped memory at some time. Its chunks are cut for
   // shared memory and stay so, also after it was restarted.
-  bool HasMapped(int server) const { return servers_[server] != nullptr; }
+  bool HasMapped(int server) const { return cut_[server]; }
   // True if the server maps memory at present.
   bool Maps(int server) const {
     return servers_[server] != nullptr && servers_[server]->open;
@@ -69,15 +72,25 @@ class MappedServers {
     std::atomic<bool> open = true;
   };
 
+  // When to ask a server again that had mapped memory and then refused.
+  struct Retry {
+    absl::Time due = absl::InfinitePast();
+    absl::Duration pause = absl::Seconds(1);
+  };
+
   absl::StatusOr<MappedValues> OpenServer(int server);
   bool IsToBeMapped(int server) const;
+  // True if Open() must ask the server.
+  bool IsDue(int server) const;
 
   ServerLinks& links_;
   HeldChunks& chunks_;
   ParameterMemory& memory_;
   const std::optional<int> mirror_;
   const bool mirror_alone_;
-  std::vector<std::unique_ptr<Server>> servers_;  // null: never mapped
+  std::vector<std::unique_ptr<Server>> servers_;  // null: never, or refused
+  std::vector<bool> cut_;  // by server: its chunks are cut for shared memory
+  std::vector<Retry> retries_;  // by server
   bool opened_ = false;
 };
 

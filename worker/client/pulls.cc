@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/fault_points.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/wire/tensor_message.h"
 #include "common/wire/wire_codec.h"
@@ -15,6 +17,7 @@ namespace {
 
 constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace
 
@@ -76,24 +79,32 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
 
 absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
   const bool one_step = step >= 0;
-  while (true) {
-    ChunkTransfer transfer(
-        links_.TransferOptions("pull"),
-        chunks_.Missing(one_step ? std::optional(step) : std::nullopt),
-        [&](int server, size_t index, ChunkTransfer::Report report) {
-          Start(server, index, step, mapped_.Maps(Holder(server)),
-                std::move(report));
-        });
-    LOCKSTEP_RETURN_IF_ERROR(links_.Finish(transfer));
-    // A step that was committed between the answers makes servers answer with
-    // different steps.
-    const int64_t newest = chunks_.Newest(step);
-    if (!one_step || newest == step) return newest;
-    // Training went on while this worker pulled. Only chunks of older steps are
-    // missing for the newer one, so the loop ends once steps take longer than a
-    // pull.
-    step = newest;
-  }
+  ChunkTransfer transfer(
+      links_.TransferOptions("pull"),
+      chunks_.Missing(one_step ? std::optional(step) : std::nullopt),
+      [&](int server, size_t index, ChunkTransfer::Report report) {
+        Start(server, index, step, mapped_.Maps(Holder(server)),
+              std::move(report));
+      });
+  LOCKSTEP_RETURN_IF_ERROR(links_.Finish(transfer));
+  const int64_t newest = chunks_.Newest(step);
+  // The values may be of several steps then: those that lack the newest one are
+  // not pulled here, as it may be over as well before they come. The caller
+  // takes a new token, and may be told to leave.
+  if (one_step) Note(/*overtaken=*/newest != step);
+  return newest;
+}
+
+void Pulls::Note(bool overtaken) {
+  const absl::Time now = Clock::Real().Now();
+  if (overtaken_ == 0) reported_ = now;
+  overtaken_ = overtaken ? overtaken_ + 1 : 0;
+  if (!overtaken || now - reported_ < kReportEvery) return;
+  reported_ = now;
+  spdlog::info(
+      "{} pulls in a row ended after their step: pulls take longer than "
+      "steps",
+      overtaken_);
 }
 
 }  // namespace lockstep::worker

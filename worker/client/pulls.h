@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "worker/client/chunks/chunk_transfer.h"
 #include "worker/client/chunks/held_chunks.h"
 #include "worker/client/mapped_servers.h"
@@ -44,12 +45,16 @@ class Pulls {
   //   kAborted   the server overwrote the values before they were copied
   //   kInternal  the answer does not have the size of the chunk
   absl::Status Take(const grpc::ByteBuffer& response, int server, size_t index);
+  // Logs every few seconds while no pull ends before its step.
+  void Note(bool overtaken);
 
   ServerLinks& links_;
   HeldChunks& chunks_;
   MappedServers& mapped_;
   ParameterMemory& memory_;
   const std::optional<int> mirror_;  // as ParameterClient::Options has it
+  int64_t overtaken_ = 0;  // pulls in a row that ended after their step
+  absl::Time reported_;
 };
 
 }  // namespace lockstep::worker

@@ -55,9 +55,9 @@ class StepClient {
   virtual ~StepClient() = default;
 
   // Copies the variables of one step into the worker's memory, unless they are
-  // there already. Strict mode: those of `step`, or of a later step if `step`
-  // is gone. `step` -1: the newest values, each part by itself. Returns the
-  // step.
+  // there already, and returns the step. Strict mode: those of `step`; if that
+  // is gone, returns a later step, and memory may have values of several: the
+  // pass must be dropped. `step` -1: the newest values, each part by itself.
   virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
 
   // The kind of rule that chooses the members of the step. It must be equal for

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -7,6 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
 #include "common/memory/write_counters.h"
 #include "common/numeric/bfloat16.h"
 #include "common/rpc/server.h"
@@ -29,14 +34,14 @@ using Gradients = worker::ParameterMemory::Gradients;
 // A worker, and what it has in its memory.
 struct Client {
   Client(const std::string& address, int worker, Gradients gradients,
-         GradientType gradient_type = GradientType::kVariable)
-      : memory(*worker::ParameterMemory::Make(ServedShard::MakePlan().variables,
-                                              gradients)),
+         GradientType gradient_type = GradientType::kVariable,
+         const Plan& plan = ServedShard::MakePlan())
+      : memory(*worker::ParameterMemory::Make(plan.variables, gradients)),
         client({{address},
                 {kJobId, {TaskType::kWorker, worker}, /*incarnation=*/1},
                 /*max_part_bytes=*/16,
                 gradient_type},
-               ServedShard::MakePlan(), memory) {}
+               plan, memory) {}
 
   // Different for every element and step.
   void Compute(int64_t step) {
@@ -200,14 +205,28 @@ class FakeService final : public v1::ParameterService::Service {
   }
 
   // The answer to shared pulls.
-  void Forget() { forgotten_ = true; }
+  void Forget(bool forgotten = true) { forgotten_ = forgotten; }
   void OverwriteTooSoon() { counters_->Begin(0); }
   void SayWhereNothingIs() { offset_ = 48; }
+  // The first `count` answers to pulls have another step each.
+  void RaiseSteps(int count) { last_step_ = count; }
+  // The answer to OpenSharedMemory.
+  void Refuse(bool refuses) { refuses_ = refuses; }
+  // Pushes wait for one another until so many are under way, or for 2 s.
+  void ExpectPushes(int count) { expected_ = count; }
+
+  int times_opened() const { return opened_; }
+  int most_pushes() const {
+    MutexLock lock(mutex_);
+    return most_pushes_;
+  }
 
   grpc::Status OpenSharedMemory(
       grpc::ServerContext* /*context*/,
       const v1::OpenSharedMemoryRequest* /*request*/,
       v1::OpenSharedMemoryResponse* response) override {
+    ++opened_;
+    if (refuses_) return {grpc::StatusCode::NOT_FOUND, "another host"};
     *response->mutable_values() = ToProto(values_->file());
     *response->mutable_counters() = ToProto(counters_->file());
     return grpc::Status::OK;
@@ -215,6 +234,10 @@ class FakeService final : public v1::ParameterService::Service {
   grpc::Status Pull(grpc::ServerContext* /*context*/,
                     const v1::PullRequest* request,
                     v1::PullResponse* response) override {
+    if (last_step_ > 0) {
+      const int64_t answer = ++answers_;
+      response->mutable_header()->set_step(std::min(answer, last_step_.load()));
+    }
     if (!request->shared()) {
       response->set_payload(
           std::string(16 * request->parts().num_parts(), 'p'));
@@ -227,12 +250,34 @@ class FakeService final : public v1::ParameterService::Service {
     }
     return grpc::Status::OK;
   }
+  grpc::Status Push(grpc::ServerContext* /*context*/,
+                    const v1::PushRequest* /*request*/,
+                    v1::PushResponse* /*response*/) override {
+    MutexLock lock(mutex_);
+    most_pushes_ = std::max(most_pushes_, ++pushes_);
+    pushed_.SignalAll();
+    while (most_pushes_ < expected_ &&
+           pushed_.WaitFor(mutex_, std::chrono::seconds(2))) {
+    }
+    --pushes_;
+    return grpc::Status::OK;
+  }
 
  private:
   const std::unique_ptr<SharedMemory> values_;
   const std::unique_ptr<WriteCounters> counters_;
   uint64_t offset_ = 0;
-  bool forgotten_ = false;
+  std::atomic<bool> forgotten_ = false;
+  std::atomic<bool> refuses_ = false;
+  std::atomic<int64_t> last_step_ = 0;
+  std::atomic<int64_t> answers_ = 0;
+  std::atomic<int> opened_ = 0;
+  std::atomic<int> expected_ = 0;
+
+  mutable Mutex mutex_;
+  CondVar pushed_;
+  int pushes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int most_pushes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 class ParameterClientOfAFakeTest : public ::testing::Test {
@@ -267,6 +312,50 @@ TEST_F(ParameterClientOfAFakeTest, ServerThatHasForgottenIsAskedToSend) {
   EXPECT_THAT(worker_.client.Pull(0), IsOkAndHolds(0));
 
   EXPECT_EQ(worker_.Values(), std::string(48, 'p'));
+}
+
+TEST_F(ParameterClientOfAFakeTest, PullThatStepsOvertakeReturns) {
+  service_.RaiseSteps(60);
+
+  EXPECT_THAT(worker_.client.Pull(0), IsOkAndHolds(3));  // its third answer
+  EXPECT_THAT(worker_.client.Pull(3), IsOkAndHolds(5));
+}
+
+// More parts than a window has calls.
+Plan SevenParts() {
+  Plan plan = {
+      {{"w", {24}, DType::kFloat32, {}}, {"b", {2}, DType::kFloat64, {}}}, {}};
+  for (int i = 0; i < 6; ++i) plan.parts.push_back({0, 4 * i, 4, 0, i});
+  plan.parts.push_back({1, 0, 2, 0, 6});
+  return plan;
+}
+
+TEST_F(ParameterClientOfAFakeTest, RestartedServerThatRefusesIsAskedAgain) {
+  Client worker(absl::StrCat("127.0.0.1:", server_->port()), 0,
+                Gradients::kShared, GradientType::kVariable, SevenParts());
+  ASSERT_THAT(worker.client.Pull(0), IsOkAndHolds(0));
+  ASSERT_EQ(service_.times_opened(), 1);
+  service_.Forget();
+  service_.Refuse(true);
+  ASSERT_THAT(worker.client.Pull(1), IsOkAndHolds(1));  // finds it forgotten
+  ASSERT_THAT(worker.client.Pull(2), IsOkAndHolds(2));
+  ASSERT_EQ(service_.times_opened(), 2);
+  EXPECT_EQ(worker.Values(), std::string(112, 'p'));
+
+  // Its chunks stay cut for memory, so its calls have no window.
+  service_.ExpectPushes(7);
+  EXPECT_OK(worker.client.Push({2, 1, 0}, 0));
+  EXPECT_EQ(service_.most_pushes(), 7);
+
+  service_.Forget(false);
+  service_.Refuse(false);
+  const absl::Time late = absl::Now() + absl::Seconds(20);
+  for (int64_t step = 3; service_.times_opened() < 3 && absl::Now() < late;
+       ++step) {
+    ASSERT_THAT(worker.client.Pull(step), IsOkAndHolds(step));
+  }
+  EXPECT_EQ(service_.times_opened(), 3);
+  EXPECT_EQ(worker.Values(), std::string(112, 's'));
 }
 
 TEST_F(ParameterClientOfAFakeTest, PlacesThatAreNotThereAreAnError) {
