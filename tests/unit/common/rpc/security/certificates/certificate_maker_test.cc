@@ -32,9 +32,11 @@ TEST(CertificateMakerTest, NoCertificateOutlivesItsAuthority) {
   const absl::Duration day = absl::Hours(24);
   const auto authority = MakeAuthority("short", {now - day, now + 10 * day});
   ASSERT_OK(authority);
+  CertificateRequest request;
+  request.common_name = "worker/1";
   const auto end = [&](absl::Duration wanted) {
     const auto made =
-        MakeCertificate(*authority, {}, {now - day, now + wanted});
+        MakeCertificate(*authority, request, {now - day, now + wanted});
     return FactsOf(ReadCertificates(made->certificate, "x")->at(0).get())
         .not_after;
   };
