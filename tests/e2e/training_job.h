@@ -18,6 +18,21 @@ namespace lockstep::testing {
 // Time limit of a test's waits, long enough for a busy machine.
 inline constexpr absl::Duration kPatience = absl::Seconds(100);
 
+// Freed memory, in bytes, that a process of a job keeps: the quarantine of an
+// address sanitizer. All programs of a build have the same sanitizers.
+#if defined(__SANITIZE_ADDRESS__)
+#define LOCKSTEP_E2E_QUARANTINE 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LOCKSTEP_E2E_QUARANTINE 1
+#endif
+#endif
+#ifdef LOCKSTEP_E2E_QUARANTINE
+inline constexpr int64_t kQuarantine = int64_t{256} << 20;
+#else
+inline constexpr int64_t kQuarantine = 0;
+#endif
+
 // True if LOCKSTEP_TEST_TLS is set: tests of jobs then run with certificates.
 bool TlsByEnvironment();
 
