@@ -73,10 +73,13 @@ grep -q -- '--tls_dir' starts || fail "the server has no certificates"
 
 bash -eux before >before.log 2>&1 || fail "$(cat before)"
 TF_CONFIG=$(config_of ps) bash -c "exec $(cat starts)" >ps.log 2>&1 &
+tasks=($!)
 TF_CONFIG=$(config_of chief) chief --job job.textproto \
   --tls_dir certs/chief-0 >chief.log 2>&1 &
+tasks+=($!)
 TF_CONFIG=$(config_of worker) worker --data_root "$data" \
   --tls_dir certs/worker-0 >worker.log 2>&1 &
+tasks+=($!)
 
 trains() {
   lockstep status --cluster cluster.json --tls_dir certs/operator-read --json \
@@ -93,5 +96,10 @@ for words in 'chief 0 of job fashion' 'ps 0 of job fashion' \
   'worker 0 of job fashion' 'lockstep://fashion/operator/steer'; do
   grep -qF "$words" after.log || fail "nothing says \"$words\""
 done
-wait  # the job was stopped
+# The job was stopped by an operator.
+for task in "${tasks[@]}"; do
+  code=0
+  wait "$task" || code=$?
+  [ "$code" -eq 3 ] || fail "process $task of the job ended with $code, not with 3"
+done
 echo "the README's ten lines secure a job"

@@ -112,6 +112,8 @@ until_true "the next checkpoint" reached last_checkpoint_step $((last + 1))
 until_true "the end of the trouble" out_of_trouble
 "$programs/lockstep" stop --log_dir "$work/logs" >/dev/null ||
   fail "it could not be stopped"
-wait "$run" || true
+code=0
+wait "$run" || code=$?
 run=
+[ "$code" -eq 3 ] || fail "the stopped run ended with $code"
 echo "a full disk stopped no step"
