@@ -82,9 +82,23 @@ more_steps() {
   until_true "more steps" has_step $((before + 50))
 }
 
+# Steps that wait for the slow host, 400 kbit/s, take 0.6 s each: its gradients
+# are 31 kB.
+steps=100
+timed_steps() {
+  local before began=$EPOCHREALTIME
+  before=$(step)
+  until_true "more steps" has_step $((before + steps))
+  took=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))  # ms
+}
+
 echo "-- a slow host delays nobody"
+timed_steps
+limit=$((3 * took + steps * 150))
 host_slow worker-2 400kbit
-more_steps
+timed_steps
+echo "$steps steps beside it took $took ms; the limit is $limit ms"
+[ "$took" -lt "$limit" ] || fail "steps waited for a slow host"
 
 echo "-- a host that is cut off is missed only by name"
 host_fast worker-2
