@@ -33,6 +33,8 @@ result=${1:-$default}
 compilers=${LOCKSTEP_JOBS:-$(nproc)}
 build=build/gpu
 [ -z "$pack" ] || build=build/packed
+# Without a GPU tests fail here, where elsewhere they are skipped.
+[ $simulated = yes ] || export LOCKSTEP_NEEDS_GPU=1
 failed=0
 
 # cuda_tool NAME: its path, or nothing.

@@ -130,7 +130,9 @@ test_stage() {
   row "$name" $((SECONDS - started)) "${summary:-NO TEST RAN}"
   mapfile -t -O "${#skips[@]}" skips < <(
     awk -v stage="$name" '/^[0-9]+\/[0-9]+ Testing: / { test = $3 }
-      /SKIPPED, NOTHING WAS PROVED/ { print stage ": " test ": " $0 }' \
+      /SKIPPED, NOTHING WAS PROVED/ && !told[test $0]++ {
+        print stage ": " test ": " $0
+      }' \
       "build/${1%%-*}/Testing/Temporary/LastTest.log" 2>/dev/null)
   mapfile -t -O "${#failures[@]}" failures < <(
     sed -n '/^The following tests FAILED/,/^Errors/s/^\t *[0-9]* - /'"$name: /p" \

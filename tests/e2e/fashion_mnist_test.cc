@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(All, FashionMnistTest,
 
 TEST_P(FashionMnistTest, IsLearned) {
   if (!std::filesystem::exists(kDirectory)) {
-    GTEST_SKIP() << "NOT PROVED: there is no " << kDirectory
+    GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: there is no " << kDirectory
                  << "; install dataset-fashion-mnist";
   }
   auto job = TrainingJob::Make(

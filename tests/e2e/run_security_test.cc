@@ -119,7 +119,10 @@ class RunSecurityTest : public ::testing::Test {
 };
 
 TEST_F(RunSecurityTest, AnotherUserCanNeitherSeeNorStopARun) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  if (geteuid() != 0) {
+    GTEST_SKIP()
+        << "SKIPPED, NOTHING WAS PROVED: only root can become another user";
+  }
   const auto run = StartAndWait({});
   const std::string chief = ChiefAddress();
 
@@ -144,7 +147,10 @@ TEST_F(RunSecurityTest, AnotherUserCanNeitherSeeNorStopARun) {
 
 // The counterpart: without certificates the same commands have an effect.
 TEST_F(RunSecurityTest, AnotherUserCanStopAnInsecureRun) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  if (geteuid() != 0) {
+    GTEST_SKIP()
+        << "SKIPPED, NOTHING WAS PROVED: only root can become another user";
+  }
   const auto run = StartAndWait({"--insecure"});
 
   EXPECT_EQ(AsOther({"status", "--chief", ChiefAddress()}), 0);

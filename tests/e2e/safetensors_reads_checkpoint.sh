@@ -18,7 +18,7 @@ venv=$2
 here=$(cd "$(dirname "$0")" && pwd)
 
 skip() {
-  echo "SKIPPED, NOT PROVED: $1" >&2
+  echo "SKIPPED, NOTHING WAS PROVED: $1" >&2
   echo "The safetensors library did not read any checkpoint." >&2
   exit 77
 }

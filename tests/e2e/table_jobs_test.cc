@@ -156,7 +156,8 @@ class BibleJobsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (system("command -v bible >/dev/null") != 0) {
-      GTEST_SKIP() << "NOT PROVED: there is no `bible`; install bible-kjv and "
+      GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: there is no `bible`; "
+                      "install bible-kjv and "
                       "bible-kjv-text";
     }
     ASSERT_EQ(

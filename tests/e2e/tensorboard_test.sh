@@ -11,7 +11,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
 skip() {
-  echo "SKIPPED, NOT PROVED: $1" >&2
+  echo "SKIPPED, NOTHING WAS PROVED: $1" >&2
   echo "TensorBoard did not read any summary." >&2
   exit 77
 }

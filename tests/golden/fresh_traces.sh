@@ -13,7 +13,7 @@ python=${LOCKSTEP_TENSORFLOW_PYTHON:-python3}
 here=$(dirname "$0")
 
 if ! "$python" -c 'import tensorflow' 2>/dev/null; then
-  echo "SKIPPED: $python has no TensorFlow; nothing has been compared." \
+  echo "SKIPPED, NOTHING WAS PROVED: $python has no TensorFlow." \
     "Set LOCKSTEP_TENSORFLOW_PYTHON to one that has." >&2
   exit 77
 fi

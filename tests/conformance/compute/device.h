@@ -11,6 +11,10 @@
 
 namespace lockstep::testing {
 
+// True if LOCKSTEP_NEEDS_GPU is set: without a GPU tests then fail, where
+// otherwise they leave it out.
+bool NeedsGpu();
+
 // The backends that this build has and this machine can run, and "kernels":
 // what a GPU runs, on the CPU. A Device may also be "tape", a TapeBackend.
 std::vector<std::string> ViableBackends();

@@ -22,7 +22,9 @@ class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string why = worker::WhyNoGpu();
-    if (!why.empty()) GTEST_SKIP() << "no GPU, nothing was tested: " << why;
+    if (why.empty()) return;
+    if (NeedsGpu()) FAIL() << "no GPU: " << why;
+    GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: no GPU: " << why;
   }
 
   using Run = std::function<worker::Tensor(Device&)>;

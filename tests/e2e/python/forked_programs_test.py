@@ -11,7 +11,8 @@ import unittest
 try:
     import torch  # noqa: F401
 except ImportError:
-    print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
+    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
+          "(Debian: python3-torch)")
     sys.exit(77)
 
 from forked_programs import ForkedProgram

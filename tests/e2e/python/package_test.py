@@ -85,7 +85,8 @@ class PackageTest(unittest.TestCase):
         tools = ("dpkg-deb", "dpkg-shlibdeps", "help2man", "file", "lintian")
         missing = [tool for tool in tools if shutil.which(tool) is None]
         if missing:
-            print("SKIPPED: the Debian package:", *missing, "missing")
+            print("SKIPPED, NOTHING WAS PROVED: the Debian package:", *missing,
+                  "missing")
             self.skipTest("tools are missing")
         path = self.run_tool(
             os.path.join(SOURCE, "..", "deploy", "package",
@@ -117,8 +118,8 @@ class PackageTest(unittest.TestCase):
 
 if __name__ == "__main__":
     if missing_tools():
-        print("SKIPPED: this interpreter has no venv, pip, setuptools or wheel "
-              "(Debian: python3-venv, python3-pip, python3-setuptools, "
+        print("SKIPPED, NOTHING WAS PROVED: this interpreter has no venv, pip, "
+              "setuptools or wheel (Debian: python3-venv, python3-pip, python3-setuptools, "
               "python3-wheel)")
         sys.exit(77)
     unittest.main(verbosity=2)

@@ -188,7 +188,8 @@ TEST_F(SharedMemoryTest, NamespaceOfProcessesIsASpaceOfItsOwn) {
   ASSERT_EQ(waitpid(child, &code, 0), child);
   ASSERT_TRUE(WIFEXITED(code));
   if (WEXITSTATUS(code) == 77) {
-    GTEST_SKIP() << "namespaces of processes cannot be made here";
+    GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: namespaces of processes "
+                    "cannot be made here";
   }
 
   EXPECT_EQ(WEXITSTATUS(code), 0);
@@ -203,7 +204,8 @@ TEST_F(SharedMemoryTest, AnotherLengthIsRefused) {
 
 TEST_F(SharedMemoryTest, OfAnotherUserIsRefused) {
   if (fchown(file_.fd, 65534, 65534) != 0) {
-    GTEST_SKIP() << "only root can give a file away";
+    GTEST_SKIP()
+        << "SKIPPED, NOTHING WAS PROVED: only root can give a file away";
   }
 
   EXPECT_THAT(Open(file_), StatusIs(kDenied, HasSubstr("another user")));

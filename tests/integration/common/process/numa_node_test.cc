@@ -63,7 +63,9 @@ class NumaNodeTest : public ::testing::Test {
   void SetUp() override {
     cpu_set_t node = ProcessorsOfNode0();
     CPU_AND(&node, &node, &before_);
-    if (CPU_COUNT(&node) == 0) GTEST_SKIP() << "no node 0, or not for us";
+    if (CPU_COUNT(&node) == 0) {
+      GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: no node 0, or not for us";
+    }
   }
   void TearDown() override {
     pthread_setaffinity_np(pthread_self(), sizeof(before_), &before_);
@@ -89,7 +91,9 @@ TEST_F(NumaNodeTest, AllThreadsStayOnTheNodesProcessors) {
   const cpu_set_t others = ProcessorsOf(other.native_handle());
   ends.set_value();
   other.join();
-  if (absl::IsFailedPrecondition(placed)) GTEST_SKIP() << placed;
+  if (absl::IsFailedPrecondition(placed)) {
+    GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: " << placed;
+  }
   ASSERT_THAT(placed, IsOk());
   const cpu_set_t node = ProcessorsOfNode0();
   cpu_set_t of_node = before_;  // the node's processors, or more
@@ -103,7 +107,9 @@ TEST_F(NumaNodeTest, AllThreadsStayOnTheNodesProcessors) {
 TEST_F(NumaNodeTest, ANodeThatIsNotThereIsRefusedWithThoseThatAre) {
   const absl::Status placed = StayOnNumaNode(4095);
 
-  if (absl::IsFailedPrecondition(placed)) GTEST_SKIP() << placed;
+  if (absl::IsFailedPrecondition(placed)) {
+    GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: " << placed;
+  }
   EXPECT_THAT(placed,
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("--numa_node=4095"), HasSubstr("0"))));

@@ -56,7 +56,10 @@ TEST_F(PrivateDirectoryTest, OneThatOthersHaveRightsToIsRefused) {
 }
 
 TEST_F(PrivateDirectoryTest, OneOfAnotherUserIsRefusedByRootToo) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can give directories away";
+  if (geteuid() != 0) {
+    GTEST_SKIP()
+        << "SKIPPED, NOTHING WAS PROVED: only root can give directories away";
+  }
   ASSERT_OK(PrivateDirectory::OpenOrMake(path_));
   constexpr uid_t kNobody = 65534;
   ASSERT_EQ(chown(path_.c_str(), kNobody, kNobody), 0);
