@@ -171,7 +171,7 @@ struct Recorded {
 };
 
 // Appends the first number of each list in a result, and each number that is in
-// no list. Of a tensor only its elements.
+// no list. A tensor's shape is left out.
 void AddNumbers(Json& result, std::vector<Json*>& numbers) {
   if (result.is_number() || result.is_string()) {
     numbers.push_back(&result);
@@ -187,8 +187,8 @@ void AddNumbers(Json& result, std::vector<Json*>& numbers) {
   }
 }
 
-// Appends numbers of all results in a part of a scenario, but of what failed:
-// what that leaves behind is not compared.
+// Appends numbers of all results in a part of a scenario. The state after an
+// operation that failed is not compared, and is left out.
 void AddResults(Json& part, const std::set<std::string>& fields,
                 std::vector<Json*>& numbers) {
   if (part.is_array()) {
