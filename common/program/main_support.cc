@@ -422,6 +422,12 @@ int EndProcess(const CommonFlags& flags, const absl::Status& status) {
   return EndWithin(kEndGrace, done ? kExitDone : code);
 }
 
+void EndProcessNow(const absl::Status& status) {
+  LogEnd(status);
+  spdlog::default_logger()->flush();
+  _exit(ExitCodeOf(status));
+}
+
 SignalGate::SignalGate(absl::Duration same)
     : same_(same), watcher_([this](int signal) { OnSignal(signal); }) {}
 

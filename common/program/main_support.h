@@ -129,6 +129,10 @@ int ExitCodeOf(const absl::Status& status);
 // process then ends within half a minute: see EndWithin().
 int EndProcess(const CommonFlags& flags, const absl::Status& status);
 
+// Likewise, but ends the process at once and without destructors: those of the
+// chief and of a mirror would stop a job that can go on.
+[[noreturn]] void EndProcessNow(const absl::Status& status);
+
 // SignalGate turns SIGTERM, SIGINT and SIGHUP into calls of a handler that may
 // be set late: an earlier signal is not lost. The second signal ends the
 // process at once, unless it comes within `same` of the first: timeout(1) and

@@ -1,11 +1,41 @@
 #include "common/rpc/channel.h"
 
+#include <limits>
+
+#include "absl/time/time.h"
 #include "common/rpc/grpc_setup.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
 namespace lockstep {
+namespace {
+
+// A peer whose host has lost power sends neither FIN nor RST, and TCP alone
+// gives up its connection after a quarter of an hour. A process that is stopped
+// keeps its connection as long as its kernel has memory for what it is sent.
+constexpr absl::Duration kLongestSilence = absl::Seconds(20);
+
+// After a failure the name is resolved at once, unless it was within this time;
+// a name server has the questions of all peers of a task that is away.
+constexpr absl::Duration kResolveEvery = absl::Seconds(5);
+
+void Set(const char* argument, absl::Duration value,
+         grpc::ChannelArguments& arguments) {
+  arguments.SetInt(argument,
+                   static_cast<int>(absl::ToInt64Milliseconds(value)));
+}
+
+// Sets TCP_USER_TIMEOUT. gRPC does that on a client's sockets only if pings are
+// configured; the first one is due after 24 days, for a server may refuse to be
+// pinged and a ping would also end connections of a process that is stopped.
+void LimitSilence(grpc::ChannelArguments& arguments) {
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS,
+                   std::numeric_limits<int>::max() - 1);
+  Set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kLongestSilence, arguments);
+}
+
+}  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            int connection) {
@@ -32,6 +62,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
+  Set(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, kResolveEvery, arguments);
+  LimitSilence(arguments);
   // A proxy in the environment is for the Internet, not for the job's peers.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address,

@@ -10,7 +10,8 @@
 namespace lockstep {
 
 // Creates a channel that resolves the name late, again after each failure, and
-// keeps trying: the peer need not exist yet. Channels with different
+// keeps trying: the peer need not exist yet. A connection also fails if its
+// peer's host acknowledges no data for 20 s. Channels with different
 // `connection` numbers to one address use different connections. gRPC's limit
 // of message sizes is off; parts bound the messages.
 //
@@ -18,7 +19,8 @@ namespace lockstep {
 // of `address` must name; if it does not connect, the calls' status has the
 // reason.
 //
-// Units: a failed attempt is repeated within a second.
+// Units: a failed attempt is repeated within a second, with an address that is
+//        at most 5 s old.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            int connection = 0);
 std::shared_ptr<grpc::Channel> MakeChannel(

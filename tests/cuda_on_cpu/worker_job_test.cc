@@ -165,6 +165,47 @@ TEST(CudaWorkerJobTest, WorkerWithoutItsDeviceEndsAndItsSuccessorGoesOn) {
   ExpectSameBits(job->checkpoints(), undisturbed->checkpoints(), kSteps);
 }
 
+// A job whose worker 0 hosts the chief, and that goes on without the device of
+// worker `lost` until that has been started again.
+void ExpectToGoOn(TrainingJob::Options options, int lost) {
+  options.workers = 2;
+  options.chief = false;
+  options.set.insert(options.set.end(),
+                     {absl::StrCat("train_steps=", kSteps), "batch_size=16"});
+  options.compute_program = LOCKSTEP_WORKER_ON_SIMULATED_DEVICE;
+  const auto make = [&] {
+    auto job = TrainingJob::Make(options);
+    for (int worker = 0; worker < 2; ++worker) {
+      job->cluster().AddArgument("worker", worker, "--device=cuda");
+    }
+    return job;
+  };
+  auto undisturbed = make();
+  ASSERT_THAT(undisturbed->Run(), IsOk());
+  auto job = make();
+  job->cluster().SetEnvironment("worker", lost, kVariable,
+                                "fail=cudaGraphLaunch:10:214");
+
+  ASSERT_THAT(job->StartAll(), IsOk());
+  const auto end = job->cluster().Wait("worker", lost, kPatience);
+  ASSERT_THAT(end, IsOk());
+  EXPECT_EQ(end->code, kDeviceIsLost);
+
+  job->cluster().UnsetEnvironment("worker", lost, kVariable);
+  ASSERT_THAT(job->cluster().Start("worker", lost), IsOk());
+  ASSERT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+  ExpectSameBits(job->checkpoints(), undisturbed->checkpoints(), kSteps);
+}
+
+TEST(CudaWorkerJobTest, WorkerWithTheChiefEndsWithoutItsDevice) {
+  ExpectToGoOn({.servers = 2}, /*lost=*/0);
+}
+
+TEST(CudaWorkerJobTest, WorkerWithAMirrorEndsWithoutItsDevice) {
+  ExpectToGoOn({.servers = 0, .set = {"strategy.kind=MULTI_WORKER_MIRRORED"}},
+               /*lost=*/1);
+}
+
 TEST(CudaWorkerJobTest, MemoryThatIsShortEndsTheWorkerWithTheFix) {
   auto job = MakeJob();
   job->cluster().SetEnvironment("worker", 0, kVariable, "memory=33556000");

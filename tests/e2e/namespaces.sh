@@ -9,6 +9,8 @@
 #   on_host NAME COMMAND   runs a command on a host; `exec`s, so that `&` gives
 #                          the process id of the command itself
 #   host_address NAME      prints its address
+#   host_rename NAME NEW   gives the host the name NEW, in place of the host that
+#                          had it
 #   host_slow NAME RATE    limits what the host sends, e.g. to 20mbit (tc tbf)
 #   host_fast NAME         takes the limit away
 #   host_cut NAME          pulls its cable; host_mend puts it back
@@ -74,6 +76,14 @@ hosts_make() {
 
 host_address() {
   awk -v name="$1" '$2 == name { print $1 }' "$hosts_directory/hosts"
+}
+
+host_rename() {
+  local hosts
+  hosts=$(awk -v name="$1" -v new="$2" '$2 == new { next }
+    $2 == name { $2 = new } { print }' "$hosts_directory/hosts")
+  # In place: it is the file that covers /etc/hosts.
+  echo "$hosts" >"$hosts_directory/hosts"
 }
 
 on_host() {

@@ -178,6 +178,22 @@ TEST(ExitCodesTest, OnlyAPortOrATaskInUseIsWorthAnotherStart) {
   EXPECT_EQ(Refuse(absl::NotFoundError("no file")), kExitUsage);
 }
 
+// A destructor that must not run.
+struct Loud {
+  ~Loud() { std::cerr << "destroyed"; }
+};
+
+TEST(EndProcessNowDeathTest, NoDestructorRuns) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        static const Loud until_exit;
+        const Loud here;
+        EndProcessNow(absl::UnavailableError("the device is lost"));
+      },
+      ::testing::ExitedWithCode(kExitLost), ::testing::Not(HasSubstr("destr")));
+}
+
 // Prints the reasons of signals as they come.
 class SignalGateDeathTest : public ::testing::Test {
  protected:

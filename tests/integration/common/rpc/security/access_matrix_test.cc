@@ -47,8 +47,8 @@ constexpr RoleSet kEvaluator = Bit(Role::kEvaluator);
 constexpr RoleSet kReader = Bit(Role::kReader);
 constexpr RoleSet kSteerer = Bit(Role::kSteerer);
 
-// Who may call what, written out a second time: a test that took it from the
-// table of the product would agree with any mistake in it.
+// The roles that may call each method, written out: a test that took them from
+// the table of the product would agree with any mistake in it.
 std::map<std::string, RoleSet> ExpectedRoles() {
   const RoleSet all = kChief | kPs | kWorker | kEvaluator | kReader | kSteerer;
   const RoleSet members = kPs | kWorker | kEvaluator;
