@@ -91,8 +91,17 @@ restarts_planted base/ps.yaml 's/, *--stopped_is_done//; s/--stopped_is_done//' 
   'ps is started again when it was stopped for good, with code 3'
 restarts_planted base/chief.yaml 's/values: .1, 2, 3./values: [1, 2]/' \
   'chief is started again when it was stopped for good, with code 3'
-restarts_planted base/chief.yaml 's/values: .1, 2, 3./values: [1, 2, 3, 143]/' \
+restarts_planted base/chief.yaml \
+  's/values: .1, 2, 3./values: [1, 2, 3, 143]/; s/values: .129, 143./values: [129]/' \
   'chief is not started again with code 143'
+restarts_planted base/worker.yaml 's/values: .129, 143./values: [129]/' \
+  '6 of 12 starts that tasks ask for are counted, and backoffLimit is 10'
+restarts_planted base/ps.yaml 's/backoffLimit: .*/backoffLimit: 10/' \
+  '12 of 12 starts that tasks ask for are counted, and backoffLimit is 10'
+restarts_planted base/worker.yaml 's/type: DisruptionTarget/type: Ready/' \
+  'pods of drained nodes are counted, or fail the Job'
+restarts_planted examples/jobset.yaml 's/backoffLimit: 1000000.*/backoffLimit: 10/' \
+  '12 of 12 starts that tasks ask for are counted, and backoffLimit is 10'
 restarts_planted base/chief.yaml 's/restartPolicy: Never/restartPolicy: OnFailure/' \
   'podFailurePolicy takes restartPolicy Never'
 restarts_planted base/worker.yaml 's/, --stopped_is_done//' \
