@@ -74,6 +74,16 @@ planted volcano 's/action: RestartJob/action: Restart/' spec.policies.0.action
 planted volcano 's/minAvailable: 5/minAvailable: 4/' 'spec.minAvailable: 4, not 5'
 planted volcano 's/svc: \[\]/svc: true/' spec.plugins.svc
 planted volcano '/^    - name: ps/s/name: ps/name: PS/' spec.tasks.1.name
+
+planted tfjob '0,/runAsNonRoot: true/s//runAsNonRoot: false/' \
+  'tfReplicaSpecs.Chief: securityContext: runAsNonRoot'
+planted volcano '/seccompProfile/d' 'tasks.ps: securityContext: seccompProfile'
+planted tfjob_mirrors '/terminationGracePeriodSeconds/d' \
+  'tfReplicaSpecs.Worker: terminationGracePeriodSeconds'
+planted jobset '/allowPrivilegeEscalation/d' \
+  'replicatedJobs.worker: worker: allowPrivilegeEscalation'
+planted jobset 's/drop: .ALL./add: [NET_RAW]/' 'replicatedJobs.ps: ps: capabilities'
+
 echo "== exit codes"
 restarts() { python3 "$here/check_restarts.py" "$@"; }
 restarts "$source"/deploy/kubernetes/base/*.yaml "$examples"/{,tls/}*.yaml
