@@ -36,6 +36,25 @@ def check_volumes(where, spec):
                 yield f"{where}: there is no volume {mount['name']}"
 
 
+def check_security(where, spec):
+    """The standard "restricted" of Kubernetes, as the pods of the base pass it, and
+    the time that a task may take to stop with a checkpoint."""
+    pod = spec.get("securityContext", {})
+    if pod.get("runAsNonRoot") is not True:
+        yield f"{where}: securityContext: runAsNonRoot is not true"
+    if pod.get("seccompProfile", {}).get("type") != "RuntimeDefault":
+        yield f"{where}: securityContext: seccompProfile is not RuntimeDefault"
+    if spec.get("terminationGracePeriodSeconds") != 90:
+        yield f"{where}: terminationGracePeriodSeconds is not 90"
+    for container in spec["containers"]:
+        context = container.get("securityContext", {})
+        for key, wanted in (("allowPrivilegeEscalation", False),
+                            ("readOnlyRootFilesystem", True),
+                            ("capabilities", {"drop": ["ALL"]})):
+            if context.get(key) != wanted:
+                yield f"{where}: {container['name']}: {key} is not {wanted}"
+
+
 def check_counts(document):
     """All tasks of a gang are needed, or its scheduler starts a part."""
     spec = document["spec"]
@@ -58,6 +77,7 @@ def mistakes(schemas, document):
     for where, kind, template in places(document):
         pod = template if kind == "Pod" else template["spec"]["template"]
         found += check_volumes(where, pod["spec"])
+        found += check_security(where, pod["spec"])
     return found + list(check_counts(document))
 
 

@@ -5,8 +5,10 @@
 A task that is done, or that an operator has stopped, is not started again, and
 a worker that an operator takes out does not end the others; a task that asks for
 it by 128 or above is started again, and one that would fail again is not, unless
-it is a container that starts again in its pod, which knows no such rule. Prints
-what is otherwise, and leaves with 1 if anything is.
+it is a container that starts again in its pod, which knows no such rule. A Job
+counts neither the starts that the protocol asks for nor drained nodes, or it counts
+so far that no job gets there. Prints what is otherwise, and leaves with 1 if
+anything is.
 """
 
 import sys
@@ -15,17 +17,40 @@ import yaml
 
 DONE, FAILED, USAGE, HELD = 0, 1, 2, 3
 AGAIN = (129, 137, 143)
+ASKED = (129, 143)  # by the protocol, of all tasks at once
+OUT_OF_REACH = 100000  # starts
+
+
+def job_rules(job):
+    return job.get("podFailurePolicy", {}).get("rules", [])
+
+
+def job_action(job, code):
+    """Of a Job of Kubernetes: the first rule that matches decides."""
+    for rule in job_rules(job):
+        codes = rule.get("onExitCodes")
+        if codes and (code in codes["values"]) == (codes["operator"] == "In"):
+            return rule["action"]
+    return "Count"
 
 
 def job_starts_again(job, code):
-    """A Job of Kubernetes: the first rule that matches decides."""
-    if job["template"]["spec"]["restartPolicy"] != "Never":
-        return code != DONE
-    for rule in job.get("podFailurePolicy", {}).get("rules", []):
-        codes = rule["onExitCodes"]
-        if (code in codes["values"]) == (codes["operator"] == "In"):
-            return rule["action"] != "FailJob" and code != DONE
-    return code != DONE
+    return code != DONE and job_action(job, code) != "FailJob"
+
+
+def job_counts(job):
+    """The starts that a Job counts although it should not."""
+    exits = [code for code in ASKED for _ in range(3 * job["completions"])]
+    counted = sum(job_action(job, code) == "Count" for code in exits)
+    limit = job["backoffLimit"]
+    if counted and limit < OUT_OF_REACH:
+        yield (f"{counted} of {len(exits)} starts that tasks ask for are counted, "
+               f"and backoffLimit is {limit}")
+    first = (job_rules(job) or [{"action": "Count"}])[0]
+    drained = [condition["type"] for condition in first.get("onPodConditions", [])]
+    if limit < OUT_OF_REACH and (first["action"], drained) != (
+            "Ignore", ["DisruptionTarget"]):
+        yield "pods of drained nodes are counted, or fail the Job"
 
 
 def pod_starts_again(policy, code):
@@ -75,13 +100,16 @@ def mistakes(role, pod, in_place, starts_again):
 
 
 def check_rules(document):
-    """A rule of the API server: rules need pods that are not restarted."""
+    """One rule is of the API server: rules need pods that are not restarted."""
+    if document["kind"] == "TFJob" or "tasks" in document["spec"]:
+        return
     jobs = [job["template"]["spec"]
             for job in document["spec"].get("replicatedJobs", [])]
     for job in jobs or [document["spec"]]:
         if ("podFailurePolicy" in job and
                 job["template"]["spec"]["restartPolicy"] != "Never"):
             yield "podFailurePolicy takes restartPolicy Never"
+        yield from job_counts(job)
 
 
 def main():

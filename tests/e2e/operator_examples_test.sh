@@ -74,6 +74,16 @@ planted volcano 's/action: RestartJob/action: Restart/' spec.policies.0.action
 planted volcano 's/minAvailable: 5/minAvailable: 4/' 'spec.minAvailable: 4, not 5'
 planted volcano 's/svc: \[\]/svc: true/' spec.plugins.svc
 planted volcano '/^    - name: ps/s/name: ps/name: PS/' spec.tasks.1.name
+
+planted tfjob '0,/runAsNonRoot: true/s//runAsNonRoot: false/' \
+  'tfReplicaSpecs.Chief: securityContext: runAsNonRoot'
+planted volcano '/seccompProfile/d' 'tasks.ps: securityContext: seccompProfile'
+planted tfjob_mirrors '/terminationGracePeriodSeconds/d' \
+  'tfReplicaSpecs.Worker: terminationGracePeriodSeconds'
+planted jobset '/allowPrivilegeEscalation/d' \
+  'replicatedJobs.worker: worker: allowPrivilegeEscalation'
+planted jobset 's/drop: .ALL./add: [NET_RAW]/' 'replicatedJobs.ps: ps: capabilities'
+
 echo "== exit codes"
 restarts() { python3 "$here/check_restarts.py" "$@"; }
 restarts "$source"/deploy/kubernetes/base/*.yaml "$examples"/{,tls/}*.yaml
@@ -91,8 +101,17 @@ restarts_planted base/ps.yaml 's/, *--stopped_is_done//; s/--stopped_is_done//' 
   'ps is started again when it was stopped for good, with code 3'
 restarts_planted base/chief.yaml 's/values: .1, 2, 3./values: [1, 2]/' \
   'chief is started again when it was stopped for good, with code 3'
-restarts_planted base/chief.yaml 's/values: .1, 2, 3./values: [1, 2, 3, 143]/' \
+restarts_planted base/chief.yaml \
+  's/values: .1, 2, 3./values: [1, 2, 3, 143]/; s/values: .129, 143./values: [129]/' \
   'chief is not started again with code 143'
+restarts_planted base/worker.yaml 's/values: .129, 143./values: [129]/' \
+  '6 of 12 starts that tasks ask for are counted, and backoffLimit is 10'
+restarts_planted base/ps.yaml 's/backoffLimit: .*/backoffLimit: 10/' \
+  '12 of 12 starts that tasks ask for are counted, and backoffLimit is 10'
+restarts_planted base/worker.yaml 's/type: DisruptionTarget/type: Ready/' \
+  'pods of drained nodes are counted, or fail the Job'
+restarts_planted examples/jobset.yaml 's/backoffLimit: 1000000.*/backoffLimit: 10/' \
+  '12 of 12 starts that tasks ask for are counted, and backoffLimit is 10'
 restarts_planted base/chief.yaml 's/restartPolicy: Never/restartPolicy: OnFailure/' \
   'podFailurePolicy takes restartPolicy Never'
 restarts_planted base/worker.yaml 's/, --stopped_is_done//' \
