@@ -146,7 +146,7 @@ queued_again() { [ "$(restarts)" = 1 ]; }
 own_program() {
   mkdir "$work/own"
   cat >"$work/own/job.textproto" <<'JOB'
-name: "own"
+name: 'own'
 model { kind: "external" }
 train_steps: 50
 batch_size: 8
@@ -297,14 +297,15 @@ PROGRAM
 }
 three_run() { [ "$(cat "$work"/once/logs/worker-?.log 2>/dev/null | grep -c runs)" = 3 ]; }
 
+# refused NAME: a job in a directory that has another name.
 refused() {
-  mkdir "$work/other"
-  cp "$work/own/job.textproto" "$work/other"
+  mkdir "$work/$1"
+  cp "$work/own/job.textproto" "$work/$1"
   id=$(sbatch --parsable --nodes=1 --output="$work/%j.out" \
-    "$source/deploy/slurm/lockstep.sbatch" "$work/other")
+    "$source/deploy/slurm/lockstep.sbatch" "$work/$1")
   until_true "the end" is_over
   has_state FAILED || fail "state $(state)"
-  grep -q 'must have name: "other"' "$work/$id.out" || fail "no reason"
+  grep -q "must have name: \"$1\"" "$work/$id.out" || fail "no reason"
 }
 
 phase "two nodes boot" boot
@@ -318,5 +319,6 @@ phase "one that fails ends the job" failing_program
 phase "one goes on without a backup, and is queued again" goes_on_without_a_backup
 phase "a program's own handler is no failure" stops_a_program_with_a_handler
 phase "each task gets one SIGTERM" signals_once
-phase "a job of another name is refused" refused
+phase "a job of another name is refused" refused other
+phase "a directory's name is no pattern" refused o.n
 phases
