@@ -96,7 +96,8 @@ submit() {
     >"$work/fashion/job.textproto"
   cat >>"$work/fashion/job.textproto" <<<"lease { seconds: 4 }"
   cd "$work"
-  id=$(LOCKSTEP_WORKERS=3 sbatch --parsable --nodes=2 --output="$work/%j.out" \
+  id=$(LOCKSTEP_WORKERS=3 LOCKSTEP_WORKER_FLAGS=--data_root=/usr/share/datasets \
+    sbatch --parsable --nodes=2 --cpus-per-task=2 --output="$work/%j.out" \
     "$source/deploy/slurm/lockstep.sbatch" "$work/fashion")
 }
 
@@ -106,6 +107,8 @@ trains() {
   operator=(--cluster "$work/fashion/cluster.json"
     --tls_dir "$work/fashion/certs/operator-steer")
   "$lockstep" pause "${operator[@]}"
+  [ "$(pgrep -ax worker | grep -c -e '--data_root=.* --compute_threads=2')" = 3 ] ||
+    fail "the workers' flags are: $(pgrep -ax worker)"
   # Workers are on both nodes, and all connections are encrypted.
   cat "$work/fashion/cluster.json"
   for node in 1 2; do
