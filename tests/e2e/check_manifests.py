@@ -208,6 +208,18 @@ def check_memory(pod):
                        f"nothing of the container's {limit}")
 
 
+def check_threads(pod):
+    """The built-in worker computes with one thread if it is told no number."""
+    for container in pod.spec["containers"]:
+        args = [str(arg) for arg in container.get("args", [])]
+        cpu = str(container.get("resources", {}).get("requests", {}).get("cpu", ""))
+        if (any(arg.startswith("--data_root=") for arg in args) and
+                cpu.isdecimal() and int(cpu) > 1 and
+                f"--compute_threads={cpu}" not in args):
+            yield (f"{pod.where}: {container['name']} requests {cpu} processors, but "
+                   f"has no --compute_threads={cpu}")
+
+
 def mount_of(pod, path):
     """The mount of the pod's container that has the path, or None."""
     best = None
@@ -332,6 +344,7 @@ def mistakes(documents, given):
         found += check_probes(pod)
         found += check_metrics(pod)
         found += check_memory(pod)
+        found += check_threads(pod)
     found += check_files(pods, objects)
     found += check_cluster(pods, objects)
     return list(dict.fromkeys(found))  # each once, pods of one template are alike

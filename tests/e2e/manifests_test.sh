@@ -133,6 +133,8 @@ planted ps.yaml 's/::]:9100/::]:9101/' 'no --status_address has the port 9100'
 planted worker.yaml 's/mountPath: .usr.share.datasets/mountPath: \/data/' \
   'no volume has /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'
 planted worker.yaml '/limits:/d' 'worker has no limit of memory'
+planted worker.yaml 's/--compute_threads=2/--compute_threads=1/' \
+  'worker requests 2 processors, but has no --compute_threads=2'
 planted ps.yaml 's/sizeLimit: 1Gi/sizeLimit: 4Gi/' "leaves nothing of the"
 planted ps.yaml 's/mountPath: .state/mountPath: \/states/' \
   'no volume for --state_dir /state'

@@ -96,7 +96,8 @@ submit() {
     >"$work/fashion/job.textproto"
   cat >>"$work/fashion/job.textproto" <<<"lease { seconds: 4 }"
   cd "$work"
-  id=$(LOCKSTEP_WORKERS=3 sbatch --parsable --nodes=2 --output="$work/%j.out" \
+  id=$(LOCKSTEP_WORKERS=3 LOCKSTEP_WORKER_FLAGS=--data_root=/usr/share/datasets \
+    sbatch --parsable --nodes=2 --cpus-per-task=2 --output="$work/%j.out" \
     "$source/deploy/slurm/lockstep.sbatch" "$work/fashion")
 }
 
@@ -106,6 +107,8 @@ trains() {
   operator=(--cluster "$work/fashion/cluster.json"
     --tls_dir "$work/fashion/certs/operator-steer")
   "$lockstep" pause "${operator[@]}"
+  [ "$(pgrep -ax worker | grep -c -e '--data_root=.* --compute_threads=2')" = 3 ] ||
+    fail "the workers' flags are: $(pgrep -ax worker)"
   # Workers are on both nodes, and all connections are encrypted.
   cat "$work/fashion/cluster.json"
   for node in 1 2; do
@@ -146,7 +149,7 @@ queued_again() { [ "$(restarts)" = 1 ]; }
 own_program() {
   mkdir "$work/own"
   cat >"$work/own/job.textproto" <<'JOB'
-name: "own"
+name: 'own'
 model { kind: "external" }
 train_steps: 50
 batch_size: 8
@@ -231,14 +234,81 @@ PROGRAM
   scancel "$id"
 }
 
+# A program's own handler of SIGTERM leaves with 1, which is no failure of the job.
+stops_a_program_with_a_handler() {
+  mkdir "$work/handler"
+  sed -e 's/^name:.*/name: "handler"/' -e 's/^train_steps:.*/train_steps: 1000000/' \
+    "$work/own/job.textproto" >"$work/handler/job.textproto"
+  echo "checkpoint { directory: '$work/handler/checkpoints' }" \
+    >>"$work/handler/job.textproto"
+  {
+    printf 'import signal\nimport sys\n'
+    echo 'signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))'
+    cat "$work/own/train.py"
+    echo '    print("pushed", flush=True)'
+  } >"$work/handler/train.py"
+  id=$(PYTHONPATH=$python sbatch --parsable --nodes=2 --output="$work/%j.out" \
+    "$source/deploy/slurm/lockstep.sbatch" "$work/handler" -- \
+    /usr/bin/python3 "$work/handler/train.py")
+  until_true "the job trains" grep -qs pushed "$work/handler/logs/worker-0.log"
+  scancel --signal=TERM "$id"
+  until_true "queued again" queued_again
+  cat "$work/$id.out"
+  grep -q 'Exited with exit code 1$' "$work/$id.out" || fail "no program left with 1"
+  grep -q 'checkpoint of step' "$work/handler/logs/chief-0.log" ||
+    fail "no checkpoint"
+  scancel "$id"
+}
+
+# Two workers fail, one after the other, while the chief takes long to stop: each
+# task gets one SIGTERM, as a second one would cut off the chief's checkpoint.
+signals_once() {
+  mkdir "$work/once"
+  sed 's/^name:.*/name: "once"/' "$work/own/job.textproto" \
+    >"$work/once/job.textproto"
+  cat >"$work/once/train.py" <<'PROGRAM'
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+
+index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+signal.signal(signal.SIGTERM, lambda *_: print("SIGTERM", flush=True))
+print("runs", flush=True)
+while not pathlib.Path(sys.argv[1], "end" if index == 0 else "fail").exists():
+    time.sleep(0.1)
+time.sleep(2 * index)
+sys.exit(min(index, 1))
+PROGRAM
+  id=$(LOCKSTEP_WORKERS=3 sbatch --parsable --nodes=2 --output="$work/%j.out" \
+    "$source/deploy/slurm/lockstep.sbatch" "$work/once" -- \
+    /usr/bin/python3 "$work/once/train.py" "$work/once")
+  until_true "three workers" three_run
+  until_true "a chief" pkill -STOP -x chief
+  touch "$work/once/fail"
+  until_true "SIGTERM" grep -q SIGTERM "$work/once/logs/worker-0.log"
+  sleep 10
+  touch "$work/once/end"
+  pkill -CONT -x chief
+  until_true "the end" is_over
+  cat "$work/$id.out"
+  has_state FAILED || fail "state $(state)"
+  [ "$(grep -c SIGTERM "$work/once/logs/worker-0.log")" = 1 ] ||
+    fail "$(cat "$work/once/logs/worker-0.log")"
+}
+three_run() { [ "$(cat "$work"/once/logs/worker-?.log 2>/dev/null | grep -c runs)" = 3 ]; }
+
+# refused NAME: a job in a directory that has another name.
 refused() {
-  mkdir "$work/other"
-  cp "$work/own/job.textproto" "$work/other"
+  mkdir "$work/$1"
+  cp "$work/own/job.textproto" "$work/$1"
   id=$(sbatch --parsable --nodes=1 --output="$work/%j.out" \
-    "$source/deploy/slurm/lockstep.sbatch" "$work/other")
+    "$source/deploy/slurm/lockstep.sbatch" "$work/$1")
   until_true "the end" is_over
   has_state FAILED || fail "state $(state)"
-  grep -q 'must have name: "other"' "$work/$id.out" || fail "no reason"
+  grep -q "must have name: \"$1\"" "$work/$id.out" || fail "no reason"
 }
 
 phase "two nodes boot" boot
@@ -250,5 +320,8 @@ phase "a program of one's own trains" own_program
 phase "copies of the variables on two nodes" mirrors
 phase "one that fails ends the job" failing_program
 phase "one goes on without a backup, and is queued again" goes_on_without_a_backup
-phase "a job of another name is refused" refused
+phase "a program's own handler is no failure" stops_a_program_with_a_handler
+phase "each task gets one SIGTERM" signals_once
+phase "a job of another name is refused" refused other
+phase "a directory's name is no pattern" refused o.n
 phases

@@ -55,6 +55,31 @@ check_missing_configuration() {
   journal -u lockstep-ps@nothing.0 | grep nothing/cluster.json
 }
 
+# The README's drop-in for a program of one's own, with one that makes memory which it
+# may both write and execute, as PyTorch does. The tree has Perl, but no Python.
+check_own_program() {
+  local readme=/usr/share/doc/lockstep/README.systemd.md number=9
+  local unit=lockstep-worker@fashion.2
+  [ "$(uname -m)" = x86_64 ] || number=222  # mmap
+  cat >/opt/train.py <<PROGRAM
+my \$at = syscall($number, 0, 4096, 7, 34, -1, 0);
+print "has \$ENV{LOCKSTEP_TLS_DIR}, maps: ", \$at == -1 ? \$! : "yes", "\\n";
+exit(\$at == -1);
+PROGRAM
+  mkdir -p "/run/systemd/system/$unit.service.d"
+  sed -n '/^    \[Service\]$/,/train\.py$/p' "$readme" |
+    sed 's/^    //; s|/usr/bin/python3|/usr/bin/perl|' \
+      >"/run/systemd/system/$unit.service.d/own.conf"
+  systemctl daemon-reload
+  systemctl start "$unit"
+  until_true "the end of the program" has_ended "$unit"
+  is "$unit" ExecMainStatus 0 || fail "$(journal -u "$unit")"
+  journal -u "$unit" | grep 'has /etc/lockstep/tls/{role}-{index}, maps: yes'
+  rm -r "/run/systemd/system/$unit.service.d"
+  systemctl daemon-reload
+}
+has_ended() { [[ $(property "$1" ActiveState) =~ inactive|failed ]]; }
+
 check_state() {
   server=lockstep-ps@fashion.0
   state=/run/lockstep/ps-fashion.0
@@ -311,6 +336,7 @@ if [ ! -e "$job" ]; then
   start_watchdog
   phase "sandbox" check_sandbox
   phase "a unit without its configuration" check_missing_configuration
+  phase "a program of one's own" check_own_program
   hang
   phase "state outlives a killed server, not a stopped one" check_state
   phase "an upgrade" check_upgrade
