@@ -70,7 +70,8 @@ class Strategy {
   // use the variables of all strategies while none of their replicas runs.
   // Reading a variable reduces its copies in this process and writing it writes
   // them, by the rules of its own strategy; a kOnRead variable of
-  // kMultiWorkerMirrored is refused with kInvalidArgument.
+  // kMultiWorkerMirrored is refused with kInvalidArgument, except that one of
+  // kOnlyFirstReplica may be read.
   static Strategy& Default();
 
   Strategy(const Strategy&) = delete;

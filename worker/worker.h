@@ -42,6 +42,8 @@ class Worker {
 
   // Trains until the job ends. Returns as TrainingMember::Run().
   absl::Status Run() { return member_->Run(); }
+  // As TrainingMember::stays_member().
+  bool stays_member() const { return member_->stays_member(); }
 
   // The counts of this worker's passes so far.
   Progress progress() const { return member_->progress(); }

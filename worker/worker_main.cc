@@ -96,9 +96,9 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
     }
   });
   const absl::Status status = (*worker)->Run();
-  // The worker has not left the job, which waits for the roles of this process
-  // to come back with it: nothing here may stop the job, or wait for its end.
-  if (roles != nullptr && absl::IsUnavailable(status)) EndProcessNow(status);
+  // The job waits for the roles of this process to come back with the worker:
+  // nothing here may stop the job, or wait for its end.
+  if (roles != nullptr && (*worker)->stays_member()) EndProcessNow(status);
   if (!status.ok() && roles != nullptr) roles->OnWorkerFailed(status);
   const absl::Status job = roles == nullptr ? absl::OkStatus() : roles->Wait();
   signals.SetHandler(nullptr);

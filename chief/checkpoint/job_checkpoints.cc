@@ -116,7 +116,12 @@ void JobCheckpoints::RemoveUnfinished() {
 absl::Status JobCheckpoints::Save(const Manifest& manifest, const StateMap& map,
                                   const JobSnapshot& snapshot,
                                   const std::vector<ShardAccess*>& servers) {
-  if (owner_.has_value()) LOCKSTEP_RETURN_IF_ERROR(owner_->Hold());
+  if (owner_.has_value()) {
+    if (const absl::Status held = owner_->Hold(); !held.ok()) {
+      // kFailedPrecondition would say that servers are elsewhere in the job.
+      return absl::PermissionDeniedError(held.message());
+    }
+  }
   const absl::Time began = Clock::Real().Now();
   absl::Time reported = began;
   const auto report = [&](int64_t done, int64_t total) {

@@ -69,7 +69,7 @@ class JobCheckpoints {
 
   // Writes a checkpoint from a snapshot that the servers hold.
   //
-  //   kFailedPrecondition  as Own()
+  //   kPermissionDenied  another running job writes here
   //   and the errors of SaveCheckpoint()
   absl::Status Save(const Manifest& manifest, const StateMap& map,
                     const JobSnapshot& snapshot,

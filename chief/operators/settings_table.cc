@@ -274,8 +274,10 @@ absl::Status SettingsTable::Join(int worker, bool again) {
     const auto place = std::lower_bound(workers.begin(), workers.end(), worker);
     if (place == workers.end() || *place != worker) {
       // A worker that was taken out registers again by itself, and must not
-      // come back; a new process was started on purpose.
-      if (again && taken_out_.count(worker) > 0) {
+      // come back; so must not the process that a supervisor starts after one
+      // that died before it heard. Another process was started on purpose.
+      const bool untold = untold_.erase(worker) > 0;
+      if (untold || (again && taken_out_.count(worker) > 0)) {
         return StoppedStatus("an operator took this worker out of the job",
                              /*hold=*/true);
       }
@@ -313,6 +315,7 @@ void SettingsTable::Leave(int worker, bool if_asked) {
   if (!open_ || workers.size() < 2) return;
   if (std::erase(workers, worker) == 0) return;
   taken_out_.insert(worker);
+  if (if_asked) untold_.insert(worker);
   SetWorkers(std::move(workers));
 }
 

@@ -98,7 +98,8 @@ class SettingsTable {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes out a worker that has left, or that is dead and unwanted by an
   // operator; with `if_asked`, only if an operator has asked the worker to
-  // leave. The last worker of a job cannot be taken out.
+  // leave: its next process is then told so. The last worker of a job cannot be
+  // taken out.
   void Leave(int worker, bool if_asked = false) ABSL_LOCKS_EXCLUDED(mutex_);
   // True if an operator has asked the worker to leave.
   bool IsToLeave(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -130,6 +131,8 @@ class SettingsTable {
   int fixed_ ABSL_GUARDED_BY(mutex_);  // backups or gradients, by the policy
   std::set<int> to_leave_ ABSL_GUARDED_BY(mutex_);
   std::set<int> taken_out_ ABSL_GUARDED_BY(mutex_);  // since this chief began
+  // Taken out, but died before they could be told to leave.
+  std::set<int> untold_ ABSL_GUARDED_BY(mutex_);
   bool checkpoint_wanted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

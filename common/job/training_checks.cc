@@ -285,7 +285,8 @@ absl::Status CheckRateOfFtrl(absl::string_view optimizer,
       absl::StrCat(schedule, " makes the learning rate of step ", last,
                    " 0, but ", optimizer,
                    ".kind is FTRL, which divides by it; let it end above 0, by "
-                   "minimum or alpha, or let it last longer, by decay_steps"));
+                   "minimum or alpha where its kind has them, or let it last "
+                   "longer, by decay_steps, or train fewer steps"));
 }
 
 absl::Status CheckRatesOfFtrl(const JobConfig& job) {

@@ -295,10 +295,10 @@ bool TcpListener::Accepted(int listener, int socket, const Peer& peer,
 void TcpListener::WarnOutOfDescriptors(int error) {
   if (absl::Now() - warned_ <= kWarnEvery) return;
   warned_ = absl::Now();
-  spdlog::warn(
-      "takes no new connections: {}; raise the limit of open files "
-      "(ulimit -n, LimitNOFILE)",
-      std::strerror(error));
+  spdlog::warn("takes no new connections: {}{}", std::strerror(error),
+               OutOfDescriptors(error)
+                   ? "; raise the limit of open files (ulimit -n, LimitNOFILE)"
+                   : "");
 }
 
 bool TcpListener::HasRoom(const Peer& peer) {

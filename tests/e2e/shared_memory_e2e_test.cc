@@ -130,7 +130,7 @@ TEST(SharedMemoryE2eTest, BackupsShareToo) {
 
 TEST(SharedMemoryE2eTest, WorkerThatIsKilledLeavesNothingBehind) {
   // Many: servers are looked at while the job runs.
-  constexpr int64_t kMany = 600;
+  constexpr int64_t kMany = 2000;
   const std::vector<std::string> set = {"lease=1h",
                                         absl::StrCat("train_steps=", kMany)};
   const MemoryDirectory state;

@@ -51,9 +51,9 @@ class HostedRoles {
 
   // Must be called if the worker of this process has failed. Makes the mirror
   // end, unless the chief is in this process, too: the chief then decides with
-  // the reason that the worker leaves with. After kUnavailable the worker has
-  // not left, and the chief would wait for it: the process must end instead,
-  // by EndProcessNow().
+  // the reason that the worker leaves with. If the worker has not left, as
+  // TrainingMember::stays_member() says, the chief would wait for it: the
+  // process must end instead, by EndProcessNow().
   void OnWorkerFailed(const absl::Status& status);
 
   MetricFamilies Metrics() const;

@@ -203,6 +203,7 @@ absl::Status TrainingMember::Run() {
 
 absl::Status TrainingMember::RunOnce() {
   refused_ = false;
+  stays_member_ = false;
   // First: a report of the incarnation before must not have the counts of the
   // next one.
   chief_.JoinHeartbeats();
@@ -219,7 +220,9 @@ absl::Status TrainingMember::RunOnce() {
   // kUnavailable means that this process's device is lost. Such a worker does
   // not leave: the process ends, and takes its place in the job again once it
   // has been restarted.
-  if (!chief_.lease_lost() && !refused_ && !absl::IsUnavailable(status)) {
+  stays_member_ =
+      !chief_.lease_lost() && !refused_ && absl::IsUnavailable(status);
+  if (!chief_.lease_lost() && !refused_ && !stays_member_) {
     meter_.Begin("leaves", Phase::kOther);
     chief_.Leave(WhyItLeaves(status), ReasonToLeave(status));
   }

@@ -55,6 +55,10 @@ class TrainingMember {
   //               take part, for instance after an error of the workload
   absl::Status Run();
 
+  // After Run(): true if the worker has not left the job, since its device is
+  // lost. The process must end, and a restarted one takes its place.
+  bool stays_member() const { return stays_member_; }
+
   // The counts of this worker's passes so far.
   Progress progress() const { return meter_.Get(); }
 
@@ -113,6 +117,7 @@ class TrainingMember {
   // the chief to end the job.
   absl::Duration max_wait_;
   bool refused_ = false;  // Run() must register again
+  bool stays_member_ = false;
   // The time of the first refusal since an incarnation with a pass.
   absl::Time refused_since_ = absl::InfiniteFuture();
 

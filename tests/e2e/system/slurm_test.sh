@@ -308,7 +308,7 @@ refused() {
     "$source/deploy/slurm/lockstep.sbatch" "$work/$1")
   until_true "the end" is_over
   has_state FAILED || fail "state $(state)"
-  grep -q "must have name: \"$1\"" "$work/$id.out" || fail "no reason"
+  grep -q "must have an unindented line name: \"$1\"" "$work/$id.out" || fail "no reason"
 }
 
 phase "two nodes boot" boot

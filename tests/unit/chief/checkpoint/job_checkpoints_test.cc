@@ -89,7 +89,7 @@ TEST_F(JobCheckpointsTest, NothingIsWrittenWhereAnotherJobHasCome) {
   ASSERT_OK(other.Own("other"));
 
   EXPECT_THAT(newer.Save({}, {}, {}, {}),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
+              StatusIs(absl::StatusCode::kPermissionDenied,
                        HasSubstr("in use by the job other,")));
 
   EXPECT_THAT(scratch_.Names(), ElementsAre(".owner"));

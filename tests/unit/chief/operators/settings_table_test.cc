@@ -272,6 +272,19 @@ TEST_F(SettingsTableTest, DeadWorkerIsTakenOutOnlyIfAnOperatorHasAsked) {
   EXPECT_EQ(settings_table.wanted().revision, 1);
 }
 
+TEST_F(SettingsTableTest, RestartOfAWorkerThatDiedBeforeItsRemovalIsToldOfIt) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+  ASSERT_OK(settings_table.Change({.remove_worker = 1}));
+  settings_table.Leave(1, /*if_asked=*/true);
+
+  const absl::Status restarted = settings_table.Join(1, /*again=*/false);
+
+  EXPECT_TRUE(IsHeld(restarted)) << restarted;
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 2));
+  EXPECT_THAT(settings_table.Join(1, /*again=*/false), StatusIs(kUnavailable));
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2));
+}
+
 TEST_F(SettingsTableTest, RemovalMayBeAskedForAgain) {
   SettingsTable& settings_table = Open(Elastic(1, 2));
   ASSERT_THAT(settings_table.Change({.remove_worker = 1}), IsOkAndHolds(1));
