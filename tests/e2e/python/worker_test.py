@@ -215,6 +215,19 @@ thread.join()
             self.assertEqual(job.wait("chief"), 0, job.log("chief"))
             self.assertIn("pushed 9\n", job.log("worker"))
 
+    def test_a_worker_that_is_gone_leaves_its_job_while_the_program_lasts(self):
+        pause = "time.sleep(60)\n"
+        left = SHRINK.replace("    step.push",
+                              "    if step.number == 3: break\n    step.push")
+        direct = left.replace("worker = lockstep", "make = lambda: lockstep"
+                              ).replace("worker.steps()", "make().steps()")
+        for program in (left + "del worker\n" + pause, direct + pause):
+            with self.subTest(program), LocalJob(sets=["lease=100s"]) as job:
+                job.start_worker(0, "import time\n" + program)
+                job.wait_for_log("ended")
+                job.wait_for_log("worker 0 left: ", "chief", timeout=5)
+                self.assertIsNone(job.tasks["worker", 0].poll())
+
     def test_control_c_interrupts_a_wait(self):
         with LocalJob(workers=2) as job:  # the other worker never comes
             job.start_worker(0, SHRINK)
