@@ -105,6 +105,20 @@ raise lockstep.JobStopped("by order", 143)
         self.assertEqual(handled, "handled")
         self.assertFalse(os.path.exists(f"/proc/{child}"))
 
+    def test_an_exception_leaves_the_prompt_of_python_i(self):
+        for flags, inspect in (["-i"], ""), ([], "1"):
+            with self.subTest(flags=flags):
+                done = subprocess.run(
+                    [sys.executable, *flags, "-c", "import lockstep; "
+                     "raise lockstep.JobStopped('by order', 143)"],
+                    input="print('at the prompt')\n", capture_output=True,
+                    text=True, timeout=50,
+                    env={**os.environ, "PYTHONINSPECT": inspect})
+                self.assertIn("lockstep: JobStopped: by order", done.stderr)
+                self.assertNotIn("Error in sys.excepthook", done.stderr)
+                if flags:  # otherwise the prompt needs a terminal
+                    self.assertIn("at the prompt", done.stdout)
+
     def test_a_name_that_is_left_out_stays_as_momentum_would_not_leave_it(self):
         program = SHRINK.replace(
             'step.push({"w": step.values["w"]}',
