@@ -144,6 +144,20 @@ class EvaluatorTest(unittest.TestCase):
             self.assertIn("evaluator 0 left: KeyError: 'no such figure'",
                           job.log("chief"))
 
+    def test_an_evaluator_that_is_dropped_holds_the_job_up_no_longer(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job, """
+import time
+import lockstep
+evaluator = lockstep.Evaluator()
+del evaluator
+time.sleep(60)
+""")
+            job.wait_for_log("evaluator 0 left: the evaluator has ended",
+                             "chief")
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief", timeout=40), 0, job.log("chief"))
+
     def test_an_evaluator_that_leaves_its_loop_holds_the_job_up_no_longer(self):
         with LocalJob(sets=SETS, evaluator=True) as job:
             self.start(job, EVALUATOR.replace(
