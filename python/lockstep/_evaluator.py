@@ -117,6 +117,7 @@ class Evaluator:
                     if tries_again:
                         continue
                     raise
+            _signals.unwatch(self)
             end = _session.exception_of(*self._native.end())
             if not isinstance(end, _session.JobEnded):
                 raise end
