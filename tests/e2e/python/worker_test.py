@@ -173,7 +173,7 @@ raise lockstep.JobStopped("by order", 143)
 
     def test_a_worker_that_another_thread_closes_ends_its_calls(self):
         program = """
-import threading, time
+import os, threading, time
 import numpy as np
 import lockstep
 
@@ -189,7 +189,8 @@ def train():
 
 thread = threading.Thread(target=train)
 thread.start()
-time.sleep(PAUSE)
+while not os.path.exists("CLOSE"):
+    time.sleep(0.02)
 worker.close()
 print("closed", flush=True)
 thread.join()
@@ -198,10 +199,13 @@ thread.join()
             with self.subTest(hangs=hangs), LocalJob(sets=[
                     "train_steps=100000000",
                     *(["replicas_to_aggregate=1"] if hangs else [])]) as job:
-                job.start_worker(0, program.replace("PAUSE", "2"))
+                close = job.path("close")
+                job.start_worker(0, program.replace("CLOSE", close))
                 job.wait_for_log("pushed 3\n")
                 if hangs:
                     job.tasks["ps", 0].send_signal(signal.SIGSTOP)
+                    time.sleep(0.5)  # the call that hangs begins
+                open(close, "w").close()
                 self.assertEqual(job.wait("worker", timeout=30), 0,
                                  job.log("worker")[-2000:])
                 self.assertIn("closed", job.log("worker"))
