@@ -260,18 +260,21 @@ thread.join()
         sets = ["replicas_to_aggregate=1", "total_num_replicas=2",
                 "train_steps=1000000"]
         program = SHRINK.replace("    step.push", """
-    time.sleep(0.05)
+    print("sleeps", step.number, flush=True)
+    time.sleep(0.5)
     print("pushes", step.number, flush=True)
     step.push""").replace("import sys", "import time, sys")
         for number, code, says in (
                 (signal.SIGTERM, 143, "JobStopped: SIGTERM"),
                 (signal.SIGINT, -signal.SIGINT, "KeyboardInterrupt")):
             with self.subTest(number), LocalJob(workers=2, sets=sets) as job:
-                for i in range(2):
-                    job.start_worker(i, program)
-                job.wait_for_log("pushed 3\n")
+                job.start_worker(0, program)
+                # Every step is worker 0's.
+                job.start_worker(1, program.replace("0.5", "100"))
+                job.wait_for_pattern(r"sleeps \d+\n$")
                 job.tasks["ps", 0].send_signal(signal.SIGSTOP)
-                time.sleep(1)  # the wait begins
+                job.wait_for_pattern(r"pushes \d+\n$")
+                time.sleep(0.5)  # the wait begins
                 self.assertRegex(job.log("worker"), r"pushes \d+\n$")
                 job.tasks["worker", 0].send_signal(number)
                 self.assertEqual(job.wait("worker", timeout=10), code,
