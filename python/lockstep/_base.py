@@ -4,7 +4,6 @@ import contextlib
 import difflib
 import inspect
 import operator
-import sys
 import warnings
 import weakref
 
@@ -241,6 +240,7 @@ class BaseWorker:
     def _join(self, variables, name, options):
         self._membership = None
         self._loop = _session.Loop(variables, name, **options)
+        weakref.finalize(self, _session.leave_soon, self._loop).atexit = False
         try:
             self._pending = self._wait()
         except BaseException as error:
@@ -333,15 +333,7 @@ class BaseWorker:
         while self._pending is not None:
             step, self._pending = self._pending, None
             self._at_hand = step
-            try:
-                yield step
-            except GeneratorExit:
-                # The loop was left, perhaps by an exception, which the job must
-                # hear of at exit. So a worker must last that nothing but this
-                # loop holds: its two holders are this frame and the call.
-                if sys.getrefcount(self) <= 2:
-                    _session.keep(self._loop)
-                raise
+            yield step
             if self._at_hand is not step:
                 raise RuntimeError("a later loop over the steps has gone on")
             self._go_on()

@@ -62,8 +62,10 @@ def end_as_stopped():
 
 def _hook(kind, value, trace):
     global _has_code, _uncaught
-    # At the prompt of an interpreter the program goes on.
-    goes_on = hasattr(sys, "ps1")
+    # At the prompt of an interpreter the program goes on. `python3 -i` has the
+    # prompt after the program, and takes no SystemExit.
+    goes_on = (hasattr(sys, "ps1") or bool(sys.flags.inspect) or
+               bool(os.environ.get("PYTHONINSPECT")))
     _uncaught = None if goes_on else fault(value)
     if not issubclass(kind, Error):
         _previous_hook(kind, value, trace)

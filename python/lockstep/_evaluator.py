@@ -3,6 +3,7 @@
 import atexit
 import math
 import os
+import weakref
 
 from . import _errors, _native, _session, _signals, checkpoint
 
@@ -94,7 +95,11 @@ class Evaluator:
             raise _session.exception_of(code, message, exit_code)
         # The job hears of the exception that ends the program, also if that has
         # nothing but the loop, which the exception ends first.
-        atexit.register(lambda: self._leave(_errors.uncaught()))
+        native = self._native
+        atexit.register(lambda: _leave(native, _errors.uncaught()))
+        # Otherwise the job would wait for an evaluator that is gone.
+        self._gone = weakref.finalize(self, _leave, native, None)
+        self._gone.atexit = False
 
     def _open(self, step, tensors):
         return Checkpoint(self, step, tensors)
@@ -112,6 +117,7 @@ class Evaluator:
                     if tries_again:
                         continue
                     raise
+            _signals.unwatch(self)
             end = _session.exception_of(*self._native.end())
             if not isinstance(end, _session.JobEnded):
                 raise end
@@ -152,6 +158,7 @@ class Evaluator:
             # The program has left the loop. The job hears why when it ends.
             self._native.set_trouble(
                 "the program has left the loop over the checkpoints")
+            self._gone.detach()
             raise
         except BaseException as error:
             # Any error, since the job waits for figures of an evaluator.
@@ -175,9 +182,10 @@ class Evaluator:
 
     def close(self):
         """Leaves the job. Called at exit."""
-        self._leave(None)
-
-    def _leave(self, fault):
         _signals.unwatch(self)
-        self._native.leave("the evaluator has ended" if fault is None else
-                           f"{type(fault).__name__}: {fault}")
+        _leave(self._native, None)
+
+
+def _leave(native, fault):
+    native.leave("the evaluator has ended" if fault is None else
+                 f"{type(fault).__name__}: {fault}")

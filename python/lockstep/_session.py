@@ -2,7 +2,7 @@
 
 import atexit
 import os
-import weakref
+import threading
 
 from . import _errors, _native, _signals
 from ._errors import JobFailed, JobStopped, Refused
@@ -37,20 +37,38 @@ def flags(tls_dir, log_level):
             os.environ.get("LOCKSTEP_EXIT_WITH_PARENT", "") == "1")
 
 
-def close_at_exit(member, close):
-    """A thread of a member may not outlive the interpreter."""
-    this = weakref.ref(member)
-    atexit.register(lambda: this() and close(this()))
+# A worker may be gone because of an exception that ends the program. Its job
+# must hear of that exception at exit, which is so much later at most, in
+# seconds.
+_LINGERS = 1.0
+_left = None  # the loop of a worker that is gone, until it leaves its job
 
 
-# A loop that nobody else holds, until the exit or the next one.
-_kept = None
+def leave_soon(loop):
+    """The worker of a loop is gone: the loop leaves its job, in a second.
+
+    It does so before if the program ends or makes another worker.
+    """
+    global _left
+    if loop.closed:
+        return
+    _signals.unwatch(loop)
+    _left = loop
+    timer = threading.Timer(_LINGERS, _leave, [loop])
+    timer.daemon = True
+    try:
+        timer.start()
+    except RuntimeError:
+        pass  # the interpreter ends, and its exit closes the loop
 
 
-def keep(loop):
-    """Lets a loop last that would else leave its job."""
-    global _kept
-    _kept = loop
+def _leave(loop):
+    global _left
+    if loop is None:
+        return
+    loop.close(_errors.uncaught())
+    if _left is loop:
+        _left = None
 
 
 class _Session(_native.Session):
@@ -75,14 +93,18 @@ class Loop:
     def __init__(self, described, name=None, tf_config=None, tls_dir=None,
                  shared_memory=True, log_level=None, chief_wait=600.0,
                  job=None, settings=(), state_dir=None, status_address=None):
-        keep(None)
+        _leave(_left)  # a process can have one session at a time
+        self.closed = False
+        self._closes = threading.RLock()
+        self._process = os.getpid()
         tls_dir, log_level, with_parent = flags(tls_dir, log_level)
         self.native = _Session(
             tf_config or "", tls_dir, name or "", log_level, shared_memory,
             chief_wait, with_parent, os.fspath(job or ""), list(settings),
             os.fspath(state_dir or ""), status_address or "", described)
         _signals.watch(self, Loop._stop)
-        close_at_exit(self, lambda loop: loop.close(_errors.uncaught()))
+        # Its threads may not outlive the interpreter.
+        atexit.register(self._at_exit)
 
     def wait(self, choose):
         """Returns (number, share, batch, seed, membership) of the next pass.
@@ -116,10 +138,24 @@ class Loop:
         except RuntimeError:
             pass  # it was closed meanwhile
 
+    def _at_exit(self):
+        self.close(_errors.uncaught())
+
     def close(self, failure=None):
         """Leaves the job; with an exception, as one that would fail again."""
-        _signals.unwatch(self)
-        stops = self.native.close("" if failure is None else
-                                  f"{type(failure).__name__}: {failure}")
-        if stops and failure is None:
-            _errors.end_as_stopped()
+        if os.getpid() != self._process:
+            # A forked child has no job to leave. Its copy of the lock may be
+            # taken.
+            self.native.close()
+            return
+        # The exit must wait for a thread that is about to close the session.
+        with self._closes:
+            if self.closed:
+                return
+            self.closed = True
+            _signals.unwatch(self)
+            stops = self.native.close("" if failure is None else
+                                      f"{type(failure).__name__}: {failure}")
+            if stops and failure is None:
+                _errors.end_as_stopped()
+            atexit.unregister(self._at_exit)

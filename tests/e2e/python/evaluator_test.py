@@ -144,6 +144,20 @@ class EvaluatorTest(unittest.TestCase):
             self.assertIn("evaluator 0 left: KeyError: 'no such figure'",
                           job.log("chief"))
 
+    def test_an_evaluator_that_is_dropped_holds_the_job_up_no_longer(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job, """
+import time
+import lockstep
+evaluator = lockstep.Evaluator()
+del evaluator
+time.sleep(60)
+""")
+            job.wait_for_log("evaluator 0 left: the evaluator has ended",
+                             "chief")
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief", timeout=40), 0, job.log("chief"))
+
     def test_an_evaluator_that_leaves_its_loop_holds_the_job_up_no_longer(self):
         with LocalJob(sets=SETS, evaluator=True) as job:
             self.start(job, EVALUATOR.replace(
@@ -175,6 +189,28 @@ class EvaluatorTest(unittest.TestCase):
             self.assertEqual(job.wait("evaluator"), 1, job.log("evaluator"))
             self.assertIn("lockstep: JobFailed: ", job.log("evaluator"))
             self.assertIn("KeyError: 'batch'", job.log("evaluator"))
+
+    def test_after_a_report_that_tells_the_end_sigterm_ends_the_program(self):
+        with LocalJob(sets=["train_steps=100000", *SETS[1:]],
+                      evaluator=True) as job:
+            self.start(job, "import time\n" + EVALUATOR.replace(
+                "    checkpoint.report(test_accuracy=0.25 + checkpoint.step / "
+                "1000, other=2)", """
+    try:
+        while True:
+            checkpoint.report(other=2)
+            time.sleep(0.1)
+    except lockstep.JobFailed:
+        print("caught", flush=True)
+        time.sleep(60)
+"""), WORKER.replace("    step.push", """
+    if step.number == 40:
+        raise KeyError("batch")
+    step.push"""))
+            job.wait_for_log("caught", "evaluator")
+            job.tasks["evaluator", 0].send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait("evaluator", timeout=20),
+                             -signal.SIGTERM, job.log("evaluator"))
 
     def test_an_evaluator_without_a_figure_holds_the_job_up_no_longer(self):
         with LocalJob(sets=SETS, evaluator=True) as job:

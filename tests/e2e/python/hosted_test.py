@@ -162,6 +162,25 @@ for step in worker.steps():
                 self.assertNotEqual(job.wait("worker", 1 - early), 0)
                 self.assertIn("JobStopped", job.log("worker", 1 - early))
 
+    def test_so_does_a_program_whose_worker_goes_out_of_scope(self):
+        head, loop = EARLY.split("worker = ")
+        body = "worker = " + loop.split("print(\"the loop")[0]
+        program = (head + "def train():\n" + "".join(
+            "    " + line for line in body.splitlines(True)) +
+            "train()\nprint('trained', flush=True)\nPAUSE\n")
+        for early, pause in enumerate(
+                ("", "import time; time.sleep(3)")):
+            with LocalJob(workers=2, servers=0, chief="worker",
+                          sets=MIRRORS) as job:
+                for i in range(2):
+                    job.start_worker(i, program.replace("PAUSE", pause)
+                                     if i == early else WORKER)
+                self.assertEqual(job.wait("worker", early), 143,
+                                 job.log("worker", early)[-2000:])
+                self.assertIn("trained", job.log("worker", early))
+                self.assertNotEqual(job.wait("worker", 1 - early), 0)
+                self.assertIn("JobStopped", job.log("worker", 1 - early))
+
     def test_so_does_a_program_in_cpp(self):
         with LocalJob(workers=2, servers=0, chief="worker",
                       sets=MIRRORS) as job:

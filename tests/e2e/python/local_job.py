@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -117,10 +118,15 @@ class LocalJob:
             return f.read()
 
     def wait_for_log(self, text, task="worker", index=0, timeout=60):
+        self.wait_for_pattern(re.escape(text), task, index, timeout)
+
+    def wait_for_pattern(self, pattern, task="worker", index=0, timeout=60):
+        """Waits until the log has the regular expression."""
         end = time.monotonic() + timeout
-        while text not in self.log(task, index):
+        while not re.search(pattern, self.log(task, index)):
             if time.monotonic() > end:
-                raise AssertionError(f"no {text!r} in {self.log(task, index)}")
+                raise AssertionError(
+                    f"no {pattern!r} in {self.log(task, index)}")
             time.sleep(0.02)
 
     def kill(self, task, index=0):

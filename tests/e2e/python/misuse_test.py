@@ -319,7 +319,20 @@ print("moved", float(model.parametrizations.w.original[0]) < 1)
         make = "lockstep.torch.Worker(model)"
         for begin, worker in ((f"worker = {make}\nif True:", "worker"),
                               (f"with {make} as worker:", "worker"),
-                              ("if True:", make)):
+                              ("if True:", make),
+                              (f"""
+class Wrapped:
+    def steps(self):
+        worker = {make}
+        yield from worker.steps()
+if True:""", "Wrapped()"),
+                              (f"""
+class Holder:
+    worker = {make}
+    def steps(self):
+        for step in self.worker.steps():
+            yield step
+if True:""", "Holder()")):
             with LocalJob(workers=1, sets=["train_steps=1000",
                                            "lease=100s"]) as job:
                 job.start_worker(0, HEAD + f"""

@@ -105,6 +105,20 @@ raise lockstep.JobStopped("by order", 143)
         self.assertEqual(handled, "handled")
         self.assertFalse(os.path.exists(f"/proc/{child}"))
 
+    def test_an_exception_leaves_the_prompt_of_python_i(self):
+        for flags, inspect in (["-i"], ""), ([], "1"):
+            with self.subTest(flags=flags):
+                done = subprocess.run(
+                    [sys.executable, *flags, "-c", "import lockstep; "
+                     "raise lockstep.JobStopped('by order', 143)"],
+                    input="print('at the prompt')\n", capture_output=True,
+                    text=True, timeout=50,
+                    env={**os.environ, "PYTHONINSPECT": inspect})
+                self.assertIn("lockstep: JobStopped: by order", done.stderr)
+                self.assertNotIn("Error in sys.excepthook", done.stderr)
+                if flags:  # otherwise the prompt needs a terminal
+                    self.assertIn("at the prompt", done.stdout)
+
     def test_a_name_that_is_left_out_stays_as_momentum_would_not_leave_it(self):
         program = SHRINK.replace(
             'step.push({"w": step.values["w"]}',
@@ -159,7 +173,7 @@ raise lockstep.JobStopped("by order", 143)
 
     def test_a_worker_that_another_thread_closes_ends_its_calls(self):
         program = """
-import threading, time
+import os, threading, time
 import numpy as np
 import lockstep
 
@@ -175,7 +189,8 @@ def train():
 
 thread = threading.Thread(target=train)
 thread.start()
-time.sleep(PAUSE)
+while not os.path.exists("CLOSE"):
+    time.sleep(0.02)
 worker.close()
 print("closed", flush=True)
 thread.join()
@@ -184,10 +199,13 @@ thread.join()
             with self.subTest(hangs=hangs), LocalJob(sets=[
                     "train_steps=100000000",
                     *(["replicas_to_aggregate=1"] if hangs else [])]) as job:
-                job.start_worker(0, program.replace("PAUSE", "2"))
+                close = job.path("close")
+                job.start_worker(0, program.replace("CLOSE", close))
                 job.wait_for_log("pushed 3\n")
                 if hangs:
                     job.tasks["ps", 0].send_signal(signal.SIGSTOP)
+                    time.sleep(0.5)  # the call that hangs begins
+                open(close, "w").close()
                 self.assertEqual(job.wait("worker", timeout=30), 0,
                                  job.log("worker")[-2000:])
                 self.assertIn("closed", job.log("worker"))
@@ -215,6 +233,19 @@ thread.join()
             self.assertEqual(job.wait("chief"), 0, job.log("chief"))
             self.assertIn("pushed 9\n", job.log("worker"))
 
+    def test_a_worker_that_is_gone_leaves_its_job_while_the_program_lasts(self):
+        pause = "time.sleep(60)\n"
+        left = SHRINK.replace("    step.push",
+                              "    if step.number == 3: break\n    step.push")
+        direct = left.replace("worker = lockstep", "make = lambda: lockstep"
+                              ).replace("worker.steps()", "make().steps()")
+        for program in (left + "del worker\n" + pause, direct + pause):
+            with self.subTest(program), LocalJob(sets=["lease=100s"]) as job:
+                job.start_worker(0, "import time\n" + program)
+                job.wait_for_log("ended")
+                job.wait_for_log("worker 0 left: ", "chief", timeout=5)
+                self.assertIsNone(job.tasks["worker", 0].poll())
+
     def test_control_c_interrupts_a_wait(self):
         with LocalJob(workers=2) as job:  # the other worker never comes
             job.start_worker(0, SHRINK)
@@ -229,18 +260,21 @@ thread.join()
         sets = ["replicas_to_aggregate=1", "total_num_replicas=2",
                 "train_steps=1000000"]
         program = SHRINK.replace("    step.push", """
-    time.sleep(0.05)
+    print("sleeps", step.number, flush=True)
+    time.sleep(0.5)
     print("pushes", step.number, flush=True)
     step.push""").replace("import sys", "import time, sys")
         for number, code, says in (
                 (signal.SIGTERM, 143, "JobStopped: SIGTERM"),
                 (signal.SIGINT, -signal.SIGINT, "KeyboardInterrupt")):
             with self.subTest(number), LocalJob(workers=2, sets=sets) as job:
-                for i in range(2):
-                    job.start_worker(i, program)
-                job.wait_for_log("pushed 3\n")
+                job.start_worker(0, program)
+                # Every step is worker 0's.
+                job.start_worker(1, program.replace("0.5", "100"))
+                job.wait_for_pattern(r"sleeps \d+\n$")
                 job.tasks["ps", 0].send_signal(signal.SIGSTOP)
-                time.sleep(1)  # the wait begins
+                job.wait_for_pattern(r"pushes \d+\n$")
+                time.sleep(0.5)  # the wait begins
                 self.assertRegex(job.log("worker"), r"pushes \d+\n$")
                 job.tasks["worker", 0].send_signal(number)
                 self.assertEqual(job.wait("worker", timeout=10), code,
