@@ -154,7 +154,7 @@ del evaluator
 time.sleep(60)
 """)
             job.wait_for_log("evaluator 0 left: the evaluator has ended",
-                             "chief")
+                             "chief", timeout=20)
             self.assertEqual(job.wait("worker"), 0, job.log("worker"))
             self.assertEqual(job.wait("chief", timeout=40), 0, job.log("chief"))
 
