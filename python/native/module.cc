@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "python/native/memory.h"
+#include "python/native/unlocked.h"
 #include "worker/session/evaluation.h"
 #include "worker/session/session.h"
 
@@ -73,8 +74,8 @@ using Described = std::tuple<std::string, std::vector<int64_t>, std::string,
 // Calls the function of an evaluator or a session without the interpreter's
 // lock.
 template <typename Call>
-auto Unlocked(Call call) {
-  py::gil_scoped_release release;
+auto WithoutLock(Call call) {
+  const Unlocked unlocked;
   return call();
 }
 
@@ -127,7 +128,7 @@ class PySession {
     options.settings = settings;
     options.state_dir = state_dir;
     options.status_address = status_address;
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     std::unique_ptr<Session> session = Check(Session::Join(options, variables));
     auto destroyed = std::make_shared<std::promise<void>>();
     destroyed_ = destroyed->get_future();
@@ -262,7 +263,7 @@ class PySession {
   bool Close(const std::string& failure) {
     // No later call finds the session, but one of another thread may be in it.
     std::shared_ptr<Session> session = std::move(session_);
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     if (session == nullptr) return false;
     const bool stops = session->carries_job();
     if (!failure.empty()) session->Fail(failure);
@@ -286,7 +287,7 @@ class PySession {
   std::invoke_result_t<Call, Session&> Inside(Call call) {
     session();
     std::shared_ptr<Session> found = session_;
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     // Given up without the lock, because the last one destroys the session.
     const std::shared_ptr<Session> held = std::move(found);
     return call(*held);
@@ -320,23 +321,24 @@ class PyEvaluation {
     options.log_level = log_level;
     options.chief_wait = WaitFor(chief_wait);
     options.exit_with_parent = exit_with_parent;
-    evaluation_ = Check(Unlocked([&] { return Evaluation::Make(options); }));
+    evaluation_ = Check(WithoutLock([&] { return Evaluation::Make(options); }));
   }
 
   ~PyEvaluation() {
-    Unlocked([&] { evaluation_.reset(); });
+    WithoutLock([&] { evaluation_.reset(); });
   }
 
   // The status of the registration: (code, message, exit code).
   std::tuple<std::string, std::string, int> Join() {
-    const absl::Status status = Unlocked([&] { return evaluation_->Join(); });
+    const absl::Status status =
+        WithoutLock([&] { return evaluation_->Join(); });
     return {absl::StatusCodeToString(status.code()),
             std::string(status.message()), evaluation_->exit_code()};
   }
 
   bool Wait(double timeout) {
     return Check(
-        Unlocked([&] { return evaluation_->Wait(absl::Seconds(timeout)); }));
+        WithoutLock([&] { return evaluation_->Wait(absl::Seconds(timeout)); }));
   }
 
   std::tuple<std::string, std::string, int> End() {
@@ -354,11 +356,11 @@ class PyEvaluation {
               const std::vector<std::pair<std::string, double>>& named) {
     std::vector<NamedFigure> figures;
     for (const auto& [name, value] : named) figures.push_back({name, value});
-    Check(Unlocked([&] { return evaluation_->Report(step, figures); }));
+    Check(WithoutLock([&] { return evaluation_->Report(step, figures); }));
   }
 
   void Leave(const std::string& reason) {
-    Unlocked([&] { evaluation_->Leave(reason); });
+    WithoutLock([&] { evaluation_->Leave(reason); });
   }
 
   void SetTrouble(const std::string& trouble) {
@@ -377,6 +379,10 @@ class PyEvaluation {
 PYBIND11_MODULE(_native, module) {
   using lockstep::worker::Memory;
   using lockstep::worker::PySession;
+  // Handlers run in the reverse order of their registration: this one comes
+  // after those of the package.
+  py::module_::import("atexit").attr("register")(
+      py::cpp_function(&lockstep::worker::WaitForTheEnd));
   py::class_<Memory>(module, "Memory", py::buffer_protocol())
       .def_buffer(&Memory::Buffer)
       .def("dlpack", &Memory::DLPack);

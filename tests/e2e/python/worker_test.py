@@ -185,15 +185,15 @@ def train():
             step.push({"w": step.values["w"]})
             print("pushed", step.number, flush=True)
     except Exception as error:
-        print("thread:", error, flush=True)
+        print(f"thread: {error}\\n", end="", flush=True)
 
 thread = threading.Thread(target=train)
 thread.start()
 while not os.path.exists("CLOSE"):
     time.sleep(0.02)
 worker.close()
-print("closed", flush=True)
 thread.join()
+print("closed", flush=True)
 """
         for hangs in False, True:
             with self.subTest(hangs=hangs), LocalJob(sets=[
@@ -210,6 +210,29 @@ thread.join()
                                  job.log("worker")[-2000:])
                 self.assertIn("closed", job.log("worker"))
                 self.assertIn("thread: the worker is closed", job.log("worker"))
+
+    def test_the_program_ends_while_a_thread_of_it_trains(self):
+        program = """
+import threading, time
+import numpy as np
+import lockstep
+
+worker = lockstep.Worker({"w": np.ones(2, np.float32)})
+
+def train():
+    for step in worker.steps():
+        step.push({"w": step.values["w"]})
+
+threading.Thread(target=train, daemon=True).start()
+time.sleep(0.5)
+print("ends", flush=True)
+"""
+        # The thread may come back from a call at any time of the end.
+        for _ in range(6):
+            with LocalJob(sets=["train_steps=100000000"]) as job:
+                job.start_worker(0, program)
+                self.assertEqual(job.wait("worker", timeout=30), 0,
+                                 job.log("worker")[-2000:])
 
     def test_sigterm_stops_a_second_worker_of_the_program(self):
         first = SHRINK.replace('print("ended")', "worker.close()").replace(
