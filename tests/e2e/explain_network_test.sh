@@ -4,24 +4,9 @@
 # explain` alone names that worker's network.
 # Needs root, ip and tc: exits with 77, which is "skipped", without them.
 set -euo pipefail
-programs=$1
-here=$(dirname "$0")
-# shellcheck source=namespaces.sh
-. "$here/namespaces.sh"
-
-hosts_or_skip
-data=/usr/share/datasets/fashion-mnist
-[ -d "$data" ] || hosts_skip "dataset-fashion-mnist is not installed"
-
-work=$(mktemp -d /tmp/lockstep-explain-network-XXXXXX)
-trap 'hosts_end 2>/dev/null; rm -rf "$work"' EXIT
+# shellcheck source=hosts_lib.sh
+. "$(dirname "$0")/hosts_lib.sh" "$1" explain-network
 tasks=(chief-0 ps-0 worker-0 worker-1 worker-2)
-
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  tail -n 15 "$work"/*.log >&2
-  exit 1
-}
 
 config() {
   "$programs/lockstep" config make --ps 1 --workers 3 \

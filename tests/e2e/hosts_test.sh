@@ -4,35 +4,10 @@
 # back; then an operator stops the job. Needs root: exits with 77, which is
 # "skipped", where namespaces cannot be made.
 set -euo pipefail
-programs=$1
-here=$(dirname "$0")
-# shellcheck source=namespaces.sh
-. "$here/namespaces.sh"
-
-hosts_or_skip
-data=/usr/share/datasets/fashion-mnist
-[ -d "$data" ] || hosts_skip "dataset-fashion-mnist is not installed"
-
-work=$(mktemp -d /tmp/lockstep-hosts-test-XXXXXX)
-trap 'hosts_end; rm -rf "$work"' EXIT
+# shellcheck source=hosts_lib.sh
+. "$(dirname "$0")/hosts_lib.sh" "$1" hosts
 tasks=(chief-0 ps-0 ps-1 worker-0 worker-1 worker-2)
 declare -A pids
-
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  tail -n 15 "$work"/*.log >&2
-  exit 1
-}
-
-# until_true WHAT COMMAND...: tries the command for two minutes.
-until_true() {
-  local what=$1 deadline=$((SECONDS + 120))
-  shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for: $what"
-    sleep 0.2
-  done
-}
 
 program_of() {
   case $1 in
@@ -51,9 +26,6 @@ start() {
   pids[$name]=$!
 }
 
-status() { (on_host chief-0 "$programs/lockstep" status --chief "$address" --json) 2>/dev/null; }
-step() { status | sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1; }
-has_step() { local now; now=$(step) && [ "${now:-0}" -ge "$1" ]; }
 worker_is_back() { [ "$(grep -c "worker 1 registered" "$work/chief-0.log")" -ge 2 ]; }
 says() { grep -q "$2" "$work/$1.log"; }
 

@@ -5,33 +5,8 @@
 # goes on long before TCP itself would give up the connections (15 minutes).
 # Needs root: exits with 77, which is "skipped", where namespaces cannot be made.
 set -euo pipefail
-programs=$1
-here=$(dirname "$0")
-# shellcheck source=namespaces.sh
-. "$here/namespaces.sh"
-
-hosts_or_skip
-data=/usr/share/datasets/fashion-mnist
-[ -d "$data" ] || hosts_skip "dataset-fashion-mnist is not installed"
-
-work=$(mktemp -d /tmp/lockstep-moved-test-XXXXXX)
-trap 'hosts_end; rm -rf "$work"' EXIT
-
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  tail -n 15 "$work"/*.log >&2
-  exit 1
-}
-
-# until_true WHAT COMMAND...: tries the command for a minute and a half.
-until_true() {
-  local what=$1 deadline=$((SECONDS + 90))
-  shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for: $what"
-    sleep 0.2
-  done
-}
+# shellcheck source=hosts_lib.sh
+. "$(dirname "$0")/hosts_lib.sh" "$1" moved-host
 
 config() {
   "$programs/lockstep" config make --ps 1 --workers 1 \
@@ -47,11 +22,6 @@ start() {
   disown  # hosts_end kills it, which is not worth a message
 }
 
-step() {
-  (on_host chief-0 "$programs/lockstep" status --chief "$address" --json) \
-    2>/dev/null | sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1
-}
-has_step() { local now; now=$(step) && [ "${now:-0}" -ge "$1" ]; }
 has_other_step() { local now; now=$(step) && [ "${now:-$1}" != "$1" ]; }
 
 cat >"$work/job.textproto" <<JOB

@@ -5,28 +5,14 @@
 # a lease, and healed. The job ends with the bits of an undisturbed one.
 # Needs root and iptables: exits with 77, which is "skipped", without them.
 set -euo pipefail
-programs=$1 secure=${2:-}
-here=$(dirname "$0")
-# shellcheck source=namespaces.sh
-. "$here/namespaces.sh"
-
-hosts_or_skip
+secure=${2:-}
+# shellcheck source=hosts_lib.sh
+. "$(dirname "$0")/hosts_lib.sh" "$1" partition
 hosts_firewall_or_skip
-data=/usr/share/datasets/fashion-mnist
-[ -d "$data" ] || hosts_skip "dataset-fashion-mnist is not installed"
-
-work=$(mktemp -d /tmp/lockstep-partition-test-XXXXXX)
-trap 'hosts_end; rm -rf "$work"' EXIT
 tasks=(chief-0 ps-0 ps-1 worker-0 worker-1)
 steps=3600
 lease=1
 declare -A pids
-
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  tail -n 25 "$work"/*/*.log >&2
-  exit 1
-}
 
 # Flags of a task.
 security() { if [ "$secure" ]; then echo "--tls_dir $work/tls/$1"; else echo --insecure; fi; }
