@@ -380,12 +380,13 @@ for make in torch_worker, worker_of_numpy:
         break
 for step in torch_worker().steps():
     step.backward(model())
-print("ended", step.number)
+# A pass may begin before the chief has told that step 6 was the last.
+print("ended", step.number in (5, 6))
 """)
         self.assertEqual(log.count("gone True"), 2, log)
         self.assertEqual(log.count("is over: its worker is gone"), 2, log)
         self.assertEqual(log.count("B Refused: "), 2, log)
-        self.expect(log, "ended 6")
+        self.expect(log, "ended True")
 
     def test_a_damaged_checkpoint_is_not_loaded(self):
         import lockstep.torch
