@@ -3,6 +3,7 @@
 #include <string>
 
 #include "chief/chief.h"
+#include "common/flags/flag_parser.h"
 #include "common/program/main_support.h"
 #include "common/rpc/server.h"
 #include "common/rpc/service_manager.h"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/flags/flag_parser.h"
 #include "common/program/main_support.h"
 #include "common/rpc/poller_limit.h"
 #include "common/rpc/service_manager.h"

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/flags/flag_parser.h"
 #include "common/observe/progress_metrics.h"
 #include "common/program/main_support.h"
 #include "common/rpc/server.h"
@@ -144,7 +145,7 @@ int main(int argc, char** argv) {
                   "core.")
       ->capture_default_str();
   parser.app()
-      .add_option("--state_dir", flags.hosted.mirror.state_dir,
+      .add_option("--state_dir", flags.hosted.state_dir,
                   "Where the cluster has no ps: directory on a memory file "
                   "system for the file that holds this worker's copy of the "
                   "variables, as of ps_server.")
@@ -168,8 +169,8 @@ int main(int argc, char** argv) {
   flags.worker.shared_memory = flags.transfer.shared_memory;
   flags.worker.pollers = flags.transfer.pollers;
   flags.worker.chief_wait = flags.transfer.chief_wait;
-  flags.hosted.mirror.expected_job = flags.worker.expected_job;
-  flags.hosted.mirror.shared_memory = flags.transfer.shared_memory;
-  flags.hosted.mirror.chief_wait = flags.transfer.chief_wait;
+  flags.hosted.expected_job = flags.worker.expected_job;
+  flags.hosted.shared_memory = flags.transfer.shared_memory;
+  flags.hosted.chief_wait = flags.transfer.chief_wait;
   return lockstep::worker::Main(flags);
 }

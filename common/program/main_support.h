@@ -13,7 +13,6 @@
 #include "common/base/mutex.h"
 #include "common/cluster/cluster.h"
 #include "common/cluster/task_id.h"
-#include "common/flags/flag_parser.h"
 #include "common/job/beginning.h"
 #include "common/job/job_config.h"
 #include "common/metrics/metric_families.h"
@@ -23,6 +22,8 @@
 #include "common/program/retry_start.h"
 
 namespace lockstep {
+
+class FlagParser;
 
 // Common code of the mains of ps_server, worker and chief.
 

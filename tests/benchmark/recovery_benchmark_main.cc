@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/flags/flag_parser.h"
 #include "common/process/process.h"
 #include "common/program/main_support.h"
 #include "tests/benchmark/recovery_table.h"

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/tf_config_loader.h"
+#include "common/flags/flag_parser.h"
 #include "common/process/process.h"
 #include "common/program/main_support.h"
 #include "tests/benchmark/chunk_server.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/flags/flag_parser.h"
 #include "common/process/process.h"
 #include "common/program/main_support.h"
 #include "tests/benchmark/straggler_cases.h"

@@ -9,8 +9,16 @@
 #include "common/cluster/host_port.h"
 #include "common/job/job_config.h"
 #include "common/process/forked_children.h"
+#include "common/program/main_support.h"
+#include "server/ps_server.h"
+#include "worker/hosted/hosted_chief.h"
+#include "worker/hosted/hosted_mirror.h"
 
 namespace lockstep::worker {
+
+HostedRoles::HostedRoles() = default;
+
+HostedRoles::~HostedRoles() = default;
 
 std::string HostedRoles::DefaultStateDirectory() {
   return absl::StrCat("/dev/shm/lockstep-", geteuid());
@@ -32,8 +40,12 @@ absl::StatusOr<std::unique_ptr<HostedRoles>> HostedRoles::Start(
                            options.recorded));
   }
   if (cluster.hosts_mirrors()) {
-    server::PsServer::Options mirror = options.mirror;
-    if (mirror.state_dir.empty()) mirror.state_dir = DefaultStateDirectory();
+    server::PsServer::Options mirror;
+    mirror.state_dir =
+        options.state_dir.empty() ? DefaultStateDirectory() : options.state_dir;
+    mirror.expected_job = options.expected_job;
+    mirror.shared_memory = options.shared_memory;
+    mirror.chief_wait = options.chief_wait;
     // Only the default directory is removed at the end; one that the user names
     // stays.
     mirror.own_state_dir = mirror.state_dir == DefaultStateDirectory();

@@ -8,16 +8,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/cluster/cluster.h"
 #include "common/metrics/metric_families.h"
 #include "common/observe/status_server.h"
 #include "common/program/main_support.h"
-#include "server/ps_server.h"
-#include "worker/hosted/hosted_chief.h"
-#include "worker/hosted/hosted_mirror.h"
 
 namespace lockstep::worker {
+
+class HostedChief;
+class HostedMirror;
 
 // HostedRoles are the roles that a worker's process has besides the worker, all
 // served at the worker's address: the chief if the cluster has no chief task,
@@ -28,7 +29,11 @@ class HostedRoles {
  public:
   struct Options {
     JobFlags job = {};  // of the chief
-    server::PsServer::Options mirror = {};
+    // The mirror's, as in PsServer::Options; empty: DefaultStateDirectory().
+    std::string state_dir = {};
+    std::string expected_job = {};
+    bool shared_memory = true;
+    absl::Duration chief_wait = absl::InfiniteDuration();
     bool recorded = false;  // as HostedChief::Start() has it
   };
 
@@ -41,6 +46,8 @@ class HostedRoles {
   // HostedMirror::Start()
   static absl::StatusOr<std::unique_ptr<HostedRoles>> Start(
       const Cluster& cluster, const Options& options, const Clock& clock);
+
+  ~HostedRoles();
 
   // As HostedMirror::SetOnStopped().
   void SetOnStopped(std::function<void(const std::string& why)> stopped);
@@ -64,7 +71,7 @@ class HostedRoles {
   absl::Status Wait();
 
  private:
-  HostedRoles() = default;
+  HostedRoles();
 
   std::unique_ptr<HostedChief> chief_;
   // After the chief, so that it ends first: it serves the chief's calls.

@@ -147,11 +147,10 @@ absl::Status Session::Parts::Host(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(
       roles.job, JobOfProgram({options.job_file, options.settings, {}}));
   roles.recorded = !flags.status_address.empty();
-  roles.mirror.state_dir =
-      OptionOfProgram(options.state_dir, "LOCKSTEP_STATE_DIR");
-  roles.mirror.expected_job = options.expected_job;
-  roles.mirror.shared_memory = options.shared_memory;
-  roles.mirror.chief_wait = options.chief_wait;
+  roles.state_dir = OptionOfProgram(options.state_dir, "LOCKSTEP_STATE_DIR");
+  roles.expected_job = options.expected_job;
+  roles.shared_memory = options.shared_memory;
+  roles.chief_wait = options.chief_wait;
   LOCKSTEP_ASSIGN_OR_RETURN(hosted,
                             HostedRoles::Start(cluster, roles, Clock::Real()));
   if (hosted == nullptr) return absl::OkStatus();

@@ -8,11 +8,13 @@
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define LOCKSTEP_FIBER_ASAN 1
+#define LOCKSTEP_FIBER_SWAPS 1
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if __has_feature(thread_sanitizer)
 #define LOCKSTEP_FIBER_TSAN 1
+#define LOCKSTEP_FIBER_SWAPS 1
 #include <sanitizer/tsan_interface.h>
 #endif
 #endif
@@ -46,9 +48,10 @@ std::unique_ptr<char[]> TakeStack() {
 
 }  // namespace
 
-// Sanitizers follow a change of stacks that they are told of. What changes the
-// fiber of the thread sanitizer must be part of the function that changes the
-// stack: a function that returned in between would leave the other's frames.
+// Sanitizers follow a change of stacks by swapcontext() that they are told of.
+// What changes the fiber of the thread sanitizer must be part of the function
+// that changes the stack: a function that returned in between would leave the
+// other's frames.
 class Fiber::Sanitizer {
  public:
   explicit Sanitizer(char* stack) : stack_(stack) {}
@@ -104,16 +107,31 @@ class Fiber::Sanitizer {
 #endif
 };
 
+// Returns when `from` is the place to go on at. swapcontext() alone would do,
+// but makes a system call each time.
+#ifdef LOCKSTEP_FIBER_SWAPS
+[[gnu::always_inline]] inline void Fiber::Switch(Place& from, Place& to, bool) {
+  swapcontext(&from.context, &to.context);
+}
+#else
+void Fiber::Switch(Place& from, Place& to, bool to_begins) {
+  if (_setjmp(from.jump) != 0) return;
+  if (to_begins) setcontext(&to.context);
+  _longjmp(to.jump, 1);
+}
+#endif
+
 Fiber::Fiber(std::function<void()> body)
     : body_(std::move(body)),
       stack_(TakeStack()),
       sanitizer_(std::make_unique<Sanitizer>(stack_.get())) {
-  getcontext(&self_);
-  self_.uc_stack.ss_sp = stack_.get();
-  self_.uc_stack.ss_size = kStackSize;
-  self_.uc_link = nullptr;  // Main() does not return
+  ucontext_t& context = self_.context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = stack_.get();
+  context.uc_stack.ss_size = kStackSize;
+  context.uc_link = nullptr;  // Main() does not return
   const auto address = reinterpret_cast<uintptr_t>(this);
-  makecontext(&self_, reinterpret_cast<void (*)()>(&Fiber::Main), 2,
+  makecontext(&context, reinterpret_cast<void (*)()>(&Fiber::Main), 2,
               static_cast<unsigned>(address >> 32),
               static_cast<unsigned>(address));
 }
@@ -133,19 +151,19 @@ void Fiber::Main(unsigned high, unsigned low) {
   }
   fiber->done_ = true;
   fiber->sanitizer_->BeforePause(/*last=*/true);
-  setcontext(&fiber->resumer_);
+  Switch(fiber->self_, fiber->resumer_, /*to_begins=*/false);
 }
 
 void Fiber::Resume() {
   if (done_) return;
   sanitizer_->BeforeResume();
-  swapcontext(&resumer_, &self_);
+  Switch(resumer_, self_, /*to_begins=*/!std::exchange(begun_, true));
   sanitizer_->AfterResume();
 }
 
 void Fiber::Pause() {
   sanitizer_->BeforePause(/*last=*/false);
-  swapcontext(&self_, &resumer_);
+  Switch(self_, resumer_, /*to_begins=*/false);
   sanitizer_->AfterPause();
   if (killed_) throw Killed();
 }

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_FIBER_H_
 #define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_FIBER_H_
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <functional>
@@ -34,13 +35,20 @@ class Fiber {
  private:
   struct Killed {};
   class Sanitizer;
+  // The place at which a stack was left.
+  struct Place {
+    ucontext_t context;  // if the stack has not begun; for sanitizers, always
+    jmp_buf jump;
+  };
+  static void Switch(Place& from, Place& to, bool to_begins);
   static void Main(unsigned high, unsigned low);
 
   std::function<void()> body_;
   std::unique_ptr<char[]> stack_;
   std::unique_ptr<Sanitizer> sanitizer_;
-  ucontext_t self_;
-  ucontext_t resumer_;
+  Place self_;
+  Place resumer_;
+  bool begun_ = false;
   bool killed_ = false;
   bool done_ = false;
 };

@@ -5,7 +5,7 @@ import os
 import sys
 import unittest
 
-from local_job import LocalJob
+from local_job import LocalJob, TorchJob
 
 try:
     import torch
@@ -40,7 +40,7 @@ class Model(torch.nn.Module):
 class MisuseTest(unittest.TestCase):
 
     def run_program(self, program, sets=(), code=0, workers=1):
-        with LocalJob(workers=workers,
+        with TorchJob(workers=workers,
                       sets=["train_steps=6", "learning_rate=0.1", *sets]) as job:
             for i in range(workers):
                 job.start_worker(i, HEAD + program)

@@ -13,7 +13,7 @@ except ImportError:
           "(Debian: python3-torch)")
     sys.exit(77)
 
-from local_job import BIN, LocalJob
+from local_job import BIN, TorchJob
 
 WORKER = """
 import torch
@@ -44,7 +44,7 @@ class StrategyTest(unittest.TestCase):
 
     def train(self, kind, workers, servers, disturb=None, program=WORKER):
         """The bytes of the last checkpoint."""
-        with LocalJob(workers=workers, servers=servers,
+        with TorchJob(workers=workers, servers=servers,
                       sets=[*SETS, *self.sets,
                             f"strategy.kind={kind}"]) as job:
             for i in range(workers):

@@ -41,7 +41,7 @@ class HostedRolesTest : public ::testing::Test {
     HostedRoles::Options options;
     options.job.file = directory_.Join("job.textproto");
     std::ofstream(options.job.file) << ToProto(job_.job()).DebugString();
-    options.mirror.state_dir = job_.state_directory();
+    options.state_dir = job_.state_directory();
     return HostedRoles::Start(ClusterOf(worker), options, Clock::Real());
   }
   std::unique_ptr<LocalWorker> StartWorker(int worker) {
