@@ -97,9 +97,12 @@ absl::Span<std::byte> BytesOf(std::vector<float>& floats) {
 
 }  // namespace
 
+DType MeanType(DType dtype) {
+  return dtype == DType::kBFloat16 ? DType::kFloat32 : dtype;
+}
+
 size_t MeanSize(DType dtype, size_t elements) {
-  return elements *
-         (dtype == DType::kBFloat16 ? sizeof(float) : ElementSize(dtype));
+  return elements * ElementSize(MeanType(dtype));
 }
 
 MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,

@@ -15,7 +15,11 @@
 // Units: spans hold whole elements, and start at multiples of their size.
 namespace lockstep::server {
 
-// Bytes of the mean of `elements` elements: bfloat16 is averaged in float32.
+// The type of means, which SumOfSquares() needs to read one: bfloat16 is
+// averaged in float32.
+DType MeanType(DType dtype);
+
+// Bytes of the mean of `elements` elements.
 size_t MeanSize(DType dtype, size_t elements);
 
 struct MeanOutcome {

@@ -289,7 +289,7 @@ absl::StatusOr<double> PartUpdates::KeepMean(int part, PartGradient mean) {
     for (const ByteSlice& slice : mean.slices) {
       whole.insert(whole.end(), slice.data, slice.data + slice.size);
     }
-    squares = SumOfSquares(spec.dtype, whole);
+    squares = SumOfSquares(MeanType(spec.dtype), whole);
     LOCKSTEP_RETURN_IF_ERROR(CheckUnwritten(mean));
   }
   MutexLock part_lock(parts_.part_mutexes[part]);

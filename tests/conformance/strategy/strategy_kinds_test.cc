@@ -197,6 +197,22 @@ INSTANTIATE_TEST_SUITE_P(
             [](JobConfig& job) { job.model.variable_type = DType::kFloat16; }}),
     [](const auto& info) { return info.param.name; });
 
+// Not MIRRORED, whose mean of bfloat16 is rounded once more.
+TEST(StrategyKindsBFloat16Test, MirrorsHaveTheLimitedMeanNormOfServers) {
+  const Recipe recipe = {
+      "", Kind::kMomentum, 40, [](JobConfig& job) {
+        job.model.variable_type = DType::kBFloat16;
+        job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 0.05};
+      }};
+  KindJob servers({StrategyKind::kParameterServer});
+  KindJob mirrors({StrategyKind::kMultiWorkerMirrored});
+
+  ASSERT_THAT(servers.Train(recipe), IsOk());
+  ASSERT_THAT(mirrors.Train(recipe), IsOk());
+
+  ExpectSameCheckpoints(servers, mirrors, recipe.steps);
+}
+
 // Each kind goes on from the last checkpoint of each other one. The half before
 // has another learning rate, so that a job that began anew would end otherwise.
 void ExpectKindsGoOnFromOneAnother(const std::vector<StrategyKind>& kinds,

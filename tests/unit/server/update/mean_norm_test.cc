@@ -108,6 +108,7 @@ TEST(MeanNormTest, BFloat16IsAveragedInFloat32) {
   StoreMean(DType::kBFloat16, std::vector{a.Slices(), b.Slices()}, 2,
             BytesOf(mean));
 
+  EXPECT_EQ(MeanType(DType::kBFloat16), DType::kFloat32);
   EXPECT_EQ(MeanSize(DType::kBFloat16, 5), 20U);
   EXPECT_EQ(mean[0], 1 + 1.0f / 256);
 }

@@ -253,12 +253,6 @@ TEST_F(PartUpdatesTest, FiniteGradientInOddPiecesIsFinite) {
   EXPECT_OK(state->updates().CheckFinite(0, pieces));
 }
 
-PartGradient AbsentGradient() {
-  PartGradient gradient;
-  gradient.absent = true;
-  return gradient;
-}
-
 TEST_F(PartUpdatesTest, AbsentGradientCountsAsZeros) {
   auto state = CreateActive();
 
@@ -343,90 +337,6 @@ TEST_F(PartUpdatesTest, RedoneStepMayHaveTheGradientThatTheFirstAttemptLacked) {
   EXPECT_THAT(Read<float>(*state, 0), Each(0));
 }
 
-class PartUpdatesNormTest : public ShardStateFixture {
- protected:
-  PartUpdatesNormTest() {
-    options_.job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
-  }
-
-  // Measures, and returns the sum of all squares.
-  static double MeasureAll(ShardState& state, float one, float other) {
-    double squares = 0;
-    for (int part = 0; part < kParts; ++part) {
-      const PartGradient both[] = {Gradients(one)[part],
-                                   Gradients(other)[part]};
-      const auto measured = state.updates().MeasureMean(part, both);
-      EXPECT_OK(measured);
-      EXPECT_TRUE(measured->finite);
-      squares += measured->squares;
-    }
-    return squares;
-  }
-  static void ApplyAll(ShardState& state, int64_t step, double norm) {
-    for (int part = 0; part < kParts; ++part) {
-      EXPECT_OK(state.updates().ApplyMean(part, step, norm));
-    }
-    EXPECT_OK(state.updates().MarkPrepared(step + 1, 1));
-    EXPECT_OK(state.updates().Commit(step + 1));
-  }
-};
-
-TEST_F(PartUpdatesNormTest, MeanAboveTheLimitIsScaledToIt) {
-  auto state = CreateActive();
-
-  const double squares = MeasureAll(*state, 1, 3);
-  EXPECT_EQ(squares, 10 * 2 * 2);
-  EXPECT_THAT(Read<float>(*state, 0), Each(1));
-  ApplyAll(*state, 0, std::sqrt(squares));
-
-  const double scale = 1 / (std::sqrt(40.0) + 1e-6);
-  EXPECT_THAT(Read<float>(*state, 0),
-              Each(1 - (2 * static_cast<float>(scale)) * 0.5f));
-  EXPECT_THAT(Read<double>(*state, 2), Each(2 - (2 * scale) * 0.5));
-}
-
-TEST_F(PartUpdatesNormTest, MeanBelowTheLimitGivesTheBitsOfAPlainUpdate) {
-  options_.job.clipping.limit = 100;
-  options_.job.optimizer.kind = OptimizerConfig::Kind::kAdamW;
-  auto state = CreateActive();
-  ApplyAll(*state, 0, std::sqrt(MeasureAll(*state, 0.1f, 0.7f)));
-  const std::vector<float> limited = Read<float>(*state, 0);
-  ASSERT_OK(state->Remove());
-
-  auto plain = CreateActive();
-  UpdateAll(*plain, 0, 0.1f, 0.7f);
-  ASSERT_OK(plain->updates().MarkPrepared(1, 1));
-  ASSERT_OK(plain->updates().Commit(1));
-
-  EXPECT_EQ(Read<float>(*plain, 0), limited);
-}
-
-TEST_F(PartUpdatesNormTest, AbsentPartsAddNothingAndStay) {
-  auto state = CreateActive();
-  const std::vector<PartGradient> none = {AbsentGradient(), AbsentGradient()};
-  EXPECT_EQ(MeasureAll(*state, 2, 2), 40);
-
-  const auto measured = state->updates().MeasureMean(1, none);
-  ASSERT_OK(measured);
-  EXPECT_EQ(measured->squares, 0);
-  ApplyAll(*state, 0, 1);
-
-  EXPECT_THAT(Read<float>(*state, 1), Each(1));
-  EXPECT_THAT(Read<float>(*state, 0),
-              Each(1 - 2 * static_cast<float>(1 / (1 + 1e-6)) * 0.5f));
-}
-
-TEST_F(PartUpdatesNormTest, UntrainedVariableIsNoPartOfTheNorm) {
-  options_.job.untrained = {"w"};
-  auto state = CreateActive();
-
-  EXPECT_EQ(MeasureAll(*state, 1, 3), 2 * 2 * 2);
-  ApplyAll(*state, 0, 1);
-
-  EXPECT_THAT(Read<float>(*state, 0), Each(1));
-  EXPECT_THAT(Read<double>(*state, 2), Each(::testing::Lt(2)));
-}
-
 class PartUpdatesMirrorTest : public ShardStateFixture {
  protected:
   PartUpdatesMirrorTest() {
@@ -465,28 +375,6 @@ TEST_F(PartUpdatesMirrorTest, MeanThatItsServerWritesAgainIsNotApplied) {
   counters->Begin(0);
 
   EXPECT_TRUE(absl::IsAborted(state->updates().ApplyMean(1, 0, 0)));
-}
-
-TEST_F(PartUpdatesNormTest, MeanThatItsServerWritesAgainHasNoNorm) {
-  auto state = CreateActive();
-  auto counters = WriteCounters::Create(1).value();
-  PartGradient mean = Gradients(3)[1];
-  mean.peer_writes = PeerWrites{
-      PeerMemory::Open(counters->file(), PeerMemory::Require::kSealed).value(),
-      0, counters->Count(0)};
-  counters->Begin(0);
-
-  EXPECT_TRUE(absl::IsAborted(state->updates().KeepMean(1, mean).status()));
-}
-
-TEST_F(PartUpdatesNormTest, ApplyingTwiceIsApplyingOnce) {
-  auto state = CreateActive();
-  MeasureAll(*state, 1, 1);
-  EXPECT_OK(state->updates().ApplyMean(0, 0, 4));
-  ApplyAll(*state, 0, 4);
-
-  EXPECT_THAT(Read<float>(*state, 0),
-              Each(1 - static_cast<float>(1 / (4 + 1e-6)) * 0.5f));
 }
 
 }  // namespace

@@ -38,6 +38,12 @@ inline PartGradient BFloat16GradientOf(std::vector<uint16_t> bits) {
   return gradient;
 }
 
+inline PartGradient AbsentGradient() {
+  PartGradient gradient;
+  gradient.absent = true;
+  return gradient;
+}
+
 template <typename T>
 std::vector<T> FromBytes(absl::Span<const std::byte> bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
