@@ -1,6 +1,5 @@
 #include "chief/checkpoint/checkpoint_transfer.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -15,6 +14,7 @@
 #include "chief/checkpoint/tensor_blocks.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/job/variable_settings.h"
 
 namespace lockstep::chief {
 namespace {
@@ -65,6 +65,7 @@ constexpr int kBlocksAtOnce = 4;
 // One block of a variable or of one of its slots.
 struct Portion {
   TensorBlock block;
+  size_t variable;
   int tensor;
   std::string name;
   size_t element;  // bytes
@@ -86,7 +87,7 @@ absl::Status ForEachPortion(const StateMap& map, Visit visit) {
          CutIntoBlocks(map.plan, static_cast<int>(v), kBlock)) {
       for (size_t tensor = 0; tensor <= map.slots[v].size(); ++tensor) {
         LOCKSTEP_RETURN_IF_ERROR(
-            visit(Portion{block, static_cast<int>(tensor),
+            visit(Portion{block, v, static_cast<int>(tensor),
                           map.TensorName(v, tensor), element}));
       }
     }
@@ -144,21 +145,15 @@ absl::Status WritePortion(const Portion& portion,
   return absl::OkStatus();
 }
 
-// Finds the file that holds a tensor; null: none, and the tensor stays as it
-// is.
-using FileOf = std::function<absl::StatusOr<const SafetensorsReader*>(
-    const std::string& tensor)>;
-
-absl::Status RestorePortion(const FileOf& file_of, const Portion& portion,
+// Writes to the portion what a file has in its place under `name`.
+absl::Status RestorePortion(const SafetensorsReader& file,
+                            const std::string& name, const Portion& portion,
                             bool mirrored,
                             const std::vector<ShardAccess*>& servers,
                             std::vector<char>& bytes) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
-                            file_of(portion.name));
-  if (file == nullptr) return absl::OkStatus();
   bytes.resize(portion.size());
   LOCKSTEP_RETURN_IF_ERROR(
-      file->ReadAt(portion.name, portion.offset(), absl::MakeSpan(bytes)));
+      file.ReadAt(name, portion.offset(), absl::MakeSpan(bytes)));
   return WritePortion(portion, bytes, mirrored, servers);
 }
 
@@ -213,16 +208,10 @@ absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit,
   return status;
 }
 
-absl::Status RestorePortions(const FileOf& file_of, const StateMap& map,
-                             const std::vector<ShardAccess*>& servers,
-                             const OnTransferred& on_transferred = {}) {
-  return VisitPortions(
-      map,
-      [&](const Portion& portion, std::vector<char>& bytes) {
-        return RestorePortion(file_of, portion, map.plan.mirrored, servers,
-                              bytes);
-      },
-      on_transferred);
+// A moving average begins at the value that its variable begins with.
+bool BeginsAsValue(const StateMap& map, const Portion& portion) {
+  return portion.tensor == 0 ||
+         map.slots[portion.variable][portion.tensor - 1] == kMovingAverageName;
 }
 
 absl::Status CheckTensor(const CheckpointReader& checkpoint,
@@ -345,11 +334,15 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     LOCKSTEP_RETURN_IF_ERROR(
         checkpoint.Read(map.scalars[i], absl::MakeSpan(&scalars[i], 1)));
   }
-  LOCKSTEP_RETURN_IF_ERROR(RestorePortions(
-      [&checkpoint](const std::string& tensor) {
-        return checkpoint.FileOf(tensor);
+  LOCKSTEP_RETURN_IF_ERROR(VisitPortions(
+      map,
+      [&](const Portion& portion, std::vector<char>& bytes) -> absl::Status {
+        LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
+                                  checkpoint.FileOf(portion.name));
+        return RestorePortion(*file, portion.name, portion, map.plan.mirrored,
+                              servers, bytes);
       },
-      map, servers, on_transferred));
+      on_transferred));
   for (size_t i = 0; i < map.plan.variables.size(); ++i) {
     if (!map.plan.variables[i].grows()) continue;
     LOCKSTEP_RETURN_IF_ERROR(RestoreGrowingTable(checkpoint, map, i, servers));
@@ -396,15 +389,15 @@ absl::StatusOr<int> WriteInitialValues(
         variable.grows() ? " as a growing table" : "",
         "; leave it out of the file, or change the model"));
   }
-  LOCKSTEP_RETURN_IF_ERROR(RestorePortions(
-      [&](const std::string& tensor)
-          -> absl::StatusOr<const SafetensorsReader*> {
-        const bool is_value = std::any_of(
-            map.plan.variables.begin(), map.plan.variables.end(),
-            [&](const VariableSpec& v) { return v.name == tensor; });
-        return is_value && values.Find(tensor) != nullptr ? &values : nullptr;
-      },
-      map, servers));
+  LOCKSTEP_RETURN_IF_ERROR(
+      VisitPortions(map, [&](const Portion& portion, std::vector<char>& bytes) {
+        const std::string& name = map.plan.variables[portion.variable].name;
+        if (!BeginsAsValue(map, portion) || values.Find(name) == nullptr) {
+          return absl::OkStatus();
+        }
+        return RestorePortion(values, name, portion, map.plan.mirrored, servers,
+                              bytes);
+      }));
   return found;
 }
 

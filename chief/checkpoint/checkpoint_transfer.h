@@ -55,8 +55,9 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
 absl::Status CopyState(const StateMap& map, ShardAccess& from,
                        const std::vector<ShardAccess*>& to);
 
-// Writes the variables that `values` holds to the servers. Other variables, and
-// all slots, stay as they are. Returns the number of variables written.
+// Writes the variables that `values` holds to the servers, and the same values
+// to their moving averages. Other variables, and all slots, stay as they are.
+// Returns the number of variables written.
 //
 //   kFailedPrecondition  a tensor of the variable's name has another shape or
 //                        dtype, or is a growing table: names both; nothing was

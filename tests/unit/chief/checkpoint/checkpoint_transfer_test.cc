@@ -454,5 +454,25 @@ TEST_F(CheckpointTransferTest, CheckpointMayHoldMoreThanTheJobWants) {
   }
 }
 
+TEST_F(CheckpointTransferTest, AveragesBeginAtTheInitialValues) {
+  auto file = SafetensorsWriter::Create(
+      temp_dir_.Join("values"), {{"layer1/w", TensorType::kF32, {4, 2}}}, {});
+  ASSERT_OK(file);
+  const Tensor values = SampleState()[0][0];
+  ASSERT_OK((*file)->WriteAt("layer1/w", 0, values));
+  ASSERT_OK((*file)->Finish());
+  const auto reader = SafetensorsReader::Open((*file)->path());
+  ASSERT_OK(reader);
+  slots_ = {"Adam", "ExponentialMovingAverage"};
+  Cluster cluster = MakeCluster(2);
+
+  EXPECT_THAT(WriteInitialValues(*reader, cluster.map, cluster.Access()),
+              IsOkAndHolds(1));
+
+  State expected = EmptyState();
+  expected[0] = {values, expected[0][1], values};
+  EXPECT_EQ(Unload(cluster), expected);
+}
+
 }  // namespace
 }  // namespace lockstep::chief
