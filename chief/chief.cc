@@ -372,13 +372,7 @@ absl::Status Chief::MakeStateMap() {
   LOCKSTEP_RETURN_IF_ERROR(
       SettingsOf(job_, status_table_.variables()).status());
   LOCKSTEP_ASSIGN_OR_RETURN(
-      map_.plan,
-      MakePlan(status_table_.variables(), servers_.size(), job_.max_part_bytes,
-               job_.placement, job_.partitioner));
-  if (job_.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        map_.plan, MirrorPlan(std::move(map_.plan), servers_.size()));
-  }
+      map_.plan, PlanOfJob(job_, status_table_.variables(), servers_.size()));
   return absl::OkStatus();
 }
 

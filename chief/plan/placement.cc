@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "chief/plan/partitioner.h"
@@ -292,6 +293,22 @@ absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers) {
   for (Part& part : plan.parts) part.index += first[part.server];
   plan.mirrored = true;
   return plan;
+}
+
+absl::StatusOr<Plan> PlanOfJob(const JobConfig& job,
+                               const std::vector<VariableSpec>& variables,
+                               int num_servers) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Plan plan,
+                            MakePlan(variables, num_servers, job.max_part_bytes,
+                                     job.placement, job.partitioner));
+  if (job.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
+    return MirrorPlan(std::move(plan), num_servers);
+  }
+  if (!PartsOf(plan, 0).empty()) return plan;
+  return absl::InvalidArgumentError(
+      absl::StrCat("placement.seed is ", job.placement.seed,
+                   ", with which ps 0 gets no part of the variables; choose "
+                   "another seed, another placement.strategy or fewer ps"));
 }
 
 absl::Status CheckGradientType(const std::vector<VariableSpec>& variables,

@@ -38,6 +38,16 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
 //   kInvalidArgument  the model has a table
 absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers);
 
+// The plan of a job over `num_servers`: MakePlan() by its settings, and
+// MirrorPlan() if its servers are mirrors. ps 0 has a part, because it keeps
+// the optimizer's scalars of the whole job.
+//
+//   kInvalidArgument  as MakePlan() and MirrorPlan(); or ps 0 gets no part,
+//                     which happens to placement by name
+absl::StatusOr<Plan> PlanOfJob(const JobConfig& job,
+                               const std::vector<VariableSpec>& variables,
+                               int num_servers);
+
 // Checks the size of a model without making the plan: refuses too many
 // variables or elements, or more parts of `max_part_bytes` than a plan may
 // have.

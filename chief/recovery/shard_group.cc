@@ -16,7 +16,7 @@ constexpr int kMaxTries = 10;
 
 // Servers agree on the scalars of the whole job. A scalar of a variable is 0 on
 // a server without a part of it. A server without parts reports no scalars; ps
-// 0 always has a part.
+// 0 has a part: see PlanOfJob().
 absl::StatusOr<std::vector<float>> MergeScalars(
     const std::vector<ShardSnapshot>& snapshots) {
   std::vector<float> merged = snapshots[0].scalars;

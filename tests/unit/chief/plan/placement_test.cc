@@ -346,5 +346,35 @@ TEST(MirrorPlanTest, TablesNeedServers) {
                              HasSubstr("PARAMETER_SERVER"))));
 }
 
+// By the hashes of this seed, both variables go to ps 1 of 2.
+TEST(PlanOfJobTest, ServerZeroMustGetAPartUnlessAllServersAreMirrors) {
+  JobConfig job;
+  job.placement = {PlacementConfig::Strategy::kNameHash, 3};
+  const std::vector<VariableSpec> variables = Variables({{4}, {2}});
+
+  EXPECT_THAT(
+      PlanOfJob(job, variables, 2),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("placement.seed is 3, with which ps 0 gets no")));
+
+  EXPECT_OK(PlanOfJob(job, variables, 1));
+  job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
+  const auto mirrored = PlanOfJob(job, variables, 2);
+  ASSERT_OK(mirrored);
+  EXPECT_THAT(Servers(*mirrored), ElementsAre(1, 1));
+  EXPECT_EQ(PartsOf(*mirrored, 0).size(), 2U);
+}
+
+TEST(PlanOfJobTest, TheOnlyPartIsOfServerZero) {
+  JobConfig job;
+  for (const auto strategy : {PlacementConfig::Strategy::kGreedy,
+                              PlacementConfig::Strategy::kRoundRobin}) {
+    job.placement.strategy = strategy;
+    const auto plan = PlanOfJob(job, Variables({{}}), 3);
+    ASSERT_OK(plan);
+    EXPECT_THAT(Servers(*plan), ElementsAre(0));
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::chief
