@@ -1,5 +1,6 @@
 #include "chief/checkpoint/checkpoint_transfer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -238,11 +239,33 @@ absl::Status CheckTensor(const CheckpointReader& checkpoint,
       "checkpoint.directory"));
 }
 
+// The momentum of RMSProp has the second slot's name, and that of centered
+// RMSProp the third's, whose second slot is a mean of gradients.
+absl::Status CheckMomentum(const CheckpointReader& checkpoint,
+                           const StateMap& map, size_t variable) {
+  const std::vector<std::string>& slots = map.slots[variable];
+  const auto wants = [&slots](absl::string_view slot) {
+    return std::find(slots.begin(), slots.end(), slot) != slots.end();
+  };
+  const std::string third =
+      TensorNameOf(map.plan.variables[variable].name, "RMSProp_2");
+  if (!wants("RMSProp_1") || wants("RMSProp_2") ||
+      checkpoint.optimizer().Find(third) == nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the checkpoint of step ", checkpoint.manifest().global_step, " has \"",
+      third,
+      "\", a slot of centered RMSProp, but optimizer.centered is false; "
+      "set it to true, or choose another checkpoint.directory"));
+}
+
 absl::Status CheckTensors(const CheckpointReader& checkpoint,
                           const StateMap& map) {
   CheckpointTensors wanted;
   for (size_t i = 0; i < map.plan.variables.size(); ++i) {
     const VariableSpec& variable = map.plan.variables[i];
+    LOCKSTEP_RETURN_IF_ERROR(CheckMomentum(checkpoint, map, i));
     if (variable.grows()) {
       LOCKSTEP_RETURN_IF_ERROR(CheckGrowingTable(checkpoint, map, i));
       continue;

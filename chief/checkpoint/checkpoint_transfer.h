@@ -38,7 +38,8 @@ absl::StatusOr<std::string> SaveCheckpoint(
 //
 //   kFailedPrecondition  a variable is missing or has another shape or dtype,
 //                        or is a growing table in only one of the two: names
-//                        both; nothing was written
+//                        both. Or the checkpoint is of centered RMSProp, and
+//                        the map of RMSProp. Nothing was written
 //   kResourceExhausted   keys are distributed so that one part of a growing
 //                        table is full before the table is
 //   and the errors of CheckpointReader and of ShardAccess

@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -435,6 +436,27 @@ TEST_F(CheckpointTransferTest, OtherOptimizerIsRefusedBeforeAnyWrite) {
                        HasSubstr("/Momentum\"")));
 
   EXPECT_EQ(cluster.writes(), 0);
+}
+
+TEST_F(CheckpointTransferTest, MeanOfCenteredRmsPropIsNoMomentum) {
+  const std::vector<std::string> plain = {"RMSProp", "RMSProp_1"};
+  const std::vector<std::string> centered = {"RMSProp", "RMSProp_1",
+                                             "RMSProp_2"};
+  for (const auto& [from, to, message] :
+       {std::tuple(centered, plain, "optimizer.centered is false"),
+        std::tuple(plain, centered, "has no \"layer1/w/RMSProp_2\"")}) {
+    slots_ = from;
+    const auto step = static_cast<int64_t>(from.size());
+    ASSERT_OK(Save(MakeCluster(2), step));
+    slots_ = to;
+    Cluster cluster = MakeCluster(2);
+
+    EXPECT_THAT(
+        RestoreCheckpoint(*store_.Open(step), cluster.map, cluster.Access()),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(message)));
+
+    EXPECT_EQ(cluster.writes(), 0);
+  }
 }
 
 TEST_F(CheckpointTransferTest, CheckpointMayHoldMoreThanTheJobWants) {
