@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/numeric/float16.h"
 #include "common/numeric/vector_clones.h"
 
 namespace lockstep {
@@ -27,6 +28,8 @@ inline uint32_t Rounded(uint32_t bits) {
 BFloat16 ToBFloat16(float value) {
   return {static_cast<uint16_t>(Rounded(std::bit_cast<uint32_t>(value)) >> 16)};
 }
+
+BFloat16 ToBFloat16(double value) { return ToBFloat16(RoundToOdd(value)); }
 
 LOCKSTEP_CLONES void RoundToBFloat16(size_t count, const std::byte* floats,
                                      std::byte* rounded) {

@@ -8,8 +8,8 @@
 // A bfloat16 is the upper two bytes of a float32: 1 sign, 8 exponent and 7
 // fraction bits, in native byte order.
 //
-// The conversions do no floating-point arithmetic, so their results do not
-// depend on whether subnormal numbers are flushed to zero.
+// Conversions from and to float do no floating-point arithmetic, so their
+// results do not depend on whether subnormal numbers are flushed to zero.
 namespace lockstep {
 
 inline constexpr size_t kBFloat16Size = 2;  // bytes
@@ -27,6 +27,10 @@ inline float ToFloat(BFloat16 value) {
 
 // Rounds as RoundToBFloat16().
 BFloat16 ToBFloat16(float value);
+
+// Rounds once. Where subnormal numbers are flushed, it may return zero instead
+// of one.
+BFloat16 ToBFloat16(double value);
 
 // Rounds `count` float32 to nearest, ties to even; values that are too large
 // become infinity, every NaN a quiet NaN. Both pointers may be unaligned; the

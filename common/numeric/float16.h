@@ -64,19 +64,22 @@ inline Float16 ToFloat16(float value) {
   return Float16{static_cast<uint16_t>(sign | half)};
 }
 
-// Rounds once: the intermediate float32 is rounded to odd, so that it keeps all
-// information that the second rounding needs.
-inline Float16 ToFloat16(double value) {
+// Rounds to odd: the float32 keeps all information that a second rounding, to
+// fewer bits, needs.
+inline float RoundToOdd(double value) {
   const auto nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || !std::isfinite(nearest)) {
-    return ToFloat16(nearest);
+    return nearest;
   }
   auto bits = std::bit_cast<uint32_t>(nearest);
   const bool too_small =
       std::fabs(static_cast<double>(nearest)) < std::fabs(value);
   if ((bits & 1u) == 0) bits += too_small ? 1u : ~0u;
-  return ToFloat16(std::bit_cast<float>(bits));
+  return std::bit_cast<float>(bits);
 }
+
+// Rounds once.
+inline Float16 ToFloat16(double value) { return ToFloat16(RoundToOdd(value)); }
 
 inline Float16 operator-(Float16 a) {
   return Float16{static_cast<uint16_t>(a.bits ^ 0x8000u)};

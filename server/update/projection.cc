@@ -16,9 +16,7 @@ double Widen(BFloat16 value) { return ToFloat(value); }
 double Widen(float value) { return value; }
 double Widen(double value) { return value; }
 void Narrow(double value, Float16& to) { to = ToFloat16(value); }
-void Narrow(double value, BFloat16& to) {
-  to = ToBFloat16(static_cast<float>(value));
-}
+void Narrow(double value, BFloat16& to) { to = ToBFloat16(value); }
 void Narrow(double value, float& to) { to = static_cast<float>(value); }
 void Narrow(double value, double& to) { to = value; }
 

@@ -120,7 +120,7 @@ void FillElements(DType dtype, double value, absl::Span<std::byte> elements) {
     case DType::kFloat64:
       return FillWith(value, elements);
     case DType::kBFloat16:
-      return FillWith(ToBFloat16(static_cast<float>(value)), elements);
+      return FillWith(ToBFloat16(value), elements);
   }
 }
 

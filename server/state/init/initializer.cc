@@ -32,7 +32,7 @@ Float16 Rounded<Float16>(double value) {
 
 template <>
 BFloat16 Rounded<BFloat16>(double value) {
-  return ToBFloat16(static_cast<float>(value));
+  return ToBFloat16(value);
 }
 
 // The neighbour of `value`, which is above `low`, towards `low`.

@@ -62,8 +62,8 @@ TEST(ArithmeticTest, EachSumOfHalvesIsRounded) {
 
 // 300 elements: more than one block.
 TEST(ArithmeticTest, BFloat16IsRoundedAtTheEndAlone) {
-  const std::vector<BFloat16> large(300, ToBFloat16(256)),
-      one(300, ToBFloat16(1));
+  const std::vector<BFloat16> large(300, ToBFloat16(256.f)),
+      one(300, ToBFloat16(1.f));
   const std::vector<BFloat16> sum =
       Sum<BFloat16>(ElementType::kBFloat16, {large, one, one}, 1);
   for (const BFloat16& each : sum) EXPECT_EQ(ToFloat(each), 258.0f);
@@ -75,7 +75,7 @@ TEST(ArithmeticTest, CombineAndDivideInEveryType) {
           Bytes(others));
   DivideAll(ElementType::kFloat32, 2, Bytes(floats), 2);
   EXPECT_THAT(floats, ElementsAre(2, 2.5f));
-  std::vector<BFloat16> halves = {ToBFloat16(3)}, twos = {ToBFloat16(2)};
+  std::vector<BFloat16> halves = {ToBFloat16(3.f)}, twos = {ToBFloat16(2.f)};
   Combine(ElementType::kBFloat16, Arithmetic::kMultiply, 1, Bytes(halves),
           Bytes(twos));
   DivideAll(ElementType::kBFloat16, 1, Bytes(halves), 4);

@@ -157,10 +157,22 @@ TEST(BFloat16Test, RoundedInPlaceIsWhatComesOverTheWire) {
   EXPECT_EQ(std::memcmp(memory.data() + 1, sent.data(), 4 * kAll), 0);
 }
 
+TEST(BFloat16Test, DoubleIsRoundedOnce) {
+  EXPECT_EQ(ToBFloat16(1 + 0x1p-8).bits, 0x3f80);  // a tie, to even
+  // The nearest float32 is the tie.
+  EXPECT_EQ(ToBFloat16(1 + 0x1p-8 + 0x1p-40).bits, 0x3f81);
+  EXPECT_EQ(ToBFloat16(-(1 + 0x1p-8 + 0x1p-40)).bits, 0xbf81);
+  EXPECT_EQ(ToBFloat16(1 + 0x1.8p-7 - 0x1p-40).bits, 0x3f81);
+  EXPECT_EQ(ToBFloat16(0x1p-126 + 0x1p-134 + 0x1p-160).bits, 0x0081);
+  EXPECT_EQ(ToBFloat16(1e300).bits, 0x7f80);
+  EXPECT_EQ(ToBFloat16(-1e-300).bits, 0x8000);
+  EXPECT_TRUE(IsNan(ToBFloat16(std::nan("")).bits));
+}
+
 TEST(BFloat16Test, OneIsRoundedAsManyAre) {
   EXPECT_EQ(ToBFloat16(1.00390625f).bits, 0x3f80);  // a tie, to even
   EXPECT_EQ(ToBFloat16(1.01171875f).bits, 0x3f82);
-  EXPECT_EQ(ToFloat(ToBFloat16(-3)), -3);
+  EXPECT_EQ(ToFloat(ToBFloat16(-3.0f)), -3);
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ TEST(MovingAverageTest, AverageGoesTowardsTheValue) {
 }
 
 TEST(MovingAverageTest, BFloat16IsRoundedOnce) {
-  std::vector<BFloat16> value = {ToBFloat16(1), ToBFloat16(2)};
-  std::vector<BFloat16> average = {ToBFloat16(10), ToBFloat16(11)};
+  std::vector<BFloat16> value = {ToBFloat16(1.f), ToBFloat16(2.f)};
+  std::vector<BFloat16> average = {ToBFloat16(10.f), ToBFloat16(11.f)};
   const auto bytes = [](std::vector<BFloat16>& of) {
     return absl::Span<std::byte>(reinterpret_cast<std::byte*>(of.data()),
                                  of.size() * sizeof(BFloat16));

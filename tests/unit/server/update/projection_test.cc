@@ -41,7 +41,7 @@ TEST(ProjectionTest, NegativeElementsBecomeZero) {
   EXPECT_EQ(ToFloat(half[0]), 0);
   EXPECT_EQ(ToFloat(half[1]), 2);
   const auto brain = Projected<BFloat16>(kNonNegative, DType::kBFloat16, 1,
-                                         {ToBFloat16(-1), ToBFloat16(2)});
+                                         {ToBFloat16(-1.f), ToBFloat16(2.f)});
   EXPECT_EQ(ToFloat(brain[0]), 0);
   EXPECT_EQ(ToFloat(brain[1]), 2);
 }
@@ -50,6 +50,15 @@ TEST(ProjectionTest, RowsThatAreTooLongAreScaledAndOthersStay) {
   EXPECT_THAT(
       Projected<double>(kMaxNorm5, DType::kFloat64, 2, {3, 4, 6, 8, -30, 40}),
       ElementsAre(3, 4, 3, 4, -3, 4));
+}
+
+TEST(ProjectionTest, ScaledBFloat16IsRoundedOnce) {
+  // Above the middle of two bfloat16, but not of their float32.
+  const VariableConstraint max_norm = {"", VariableConstraint::Kind::kMaxNorm,
+                                       1 + 0x1p-8 + 0x1p-40};
+  const auto row =
+      Projected<BFloat16>(max_norm, DType::kBFloat16, 1, {ToBFloat16(2.f)});
+  EXPECT_EQ(ToFloat(row[0]), 1 + 0x1p-7f);
 }
 
 TEST(ProjectionTest, WithoutAConstraintValuesStay) {

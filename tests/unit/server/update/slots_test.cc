@@ -129,6 +129,10 @@ TEST(SlotsTest, ElementsAreFilledInTheirOwnType) {
   FillElements(DType::kFloat16, 0.1, absl::MakeSpan(bytes));
   EXPECT_EQ(bytes[0], std::byte{0x66});
   EXPECT_EQ(bytes[7], std::byte{0x2e});
+  // Rounded once: the nearest float32 is in the middle of two bfloat16.
+  FillElements(DType::kBFloat16, 1 + 0x1p-8 + 0x1p-40, absl::MakeSpan(bytes));
+  EXPECT_EQ(bytes[0], std::byte{0x81});
+  EXPECT_EQ(bytes[7], std::byte{0x3f});
   FillElements(DType::kFloat64, 1, absl::MakeSpan(bytes));
   EXPECT_EQ(bytes[7], std::byte{0x3f});
 }

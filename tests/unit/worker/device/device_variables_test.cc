@@ -161,7 +161,7 @@ TEST_F(DeviceVariablesTest, BFloat16IsComputedWithInFloat32) {
   const auto bits = [](absl::Span<std::byte> bytes) {
     return reinterpret_cast<BFloat16*>(bytes.data());
   };
-  bits(memory.value(0))[1] = ToBFloat16(7);
+  bits(memory.value(0))[1] = ToBFloat16(7.f);
   far_.done = true;
   const auto cpu = CpuBackend::Make({});
   for (ComputeBackend* backend :

@@ -51,7 +51,7 @@ TEST_F(GradientClippingTest, LongGradientsAreScaledTogether) {
 }
 
 TEST_F(GradientClippingTest, BFloat16IsClippedInFloat32AndRounded) {
-  std::vector<BFloat16> x = {ToBFloat16(-3), ToBFloat16(4)};
+  std::vector<BFloat16> x = {ToBFloat16(-3.f), ToBFloat16(4.f)};
   const absl::Span<std::byte> bytes(reinterpret_cast<std::byte*>(x.data()), 4);
   const absl::Span<const std::byte> read[] = {bytes};
   EXPECT_EQ(GlobalNorm(DType::kBFloat16, read), 5);

@@ -252,6 +252,17 @@ TEST(InitializerTest, BFloat16IsTheSameRoundedAndStaysBelowTheEnd) {
   }
 }
 
+TEST(InitializerTest, BFloat16IsRoundedOnce) {
+  // Above the middle of two bfloat16, but not of their float32.
+  VariableSpec spec = Spec(Kind::kConstant, 1 + 0x1p-8 + 0x1p-40, 0, {1});
+  spec.dtype = DType::kBFloat16;
+  std::vector<BFloat16> value(1);
+
+  ASSERT_OK(FillInitialValues(spec, 1, 0, Bytes(value)));
+
+  EXPECT_EQ(value[0].bits, 0x3f81);
+}
+
 TEST(InitializerTest, RowsOfAGrowingTableFollowFromTheirKeysAlone) {
   VariableSpec table = Spec(Kind::kUniform, -1, 1, {4, 3});
   table.row_cut = RowCut::kKey;
