@@ -43,6 +43,15 @@ absl::Status CheckRange(const StoredTensor& tensor, uint64_t offset,
       size, " at byte ", offset, " are beyond its end"));
 }
 
+absl::Status CheckReadable(const StoredTensor& tensor,
+                           const std::string& path) {
+  if (IsReadable(tensor.type)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": ", DescribeTensor(tensor), ": dtype ",
+      TensorTypeName(tensor.type),
+      " is not supported; store it as F16, BF16, F32, F64 or I64"));
+}
+
 absl::StatusOr<SafetensorsHeader> ReadHeader(const PosixFile& file) {
   LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
   // First the length field alone: only a checked length may decide how much
@@ -193,6 +202,7 @@ absl::Status SafetensorsReader::ReadAt(absl::string_view tensor,
                                        absl::Span<char> bytes) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const size_t i, Lookup(index_, tensor, path()));
   const StoredTensor& stored = header_.tensors[i];
+  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(stored, path()));
   LOCKSTEP_RETURN_IF_ERROR(CheckRange(stored, offset, bytes.size(), path()));
   return file_.ReadAt(header_.data_start + stored.offset + offset, bytes);
 }

@@ -105,9 +105,10 @@ class SafetensorsReader {
 
   // Fills `bytes` from `offset` within `tensor`.
   //
-  //   kNotFound    no such tensor
-  //   kOutOfRange  beyond the end of the tensor
-  //   kDataLoss    the file was cut off after it was opened
+  //   kNotFound         no such tensor
+  //   kInvalidArgument  its type is not IsReadable()
+  //   kOutOfRange       beyond the end of the tensor
+  //   kDataLoss         the file was cut off after it was opened
   absl::Status ReadAt(absl::string_view tensor, uint64_t offset,
                       absl::Span<char> bytes) const;
 

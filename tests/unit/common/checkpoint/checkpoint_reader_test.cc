@@ -132,6 +132,21 @@ TEST_F(CheckpointReaderTest, HalvesAndDoublesAreConverted) {
   EXPECT_THAT(one, ElementsAre(0.1f));
 }
 
+TEST_F(CheckpointReaderTest, ATypeThatNoVariableHasIsNotConverted) {
+  auto writer = CheckpointWriter::Create(
+      scratch_.path(), 8, {{{"mask", TensorType::kBool, {2}}}, {}});
+  ASSERT_OK(writer);
+  ASSERT_OK((*writer)->model().WriteAt("mask", 0, {"\1\1", 2}));
+  ASSERT_OK((*writer)->Commit(SampleManifest()));
+  auto reader = CheckpointReader::Open(scratch_.path(), 8);
+  ASSERT_OK(reader);
+  std::vector<float> two(2);
+
+  EXPECT_THAT(reader->Read("mask", absl::MakeSpan(two)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("dtype BOOL is not supported")));
+}
+
 TEST_F(CheckpointReaderTest, KeysOfAGrowingTableAscend) {
   CheckpointTensors tensors;
   tensors.model = {{"t", TensorType::kF32, {0, 2}},

@@ -197,6 +197,28 @@ TEST_F(SafetensorsFileTest, TensorsAreFoundByName) {
   EXPECT_EQ(reader->header().metadata.at("k"), "v");
 }
 
+TEST_F(SafetensorsFileTest, OnlyTheReadOfAnotherTypeIsRefused) {
+  auto writer = SafetensorsWriter::Create(
+      path_, {{"w", TensorType::kF32, {1}}, {"mask", TensorType::kBool, {4}}},
+      {});
+  ASSERT_OK(writer);
+  ASSERT_OK((*writer)->WriteAt("w", 0, absl::string_view("0123")));
+  ASSERT_OK((*writer)->WriteAt("mask", 0, absl::string_view("\1\1\1\1")));
+  ASSERT_OK((*writer)->Finish());
+
+  auto reader = SafetensorsReader::Open(path_);
+
+  ASSERT_OK(reader);
+  std::string back(4, '?');
+  ASSERT_OK(reader->ReadAt("w", 0, absl::MakeSpan(back)));
+  EXPECT_EQ(back, "0123");
+  EXPECT_THAT(reader->ReadAt("mask", 0, absl::MakeSpan(back)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"mask\""),
+                             HasSubstr("dtype BOOL is not supported"))));
+  EXPECT_EQ(back, "0123");
+}
+
 TEST_F(SafetensorsFileTest, ReadOutsideTheTensorIsRefused) {
   ASSERT_NO_FATAL_FAILURE(WriteSampleFile());
   auto reader = SafetensorsReader::Open(path_);

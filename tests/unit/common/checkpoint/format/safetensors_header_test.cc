@@ -153,6 +153,22 @@ TEST(SafetensorsHeaderTest, HeaderOfTheReferenceLibraryIsRead) {
   EXPECT_EQ(header->metadata.at("format"), "pt");
 }
 
+TEST(SafetensorsHeaderTest, TensorsOfOtherProgramsHaveOtherTypes) {
+  auto header =
+      Parse(R"({"mask":{"dtype":"BOOL","shape":[4],"data_offsets":[0,4]},)"
+            R"("w":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+            12);
+
+  ASSERT_OK(header);
+  ASSERT_EQ(header->tensors.size(), 2u);
+  EXPECT_EQ(header->tensors[0],
+            (StoredTensor{{"mask", TensorType::kBool, {4}}, 0, 4}));
+  EXPECT_THAT(
+      Parse(OneTensor(R"("dtype":"BOOL","shape":[4],"data_offsets":[0,16])"),
+            16),
+      StatusIs(kInvalid, HasSubstr("dtype and shape need 4")));
+}
+
 TEST(SafetensorsHeaderTest, EmptyTensorsMayShareAnOffset) {
   EXPECT_OK(Parse(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                   R"("b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},)"

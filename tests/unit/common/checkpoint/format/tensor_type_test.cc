@@ -1,6 +1,7 @@
 #include "common/checkpoint/format/tensor_type.h"
 
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -24,17 +25,27 @@ TEST(TensorTypeTest, NamesAndSizesAreThoseOfTheFormat) {
   EXPECT_EQ(TensorTypeSize(TensorType::kF64), 8u);
   EXPECT_EQ(TensorTypeName(TensorType::kI64), "I64");
   EXPECT_EQ(TensorTypeSize(TensorType::kI64), 8u);
+  for (const auto& [name, size] :
+       {std::pair("BOOL", 1u), std::pair("U8", 1u), std::pair("I8", 1u),
+        std::pair("F8_E4M3", 1u), std::pair("F8_E5M2", 1u),
+        std::pair("I16", 2u), std::pair("U16", 2u), std::pair("I32", 4u),
+        std::pair("U32", 4u), std::pair("U64", 8u)}) {
+    const auto type = ParseTensorType(name);
+    ASSERT_OK(type);
+    EXPECT_EQ(TensorTypeSize(*type), size) << name;
+    EXPECT_FALSE(IsReadable(*type)) << name;
+  }
 }
 
 TEST(TensorTypeTest, NameIsParsedBack) {
-  for (TensorType type : {TensorType::kF16, TensorType::kBF16, TensorType::kF32,
-                          TensorType::kF64, TensorType::kI64}) {
+  for (int i = 0; i <= static_cast<int>(TensorType::kU64); ++i) {
+    const auto type = static_cast<TensorType>(i);
     EXPECT_THAT(ParseTensorType(TensorTypeName(type)), IsOkAndHolds(type));
   }
 }
 
 TEST(TensorTypeTest, OtherNamesAreRefusedWithTheAllowedOnes) {
-  for (const char* name : {"", "f32", "F32 ", "BF17", "I32"}) {
+  for (const char* name : {"", "f32", "F32 ", "BF17", "I31"}) {
     EXPECT_THAT(ParseTensorType(name),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("F16, BF16, F32, F64, I64")));
@@ -52,6 +63,7 @@ TEST(TensorTypeTest, VariableTypesAgreeInSize) {
   for (DType dtype :
        {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
     EXPECT_EQ(TensorTypeSize(ToTensorType(dtype)), ElementSize(dtype));
+    EXPECT_TRUE(IsReadable(ToTensorType(dtype)));
   }
 }
 
