@@ -376,6 +376,8 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
     if (snapshot_ != nullptr && snapshot_->step() == engine_->step()) {
       return snapshot_->step();
     }
+    // Before the next copy is allocated: each is as large as the state.
+    snapshot_.reset();
   }
   const int64_t step = engine_->step();
   LOCKSTEP_RETURN_IF_ERROR(engine_->CheckWhole(step));

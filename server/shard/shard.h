@@ -150,7 +150,8 @@ class Shard {
   }
 
   // Copies the committed state aside, and returns its step. Must be called at
-  // a step boundary. An existing copy of this step stays as it is.
+  // a step boundary. An existing copy of this step stays as it is;
+  // one of another step is freed first, even if the call fails.
   //
   //   kFailedPrecondition  not open
   //   kDataLoss            as Engine::CheckWhole()

@@ -1,6 +1,7 @@
 #include "server/shard/shard.h"
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <set>
 #include <thread>
@@ -396,6 +397,21 @@ TEST_F(CompatibleSnapshotTest, CopyStaysThatOfItsStepWhileTheNextIsMade) {
   const Shard::ByteRange both{0, 2, 0, 2 * kPartSize};
   ASSERT_OK(ReadSnapshot(*shard, both, 0, absl::MakeSpan(bytes)));
   EXPECT_THAT(FromBytes<float>(bytes), Each(0.5f));
+}
+
+// A host need not have room for two copies.
+TEST_F(CompatibleSnapshotTest, CopyOfAnotherStepIsFreedBeforeTheNextIsMade) {
+  auto shard = CreateActive();
+  ASSERT_OK(shard->BeginSnapshot());
+  const std::weak_ptr<const Snapshot> first = *shard->snapshot();
+  UpdateAll(*shard, 0);
+  ASSERT_OK(shard->engine().Commit(1, 0));
+  ASSERT_OK(shard->engine().Take(1, 1));
+  UpdatePart(*shard, 1, 0);
+
+  EXPECT_THAT(shard->BeginSnapshot(), StatusIs(absl::StatusCode::kDataLoss));
+
+  EXPECT_TRUE(first.expired());
 }
 
 TEST_F(ShardTest, SnapshotHoldsTheOptimizersScalars) {
