@@ -379,11 +379,12 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
     // Before the next copy is allocated: each is as large as the state.
     snapshot_.reset();
   }
+  // Take() compares the step of every tensor with this one, so a commit from
+  // here on fails the copy instead of mixing two steps, or copying averages
+  // that were moved for another one.
   const int64_t step = engine_->step();
   LOCKSTEP_RETURN_IF_ERROR(engine_->CheckWhole(step));
   LOCKSTEP_RETURN_IF_ERROR(state_->updates().MoveAverages());
-  // Take() compares the step of every tensor with this one, so a commit from
-  // here on fails the copy instead of mixing two steps.
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<const Snapshot> snapshot,
                             Snapshot::Take(*state_, step, *progress));
   // An update that began meanwhile may have changed what was copied.
