@@ -1,6 +1,7 @@
 #include "chief/job/saving.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "chief/events/call_errors.h"
@@ -80,6 +81,9 @@ Saving::Turn Saving::Tried(const std::optional<absl::Status>& saved) {
         StateSaved{!context_.job.checkpoint.directory.empty()});
     return End(*trained_);
   }
+  // In compatible mode the step after the last one has begun to change values
+  // in place, and nothing brings them back.
+  if (absl::IsDataLoss(*saved)) return GiveUp(*saved);
   const absl::Duration max_wait = context_.job.max_wait;
   const absl::Duration patience =
       context_.stop.has_value() ? std::min(max_wait, kStopPatience) : max_wait;
@@ -132,13 +136,18 @@ Saving::Turn Saving::Pause() {
 }
 
 Saving::Turn Saving::GiveUp(const absl::Status& why) {
+  // The state of a server that was updated in place may be half a step.
+  const std::string next =
+      context_.job.mode == SyncMode::kCompatible
+          ? "the job goes on from the checkpoint before when it is started "
+            "again"
+          : absl::StrCat("where --state_dir was given, servers keep step ",
+                         steps_.step(),
+                         " in it, and the job goes on from there when it is "
+                         "started again");
   return End(absl::Status(
-      why.code(),
-      absl::StrCat("the last checkpoint could not be written: ", why.message(),
-                   "; where --state_dir was given, servers keep step ",
-                   steps_.step(),
-                   " in it, and the job goes on from there when it is started "
-                   "again")));
+      why.code(), absl::StrCat("the last checkpoint could not be written: ",
+                               why.message(), "; ", next)));
 }
 
 }  // namespace lockstep::chief

@@ -18,7 +18,9 @@ namespace lockstep::chief {
 // Saving writes the last step of a job to a checkpoint once training has ended.
 // It waits up to max_wait for absent servers to return and for the volume to
 // accept writes; less if the job was asked to stop. A job that fails while all
-// its servers are alive gets one attempt.
+// its servers are alive gets one attempt. In compatible mode a later step that
+// is half made has overwritten the last one: then there is no checkpoint of it,
+// and the job fails.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: all constructor arguments.

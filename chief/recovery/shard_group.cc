@@ -166,16 +166,32 @@ absl::Status ShardGroup::Activate(const ShardCalls::Opening& opening) {
 
 absl::StatusOr<JobSnapshot> ShardGroup::BeginSnapshot(int64_t step,
                                                       int64_t attempt) {
-  std::vector<ShardSnapshot> snapshots(servers_.size());
+  std::vector<std::optional<ShardSnapshot>> copies(servers_.size());
+  absl::StatusOr<JobSnapshot> all = CopyAside(step, attempt, copies);
+  if (all.ok()) return all;
+  // Errors are ignored, as in EndSnapshot(). A server without a copy, which may
+  // hang, is not called.
+  AskFrom(0, [&](int i) {
+    if (copies[i].has_value()) servers_[i]->EndSnapshot().IgnoreError();
+    return absl::OkStatus();
+  }).IgnoreError();
+  return all;
+}
+
+absl::StatusOr<JobSnapshot> ShardGroup::CopyAside(
+    int64_t step, int64_t attempt,
+    std::vector<std::optional<ShardSnapshot>>& copies) {
   LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
     // The other servers may not know of the commit yet: no take has followed
     // it.
     LOCKSTEP_RETURN_IF_ERROR(servers_[i]->CommitAndWait(step, attempt));
-    LOCKSTEP_ASSIGN_OR_RETURN(snapshots[i], servers_[i]->BeginSnapshot());
-    if (snapshots[i].global_step == step) return absl::OkStatus();
+    LOCKSTEP_ASSIGN_OR_RETURN(copies[i], servers_[i]->BeginSnapshot());
+    if (copies[i]->global_step == step) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(
-        "the snapshot is of step ", snapshots[i].global_step, ", not ", step));
+        "the snapshot is of step ", copies[i]->global_step, ", not ", step));
   }));
+  std::vector<ShardSnapshot> snapshots;
+  for (const auto& copy : copies) snapshots.push_back(*copy);
   JobSnapshot all;
   LOCKSTEP_ASSIGN_OR_RETURN(all.scalars, MergeScalars(snapshots));
   for (ShardSnapshot& one : snapshots) all.rows.push_back(std::move(one.rows));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,7 +93,8 @@ class ShardGroup {
   absl::Status Activate(const ShardCalls::Opening& opening);
 
   // Copies the state of `step` aside on all servers. ps task 0 must have
-  // committed that step, with `attempt`.
+  // committed that step, with `attempt`. A failure releases the copies that
+  // servers have made.
   absl::StatusOr<JobSnapshot> BeginSnapshot(int64_t step, int64_t attempt);
   // Releases the copies.
   void EndSnapshot();
@@ -122,6 +124,10 @@ class ShardGroup {
 
  private:
   absl::StatusOr<uint64_t> DrawEpoch();
+  // As BeginSnapshot(), except that a failure leaves `copies`, by server.
+  absl::StatusOr<JobSnapshot> CopyAside(
+      int64_t step, int64_t attempt,
+      std::vector<std::optional<ShardSnapshot>>& copies);
 
   const Draw draw_;
   std::vector<ShardCalls*> servers_;

@@ -305,10 +305,9 @@ grpc::ServerUnaryReactor* ShardControlService::ReplaceMember(
 
 LongCalls::Result ShardControlService::HandleBeginSnapshot(
     const ChiefCommands::Chief& chief) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            commands_.CheckedShard(chief));
   // A push must not commit a step during the copy.
-  shard->Grant(0);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            commands_.WithdrawGrant(chief));
   const absl::StatusOr<int64_t> step = shard->BeginSnapshot();
   PassFaultPoint(FaultPoint::kPsSnapshotAnswering);
   LOCKSTEP_RETURN_IF_ERROR(step.status());

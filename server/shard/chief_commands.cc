@@ -109,6 +109,15 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(
   }
 }
 
+absl::StatusOr<std::shared_ptr<Shard>> ChiefCommands::WithdrawGrant(
+    const Chief& chief) {
+  // Under the lock that every commit takes: one that was granted is over.
+  MutexLock lock(epoch_mutex_);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
+  shard->Grant(0);
+  return shard;
+}
+
 absl::StatusOr<std::vector<Gate::Answer>> ChiefCommands::CommitStep(
     Shard& shard, int64_t step, int64_t attempt) {
   // First: the gate must not commit a step for the job that the values of this

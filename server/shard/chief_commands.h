@@ -78,6 +78,11 @@ class ChiefCommands {
                              const TakeOrder& order)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
+  // Withdraws the chief's grant, and returns the shard. From then on only an
+  // order of a chief commits a step: pushes do not, not even those under way.
+  absl::StatusOr<std::shared_ptr<Shard>> WithdrawGrant(const Chief& chief)
+      ABSL_LOCKS_EXCLUDED(epoch_mutex_);
+
   // Commits a prepared step; on ps task 0 this is the commit of the job.
   // `contributors` are the workers whose gradients each other server has
   // summed. If one of these sets is not that of the step, ps task 0 restarts

@@ -373,17 +373,22 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
   {
     MutexLock lock(mutex_);
     snapshot_progress_ = progress;
-    if (job_.mode == SyncMode::kStrict && snapshot_ != nullptr &&
-        snapshot_->step() == engine_->step()) {
+    if (snapshot_ != nullptr && snapshot_->step() == engine_->step()) {
       return snapshot_->step();
     }
+    // Before the next copy is allocated: each is as large as the state.
+    snapshot_.reset();
   }
-  LOCKSTEP_RETURN_IF_ERROR(state_->updates().MoveAverages());
   // Take() compares the step of every tensor with this one, so a commit from
-  // here on fails the copy instead of mixing two steps.
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      std::shared_ptr<const Snapshot> snapshot,
-      Snapshot::Take(*state_, engine_->step(), *progress));
+  // here on fails the copy instead of mixing two steps, or copying averages
+  // that were moved for another one.
+  const int64_t step = engine_->step();
+  LOCKSTEP_RETURN_IF_ERROR(engine_->CheckWhole(step));
+  LOCKSTEP_RETURN_IF_ERROR(state_->updates().MoveAverages());
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<const Snapshot> snapshot,
+                            Snapshot::Take(*state_, step, *progress));
+  // An update that began meanwhile may have changed what was copied.
+  LOCKSTEP_RETURN_IF_ERROR(engine_->CheckWhole(step));
   MutexLock lock(mutex_);
   snapshot_ = snapshot;
   return snapshot->step();

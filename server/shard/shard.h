@@ -150,9 +150,11 @@ class Shard {
   }
 
   // Copies the committed state aside, and returns its step. Must be called at
-  // a step boundary. In strict mode an existing copy of this step is returned.
+  // a step boundary. An existing copy of this step stays as it is;
+  // one of another step is freed first, even if the call fails.
   //
   //   kFailedPrecondition  not open
+  //   kDataLoss            as Engine::CheckWhole()
   //   and the errors of Snapshot::Take()
   absl::StatusOr<int64_t> BeginSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
   // The progress of the running or the last copy.

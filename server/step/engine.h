@@ -260,6 +260,15 @@ class Engine {
 
   virtual int64_t step() const = 0;
 
+  // Checks that the parts have the values of `step`, the server's step. Strict
+  // mode keeps them until the next step is committed.
+  //
+  //   kDataLoss  compatible mode: an update of the next step has begun to
+  //              overwrite them, or that step is committed
+  virtual absl::Status CheckWhole(int64_t /*step*/) const {
+    return absl::OkStatus();
+  }
+
   // Describes the gradients that the step at hand lacks, for reports, e.g. "1
   // of 2 gradients of 12 parts"; empty if it lacks none.
   virtual std::string WaitsFor() const = 0;
@@ -361,6 +370,8 @@ class PartUpdater {
   // of a part with sparse gradients. Applies the part of the update that does
   // not depend on gradients, such as the decay of slots.
   virtual absl::Status BeginSparse(int /*part*/) { return absl::OkStatus(); }
+  // True if BeginSparse() changes the part.
+  virtual bool BeginChanges(int /*part*/) const { return false; }
 
   // Checks the elements of a gradient.
   //

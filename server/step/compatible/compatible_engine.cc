@@ -245,6 +245,10 @@ template <typename Completed>
 void CompatibleEngine::Update(int part, const std::vector<Completed>& completed,
                               ShardAnswers& answers) {
   for (const Completed& take : completed) {
+    {
+      MutexLock lock(mutex_);
+      changing_ = true;
+    }
     const absl::Status status = UpdatePart(part, take.gradient);
     MutexLock lock(mutex_);
     ++updated_parts_;
@@ -280,6 +284,7 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
     // them once.
     begin = !taking_;
     taking_ = true;
+    if (begin) changing_ = changing_ || BeginChanges();
     if (all_updated() || !failure_.ok()) {  // or there is no part
       answers.takes.push_back({ticket, failure_.ok(), 0, failure_});
       return answers;
@@ -304,6 +309,15 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
     LOCKSTEP_RETURN_IF_ERROR(TakePart(part, step, answers));
   }
   return answers;
+}
+
+bool CompatibleEngine::BeginChanges() const {
+  for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
+    if (parts_[part].sparse_rows.has_value() && updater_.BeginChanges(part)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 absl::Status CompatibleEngine::TakePart(int part, int64_t step,
@@ -341,6 +355,7 @@ absl::Status CompatibleEngine::CommitLocked(int64_t step) {
   step_ = step;
   taking_ = false;
   updated_parts_ = 0;
+  changing_ = false;
   return absl::OkStatus();
 }
 
@@ -369,6 +384,20 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Commit(int64_t step, int64_t) {
 int64_t CompatibleEngine::step() const {
   MutexLock lock(mutex_);
   return step_;
+}
+
+absl::Status CompatibleEngine::CheckWhole(int64_t step) const {
+  MutexLock lock(mutex_);
+  if (step == step_ && !changing_) return absl::OkStatus();
+  if (step != step_) {
+    return absl::DataLossError(absl::StrCat(
+        "the values of step ", step, " are gone: the server is at step ", step_,
+        ", which is the step to ask for"));
+  }
+  return absl::DataLossError(absl::StrCat(
+      "the values of step ", step, " are gone: step ", step + 1,
+      " changes parts in place, and has updated ", updated_parts_, " of ",
+      updater_.num_parts(), "; ask again once it is committed"));
 }
 
 std::string CompatibleEngine::WaitsFor() const {

@@ -74,6 +74,8 @@ class CompatibleEngine final : public Engine {
   // No update waits for readers: updates write to no lent memory.
   ShardAnswers PartReturned(int) override { return {}; }
   int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckWhole(int64_t step) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -101,6 +103,8 @@ class CompatibleEngine final : public Engine {
               ShardAnswers& answers) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status UpdatePart(int part, const DenseGradient& mean);
   absl::Status UpdatePart(int part, const SparseGradient& mean);
+  // True if the beginning of a step changes any part before gradients come.
+  bool BeginChanges() const;
   absl::Status TakePart(int part, int64_t step, ShardAnswers& answers);
   // Changes the number of gradients that a waiting take of TakePart() needs.
   void RequirePart(int part, int64_t step, ShardAnswers& answers);
@@ -121,6 +125,8 @@ class CompatibleEngine final : public Engine {
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // accumulators hold a take
   int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The step at hand has begun to change parts. Set before the first change.
+  bool changing_ ABSL_GUARDED_BY(mutex_) = false;
   // The failure of an update: the step can neither be completed nor undone.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);

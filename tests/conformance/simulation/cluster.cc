@@ -197,12 +197,18 @@ void Cluster::CheckEnd() {
   }
 }
 
+bool Cluster::HasLostLastStep() const {
+  return job_.is_compatible() && !job_.input_ends.empty() &&
+         job_.compatible.IsBeyond(job_.promises.committed()) &&
+         absl::StrContains(job_.ended_because, "the last checkpoint could not");
+}
+
 bool Cluster::MayFail() const {
   const auto says = [this](const char* what) {
     return absl::StrContains(job_.ended_because, what);
   };
   return (job_.full_at_step >= 0 && says("no room")) ||
-         (job_.workers_lost && says("max_wait")) ||
+         (job_.workers_lost && says("max_wait")) || HasLostLastStep() ||
          (job_.stop_wanted &&
           (says("an operator") || says("the last checkpoint could not")));
 }
@@ -222,6 +228,8 @@ void Cluster::CheckOutcome() {
     // Then servers keep the state, and the chief says so.
     if (absl::StrContains(job_.ended_because, "last checkpoint")) return;
     last = job_.promises.committed();
+    // The next step is half made, and has overwritten the last one.
+    if (job_.is_compatible() && job_.compatible.IsBeyond(last)) return;
   } else if (job_.ended_as == chief::JobState::kStopped) {
     if (!job_.stop_wanted) {
       job_.promises.Break(

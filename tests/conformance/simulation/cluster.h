@@ -66,6 +66,9 @@ class Cluster {
   bool IsAwaited(int place) const;
   void CheckOutcome();
   bool MayFail() const;
+  // Compatible mode: the input has ended in the midst of a step, which has
+  // overwritten the last one, so there can be no checkpoint of it.
+  bool HasLostLastStep() const;
 
   std::set<int> must_end_;  // places whose process was fine at the end
   absl::Duration calm_before_done_;

@@ -30,11 +30,13 @@ void CompatiblePromises::Open(int server, int64_t step) {
     return;
   }
   for (size_t part = 0; part < known.parts.size(); ++part) {
-    std::vector<Update> updates = std::move(known.parts[part].updates);
-    known.parts[part] = {};
-    known.parts[part].state = found->second[server][part];
-    known.parts[part].step = step;
-    known.parts[part].updates = std::move(updates);
+    Part opened;
+    opened.state = found->second[server][part];
+    opened.states = std::move(known.parts[part].states);
+    opened.states[step] = opened.state;
+    opened.step = step;
+    opened.updates = std::move(known.parts[part].updates);
+    known.parts[part] = std::move(opened);
   }
 }
 
@@ -87,7 +89,7 @@ void CompatiblePromises::UpdatePart(const Server& server, Part& part) {
   part.state.momentum = part.state.momentum * Promises::kMomentum + mean;
   part.state.value -= static_cast<float>(server.settings.learning_rate_scale) *
                       part.state.momentum;
-  ++part.step;
+  part.states[++part.step] = part.state;
   part.gradients.clear();
 }
 
@@ -129,15 +131,26 @@ void CompatiblePromises::OnCheckpoint(
     int64_t step, const std::vector<std::vector<PartState>>& servers) {
   for (size_t k = 0; k < servers.size(); ++k) {
     for (size_t i = 0; i < servers[k].size(); ++i) {
-      const Part& part = servers_[k].parts[i];
-      if (!servers_[k].open || part.step != step) continue;  // it is over
-      if (servers[k][i] == part.state) continue;
+      // Training goes on while a checkpoint is written: the part may be of a
+      // later step by then.
+      const std::map<int64_t, PartState>& states = servers_[k].parts[i].states;
+      const auto state = states.find(step);
+      if (state != states.end() && servers[k][i] == state->second) continue;
       promises_.Break(absl::StrCat("P10: the checkpoint of step ", step,
                                    " has other values of ps ", k, ", part ",
                                    i));
     }
   }
   checkpoints_[step] = servers;
+}
+
+bool CompatiblePromises::IsBeyond(int64_t step) const {
+  for (const Server& server : servers_) {
+    for (const Part& part : server.parts) {
+      if (server.open && part.step > step) return true;
+    }
+  }
+  return false;
 }
 
 void CompatiblePromises::OnClaim(const Pass& pass) {

@@ -54,6 +54,10 @@ class CompatiblePromises {
   // A worker believes that its pass has counted.
   void OnClaim(const Pass& pass);
 
+  // True if parts of open servers are beyond `step`: then no server can copy
+  // that step any more.
+  bool IsBeyond(int64_t step) const;
+
   // One for each gradient of a part, on any server.
   const std::vector<Drop>& drops() const { return drops_; }
   // By part, by step: the passes of which it was made, as they came.
@@ -65,6 +69,7 @@ class CompatiblePromises {
  private:
   struct Part {
     PartState state;
+    std::map<int64_t, PartState> states;            // by step
     int64_t step = 0;                               // how often it was updated
     std::vector<std::pair<Pass, float>> gradients;  // since then
     std::map<int, std::pair<uint64_t, int64_t>> newest;  // by worker

@@ -189,9 +189,8 @@ absl::StatusOr<chief::ShardCalls::Replaced> ServerProcess::ReplaceMember(
 absl::StatusOr<chief::ShardSnapshot> ServerProcess::BeginSnapshot(
     const server::ChiefCommands::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
-                            control_.CheckedShard(ChiefOf(chief)));
+                            control_.WithdrawGrant(ChiefOf(chief)));
   job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
-  open->Grant(0);
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t step, open->BeginSnapshot());
   return chief::ShardSnapshot{step, {}};
 }

@@ -56,6 +56,24 @@ TEST_F(SavingTest, NewerChiefIsGivenWayTo) {
   EXPECT_EQ(Close(absl::AbortedError("x")), Turn::kReplaced);
 }
 
+TEST_F(SavingTest, StepThatTheNextOneHasOverwrittenIsGivenUpAtOnce) {
+  job_.mode = SyncMode::kCompatible;
+  job_.checkpoint.directory = "/checkpoints";
+  saving_.Begin(absl::CancelledError("enough"));
+  EXPECT_EQ(Close(absl::OkStatus()), Turn::kGoesOn);
+  ASSERT_TRUE(saving_.writes());
+  checkpoints_.OnBegun({7, absl::DataLossError("ps 0: step 7 is gone")},
+                       /*quiet=*/true, context_.now, context_.out);
+
+  EXPECT_EQ(saving_.OnCheckpoint(), Turn::kEnded);
+
+  EXPECT_EQ(saving_.result(),
+            absl::DataLossError(
+                "the last checkpoint could not be written: ps 0: step 7 is "
+                "gone; the job goes on from the checkpoint before when it is "
+                "started again"));
+}
+
 TEST_F(SavingTest, LostStepsAreSeen) {
   saving_.Begin(absl::OkStatus());
   EXPECT_FALSE(saving_.HasLostSteps());

@@ -96,6 +96,24 @@ TEST_F(TrainingTest, CopyIsFollowedByTheStep) {
   EXPECT_EQ(Count<Take>(), 1);
 }
 
+// The chief before has died in the midst of the next step.
+TEST_F(TrainingTest, StepThatCannotBeCopiedAnyMoreIsFollowedByTheNext) {
+  job_.checkpoint.every_steps = 2;
+  checkpoints_.Begin(0, -1, context_.now);
+  steps_.Open(2, 1);
+  EXPECT_EQ(training_.NextStep(), Turn::kGoesOn);
+  ASSERT_EQ(Count<BeginSnapshot>(), 1);
+
+  checkpoints_.OnBegun({2, absl::DataLossError("gone")}, /*quiet=*/false,
+                       context_.now, context_.out);
+  training_.OnCopied();
+
+  EXPECT_EQ(Count<Take>(), 1);
+  EXPECT_EQ(training_.BeginStep(), Turn::kGoesOn);
+  EXPECT_EQ(Count<BeginSnapshot>(), 1);
+  EXPECT_TRUE(checkpoints_.IsToBegin(4, context_.now));
+}
+
 // A step of eight micro-batches; a push takes as long as a micro-batch.
 TEST(TrainingOfPushesTest, ChiefChoosesMicroBatchesOfAPush) {
   JobConfig job;

@@ -25,6 +25,7 @@ class FakeShardCalls final : public ShardCalls {
   absl::Status activated;
   Opening opening;             // the last one
   std::vector<float> scalars;  // of a snapshot
+  absl::Status copied;         // the result of one
   // So many calls find it at work on its variables.
   int works_for = 0;
   int64_t bytes_between_calls = 10;
@@ -75,9 +76,13 @@ class FakeShardCalls final : public ShardCalls {
   }
   absl::StatusOr<ShardSnapshot> BeginSnapshot() override {
     Log("snapshot");
+    if (!copied.ok()) return copied;
     return ShardSnapshot{4, scalars};
   }
-  absl::Status EndSnapshot() override { return absl::OkStatus(); }
+  absl::Status EndSnapshot() override {
+    Log("release");
+    return absl::OkStatus();
+  }
   absl::Status ReadSnapshot(const ElementRange&, absl::Span<char>) override {
     return absl::OkStatus();
   }

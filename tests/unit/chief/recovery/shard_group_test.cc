@@ -122,6 +122,17 @@ TEST_F(ShardGroupTest, WaitForAMirrorThatCreatesItsVariablesCanBeEnded) {
   EXPECT_EQ(ps1_.works_for, 97);
 }
 
+TEST_F(ShardGroupTest, CopiesAreReleasedWhereAServerCannotCopy) {
+  ps1_.copied = absl::ResourceExhaustedError("no memory");
+
+  EXPECT_THAT(group_.BeginSnapshot(4, 1),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("ps 1: no memory")));
+
+  EXPECT_THAT(log_, ElementsAre("commit 0", "snapshot 0", "commit 1",
+                                "snapshot 1", "release 0"));
+}
+
 TEST_F(ShardGroupTest, SnapshotOfAnotherStepIsRefused) {
   EXPECT_OK(group_.BeginSnapshot(4, 1));
   EXPECT_THAT(group_.BeginSnapshot(5, 1),

@@ -1,5 +1,7 @@
 #include "server/shard/chief_commands.h"
 
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -176,12 +178,42 @@ TEST_F(ChiefCommandsTest, GrantEndsWithTheNextEpoch) {
   EXPECT_EQ(shard().engine().step(), 0);
 }
 
+TEST_F(ChiefCommandsTest, WithdrawnGrantCommitsNothing) {
+  Join();
+  ASSERT_OK(control_.Take(kChief, 5, {.step = 0, .commit_until = 1}));
+  Push(0, 1);
+
+  EXPECT_THAT(control_.WithdrawGrant(kChief), IsOkAndHolds(*host_.shard()));
+
+  EXPECT_EQ(Push(1, 2).committed_step, 0);
+  EXPECT_EQ(shard().engine().step(), 0);
+  EXPECT_OK(control_.Commit(kChief, 1, 1));
+}
+
+// A copy of the step may begin at once: no commit is half done by then.
+TEST_F(ChiefCommandsTest, GrantIsWithdrawnBetweenCommitsOnly) {
+  Join();
+  ASSERT_OK(control_.Take(kChief, 5, {.step = 0, .commit_until = 1}));
+  Push(0, 1);
+  std::thread pusher([this] { Push(1, 2); });
+
+  const auto withdrawn = control_.WithdrawGrant(kChief);
+  const int64_t step = shard().engine().step();
+  const int64_t of_gate = shard().gate()->global_step();
+
+  pusher.join();
+  EXPECT_OK(withdrawn);
+  EXPECT_EQ(of_gate, step);
+  EXPECT_EQ(shard().engine().step(), step);
+}
+
 TEST_F(ChiefCommandsTest, OlderChiefIsObeyedInNothing) {
   ASSERT_OK(control_.TakeEpoch("job", 0));
   const auto fenced = StatusIs(absl::StatusCode::kAborted);
 
   EXPECT_THAT(control_.Activate(kChief, {}), fenced);
   EXPECT_THAT(control_.Take(kChief, 5, {.step = 0, .commit_until = 0}), fenced);
+  EXPECT_THAT(control_.WithdrawGrant(kChief), fenced);
   EXPECT_THAT(control_.Commit(kChief, 1, 1), fenced);
   EXPECT_THAT(control_.ExpireWorker(kChief, 0, 1, 0, 0), fenced);
   EXPECT_THAT(control_.ReplaceMember(kChief, 0, 0, 1), fenced);

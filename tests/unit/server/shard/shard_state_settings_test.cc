@@ -1,4 +1,7 @@
+#include <atomic>
+#include <cmath>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -16,6 +19,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::FloatEq;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -201,6 +205,37 @@ TEST_F(ShardStateSettingsTest, SnapshotHoldsTheAverageOfItsStep) {
   EXPECT_THAT(
       ReadSnapshot(**shard, {1, 2, 0, 2 * kPartSize}, 1, absl::MakeSpan(bytes)),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no tensor 1")));
+}
+
+TEST_F(ShardStateSettingsTest, CopyDuringACommitHasTheAverageOfItsStep) {
+  constexpr int64_t kSteps = 500;
+  options_.job.moving_average = {0.5, false, {"w"}, true};
+  auto shard = Shard::Create(options_);
+  ASSERT_OK(shard);
+  ASSERT_OK((*shard)->Activate(0, {}));
+  std::atomic<bool> done = false;
+  std::thread copier([&] {
+    while (!done) {
+      const auto step = (*shard)->BeginSnapshot();
+      if (!step.ok()) continue;  // the step was over
+      std::vector<std::byte> bytes(2 * kPartSize);
+      EXPECT_OK(ReadSnapshot(**shard, {0, 2, 0, 2 * kPartSize}, 1,
+                             absl::MakeSpan(bytes)));
+      // w is step + 1, and its average goes half of the way in each step.
+      const auto average = static_cast<float>(*step + std::exp2(-*step));
+      EXPECT_THAT(FromBytes<float>(bytes), Each(FloatNear(average, 1e-3F)));
+    }
+  });
+  Engine& engine = (*shard)->engine();
+  for (int64_t step = 0; step < kSteps; ++step) {
+    for (int worker : {0, 1}) {
+      EXPECT_OK(engine.AddPush(
+          1, {{worker, 1, step, step + 1, 0}, 1, 0, Gradients(-2)}));
+    }
+    EXPECT_OK(engine.Commit(step + 1, 1));
+  }
+  done = true;
+  copier.join();
 }
 
 }  // namespace

@@ -251,6 +251,20 @@ TEST_F(ShardTablesTest, CompatibleModeUpdatesRowsInPlace) {
   EXPECT_THAT(Column(*shard), ElementsAre(1, 0.5f, 1, 1, 0.5f, 1));
 }
 
+// Adam decays the slots of all rows before the first gradient is there.
+TEST_F(ShardTablesTest, CompatibleStepThatAdamHasBegunIsNotCopied) {
+  options_.job.mode = SyncMode::kCompatible;
+  options_.job.initial_tokens = 2;
+  options_.job.optimizer.kind = Kind::kAdam;
+  auto shard = Create();
+  EXPECT_OK(shard->BeginSnapshot());
+  shard->EndSnapshot();
+
+  ASSERT_OK(shard->engine().Take(1, 0));
+
+  EXPECT_THAT(shard->BeginSnapshot(), StatusIs(absl::StatusCode::kDataLoss));
+}
+
 // A table of which an average is kept has two buffers, whatever the optimizer.
 class AveragedTableTest : public ShardTablesTest,
                           public ::testing::WithParamInterface<Kind> {

@@ -1,6 +1,7 @@
 #include "server/shard/shard.h"
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <set>
 #include <thread>
@@ -336,6 +337,81 @@ TEST_F(ShardTest, SnapshotIsTheCommittedStepWhileTheNextIsPrepared) {
   absl::Span<std::byte> last = absl::MakeSpan(bytes).first(kPartSize);
   ASSERT_OK(Read(*shard, 2, 1, 0, last));
   EXPECT_THAT(FromBytes<double>(last), Each(1.5));
+}
+
+// In compatible mode one gradient of a part is a step of that part.
+class CompatibleSnapshotTest : public ShardTest {
+ protected:
+  CompatibleSnapshotTest() {
+    options_.job.mode = SyncMode::kCompatible;
+    options_.job.replicas_to_aggregate = 1;
+    options_.job.initial_tokens = 0;
+  }
+  // Updates one part of the step after `step`.
+  static void UpdatePart(Shard& shard, int64_t step, int part) {
+    Push push{{0, 1, step, step + 1, 0}, 0, part, {Gradients(1)[part]}};
+    ASSERT_OK(shard.engine().AddPush(1, std::move(push)));
+  }
+  static void UpdateAll(Shard& shard, int64_t step) {
+    ASSERT_OK(shard.engine().Take(1, step));
+    for (int part = 0; part < kParts; ++part) UpdatePart(shard, step, part);
+  }
+};
+
+TEST_F(CompatibleSnapshotTest, StepThatIsPartlyOverwrittenIsNotCopied) {
+  const auto gone =
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("values of step 0"));
+  auto shard = CreateActive();
+  ASSERT_OK(shard->engine().Take(1, 0));
+  UpdatePart(*shard, 0, 0);
+
+  EXPECT_THAT(shard->BeginSnapshot(), gone);
+  UpdatePart(*shard, 0, 1);
+  UpdatePart(*shard, 0, 2);
+  EXPECT_THAT(shard->BeginSnapshot(), gone);
+
+  ASSERT_OK(shard->engine().Commit(1, 0));
+  EXPECT_THAT(shard->BeginSnapshot(), IsOkAndHolds(1));
+}
+
+TEST_F(CompatibleSnapshotTest, StepThatWaitsForGradientsIsCopied) {
+  auto shard = CreateActive();
+  UpdateAll(*shard, 0);
+  ASSERT_OK(shard->engine().Commit(1, 0));
+  ASSERT_OK(shard->engine().Take(1, 1));
+
+  EXPECT_THAT(shard->BeginSnapshot(), IsOkAndHolds(1));
+}
+
+// A chief that takes over asks for the step that the one before has copied.
+TEST_F(CompatibleSnapshotTest, CopyStaysThatOfItsStepWhileTheNextIsMade) {
+  auto shard = CreateActive();
+  UpdateAll(*shard, 0);
+  ASSERT_OK(shard->engine().Commit(1, 0));
+  ASSERT_OK(shard->BeginSnapshot());
+  UpdateAll(*shard, 1);
+
+  EXPECT_THAT(shard->BeginSnapshot(), IsOkAndHolds(1));
+
+  std::vector<std::byte> bytes(2 * kPartSize);
+  const Shard::ByteRange both{0, 2, 0, 2 * kPartSize};
+  ASSERT_OK(ReadSnapshot(*shard, both, 0, absl::MakeSpan(bytes)));
+  EXPECT_THAT(FromBytes<float>(bytes), Each(0.5f));
+}
+
+// A host need not have room for two copies.
+TEST_F(CompatibleSnapshotTest, CopyOfAnotherStepIsFreedBeforeTheNextIsMade) {
+  auto shard = CreateActive();
+  ASSERT_OK(shard->BeginSnapshot());
+  const std::weak_ptr<const Snapshot> first = *shard->snapshot();
+  UpdateAll(*shard, 0);
+  ASSERT_OK(shard->engine().Commit(1, 0));
+  ASSERT_OK(shard->engine().Take(1, 1));
+  UpdatePart(*shard, 1, 0);
+
+  EXPECT_THAT(shard->BeginSnapshot(), StatusIs(absl::StatusCode::kDataLoss));
+
+  EXPECT_TRUE(first.expired());
 }
 
 TEST_F(ShardTest, SnapshotHoldsTheOptimizersScalars) {

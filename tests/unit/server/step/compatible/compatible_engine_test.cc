@@ -235,6 +235,29 @@ TEST_F(CompatibleEngineTest, CommitNeedsEveryPart) {
   EXPECT_THAT(updater_.log(), ElementsAre("committed 1"));
 }
 
+TEST_F(CompatibleEngineTest, StepIsWholeUntilAnUpdateOverwritesIt) {
+  const auto gone = StatusIs(absl::StatusCode::kDataLoss);
+  Take(1, 0);
+  Add(PassOf(0, 0, 1), 1);
+  EXPECT_OK(shard_.CheckWhole(0));
+  EXPECT_THAT(shard_.CheckWhole(1), gone);
+  absl::Status during;
+  updater_.on_update = [&](int, int64_t) {
+    during = shard_.CheckWhole(0);
+    return absl::OkStatus();
+  };
+
+  Add(PassOf(1, 0, 1), 1, 0, 1);
+
+  EXPECT_THAT(during, gone);
+  EXPECT_THAT(shard_.CheckWhole(0), gone);
+  Add(PassOf(1, 0, 1), 1, 1, 1);
+  EXPECT_THAT(shard_.CheckWhole(0), gone);
+  ASSERT_OK(shard_.Commit(1, 0));
+  EXPECT_OK(shard_.CheckWhole(1));
+  EXPECT_THAT(shard_.CheckWhole(0), gone);
+}
+
 TEST_F(CompatibleEngineTest, TakeOfTheNextStepProvesTheCommit) {
   Take(1, 0);
   for (int worker : {0, 1}) Add(PassOf(worker, 0, 1), 1);
