@@ -30,7 +30,7 @@ class MemberDeaths {
         burials_(num_servers, context.job.elastic_workers
                                   ? RunSettings::kMaxWorkers
                                   : context.job.total_num_replicas),
-        workers_left_(context.settings) {}
+        workers_left_(context.job, context.settings) {}
 
   // Handles all members that are dead or have left. On an error the caller must
   // end the job:

@@ -6,9 +6,11 @@
 
 namespace lockstep::chief {
 
-// With AUTO the chief takes fewer gradients if workers are missing.
+// With AUTO the chief takes fewer gradients if workers are missing. An elastic
+// job goes on without a worker that leaves.
 int WorkersLeft::Needed() const {
-  return settings_.tuned() ? 1 : settings_.workers_needed();
+  const bool any = settings_.tuned() || job_.elastic_workers;
+  return any ? 1 : settings_.workers_needed();
 }
 
 bool WorkersLeft::InputEnded(const MembershipTable& members) const {
