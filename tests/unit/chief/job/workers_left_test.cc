@@ -94,8 +94,21 @@ TEST_F(WorkersLeftTest, ElasticJobNeedsItsLastWorkerAlone) {
 
 TEST_F(WorkersLeftTest, EndedInputsAreLeftNoMore) {
   left_.EndedInput(2);
-  EXPECT_THAT(left_.CheckEnough(Dead(), Failed(1)),
+  std::vector<MembershipTable::Member> members = Failed(1);
+  members[2].state = MembershipTable::State::kLeft;
+  members[2].leave = LeaveCause::kEndOfInput;
+  EXPECT_THAT(left_.CheckEnough(Dead(), members),
               StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(WorkersLeftTest, WorkerThatIsBackAfterItsInputEndedIsLeft) {
+  left_.EndedInput(2);
+  EXPECT_OK(left_.CheckEnough(Dead(), Failed(1)));
+}
+
+TEST_F(WorkersLeftTest, WorkerThatFailsAfterItsInputEndedCountsOnce) {
+  left_.EndedInput(0);
+  EXPECT_OK(left_.CheckEnough(Dead(), Failed(1)));
 }
 
 TEST_F(WorkersLeftTest, OtherDeathsMayBeMadeGood) {
