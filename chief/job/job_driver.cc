@@ -467,7 +467,7 @@ void JobDriver::Score() {
     last_report_ = now;
     Info(context_.out, absl::StrCat("waiting for ", score_wait_->waits_for()));
   }
-  if (absl::Status status = deaths_.BuryAll(); !status.ok()) return End(status);
+  deaths_.BuryAfterTraining();
   if (context_.stop.has_value()) End(*context_.stop);
 }
 

@@ -38,6 +38,9 @@ class MemberDeaths {
   //   kResourceExhausted  a table is full
   //   kAborted            too few workers are left that can take part
   absl::Status BuryAll();
+  // As BuryAll(), once training has ended: no step needs the workers, so that
+  // their failures do not end the job.
+  void BuryAfterTraining();
   // As BuryAll(), while servers are not together: dead workers stay unburied,
   // unless the servers have no values yet.
   absl::Status BuryBeforeRound();

@@ -116,8 +116,8 @@ Saving::Turn Saving::Pause() {
                 absl::StrCat("the checkpoint of step ", steps_.step(),
                              ", which cannot be written: ", saved_.message()),
                 began_}}});
-    const absl::Status buried = deaths_.BuryAll();
-    return buried.ok() ? Turn::kGoesOn : GiveUp(buried);
+    deaths_.BuryAfterTraining();
+    return Turn::kGoesOn;
   }
   context_.out.push_back(Waits{});
   pause_ = std::min(2 * pause_, kLongestPause);

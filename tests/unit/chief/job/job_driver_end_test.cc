@@ -259,6 +259,34 @@ TEST_F(JobDriverEndTest, StopEndsTheWaitForTheScore) {
   EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("stopped: enough"));
 }
 
+TEST_F(JobDriverEndTest, WorkerThatFailsDuringTheWaitForTheScoreEndsNothing) {
+  options.has_evaluator = true;
+  Open();
+  Join(TaskType::kEvaluator, 0);
+  Step();
+  Closed();
+  Copied(1);
+  Written(1);
+  Leave(1, LeaveCause::kCannotTakePart, "no data");
+  Leave(0, LeaveCause::kNoRoom, "no room for more rows");
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("expire 0 of 1 on 0", "expire 1 of 1 on 0"));
+  On(Scored{1});
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              Contains("done: train_steps reached"));
+}
+
+TEST_F(JobDriverEndTest, WorkerThatFailsBetweenAttemptsEndsNothing) {
+  Train();
+  Closed(absl::InternalError("no"));
+  Pass(absl::Milliseconds(100));
+  Leave(1, LeaveCause::kCannotTakePart, "no data");
+  EXPECT_THAT(Closed(absl::InternalError("no")),
+              ElementsAre("expire 1 of 1 on 0"));
+  EXPECT_THAT(Pass(absl::Milliseconds(200)),
+              ElementsAre("finishing", "close tokens"));
+}
+
 TEST_F(JobDriverEndTest, FailedJobAwaitsTheCheckpointThatIsWritten) {
   job.train_steps = 100;
   job.checkpoint.every_steps = 1;
