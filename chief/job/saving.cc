@@ -45,6 +45,8 @@ Saving::Turn Saving::BeginFailing(const absl::Status& failure) {
 Saving::Turn Saving::TrainedAgain(const absl::Status& trained) {
   if (!trained.ok() && !absl::IsCancelled(trained)) return GiveUp(trained);
   if (!trained.ok()) trained_ = trained;
+  began_ = context_.now;  // the time of the lost steps is no wait of the end
+  pause_ = kFirstPause;
   Try();
   return Turn::kGoesOn;
 }

@@ -146,6 +146,19 @@ TEST_F(JobDriverEndTest, StepsThatAreLostAtTheEndAreMadeAgain) {
                           "finishing", "close tokens"));
 }
 
+TEST_F(JobDriverEndTest, TimeOfLostStepsIsNoWaitForTheLastCheckpoint) {
+  Train();
+  Closed(absl::UnavailableError("ps 0: gone"));
+  Pass(absl::Milliseconds(100));
+  Recovered(0, -1, RecoveryPlan::Action::kGoBack);
+  now += job.max_wait - absl::Seconds(1);  // less than fails the step
+  Step();
+  now += absl::Seconds(1);
+  EXPECT_THAT(Closed(absl::InternalError("no")), IsEmpty());
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("finishing", "close tokens"));
+}
+
 TEST_F(JobDriverEndTest, StopWhileLostStepsAreMadeAgainStopsTheJob) {
   job.train_steps = 2;
   Open();
