@@ -80,7 +80,8 @@ Saving::Turn Saving::Tried(const std::optional<absl::Status>& saved) {
   if (saved->ok()) {
     context_.out.push_back(
         StateSaved{!context_.job.checkpoint.directory.empty()});
-    return End(*trained_);
+    // A stop that holds may have come since.
+    return End(trained_->ok() ? *trained_ : context_.stop.value_or(*trained_));
   }
   const absl::Duration max_wait = context_.job.max_wait;
   const absl::Duration patience =

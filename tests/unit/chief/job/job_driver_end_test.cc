@@ -232,6 +232,24 @@ TEST_F(JobDriverEndTest, StopThatHoldsCountsOverOneThatDoesNot) {
   EXPECT_THAT(Written(1), Contains("stopped: for good (held)"));
 }
 
+TEST_F(JobDriverEndTest, StopThatHoldsCountsDuringTheLastCheckpoint) {
+  Open();
+  Stop();
+  Step();
+  Closed();
+  Copied(1);
+  On(StopWanted{StoppedStatus("for good", /*hold=*/true)});
+  EXPECT_THAT(Written(1), Contains("stopped: for good (held)"));
+}
+
+TEST_F(JobDriverEndTest, StopDuringTheLastCheckpointOfADoneJobStopsNothing) {
+  Train();
+  Closed();
+  Copied(1);
+  Stop(/*hold=*/true);
+  EXPECT_THAT(Written(1), Contains("done: train_steps reached"));
+}
+
 TEST_F(JobDriverEndTest, EndWaitsForTheScoreOfItsLastCheckpoint) {
   options.has_evaluator = true;
   Open();
