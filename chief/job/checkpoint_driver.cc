@@ -1,11 +1,19 @@
 #include "chief/job/checkpoint_driver.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep::chief {
+namespace {
+
+// The time between two lines of the log about the wait for a checkpoint.
+constexpr absl::Duration kReportEvery = absl::Seconds(10);
+
+}  // namespace
 
 void CheckpointDriver::Begin(int64_t last_step, int64_t saved_step,
                              absl::Time now) {
@@ -34,6 +42,7 @@ void CheckpointDriver::MaybeStart(int64_t step, int64_t attempt, absl::Time now,
 
 void CheckpointDriver::Start(int64_t step, int64_t attempt, JobActions& out) {
   phase_ = Phase::kCopying;
+  step_ = step;
   out.push_back(BeginSnapshot{step, attempt});
 }
 
@@ -55,6 +64,17 @@ void CheckpointDriver::OnDone(const SnapshotDone& event, absl::Time now,
   Info(out, absl::StrCat("checkpoint of step ", event.step, " in ",
                          job_.checkpoint.directory));
   if (const auto over = trouble_.Saved(event.step)) Notify(out, *over);
+}
+
+void CheckpointDriver::ReportWait(absl::Time since, absl::Time now,
+                                  JobActions& out) {
+  const std::string what =
+      absl::StrCat("the checkpoint of step ", step_, " to be written");
+  out.push_back(Waits{{{"the end", what, since}}});
+  if (now - std::max(since, said_at_) <= kReportEvery) return;
+  said_at_ = now;
+  Info(out, absl::StrCat("the end has waited ", DurationText(now - since),
+                         " for ", what));
 }
 
 void CheckpointDriver::Failed(int64_t step, const absl::Status& status,

@@ -53,6 +53,10 @@ class CheckpointDriver {
                JobActions& out);
   void OnDone(const SnapshotDone& event, absl::Time now, JobActions& out);
 
+  // Reports that the end of the job has waited since `since` for the checkpoint
+  // that is being written.
+  void ReportWait(absl::Time since, absl::Time now, JobActions& out);
+
   bool busy() const { return phase_ != Phase::kIdle; }
   bool copying() const { return phase_ == Phase::kCopying; }
   int64_t saved_step() const { return saved_step_; }  // -1: none
@@ -70,6 +74,8 @@ class CheckpointDriver {
   std::optional<CheckpointPolicy> policy_;
   CheckpointTrouble trouble_;
   Phase phase_ = Phase::kIdle;
+  int64_t step_ = 0;  // of the checkpoint that is, or was last, written
+  absl::Time said_at_ = absl::InfinitePast();  // by ReportWait()
   bool wanted_ = false;
   int64_t saved_step_ = -1;
   absl::Status last_result_;

@@ -9,14 +9,25 @@ namespace lockstep::chief {
 void Farewell::Begin(const absl::Status& ended, const std::string& why_done) {
   ended_ = ended;
   why_done_ = why_done;
+  began_ = context_.now;
   // Servers hold the settings, which name the workers of an elastic job: a
   // chief that has not opened the servers does not know all workers that wait.
   context_.members.TakeOverAllWorkers();
 }
 
-bool Farewell::GoOn(bool busy) {
+bool Farewell::AwaitsCheckpoint() const {
+  if (!checkpoints_.busy()) return false;
+  const bool failed = !ended_.ok() && !absl::IsCancelled(ended_);
+  // The volume may hang.
+  return !failed || context_.now - began_ < context_.job.max_wait;
+}
+
+bool Farewell::GoOn() {
   if (!told_.has_value()) {
-    if (busy) return false;
+    if (AwaitsCheckpoint()) {
+      checkpoints_.ReportWait(began_, context_.now, context_.out);
+      return false;
+    }
     Tell();
     told_ = context_.now;
   }
@@ -34,6 +45,7 @@ bool Farewell::GoOn(bool busy) {
 
 void Farewell::Tell() {
   const std::string reason(ended_.message());
+  context_.out.push_back(Waits{});
   context_.out.push_back(SumUp{});
   if (ended_.ok()) {
     context_.out.push_back(StateReached{JobState::kDone, why_done_});

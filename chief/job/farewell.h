@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "chief/job/checkpoint_driver.h"
 #include "chief/job/job_context.h"
 #include "chief/members/membership_table.h"
 
@@ -18,7 +19,7 @@ namespace lockstep::chief {
 //   telling -> leaving -> lingering -> over
 //
 // Threads: belongs to the chief's loop.
-// Borrows: the context.
+// Borrows: the context and the checkpoints.
 class Farewell {
  public:
   // The time that members have to learn how the job ended.
@@ -32,19 +33,22 @@ class Farewell {
   static constexpr int kFirstBeats = 4;
   static constexpr absl::Duration kFirstContact = absl::Seconds(2);
 
-  explicit Farewell(JobContext& context) : context_(context) {}
+  Farewell(JobContext& context, CheckpointDriver& checkpoints)
+      : context_(context), checkpoints_(checkpoints) {}
 
   // Begins with the end of the job. `why_done` is the reason if it ended well.
   void Begin(const absl::Status& ended, const std::string& why_done);
 
-  // Must be called at each tick. `busy`: a checkpoint is still being written;
-  // members learn of the end only after it. Returns true once the farewell is
-  // over.
-  bool GoOn(bool busy);
+  // Must be called at each tick. If a checkpoint is still being written,
+  // members learn of the end only after it; of a failure, after max_wait at the
+  // latest. Returns true once the farewell is over.
+  bool GoOn();
 
   const absl::Status& ended() const { return ended_; }
 
  private:
+  // True if members must not learn of the end yet.
+  bool AwaitsCheckpoint() const;
   // Publishes the end to the members.
   void Tell();
   // The time that `members` have to register with a chief that has just
@@ -55,6 +59,8 @@ class Farewell {
   bool AwaitsLeaves() const;
 
   JobContext& context_;
+  CheckpointDriver& checkpoints_;
+  absl::Time began_;
   absl::Status ended_;
   std::string why_done_;
   std::optional<absl::Time> told_;

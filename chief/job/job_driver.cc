@@ -34,7 +34,7 @@ JobDriver::JobDriver(const JobConfig& job, const Options& options,
       servers_wait_(job),
       training_(context_, steps_, checkpoints_, deaths_, options.num_servers),
       saving_(context_, steps_, checkpoints_, deaths_),
-      farewell_(context_),
+      farewell_(context_, checkpoints_),
       still_since_(now) {
   if (job.elastic_workers) members.AwaitWorkers();
 }
@@ -467,7 +467,7 @@ void JobDriver::Score() {
     last_report_ = now;
     Info(context_.out, absl::StrCat("waiting for ", score_wait_->waits_for()));
   }
-  if (absl::Status status = deaths_.BuryAll(); !status.ok()) return End(status);
+  deaths_.BuryAfterTraining();
   if (context_.stop.has_value()) End(*context_.stop);
 }
 
@@ -481,7 +481,7 @@ void JobDriver::End(const absl::Status& status) {
 }
 
 void JobDriver::SayFarewell() {
-  if (!farewell_.GoOn(checkpoints_.busy())) return;
+  if (!farewell_.GoOn()) return;
   phase_ = Phase::kOver;
   context_.out.push_back(Finish{farewell_.ended()});
 }

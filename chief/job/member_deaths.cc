@@ -18,6 +18,16 @@ absl::Status MemberDeaths::BuryAll() {
   return absl::OkStatus();
 }
 
+void MemberDeaths::BuryAfterTraining() {
+  for (const auto& dead : context_.members.TakeDead(context_.now)) {
+    if (dead.task.type != TaskType::kWorker) {
+      BuryOther(dead);
+    } else {
+      burials_.Begin(dead, steps_.round(), context_.now, context_.out);
+    }
+  }
+}
+
 absl::Status MemberDeaths::BuryBeforeRound() {
   for (const auto& dead : context_.members.TakeDead(context_.now)) {
     if (dead.task.type != TaskType::kWorker) {

@@ -30,7 +30,7 @@ class MemberDeaths {
         burials_(num_servers, context.job.elastic_workers
                                   ? RunSettings::kMaxWorkers
                                   : context.job.total_num_replicas),
-        workers_left_(context.settings) {}
+        workers_left_(context.job, context.settings) {}
 
   // Handles all members that are dead or have left. On an error the caller must
   // end the job:
@@ -38,6 +38,9 @@ class MemberDeaths {
   //   kResourceExhausted  a table is full
   //   kAborted            too few workers are left that can take part
   absl::Status BuryAll();
+  // As BuryAll(), once training has ended: no step needs the workers, so that
+  // their failures do not end the job.
+  void BuryAfterTraining();
   // As BuryAll(), while servers are not together: dead workers stay unburied,
   // unless the servers have no values yet.
   absl::Status BuryBeforeRound();

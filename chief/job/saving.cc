@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "chief/events/call_errors.h"
@@ -20,7 +21,7 @@ constexpr absl::Duration kStopPatience = absl::Seconds(5);
 
 Saving::Turn Saving::Begin(const absl::Status& trained) {
   trained_ = trained;
-  began_ = context_.now;
+  began_ = last_tick_ = context_.now;
   last_step_ = steps_.step();
   pause_ = kFirstPause;
   steps_.RestartTime(context_.now);
@@ -38,6 +39,7 @@ Saving::Turn Saving::BeginFailing(const absl::Status& failure) {
     return End(failure);
   }
   failing_ = failure;
+  began_ = last_tick_ = context_.now;
   last_.Try(steps_.step(), steps_.committed_attempt(), steps_.round(),
             context_.out);
   return Turn::kGoesOn;
@@ -46,6 +48,9 @@ Saving::Turn Saving::BeginFailing(const absl::Status& failure) {
 Saving::Turn Saving::TrainedAgain(const absl::Status& trained) {
   if (!trained.ok() && !absl::IsCancelled(trained)) return GiveUp(trained);
   if (!trained.ok()) trained_ = trained;
+  // The time of the lost steps is no wait of the end.
+  began_ = last_tick_ = context_.now;
+  pause_ = kFirstPause;
   Try();
   return Turn::kGoesOn;
 }
@@ -79,7 +84,8 @@ Saving::Turn Saving::Tried(const std::optional<absl::Status>& saved) {
   if (saved->ok()) {
     context_.out.push_back(
         StateSaved{!context_.job.checkpoint.directory.empty()});
-    return End(*trained_);
+    // A stop that holds may have come since.
+    return End(trained_->ok() ? *trained_ : context_.stop.value_or(*trained_));
   }
   // In compatible mode the step after the last one has begun to change values
   // in place, and nothing brings them back.
@@ -111,7 +117,24 @@ Saving::Turn Saving::TriedBeforeFailing(const absl::Status& saved) {
   return End(*failing_);
 }
 
-Saving::Turn Saving::OnTick() { return pauses_ ? Pause() : Turn::kGoesOn; }
+Saving::Turn Saving::OnTick() {
+  // As in training: after a suspension the members' silence proves nothing.
+  if (context_.now - std::exchange(last_tick_, context_.now) >
+      context_.job.lease / 2) {
+    context_.members.RenewAll(context_.now);
+  }
+  if (pauses_) return Pause();
+  // A volume may hang, and members die meanwhile.
+  deaths_.BuryAfterTraining();
+  if (!checkpoints_.busy()) return Turn::kGoesOn;
+  checkpoints_.ReportWait(began_, context_.now, context_.out);
+  const absl::Duration max_wait = context_.job.max_wait;
+  if (!failing_.has_value() || context_.now - began_ < max_wait) {
+    return Turn::kGoesOn;
+  }
+  return TriedBeforeFailing(absl::DeadlineExceededError(absl::StrCat(
+      "it takes longer than max_wait (", absl::FormatDuration(max_wait), ")")));
+}
 
 Saving::Turn Saving::Pause() {
   if (context_.now < again_ && !deaths_.server_away()) {
@@ -120,8 +143,8 @@ Saving::Turn Saving::Pause() {
                 absl::StrCat("the checkpoint of step ", steps_.step(),
                              ", which cannot be written: ", saved_.message()),
                 began_}}});
-    const absl::Status buried = deaths_.BuryAll();
-    return buried.ok() ? Turn::kGoesOn : GiveUp(buried);
+    deaths_.BuryAfterTraining();
+    return Turn::kGoesOn;
   }
   context_.out.push_back(Waits{});
   pause_ = std::min(2 * pause_, kLongestPause);

@@ -18,9 +18,9 @@ namespace lockstep::chief {
 // Saving writes the last step of a job to a checkpoint once training has ended.
 // It waits up to max_wait for absent servers to return and for the volume to
 // accept writes; less if the job was asked to stop. A job that fails while all
-// its servers are alive gets one attempt. In compatible mode a later step that
-// is half made has overwritten the last one: then there is no checkpoint of it,
-// and the job fails.
+// its servers are alive gets one attempt, which may take up to max_wait. In
+// compatible mode a later step that is half made has overwritten the last one:
+// then there is no checkpoint of it, and the job fails.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: all constructor arguments.
@@ -38,6 +38,7 @@ class Saving {
          MemberDeaths& deaths)
       : context_(context),
         steps_(steps),
+        checkpoints_(checkpoints),
         deaths_(deaths),
         last_(context.job, checkpoints) {}
 
@@ -74,17 +75,20 @@ class Saving {
   Turn TriedBeforeFailing(const absl::Status& saved);
   Turn Pause();
   Turn End(const absl::Status& status) {
+    context_.out.push_back(Waits{});
     result_ = status;
     return Turn::kEnded;
   }
 
   JobContext& context_;
   StepDriver& steps_;
+  CheckpointDriver& checkpoints_;
   MemberDeaths& deaths_;
   LastCheckpoint last_;
   std::optional<absl::Status> trained_;
   std::optional<absl::Status> failing_;
   absl::Time began_;
+  absl::Time last_tick_;
   int64_t last_step_ = 0;
   // Between attempts.
   bool pauses_ = false;

@@ -143,7 +143,8 @@ Training::Turn Training::OnTick() {
     ReplaceStalled();
     TuneStepAtHand();
     ReportWaits();
-    if (age >= context_.job.max_wait) {
+    // The calls of a copy have limits of their own.
+    if (age >= context_.job.max_wait && !awaits_copy_) {
       return End(absl::DeadlineExceededError(absl::StrCat(
           "step ", steps_.step() + 1, " waited longer than max_wait (",
           absl::FormatDuration(context_.job.max_wait), ") for ",

@@ -6,9 +6,11 @@
 
 namespace lockstep::chief {
 
-// With AUTO the chief takes fewer gradients if workers are missing.
+// With AUTO the chief takes fewer gradients if workers are missing. An elastic
+// job goes on without a worker that leaves.
 int WorkersLeft::Needed() const {
-  return settings_.tuned() ? 1 : settings_.workers_needed();
+  const bool any = settings_.tuned() || job_.elastic_workers;
+  return any ? 1 : settings_.workers_needed();
 }
 
 bool WorkersLeft::InputEnded(const MembershipTable& members) const {
@@ -36,15 +38,18 @@ absl::Status WorkersLeft::CheckEnough(
     const MembershipTable::Dead& dead,
     const std::vector<MembershipTable::Member>& members) const {
   if (dead.leave != LeaveCause::kCannotTakePart) return absl::OkStatus();
-  const auto failed =
-      std::count_if(members.begin(), members.end(),
-                    [](const MembershipTable::Member& member) {
-                      return member.task.type == TaskType::kWorker &&
-                             member.state == MembershipTable::State::kLeft &&
-                             member.leave == LeaveCause::kCannotTakePart;
-                    });
-  const int left = settings_.num_workers() - static_cast<int>(ended_.size()) -
-                   static_cast<int>(failed);
+  // A worker whose input ended may be back, and may fail then.
+  const auto gone = std::count_if(
+      members.begin(), members.end(),
+      [this](const MembershipTable::Member& member) {
+        using State = MembershipTable::State;
+        if (member.task.type != TaskType::kWorker) return false;
+        const bool failed = member.state == State::kLeft &&
+                            member.leave == LeaveCause::kCannotTakePart;
+        return failed || (member.state != State::kAlive &&
+                          ended_.count(member.task.index) > 0);
+      });
+  const int left = settings_.num_workers() - static_cast<int>(gone);
   const int needed = Needed();
   if (left >= needed) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(

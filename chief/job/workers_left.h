@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "chief/job/job_settings.h"
 #include "chief/members/membership_table.h"
+#include "common/job/job_config.h"
 
 namespace lockstep::chief {
 
@@ -14,10 +15,11 @@ namespace lockstep::chief {
 // worker that has used up its data, or has failed for good, is not left.
 //
 // Threads: belongs to the chief's loop.
-// Borrows: the settings.
+// Borrows: the job and the settings.
 class WorkersLeft {
  public:
-  explicit WorkersLeft(const JobSettings& settings) : settings_(settings) {}
+  WorkersLeft(const JobConfig& job, const JobSettings& settings)
+      : job_(job), settings_(settings) {}
 
   // Records that the worker has used up its data.
   void EndedInput(int worker) { ended_.insert(worker); }
@@ -45,6 +47,7 @@ class WorkersLeft {
  private:
   int Needed() const;
 
+  const JobConfig& job_;
   const JobSettings& settings_;
   std::set<int> ended_;
 };

@@ -22,7 +22,7 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
                             servers_.Create(job_, plan,
                                             anew ? ShardCalls::State::kDiscard
                                                  : ShardCalls::State::kKeep,
-                                            WatchWork()));
+                                            WatchWork(/*keeps=*/!anew)));
   if (first) source_.OnFound(found.reports);
   Outcome outcome;
   outcome.map = std::move(found.map);
@@ -55,7 +55,7 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   return outcome;
 }
 
-ShardGroup::OnWorking RecoveryRound::WatchWork() {
+ShardGroup::OnWorking RecoveryRound::WatchWork(bool keeps) {
   struct Seen {
     // Below any report, so that the first one counts as progress.
     ShardCalls::Working working{.done_bytes = -1};
@@ -63,8 +63,8 @@ ShardGroup::OnWorking RecoveryRound::WatchWork() {
     absl::Time began;
   };
   const auto seen = std::make_shared<std::map<int, Seen>>();  // by server
-  return [this, seen](int server,
-                      const ShardCalls::Working& working) -> absl::Status {
+  return [this, seen, keeps](
+             int server, const ShardCalls::Working& working) -> absl::Status {
     const auto [entry, first] = seen->try_emplace(server);
     Seen& now = entry->second;
     if (first) now.began = clock_.Now();
@@ -80,8 +80,17 @@ ShardGroup::OnWorking RecoveryRound::WatchWork() {
       return absl::DeadlineExceededError(absl::StrCat(
           "the job waits for ", what, ", which makes no progress"));
     }
-    return source_.OnWorking(what);
+    return Report(what, keeps);
   };
+}
+
+absl::Status RecoveryRound::Report(const std::string& what, bool keeps) {
+  const absl::Status end = source_.OnWorking(what);
+  if (end.ok() || !keeps) return end;
+  asked_to_end_ = std::min(asked_to_end_, clock_.Now());
+  // Without this round the last step of the job would not be saved.
+  const bool over = clock_.Now() - asked_to_end_ > job_.lease;
+  return over ? end : absl::OkStatus();
 }
 
 absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
@@ -92,13 +101,14 @@ absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
   opening.attempt = outcome.plan.redo ? FirstAttempt(servers_.epoch()) : 0;
   Complete(opening);
   if (!outcome.plan.copies.empty()) {
-    LOCKSTEP_RETURN_IF_ERROR(source_.OnWorking(
-        absl::StrCat("ps ", absl::StrJoin(outcome.plan.copies, ", "),
-                     " to take the state of step ", outcome.step, " from ps ",
-                     outcome.plan.donor)));
-    LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(
-        servers_.CopyState(job_, outcome.map, outcome.plan.donor,
-                           outcome.plan.copies, WatchWork(), opening)));
+    LOCKSTEP_RETURN_IF_ERROR(
+        Report(absl::StrCat("ps ", absl::StrJoin(outcome.plan.copies, ", "),
+                            " to take the state of step ", outcome.step,
+                            " from ps ", outcome.plan.donor),
+               /*keeps=*/true));
+    LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(servers_.CopyState(
+        job_, outcome.map, outcome.plan.donor, outcome.plan.copies,
+        WatchWork(/*keeps=*/true), opening)));
   }
   LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(servers_.Activate(opening)));
   return first ? ExpirePredecessors() : absl::OkStatus();
@@ -130,7 +140,7 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
     LOCKSTEP_RETURN_IF_ERROR(servers_
                                  .Create(job_, outcome.map.plan,
                                          ShardCalls::State::kDiscard,
-                                         WatchWork())
+                                         WatchWork(/*keeps=*/false))
                                  .status());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::optional<RecoverySource::Restored> restored,

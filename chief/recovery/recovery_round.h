@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "chief/members/membership_table.h"
 #include "chief/recovery/recovery_plan.h"
 #include "chief/recovery/shard_group.h"
@@ -63,7 +64,8 @@ class RecoverySource {
 
   // Called while servers create their variables. `what` names the server and
   // its progress, e.g. "ps 1 to create its variables, 40 %". An error ends the
-  // round.
+  // round: at once if servers have discarded their state, and otherwise when
+  // the job's lease has passed since the first error.
   virtual absl::Status OnWorking(const std::string& /*what*/) {
     return absl::OkStatus();
   }
@@ -115,8 +117,11 @@ class RecoveryRound {
 
  private:
   // Reports the work of servers that create their variables, and ends the wait
-  // for one that makes no progress.
-  ShardGroup::OnWorking WatchWork();
+  // for one that makes no progress. `keeps`: as in Report().
+  ShardGroup::OnWorking WatchWork(bool keeps);
+  // As RecoverySource::OnWorking(). `keeps`: the servers keep their state,
+  // which a job that stops must write to its last checkpoint.
+  absl::Status Report(const std::string& what, bool keeps);
   absl::Status Resume(Outcome& outcome, bool first);
   absl::Status StartFrom(Outcome& outcome, bool first);
   void ExpireWorkers(bool have_worked, int64_t step);
@@ -137,6 +142,8 @@ class RecoveryRound {
   // since.
   bool workers_expired_ = false;
   bool begins_attempt_ = false;  // those workers had been at work
+  // When a wait for state that servers keep was first asked to end.
+  absl::Time asked_to_end_ = absl::InfiniteFuture();
 };
 
 }  // namespace lockstep::chief

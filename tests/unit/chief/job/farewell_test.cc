@@ -14,9 +14,13 @@ class FarewellTest : public ::testing::Test {
     Begin(absl::OkStatus());
   }
   void Begin(const absl::Status& ended) { farewell_.Begin(ended, "why"); }
-  bool GoOn(absl::Duration after, bool busy = false) {
+  bool GoOn(absl::Duration after) {
     context_.now += after;
-    return farewell_.GoOn(busy);
+    return farewell_.GoOn();
+  }
+  void EndCheckpoint() {
+    checkpoints_.OnBegun({7, absl::InternalError("no")}, /*quiet=*/true,
+                         context_.now, context_.out);
   }
   StateReached Told() const {
     for (const JobAction& action : context_.out) {
@@ -35,15 +39,28 @@ class FarewellTest : public ::testing::Test {
   JobConfig job_;
   MembershipTable members_{{worker_, ps_}, kLease};
   JobContext context_{job_, members_, absl::UnixEpoch() + absl::Hours(1)};
-  Farewell farewell_{context_};
+  CheckpointDriver checkpoints_{job_};
+  Farewell farewell_{context_, checkpoints_};
 };
 
 TEST_F(FarewellTest, NobodyIsToldWhileACheckpointIsWritten) {
-  EXPECT_FALSE(GoOn(absl::Minutes(1), /*busy=*/true));
-  EXPECT_TRUE(context_.out.empty());
+  checkpoints_.Start(7, 1, context_.out);
+  EXPECT_FALSE(GoOn(2 * job_.max_wait));
+  EXPECT_EQ(Told().reason, "");
+  EndCheckpoint();
   EXPECT_FALSE(GoOn(absl::Seconds(1)));
   EXPECT_EQ(Told().state, JobState::kDone);
   EXPECT_EQ(Told().reason, "why");
+}
+
+TEST_F(FarewellTest, FailureIsToldAfterMaxWaitAlthoughTheVolumeHangs) {
+  Begin(absl::InternalError("NaN"));
+  checkpoints_.Start(7, 1, context_.out);
+  EXPECT_FALSE(GoOn(job_.max_wait - absl::Seconds(1)));
+  EXPECT_EQ(Told().reason, "");
+  EXPECT_FALSE(GoOn(absl::Seconds(1)));
+  EXPECT_EQ(Told().state, JobState::kFailed);
+  EXPECT_EQ(Told().reason, "NaN");
 }
 
 TEST_F(FarewellTest, StopAndFailureSayTheirReason) {

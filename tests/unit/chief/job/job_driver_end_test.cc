@@ -102,6 +102,40 @@ TEST_F(JobDriverEndTest, LastCheckpointThatIsDamagedIsWrittenAnew) {
   EXPECT_THAT(On(SavedChecked{1, false}), ElementsAre("copy 1"));
 }
 
+TEST_F(JobDriverEndTest, LastCheckpointThatIsBeingWrittenIsWaitedForInWords) {
+  Train();
+  Closed();
+  Copied(1);
+  EXPECT_THAT(Pass(absl::Seconds(11)), IsEmpty());
+  EXPECT_THAT(waits,
+              ElementsAre("the end: the checkpoint of step 1 to be written"));
+  EXPECT_THAT(
+      said, Contains(HasSubstr("for the checkpoint of step 1 to be written")));
+  Written(1);
+  EXPECT_THAT(waits, IsEmpty());
+}
+
+TEST_F(JobDriverEndTest, WorkerThatDiesDuringTheLastCheckpointMayComeBack) {
+  Train();
+  Closed();
+  Copied(1);
+  const TaskId worker{TaskType::kWorker, 1};
+  EXPECT_THAT(PassWithout(worker, job.lease + absl::Milliseconds(100)),
+              ElementsAre("expire 1 of 1 on 0"));
+  Expired(0, 1);
+  EXPECT_THAT(Expired(1, 1), ElementsAre("worker 1 died with nothing"));
+  EXPECT_EQ(members->Register(worker, 2, now), absl::OkStatus());
+}
+
+TEST_F(JobDriverEndTest, OwnSilenceDuringTheLastCheckpointIsNotTheMembers) {
+  Train();
+  Closed();
+  Copied(1);
+  now += 2 * job.lease;
+  EXPECT_THAT(Tick(), IsEmpty());
+  EXPECT_TRUE(members->NotAlive(TaskType::kPs).empty());
+}
+
 TEST_F(JobDriverEndTest, LastCheckpointIsTriedAgainWhileTheVolumeIsFull) {
   Train();
   Closed();
@@ -144,6 +178,19 @@ TEST_F(JobDriverEndTest, StepsThatAreLostAtTheEndAreMadeAgain) {
   EXPECT_THAT(Step(),
               ElementsAre("at 1", "tell of commit 1 #1", "close settings",
                           "finishing", "close tokens"));
+}
+
+TEST_F(JobDriverEndTest, TimeOfLostStepsIsNoWaitForTheLastCheckpoint) {
+  Train();
+  Closed(absl::UnavailableError("ps 0: gone"));
+  Pass(absl::Milliseconds(100));
+  Recovered(0, -1, RecoveryPlan::Action::kGoBack);
+  now += job.max_wait - absl::Seconds(1);  // less than fails the step
+  Step();
+  now += absl::Seconds(1);
+  EXPECT_THAT(Closed(absl::InternalError("no")), IsEmpty());
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("finishing", "close tokens"));
 }
 
 TEST_F(JobDriverEndTest, StopWhileLostStepsAreMadeAgainStopsTheJob) {
@@ -219,6 +266,24 @@ TEST_F(JobDriverEndTest, StopThatHoldsCountsOverOneThatDoesNot) {
   EXPECT_THAT(Written(1), Contains("stopped: for good (held)"));
 }
 
+TEST_F(JobDriverEndTest, StopThatHoldsCountsDuringTheLastCheckpoint) {
+  Open();
+  Stop();
+  Step();
+  Closed();
+  Copied(1);
+  On(StopWanted{StoppedStatus("for good", /*hold=*/true)});
+  EXPECT_THAT(Written(1), Contains("stopped: for good (held)"));
+}
+
+TEST_F(JobDriverEndTest, StopDuringTheLastCheckpointOfADoneJobStopsNothing) {
+  Train();
+  Closed();
+  Copied(1);
+  Stop(/*hold=*/true);
+  EXPECT_THAT(Written(1), Contains("done: train_steps reached"));
+}
+
 TEST_F(JobDriverEndTest, EndWaitsForTheScoreOfItsLastCheckpoint) {
   options.has_evaluator = true;
   Open();
@@ -259,6 +324,34 @@ TEST_F(JobDriverEndTest, StopEndsTheWaitForTheScore) {
   EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("stopped: enough"));
 }
 
+TEST_F(JobDriverEndTest, WorkerThatFailsDuringTheWaitForTheScoreEndsNothing) {
+  options.has_evaluator = true;
+  Open();
+  Join(TaskType::kEvaluator, 0);
+  Step();
+  Closed();
+  Copied(1);
+  Written(1);
+  Leave(1, LeaveCause::kCannotTakePart, "no data");
+  Leave(0, LeaveCause::kNoRoom, "no room for more rows");
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("expire 0 of 1 on 0", "expire 1 of 1 on 0"));
+  On(Scored{1});
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              Contains("done: train_steps reached"));
+}
+
+TEST_F(JobDriverEndTest, WorkerThatFailsBetweenAttemptsEndsNothing) {
+  Train();
+  Closed(absl::InternalError("no"));
+  Pass(absl::Milliseconds(100));
+  Leave(1, LeaveCause::kCannotTakePart, "no data");
+  EXPECT_THAT(Closed(absl::InternalError("no")),
+              ElementsAre("expire 1 of 1 on 0"));
+  EXPECT_THAT(Pass(absl::Milliseconds(200)),
+              ElementsAre("finishing", "close tokens"));
+}
+
 TEST_F(JobDriverEndTest, FailedJobAwaitsTheCheckpointThatIsWritten) {
   job.train_steps = 100;
   job.checkpoint.every_steps = 1;
@@ -270,6 +363,37 @@ TEST_F(JobDriverEndTest, FailedJobAwaitsTheCheckpointThatIsWritten) {
   EXPECT_THAT(Written(1), ElementsAre("saved 1"));
   EXPECT_THAT(Pass(absl::Milliseconds(100)),
               ElementsAre("sum up", "failed: ps 0: NaN"));
+}
+
+TEST_F(JobDriverEndTest, FailedJobDoesNotAwaitAVolumeThatHangs) {
+  job.train_steps = 100;
+  job.checkpoint.every_steps = 1;
+  Open();
+  Step();
+  Copied(1);
+  TakeFailed(0, absl::InternalError("NaN"));
+  EXPECT_THAT(Pass(job.max_wait - absl::Milliseconds(100)), IsEmpty());
+  EXPECT_THAT(waits,
+              ElementsAre("the end: the checkpoint of step 1 to be written"));
+  EXPECT_THAT(Pass(absl::Milliseconds(200)),
+              ElementsAre("sum up", "failed: ps 0: NaN"));
+  EXPECT_THAT(waits, IsEmpty());
+}
+
+TEST_F(JobDriverEndTest, CheckpointBeforeAFailureMayTakeMaxWait) {
+  Open();
+  Leave(1, LeaveCause::kNoRoom, "no room for more rows");
+  Pass(absl::Milliseconds(100));
+  EXPECT_THAT(Closed(), ElementsAre("copy 0"));
+  Copied(0);
+  EXPECT_THAT(Pass(job.max_wait - absl::Milliseconds(100)),
+              ElementsAre("expire 1 of 1 on 0"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("close settings"));
+  EXPECT_THAT(said, Contains("no checkpoint of step 0 before the job fails: it "
+                             "takes longer than max_wait (1m)"));
+  EXPECT_THAT(
+      Pass(job.max_wait),
+      ElementsAre("sum up", "failed: worker 1 left: no room for more rows"));
 }
 
 }  // namespace

@@ -258,6 +258,26 @@ TEST_F(JobDriverSettingsTest, ElasticWorkerThatLeavesIsTakenOut) {
   EXPECT_THAT(Expired(1, 1), ElementsAre("take out 1"));
 }
 
+// For example one that was started where the data are missing.
+TEST_F(JobDriverSettingsTest, ElasticWorkerThatCannotTakePartIsTakenOut) {
+  job.elastic_workers = true;
+  Open();
+  Leave(1, LeaveCause::kCannotTakePart, "no data");
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("expire 1 of 1 on 0"));
+  Expired(0, 1);
+  EXPECT_THAT(Expired(1, 1), ElementsAre("take out 1"));
+}
+
+TEST_F(JobDriverSettingsTest, ElasticJobFailsWithItsLastWorker) {
+  job.elastic_workers = true;
+  workers = 1;
+  Open();
+  Leave(0, LeaveCause::kCannotTakePart, "no data");
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              Contains("failed: worker 0 left: no data; 0 of 1 workers are "
+                       "left, and a step needs 1"));
+}
+
 // Only an operator ends the place of a worker that may come back.
 TEST_F(JobDriverSettingsTest, ElasticWorkerThatDiesIsTakenOutIfAsked) {
   job.elastic_workers = true;

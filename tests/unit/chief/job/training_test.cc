@@ -114,6 +114,23 @@ TEST_F(TrainingTest, StepThatCannotBeCopiedAnyMoreIsFollowedByTheNext) {
   EXPECT_TRUE(checkpoints_.IsToBegin(4, context_.now));
 }
 
+TEST_F(TrainingTest, CopyMayTakeLongerThanAStep) {
+  steps_.Open(1, 1);
+  checkpoints_.Want();
+  training_.NextStep();
+  context_.now += job_.max_wait;
+  EXPECT_EQ(training_.OnTick(), Turn::kGoesOn);
+  const auto& report = std::get<JobReport>(context_.out.back());
+  EXPECT_EQ(std::get<Waits>(report).waits.front().waits_for,
+            "the servers to copy step 1 for its checkpoint");
+
+  training_.OnCopied();
+  EXPECT_EQ(training_.OnTick(), Turn::kGoesOn);
+  context_.now += job_.max_wait;
+  EXPECT_EQ(training_.OnTick(), Turn::kEnded);
+  EXPECT_EQ(training_.result().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
 // A step of eight micro-batches; a push takes as long as a micro-batch.
 TEST(TrainingOfPushesTest, ChiefChoosesMicroBatchesOfAPush) {
   JobConfig job;

@@ -39,9 +39,9 @@ class WorkersLeftTest : public ::testing::Test {
 
   MembershipTable members_{{Worker(0), Worker(1), Worker(2)},
                            absl::Seconds(10)};
-  const JobConfig job_ = Job();
+  JobConfig job_ = Job();
   JobSettings settings_{job_};
-  WorkersLeft left_{settings_};
+  WorkersLeft left_{job_, settings_};
 };
 
 TEST_F(WorkersLeftTest, InputEndsWhenTooFewWorkersHaveData) {
@@ -83,10 +83,32 @@ TEST_F(WorkersLeftTest, OneFailureIsMadeGoodByABackup) {
                        "step needs 2"));
 }
 
+TEST_F(WorkersLeftTest, ElasticJobNeedsItsLastWorkerAlone) {
+  job_.elastic_workers = true;
+  EXPECT_OK(left_.CheckEnough(Dead(), Failed(2)));
+  EXPECT_THAT(left_.CheckEnough(Dead(), Failed(3)),
+              StatusIs(absl::StatusCode::kAborted,
+                       "worker 0 left: NaN; 0 of 3 workers are left, and a "
+                       "step needs 1"));
+}
+
 TEST_F(WorkersLeftTest, EndedInputsAreLeftNoMore) {
   left_.EndedInput(2);
-  EXPECT_THAT(left_.CheckEnough(Dead(), Failed(1)),
+  std::vector<MembershipTable::Member> members = Failed(1);
+  members[2].state = MembershipTable::State::kLeft;
+  members[2].leave = LeaveCause::kEndOfInput;
+  EXPECT_THAT(left_.CheckEnough(Dead(), members),
               StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(WorkersLeftTest, WorkerThatIsBackAfterItsInputEndedIsLeft) {
+  left_.EndedInput(2);
+  EXPECT_OK(left_.CheckEnough(Dead(), Failed(1)));
+}
+
+TEST_F(WorkersLeftTest, WorkerThatFailsAfterItsInputEndedCountsOnce) {
+  left_.EndedInput(0);
+  EXPECT_OK(left_.CheckEnough(Dead(), Failed(1)));
 }
 
 TEST_F(WorkersLeftTest, OtherDeathsMayBeMadeGood) {

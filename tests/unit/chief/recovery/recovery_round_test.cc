@@ -60,7 +60,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   // Runs a round of a chief that has seen this step committed; by default one
   // that has been through a round without result.
   absl::StatusOr<RecoveryRound::Outcome> Run(std::optional<int64_t> step = 0) {
-    return round_.Run(Plan(), step);
+    return round_.Run(plan_, step);
   }
   void Report(const ServerReport& report) {
     ps0_.report = ps1_.report = report;
@@ -68,6 +68,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
 
   testing::ManualClock clock_;
   JobConfig job_;
+  Plan plan_;
   int64_t checkpoint_ = -1;
   // The step of the newest whole checkpoint, if that is another.
   std::optional<absl::StatusOr<int64_t>> whole_;
@@ -133,11 +134,41 @@ TEST_F(RecoveryRoundTest, ServerThatStandsStillWithItsVariablesIsNamed) {
 
 TEST_F(RecoveryRoundTest, WaitForServersAtWorkCanBeEnded) {
   ps0_.works_for = 100;
+  anew_ = true;
+  stop_ = absl::CancelledError("asked to stop");
+
+  EXPECT_THAT(Run(/*step=*/std::nullopt),
+              StatusIs(absl::StatusCode::kCancelled));
+
+  EXPECT_EQ(ps0_.works_for, 99);
+}
+
+// They may be reading a state that the last checkpoint of the job needs.
+TEST_F(RecoveryRoundTest, ServersThatKeepTheirStateHaveALeaseToFindIt) {
+  ps0_.works_for = 100;
+  pause_ = job_.lease;
   stop_ = absl::CancelledError("asked to stop");
 
   EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(ps0_.works_for, 97);  // one, two and three leases later
 
-  EXPECT_EQ(ps0_.works_for, 99);
+  // The lease is that of all rounds.
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(ps0_.works_for, 96);
+}
+
+TEST_F(RecoveryRoundTest, MirrorTakesItsStateAlthoughTheJobStops) {
+  plan_.mirrored = true;
+  ps0_.report = {.active = true, .committed_step = 4};
+  stop_ = absl::CancelledError("asked to stop");
+
+  const auto outcome = Run(/*step=*/4);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+  EXPECT_EQ(outcome->plan.copies, (std::vector<int>{1}));
+  EXPECT_THAT(log_, Contains("ps 1 to take the state of step 4 from ps 0"));
+  EXPECT_THAT(log_, Contains("discard 1"));
 }
 
 TEST_F(RecoveryRoundTest, ServerThatWasKilledGoesOnWithANewAttempt) {
