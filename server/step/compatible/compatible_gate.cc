@@ -142,13 +142,7 @@ int64_t CompatibleGate::global_step() const {
 }
 
 uint64_t CompatibleGate::NewestIncarnation(int worker) const {
-  uint64_t newest = 0;
-  for (const TokenQueue::Lease& lease : queue_.GetState().leases) {
-    if (lease.taker.worker == worker) {
-      newest = std::max(newest, lease.taker.incarnation);
-    }
-  }
-  return newest;
+  return queue_.NewestIncarnation(worker);
 }
 
 std::vector<Gate::Waiting> CompatibleGate::WaitingWorkers() const {

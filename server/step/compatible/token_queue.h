@@ -140,6 +140,9 @@ class TokenQueue {
   Completions Cancel(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the newest incarnation of the worker that has called TakeToken(),
+  // whether or not it has a token; 0: none has.
+  uint64_t NewestIncarnation(int32_t worker) const ABSL_LOCKS_EXCLUDED(mutex_);
   State GetState() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -157,6 +157,20 @@ TEST_F(CompatibleGateTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
   EXPECT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(IsEmpty()));
 }
 
+TEST_F(CompatibleGateTest, NewestIncarnationIsThatOfTheNewestCall) {
+  gate_.Activate(0);
+  EXPECT_EQ(gate_.NewestIncarnation(0), 0U);
+
+  ASSERT_OK(Wait(1, PassOf(0, 1, 4)));
+  EXPECT_EQ(gate_.NewestIncarnation(0), 4U);
+  ASSERT_OK(Wait(2, PassOf(0, 1, 5)));  // waits: there are no more tokens
+
+  EXPECT_EQ(gate_.NewestIncarnation(0), 5U);
+  EXPECT_EQ(gate_.NewestIncarnation(1), 0U);
+  gate_.Expire(0, 5);
+  EXPECT_EQ(gate_.NewestIncarnation(0), 5U);
+}
+
 TEST_F(CompatibleGateTest, ReplacedIncarnationIsRefused) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1, 2)));
