@@ -1,6 +1,7 @@
 #include "server/shard/shard.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +34,7 @@ bool HasAllParts(const ShardState::Options& options) {
 }
 
 std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
-                                   ShardState& state, const Gate* gate) {
+                                   ShardState& state, Gate* gate) {
   const JobConfig& job = options.job;
   if (job.mode == SyncMode::kStrict) {
     StrictEngine::Options strict;
@@ -61,8 +62,16 @@ std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
                                      ? std::optional(part.num_rows())
                                      : std::nullopt});
   }
+  // Elsewhere ps task 0 cannot know whether the gradients of a pass have
+  // reached the other servers: if the worker has died before, their parts need
+  // another gradient, and the token must come back for it.
+  std::function<void(const Pass&)> on_pass;
+  if (gate != nullptr && HasAllParts(options)) {
+    on_pass = [gate](const Pass& pass) { gate->FinishPass(pass); };
+  }
   return std::make_unique<CompatibleEngine>(job.replicas_to_aggregate,
-                                            std::move(parts), state.updates());
+                                            std::move(parts), state.updates(),
+                                            std::move(on_pass));
 }
 
 std::unique_ptr<Gate> MakeGate(const JobConfig& job) {
