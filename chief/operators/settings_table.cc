@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,17 +11,39 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
+#include "common/job/learning_rate.h"
 #include "common/plan/number_tree.h"
 
 namespace lockstep::chief {
 namespace {
+
+// The factor applies to the rates of all optimizers.
+absl::Status CheckRateOfFtrl(const JobConfig& job, double rate, double scale) {
+  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
+  const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
+  for (size_t i = 0; i < optimizers.size(); ++i) {
+    const std::optional<StepRate> zero =
+        ZeroRateOfFtrl(optimizers[i], rates[i], job.train_steps,
+                       job.model.variable_type, scale);
+    if (!zero.has_value()) continue;
+    const std::string optimizer =
+        i == 0 ? "optimizer"
+               : absl::StrCat("variable_optimizers[", i - 1, "].optimizer");
+    return absl::FailedPreconditionError(absl::StrCat(
+        "learning_rate is ", rate, ", which makes that of step ", zero->step,
+        " ", zero->rate, ", which is 0 in updates of ",
+        std::string(DTypeName(job.model.variable_type)), " variables, but ",
+        optimizer, ".kind is FTRL, which divides by it; give a larger one"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckRate(const JobConfig& job, double rate) {
   // Settings keep a factor for the schedule, so that factor must be finite,
   // too.
   const double scale = rate / job.learning_rate.base;
   if (rate > 0 && std::isfinite(rate) && scale > 0 && std::isfinite(scale)) {
-    return absl::OkStatus();
+    return CheckRateOfFtrl(job, rate, scale);
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "learning_rate is ", rate, ", but must be a finite number above 0"));

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+
+#include "common/numeric/float16.h"
 
 namespace lockstep {
 namespace {
@@ -82,6 +85,31 @@ double Scheduled(const LearningRateConfig& config, int64_t global_step) {
   return config.base;
 }
 
+StepRate LowestRate(const LearningRateConfig& config, int64_t steps) {
+  // All schedules but the piecewise one go one way: one end is the lowest.
+  const int64_t last = std::max<int64_t>(steps, 1) - 1;
+  StepRate lowest{last, LearningRate(config, last)};
+  const auto compare = [&](int64_t step) {
+    const double rate = LearningRate(config, step);
+    if (rate < lowest.rate) lowest = {step, rate};
+  };
+  compare(0);
+  if (config.schedule != LearningRateConfig::Schedule::kPiecewiseConstant) {
+    return lowest;
+  }
+  for (const int64_t boundary : config.boundaries) {
+    if (boundary < last) compare(boundary + 1);
+  }
+  return lowest;
+}
+
+bool IsAboveZero(double rate, DType type) {
+  // Servers round rates to float32 first, also for wider variables.
+  const auto single = static_cast<float>(rate);
+  if (type == DType::kFloat16) return ToFloat(ToFloat16(single)) > 0;
+  return single >= std::numeric_limits<float>::min();
+}
+
 }  // namespace
 
 double LearningRate(const LearningRateConfig& config, int64_t global_step) {
@@ -94,6 +122,17 @@ double LearningRate(const LearningRateConfig& config, int64_t global_step) {
 double LearningRateInEffect(const JobConfig& job, double scale,
                             int64_t global_step) {
   return scale * LearningRate(LearningRatesOf(job).front(), global_step);
+}
+
+std::optional<StepRate> ZeroRateOfFtrl(const OptimizerConfig& rule,
+                                       const LearningRateConfig& config,
+                                       int64_t steps, DType type,
+                                       double scale) {
+  if (rule.kind != OptimizerConfig::Kind::kFtrl) return std::nullopt;
+  StepRate lowest = LowestRate(config, steps);
+  lowest.rate *= scale;
+  if (IsAboveZero(lowest.rate, type)) return std::nullopt;
+  return lowest;
 }
 
 }  // namespace lockstep

@@ -2,8 +2,10 @@
 #define LOCKSTEP_COMMON_JOB_LEARNING_RATE_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "common/job/job_config.h"
+#include "common/numeric/dtype.h"
 
 namespace lockstep {
 
@@ -20,6 +22,21 @@ double LearningRate(const LearningRateConfig& config, int64_t global_step);
 // RunSettings::learning_rate_scale.
 double LearningRateInEffect(const JobConfig& job, double scale,
                             int64_t global_step);
+
+// The learning rate of a step.
+struct StepRate {
+  int64_t step = 0;
+  double rate = 0;
+};
+
+// Returns the lowest rate, times `scale`, of a job of `steps` steps if `rule`
+// is Ftrl, which divides by it, and that rate is 0 where servers compute
+// updates of variables of `type`: in float16, or else in float32 without
+// subnormal numbers. `config` must have no warm-up.
+std::optional<StepRate> ZeroRateOfFtrl(const OptimizerConfig& rule,
+                                       const LearningRateConfig& config,
+                                       int64_t steps, DType type,
+                                       double scale = 1);
 
 }  // namespace lockstep
 

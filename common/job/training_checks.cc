@@ -1,6 +1,7 @@
 #include "common/job/training_checks.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -265,12 +266,13 @@ absl::Status CheckLearningRate(const LearningRateConfig& rate) {
   return CheckMinimum(rate);
 }
 
-// Ftrl divides by the rate. A rate is lowest at the first or the last of the
-// `steps`. `optimizer` and `schedule` are the fields of the two.
+// Ftrl divides by the rate, in the type of the variables. `optimizer` and
+// `schedule` are the fields of the two.
 absl::Status CheckRateOfFtrl(absl::string_view optimizer,
                              const OptimizerConfig& rule,
                              absl::string_view schedule,
-                             const LearningRateConfig& rate, int64_t steps) {
+                             const LearningRateConfig& rate, int64_t steps,
+                             DType type) {
   if (rule.kind != OptimizerConfig::Kind::kFtrl) return absl::OkStatus();
   if (rate.warmup_steps > 0) {
     return Wrong(absl::StrCat(schedule, ".warmup_steps"), rate.warmup_steps,
@@ -278,30 +280,33 @@ absl::Status CheckRateOfFtrl(absl::string_view optimizer,
                               "and ",
                               optimizer, ".kind is FTRL, which divides by it"));
   }
-  const int64_t last = std::max<int64_t>(steps, 1) - 1;
-  // Servers compute with a float.
-  if (static_cast<float>(LearningRate(rate, last)) > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(schedule, " makes the learning rate of step ", last,
-                   " 0, but ", optimizer,
-                   ".kind is FTRL, which divides by it; let it end above 0, by "
-                   "minimum or alpha where its kind has them, or let it last "
-                   "longer, by decay_steps, or train fewer steps"));
+  const std::optional<StepRate> zero = ZeroRateOfFtrl(rule, rate, steps, type);
+  if (!zero.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      schedule, " makes the learning rate of step ", zero->step, " ",
+      zero->rate,
+      zero->rate > 0 ? absl::StrCat(", which is 0 in updates of ",
+                                    std::string(DTypeName(type)), " variables")
+                     : "",
+      ", but ", optimizer,
+      ".kind is FTRL, which divides by it; set a larger learning_rate, or let "
+      "it end above 0, by minimum or alpha where its kind has them, or let it "
+      "last longer, by decay_steps, or train fewer steps"));
 }
 
 absl::Status CheckRatesOfFtrl(const JobConfig& job) {
   const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
   const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
-  LOCKSTEP_RETURN_IF_ERROR(CheckRateOfFtrl("optimizer", optimizers[0],
-                                           "learning_rate_schedule", rates[0],
-                                           job.train_steps));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRateOfFtrl("optimizer", optimizers[0], "learning_rate_schedule",
+                      rates[0], job.train_steps, job.model.variable_type));
   for (size_t i = 0; i < job.variable_optimizers.size(); ++i) {
     const std::string element = Element("variable_optimizers", i);
     const bool own = job.variable_optimizers[i].schedule.has_value();
     LOCKSTEP_RETURN_IF_ERROR(CheckRateOfFtrl(
         absl::StrCat(element, ".optimizer"), optimizers[i + 1],
         absl::StrCat(own ? element + "." : "", "learning_rate_schedule"),
-        rates[i + 1], job.train_steps));
+        rates[i + 1], job.train_steps, job.model.variable_type));
   }
   return absl::OkStatus();
 }
@@ -453,7 +458,7 @@ absl::Status CheckLocalSteps(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(Within("local", CheckLearningRate(rate)));
   return CheckRateOfFtrl("local.optimizer", job.local.optimizer,
                          "local.learning_rate_schedule", rate,
-                         AllLocalStepsOf(job));
+                         AllLocalStepsOf(job), job.model.variable_type);
 }
 
 absl::Status CheckTraining(const JobConfig& job) {

@@ -44,6 +44,9 @@ absl::StatusOr<uint64_t> ChiefCommands::TakeEpoch(const std::string& job_id,
 absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Activate(
     const Chief& chief, const Opening& opening) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
+  // Before the fences: a call that is refused must leave them as they are.
+  LOCKSTEP_RETURN_IF_ERROR(shard->CheckActivate(
+      opening.global_step, opening.scalars, opening.attempt, opening.settings));
   for (const auto& [worker, incarnation] : opening.expired) {
     host_.ExpireWorker(worker, incarnation);
   }

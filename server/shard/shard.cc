@@ -1,6 +1,7 @@
 #include "server/shard/shard.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +34,7 @@ bool HasAllParts(const ShardState::Options& options) {
 }
 
 std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
-                                   ShardState& state, const Gate* gate) {
+                                   ShardState& state, Gate* gate) {
   const JobConfig& job = options.job;
   if (job.mode == SyncMode::kStrict) {
     StrictEngine::Options strict;
@@ -61,8 +62,16 @@ std::unique_ptr<Engine> MakeEngine(const ShardState::Options& options,
                                      ? std::optional(part.num_rows())
                                      : std::nullopt});
   }
+  // Elsewhere ps task 0 cannot know whether the gradients of a pass have
+  // reached the other servers: if the worker has died before, their parts need
+  // another gradient, and the token must come back for it.
+  std::function<void(const Pass&)> on_pass;
+  if (gate != nullptr && HasAllParts(options)) {
+    on_pass = [gate](const Pass& pass) { gate->FinishPass(pass); };
+  }
   return std::make_unique<CompatibleEngine>(job.replicas_to_aggregate,
-                                            std::move(parts), state.updates());
+                                            std::move(parts), state.updates(),
+                                            std::move(on_pass));
 }
 
 std::unique_ptr<Gate> MakeGate(const JobConfig& job) {
@@ -227,32 +236,60 @@ absl::Status Shard::OpenAt(int64_t global_step,
   return state_->Resume(global_step);
 }
 
+absl::Status Shard::CheckMove(int64_t global_step) const {
+  const int64_t at = engine_->step();
+  if (at == global_step) return absl::OkStatus();
+  const bool prepared =
+      CanCommitNext() || engine_->WaitsForCommit().has_value();
+  if (gate_ == nullptr && at + 1 == global_step && prepared) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("Activate at step ", global_step,
+                   " on a server that is open at step ", at));
+}
+
 absl::Status Shard::MoveTo(int64_t global_step) {
   // On ps task 0 a commit includes the gate, and only the chief orders it.
   if (gate_ == nullptr && engine_->step() + 1 == global_step) {
     engine_->LearnCommitted(global_step);
     // LearnCommitted() does nothing in compatible mode, and in strict mode it
     // drops the error of a commit: this call reports it.
-    if (engine_->step() != global_step && CanCommitNext()) {
+    if (engine_->step() != global_step) {
       return engine_->Commit(global_step, state_->record().attempt).status();
     }
   }
-  if (engine_->step() == global_step) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("Activate at step ", global_step,
-                   " on a server that is open at step ", engine_->step()));
+  return CheckMove(global_step);
 }
 
-absl::StatusOr<Shard::Activated> Shard::Activate(
-    int64_t global_step, const std::vector<float>& scalars, int64_t attempt,
-    const RunSettings& settings) {
+absl::Status Shard::CheckOpening(int64_t global_step,
+                                 const std::vector<float>& scalars,
+                                 int64_t attempt,
+                                 const RunSettings& settings) const {
   if (global_step < 0 || attempt < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("global_step is ", global_step, ", attempt ", attempt,
                      "; both must be >= 0"));
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckSettings(settings));
+  return active_ ? CheckMove(global_step)
+                 : state_->CheckOpening(global_step, scalars);
+}
+
+absl::Status Shard::CheckActivate(int64_t global_step,
+                                  const std::vector<float>& scalars,
+                                  int64_t attempt,
+                                  const RunSettings& settings) const {
   MutexLock lock(mutex_);
+  return CheckOpening(global_step, scalars, attempt, settings);
+}
+
+absl::StatusOr<Shard::Activated> Shard::Activate(
+    int64_t global_step, const std::vector<float>& scalars, int64_t attempt,
+    const RunSettings& settings) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckOpening(global_step, scalars, attempt, settings));
   Activated activated;
   if (active_) {
     LOCKSTEP_RETURN_IF_ERROR(MoveTo(global_step));

@@ -91,6 +91,11 @@ class Shard {
                                      int64_t attempt = 0,
                                      const RunSettings& settings = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Checks that Activate() would work; changes nothing.
+  absl::Status CheckActivate(int64_t global_step,
+                             const std::vector<float>& scalars, int64_t attempt,
+                             const RunSettings& settings) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   bool active() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The values of consecutive parts, one after the other.
@@ -175,6 +180,12 @@ class Shard {
   // Moves the state and the engine to `global_step`.
   absl::Status OpenAt(int64_t global_step, const std::vector<float>& scalars);
   absl::Status MoveTo(int64_t global_step);
+  // As CheckActivate(), and as MoveTo() on an active shard.
+  absl::Status CheckOpening(int64_t global_step,
+                            const std::vector<float>& scalars, int64_t attempt,
+                            const RunSettings& settings) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckMove(int64_t global_step) const;
   bool CanCommitNext() const;
   absl::Status CheckSettings(const RunSettings& settings) const;
   std::vector<Gate::Answer> Apply(const RunSettings& settings)

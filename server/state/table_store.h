@@ -39,7 +39,7 @@ class TableStore {
 
   // Copies rows of a logged part to the beginning of Next(), one after the
   // other in the order given. The caller must update them there and then call
-  // FinishRows().
+  // FinishRows(). Both calls read the step record.
   //
   // `rows` must ascend and be rows of the part.
   void BeginRows(size_t part, absl::Span<const int64_t> rows);

@@ -379,15 +379,19 @@ void VariableStore::DropPrepared() {
   tensors_.file().WriteRecord(next);
 }
 
-absl::Status VariableStore::Commit(int64_t step) {
+absl::Status VariableStore::CheckCommit(int64_t step) const {
   if (is_active() && step == committed_step()) return absl::OkStatus();
   const bool is_ready = in_place() ? is_active() && step == committed_step() + 1
                                    : step == record().prepared_step;
-  if (!is_ready || step < 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot commit step ", step, " after step ", committed_step(),
-        ": step ", record().prepared_step, " is prepared (-1: none)"));
-  }
+  if (is_ready && step >= 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot commit step ", step, " after step ", committed_step(), ": step ",
+      record().prepared_step, " is prepared (-1: none)"));
+}
+
+absl::Status VariableStore::Commit(int64_t step) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckCommit(step));
+  if (is_active() && step == committed_step()) return absl::OkStatus();
   StepRecord next = record();
   next.committed_step = step;
   next.prepared_step = StepRecord::kNone;

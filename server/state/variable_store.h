@@ -207,6 +207,8 @@ class VariableStore {
   //
   //   kFailedPrecondition  not prepared (in place: not the next step)
   absl::Status Commit(int64_t step);
+  // Checks that Commit() would work.
+  absl::Status CheckCommit(int64_t step) const;
 
   // record: stores the epoch of the newest chief.
   //

@@ -116,6 +116,11 @@ class Gate {
   // Withdraws a wait. No effect once it has been answered.
   virtual void Cancel(uint64_t ticket) = 0;
 
+  // Compatible mode: records that all gradients of a pass have arrived, on all
+  // servers. The token of the pass is used then, and stays with the worker even
+  // if it dies before it takes the next one.
+  virtual void FinishPass(const Pass& /*pass*/) {}
+
   // Removes the announcements, tokens and waits of incarnations of `worker` up
   // to `incarnation`.
   virtual Expired Expire(int worker, uint64_t incarnation) = 0;

@@ -381,7 +381,11 @@ absl::Status PartUpdates::UpdateTable(int part, int64_t step,
     LOCKSTEP_RETURN_IF_ERROR(
         sparse_optimizers_[settings.optimizer].Apply(input));
   }
-  if (logged) parts_.store->tables().FinishRows(part);
+  if (logged) {
+    // The log gets the step after that of the record.
+    MutexLock lock(parts_.record_mutex);
+    parts_.store->tables().FinishRows(part);
+  }
   CountUpdate(part);
   return absl::OkStatus();
 }

@@ -206,8 +206,8 @@ std::vector<int> ShardState::CountedVariables() const {
   return counted;
 }
 
-absl::Status ShardState::Activate(int64_t step,
-                                  const std::vector<float>& scalars) {
+absl::StatusOr<ShardState::OptimizerNumbers> ShardState::FromScalars(
+    const std::vector<float>& scalars) const {
   const size_t count = ScalarNames().size();
   if (!scalars.empty() && scalars.size() != count) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -215,29 +215,49 @@ absl::Status ShardState::Activate(int64_t step,
   }
   // In the order of ScalarNames(): first the powers of all optimizers, then the
   // updates of the variables.
-  AllAdamPowers powers = {};
+  OptimizerNumbers numbers;
   size_t next = 0;
   for (size_t i = 0; i < parts_.optimizers.size(); ++i) {
-    powers[i] = InitialAdamPowers(parts_.optimizers[i]);
+    numbers.powers[i] = InitialAdamPowers(parts_.optimizers[i]);
     if (scalars.empty() || !HasAdamPowers(parts_.optimizers[i])) continue;
-    powers[i] = {scalars[next], scalars[next + 1]};
+    numbers.powers[i] = {scalars[next], scalars[next + 1]};
     next += 2;
   }
-  std::vector<int64_t> updates(parts_.variables.size(), 0);
-  if (!scalars.empty()) {
-    for (const int variable : CountedVariables()) {
-      LOCKSTEP_ASSIGN_OR_RETURN(updates[variable], ToUpdates(scalars[next++]));
+  numbers.updates.resize(parts_.variables.size(), 0);
+  if (scalars.empty()) return numbers;
+  for (const int variable : CountedVariables()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(numbers.updates[variable],
+                              ToUpdates(scalars[next++]));
+  }
+  return numbers;
+}
+
+absl::Status ShardState::CheckOpening(int64_t step,
+                                      const std::vector<float>& scalars) const {
+  {
+    MutexLock lock(parts_.record_mutex);
+    if (parts_.store != nullptr && parts_.store->is_active()) {
+      return parts_.store->CheckCommit(step);
     }
   }
+  return FromScalars(scalars).status();
+}
+
+absl::Status ShardState::Activate(int64_t step,
+                                  const std::vector<float>& scalars) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const OptimizerNumbers numbers,
+                            FromScalars(scalars));
   MutexLock lock(parts_.record_mutex);
   if (parts_.store == nullptr) return absl::OkStatus();
   // A repeated call changes nothing, and SetUpdates() would refuse it.
-  if (parts_.store->is_active()) return parts_.store->Activate(step, powers);
-  for (int part = 0; part < num_parts(); ++part) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        parts_.store->SetUpdates(part, updates[parts_.parts[part].variable]));
+  if (parts_.store->is_active()) {
+    return parts_.store->Activate(step, numbers.powers);
   }
-  return parts_.store->Activate(step, powers);
+  for (int part = 0; part < num_parts(); ++part) {
+    LOCKSTEP_RETURN_IF_ERROR(parts_.store->SetUpdates(
+        part, numbers.updates[parts_.parts[part].variable]));
+  }
+  return parts_.store->Activate(step, numbers.powers);
 }
 
 absl::Status ShardState::Resume(int64_t step) {

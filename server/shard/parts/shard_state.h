@@ -104,6 +104,12 @@ class ShardState {
   //   kFailedPrecondition  `step` is neither
   absl::Status Resume(int64_t step) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
+  // Checks that Activate(), or Resume() if a step was ever committed here,
+  // would work.
+  absl::Status CheckOpening(int64_t step,
+                            const std::vector<float>& scalars) const
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
   // The newest step record; that of a new file if the server has no part.
   StepRecord record() const ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
@@ -158,6 +164,14 @@ class ShardState {
 
   // Variables whose updates are scalars, ascending.
   std::vector<int> CountedVariables() const;
+  // The optimizers' numbers at the opening of a state.
+  struct OptimizerNumbers {
+    AllAdamPowers powers = {};
+    std::vector<int64_t> updates;  // by variable
+  };
+  // Returns those that `scalars` says; if it is empty, those of step 0.
+  absl::StatusOr<OptimizerNumbers> FromScalars(
+      const std::vector<float>& scalars) const;
 
   LockedParts parts_;
   PartValues values_;

@@ -28,10 +28,12 @@ absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
 
 CompatibleEngine::CompatibleEngine(int replicas_to_aggregate,
                                    std::vector<CompatiblePart> parts,
-                                   PartUpdater& updater)
+                                   PartUpdater& updater,
+                                   std::function<void(const Pass&)> on_pass)
     : replicas_to_aggregate_(replicas_to_aggregate),
       parts_(std::move(parts)),
       updater_(updater),
+      on_pass_(std::move(on_pass)),
       accepted_(parts_.size()) {
   for (size_t part = 0; part < parts_.size(); ++part) {
     if (parts_[part].sparse_rows.has_value()) {
@@ -195,9 +197,25 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::AddPush(uint64_t ticket,
     }
     answer.outcomes.push_back(*outcome);
   }
+  if (Arrive(push.pass, push.first_part, answer.outcomes.size()) && on_pass_) {
+    on_pass_(push.pass);
+  }
   answer.server_step = step();
   answers.pushes.push_back(std::move(answer));
   return answers;
+}
+
+bool CompatibleEngine::Arrive(const Pass& pass, int first, size_t count) {
+  MutexLock lock(mutex_);
+  Arrived& arrived = arrived_[pass.worker];
+  const auto newest = std::pair(arrived.incarnation, arrived.pass);
+  const auto number = std::pair(pass.incarnation, pass.pass);
+  if (number < newest) return false;
+  if (number > newest) arrived = {pass.incarnation, pass.pass};
+  for (size_t i = 0; i < count; ++i) {
+    arrived.parts.insert(first + static_cast<int>(i));
+  }
+  return arrived.parts.size() == parts_.size();
 }
 
 absl::StatusOr<PushOutcome> CompatibleEngine::AddPart(

@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,9 +42,12 @@ struct CompatiblePart {
 // Borrows: the updater.
 class CompatibleEngine final : public Engine {
  public:
-  // `parts` are those of the updater.
+  // `parts` are those of the updater. `on_pass`, if it is set, is called when
+  // each part has answered its gradient of a pass, with any outcome; no lock is
+  // held.
   CompatibleEngine(int replicas_to_aggregate, std::vector<CompatiblePart> parts,
-                   PartUpdater& updater);
+                   PartUpdater& updater,
+                   std::function<void(const Pass&)> on_pass = nullptr);
 
   // May be called again, by a chief that has started again: gradients that have
   // arrived stay counted; parts that the current step has updated stay updated,
@@ -85,6 +90,13 @@ class CompatibleEngine final : public Engine {
     int64_t pass = 0;
   };
 
+  // The parts that have answered their gradients of a worker's newest pass.
+  struct Arrived {
+    uint64_t incarnation = 0;
+    int64_t pass = 0;
+    std::set<int> parts = {};
+  };
+
   using Accumulator = std::variant<std::unique_ptr<GradientAccumulator>,
                                    std::unique_ptr<SparseAccumulator>>;
 
@@ -101,6 +113,10 @@ class CompatibleEngine final : public Engine {
   template <typename Completed>
   void Update(int part, const std::vector<Completed>& completed,
               ShardAnswers& answers) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Records that `count` parts from `first` on have answered their gradients of
+  // the pass. True once all parts of this server have.
+  bool Arrive(const Pass& pass, int first, size_t count)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status UpdatePart(int part, const DenseGradient& mean);
   absl::Status UpdatePart(int part, const SparseGradient& mean);
   // True if the beginning of a step changes any part before gradients come.
@@ -118,6 +134,7 @@ class CompatibleEngine final : public Engine {
   std::atomic<int> replicas_to_aggregate_;
   const std::vector<CompatiblePart> parts_;
   PartUpdater& updater_;
+  const std::function<void(const Pass&)> on_pass_;
   // One per part; they lock themselves.
   std::vector<Accumulator> accumulators_;
 
@@ -131,6 +148,7 @@ class CompatibleEngine final : public Engine {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::map<int, Accepted>> accepted_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, Arrived> arrived_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::server

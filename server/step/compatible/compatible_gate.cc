@@ -81,6 +81,11 @@ absl::StatusOr<std::vector<Gate::Answer>> CompatibleGate::Watch(uint64_t,
 
 void CompatibleGate::Cancel(uint64_t ticket) { queue_.Cancel(ticket); }
 
+void CompatibleGate::FinishPass(const Pass& pass) {
+  // The token of a pass was taken after the pass before.
+  queue_.Settle({pass.worker, pass.incarnation, pass.pass - 1});
+}
+
 Gate::Expired CompatibleGate::Expire(int worker, uint64_t incarnation) {
   Expired expired;
   // Before ReturnTokensOf(), which ends the leases.
@@ -142,13 +147,7 @@ int64_t CompatibleGate::global_step() const {
 }
 
 uint64_t CompatibleGate::NewestIncarnation(int worker) const {
-  uint64_t newest = 0;
-  for (const TokenQueue::Lease& lease : queue_.GetState().leases) {
-    if (lease.taker.worker == worker) {
-      newest = std::max(newest, lease.taker.incarnation);
-    }
-  }
-  return newest;
+  return queue_.NewestIncarnation(worker);
 }
 
 std::vector<Gate::Waiting> CompatibleGate::WaitingWorkers() const {

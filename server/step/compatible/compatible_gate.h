@@ -15,7 +15,9 @@ namespace lockstep::server {
 // accumulators accept or drop each gradient by its step. Nothing is announced.
 //
 // Beyond TensorFlow, tokens are leased: a repeated take gets the same token,
-// and the token of a dead worker returns to the front of the queue.
+// and the token of a dead worker returns to the front of the queue, unless it
+// is used: all gradients of its pass have arrived, or the worker has requested
+// the next token.
 //
 // Threads: safe to share; no call waits.
 // Errors:  as Gate.
@@ -52,6 +54,7 @@ class CompatibleGate final : public Gate {
   absl::StatusOr<std::vector<Answer>> Watch(uint64_t ticket, const Pass& pass,
                                             absl::Time now) override;
   void Cancel(uint64_t ticket) override;
+  void FinishPass(const Pass& pass) override;
   Expired Expire(int worker, uint64_t incarnation) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   // No effect: this gate does not wait for particular workers.

@@ -162,6 +162,12 @@ size_t TokenQueue::size() const {
   return tokens_.size();
 }
 
+uint64_t TokenQueue::NewestIncarnation(int32_t worker) const {
+  MutexLock lock(mutex_);
+  const auto member = members_.find(worker);
+  return member == members_.end() ? 0 : member->second.incarnation;
+}
+
 TokenQueue::State TokenQueue::GetState() const {
   MutexLock lock(mutex_);
   State state;

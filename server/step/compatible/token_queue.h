@@ -112,8 +112,9 @@ class TokenQueue {
                                         absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Marks the token that was taken after that pass as used, because the
-  // worker's next push has arrived. No effect if the queue has no such lease.
+  // Marks the token that was taken after that pass as used, because all
+  // gradients of the worker's next pass have arrived. No effect if the queue
+  // has no such lease.
   void Settle(const Taker& taker) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the waits and leases of incarnations of `worker` up to `incarnation`,
@@ -140,6 +141,9 @@ class TokenQueue {
   Completions Cancel(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the newest incarnation of the worker that has called TakeToken(),
+  // whether or not it has a token; 0: none has.
+  uint64_t NewestIncarnation(int32_t worker) const ABSL_LOCKS_EXCLUDED(mutex_);
   State GetState() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -103,6 +103,7 @@ void PendingPushes::Refuse(std::map<Contributor, Contribution>& collected,
                            int64_t step, ShardAnswers& answers) const {
   for (const auto& [who, why] : refused) {
     auto contribution = collected.extract(who);
+    if (contribution.empty()) continue;
     Decide(contribution.mapped(), PushOutcome::kSuperseded, why, step, answers);
   }
 }

@@ -69,7 +69,8 @@ class PendingPushes {
                  ShardAnswers& answers) const;
 
   // Removes the refused gradients and answers their pushes with the error. The
-  // part then waits for other gradients of these workers.
+  // part then waits for other gradients of these workers. No effect for those
+  // that `collected` does not have.
   void Refuse(std::map<Contributor, Contribution>& collected,
               const std::map<Contributor, absl::Status>& refused, int64_t step,
               ShardAnswers& answers) const;

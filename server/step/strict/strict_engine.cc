@@ -136,10 +136,11 @@ void StrictEngine::FinishPart(const PartWork& done, const absl::Status& status,
   // again.
   if (done.step != step_ || done.attempt != attempt_)
     return OnStaleWorkEnded(done.part, work, answers);
-  // The mirror that lends the mean computes another one. It does so only in a
-  // newer attempt, which the chief announces here too: a commit needs this
-  // server's update.
-  if (absl::IsAborted(status)) return;
+  // After kAborted, the mirror that lends the mean computes another one. It
+  // does so only in a newer attempt, which the chief announces here too: a
+  // commit needs this server's update. If another part has failed meanwhile,
+  // Fail() has decided the gradients of all parts, and removed them.
+  if (absl::IsAborted(status) || !failure_.ok()) return;
   if (!status.ok()) return Fail(status, answers);
   // The part lacks these gradients again.
   if (!done.refused.empty()) {

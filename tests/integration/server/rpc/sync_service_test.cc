@@ -238,6 +238,27 @@ TEST(SyncServiceElsewhereTest, TokensOfCompatibleModeAreForWorkersOfTheJob) {
   EXPECT_EQ(token->step(), 0);
 }
 
+TEST(SyncServiceElsewhereTest, TokenOfAPassThatWasPushedIsNotGivenTwice) {
+  ServedShard shard(/*task_index=*/0, SyncMode::kCompatible);
+  shard.Open();
+  // After the first pass, which needs none.
+  ASSERT_OK(
+      Call(shard.sync(), &Stub::TakeToken, ServedShard::TokenRequest(0, 0)));
+  v1::PushRequest push = ServedShard::PushRequest(0, 0, 1);
+  push.mutable_header()->set_pass(2);
+  ASSERT_OK(Call(shard.parameters(), &v1::ParameterService::Stub::Push, push));
+
+  v1::ExpireWorkerRequest request;
+  *request.mutable_chief() = shard.Chief();
+  request.set_worker(0);
+  request.set_incarnation(1);
+  auto expired = Call(shard.control(),
+                      &v1::ShardControlService::Stub::ExpireWorker, request);
+
+  ASSERT_OK(expired);
+  EXPECT_FALSE(expired->held_token());
+}
+
 TEST(SyncServiceElsewhereTest, PassOfCompatibleModeCannotBeWatched) {
   ServedShard shard(/*task_index=*/0, SyncMode::kCompatible);
   shard.Open();

@@ -105,6 +105,33 @@ TEST_F(SettingsTableTest, SharedStepKeepsItsNumbersWhateverWorkersJoin) {
   EXPECT_EQ(settings_table.wanted().revision, 1);
 }
 
+TEST_F(SettingsTableTest, RateOfFtrlMustNotRoundToZeroInAnyStep) {
+  JobConfig job = Job(2, 3);
+  job.train_steps = 100;
+  job.learning_rate.schedule = LearningRateConfig::Schedule::kLinear;
+  job.learning_rate.minimum = 0.005;  // 1% of the rate
+  SettingsTable& others = Open(job);
+  EXPECT_THAT(others.Change({.learning_rate = 1e-50}), IsOkAndHolds(1));
+
+  job.variable_optimizers.resize(1);
+  job.variable_optimizers[0].variables = "w";
+  job.variable_optimizers[0].optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  SettingsTable& wide = Open(job);
+  EXPECT_THAT(wide.Change({.learning_rate = 1e-50}),
+              StatusIs(kImpossible,
+                       HasSubstr("variable_optimizers[0].optimizer.kind is "
+                                 "FTRL")));
+  EXPECT_THAT(wide.Change({.learning_rate = 1e-7}), IsOkAndHolds(1));
+
+  job.model.variable_type = DType::kFloat16;
+  SettingsTable& halves = Open(job);
+  // At the end of the schedule it would be about 2e-9.
+  EXPECT_THAT(halves.Change({.learning_rate = 1e-7}),
+              StatusIs(kImpossible, HasSubstr("float16")));
+  EXPECT_EQ(halves.wanted(), InitialSettings(job));
+  EXPECT_THAT(halves.Change({.learning_rate = 0.01}), IsOkAndHolds(1));
+}
+
 TEST_F(SettingsTableTest, ValuesThatNoJobCanHaveAreInvalid) {
   SettingsTable& settings_table = Open(Job(2, 3));
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 
 #include "gtest/gtest.h"
 
@@ -19,6 +20,51 @@ LearningRateConfig Config(Schedule schedule, double base) {
   config.schedule = schedule;
   config.base = base;
   return config;
+}
+
+TEST(LearningRateTest, FtrlIsToldOfTheLowestRateIfThatIsZero) {
+  OptimizerConfig ftrl;
+  ftrl.kind = OptimizerConfig::Kind::kFtrl;
+  const auto is_zero = [&](double rate, DType type, double scale = 1) {
+    const LearningRateConfig config = Config(Schedule::kConstant, rate);
+    return ZeroRateOfFtrl(ftrl, config, 10, type, scale).has_value();
+  };
+
+  for (const DType type :
+       {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
+    EXPECT_FALSE(is_zero(1e-37, type));
+    EXPECT_TRUE(is_zero(1e-40, type)) << "updates flush subnormal numbers";
+    EXPECT_TRUE(is_zero(1e-20, type, 1e-30));
+  }
+  EXPECT_FALSE(is_zero(4e-8, DType::kFloat16));
+  EXPECT_TRUE(is_zero(1e-9, DType::kFloat16));
+  EXPECT_FALSE(is_zero(1e-9, DType::kFloat16, 100));
+  EXPECT_EQ(
+      ZeroRateOfFtrl({}, Config(Schedule::kConstant, 0), 10, DType::kFloat32),
+      std::nullopt)
+      << "other rules do not divide by it";
+}
+
+TEST(LearningRateTest, LowestRateMayBeThatOfAnyStep) {
+  OptimizerConfig ftrl;
+  ftrl.kind = OptimizerConfig::Kind::kFtrl;
+  const auto zero = [&](const LearningRateConfig& config) {
+    return ZeroRateOfFtrl(ftrl, config, 10, DType::kFloat32);
+  };
+  LearningRateConfig grows = Config(Schedule::kExponentialDecay, 1e-50);
+  grows.decay_steps = 1;
+  grows.decay_rate = 1e10;
+  LearningRateConfig pieces = Config(Schedule::kPiecewiseConstant, 1);
+  pieces.boundaries = {3, 5, 12};
+  pieces.values = {1, 1e-50, 1, 0};
+
+  ASSERT_TRUE(zero(grows).has_value());
+  EXPECT_EQ(zero(grows)->step, 0);
+  ASSERT_TRUE(zero(pieces).has_value());
+  EXPECT_EQ(zero(pieces)->step, 4);
+  EXPECT_EQ(zero(pieces)->rate, 1e-50);
+  pieces.values[1] = 0.5;
+  EXPECT_FALSE(zero(pieces).has_value()) << "the job ends before the last one";
 }
 
 TEST(LearningRateTest, ConstantNeverMoves) {

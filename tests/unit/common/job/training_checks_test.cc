@@ -295,6 +295,20 @@ TEST(TrainingChecksTest, FtrlNeedsARateAboveZeroInEachStep) {
   }
 }
 
+TEST(TrainingChecksTest, FtrlNeedsARateAboveZeroInTheTypeOfTheVariables) {
+  JobConfig job;
+  job.train_steps = 10;
+  job.optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  job.learning_rate.base = 1e-9;
+  EXPECT_OK(CheckTraining(job));
+  job.model.variable_type = DType::kFloat16;
+  EXPECT_THAT(CheckTraining(job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the learning rate of step 9 1e-09, which is "
+                                 "0 in updates of float16 variables, but "
+                                 "optimizer.kind is FTRL")));
+}
+
 TEST(TrainingChecksTest, NormOfTheMeanIsLimitedInStrictMode) {
   EXPECT_OK(CheckWith([](JobConfig& job) {
     job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};

@@ -250,6 +250,31 @@ TEST_F(ChiefCommandsTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
   EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 1}, 5), refused);
 }
 
+TEST_F(ChiefCommandsTest, RefusedOpeningShutsOutNobody) {
+  const ChiefCommands::Chief next{"job", kEpoch + 1};
+  ASSERT_OK(host_.FollowChief("job", next.epoch));
+  const Opening good{.expired = {{0, 4}}, .workers = {{1, 0}, {0, {}, true}}};
+  Opening step = good;
+  step.global_step = 5;
+  Opening attempt = good;
+  attempt.attempt = -1;
+  Opening settings = good;
+  settings.settings.replicas_to_aggregate = 3;  // of two workers
+
+  for (const Opening& bad : {step, attempt, settings}) {
+    EXPECT_FALSE(control_.Activate(next, bad).ok());
+  }
+
+  EXPECT_OK(host_.Admit("job", {TaskType::kWorker, 0}, 4));
+  EXPECT_OK(host_.Admit("job", {TaskType::kWorker, 1}, 5));
+  EXPECT_THAT(host_.Standings(), IsEmpty());
+  // The refused calls were not the one of the epoch that may shut workers out.
+  ASSERT_OK(control_.Activate(next, good));
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 0}, 4), refused);
+  EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 1}, 5), refused);
+}
+
 TEST_F(ChiefCommandsTest, TakeOfAnotherStepIsAnsweredWithWhy) {
   const auto ready = control_.Take(kChief, 5, {.step = 4, .commit_until = 0});
 

@@ -81,6 +81,8 @@ TEST_F(ShardRecoveryTest, PreparedStepIsCommittedIfTheJobHasCommittedIt) {
   shard = Reopen(std::move(shard));
 
   EXPECT_THAT(shard->GetReport(), Stands(false, 0, 1));
+  EXPECT_OK(shard->CheckActivate(1, {}, 0, {}));
+  EXPECT_THAT(shard->GetReport(), Stands(false, 0, 1)) << "the check moved it";
   ASSERT_OK(shard->Activate(1, {}));
   EXPECT_EQ(FirstValue(*shard), 0.5f);
 }
@@ -107,10 +109,13 @@ TEST_F(ShardRecoveryTest, OneThatCannotBeAtTheStepIsNotOpened) {
   shard = Reopen(std::move(shard));
   const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition);
 
-  EXPECT_THAT(shard->Activate(0, {}), refused);
-  EXPECT_THAT(shard->Activate(2, {}), refused);
+  for (int64_t step : {0, 2}) {
+    EXPECT_THAT(shard->CheckActivate(step, {}, 0, {}), refused);
+    EXPECT_THAT(shard->Activate(step, {}), refused);
+  }
 
   EXPECT_FALSE(shard->active());
+  EXPECT_OK(shard->CheckActivate(1, {}, 0, {}));
   EXPECT_OK(shard->Activate(1, {}));
 }
 

@@ -1,6 +1,8 @@
 // A shard with a table: steps of rows, killed at each point of them.
 
+#include <atomic>
 #include <memory>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -104,6 +106,26 @@ TEST_F(ShardTablesTest, AnAttemptIsRedoneFromIntactRows) {
   PushBoth(*shard, 0, {1}, {2}, 2, /*attempt=*/2);
   ASSERT_OK(shard->engine().Commit(1, 2));
   EXPECT_THAT(Column(*shard), ElementsAre(1, 0, 0, 1, 1, 1));
+}
+
+// The thread sanitizer finds a step record that is read without its lock.
+TEST_F(ShardTablesTest, SettingsMayChangeWhileRowsAreUpdated) {
+  auto shard = Create();
+  std::atomic<bool> over = false;
+  std::thread chief([&] {
+    for (int64_t revision = 1; !over; ++revision) {
+      EXPECT_OK(shard->Activate(0, {}, 0, {.revision = revision}));
+    }
+  });
+  for (int attempt = 1; attempt <= 50; ++attempt) {
+    shard->engine().StartAttempt(0, attempt);
+    PushBoth(*shard, 0, {0, 1}, {1}, 2, attempt);
+  }
+  over = true;
+  chief.join();
+
+  ASSERT_OK(shard->engine().Commit(1, 50));
+  EXPECT_THAT(Column(*shard), ElementsAre(0, 0, 1, 1, 1, 1));
 }
 
 TEST_F(ShardTablesTest, AServerKilledBeforeTheCommitHasTheStepBefore) {

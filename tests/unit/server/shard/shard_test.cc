@@ -278,6 +278,29 @@ TEST_F(ShardTest, CompatibleTokensComeWithTheCommit) {
   EXPECT_THAT(shard->gate()->Commit(1, 0), IsOkAndHolds(SizeIs(1)));
 }
 
+TEST_F(ShardTest, CompatibleTokenIsUsedOnceAllGradientsOfItsPassAreIn) {
+  options_.job.mode = SyncMode::kCompatible;
+  options_.job.initial_tokens = 1;
+  const auto returns_token = [&](int num_parts) {
+    options_.incarnation += 1;
+    auto shard = CreateActive();
+    EXPECT_THAT(shard->gate()->Wait(1, {0, 1, 0, 1, 0}, 0, kNow),
+                IsOkAndHolds(SizeIs(1)));
+    Push push{{0, 1, 0, 2, 0}, 0, 0, Gradients(1)};
+    push.gradients.resize(num_parts);
+    EXPECT_OK(shard->engine().AddPush(1, std::move(push)));
+    const bool held = shard->gate()->Expire(0, 1).held_token;
+    EXPECT_OK(shard->state().Remove());
+    return held;
+  };
+
+  EXPECT_FALSE(returns_token(kParts));
+  EXPECT_TRUE(returns_token(kParts - 1));
+  // The last part is on another server, which may lack the gradient.
+  options_.parts.pop_back();
+  EXPECT_TRUE(returns_token(kParts - 1));
+}
+
 TEST_F(ShardTest, SharesOfAWorkerMakeAStepWhereReplicasAreFew) {
   options_.job.total_num_replicas = 1;
   auto shard = CreateActive();

@@ -69,12 +69,18 @@ TEST_F(ShardStateTest, ActivationAtAnotherStepIsRefused) {
 
 TEST_F(ShardStateTest, WrongScalarsOrStepAreRefused) {
   auto sgd = Create();
+  EXPECT_THAT(sgd->CheckOpening(0, {1}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_OK(sgd->CheckOpening(0, {}));
   EXPECT_THAT(sgd->Activate(0, {1}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("1 given; the optimizers have 0")));
   EXPECT_THAT(sgd->Activate(-1, {}),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_OK(sgd->Activate(0, {}));
+  EXPECT_OK(sgd->CheckOpening(0, {1})) << "scalars of an open state are unused";
+  EXPECT_THAT(sgd->CheckOpening(1, {}),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 
   options_.job.optimizer.kind = OptimizerConfig::Kind::kAdam;
   auto adam = Create();

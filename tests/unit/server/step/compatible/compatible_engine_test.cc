@@ -23,6 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 constexpr PushOutcome kAccepted = PushOutcome::kAccepted;
@@ -363,6 +364,34 @@ TEST_F(CompatibleEngineTest, ReportSaysWhatTheStepLacks) {
   EXPECT_EQ(shard_.WaitsFor(), "1 of 2 gradients of 1 part");
   Add(PassOf(1, 0, 1), 1, 1, 1);
   EXPECT_EQ(shard_.WaitsFor(), "");
+}
+
+TEST_F(CompatibleEngineTest, PassHasArrivedWhenAllItsPartsHaveAnswered) {
+  std::vector<std::pair<int, int64_t>> arrived;  // worker and pass
+  CompatibleEngine shard(
+      2, std::vector<CompatiblePart>(kParts), updater_,
+      [&](const Pass& pass) { arrived.emplace_back(pass.worker, pass.pass); });
+  const auto push = [&](const Pass& pass, int part) {
+    ASSERT_OK(shard.AddPush(1, PushOf(pass, 0, part, 1, 1)));
+  };
+  ASSERT_OK(shard.Take(1, 0));
+
+  push(PassOf(0, 0, 1), 0);
+  push(PassOf(0, 0, 1), 0);  // repeated
+  push(PassOf(1, 0, 1), 1);
+  EXPECT_THAT(arrived, IsEmpty());
+  push(PassOf(0, 0, 1), 1);
+  EXPECT_THAT(arrived, ElementsAre(Pair(0, 1)));
+
+  // A new process counts its passes anew, and late parts of the old one do not
+  // complete its pass.
+  push(PassOf(1, 0, 1, 2), 1);
+  push(PassOf(1, 0, 1), 0);
+  EXPECT_THAT(arrived, SizeIs(1));
+  // The parts are of step 1 by then: the gradients are stale, but that is an
+  // answer.
+  ASSERT_OK(shard.AddPush(1, PushOf(PassOf(2, 0, 1), 0, 0, kParts, 1)));
+  EXPECT_THAT(arrived, ElementsAre(Pair(0, 1), Pair(2, 1)));
 }
 
 TEST_F(CompatibleEngineTest, FromManyThreadsEveryPushCountsOnce) {

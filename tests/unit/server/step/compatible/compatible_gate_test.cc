@@ -136,6 +136,29 @@ TEST_F(CompatibleGateTest, TokenOfADeadWorkerGoesToTheNextInLine) {
   EXPECT_FALSE(gate_.Expire(0, 1).held_token);
 }
 
+TEST_F(CompatibleGateTest, TokenOfAPassThatArrivedStaysUsedIfTheWorkerDies) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1)));
+  ASSERT_OK(Wait(2, PassOf(1, 1)));
+  gate_.FinishPass(PassOf(0, 1));  // repeated: its token came after this pass
+  gate_.FinishPass(PassOf(0, 2));
+
+  const Gate::Expired expired = gate_.Expire(0, 1);
+
+  EXPECT_FALSE(expired.held_token);
+  EXPECT_THAT(expired.answers, IsEmpty());
+}
+
+TEST_F(CompatibleGateTest, PassOfAnotherTokenUsesNone) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1, 2)));
+  gate_.FinishPass(PassOf(0, 1, 2));
+  gate_.FinishPass(PassOf(0, 2, 1));
+  gate_.FinishPass(PassOf(1, 2, 2));
+
+  EXPECT_TRUE(gate_.Expire(0, 2).held_token);
+}
+
 TEST_F(CompatibleGateTest, DeadWorkerThatOnlyWaitedHeldNothing) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1)));
@@ -155,6 +178,20 @@ TEST_F(CompatibleGateTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
 
   EXPECT_FALSE(expired.held_token);
   EXPECT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(CompatibleGateTest, NewestIncarnationIsThatOfTheNewestCall) {
+  gate_.Activate(0);
+  EXPECT_EQ(gate_.NewestIncarnation(0), 0U);
+
+  ASSERT_OK(Wait(1, PassOf(0, 1, 4)));
+  EXPECT_EQ(gate_.NewestIncarnation(0), 4U);
+  ASSERT_OK(Wait(2, PassOf(0, 1, 5)));  // waits: there are no more tokens
+
+  EXPECT_EQ(gate_.NewestIncarnation(0), 5U);
+  EXPECT_EQ(gate_.NewestIncarnation(1), 0U);
+  gate_.Expire(0, 5);
+  EXPECT_EQ(gate_.NewestIncarnation(0), 5U);
 }
 
 TEST_F(CompatibleGateTest, ReplacedIncarnationIsRefused) {

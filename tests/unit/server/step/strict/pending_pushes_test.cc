@@ -1,5 +1,7 @@
 #include "server/step/strict/pending_pushes.h"
 
+#include <map>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -69,6 +71,23 @@ TEST_F(PendingPushesTest, RepeatedPushIsADuplicateAndAThirdEndsTheFirst) {
   EXPECT_THAT(answers_.pushes[1].outcomes, ElementsAre(PushOutcome::kAccepted));
   EXPECT_THAT(answers_.pushes[2].outcomes,
               ElementsAre(PushOutcome::kDuplicate));
+}
+
+TEST_F(PendingPushesTest, RefusalOfAGradientThatIsGoneChangesNothing) {
+  std::map<Contributor, Contribution> collected;
+  pushes_.Await(collected[{0, 0}], Of(1, 1), 0, 4, answers_);
+  const absl::Status why = absl::InvalidArgumentError("why");
+
+  pushes_.Refuse(collected, {{{1, 0}, why}}, 4, answers_);
+
+  EXPECT_THAT(collected, SizeIs(1));
+  EXPECT_THAT(answers_.pushes, IsEmpty());
+
+  pushes_.Refuse(collected, {{{0, 0}, why}}, 4, answers_);
+
+  EXPECT_THAT(collected, IsEmpty());
+  ASSERT_THAT(answers_.pushes, SizeIs(1));
+  EXPECT_EQ(answers_.pushes[0].status, why);
 }
 
 }  // namespace

@@ -107,6 +107,28 @@ TEST_F(StrictEngineNonFiniteTest, EveryCallWithTheRefusedOneIsTold) {
   EXPECT_THAT(answers[1].status, IsRefused());
 }
 
+TEST_F(StrictEngineNonFiniteTest, ItsPushLearnsOfAPartThatFailedMeanwhile) {
+  const auto failed = StatusIs(absl::StatusCode::kInternal);
+  std::vector<PushAnswer> answers;
+  updater_.on_update = [&](int part, int64_t) -> absl::Status {
+    if (part == 0) return absl::InternalError("why");
+    // Part 0 gets its last gradient while part 1 is summed.
+    answers = Add(PartOf(0, 2, 0));
+    return absl::OkStatus();
+  };
+  Add(PartOf(1, 2, 0));
+  Add(PartOf(1, kNan, 1));
+
+  EXPECT_THAT(Add(PartOf(0, 2, 1)), IsEmpty());
+
+  ASSERT_THAT(answers, SizeIs(4));
+  for (const PushAnswer& answer : answers) EXPECT_THAT(answer.status, failed);
+  const auto take = shard_.Take(9, 0);
+  ASSERT_OK(take);
+  ASSERT_THAT(take->takes, SizeIs(1));
+  EXPECT_THAT(take->takes[0].status, failed);
+}
+
 TEST_F(StrictEngineNonFiniteTest, FiniteOnesWhoseSumOverflowsCount) {
   Add(PartOf(1, kMax));
 
