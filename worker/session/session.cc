@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -23,6 +22,7 @@
 #include "common/trace/span_recorder.h"
 #include "worker/hosted/hosted_roles.h"
 #include "worker/session/program_workload.h"
+#include "worker/session/session_variables.h"
 #include "worker/session/training_member.h"
 
 namespace lockstep::worker {
@@ -30,66 +30,6 @@ namespace {
 
 // A process has one log and one set of certificates, so one session.
 std::atomic<bool> has_session{false};
-
-absl::Status CheckVariables(const std::vector<SessionVariable>& variables) {
-  if (variables.empty()) {
-    return absl::InvalidArgumentError("a worker needs at least one variable");
-  }
-  absl::flat_hash_set<std::string> names;
-  for (const SessionVariable& variable : variables) {
-    const VariableSpec& spec = variable.spec;
-    if (!names.insert(spec.name).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("two variables have the name \"", spec.name,
-                       "\"; names must be unique"));
-    }
-    int64_t total = static_cast<int64_t>(ElementSize(spec.dtype));
-    for (const int64_t dimension : spec.shape) {
-      if (dimension > 0 && !__builtin_mul_overflow(total, dimension, &total)) {
-        continue;
-      }
-      return absl::InvalidArgumentError(absl::StrCat(
-          "variable \"", spec.name, "\" has the shape ",
-          ShapeString(spec.shape),
-          "; each dimension must be above 0, and all elements must fit into "
-          "an address space"));
-    }
-    if (spec.is_table() && (spec.shape.empty() || spec.buffer)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "variable \"", spec.name, "\" is a table of the shape ",
-          ShapeString(spec.shape), spec.buffer ? " and a buffer" : "",
-          "; a table needs rows, and cannot be a buffer"));
-    }
-    const auto bytes = static_cast<size_t>(total);
-    if (variable.initial.empty() || variable.initial.size() == bytes) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "variable \"", spec.name, "\" has ", variable.initial.size(),
-        " bytes of initial values; ", ShapeString(spec.shape), " of ",
-        std::string(DTypeName(spec.dtype)), " needs ", bytes));
-  }
-  return absl::OkStatus();
-}
-
-std::vector<VariableSpec> SpecsOf(
-    const std::vector<SessionVariable>& variables) {
-  std::vector<VariableSpec> specs;
-  for (const SessionVariable& variable : variables) {
-    specs.push_back(variable.spec);
-    if (!variable.initial.empty()) {
-      specs.back().initializer = {.kind = Initializer::Kind::kGiven};
-    }
-  }
-  return specs;
-}
-
-std::vector<absl::Span<const std::byte>> InitialOf(
-    const std::vector<SessionVariable>& variables) {
-  std::vector<absl::Span<const std::byte>> initial;
-  for (const SessionVariable& variable : variables) {
-    initial.push_back(variable.initial);
-  }
-  return initial;
-}
 
 int PassesPerStep(const JobConfig& job, int worker) {
   if (job.mode == SyncMode::kCompatible) return 1;
