@@ -73,6 +73,7 @@ struct Session::Parts {
   uint64_t seed = 0;  // of the job
   bool shares_work = false;
   bool choosing = false;  // rows, before the pull
+  bool unpulled = false;  // rows were chosen after it
   std::vector<bool> ready;
   std::vector<bool> absent;  // by variable; valid if it is ready
   // The gradients of variables from this one on have been sent.
@@ -235,6 +236,7 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   parts.ready.assign(parts.workload.variables().size(), false);
   parts.absent.assign(parts.ready.size(), false);
   parts.unsent = parts.ready.size();
+  parts.unpulled = false;
   parts.open = true;
   return Turn::kStep;
 }
@@ -311,7 +313,10 @@ absl::Status Session::CheckRows(size_t variable) const {
 
 absl::Status Session::ChooseRows(size_t variable, std::vector<int64_t> ids) {
   LOCKSTEP_RETURN_IF_ERROR(CheckRows(variable));
-  return parts_->memory->ChooseRows(variable, std::move(ids));
+  LOCKSTEP_RETURN_IF_ERROR(
+      parts_->memory->ChooseRows(variable, std::move(ids)));
+  parts_->unpulled = !parts_->choosing;
+  return absl::OkStatus();
 }
 
 absl::Span<const int64_t> Session::rows(size_t variable) const {
@@ -331,7 +336,9 @@ absl::Status Session::PullRows() {
     return absl::FailedPreconditionError(
         "rows must be pulled before the first gradient of a step is handed in");
   }
-  return parts_->workload.handover().PullRows();
+  LOCKSTEP_RETURN_IF_ERROR(parts_->workload.handover().PullRows());
+  parts_->unpulled = false;
+  return absl::OkStatus();
 }
 
 absl::Status Session::Ready(size_t variable) {
@@ -354,6 +361,12 @@ absl::Status Session::HandIn(size_t variable, bool absent) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the gradient of \"", parts.workload.variables()[variable].name,
         "\" was handed in before in this step"));
+  }
+  // Gradients go to the rows of the last pull.
+  if (parts.unpulled) {
+    return absl::FailedPreconditionError(
+        "rows of a table were chosen anew in this step and not pulled; call "
+        "PullRows() before the first gradient is handed in");
   }
   if (absent) {
     const absl::Span<std::byte> none = parts.memory->gradient(variable);

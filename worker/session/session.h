@@ -178,7 +178,8 @@ class Session {
 
   // After kRows: chooses the rows of a table that the step uses. After kStep,
   // before the first Ready(): replaces the chosen rows; their gradients are
-  // zeros, and their values are undefined until PullRows().
+  // zeros, and their values are undefined until PullRows(), which must be
+  // called before the first Ready().
   //
   //   kInvalidArgument     `variable` is no table, or `ids` names a row that it
   //                        does not have
@@ -202,7 +203,8 @@ class Session {
   // The errors of the calls below:
   //   kAborted             the pass is not needed any more: call Next()
   //   kFailedPrecondition  no step is open: Next() has not returned kStep, or
-  //                        Finish() was called
+  //                        Finish() was called; or, of those that hand in a
+  //                        gradient, PullRows() has not followed ChooseRows()
 
   // Hands in gradient(variable), which must be final. It is sent once those of
   // all variables with larger indices are ready: all workers must send in one

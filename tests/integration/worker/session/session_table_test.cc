@@ -107,6 +107,30 @@ TEST_F(SessionTableTest, RowsMayBeChosenUntilTheFirstGradientIsHandedIn) {
               ElementsAre(3, 3, 2.9f, 2.9f, 2.9f, 2.9f));
 }
 
+// Gradients are sent to the rows of the last pull.
+TEST_F(SessionTableTest, NoGradientIsHandedInBeforeNewRowsArePulled) {
+  ASSERT_TRUE(Next());
+  ASSERT_OK(session_->ChooseRows(0, {1, 2, 9}));
+  ASSERT_OK(session_->PullRows());
+  ASSERT_OK(session_->ChooseRows(0, {3, 5}));
+  const std::vector<float> ones = {1, 1, 1, 1};
+  std::memcpy(session_->gradient(0).data(), ones.data(), 16);
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("call PullRows()"));
+  EXPECT_THAT(session_->Ready(0), refused);
+  EXPECT_THAT(session_->Absent(1), refused);
+  EXPECT_THAT(session_->Finish(1, 8), refused);
+  ASSERT_OK(session_->PullRows());
+  ASSERT_OK(session_->Ready(0));
+  ASSERT_OK(session_->Finish(1, 8));
+
+  ASSERT_TRUE(Next());
+  ASSERT_OK(session_->ChooseRows(0, {2, 3, 5, 9}));
+  ASSERT_OK(session_->PullRows());
+  EXPECT_THAT(Floats(session_->value(0)),
+              ElementsAre(3, 3, 2.9f, 2.9f, 2.9f, 2.9f, 3, 3));
+}
+
 TEST_F(SessionTableTest, WhatWasTakenIsPulledAnewWithRows) {
   ASSERT_TRUE(Next());
   const std::byte* const taken = session_->value(1).data();
