@@ -52,6 +52,16 @@ struct Session::Parts {
   void RequestStop(const std::string& reason);
   // False before the first step, and if there is no such variable.
   bool HasMemory(size_t variable) const;
+  // OK while a step is open; kAborted if it is over without this pass.
+  absl::Status CheckOpen() {
+    return open ? absl::OkStatus() : workload.handover().CheckWanted();
+  }
+  // Returns `status`, of a call for the step at hand. kAborted closes the step:
+  // from then on the loop may write the memory.
+  absl::Status Noted(absl::Status status) {
+    if (absl::IsAborted(status)) open = false;
+    return status;
+  }
   // True if no gradient of the step at hand has been handed in.
   bool NoneReady() const {
     return std::find(ready.begin(), ready.end(), true) == ready.end();
@@ -286,8 +296,8 @@ std::shared_ptr<const void> Session::owner() const { return parts_->memory; }
 
 absl::Status Session::TakeValue(size_t variable) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
-  if (!parts_->open ||
-      (variable < parts_->ready.size() && parts_->ready[variable])) {
+  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
+  if (variable < parts_->ready.size() && parts_->ready[variable]) {
     return absl::FailedPreconditionError(
         "values can be taken once a step is at hand, before the gradient of "
         "their variable is handed in");
@@ -302,13 +312,11 @@ absl::Status Session::CheckRows(size_t variable) const {
     return absl::InvalidArgumentError(
         absl::StrCat("variable ", variable, " is no table, so it has no rows"));
   }
-  if (parts_->choosing || (parts_->open && parts_->NoneReady())) {
-    return absl::OkStatus();
-  }
+  if (parts_->choosing) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
+  if (parts_->NoneReady()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      parts_->open ? "rows must be chosen before the first gradient of a step "
-                     "is handed in"
-                   : "no step is at hand, so no rows can be chosen");
+      "rows must be chosen before the first gradient of a step is handed in");
 }
 
 absl::Status Session::ChooseRows(size_t variable, std::vector<int64_t> ids) {
@@ -332,11 +340,13 @@ absl::Status Session::Pull() {
 
 absl::Status Session::PullRows() {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
   if (!parts_->NoneReady()) {
     return absl::FailedPreconditionError(
         "rows must be pulled before the first gradient of a step is handed in");
   }
-  LOCKSTEP_RETURN_IF_ERROR(parts_->workload.handover().PullRows());
+  LOCKSTEP_RETURN_IF_ERROR(
+      parts_->Noted(parts_->workload.handover().PullRows()));
   parts_->unpulled = false;
   return absl::OkStatus();
 }
@@ -352,15 +362,18 @@ absl::Status Session::Absent(size_t variable) {
 absl::Status Session::HandIn(size_t variable, bool absent) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   Parts& parts = *parts_;
-  if (variable >= parts.ready.size()) {
+  Handover& handover = parts.workload.handover();
+  const std::vector<VariableSpec>& variables = parts.workload.variables();
+  if (variable >= variables.size()) {
     return absl::InvalidArgumentError(absl::StrCat("there is no variable ",
                                                    variable, "; the model has ",
-                                                   parts.ready.size()));
+                                                   variables.size()));
   }
+  LOCKSTEP_RETURN_IF_ERROR(parts.CheckOpen());
   if (parts.ready[variable]) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the gradient of \"", parts.workload.variables()[variable].name,
-        "\" was handed in before in this step"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the gradient of \"", variables[variable].name,
+                     "\" was handed in before in this step"));
   }
   // Gradients go to the rows of the last pull.
   if (parts.unpulled) {
@@ -368,29 +381,28 @@ absl::Status Session::HandIn(size_t variable, bool absent) {
         "rows of a table were chosen anew in this step and not pulled; call "
         "PullRows() before the first gradient is handed in");
   }
+  LOCKSTEP_RETURN_IF_ERROR(parts.Noted(handover.CheckWanted()));
   if (absent) {
     const absl::Span<std::byte> none = parts.memory->gradient(variable);
     std::fill(none.begin(), none.end(), std::byte{0});
   }
   parts.absent[variable] = absent;
-  LOCKSTEP_RETURN_IF_ERROR(parts.workload.handover().CheckWanted());
   parts.ready[variable] = true;
   // Sends the last variable first, whatever order the program computes in:
   // workers that send in different orders could wait for one another (see
   // ReadyChunks).
   while (parts.unsent > 0 && parts.ready[parts.unsent - 1]) {
     --parts.unsent;
-    Handover& handover = parts.workload.handover();
-    LOCKSTEP_RETURN_IF_ERROR(parts.absent[parts.unsent]
-                                 ? handover.Absent(parts.unsent)
-                                 : handover.Ready(parts.unsent));
+    LOCKSTEP_RETURN_IF_ERROR(parts.Noted(parts.absent[parts.unsent]
+                                             ? handover.Absent(parts.unsent)
+                                             : handover.Ready(parts.unsent)));
   }
   return absl::OkStatus();
 }
 
 absl::Status Session::CheckWanted() {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
-  return parts_->workload.handover().CheckWanted();
+  return parts_->Noted(parts_->workload.handover().CheckWanted());
 }
 
 void Session::BeginReading() {
@@ -407,8 +419,8 @@ absl::Status Session::Finish(double loss, int64_t examples) {
   for (size_t v = parts.ready.size(); v > 0; --v) {
     if (!parts.ready[v - 1]) LOCKSTEP_RETURN_IF_ERROR(Absent(v - 1));
   }
-  LOCKSTEP_RETURN_IF_ERROR(
-      parts.workload.handover().Done({.loss = loss, .examples = examples}));
+  LOCKSTEP_RETURN_IF_ERROR(parts.Noted(
+      parts.workload.handover().Done({.loss = loss, .examples = examples})));
   parts.open = false;
   return absl::OkStatus();
 }

@@ -173,6 +173,7 @@ class Session {
   //                        index
   //   kFailedPrecondition  no step is open, or Ready() or Absent() was called
   //                        for the variable
+  //   kAborted             the step is over: call Next()
   //   kResourceExhausted   there is no memory for it; nothing has changed
   absl::Status TakeValue(size_t variable);
 
@@ -185,6 +186,7 @@ class Session {
   //                        does not have
   //   kFailedPrecondition  no step is open, or Ready() or Absent() was called
   //                        in it
+  //   kAborted             the step is over: call Next()
   absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
   // The chosen rows, ascending, each once. Empty as value() is.
   absl::Span<const int64_t> rows(size_t variable) const;

@@ -27,7 +27,8 @@ inline absl::Span<const std::byte> BytesOf(const std::vector<float>& values) {
 // One worker that pulls `w` towards 0 by a tenth a step.
 class SessionFixture : public ::testing::Test {
  protected:
-  SessionFixture() : job_({}) {
+  explicit SessionFixture(const testing::LocalJob::Options& options = {})
+      : job_(options) {
     JobConfig& job = job_.job();
     job.model = {};
     job.model.kind = "external";
@@ -39,9 +40,11 @@ class SessionFixture : public ::testing::Test {
   absl::StatusOr<std::unique_ptr<Session>> Join() {
     const std::string path = job_.directory().Join("tf_config");
     std::ofstream(path) << job_.TfConfigOf("worker", 0);
-    return Session::Join({.tf_config = path},
-                         {{{.name = "w", .shape = {2}}, BytesOf(given_)},
-                          {{.name = "b", .shape = {1}}, {}}});
+    return Session::Join({.tf_config = path}, Variables());
+  }
+  std::vector<SessionVariable> Variables() const {
+    return {{{.name = "w", .shape = {2}}, BytesOf(given_)},
+            {{.name = "b", .shape = {1}}, {}}};
   }
 
   // Computes passes until the job ends, or `steps` are handed in.

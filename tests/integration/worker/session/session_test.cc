@@ -183,6 +183,21 @@ TEST_F(SessionTest, AStepThatIsSkippedIsAnError) {
   Train(**session);
 }
 
+TEST_F(SessionTest, NoGradientIsHandedInBeforeTheFirstStep) {
+  LocalChief chief(job_);
+  auto session = Join();  // there is no server, so no step
+  ASSERT_THAT(session, IsOk());
+  EXPECT_THAT((*session)->Ready(2), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             HasSubstr("model has 2")));
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("no pass is open"));
+  EXPECT_THAT((*session)->Ready(0), refused);
+  EXPECT_THAT((*session)->Absent(0), refused);
+  EXPECT_THAT((*session)->TakeValue(0), refused);
+  auto server = StartServer(job_);
+  Train(**session);
+}
+
 TEST_F(SessionTest, TakenValuesStayWhileTheNextOnesArrive) {
   LocalChief chief(job_);
   auto server = StartServer(job_);
