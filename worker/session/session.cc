@@ -328,7 +328,10 @@ absl::Status Session::ChooseRows(size_t variable, std::vector<int64_t> ids) {
 }
 
 absl::Span<const int64_t> Session::rows(size_t variable) const {
-  if (!parts_->HasMemory(variable)) return {};
+  if (!parts_->HasMemory(variable) ||
+      !parts_->workload.variables()[variable].is_table()) {
+    return {};
+  }
   return parts_->memory->rows(variable).ids;
 }
 

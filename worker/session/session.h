@@ -188,7 +188,8 @@ class Session {
   //                        in it
   //   kAborted             the step is over: call Next()
   absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
-  // The chosen rows, ascending, each once. Empty as value() is.
+  // The chosen rows, ascending, each once. Empty as value() is, and for a
+  // variable that is no table.
   absl::Span<const int64_t> rows(size_t variable) const;
   // Must be called after kRows, once rows are chosen; a table without a
   // ChooseRows() has no rows in this step. Next() then returns kStep, or

@@ -131,6 +131,15 @@ TEST_F(SessionTableTest, NoGradientIsHandedInBeforeNewRowsArePulled) {
               ElementsAre(3, 3, 2.9f, 2.9f, 2.9f, 2.9f, 3, 3));
 }
 
+TEST_F(SessionTableTest, AVariableThatIsNoTableHasNoRows) {
+  ASSERT_TRUE(Next());
+  ASSERT_OK(session_->ChooseRows(0, {7}));
+  ASSERT_OK(session_->PullRows());
+  EXPECT_THAT(session_->rows(0), ElementsAre(7));
+  EXPECT_THAT(session_->rows(1), ElementsAre());
+  EXPECT_THAT(session_->rows(2), ElementsAre());
+}
+
 TEST_F(SessionTableTest, WhatWasTakenIsPulledAnewWithRows) {
   ASSERT_TRUE(Next());
   const std::byte* const taken = session_->value(1).data();
