@@ -107,6 +107,26 @@ TEST_F(SessionTableTest, RowsMayBeChosenUntilTheFirstGradientIsHandedIn) {
               ElementsAre(3, 3, 2.9f, 2.9f, 2.9f, 2.9f));
 }
 
+TEST_F(SessionTableTest, ATableForWhichNoRowIsChosenHasNoneInTheStep) {
+  ASSERT_TRUE(Next());
+  ASSERT_OK(session_->ChooseRows(0, {7}));
+  ASSERT_OK(session_->PullRows());
+  const std::vector<float> ones = {1, 1};
+  std::memcpy(session_->gradient(0).data(), ones.data(), 8);
+  ASSERT_OK(session_->Ready(0));
+  ASSERT_OK(session_->Finish(1, 8));
+
+  ASSERT_TRUE(Next());
+  EXPECT_THAT(session_->rows(0), ElementsAre());
+  ASSERT_OK(session_->Ready(0));
+  ASSERT_OK(session_->Finish(1, 8));
+
+  ASSERT_TRUE(Next());
+  ASSERT_OK(session_->ChooseRows(0, {7}));
+  ASSERT_OK(session_->PullRows());
+  EXPECT_THAT(Floats(session_->value(0)), ElementsAre(2.9f, 2.9f));
+}
+
 // Gradients are sent to the rows of the last pull.
 TEST_F(SessionTableTest, NoGradientIsHandedInBeforeNewRowsArePulled) {
   ASSERT_TRUE(Next());
