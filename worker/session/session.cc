@@ -430,18 +430,22 @@ absl::Status Session::Finish(double loss, int64_t examples) {
 
 absl::StatusOr<std::vector<int64_t>> Session::Examples(int64_t num_examples,
                                                        int64_t batch) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   return parts_->workload.Examples(num_examples, batch);
 }
 
 absl::Status Session::Report(const NamedFigure& figure) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   return parts_->member->Report(figure);
 }
 
 void Session::RequestStop(const std::string& reason) {
-  parts_->RequestStop(reason);
+  if (CheckProcess().ok()) parts_->RequestStop(reason);
 }
 
-void Session::EndInput() { parts_->workload.handover().EndInput(); }
+void Session::EndInput() {
+  if (CheckProcess().ok()) parts_->workload.handover().EndInput();
+}
 
 void Session::Fail(const std::string& reason) {
   if (!CheckProcess().ok()) return;

@@ -70,7 +70,8 @@ struct SessionJob {
 // Threads: one thread calls; RequestStop(), Fail() and Leave() may come from
 //          any. A process may have one session at a time. A child made by
 //          fork() must not use its parent's session: its calls return
-//          kFailedPrecondition.
+//          kFailedPrecondition; those without a status to return, such as
+//          RequestStop(), have no effect.
 class Session {
  public:
   struct Options {

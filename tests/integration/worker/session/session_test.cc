@@ -3,8 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -244,13 +246,23 @@ TEST_F(SessionTest, AForkedChildIsToldThatItIsNoWorker) {
   const pid_t child = fork();
   if (child == 0) {
     SessionStep step;
-    const auto turn = (*session)->Next(absl::ZeroDuration(), step);
-    _exit(absl::IsFailedPrecondition(turn.status()) ? 0 : 1);
+    const absl::Status refusals[] = {
+        (*session)->Next(absl::ZeroDuration(), step).status(),
+        (*session)->Ready(0), (*session)->Report({"norm", 1}),
+        (*session)->Examples(8, 0).status()};
+    // Without effect on the parent, with which it shares its connections.
+    (*session)->EndInput();
+    (*session)->RequestStop("the child has ended");
+    _exit(std::all_of(std::begin(refusals), std::end(refusals),
+                      absl::IsFailedPrecondition)
+              ? 0
+              : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   Train(**session);
+  EXPECT_THAT((*session)->end(), IsOk());
 }
 
 TEST_F(SessionTest, ASessionThatEndsEarlyLeavesTheJob) {
