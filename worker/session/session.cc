@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/clock.h"
 #include "common/base/fingerprint.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
 #include "common/observe/status_server.h"
@@ -49,6 +50,10 @@ struct Session::Parts {
                     const Options& options);
   // Trains; then waits until the roles in this process have ended, too.
   absl::Status Run();
+  // Marks the end of the worker's own part; returns the reason of a Fail()
+  // before it.
+  std::optional<std::string> EndMember() ABSL_LOCKS_EXCLUDED(mutex);
+  void Fail(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex);
   void RequestStop(const std::string& reason);
   // False before the first step, and if there is no such variable.
   bool HasMemory(size_t variable) const;
@@ -76,6 +81,10 @@ struct Session::Parts {
   std::thread thread;
   std::atomic<bool> failed = false;  // Session::Fail() has been called
   std::atomic<bool> left = false;    // Session::Leave() has been called
+  Mutex mutex;
+  std::optional<std::string> fault ABSL_GUARDED_BY(mutex);  // Fail()'s reason
+  // The worker's own part is over; hosted roles may still run.
+  bool member_ended ABSL_GUARDED_BY(mutex) = false;
   // The current pass.
   bool open = false;
   std::shared_ptr<ParameterMemory> memory;
@@ -117,15 +126,36 @@ absl::Status Session::Parts::Host(const Cluster& cluster,
 absl::Status Session::Parts::Run() {
   const absl::Status status = member->Run();
   if (hosted == nullptr) return status;
-  if (failed) {
+  if (const std::optional<std::string> why = EndMember(); why.has_value()) {
     // After this worker has left with its reason: a job that cannot do without
     // it fails with that, and only one that can is stopped here.
+    hosted->RequestStop(*why);
+  } else if (member->stays_member()) {
+    // The job would wait for this worker, and this process for the job.
     hosted->RequestStop(std::string(status.message()));
   } else if (!status.ok()) {
     hosted->OnWorkerFailed(status);
   }
   const absl::Status job = hosted->Wait();
   return status.ok() ? job : status;
+}
+
+std::optional<std::string> Session::Parts::EndMember() {
+  MutexLock lock(mutex);
+  member_ended = true;
+  return fault;
+}
+
+void Session::Parts::Fail(const std::string& reason) {
+  bool late = false;
+  {
+    MutexLock lock(mutex);
+    fault = reason;
+    late = member_ended;
+  }
+  member->Fail(reason);
+  // Nothing else would end the roles: this worker left before the fault.
+  if (late && hosted != nullptr) hosted->RequestStop(reason);
 }
 
 void Session::Parts::RequestStop(const std::string& reason) {
@@ -454,7 +484,7 @@ void Session::Fail(const std::string& reason) {
   std::vector<absl::string_view> lines =
       absl::StrSplit(reason, absl::ByAnyChar("\r\n"), absl::SkipWhitespace());
   for (absl::string_view& line : lines) line = absl::StripAsciiWhitespace(line);
-  parts_->member->Fail(absl::StrJoin(lines, "; "));
+  parts_->Fail(absl::StrJoin(lines, "; "));
 }
 
 }  // namespace lockstep::worker

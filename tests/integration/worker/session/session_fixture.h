@@ -37,10 +37,13 @@ class SessionFixture : public ::testing::Test {
     job.learning_rate.base = 0.1;
   }
 
-  absl::StatusOr<std::unique_ptr<Session>> Join() {
+  // `job_file` is for a worker that hosts the chief.
+  absl::StatusOr<std::unique_ptr<Session>> Join(
+      const std::string& job_file = "") {
     const std::string path = job_.directory().Join("tf_config");
     std::ofstream(path) << job_.TfConfigOf("worker", 0);
-    return Session::Join({.tf_config = path}, Variables());
+    return Session::Join({.tf_config = path, .job_file = job_file},
+                         Variables());
   }
   std::vector<SessionVariable> Variables() const {
     return {{{.name = "w", .shape = {2}}, BytesOf(given_)},

@@ -1,6 +1,8 @@
 // Sessions in a job with another worker.
 
+#include <fstream>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/job/codec/job_config_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/worker/session/session_fixture.h"
@@ -25,10 +28,12 @@ namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
+using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::LocalChief;
 using ::lockstep::testing::LocalJob;
 using ::lockstep::testing::StartServer;
 using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
 
 // Worker 1, whose gradients are zeros. It has no session, because the process
 // of the test has one already.
@@ -122,6 +127,43 @@ TEST_F(SessionOfTwoTest, AStepThatIsOverLeavesItsMemoryToTheLoop) {
   session->reset();
   chief.chief().RequestStop("the test is over");
   EXPECT_THAT(other.Wait(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+// The same without a chief task: worker 0 hosts the chief.
+class SessionWithChiefTest : public SessionOfTwoTest {
+ protected:
+  SessionWithChiefTest() : SessionOfTwoTest({.workers = 2, .chief = false}) {
+    job_.job().data.epochs = 1;
+  }
+
+  std::string JobFile() {
+    const std::string path = job_.directory().Join("job.textproto");
+    std::ofstream(path) << ToProto(job_.job()).DebugString();
+    return path;
+  }
+};
+
+TEST_F(SessionWithChiefTest, AFaultAfterTheEndOfTheInputStopsTheJob) {
+  auto server = StartServer(job_);
+  auto session = Join(JobFile());
+  ASSERT_THAT(session, IsOk());
+  OtherWorker other(job_, Variables());
+  ASSERT_TRUE(Next(**session));
+  (*session)->EndInput();
+  SessionStep step;
+  // The worker's part ends meanwhile, but not that of the chief.
+  EXPECT_THAT((*session)->Next(absl::Seconds(2), step),
+              IsOkAndHolds(Session::Turn::kNothing));
+
+  (*session)->Fail("KeyError: 'label'");
+
+  const auto turn = (*session)->Next(absl::Seconds(60), step);
+  EXPECT_THAT(turn, IsOkAndHolds(Session::Turn::kEnded));
+  // Lets the test end if it fails.
+  (*session)->RequestStop("the test is over");
+  session->reset();
+  EXPECT_THAT(other.Wait(), StatusIs(absl::StatusCode::kCancelled,
+                                     HasSubstr("KeyError: 'label'")));
 }
 
 }  // namespace
