@@ -28,14 +28,19 @@ bool MayBeRepeated(const absl::Status& status) {
 
 GroupLink::GroupLink(const Options& options)
     : options_(options),
-      stub_(v1::GroupService::NewStub(MakeChannel(options.address))),
-      thread_([this] { Run(); }) {}
+      stub_(v1::GroupService::NewStub(MakeChannel(options.address))) {}
 
 GroupLink::~GroupLink() {
   End();
+  if (!begun_) return;
   // An error does not matter: a member that is not reached notices by its
   // timeout, or is gone itself.
   static_cast<void>(CallGreet(/*leaves=*/true));
+}
+
+void GroupLink::Begin() {
+  begun_ = true;
+  thread_ = std::thread([this] { Run(); });
 }
 
 void GroupLink::Greet() {

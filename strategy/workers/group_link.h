@@ -25,8 +25,8 @@ struct Outgoing {
 };
 
 // GroupLink makes the calls to one other member of a group: greetings until
-// `on_answer` returns false, and parcels, one after the other. It repeats calls
-// that do not reach the member until End().
+// `on_answer` returns false, and parcels, one after the other. It calls from
+// Begin() on, and repeats calls that do not reach the member until End().
 //
 // Threads: safe to share; the callbacks run in the link's thread.
 class GroupLink {
@@ -43,14 +43,16 @@ class GroupLink {
     std::function<void(uint64_t sequence, const absl::Status&)> on_given;
   };
 
-  // Starts to greet the member.
   explicit GroupLink(const Options& options);
-  // Cancels the call in flight, then sends a greeting that says that this
-  // member leaves; waits at most a second for its answer.
+  // After Begin(), cancels the call in flight, then sends a greeting that says
+  // that this member leaves; waits at most a second for its answer.
   ~GroupLink();
   GroupLink(const GroupLink&) = delete;
   GroupLink& operator=(const GroupLink&) = delete;
 
+  // Starts to greet the member. Must be called at most once, by the thread that
+  // destroys this object, and not after End().
+  void Begin();
   // Starts to greet again, also after `on_answer` has returned false.
   void Greet() ABSL_LOCKS_EXCLUDED(mutex_);
   // Sends `parcel` after all earlier ones.
@@ -78,6 +80,7 @@ class GroupLink {
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* in_flight_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
+  bool begun_ = false;  // Begin() has been called
 };
 
 }  // namespace lockstep::strategy

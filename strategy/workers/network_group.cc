@@ -81,6 +81,11 @@ absl::Status NetworkGroup::Start() {
       server_,
       GrpcServer::Start(options_.addresses[static_cast<size_t>(rank())],
                         {&service_}));
+  // Only now: a process that was started for this rank by mistake, whose
+  // address is in use, must not greet a group that is formed.
+  for (const auto& link : links_) {
+    if (link != nullptr) link->Begin();
+  }
   return absl::OkStatus();
 }
 

@@ -26,7 +26,10 @@ std::optional<RowSum> RowBlockSum::Add(int index, int count, DType dtype,
     stack_.pop_back();
     std::optional<server::SparseRows>& left = stack_.back();
     if (!right.has_value()) continue;
-    left = left.has_value() ? left->Merged(mode, *right) : *right;
+    // A gradient without rows does not tell how wide they are, so that the sum
+    // must not have its format.
+    const bool has_rows = left.has_value() && !left->indices().empty();
+    left = has_rows ? left->Merged(mode, *right) : *right;
   }
   if (index + 1 < count || !stack_.front().has_value()) return std::nullopt;
   server::SparseRows& sum = *stack_.front();

@@ -60,7 +60,8 @@ class HostedRoles {
   // end, unless the chief is in this process, too: the chief then decides with
   // the reason that the worker leaves with. If the worker has not left, as
   // TrainingMember::stays_member() says, the chief would wait for it: the
-  // process must end instead, by EndProcessNow().
+  // process must end instead, by EndProcessNow(), or RequestStop() be called if
+  // it cannot.
   void OnWorkerFailed(const absl::Status& status);
 
   MetricFamilies Metrics() const;

@@ -68,6 +68,7 @@ class ProgramWorkload::Source final : public GradientSource {
     LOCKSTEP_RETURN_IF_ERROR(workload_.CheckInput(index));
     offer_ = {pass, index};
     if (!workload_.has_tables_) return absl::OkStatus();
+    LOCKSTEP_RETURN_IF_ERROR(ForgetRows());
     return workload_.handover_.OfferRows(offer_);
   }
 
@@ -80,6 +81,17 @@ class ProgramWorkload::Source final : public GradientSource {
   }
 
  private:
+  // A table for which the program chooses no rows has none, and no gradient of
+  // the pass before.
+  absl::Status ForgetRows() {
+    const std::shared_ptr<ParameterMemory> memory = workload_.memory();
+    for (size_t v = 0; v < workload_.variables_.size(); ++v) {
+      if (!workload_.variables_[v].is_table()) continue;
+      LOCKSTEP_RETURN_IF_ERROR(memory->ChooseRows(v, {}));
+    }
+    return absl::OkStatus();
+  }
+
   ProgramWorkload& workload_;
   Handover::Offer offer_;
 };

@@ -8,13 +8,13 @@
 #include <thread>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/clock.h"
 #include "common/base/fingerprint.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
 #include "common/observe/status_server.h"
@@ -23,6 +23,7 @@
 #include "common/trace/span_recorder.h"
 #include "worker/hosted/hosted_roles.h"
 #include "worker/session/program_workload.h"
+#include "worker/session/session_variables.h"
 #include "worker/session/training_member.h"
 
 namespace lockstep::worker {
@@ -30,66 +31,6 @@ namespace {
 
 // A process has one log and one set of certificates, so one session.
 std::atomic<bool> has_session{false};
-
-absl::Status CheckVariables(const std::vector<SessionVariable>& variables) {
-  if (variables.empty()) {
-    return absl::InvalidArgumentError("a worker needs at least one variable");
-  }
-  absl::flat_hash_set<std::string> names;
-  for (const SessionVariable& variable : variables) {
-    const VariableSpec& spec = variable.spec;
-    if (!names.insert(spec.name).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("two variables have the name \"", spec.name,
-                       "\"; names must be unique"));
-    }
-    int64_t total = static_cast<int64_t>(ElementSize(spec.dtype));
-    for (const int64_t dimension : spec.shape) {
-      if (dimension > 0 && !__builtin_mul_overflow(total, dimension, &total)) {
-        continue;
-      }
-      return absl::InvalidArgumentError(absl::StrCat(
-          "variable \"", spec.name, "\" has the shape ",
-          ShapeString(spec.shape),
-          "; each dimension must be above 0, and all elements must fit into "
-          "an address space"));
-    }
-    if (spec.is_table() && (spec.shape.empty() || spec.buffer)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "variable \"", spec.name, "\" is a table of the shape ",
-          ShapeString(spec.shape), spec.buffer ? " and a buffer" : "",
-          "; a table needs rows, and cannot be a buffer"));
-    }
-    const auto bytes = static_cast<size_t>(total);
-    if (variable.initial.empty() || variable.initial.size() == bytes) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "variable \"", spec.name, "\" has ", variable.initial.size(),
-        " bytes of initial values; ", ShapeString(spec.shape), " of ",
-        std::string(DTypeName(spec.dtype)), " needs ", bytes));
-  }
-  return absl::OkStatus();
-}
-
-std::vector<VariableSpec> SpecsOf(
-    const std::vector<SessionVariable>& variables) {
-  std::vector<VariableSpec> specs;
-  for (const SessionVariable& variable : variables) {
-    specs.push_back(variable.spec);
-    if (!variable.initial.empty()) {
-      specs.back().initializer = {.kind = Initializer::Kind::kGiven};
-    }
-  }
-  return specs;
-}
-
-std::vector<absl::Span<const std::byte>> InitialOf(
-    const std::vector<SessionVariable>& variables) {
-  std::vector<absl::Span<const std::byte>> initial;
-  for (const SessionVariable& variable : variables) {
-    initial.push_back(variable.initial);
-  }
-  return initial;
-}
 
 int PassesPerStep(const JobConfig& job, int worker) {
   if (job.mode == SyncMode::kCompatible) return 1;
@@ -109,9 +50,23 @@ struct Session::Parts {
                     const Options& options);
   // Trains; then waits until the roles in this process have ended, too.
   absl::Status Run();
+  // Marks the end of the worker's own part; returns the reason of a Fail()
+  // before it.
+  std::optional<std::string> EndMember() ABSL_LOCKS_EXCLUDED(mutex);
+  void Fail(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex);
   void RequestStop(const std::string& reason);
   // False before the first step, and if there is no such variable.
   bool HasMemory(size_t variable) const;
+  // OK while a step is open; kAborted if it is over without this pass.
+  absl::Status CheckOpen() {
+    return open ? absl::OkStatus() : workload.handover().CheckWanted();
+  }
+  // Returns `status`, of a call for the step at hand. kAborted closes the step:
+  // from then on the loop may write the memory.
+  absl::Status Noted(absl::Status status) {
+    if (absl::IsAborted(status)) open = false;
+    return status;
+  }
   // True if no gradient of the step at hand has been handed in.
   bool NoneReady() const {
     return std::find(ready.begin(), ready.end(), true) == ready.end();
@@ -126,6 +81,10 @@ struct Session::Parts {
   std::thread thread;
   std::atomic<bool> failed = false;  // Session::Fail() has been called
   std::atomic<bool> left = false;    // Session::Leave() has been called
+  Mutex mutex;
+  std::optional<std::string> fault ABSL_GUARDED_BY(mutex);  // Fail()'s reason
+  // The worker's own part is over; hosted roles may still run.
+  bool member_ended ABSL_GUARDED_BY(mutex) = false;
   // The current pass.
   bool open = false;
   std::shared_ptr<ParameterMemory> memory;
@@ -133,6 +92,7 @@ struct Session::Parts {
   uint64_t seed = 0;  // of the job
   bool shares_work = false;
   bool choosing = false;  // rows, before the pull
+  bool unpulled = false;  // rows were chosen after it
   std::vector<bool> ready;
   std::vector<bool> absent;  // by variable; valid if it is ready
   // The gradients of variables from this one on have been sent.
@@ -166,15 +126,36 @@ absl::Status Session::Parts::Host(const Cluster& cluster,
 absl::Status Session::Parts::Run() {
   const absl::Status status = member->Run();
   if (hosted == nullptr) return status;
-  if (failed) {
+  if (const std::optional<std::string> why = EndMember(); why.has_value()) {
     // After this worker has left with its reason: a job that cannot do without
     // it fails with that, and only one that can is stopped here.
+    hosted->RequestStop(*why);
+  } else if (member->stays_member()) {
+    // The job would wait for this worker, and this process for the job.
     hosted->RequestStop(std::string(status.message()));
   } else if (!status.ok()) {
     hosted->OnWorkerFailed(status);
   }
   const absl::Status job = hosted->Wait();
   return status.ok() ? job : status;
+}
+
+std::optional<std::string> Session::Parts::EndMember() {
+  MutexLock lock(mutex);
+  member_ended = true;
+  return fault;
+}
+
+void Session::Parts::Fail(const std::string& reason) {
+  bool late = false;
+  {
+    MutexLock lock(mutex);
+    fault = reason;
+    late = member_ended;
+  }
+  member->Fail(reason);
+  // Nothing else would end the roles: this worker left before the fault.
+  if (late && hosted != nullptr) hosted->RequestStop(reason);
 }
 
 void Session::Parts::RequestStop(const std::string& reason) {
@@ -295,6 +276,7 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   parts.ready.assign(parts.workload.variables().size(), false);
   parts.absent.assign(parts.ready.size(), false);
   parts.unsent = parts.ready.size();
+  parts.unpulled = false;
   parts.open = true;
   return Turn::kStep;
 }
@@ -344,8 +326,8 @@ std::shared_ptr<const void> Session::owner() const { return parts_->memory; }
 
 absl::Status Session::TakeValue(size_t variable) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
-  if (!parts_->open ||
-      (variable < parts_->ready.size() && parts_->ready[variable])) {
+  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
+  if (variable < parts_->ready.size() && parts_->ready[variable]) {
     return absl::FailedPreconditionError(
         "values can be taken once a step is at hand, before the gradient of "
         "their variable is handed in");
@@ -360,22 +342,26 @@ absl::Status Session::CheckRows(size_t variable) const {
     return absl::InvalidArgumentError(
         absl::StrCat("variable ", variable, " is no table, so it has no rows"));
   }
-  if (parts_->choosing || (parts_->open && parts_->NoneReady())) {
-    return absl::OkStatus();
-  }
+  if (parts_->choosing) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
+  if (parts_->NoneReady()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      parts_->open ? "rows must be chosen before the first gradient of a step "
-                     "is handed in"
-                   : "no step is at hand, so no rows can be chosen");
+      "rows must be chosen before the first gradient of a step is handed in");
 }
 
 absl::Status Session::ChooseRows(size_t variable, std::vector<int64_t> ids) {
   LOCKSTEP_RETURN_IF_ERROR(CheckRows(variable));
-  return parts_->memory->ChooseRows(variable, std::move(ids));
+  LOCKSTEP_RETURN_IF_ERROR(
+      parts_->memory->ChooseRows(variable, std::move(ids)));
+  parts_->unpulled = !parts_->choosing;
+  return absl::OkStatus();
 }
 
 absl::Span<const int64_t> Session::rows(size_t variable) const {
-  if (!parts_->HasMemory(variable)) return {};
+  if (!parts_->HasMemory(variable) ||
+      !parts_->workload.variables()[variable].is_table()) {
+    return {};
+  }
   return parts_->memory->rows(variable).ids;
 }
 
@@ -387,11 +373,15 @@ absl::Status Session::Pull() {
 
 absl::Status Session::PullRows() {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
   if (!parts_->NoneReady()) {
     return absl::FailedPreconditionError(
         "rows must be pulled before the first gradient of a step is handed in");
   }
-  return parts_->workload.handover().PullRows();
+  LOCKSTEP_RETURN_IF_ERROR(
+      parts_->Noted(parts_->workload.handover().PullRows()));
+  parts_->unpulled = false;
+  return absl::OkStatus();
 }
 
 absl::Status Session::Ready(size_t variable) {
@@ -405,39 +395,47 @@ absl::Status Session::Absent(size_t variable) {
 absl::Status Session::HandIn(size_t variable, bool absent) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   Parts& parts = *parts_;
-  if (variable >= parts.ready.size()) {
+  Handover& handover = parts.workload.handover();
+  const std::vector<VariableSpec>& variables = parts.workload.variables();
+  if (variable >= variables.size()) {
     return absl::InvalidArgumentError(absl::StrCat("there is no variable ",
                                                    variable, "; the model has ",
-                                                   parts.ready.size()));
+                                                   variables.size()));
   }
+  LOCKSTEP_RETURN_IF_ERROR(parts.CheckOpen());
   if (parts.ready[variable]) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the gradient of \"", parts.workload.variables()[variable].name,
-        "\" was handed in before in this step"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the gradient of \"", variables[variable].name,
+                     "\" was handed in before in this step"));
   }
+  // Gradients go to the rows of the last pull.
+  if (parts.unpulled) {
+    return absl::FailedPreconditionError(
+        "rows of a table were chosen anew in this step and not pulled; call "
+        "PullRows() before the first gradient is handed in");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(parts.Noted(handover.CheckWanted()));
   if (absent) {
     const absl::Span<std::byte> none = parts.memory->gradient(variable);
     std::fill(none.begin(), none.end(), std::byte{0});
   }
   parts.absent[variable] = absent;
-  LOCKSTEP_RETURN_IF_ERROR(parts.workload.handover().CheckWanted());
   parts.ready[variable] = true;
   // Sends the last variable first, whatever order the program computes in:
   // workers that send in different orders could wait for one another (see
   // ReadyChunks).
   while (parts.unsent > 0 && parts.ready[parts.unsent - 1]) {
     --parts.unsent;
-    Handover& handover = parts.workload.handover();
-    LOCKSTEP_RETURN_IF_ERROR(parts.absent[parts.unsent]
-                                 ? handover.Absent(parts.unsent)
-                                 : handover.Ready(parts.unsent));
+    LOCKSTEP_RETURN_IF_ERROR(parts.Noted(parts.absent[parts.unsent]
+                                             ? handover.Absent(parts.unsent)
+                                             : handover.Ready(parts.unsent)));
   }
   return absl::OkStatus();
 }
 
 absl::Status Session::CheckWanted() {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
-  return parts_->workload.handover().CheckWanted();
+  return parts_->Noted(parts_->workload.handover().CheckWanted());
 }
 
 void Session::BeginReading() {
@@ -454,26 +452,30 @@ absl::Status Session::Finish(double loss, int64_t examples) {
   for (size_t v = parts.ready.size(); v > 0; --v) {
     if (!parts.ready[v - 1]) LOCKSTEP_RETURN_IF_ERROR(Absent(v - 1));
   }
-  LOCKSTEP_RETURN_IF_ERROR(
-      parts.workload.handover().Done({.loss = loss, .examples = examples}));
+  LOCKSTEP_RETURN_IF_ERROR(parts.Noted(
+      parts.workload.handover().Done({.loss = loss, .examples = examples})));
   parts.open = false;
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int64_t>> Session::Examples(int64_t num_examples,
                                                        int64_t batch) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   return parts_->workload.Examples(num_examples, batch);
 }
 
 absl::Status Session::Report(const NamedFigure& figure) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   return parts_->member->Report(figure);
 }
 
 void Session::RequestStop(const std::string& reason) {
-  parts_->RequestStop(reason);
+  if (CheckProcess().ok()) parts_->RequestStop(reason);
 }
 
-void Session::EndInput() { parts_->workload.handover().EndInput(); }
+void Session::EndInput() {
+  if (CheckProcess().ok()) parts_->workload.handover().EndInput();
+}
 
 void Session::Fail(const std::string& reason) {
   if (!CheckProcess().ok()) return;
@@ -482,7 +484,7 @@ void Session::Fail(const std::string& reason) {
   std::vector<absl::string_view> lines =
       absl::StrSplit(reason, absl::ByAnyChar("\r\n"), absl::SkipWhitespace());
   for (absl::string_view& line : lines) line = absl::StripAsciiWhitespace(line);
-  parts_->member->Fail(absl::StrJoin(lines, "; "));
+  parts_->Fail(absl::StrJoin(lines, "; "));
 }
 
 }  // namespace lockstep::worker

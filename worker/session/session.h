@@ -70,7 +70,8 @@ struct SessionJob {
 // Threads: one thread calls; RequestStop(), Fail() and Leave() may come from
 //          any. A process may have one session at a time. A child made by
 //          fork() must not use its parent's session: its calls return
-//          kFailedPrecondition.
+//          kFailedPrecondition; those without a status to return, such as
+//          RequestStop(), have no effect.
 class Session {
  public:
   struct Options {
@@ -173,19 +174,23 @@ class Session {
   //                        index
   //   kFailedPrecondition  no step is open, or Ready() or Absent() was called
   //                        for the variable
+  //   kAborted             the step is over: call Next()
   //   kResourceExhausted   there is no memory for it; nothing has changed
   absl::Status TakeValue(size_t variable);
 
   // After kRows: chooses the rows of a table that the step uses. After kStep,
   // before the first Ready(): replaces the chosen rows; their gradients are
-  // zeros, and their values are undefined until PullRows().
+  // zeros, and their values are undefined until PullRows(), which must be
+  // called before the first Ready().
   //
   //   kInvalidArgument     `variable` is no table, or `ids` names a row that it
   //                        does not have
   //   kFailedPrecondition  no step is open, or Ready() or Absent() was called
   //                        in it
+  //   kAborted             the step is over: call Next()
   absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
-  // The chosen rows, ascending, each once. Empty as value() is.
+  // The chosen rows, ascending, each once. Empty as value() is, and for a
+  // variable that is no table.
   absl::Span<const int64_t> rows(size_t variable) const;
   // Must be called after kRows, once rows are chosen; a table without a
   // ChooseRows() has no rows in this step. Next() then returns kStep, or
@@ -202,7 +207,8 @@ class Session {
   // The errors of the calls below:
   //   kAborted             the pass is not needed any more: call Next()
   //   kFailedPrecondition  no step is open: Next() has not returned kStep, or
-  //                        Finish() was called
+  //                        Finish() was called; or, of those that hand in a
+  //                        gradient, PullRows() has not followed ChooseRows()
 
   // Hands in gradient(variable), which must be final. It is sent once those of
   // all variables with larger indices are ready: all workers must send in one

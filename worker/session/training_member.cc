@@ -58,6 +58,13 @@ void ObservePhases(const PhaseTimes& times) {
   }
 }
 
+// An error of the workload, which must not be taken for the refusal of a
+// server: see Judge().
+absl::Status FaultOf(const absl::Status& workload) {
+  if (!absl::IsFailedPrecondition(workload)) return workload;
+  return absl::InvalidArgumentError(workload.message());
+}
+
 constexpr int kMaxThreads = 16;
 
 // The memory of all gradients, without that of variables that are not trained.
@@ -253,7 +260,7 @@ absl::Status TrainingMember::Train(
   const JobConfig& job = membership.job;
   meter_.Begin("reads its data", Phase::kOther,
                [this] { return workload_.Beginning(); });
-  LOCKSTEP_RETURN_IF_ERROR(workload_.Begin(membership));
+  LOCKSTEP_RETURN_IF_ERROR(FaultOf(workload_.Begin(membership)));
   LOCKSTEP_RETURN_IF_ERROR(
       chief_.DescribeModel(workload_.variables(), workload_.examples()));
   meter_.Begin("waits for the variables", Phase::kWait);
@@ -273,8 +280,8 @@ absl::Status TrainingMember::Train(
                             SettingsOf(job, plan.variables));
   ParameterClient client(ClientOptions(membership, plan.mirrored, settings),
                          plan, *memory);
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<GradientSource> source,
-                            workload_.MakeSource(memory));
+  const auto source = workload_.MakeSource(memory);
+  LOCKSTEP_RETURN_IF_ERROR(FaultOf(source.status()));
   const ClippingConfig clipping =
       workload_.clips() ? ClippingConfig{} : job.clipping;
   LOCKSTEP_ASSIGN_OR_RETURN(const DType clipped,
@@ -282,7 +289,7 @@ absl::Status TrainingMember::Train(
   GradientClipper clipper(clipping, clipped, [&] {
     return TrainedGradients(*memory, plan.variables, settings);
   });
-  BlockSource blocks(*source, plan.variables, job.micro_batches_per_step,
+  BlockSource blocks(**source, plan.variables, job.micro_batches_per_step,
                      clipper, *memory);
   const bool shared = job.shares_work();
   // Before SetClient(): a job that ends in between must cancel the client, too.
@@ -297,7 +304,7 @@ absl::Status TrainingMember::Train(
       TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
                     task_.index, step, &leaving_, shared ? nullptr : &clipper,
                     job.micro_batches_per_step, job.train_steps},
-                   client, shared ? blocks : *source, meter_)
+                   client, shared ? blocks : **source, meter_)
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);

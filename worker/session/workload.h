@@ -56,7 +56,8 @@ class Workload {
   }
 
   // Returns the source of the membership's passes, which reads values and
-  // writes gradients in `memory`. Called once per membership.
+  // writes gradients in `memory`. Called once per membership. Errors: as
+  // Begin()
   virtual absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) = 0;
 

@@ -32,6 +32,7 @@ class FakeMember final : public GroupHandler {
   absl::StatusOr<GreetingAnswer> Hear(const Greeting&, int,
                                       bool leaves) override {
     MutexLock lock(mutex_);
+    greeted_ = true;
     if (leaves) left_ = true;
     return GreetingAnswer{21, true};
   }
@@ -45,6 +46,11 @@ class FakeMember final : public GroupHandler {
     return absl::OkStatus();
   }
 
+  // Also by a farewell.
+  bool greeted() {
+    MutexLock lock(mutex_);
+    return greeted_;
+  }
   bool left() {
     MutexLock lock(mutex_);
     return left_;
@@ -56,6 +62,7 @@ class FakeMember final : public GroupHandler {
 
  private:
   Mutex mutex_;
+  bool greeted_ ABSL_GUARDED_BY(mutex_) = false;
   bool left_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<uint64_t> sequences_ ABSL_GUARDED_BY(mutex_);
 };
@@ -193,6 +200,14 @@ TEST_F(GroupCallsTest, AnotherReceiverIsRefused) {
 TEST_F(GroupCallsTest, AMemberThatEndsTellsTheOthers) {
   { const auto group = Formed(); }
   EXPECT_TRUE(member_.left());
+}
+
+TEST_F(GroupCallsTest, AMemberWhoseAddressIsInUseGreetsNobody) {
+  const auto other = GrpcServer::Start(addresses_[0], {});
+  ASSERT_THAT(other, IsOk());
+  EXPECT_THAT(NetworkGroup::Join(Of(0)).status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_FALSE(member_.greeted());
 }
 
 // With certificates, a worker speaks for itself alone.

@@ -207,6 +207,17 @@ TEST_F(NetworkGroupTest, AGroupIsMadeAnewAfterAMemberHasBegunAgain) {
   EXPECT_EQ(rounds, 6);
 }
 
+TEST_F(NetworkGroupTest, AMemberThatIsStartedTwiceLeavesTheGroupAsItIs) {
+  Reserve(2);
+  const std::vector<Group> groups = JoinAll();
+  for (const Group& group : groups) ASSERT_THAT(group, IsOk());
+  for (int start = 0; start < 10; ++start) {
+    EXPECT_THAT(NetworkGroup::Join(Of(1)).status(),
+                StatusIs(absl::StatusCode::kUnavailable));
+  }
+  ForEach(2, [&](size_t r) { EXPECT_THAT(Barrier(**groups[r]), IsOk()); });
+}
+
 TEST_F(NetworkGroupTest, AGroupOfOneNeedsNoAddress) {
   Group group = NetworkGroup::Join({0, {"nowhere"}, "alone"});
   ASSERT_THAT(group, IsOk());

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@
 #include "common/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/worker/session/session_fixture.h"
 #include "tests/testing/local_job.h"
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
@@ -29,51 +31,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-absl::Span<const std::byte> BytesOf(const std::vector<float>& values) {
-  return {reinterpret_cast<const std::byte*>(values.data()),
-          values.size() * sizeof(float)};
-}
-
-// One worker that pulls `w` towards 0 by a tenth a step.
-class SessionTest : public ::testing::Test {
- protected:
-  SessionTest() : job_({}) {
-    JobConfig& job = job_.job();
-    job.model = {};
-    job.model.kind = "external";
-    job.data = {};
-    job.train_steps = 5;
-    job.learning_rate.base = 0.1;
-  }
-
-  absl::StatusOr<std::unique_ptr<Session>> Join() {
-    const std::string path = job_.directory().Join("tf_config");
-    std::ofstream(path) << job_.TfConfigOf("worker", 0);
-    return Session::Join({.tf_config = path},
-                         {{{.name = "w", .shape = {2}}, BytesOf(given_)},
-                          {{.name = "b", .shape = {1}}, {}}});
-  }
-
-  // Computes passes until the job ends, or `steps` are handed in.
-  void Train(Session& session, int steps = 1 << 30) {
-    SessionStep step;
-    for (int made = 0; made < steps;) {
-      const auto turn = session.Next(absl::Seconds(1), step);
-      ASSERT_THAT(turn, IsOk());
-      if (*turn == Session::Turn::kEnded) return;
-      if (*turn != Session::Turn::kStep) continue;
-      std::memcpy(session.gradient(0).data(), session.value(0).data(), 8);
-      numbers_.push_back(step.number);
-      ASSERT_OK(session.Ready(0));
-      ASSERT_OK(session.Finish(1.5, 8));
-      ++made;
-    }
-  }
-
-  LocalJob job_;
-  std::vector<float> given_ = {1, -2};
-  std::vector<int64_t> numbers_;
-};
+class SessionTest : public SessionFixture {};
 
 TEST_F(SessionTest, TheWorkersInitialValuesAreTrainedAndSaved) {
   LocalChief chief(job_);
@@ -227,6 +185,21 @@ TEST_F(SessionTest, AStepThatIsSkippedIsAnError) {
   Train(**session);
 }
 
+TEST_F(SessionTest, NoGradientIsHandedInBeforeTheFirstStep) {
+  LocalChief chief(job_);
+  auto session = Join();  // there is no server, so no step
+  ASSERT_THAT(session, IsOk());
+  EXPECT_THAT((*session)->Ready(2), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             HasSubstr("model has 2")));
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("no pass is open"));
+  EXPECT_THAT((*session)->Ready(0), refused);
+  EXPECT_THAT((*session)->Absent(0), refused);
+  EXPECT_THAT((*session)->TakeValue(0), refused);
+  auto server = StartServer(job_);
+  Train(**session);
+}
+
 TEST_F(SessionTest, TakenValuesStayWhileTheNextOnesArrive) {
   LocalChief chief(job_);
   auto server = StartServer(job_);
@@ -273,13 +246,23 @@ TEST_F(SessionTest, AForkedChildIsToldThatItIsNoWorker) {
   const pid_t child = fork();
   if (child == 0) {
     SessionStep step;
-    const auto turn = (*session)->Next(absl::ZeroDuration(), step);
-    _exit(absl::IsFailedPrecondition(turn.status()) ? 0 : 1);
+    const absl::Status refusals[] = {
+        (*session)->Next(absl::ZeroDuration(), step).status(),
+        (*session)->Ready(0), (*session)->Report({"norm", 1}),
+        (*session)->Examples(8, 0).status()};
+    // Without effect on the parent, with which it shares its connections.
+    (*session)->EndInput();
+    (*session)->RequestStop("the child has ended");
+    _exit(std::all_of(std::begin(refusals), std::end(refusals),
+                      absl::IsFailedPrecondition)
+              ? 0
+              : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   Train(**session);
+  EXPECT_THAT((*session)->end(), IsOk());
 }
 
 TEST_F(SessionTest, ASessionThatEndsEarlyLeavesTheJob) {
@@ -328,116 +311,6 @@ TEST_F(SessionTest, VariablesThatCannotBeAreRefusedBeforeAnythingStarts) {
           .status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("fit into an address space")));
-}
-
-// A job with a table and two variables, of which a step uses what it looks up.
-class SessionTableTest : public SessionTest {
- protected:
-  void SetUp() override {
-    const std::string path = job_.directory().Join("tf_config");
-    std::ofstream(path) << job_.TfConfigOf("worker", 0);
-    auto session = Session::Join(
-        {.tf_config = path},
-        {{{.name = "t",
-           .shape = {10, 2},
-           .initializer = {.a = 3},
-           .row_cut = RowCut::kMod},
-          {}},
-         {{.name = "w", .shape = {2}}, BytesOf(given_)},
-         {{.name = "m", .shape = {2}, .buffer = true}, BytesOf(given_)}});
-    ASSERT_THAT(session, IsOk());
-    session_ = *std::move(session);
-  }
-
-  void TearDown() override {
-    session_.reset();
-    chief_->chief().RequestStop("the test is over");
-  }
-
-  // Returns true with a step at hand for which no row was chosen.
-  bool Next() {
-    while (true) {
-      SessionStep step;
-      const auto turn = session_->Next(absl::Seconds(1), step);
-      if (!turn.ok() || *turn == Session::Turn::kEnded) return false;
-      if (*turn == Session::Turn::kRows) session_->Pull().IgnoreError();
-      if (*turn == Session::Turn::kStep) return true;
-    }
-  }
-  std::vector<float> Floats(absl::Span<const std::byte> bytes) {
-    std::vector<float> floats(bytes.size() / sizeof(float));
-    std::copy(bytes.begin(), bytes.end(),
-              reinterpret_cast<std::byte*>(floats.data()));
-    return floats;
-  }
-
-  std::unique_ptr<LocalChief> chief_ = std::make_unique<LocalChief>(job_);
-  decltype(StartServer(std::declval<LocalJob&>())) server_ = StartServer(job_);
-  std::unique_ptr<Session> session_;
-};
-
-TEST_F(SessionTableTest, RowsMayBeChosenUntilTheFirstGradientIsHandedIn) {
-  ASSERT_TRUE(Next());
-  EXPECT_THAT(Floats(session_->value(0)), ElementsAre());
-  ASSERT_OK(session_->ChooseRows(0, {7}));
-  ASSERT_OK(session_->PullRows());
-  EXPECT_THAT(Floats(session_->value(0)), ElementsAre(3, 3));
-  ASSERT_OK(session_->ChooseRows(0, {9, 2, 9}));
-  ASSERT_OK(session_->PullRows());
-  EXPECT_THAT(session_->rows(0), ElementsAre(2, 9));
-  EXPECT_THAT(Floats(session_->value(0)), ElementsAre(3, 3, 3, 3));
-  EXPECT_THAT(session_->ChooseRows(1, {0}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(session_->ChooseRows(0, {10}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  const std::vector<float> ones = {1, 1, 1, 1};
-  std::memcpy(session_->gradient(0).data(), ones.data(), 16);
-  // No gradient is sent yet: those of variables with larger indices come first.
-  ASSERT_OK(session_->Ready(0));
-  EXPECT_THAT(session_->ChooseRows(0, {1}),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(session_->PullRows(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("before the first gradient")));
-  ASSERT_OK(session_->Finish(1, 8));
-  EXPECT_THAT(session_->ChooseRows(0, {1}),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
-
-  ASSERT_TRUE(Next());
-  ASSERT_OK(session_->ChooseRows(0, {1, 2, 9}));
-  ASSERT_OK(session_->PullRows());
-  EXPECT_THAT(Floats(session_->value(0)),
-              ElementsAre(3, 3, 2.9f, 2.9f, 2.9f, 2.9f));
-}
-
-TEST_F(SessionTableTest, WhatWasTakenIsPulledAnewWithRows) {
-  ASSERT_TRUE(Next());
-  const std::byte* const taken = session_->value(1).data();
-  ASSERT_OK(session_->TakeValue(1));
-  EXPECT_THAT(session_->TakeValue(0),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  ASSERT_OK(session_->ChooseRows(0, {7}));
-  ASSERT_OK(session_->PullRows());
-  EXPECT_NE(session_->value(1).data(), taken);
-  EXPECT_THAT(Floats(session_->value(1)), ElementsAre(1, -2));
-  ASSERT_OK(session_->Finish(1, 8));
-}
-
-TEST_F(SessionTableTest, BuffersMoveByTheMeanOfTheChanges) {
-  ASSERT_TRUE(Next());
-  const std::vector<float> change = {0.5, -1};
-  std::memcpy(session_->gradient(2).data(), change.data(), 8);
-  ASSERT_OK(session_->Ready(2));
-  ASSERT_OK(session_->Finish(1, 8));
-  ASSERT_TRUE(Next());
-  EXPECT_THAT(Floats(session_->value(2)), ElementsAre(0.5, -1));
-  EXPECT_THAT(Floats(session_->value(1)), ElementsAre(1, -2));
-}
-
-TEST_F(SessionTableTest, FiguresAreChecked) {
-  EXPECT_OK(session_->Report({"norm", 1}));
-  EXPECT_THAT(session_->Report({"", 1}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_F(SessionTest, ATableIsNoBufferAndHasRows) {

@@ -87,6 +87,22 @@ TEST(TrainingMemberTest, AWorkloadThatCannotBeginEndsTheJobWithItsReason) {
               StatusIs(absl::StatusCode::kAborted, HasSubstr("no such data")));
 }
 
+// As a server's refusal would have it, after which a member joins again.
+TEST(TrainingMemberTest, AWorkloadsFailedPreconditionIsNoRefusalOfAServer) {
+  LocalJob job({});
+  job.job().max_wait = absl::Seconds(20);
+  LocalChief chief(job);
+  auto server = StartServer(job);
+  ShrinkingWorkload workload(absl::FailedPreconditionError("no directory"));
+  auto member = TrainingMember::Make(job.ClusterOf("worker", 0), {}, workload,
+                                     Clock::Real());
+  ASSERT_THAT(member, IsOk());
+  EXPECT_THAT((*member)->Run(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("no directory")));
+  EXPECT_THAT(chief.Wait(),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("no directory")));
+}
+
 // A chief that takes its first member for dead once it has reported a figure,
 // and whose job is done when the member is back.
 class ForgetfulChief final : public testing::FakeChief {

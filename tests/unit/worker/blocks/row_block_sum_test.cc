@@ -54,6 +54,29 @@ TEST(RowBlockSumTest, GradientWithoutRowsCountsAndAbsentOnesDoNot) {
   EXPECT_EQ(sum.Add(1, 2, DType::kFloat32, {}, /*absent=*/true), std::nullopt);
 }
 
+TEST(RowBlockSumTest, GradientWithoutRowsKeepsTheRowsOfTheOthers) {
+  for (int without = 0; without < 4; ++without) {
+    RowBlockSum sum;
+    std::optional<RowSum> last;
+    std::vector<int64_t> ids;
+    std::vector<float> values;
+    for (int i = 0; i < 4; ++i) {
+      TableRows rows;
+      if (i != without) {
+        const auto value = static_cast<float>(i);
+        rows = RowsOf({i}, {value, value});
+        ids.push_back(i);
+        values.insert(values.end(), 2, value);
+      }
+      last = sum.Add(i, 4, DType::kFloat32, rows, /*absent=*/false);
+    }
+    ASSERT_TRUE(last.has_value()) << without;
+    EXPECT_EQ(last->ids, ids) << without;
+    EXPECT_THAT(last->counts, ElementsAre(1, 1, 1)) << without;
+    EXPECT_EQ(FloatsOf(last->gradients), values) << without;
+  }
+}
+
 // Sums of blocks, added up, have the bits of the sum of all micro-batches.
 TEST(RowBlockSumTest, SumsOfBlocksAreInnerNodesOfTheTree) {
   constexpr int kNumbers = 8;

@@ -117,13 +117,35 @@ TEST(ProgramWorkloadTest, InitialValuesAreNotReadAfterAnOfferOfRows) {
       {{.name = "w"}, {.name = "t", .shape = {4, 1}, .row_cut = RowCut::kMod}},
       {bytes, {}});
   ASSERT_OK(workload.Begin(External(0)));
-  auto source = workload.MakeSource(nullptr);
+  auto memory = ParameterMemory::Make(workload.variables());
+  ASSERT_OK(memory.status());
+  auto source = workload.MakeSource(
+      std::make_shared<ParameterMemory>(*std::move(memory)));
   ASSERT_OK(source.status());
   workload.Cancel();  // the offer does not wait
   EXPECT_THAT((*source)->Prepare({}, 0),
               StatusIs(absl::StatusCode::kCancelled));
   EXPECT_THAT(workload.initial_value(0).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(ProgramWorkloadTest, APassBeginsWithoutTheRowsOfThePassBefore) {
+  ProgramWorkload workload(
+      {{.name = "w"}, {.name = "t", .shape = {4, 1}, .row_cut = RowCut::kMod}},
+      {{}, {}});
+  ASSERT_OK(workload.Begin(External(0)));
+  auto made = ParameterMemory::Make(workload.variables());
+  ASSERT_OK(made.status());
+  const auto memory = std::make_shared<ParameterMemory>(*std::move(made));
+  auto source = workload.MakeSource(memory);
+  ASSERT_OK(source.status());
+  ASSERT_OK(memory->ChooseRows(1, {1, 3}));
+  memory->SetRowSum(1, {{1, 3}, std::vector<std::byte>(8), {1, 1}});
+  workload.Cancel();  // the offer does not wait
+  EXPECT_THAT((*source)->Prepare({}, 0),
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(memory->rows(1).ids, ::testing::IsEmpty());
+  EXPECT_EQ(memory->row_sum(1), nullptr);
 }
 
 TEST(ProgramWorkloadTest, TooFewExamplesForTheWorkersAreRefused) {
