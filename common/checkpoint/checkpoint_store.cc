@@ -169,9 +169,8 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Prune(
     fs::rename(fs::path(directory_) / name, fs::path(trash.path()) / name,
                error);
     if (error) {
-      return absl::ErrnoToStatus(
-          error.value(),
-          absl::StrCat(directory_, "/", name, ": cannot remove it"));
+      return SystemError(error.value(), absl::StrCat(directory_, "/", name,
+                                                     ": cannot remove it"));
     }
   }
   LOCKSTEP_RETURN_IF_ERROR(swept);
@@ -192,8 +191,8 @@ absl::StatusOr<std::string> CheckpointStore::SetAside(
   const fs::path place = fs::path(directory_) / name;
   fs::rename(place, target, error);
   if (!error) return target;
-  return absl::ErrnoToStatus(
-      error.value(), absl::StrCat(place.string(), ": cannot set it aside"));
+  return SystemError(error.value(),
+                     absl::StrCat(place.string(), ": cannot set it aside"));
 }
 
 absl::Status CheckpointStore::RemoveUnfinished() const {

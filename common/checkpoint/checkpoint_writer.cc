@@ -139,7 +139,7 @@ absl::Status CheckpointWriter::Publish() {
   const bool replaces = fs::is_directory(target, error);
   if (replaces) fs::rename(target, damaged, error);
   if (replaces && error) {
-    return absl::ErrnoToStatus(
+    return SystemError(
         error.value(),
         absl::StrCat(target, ": cannot move the damaged checkpoint away"));
   }

@@ -21,10 +21,18 @@ constexpr mode_t kDirectoryMode = 0750;
 absl::Status ErrnoError(const std::string& path, absl::string_view act) {
   // Saved first: StrCat() may allocate and change errno.
   const int cause = errno;
-  return absl::ErrnoToStatus(cause, absl::StrCat(path, ": cannot ", act));
+  return SystemError(cause, absl::StrCat(path, ": cannot ", act));
 }
 
 }  // namespace
+
+absl::Status SystemError(int error, absl::string_view message) {
+  const absl::Status status = absl::ErrnoToStatus(error, message);
+  // kAborted is ESTALE, on network file systems.
+  const bool passing =
+      absl::IsAborted(status) || error == EMFILE || error == ENFILE;
+  return passing ? absl::UnavailableError(status.message()) : status;
+}
 
 PosixFile::PosixFile(std::string path, int fd)
     : path_(std::move(path)), fd_(fd) {}
