@@ -96,11 +96,14 @@ std::optional<CheckpointReader> JobCheckpoints::TakeNewest() {
   return std::exchange(newest_, std::nullopt);
 }
 
-bool JobCheckpoints::CheckOrSetAside(int64_t step) {
-  if (whole_.Check(step).ok()) return true;
-  // If this fails, the next checkpoint of the step replaces the damaged one:
-  // see CheckpointWriter::Commit().
-  store_.SetAside(step, kDamaged).IgnoreError();
+absl::StatusOr<bool> JobCheckpoints::CheckOrSetAside(int64_t step) {
+  const absl::Status whole = whole_.Check(step);
+  if (whole.ok()) return true;
+  if (!WholeCheckpoints::IsDamage(whole)) return whole;
+  // CheckpointWriter replaces no checkpoint that only its hashes show to be
+  // damaged, so it must be out of the way. It may be gone already.
+  const absl::Status moved = store_.SetAside(step, kDamaged).status();
+  if (!moved.ok() && !absl::IsNotFound(moved)) return moved;
   return false;
 }
 

@@ -60,8 +60,10 @@ class JobCheckpoints {
   void FoundDamaged(int64_t step, const absl::Status& why) {
     whole_.FoundDamaged(step, why);
   }
-  // True if the checkpoint of `step` is whole. Sets it aside if it is not.
-  bool CheckOrSetAside(int64_t step);
+  // True if the checkpoint of `step` is whole. Sets it aside if it is damaged.
+  //
+  // Errors: it cannot be judged, or not be set aside; it stays where it is
+  absl::StatusOr<bool> CheckOrSetAside(int64_t step);
 
   // Removes unfinished checkpoints.
   void RemoveUnfinished();

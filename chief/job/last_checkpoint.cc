@@ -40,7 +40,8 @@ std::optional<absl::Status> LastCheckpoint::OnCheckpoint(JobActions& out) {
 std::optional<absl::Status> LastCheckpoint::OnSavedChecked(
     const SavedChecked& event, JobActions& out) {
   if (phase_ != Phase::kChecking || event.step != step_) return {};
-  if (event.whole) return End(absl::OkStatus());
+  if (!event.whole.ok()) return End(event.whole.status());
+  if (*event.whole) return End(absl::OkStatus());
   Write(out);
   return {};
 }

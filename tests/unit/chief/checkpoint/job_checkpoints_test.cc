@@ -107,11 +107,23 @@ TEST_F(JobCheckpointsTest, EndIsFoundOnlyIfItIsWhole) {
 TEST_F(JobCheckpointsTest, OneThatIsNotWholeMakesRoomForAnother) {
   Write(20);
   JobCheckpoints checkpoints = Make(scratch_.path());
-  EXPECT_TRUE(checkpoints.CheckOrSetAside(20));
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(true));
   Damage(20);
-  EXPECT_FALSE(checkpoints.CheckOrSetAside(20));
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(false));
   Write(20);
-  EXPECT_TRUE(checkpoints.CheckOrSetAside(20));
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(true));
+  std::filesystem::remove_all(scratch_ / StepDirectoryName(20));
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(false));
+}
+
+TEST_F(JobCheckpointsTest, OneThatCannotBeJudgedStaysWhereItIs) {
+  Write(20);
+  WriteText(scratch_ / StepDirectoryName(20) + "/manifest.json",
+            R"({"format_version": 99})");
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(scratch_.Names(), ElementsAre(StepDirectoryName(20)));
 }
 
 TEST_F(JobCheckpointsTest, NewerOnesThanTheBeginningAreSetAside) {

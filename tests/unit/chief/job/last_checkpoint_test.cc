@@ -53,5 +53,14 @@ TEST_F(LastCheckpointTest, SavedStepIsCheckedAndWrittenAnewIfItIsDamaged) {
   EXPECT_TRUE(last_.writes());
 }
 
+TEST_F(LastCheckpointTest, SavedStepThatCannotBeJudgedIsNotWrittenAnew) {
+  checkpoints_.Begin(7, 7, now_);
+  last_.Try(7, 1, 1, out_);
+  EXPECT_FALSE(Close(absl::OkStatus()).has_value());
+  EXPECT_EQ(last_.OnSavedChecked({7, absl::UnavailableError("x")}, out_),
+            absl::UnavailableError("x"));
+  EXPECT_FALSE(last_.writes());
+}
+
 }  // namespace
 }  // namespace lockstep::chief
