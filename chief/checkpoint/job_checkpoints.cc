@@ -96,6 +96,18 @@ std::optional<CheckpointReader> JobCheckpoints::TakeNewest() {
   return std::exchange(newest_, std::nullopt);
 }
 
+absl::Status JobCheckpoints::RestoreFailed(int64_t step,
+                                           const absl::Status& why) {
+  if (absl::IsDataLoss(why)) {
+    whole_.FoundDamaged(step, why);
+  } else if (absl::IsUnknown(why)) {  // the code of EIO
+    whole_.Forget(step);
+  } else {
+    return why;
+  }
+  return absl::UnavailableError(why.message());
+}
+
 absl::StatusOr<bool> JobCheckpoints::CheckOrSetAside(int64_t step) {
   const absl::Status whole = whole_.Check(step);
   if (whole.ok()) return true;

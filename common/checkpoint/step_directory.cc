@@ -54,8 +54,9 @@ absl::StatusOr<Manifest> ReadManifestFile(const fs::path& path) {
 absl::Status Unexamined(int error, const fs::path& path) {
   const absl::Status status =
       SystemError(error, absl::StrCat(path.string(), ": cannot examine it"));
-  // The codes of EIO, ENODEV and the like count as damage in WholeCheckpoints,
-  // but storage over a network returns them for a while, too.
+  // In WholeCheckpoints, the codes of ENODEV and the like count as damage, and
+  // that of EIO if it lasts, but storage over a network returns them for a
+  // while, too.
   if (absl::IsUnknown(status) || absl::IsNotFound(status) ||
       absl::IsInvalidArgument(status)) {
     return absl::UnavailableError(status.message());

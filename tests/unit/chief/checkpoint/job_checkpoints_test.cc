@@ -116,6 +116,22 @@ TEST_F(JobCheckpointsTest, OneThatIsNotWholeMakesRoomForAnother) {
   EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(false));
 }
 
+TEST_F(JobCheckpointsTest, RestoreThatCouldNotReadIsRepeated) {
+  Write(10);
+  Write(20);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  ASSERT_THAT(checkpoints.FindNewest(), IsOkAndHolds(20));
+
+  EXPECT_THAT(checkpoints.RestoreFailed(20, absl::UnknownError("read")),
+              StatusIs(absl::StatusCode::kUnavailable, "read"));
+  EXPECT_THAT(checkpoints.FindNewest(), IsOkAndHolds(20));
+  EXPECT_THAT(checkpoints.RestoreFailed(20, absl::DataLossError("keys")),
+              StatusIs(absl::StatusCode::kUnavailable, "keys"));
+  EXPECT_THAT(checkpoints.FindNewest(), IsOkAndHolds(10));
+  EXPECT_THAT(checkpoints.RestoreFailed(10, absl::AbortedError("epoch 2")),
+              StatusIs(absl::StatusCode::kAborted));
+}
+
 TEST_F(JobCheckpointsTest, OneThatCannotBeJudgedStaysWhereItIs) {
   Write(20);
   WriteText(scratch_ / StepDirectoryName(20) + "/manifest.json",
