@@ -110,7 +110,11 @@ absl::Status JobCheckpoints::RestoreFailed(int64_t step,
 
 absl::StatusOr<bool> JobCheckpoints::CheckOrSetAside(int64_t step) {
   const absl::Status whole = whole_.Check(step);
-  if (whole.ok()) return true;
+  if (whole.ok()) {
+    // The attempt that wrote it may have failed to do so.
+    LOCKSTEP_RETURN_IF_ERROR(store_.SyncNames());
+    return true;
+  }
   if (!WholeCheckpoints::IsDamage(whole)) return whole;
   // CheckpointWriter replaces no checkpoint that only its hashes show to be
   // damaged, so it must be out of the way. It may be gone already.

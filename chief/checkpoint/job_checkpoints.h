@@ -62,9 +62,10 @@ class JobCheckpoints {
   //
   //   kUnavailable  the next round may restore it, or another
   absl::Status RestoreFailed(int64_t step, const absl::Status& why);
-  // True if the checkpoint of `step` is whole. Sets it aside if it is damaged.
+  // True if the checkpoint of `step` is whole; it then survives a loss of
+  // power. Sets it aside if it is damaged.
   //
-  // Errors: it cannot be judged, or not be set aside; it stays where it is
+  // Errors: it cannot be judged, synced or set aside; it stays where it is
   absl::StatusOr<bool> CheckOrSetAside(int64_t step);
 
   // Removes unfinished checkpoints.

@@ -125,6 +125,10 @@ absl::Status CheckpointStore::Verify(int64_t step) const {
   return absl::OkStatus();
 }
 
+absl::Status CheckpointStore::SyncNames() const {
+  return SyncDirectory(directory_);
+}
+
 absl::StatusOr<std::vector<int64_t>> CheckpointStore::StepsToRemove(
     int64_t keep, const std::function<absl::Status(int64_t)>& check) const {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<int64_t> steps,

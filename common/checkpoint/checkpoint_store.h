@@ -78,6 +78,9 @@ class CheckpointStore {
   //   kFailedPrecondition  of a newer format version
   absl::Status Verify(int64_t step) const;
 
+  // Makes the names of the checkpoints survive a loss of power.
+  absl::Status SyncNames() const;
+
   // Keeps the newest `keep` checkpoints for which `check` returns kOk, and
   // removes all older ones, damaged ones too; if there are fewer, removes none.
   // Also removes aside directories of killed processes. A checkpoint that

@@ -13,6 +13,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/common/checkpoint/sample_checkpoint.h"
 #include "tests/unit/common/checkpoint/scratch_directory.h"
+#include "tests/unit/common/checkpoint/unprivileged.h"
 
 namespace lockstep::chief {
 namespace {
@@ -114,6 +115,22 @@ TEST_F(JobCheckpointsTest, OneThatIsNotWholeMakesRoomForAnother) {
   EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(true));
   std::filesystem::remove_all(scratch_ / StepDirectoryName(20));
   EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(false));
+}
+
+TEST_F(JobCheckpointsTest, WholeOneCountsOnlyOnceItsNameIsOnTheDisk) {
+  using std::filesystem::perms;
+  const Unprivileged user(scratch_.path());
+  Write(20);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  // Files can be opened, but the directory cannot, for a sync.
+  std::filesystem::permissions(scratch_.path(),
+                               perms::owner_write | perms::owner_exec);
+
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+
+  std::filesystem::permissions(scratch_.path(), perms::owner_all);
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(true));
 }
 
 TEST_F(JobCheckpointsTest, RestoreThatCouldNotReadIsRepeated) {
