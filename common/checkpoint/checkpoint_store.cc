@@ -59,14 +59,16 @@ absl::Status CheckpointStore::CheckWritable() const {
                               TrialDirectory::Make(directory_));
     LOCKSTEP_ASSIGN_OR_RETURN(AsideDirectory aside,
                               AsideDirectory::Create(directory_, 0));
-    // A checkpoint needs both: a written file, and a directory renamed into
-    // another. A file system may refuse the second.
+    // A checkpoint needs all: a written file, a directory renamed into another,
+    // and both directories synced. A file system may refuse the last two.
     LOCKSTEP_RETURN_IF_ERROR(
         WriteWholeFile(absl::StrCat(aside.path(), "/trial"), "trial"));
+    LOCKSTEP_RETURN_IF_ERROR(SyncDirectory(aside.path()));
     LOCKSTEP_ASSIGN_OR_RETURN(const AsideDirectory other,
                               AsideDirectory::Create(directory_, 0));
     const std::string target = absl::StrCat(other.path(), "/moved");
-    return aside.MoveTo(target);
+    LOCKSTEP_RETURN_IF_ERROR(aside.MoveTo(target));
+    return SyncNames();
   };
   const absl::Status tried = try_it();
   if (tried.ok()) return tried;

@@ -74,7 +74,8 @@ class PosixFile {
 // Existing ones are not changed.
 absl::Status MakeDirectories(const std::string& path);
 
-// Makes renames and new names in a directory survive a loss of power.
+// Makes renames and new names in a directory survive a loss of power, as far as
+// its file system can sync directories.
 absl::Status SyncDirectory(const std::string& path);
 
 // Returns the contents of a file.

@@ -224,5 +224,9 @@ TEST(PosixFileTest, DirectoryIsSyncedOrTheReasonGiven) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
+TEST(PosixFileTest, DirectoryOfAFileSystemThatSyncsNoneIsAsGoodAsSynced) {
+  EXPECT_OK(SyncDirectory("/proc"));
+}
+
 }  // namespace
 }  // namespace lockstep
