@@ -472,12 +472,9 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
             ProgressText(done_bytes, bytes,
                          absl::ToDoubleSeconds(clock_.Now() - began))));
       });
-  if (absl::IsDataLoss(scalars.status())) {
-    // The next round passes over this checkpoint.
-    checkpoints_.FoundDamaged(restored.step, scalars.status());
-    return absl::UnavailableError(scalars.status().message());
+  if (!scalars.ok()) {
+    return checkpoints_.RestoreFailed(restored.step, scalars.status());
   }
-  LOCKSTEP_RETURN_IF_ERROR(scalars.status());
   restored.scalars = *std::move(scalars);
   status_table_.Checkpointed(
       restored.step,

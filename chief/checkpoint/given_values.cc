@@ -33,16 +33,17 @@ std::vector<TensorSpec> TensorsOf(const std::vector<VariableSpec>& variables) {
   return tensors;
 }
 
-// Removes files that a killed chief has left. Safe, because a directory has one
-// chief at a time.
-void RemoveLeftOvers(const std::string& directory) {
+// Removes files that a killed chief has left, except `kept`. Safe, because a
+// directory has one chief at a time.
+void RemoveLeftOvers(const std::string& directory, const std::string& kept) {
   if (directory.empty()) return;
   std::error_code error;
   std::vector<std::filesystem::path> found;
   std::filesystem::directory_iterator entry(directory, error);
   for (; !error && entry != std::filesystem::directory_iterator();
        entry.increment(error)) {
-    if (entry->path().filename().string().starts_with(".initial-")) {
+    if (entry->path() != kept &&
+        entry->path().filename().string().starts_with(".initial-")) {
       found.push_back(entry->path());
     }
   }
@@ -95,11 +96,13 @@ absl::Status GivenValues::Begin() {
   // A hidden name until the values are complete.
   const std::string path =
       (folder / absl::StrCat(".initial-", getpid(), ".safetensors")).string();
-  RemoveLeftOvers(directory_);
+  // Without a file aside that this chief has moved there, all are left over.
+  RemoveLeftOvers(directory_, set_aside_ ? AsidePath() : "");
   // Aside, not away: workers that took part in the run of the file may register
   // only after this.
   if (!directory_.empty()) {
     std::filesystem::rename(KeptPath(), AsidePath(), error);
+    if (!error) set_aside_ = true;
   }
   std::filesystem::remove(path, error);  // of an earlier process of this number
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -173,6 +176,7 @@ absl::StatusOr<std::shared_ptr<SafetensorsReader>> GivenValues::Take() {
   } else {
     std::filesystem::rename(writer_->path(), KeptPath(), error);
     std::filesystem::remove(AsidePath(), error);
+    set_aside_ = false;
   }
   writer_.reset();
   // The reader has the file open, so it may be renamed or removed above.
@@ -189,6 +193,7 @@ std::shared_ptr<SafetensorsReader> GivenValues::TakeKept(
   if (writer_ != nullptr) {
     std::error_code error;  // most often there is no such file
     std::filesystem::rename(AsidePath(), KeptPath(), error);
+    if (!error) set_aside_ = false;
   }
   absl::StatusOr<SafetensorsReader> reader =
       SafetensorsReader::Open(KeptPath());

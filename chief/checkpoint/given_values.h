@@ -89,7 +89,8 @@ class GivenValues {
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // wanted
   std::optional<int> sender_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<SafetensorsWriter> writer_ ABSL_GUARDED_BY(mutex_);
-  uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes
+  bool set_aside_ ABSL_GUARDED_BY(mutex_) = false;  // the file of AsidePath()
+  uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;    // bytes
   uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<SafetensorsReader> reader_ ABSL_GUARDED_BY(mutex_);
 };

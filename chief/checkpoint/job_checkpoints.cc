@@ -96,11 +96,30 @@ std::optional<CheckpointReader> JobCheckpoints::TakeNewest() {
   return std::exchange(newest_, std::nullopt);
 }
 
-bool JobCheckpoints::CheckOrSetAside(int64_t step) {
-  if (whole_.Check(step).ok()) return true;
-  // If this fails, the next checkpoint of the step replaces the damaged one:
-  // see CheckpointWriter::Commit().
-  store_.SetAside(step, kDamaged).IgnoreError();
+absl::Status JobCheckpoints::RestoreFailed(int64_t step,
+                                           const absl::Status& why) {
+  if (absl::IsDataLoss(why)) {
+    whole_.FoundDamaged(step, why);
+  } else if (absl::IsUnknown(why)) {  // the code of EIO
+    whole_.Forget(step);
+  } else {
+    return why;
+  }
+  return absl::UnavailableError(why.message());
+}
+
+absl::StatusOr<bool> JobCheckpoints::CheckOrSetAside(int64_t step) {
+  const absl::Status whole = whole_.Check(step);
+  if (whole.ok()) {
+    // The attempt that wrote it may have failed to do so.
+    LOCKSTEP_RETURN_IF_ERROR(store_.SyncNames());
+    return true;
+  }
+  if (!WholeCheckpoints::IsDamage(whole)) return whole;
+  // CheckpointWriter replaces no checkpoint that only its hashes show to be
+  // damaged, so it must be out of the way. It may be gone already.
+  const absl::Status moved = store_.SetAside(step, kDamaged).status();
+  if (!moved.ok() && !absl::IsNotFound(moved)) return moved;
   return false;
 }
 

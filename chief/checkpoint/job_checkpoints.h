@@ -56,12 +56,17 @@ class JobCheckpoints {
   absl::StatusOr<int64_t> FindNewest();
   // Returns the reader that FindNewest() has opened; nullopt without one.
   std::optional<CheckpointReader> TakeNewest();
-  // Records that a checkpoint was found to be damaged while it was read.
-  void FoundDamaged(int64_t step, const absl::Status& why) {
-    whole_.FoundDamaged(step, why);
-  }
-  // True if the checkpoint of `step` is whole. Sets it aside if it is not.
-  bool CheckOrSetAside(int64_t step);
+  // Returns the error of a round for that of the checkpoint's restore. The next
+  // FindNewest() passes over a checkpoint that was found to be damaged, and
+  // reads one again that could not be read.
+  //
+  //   kUnavailable  the next round may restore it, or another
+  absl::Status RestoreFailed(int64_t step, const absl::Status& why);
+  // True if the checkpoint of `step` is whole; it then survives a loss of
+  // power. Sets it aside if it is damaged.
+  //
+  // Errors: it cannot be judged, synced or set aside; it stays where it is
+  absl::StatusOr<bool> CheckOrSetAside(int64_t step);
 
   // Removes unfinished checkpoints.
   void RemoveUnfinished();

@@ -68,8 +68,8 @@ struct BeginSnapshot {
   int64_t step = 0;
   int64_t attempt = 0;  // that was committed
 };
-// Checks that the checkpoint of `step` is whole on disk. If it is not, it must
-// be set aside. SavedChecked is the answer.
+// Checks that the checkpoint of `step` is whole on disk. If it is damaged, it
+// must be set aside. SavedChecked is the answer.
 struct CheckSaved {
   int64_t step = 0;
 };

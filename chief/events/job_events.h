@@ -62,7 +62,7 @@ struct SnapshotDone {
 };
 struct SavedChecked {
   int64_t step = 0;
-  bool whole = false;
+  absl::StatusOr<bool> whole = false;  // an error: it cannot be judged
 };
 struct EndFound {
   int64_t step = 0;

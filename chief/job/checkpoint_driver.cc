@@ -58,12 +58,16 @@ void CheckpointDriver::OnDone(const SnapshotDone& event, absl::Time now,
   phase_ = Phase::kIdle;
   last_result_ = event.status;
   if (!event.status.ok()) return Failed(event.step, event.status, now, out);
-  saved_step_ = event.step;
   policy_->Saved(event.step, now);
-  out.push_back(CheckpointSaved{event.step});
-  Info(out, absl::StrCat("checkpoint of step ", event.step, " in ",
+  Saved(event.step, out);
+}
+
+void CheckpointDriver::Saved(int64_t step, JobActions& out) {
+  saved_step_ = step;
+  out.push_back(CheckpointSaved{step});
+  Info(out, absl::StrCat("checkpoint of step ", step, " in ",
                          job_.checkpoint.directory));
-  if (const auto over = trouble_.Saved(event.step)) Notify(out, *over);
+  if (const auto over = trouble_.Saved(step)) Notify(out, *over);
 }
 
 void CheckpointDriver::ReportWait(absl::Time since, absl::Time now,

@@ -57,6 +57,10 @@ class CheckpointDriver {
   // that is being written.
   void ReportWait(absl::Time since, absl::Time now, JobActions& out);
 
+  // Records that the checkpoint of `step` is there, also if the attempt to
+  // write it ended with an error.
+  void Saved(int64_t step, JobActions& out);
+
   bool busy() const { return phase_ != Phase::kIdle; }
   bool copying() const { return phase_ == Phase::kCopying; }
   int64_t saved_step() const { return saved_step_; }  // -1: none

@@ -5,6 +5,7 @@ namespace lockstep::chief {
 void LastCheckpoint::Try(int64_t step, int64_t attempt, int64_t round,
                          JobActions& out) {
   phase_ = Phase::kClosing;
+  checked_ = false;
   step_ = step;
   attempt_ = attempt;
   round_ = round;
@@ -25,12 +26,17 @@ std::optional<absl::Status> LastCheckpoint::OnTokensClosed(
 std::optional<absl::Status> LastCheckpoint::OnCheckpoint(JobActions& out) {
   // One checkpoint at a time: an earlier one must end first.
   if (checkpoints_.busy()) return {};
-  if (phase_ == Phase::kWriting) return End(checkpoints_.last_result());
+  if (phase_ == Phase::kWriting) {
+    const absl::Status& written = checkpoints_.last_result();
+    // After a check it would be there again and again.
+    if (!absl::IsAlreadyExists(written) || checked_) return End(written);
+    Check(out);
+    return {};
+  }
   if (phase_ != Phase::kJoining) return {};
   if (checkpoints_.saved_step() == step_) {
     // A checkpoint that an earlier chief has written may have been damaged.
-    phase_ = Phase::kChecking;
-    out.push_back(CheckSaved{step_});
+    Check(out);
   } else {
     Write(out);
   }
@@ -40,9 +46,19 @@ std::optional<absl::Status> LastCheckpoint::OnCheckpoint(JobActions& out) {
 std::optional<absl::Status> LastCheckpoint::OnSavedChecked(
     const SavedChecked& event, JobActions& out) {
   if (phase_ != Phase::kChecking || event.step != step_) return {};
-  if (event.whole) return End(absl::OkStatus());
+  if (!event.whole.ok()) return End(event.whole.status());
+  if (*event.whole) {
+    if (checkpoints_.saved_step() != step_) checkpoints_.Saved(step_, out);
+    return End(absl::OkStatus());
+  }
   Write(out);
   return {};
+}
+
+void LastCheckpoint::Check(JobActions& out) {
+  phase_ = Phase::kChecking;
+  checked_ = true;
+  out.push_back(CheckSaved{step_});
 }
 
 void LastCheckpoint::Write(JobActions& out) {

@@ -18,6 +18,9 @@ namespace lockstep::chief {
 //   idle -> no more tokens -> the checkpoint before has ended -> (the step was
 //   saved before: its checkpoint is whole, or) a new one is written -> idle
 //
+// A checkpoint that is there already, although the step counts as unsaved, is
+// checked, too: an attempt that ended with an error may have made it appear.
+//
 // A job without checkpoints only closes its tokens.
 //
 // Threads: belongs to the chief's loop.
@@ -48,11 +51,13 @@ class LastCheckpoint {
     phase_ = Phase::kIdle;
     return status;
   }
+  void Check(JobActions& out);
   void Write(JobActions& out);
 
   const JobConfig& job_;
   CheckpointDriver& checkpoints_;
   Phase phase_ = Phase::kIdle;
+  bool checked_ = false;  // in this attempt
   int64_t step_ = 0;
   int64_t attempt_ = 0;
   int64_t round_ = 0;

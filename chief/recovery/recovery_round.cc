@@ -11,6 +11,17 @@
 #include "common/text/progress_text.h"
 
 namespace lockstep::chief {
+namespace {
+
+// The result of a round of a running job that found no checkpoint. The job
+// waits for its volume; a job that starts says at once what is wrong with it.
+absl::Status WaitForVolume(const absl::Status& why) {
+  // No wait mends checkpoints that are all damaged, or of a newer format.
+  if (absl::IsDataLoss(why) || absl::IsFailedPrecondition(why)) return why;
+  return absl::UnavailableError(why.message());
+}
+
+}  // namespace
 
 absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
     const Plan& plan, std::optional<int64_t> step) {
@@ -40,8 +51,11 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   decide(source_.LatestStep().value_or(-1));
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {
     // Now reads the whole checkpoint, and decides again if it is damaged.
-    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t whole, source_.WholeStep());
-    decide(whole);
+    const absl::StatusOr<int64_t> whole = source_.WholeStep();
+    if (!whole.ok()) {
+      return first ? whole.status() : WaitForVolume(whole.status());
+    }
+    decide(*whole);
   }
   if (outcome.plan.action == RecoveryPlan::Action::kResume) {
     if (source_.OnResume(found.reports, first)) outcome.plan.redo = true;

@@ -111,7 +111,9 @@ class RecoveryRound {
   //
   //   kUnavailable, kDeadlineExceeded  a server is away or hangs. The round
   //                                    waits for a server whose variables make
-  //                                    progress, however long that takes
+  //                                    progress, however long that takes. Or,
+  //                                    after the first round, the checkpoints
+  //                                    cannot be read
   //   kAborted                         there is a newer chief
   absl::StatusOr<Outcome> Run(const Plan& plan, std::optional<int64_t> step);
 

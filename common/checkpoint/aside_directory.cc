@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/checkpoint/files/posix_file.h"
 #include "common/checkpoint/step_directory.h"
 #include "common/process/forked_children.h"
 
@@ -28,8 +29,7 @@ constexpr mode_t kMode = 0750;  // the mode of MakeDirectories()
 
 absl::Status Error(const std::error_code& error, const std::string& path,
                    absl::string_view act) {
-  return absl::ErrnoToStatus(error.value(),
-                             absl::StrCat(path, ": cannot ", act));
+  return SystemError(error.value(), absl::StrCat(path, ": cannot ", act));
 }
 
 struct Lock {
@@ -61,7 +61,7 @@ Lock TryLock(const std::string& path) {
 absl::StatusOr<std::string> NewName(const std::string& parent, int64_t step) {
   uint64_t random = 0;
   if (getrandom(&random, sizeof(random), 0) != sizeof(random)) {
-    return absl::ErrnoToStatus(errno, "no random number for a new name");
+    return SystemError(errno, "no random number for a new name");
   }
   return (fs::path(parent) / absl::StrCat(".tmp-", StepDirectoryName(step), "-",
                                           absl::Hex(random, absl::kZeroPad16)))
@@ -124,8 +124,8 @@ absl::StatusOr<AsideDirectory> AsideDirectory::Create(const std::string& parent,
     if (mkdir(path.c_str(), kMode) != 0) {
       // Another process drew the same name: draws a new one.
       if (errno == EEXIST) continue;
-      return absl::ErrnoToStatus(
-          errno, absl::StrCat(path, ": cannot create the directory"));
+      return SystemError(errno,
+                         absl::StrCat(path, ": cannot create the directory"));
     }
     // Between mkdir() and here, the directory has no lock.
     const Lock lock = TryLock(path);

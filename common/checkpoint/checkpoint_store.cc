@@ -59,14 +59,16 @@ absl::Status CheckpointStore::CheckWritable() const {
                               TrialDirectory::Make(directory_));
     LOCKSTEP_ASSIGN_OR_RETURN(AsideDirectory aside,
                               AsideDirectory::Create(directory_, 0));
-    // A checkpoint needs both: a written file, and a directory renamed into
-    // another. A file system may refuse the second.
+    // A checkpoint needs all: a written file, a directory renamed into another,
+    // and both directories synced. A file system may refuse the last two.
     LOCKSTEP_RETURN_IF_ERROR(
         WriteWholeFile(absl::StrCat(aside.path(), "/trial"), "trial"));
+    LOCKSTEP_RETURN_IF_ERROR(SyncDirectory(aside.path()));
     LOCKSTEP_ASSIGN_OR_RETURN(const AsideDirectory other,
                               AsideDirectory::Create(directory_, 0));
     const std::string target = absl::StrCat(other.path(), "/moved");
-    return aside.MoveTo(target);
+    LOCKSTEP_RETURN_IF_ERROR(aside.MoveTo(target));
+    return SyncNames();
   };
   const absl::Status tried = try_it();
   if (tried.ok()) return tried;
@@ -125,6 +127,10 @@ absl::Status CheckpointStore::Verify(int64_t step) const {
   return absl::OkStatus();
 }
 
+absl::Status CheckpointStore::SyncNames() const {
+  return SyncDirectory(directory_);
+}
+
 absl::StatusOr<std::vector<int64_t>> CheckpointStore::StepsToRemove(
     int64_t keep, const std::function<absl::Status(int64_t)>& check) const {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<int64_t> steps,
@@ -169,9 +175,8 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Prune(
     fs::rename(fs::path(directory_) / name, fs::path(trash.path()) / name,
                error);
     if (error) {
-      return absl::ErrnoToStatus(
-          error.value(),
-          absl::StrCat(directory_, "/", name, ": cannot remove it"));
+      return SystemError(error.value(), absl::StrCat(directory_, "/", name,
+                                                     ": cannot remove it"));
     }
   }
   LOCKSTEP_RETURN_IF_ERROR(swept);
@@ -192,8 +197,8 @@ absl::StatusOr<std::string> CheckpointStore::SetAside(
   const fs::path place = fs::path(directory_) / name;
   fs::rename(place, target, error);
   if (!error) return target;
-  return absl::ErrnoToStatus(
-      error.value(), absl::StrCat(place.string(), ": cannot set it aside"));
+  return SystemError(error.value(),
+                     absl::StrCat(place.string(), ": cannot set it aside"));
 }
 
 absl::Status CheckpointStore::RemoveUnfinished() const {

@@ -43,9 +43,9 @@ class CheckpointStore {
 
   const std::string& directory() const { return directory_; }
 
-  // Creates the directory, and a file in it, renames and removes the file: all
-  // operations of a checkpoint, except for its size. Removes a directory that
-  // it had to create.
+  // Creates the directory, and a file in a directory in it, renames, syncs and
+  // removes them: all operations of a checkpoint, except for its size. Removes
+  // a directory that it had to create.
   //
   // Errors: the first error of the system, with its fix
   absl::Status CheckWritable() const;
@@ -77,6 +77,9 @@ class CheckpointStore {
   //   kDataLoss            damaged; names the file, the value found and wanted
   //   kFailedPrecondition  of a newer format version
   absl::Status Verify(int64_t step) const;
+
+  // Makes the names of the checkpoints survive a loss of power.
+  absl::Status SyncNames() const;
 
   // Keeps the newest `keep` checkpoints for which `check` returns kOk, and
   // removes all older ones, damaged ones too; if there are fewer, removes none.

@@ -100,8 +100,7 @@ absl::Status CheckpointWriter::Commit(Manifest manifest) {
   }
   // The order is a promise: all bytes of the files are on the disk before the
   // manifest that names their digests, and the manifest before the final name.
-  LOCKSTEP_RETURN_IF_ERROR(model_->Finish());
-  LOCKSTEP_RETURN_IF_ERROR(optimizer_->Finish());
+  LOCKSTEP_RETURN_IF_ERROR(FinishFiles());
   LOCKSTEP_RETURN_IF_ERROR(WriteManifest(std::move(manifest)));
   // Taken before the rename: afterwards another process may have changed the
   // files.
@@ -109,13 +108,24 @@ absl::Status CheckpointWriter::Commit(Manifest manifest) {
   return Publish();
 }
 
-absl::Status CheckpointWriter::WriteManifest(Manifest manifest) const {
-  manifest.global_step = step_;
+absl::Status CheckpointWriter::FinishFiles() {
+  if (!finished_.empty()) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(model_->Finish());
+  LOCKSTEP_RETURN_IF_ERROR(optimizer_->Finish());
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointFile model,
                             Describe(*model_, kModelFile));
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointFile optimizer,
                             Describe(*optimizer_, kOptimizerFile));
-  manifest.files = {std::move(model), std::move(optimizer)};
+  finished_ = {std::move(model), std::move(optimizer)};
+  // Some file systems rename no directory in which a file is open.
+  model_.reset();
+  optimizer_.reset();
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointWriter::WriteManifest(Manifest manifest) const {
+  manifest.global_step = step_;
+  manifest.files = finished_;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, EncodeManifest(manifest));
   const std::string path = Join(aside_.path(), kManifestFile);
   std::error_code ignored;  // left by a Commit() that failed after this point
@@ -139,7 +149,7 @@ absl::Status CheckpointWriter::Publish() {
   const bool replaces = fs::is_directory(target, error);
   if (replaces) fs::rename(target, damaged, error);
   if (replaces && error) {
-    return absl::ErrnoToStatus(
+    return SystemError(
         error.value(),
         absl::StrCat(target, ": cannot move the damaged checkpoint away"));
   }

@@ -45,6 +45,7 @@ class CheckpointWriter {
       const std::string& directory, int64_t step,
       const CheckpointTensors& tensors);
 
+  // Must not be called after a Commit() that has found all bytes written.
   SafetensorsWriter& model() { return *model_; }
   SafetensorsWriter& optimizer() { return *optimizer_; }
 
@@ -66,14 +67,18 @@ class CheckpointWriter {
   CheckpointWriter(std::string directory, int64_t step, AsideDirectory aside,
                    std::unique_ptr<SafetensorsWriter> model,
                    std::unique_ptr<SafetensorsWriter> optimizer);
+  // Syncs and hashes the files, and closes them. No effect if that is done.
+  absl::Status FinishFiles();
   absl::Status WriteManifest(Manifest manifest) const;
   absl::Status Publish();
 
   const std::string directory_;
   const int64_t step_;
   AsideDirectory aside_;
+  // Null once the files are finished.
   std::unique_ptr<SafetensorsWriter> model_;
   std::unique_ptr<SafetensorsWriter> optimizer_;
+  std::vector<CheckpointFile> finished_;  // of the manifest
   bool committed_ = false;
   std::string files_;
 };

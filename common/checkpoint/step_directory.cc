@@ -52,10 +52,11 @@ absl::StatusOr<Manifest> ReadManifestFile(const fs::path& path) {
 
 // The error of a stat() that did not find out whether a file is damaged.
 absl::Status Unexamined(int error, const fs::path& path) {
-  const absl::Status status = absl::ErrnoToStatus(
-      error, absl::StrCat(path.string(), ": cannot examine it"));
-  // The codes of EIO, ENODEV and the like count as damage in WholeCheckpoints,
-  // but storage over a network returns them for a while, too.
+  const absl::Status status =
+      SystemError(error, absl::StrCat(path.string(), ": cannot examine it"));
+  // In WholeCheckpoints, the codes of ENODEV and the like count as damage, and
+  // that of EIO if it lasts, but storage over a network returns them for a
+  // while, too.
   if (absl::IsUnknown(status) || absl::IsNotFound(status) ||
       absl::IsInvalidArgument(status)) {
     return absl::UnavailableError(status.message());
@@ -126,7 +127,7 @@ absl::StatusOr<std::vector<int64_t>> ListStepDirectories(
     entry.increment(error);
   }
   if (error) {
-    return absl::ErrnoToStatus(
+    return SystemError(
         error.value(),
         absl::StrCat(directory,
                      ": cannot list checkpoints; name a directory that this "

@@ -13,7 +13,6 @@ bool WholeCheckpoints::IsDamage(const absl::Status& status) {
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kInvalidArgument:  // no regular file
     case absl::StatusCode::kNotFound:         // removed meanwhile
-    case absl::StatusCode::kUnknown:          // EIO
       return true;
     default:
       return false;
@@ -33,13 +32,27 @@ absl::Status WholeCheckpoints::Check(int64_t step) {
   if (known != known_.end() && known->second.files == files) {
     return known->second.status;
   }
-  const absl::Status status = store_.Verify(step);
+  const absl::Status status = Read(step);
   known_.erase(step);
   // Other errors come from this process or its machine and may be temporary.
   if (status.ok() || IsDamage(status)) {
     known_[step] = {std::move(files), status};
   }
   return status;
+}
+
+absl::Status WholeCheckpoints::Read(int64_t step) {
+  const absl::Status status = store_.Verify(step);
+  if (!absl::IsUnknown(status)) {  // the code of EIO
+    unread_since_.erase(step);
+    return status;
+  }
+  const absl::Time now = clock_.Now();
+  const absl::Time since = unread_since_.try_emplace(step, now).first->second;
+  if (now - since < kReadPatience) {
+    return absl::UnavailableError(status.message());
+  }
+  return absl::DataLossError(status.message());
 }
 
 void WholeCheckpoints::Wrote(int64_t step, std::string files) {

@@ -9,6 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_store.h"
 
@@ -16,20 +18,30 @@ namespace lockstep {
 
 // WholeCheckpoints finds the whole checkpoints of a store: complete, and with
 // the bytes that were written. It compares each file with its hash, and repeats
-// that only if the file's metadata have changed.
+// that only if the file's metadata have changed. A checkpoint that cannot be
+// read is damaged only once that has lasted: storage over a network fails to
+// read for a while, too.
 //
 // Threads: not safe to share.
-// Borrows: the store.
+// Borrows: all constructor arguments.
 class WholeCheckpoints {
  public:
-  explicit WholeCheckpoints(const CheckpointStore& store) : store_(store) {}
+  // A checkpoint that a read this long after the first could not read, either,
+  // is damaged.
+  static constexpr absl::Duration kReadPatience = absl::Seconds(5);
+
+  explicit WholeCheckpoints(const CheckpointStore& store,
+                            const Clock& clock = Clock::Real())
+      : store_(store), clock_(clock) {}
 
   // True if `status` means that no process can read the checkpoint; false for
   // errors of this process, such as a missing permission.
   static bool IsDamage(const absl::Status& status);
 
   // Compares the checkpoint's files with their hashes, unless they are known.
-  // Errors: those of CheckpointStore::Verify().
+  //
+  //   kUnavailable  it cannot be read, which may pass
+  //   and the errors of CheckpointStore::Verify()
   absl::Status Check(int64_t step);
 
   // Records that this process has written, and therefore hashed, the
@@ -38,6 +50,8 @@ class WholeCheckpoints {
   void Wrote(int64_t step, std::string files);
   // Makes Check() return `why` until the checkpoint's files change.
   void FoundDamaged(int64_t step, const absl::Status& why);
+  // Makes Check() read the checkpoint again.
+  void Forget(int64_t step) { known_.erase(step); }
 
   struct Damaged {
     int64_t step = 0;
@@ -64,9 +78,14 @@ class WholeCheckpoints {
   };
   // Returns the metadata of a checkpoint's files, which change with the files.
   std::string FilesOf(int64_t step) const;
+  // Verifies the checkpoint; an error of reading is kUnavailable or kDataLoss.
+  absl::Status Read(int64_t step);
 
   const CheckpointStore& store_;
+  const Clock& clock_;
   std::map<int64_t, Known> known_;
+  // When the checkpoints that the last read could not read first failed.
+  std::map<int64_t, absl::Time> unread_since_;
 };
 
 }  // namespace lockstep

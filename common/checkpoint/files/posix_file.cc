@@ -21,10 +21,18 @@ constexpr mode_t kDirectoryMode = 0750;
 absl::Status ErrnoError(const std::string& path, absl::string_view act) {
   // Saved first: StrCat() may allocate and change errno.
   const int cause = errno;
-  return absl::ErrnoToStatus(cause, absl::StrCat(path, ": cannot ", act));
+  return SystemError(cause, absl::StrCat(path, ": cannot ", act));
 }
 
 }  // namespace
+
+absl::Status SystemError(int error, absl::string_view message) {
+  const absl::Status status = absl::ErrnoToStatus(error, message);
+  // kAborted is ESTALE, on network file systems.
+  const bool passing =
+      absl::IsAborted(status) || error == EMFILE || error == ENFILE;
+  return passing ? absl::UnavailableError(status.message()) : status;
+}
 
 PosixFile::PosixFile(std::string path, int fd)
     : path_(std::move(path)), fd_(fd) {}
@@ -163,7 +171,11 @@ absl::Status SyncDirectory(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return ErrnoError(path, "open the directory");
   absl::Status synced;
-  if (fsync(fd) != 0) synced = ErrnoError(path, "sync the directory");
+  // EINVAL and ENOTSUP: the file system syncs no directories; it keeps their
+  // names in its own way.
+  if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP) {
+    synced = ErrnoError(path, "sync the directory");
+  }
   close(fd);
   return synced;
 }

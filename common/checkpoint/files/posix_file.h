@@ -11,14 +11,21 @@
 
 namespace lockstep {
 
+// Returns the status of the errno `error`, with the system's text appended to
+// `message`. The code is absl::ErrnoToStatusCode(), except for errors that may
+// pass and whose code means something else to callers: a stale file handle is
+// no newer chief (kAborted), and a lack of descriptors no full disk
+// (kResourceExhausted). These are kUnavailable.
+absl::Status SystemError(int error, absl::string_view message);
+
 // PosixFile is one open regular file, read and written at given offsets. Reads
 // and writes are complete or fail: partial and interrupted ones are continued.
 //
 // Threads: ReadAt() and WriteAt() are safe to share.
 // Units:   bytes.
 // Errors:  every message has the path and the system's own text; the code is
-//          absl::ErrnoToStatusCode() of the cause, kNotFound and
-//          kResourceExhausted (disk full) among them.
+//          that of SystemError(), kNotFound and kResourceExhausted (disk full)
+//          among them.
 class PosixFile {
  public:
   // Opens an existing file.
@@ -67,7 +74,8 @@ class PosixFile {
 // Existing ones are not changed.
 absl::Status MakeDirectories(const std::string& path);
 
-// Makes renames and new names in a directory survive a loss of power.
+// Makes renames and new names in a directory survive a loss of power, as far as
+// its file system can sync directories.
 absl::Status SyncDirectory(const std::string& path);
 
 // Returns the contents of a file.

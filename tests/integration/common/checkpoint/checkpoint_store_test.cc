@@ -306,6 +306,20 @@ TEST_F(CheckpointStoreTest, DirectoryIsTriedWithoutATrace) {
                     HasSubstr("f/checkpoints"), HasSubstr("name a directory")));
 }
 
+TEST_F(CheckpointStoreTest, DirectoryThatCannotBeSyncedIsNotWritable) {
+  const Unprivileged user(scratch_.path());
+  fs::create_directories(store_.directory());
+  // Names can be made in it, but it cannot be opened.
+  fs::permissions(store_.directory(),
+                  fs::perms::owner_write | fs::perms::owner_exec);
+
+  EXPECT_THAT(store_.CheckWritable(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("checkpoint.directory: ")));
+
+  fs::permissions(store_.directory(), fs::perms::owner_all);
+}
+
 TEST_F(CheckpointStoreTest, CheckpointsAreForUserAndGroup) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
 

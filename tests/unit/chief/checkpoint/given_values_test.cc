@@ -156,6 +156,20 @@ TEST(GivenValuesTest, AChiefFindsTheValuesThatItHasSetAside) {
   EXPECT_NE(GivenValues(folder.path()).TakeKept(Model()), nullptr);
 }
 
+TEST(GivenValuesTest, WhatAChiefHasSetAsideOutlivesADeadSender) {
+  TempDir folder;
+  Collect(folder.path(), 2);
+  GivenValues values(folder.path());
+  ASSERT_OK(values.Want(Model()));
+  ASSERT_TRUE(values.IsWantedFrom(0, Alive));
+  ASSERT_OK(values.Write(0, 1, 0, Bytes({7})));
+  ASSERT_TRUE(values.IsWantedFrom(1, Dead));
+  ASSERT_TRUE(values.IsWantedFrom(2, Dead));
+  const auto kept = values.TakeKept(Model());
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(Second(*kept), 2);
+}
+
 TEST(GivenValuesTest, LeftOversOfAKilledChiefAreRemoved) {
   TempDir folder;
   {

@@ -13,6 +13,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/common/checkpoint/sample_checkpoint.h"
 #include "tests/unit/common/checkpoint/scratch_directory.h"
+#include "tests/unit/common/checkpoint/unprivileged.h"
 
 namespace lockstep::chief {
 namespace {
@@ -107,11 +108,55 @@ TEST_F(JobCheckpointsTest, EndIsFoundOnlyIfItIsWhole) {
 TEST_F(JobCheckpointsTest, OneThatIsNotWholeMakesRoomForAnother) {
   Write(20);
   JobCheckpoints checkpoints = Make(scratch_.path());
-  EXPECT_TRUE(checkpoints.CheckOrSetAside(20));
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(true));
   Damage(20);
-  EXPECT_FALSE(checkpoints.CheckOrSetAside(20));
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(false));
   Write(20);
-  EXPECT_TRUE(checkpoints.CheckOrSetAside(20));
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(true));
+  std::filesystem::remove_all(scratch_ / StepDirectoryName(20));
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(false));
+}
+
+TEST_F(JobCheckpointsTest, WholeOneCountsOnlyOnceItsNameIsOnTheDisk) {
+  using std::filesystem::perms;
+  const Unprivileged user(scratch_.path());
+  Write(20);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  // Files can be opened, but the directory cannot, for a sync.
+  std::filesystem::permissions(scratch_.path(),
+                               perms::owner_write | perms::owner_exec);
+
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+
+  std::filesystem::permissions(scratch_.path(), perms::owner_all);
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20), IsOkAndHolds(true));
+}
+
+TEST_F(JobCheckpointsTest, RestoreThatCouldNotReadIsRepeated) {
+  Write(10);
+  Write(20);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  ASSERT_THAT(checkpoints.FindNewest(), IsOkAndHolds(20));
+
+  EXPECT_THAT(checkpoints.RestoreFailed(20, absl::UnknownError("read")),
+              StatusIs(absl::StatusCode::kUnavailable, "read"));
+  EXPECT_THAT(checkpoints.FindNewest(), IsOkAndHolds(20));
+  EXPECT_THAT(checkpoints.RestoreFailed(20, absl::DataLossError("keys")),
+              StatusIs(absl::StatusCode::kUnavailable, "keys"));
+  EXPECT_THAT(checkpoints.FindNewest(), IsOkAndHolds(10));
+  EXPECT_THAT(checkpoints.RestoreFailed(10, absl::AbortedError("epoch 2")),
+              StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(JobCheckpointsTest, OneThatCannotBeJudgedStaysWhereItIs) {
+  Write(20);
+  WriteText(scratch_ / StepDirectoryName(20) + "/manifest.json",
+            R"({"format_version": 99})");
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  EXPECT_THAT(checkpoints.CheckOrSetAside(20),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(scratch_.Names(), ElementsAre(StepDirectoryName(20)));
 }
 
 TEST_F(JobCheckpointsTest, NewerOnesThanTheBeginningAreSetAside) {

@@ -136,6 +136,21 @@ TEST_F(JobDriverEndTest, OwnSilenceDuringTheLastCheckpointIsNotTheMembers) {
   EXPECT_TRUE(members->NotAlive(TaskType::kPs).empty());
 }
 
+// Its name has appeared, although the sync after that failed.
+TEST_F(JobDriverEndTest, LastCheckpointThatIsThereAfterAnErrorIsEnough) {
+  Train();
+  Closed();
+  Copied(1);
+  Written(1, absl::UnknownError("cannot sync the directory"));
+  Pass(absl::Seconds(1));
+  Closed();
+  Copied(1);
+  EXPECT_THAT(Written(1, absl::AlreadyExistsError("there")),
+              Contains("check 1"));
+  EXPECT_THAT(On(SavedChecked{1, true}), Contains("saved 1"));
+  EXPECT_THAT(Closed(), IsEmpty());
+}
+
 TEST_F(JobDriverEndTest, LastCheckpointIsTriedAgainWhileTheVolumeIsFull) {
   Train();
   Closed();

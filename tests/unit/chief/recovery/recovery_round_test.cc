@@ -1,7 +1,10 @@
 #include "chief/recovery/recovery_round.h"
 
+#include <cerrno>
 #include <optional>
 
+#include "chief/events/call_errors.h"
+#include "common/checkpoint/files/posix_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/manual_clock.h"
@@ -236,6 +239,30 @@ TEST_F(RecoveryRoundTest, ServersKeepWhatTheyHaveWhereNoCheckpointIsWhole) {
 
   EXPECT_THAT(
       log_, ElementsAre("epoch 1", "epoch 0", "create 0", "create 1", "whole"));
+}
+
+TEST_F(RecoveryRoundTest, RoundIsRepeatedUntilTheVolumeCanBeRead) {
+  checkpoint_ = 6;
+  for (const int error : {ESTALE, EMFILE, EACCES, EIO}) {
+    whole_ = SystemError(error, "checkpoint");
+    EXPECT_TRUE(IsPassing(Run().status())) << error;
+  }
+  whole_ = 4;
+
+  const auto outcome = Run();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+}
+
+TEST_F(RecoveryRoundTest, JobThatStartsIsToldWhatItsVolumeLacks) {
+  checkpoint_ = 6;
+  whole_ = SystemError(EACCES, "checkpoint");
+  EXPECT_THAT(Run(/*step=*/std::nullopt),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+
+  whole_ = SystemError(ESTALE, "checkpoint");
+  EXPECT_TRUE(IsPassing(Run(/*step=*/std::nullopt).status()));
 }
 
 TEST_F(RecoveryRoundTest, CheckpointsAreNotReadWhereServersGoOn) {

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "common/checkpoint/files/sha256.h"
 #include "common/checkpoint/step_directory.h"
@@ -25,6 +27,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr char kStepSeven[] = "step-00000007";
 
@@ -40,6 +43,18 @@ class CheckpointWriterTest : public ::testing::Test {
     if (!writer.ok()) return nullptr;
     FillSample(**writer, 7);
     return *std::move(writer);
+  }
+  // The files below the directory that this process has open.
+  std::vector<std::string> OpenFiles() const {
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+      std::error_code ignored;  // the iterator's own descriptor
+      const std::string file = fs::read_symlink(entry.path(), ignored).string();
+      if (file.starts_with(scratch_.path()) && fs::is_regular_file(file)) {
+        files.push_back(file);
+      }
+    }
+    return files;
   }
 
   ScratchDirectory scratch_;
@@ -133,6 +148,22 @@ TEST_F(CheckpointWriterTest, CheckpointThatCameInBetweenIsNotReplaced) {
   slow.reset();
   EXPECT_THAT(scratch_.Names(), ElementsAre(kStepSeven));
   EXPECT_EQ(ReadText(scratch_ / kStepSeven + "/manifest.json"), before);
+}
+
+TEST_F(CheckpointWriterTest, FilesAreClosedBeforeTheyGetTheirName) {
+  auto writer = CreateFilled();
+  ASSERT_NE(writer, nullptr);
+  EXPECT_THAT(OpenFiles(), SizeIs(2));
+  ASSERT_NO_FATAL_FAILURE(WriteSample(scratch_.path(), 7));
+
+  // Nothing has been renamed.
+  EXPECT_THAT(writer->Commit(SampleManifest()),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(OpenFiles(), IsEmpty());
+
+  fs::remove_all(scratch_ / kStepSeven);
+  EXPECT_OK(writer->Commit(SampleManifest()));
+  EXPECT_OK(ReadCompleteManifest(scratch_.path(), 7));
 }
 
 TEST_F(CheckpointWriterTest, DamagedCheckpointIsReplaced) {

@@ -8,6 +8,7 @@
 #include "common/checkpoint/step_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/common/checkpoint/sample_checkpoint.h"
 #include "tests/unit/common/checkpoint/scratch_directory.h"
@@ -41,6 +42,15 @@ class WholeCheckpointsTest : public ::testing::Test {
     const std::string path = FileOf(step, kModelFile);
     FlipBit(path, fs::file_size(path) - 1);
   }
+  // Makes opening the manifest fail with ELOOP, whose code is that of EIO.
+  void MakeUnreadable(int64_t step) {
+    const std::string manifest = FileOf(step, kManifestFile);
+    fs::rename(manifest, scratch_ / "manifest");
+    fs::create_symlink(manifest, manifest);
+  }
+  void MakeReadable(int64_t step) {
+    fs::rename(scratch_ / "manifest", FileOf(step, kManifestFile));
+  }
   std::vector<int64_t> Steps() const {
     return ListStepDirectories(store_.directory())
         .value_or(std::vector<int64_t>{});
@@ -56,7 +66,8 @@ class WholeCheckpointsTest : public ::testing::Test {
 
   ScratchDirectory scratch_;
   const CheckpointStore store_{scratch_.path()};
-  WholeCheckpoints whole_{store_};
+  testing::ManualClock clock_;
+  WholeCheckpoints whole_{store_, clock_};
 };
 
 TEST_F(WholeCheckpointsTest, NothingIsFoundWhereThereIsNone) {
@@ -128,6 +139,40 @@ TEST_F(WholeCheckpointsTest, FileThatCannotBeExaminedIsNoDamage) {
 
   fs::permissions(closed, fs::perms::owner_all);
   ExpectFound(20, 0);
+}
+
+TEST_F(WholeCheckpointsTest, ReadThatFailsForAMomentIsNoDamage) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  MakeUnreadable(20);
+  EXPECT_THAT(whole_.FindNewest(), StatusIs(absl::StatusCode::kUnavailable,
+                                            HasSubstr(FileOf(20, ""))));
+  clock_.Advance(WholeCheckpoints::kReadPatience / 2);
+  EXPECT_THAT(whole_.FindNewest(), StatusIs(absl::StatusCode::kUnavailable));
+  MakeReadable(20);
+  ExpectFound(20, 0);
+
+  // The next failure begins anew.
+  MakeUnreadable(20);
+  clock_.Advance(WholeCheckpoints::kReadPatience);
+  EXPECT_THAT(whole_.FindNewest(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(WholeCheckpointsTest, DiskThatStaysBadLeadsToTheOneBefore) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  MakeUnreadable(20);
+  EXPECT_THAT(whole_.FindNewest(), StatusIs(absl::StatusCode::kUnavailable));
+  clock_.Advance(WholeCheckpoints::kReadPatience);
+
+  ExpectFound(10, 1);
+}
+
+TEST_F(WholeCheckpointsTest, ForgottenOneIsReadAgain) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({20}));
+  whole_.FoundDamaged(20, absl::DataLossError("for the test"));
+
+  whole_.Forget(20);
+
+  EXPECT_OK(whole_.Check(20));
 }
 
 TEST_F(WholeCheckpointsTest, OlderOneOfANewerFormatIsNoHindrance) {

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -39,6 +40,31 @@ class FileSizeLimit {
   rlimit before_;
   sighandler_t signal_;
 };
+
+TEST(PosixFileTest, ErrorsThatMayPassAreUnavailable) {
+  for (const int error : {ESTALE, EMFILE, ENFILE}) {
+    EXPECT_THAT(SystemError(error, "the file"),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the file")))
+        << error;
+  }
+  EXPECT_THAT(SystemError(ENOSPC, "the file"),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(SystemError(ENOENT, "the file"),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(PosixFileTest, FileIsUnavailableWhileDescriptorsAreLacking) {
+  ScratchDirectory scratch;
+  WriteText(scratch / "f", "1234");
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status opened = PosixFile::OpenForRead(scratch / "f").status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+
+  EXPECT_THAT(opened, StatusIs(absl::StatusCode::kUnavailable));
+}
 
 TEST(PosixFileTest, WhatIsWrittenCanBeReadBack) {
   ScratchDirectory scratch;
@@ -196,6 +222,10 @@ TEST(PosixFileTest, DirectoryIsSyncedOrTheReasonGiven) {
   EXPECT_OK(SyncDirectory(scratch.path()));
   EXPECT_THAT(SyncDirectory(scratch / "none"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+}
+
+TEST(PosixFileTest, DirectoryOfAFileSystemThatSyncsNoneIsAsGoodAsSynced) {
+  EXPECT_OK(SyncDirectory("/proc"));
 }
 
 }  // namespace
