@@ -184,7 +184,7 @@ void JobDriver::OnFound(absl::Span<const ServerReport> reports) {
 
 bool JobDriver::OnResume(absl::Span<const ServerReport> reports, bool first) {
   if (first) {
-    context_.settings.Adopt(reports);
+    if (auto say = context_.settings.Adopt(reports)) Notify(context_.out, *say);
     // Workers that joined under an earlier chief are taken over, too.
     if (context_.job.elastic_workers) {
       context_.members.SetWorkers(settings().workers);
