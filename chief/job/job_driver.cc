@@ -241,7 +241,8 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   steps_.Open(step, context_.settings.now().replicas_to_aggregate);
   context_.out.push_back(SettingsInEffect{context_.settings.now()});
   if (outcome.plan.redo) context_.CountRedone(step);
-  context_.losses.steps_repeated += outcome.plan.repeated_steps;
+  context_.losses.steps_repeated +=
+      std::max(outcome.plan.repeated_steps, step_before_ - step);
   const int64_t saved = outcome.checkpoint_step;
   // A later round that resumes leaves the next checkpoint due as before.
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {
