@@ -21,6 +21,9 @@ class CheckpointPolicy {
 
   // True if a checkpoint is due at the boundary after `step`.
   bool Due(int64_t step, absl::Time now) const;
+  // Records that a due checkpoint is begun or left out: while one is written,
+  // none is due by time before the whole time has passed again.
+  void Tried(absl::Time now) { last_time_ = now; }
   // Records that the checkpoint of `step` was written.
   void Saved(int64_t step, absl::Time now);
   // Records that the due checkpoint of `step` could not be written: the next

@@ -32,8 +32,8 @@ void SayGoingBack(const RecoveryPlan& plan, int64_t latest, JobActions& out) {
 void SayRedone(int64_t step, int64_t before, bool redone, JobActions& out) {
   // Committed steps were lost; otherwise at most the current step begins anew.
   if (step < before) {
-    out.push_back(
-        StepsRedone{absl::StrCat("steps ", step + 1, " to ", before)});
+    out.push_back(StepsRedone{
+        absl::StrCat("committed steps ", step + 1, " to ", before)});
   } else if (redone) {
     out.push_back(StepsRedone{absl::StrCat("step ", before + 1)});
   }

@@ -25,6 +25,7 @@ void CheckpointDriver::MaybeStart(int64_t step, int64_t attempt, absl::Time now,
                                   JobActions& out) {
   const bool due = policy_->Due(step, now);
   if (!wanted_ && !due) return;
+  if (due) policy_->Tried(now);
   if (busy()) {
     // A wanted checkpoint stays wanted and begins later; a due one is skipped.
     if (due) {

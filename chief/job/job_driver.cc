@@ -184,7 +184,7 @@ void JobDriver::OnFound(absl::Span<const ServerReport> reports) {
 
 bool JobDriver::OnResume(absl::Span<const ServerReport> reports, bool first) {
   if (first) {
-    context_.settings.Adopt(reports);
+    if (auto say = context_.settings.Adopt(reports)) Notify(context_.out, *say);
     // Workers that joined under an earlier chief are taken over, too.
     if (context_.job.elastic_workers) {
       context_.members.SetWorkers(settings().workers);
@@ -241,7 +241,8 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   steps_.Open(step, context_.settings.now().replicas_to_aggregate);
   context_.out.push_back(SettingsInEffect{context_.settings.now()});
   if (outcome.plan.redo) context_.CountRedone(step);
-  context_.losses.steps_repeated += outcome.plan.repeated_steps;
+  context_.losses.steps_repeated +=
+      std::max(outcome.plan.repeated_steps, step_before_ - step);
   const int64_t saved = outcome.checkpoint_step;
   // A later round that resumes leaves the next checkpoint due as before.
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {

@@ -33,7 +33,8 @@ std::vector<int> JobSettings::Workers() const {
 
 RunSettings JobSettings::Apply() { return std::exchange(now_, wanted_); }
 
-void JobSettings::Adopt(absl::Span<const ServerReport> reports) {
+std::optional<std::string> JobSettings::Adopt(
+    absl::Span<const ServerReport> reports) {
   // ps task 0 decides: others may have a change that an earlier chief did not
   // complete.
   const ServerReport* from = &reports[0];
@@ -47,6 +48,15 @@ void JobSettings::Adopt(absl::Span<const ServerReport> reports) {
     }
   }
   if (from->settings.revision > 0) now_ = from->settings;
+  const double scale = now_.learning_rate_scale;
+  if (scale == 1) return std::nullopt;
+  const double base = job_.learning_rate.base;
+  return absl::StrCat(
+      "learning_rate is ", base * scale, ", which is ", scale, " times the ",
+      base,
+      " of the job's file, as it was changed while the job ran; if the file "
+      "had another rate then, `lockstep set learning_rate=RATE` sets the one "
+      "that is meant");
 }
 
 std::optional<std::string> JobSettings::Restore(

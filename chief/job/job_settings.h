@@ -45,8 +45,10 @@ class JobSettings {
   RunSettings Apply();
 
   // Adopts the settings that the servers report. Called in the first round of a
-  // chief, whose predecessor may have changed them.
-  void Adopt(absl::Span<const ServerReport> reports);
+  // chief, whose predecessor may have changed them. Returns a line for the log
+  // if the learning rate is not the file's: servers keep only its factor, so
+  // the rate is another one than operators set if the file has changed since.
+  std::optional<std::string> Adopt(absl::Span<const ServerReport> reports);
   // Adopts the settings in a checkpoint's manifest; no effect if it has none. A
   // setting whose value in the job's file has changed since that checkpoint is
   // taken from the file. Returns a line for the log if the settings differ from

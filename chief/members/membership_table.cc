@@ -12,6 +12,15 @@
 #include "common/wire/status_detail.h"
 
 namespace lockstep::chief {
+namespace {
+
+// True if an elastic job can have the worker.
+bool CanJoin(const TaskId& task) {
+  return task.type == TaskType::kWorker && task.index >= 0 &&
+         task.index < RunSettings::kMaxWorkers;
+}
+
+}  // namespace
 
 MembershipTable::MembershipTable(const std::vector<TaskId>& tasks,
                                  absl::Duration lease, absl::Duration silence)
@@ -156,11 +165,13 @@ absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
 absl::Status MembershipTable::CheckMember(const TaskId& task,
                                           uint64_t incarnation) const {
   auto found = entries_.find(task);
-  if (found == entries_.end() && taken_out_.count(task) > 0) {
+  // It was taken out, or it joined under an earlier chief, whose workers the
+  // checkpoint of the job does not name.
+  if (found == entries_.end() && elastic_ && CanJoin(task)) {
     return absl::AbortedError(
         absl::StrCat(task.ToString(),
-                     " has no part in the job any more; register with a new "
-                     "incarnation to learn why"));
+                     " has no part in the job; register with a new incarnation "
+                     "to join it, or to learn why not"));
   }
   if (found == entries_.end() && awaits_workers_ &&
       task.type == TaskType::kWorker) {
@@ -199,8 +210,7 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
 absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
                                        absl::Time now) {
   MutexLock lock(mutex_);
-  if (takes_over_all_ && task.type == TaskType::kWorker && task.index >= 0 &&
-      task.index < RunSettings::kMaxWorkers) {
+  if (takes_over_all_ && CanJoin(task)) {
     entries_[task].member.task = task;
   }
   auto found = entries_.find(task);
@@ -318,10 +328,10 @@ bool MembershipTable::AwaitsWorkers() const {
 void MembershipTable::SetWorkers(const std::vector<int>& workers) {
   MutexLock lock(mutex_);
   awaits_workers_ = false;
+  elastic_ = true;
   for (int worker : workers) {
     const TaskId task{TaskType::kWorker, worker};
     entries_[task].member.task = task;
-    taken_out_.erase(task);
   }
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto& [task, entry] = *it;
@@ -332,7 +342,6 @@ void MembershipTable::SetWorkers(const std::vector<int>& workers) {
         !(entry.shut_out.has_value() && entry.member.incarnation == 0) &&
         entry.member.state != State::kAlive &&
         std::find(workers.begin(), workers.end(), task.index) == workers.end();
-    if (out) taken_out_.insert(task);
     it = out ? entries_.erase(it) : std::next(it);
   }
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -108,8 +107,8 @@ class MembershipTable {
   // Renews a lease. `progress` and `load` may be null.
   //
   //   kNotFound            the cluster has no such task
-  //   kAborted             its lease had ended; register with a new
-  //                        incarnation
+  //   kAborted             its lease had ended, or it has no part in an elastic
+  //                        job; register with a new incarnation
   //   kFailedPrecondition  not the member: replaced, even by one that cannot
   //                        join yet
   //   kUnavailable         the task has no member yet: retry
@@ -146,9 +145,10 @@ class MembershipTable {
   // chief.
   bool AwaitsWorkers() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Elastic jobs: sets the workers. Other workers stay in the table while they
-  // live or have to be buried, and are removed otherwise. A removed worker may
-  // be alive although it was declared dead: its heartbeat is answered with
-  // kAborted, so that it registers again.
+  // live or have to be buried, and are removed otherwise. A worker that is not
+  // in the table may be alive, because it was declared dead by mistake or has
+  // joined under a previous chief: its heartbeat is answered with kAborted, so
+  // that it registers again.
   void SetWorkers(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // True if a worker has been taken over: then there was a chief before this
@@ -237,9 +237,9 @@ class MembershipTable {
 
   mutable Mutex mutex_;
   std::map<TaskId, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::set<TaskId> taken_out_ ABSL_GUARDED_BY(mutex_);
   bool has_taken_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool awaits_workers_ ABSL_GUARDED_BY(mutex_) = false;
+  bool elastic_ ABSL_GUARDED_BY(mutex_) = false;  // SetWorkers() was called
   bool takes_over_all_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

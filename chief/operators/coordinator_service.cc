@@ -159,10 +159,8 @@ absl::Status CoordinatorService::CheckIsMeant(
                      CutText(request.expected_job()), "\"; this chief runs \"",
                      options_.job.name, "\"; check the chief's address"));
   }
-  if (sender.job_id.empty() || sender.job_id == options_.job_id) {
-    return absl::OkStatus();
-  }
-  return OtherJob(sender, options_.job_id);
+  const bool same = sender.job_id.empty() || sender.job_id == options_.job_id;
+  return same ? absl::OkStatus() : OtherJob(sender, options_.job_id);
 }
 
 void CoordinatorService::LogRefusal(const absl::Status& status) {
@@ -299,8 +297,7 @@ absl::Status CoordinatorService::HandleHeartbeat(
   response.set_reason(view.reason);
   response.set_global_step(view.global_step);
   // A server knows the model, but not its examples: it is asked for the model
-  // only if no worker describes it, since all may have left when this chief was
-  // started again.
+  // only if no worker describes it: all may have left before this chief began.
   response.set_model_wanted(status_table_.variables().empty() &&
                             (sender.task.type == TaskType::kWorker ||
                              clock_.Now() - began_ > kWorkersDescribe));
@@ -483,9 +480,11 @@ absl::Status CoordinatorService::HandleChangeSettings(
   response.set_revision(revision);
   if (!change.remove_worker.has_value()) return absl::OkStatus();
   // A worker that is away has no pass to finish, so it is taken out at once.
+  // The next process of a dead one is told so: its supervisor may start it.
   const TaskId task{TaskType::kWorker, *change.remove_worker};
-  if (members_.Get(task).state != MembershipTable::State::kAlive) {
-    settings_table_.Leave(task.index);
+  const MembershipTable::State state = members_.Get(task).state;
+  if (state != MembershipTable::State::kAlive) {
+    settings_table_.Leave(task.index, state == MembershipTable::State::kDead);
   }
   return absl::OkStatus();
 }

@@ -131,7 +131,7 @@ class SettingsTable {
   int fixed_ ABSL_GUARDED_BY(mutex_);  // backups or gradients, by the policy
   std::set<int> to_leave_ ABSL_GUARDED_BY(mutex_);
   std::set<int> taken_out_ ABSL_GUARDED_BY(mutex_);  // since this chief began
-  // Taken out, but died before they could be told to leave.
+  // Taken out, but dead before they could be told to leave.
   std::set<int> untold_ ABSL_GUARDED_BY(mutex_);
   bool checkpoint_wanted_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -25,8 +25,10 @@ struct RecoveryPlan {
   // gradients that it had collected for that step, in this round or in an
   // earlier one that did not finish.
   bool redo = false;
-  int64_t repeated_steps = 0;  // kGoBack: committed steps to be made again
-  std::string reason;          // kGoBack, and with copies; for messages
+  // kGoBack: committed steps to be made again. 0 of servers that have lost all
+  // their state: they do not know of any.
+  int64_t repeated_steps = 0;
+  std::string reason;  // kGoBack, and with copies; for messages
   // kResume with mirrors: servers whose state is lost or too old, ascending,
   // and the server from which they copy it.
   std::vector<int> copies = {};

@@ -34,7 +34,8 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
                                             anew ? ShardCalls::State::kDiscard
                                                  : ShardCalls::State::kKeep,
                                             WatchWork(/*keeps=*/!anew)));
-  if (first) source_.OnFound(found.reports);
+  // What the servers keep of the workers is of the run that ends here.
+  if (first && !anew) source_.OnFound(found.reports);
   Outcome outcome;
   outcome.map = std::move(found.map);
   const auto decide = [&](int64_t checkpoint_step) {

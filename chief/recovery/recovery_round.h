@@ -46,7 +46,8 @@ class RecoverySource {
   virtual absl::StatusOr<std::optional<Restored>> Restore(
       const StateMap& map) = 0;
 
-  // Called in a chief's first round, with the servers' reports.
+  // Called in a chief's first round, with the servers' reports, unless the
+  // round begins anew.
   virtual void OnFound(absl::Span<const ServerReport> /*reports*/) {}
   // Returns the workers that have used up their data.
   virtual std::vector<int> EndedInput() const { return {}; }

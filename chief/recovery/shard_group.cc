@@ -1,8 +1,10 @@
 #include "chief/recovery/shard_group.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/wire/incarnation_bounds.h"
@@ -39,9 +41,12 @@ absl::StatusOr<std::vector<float>> MergeScalars(
 }  // namespace
 
 absl::Status ShardGroup::Named(int server, const absl::Status& status) {
-  if (status.ok()) return status;
-  return WithMessage(status,
-                     absl::StrCat("ps ", server, ": ", status.message()));
+  const std::string name = absl::StrCat("ps ", server);
+  // Many messages of servers begin with their names.
+  if (status.ok() || absl::StartsWith(status.message(), name + " ")) {
+    return status;
+  }
+  return WithMessage(status, absl::StrCat(name, ": ", status.message()));
 }
 
 absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {

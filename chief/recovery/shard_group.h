@@ -108,7 +108,7 @@ class ShardGroup {
   std::vector<ShardAccess*> Access();
 
  protected:
-  // The failure of a server, with its name in front.
+  // The failure of a server, with its name in front, once.
   static absl::Status Named(int server, const absl::Status& status);
 
   using AskOne = absl::FunctionRef<absl::Status(int server)>;

@@ -334,6 +334,8 @@ void ShardHost::KeepStandings(const std::vector<WorkerStanding>& workers) {
         return standing.shut_out_above.has_value();
       });
   const bool first = shuts_out && fence_.BeginShutOut();
+  // A run that begins anew has all its data before it.
+  if (first) fences_.ForgetEndedInput();
   for (const WorkerStanding& standing : workers) {
     if (standing.input_ended) fences_.EndInput(standing.worker);
     if (!first || !standing.shut_out_above.has_value()) continue;

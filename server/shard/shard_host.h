@@ -177,7 +177,8 @@ class ShardHost {
 
   // Stores these facts about workers, for this process and for later ones that
   // find the state. Only the first call of an epoch shuts workers out, so that
-  // a delayed call does no harm.
+  // a delayed call does no harm; that call must name all workers that have used
+  // up their data.
   void KeepStandings(const std::vector<WorkerStanding>& workers)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<WorkerStanding> Standings() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -58,6 +58,9 @@ absl::Status WriteFile(const std::string& path, const std::string& text,
 
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  // An empty file gives nothing to copy, which would count as a failure.
+  file.peek();
+  if (file.eof()) return "";
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
     return absl::NotFoundError("cannot read " + path);

@@ -219,14 +219,14 @@ std::optional<StepPath> PathOf(const ByTask& by, int64_t step, int64_t begin,
     ChargeServer(*arrival.server, begin, of.arrived, of.times);
   }
   if (path.workers.empty()) return std::nullopt;
-  int64_t latest = -1;
+  path.worker = path.workers.begin()->first;
+  int64_t latest = path.workers.begin()->second.arrived;
   int64_t before = begin;  // the last but one
   for (const auto& [worker, of] : path.workers) {
     if (of.arrived > latest) {
-      if (latest >= 0) before = std::max(before, latest);
-      latest = of.arrived;
+      before = std::exchange(latest, of.arrived);
       path.worker = worker;
-    } else {
+    } else if (worker != path.worker) {
       before = std::max(before, of.arrived);
     }
   }

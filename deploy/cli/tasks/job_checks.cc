@@ -44,6 +44,7 @@ constexpr char kDataSets[] = "/usr/share/datasets/";
 struct NamedFile {
   std::string field;
   std::string path;
+  bool is_array = false;  // FILE.npz:NAME is an array of FILE.npz
 };
 
 void AddList(const std::string& field, const std::vector<std::string>& paths,
@@ -54,13 +55,14 @@ void AddList(const std::string& field, const std::vector<std::string>& paths,
 }
 
 std::vector<NamedFile> DataFiles(const DataConfig& data, bool has_evaluator) {
-  std::vector<NamedFile> files = {{"data.train_images", data.train_images},
-                                  {"data.train_labels", data.train_labels},
-                                  {"data.train_text", data.train_text}};
+  std::vector<NamedFile> files = {
+      {"data.train_images", data.train_images, /*is_array=*/true},
+      {"data.train_labels", data.train_labels, /*is_array=*/true},
+      {"data.train_text", data.train_text}};
   AddList("data.train_files", data.train_files, files);
   if (!has_evaluator) return files;
-  files.push_back({"data.test_images", data.test_images});
-  files.push_back({"data.test_labels", data.test_labels});
+  files.push_back({"data.test_images", data.test_images, /*is_array=*/true});
+  files.push_back({"data.test_labels", data.test_labels, /*is_array=*/true});
   files.push_back({"data.test_text", data.test_text});
   AddList("data.test_files", data.test_files, files);
   return files;
@@ -81,8 +83,8 @@ std::string Remedy(const std::string& path, int error) {
 }
 
 absl::Status CheckFile(const NamedFile& file) {
-  // A field may name one array of a file, as in FILE.npz:NAME.
-  const std::string path = worker::SplitArrayPath(file.path).file;
+  const std::string path =
+      file.is_array ? worker::SplitArrayPath(file.path).file : file.path;
   struct stat info = {};
   int error = 0;
   if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0) {

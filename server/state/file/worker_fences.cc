@@ -1,6 +1,7 @@
 #include "server/state/file/worker_fences.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "server/state/tables/stored_word.h"
 
@@ -58,6 +59,13 @@ void WorkerFences::EndInput(int worker) {
   Fence& fence = fences_[worker];
   fence.input_ended = true;
   Keep(worker, fence);
+}
+
+void WorkerFences::ForgetEndedInput() {
+  for (auto& [worker, fence] : fences_) {
+    if (!std::exchange(fence.input_ended, false)) continue;
+    Keep(worker, fence);
+  }
 }
 
 std::vector<WorkerStanding> WorkerFences::Standings() const {

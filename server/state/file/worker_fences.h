@@ -45,6 +45,8 @@ class WorkerFences {
   void ShutOut(int worker, uint64_t above);
   // Records that the worker has used up its data, for the next chief.
   void EndInput(int worker);
+  // Drops the records of EndInput() for all workers.
+  void ForgetEndedInput();
 
   bool IsShutOut(int worker, uint64_t incarnation) const {
     const Fence fence = Find(worker);

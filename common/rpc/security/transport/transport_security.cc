@@ -25,6 +25,9 @@ constexpr absl::Duration kRemindEvery = absl::Hours(6);
 
 absl::StatusOr<std::string> ReadMap(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  // An empty file gives nothing to copy, which would count as a failure.
+  file.peek();
+  if (file.eof()) return "";
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
     return absl::NotFoundError(

@@ -85,6 +85,23 @@ TEST_F(ElasticRegistrationTest, WhoWasTakenOutMeanwhileIsToEnd) {
   EXPECT_EQ(settings_table_.wanted().workers, (std::vector<int>{1, 2}));
 }
 
+TEST_F(ElasticRegistrationTest, RestartOfADeadWorkerDoesNotUndoItsRemoval) {
+  ASSERT_OK(Register(0, 1, /*again=*/false));
+  members_.TakeDead(Clock::Real().Now() + absl::Hours(1));
+  v1::ChangeSettingsRequest removal;
+  removal.set_remove_worker(0);
+  ASSERT_OK(Call(*stub_, &Stub::ChangeSettings, removal));
+
+  const auto answer = Register(0, 2, /*again=*/false);
+
+  ASSERT_OK(answer);
+  EXPECT_THAT(answer->taken_out(), HasSubstr("an operator"));
+  EXPECT_EQ(settings_table_.wanted().workers, (std::vector<int>{1, 2}));
+  // Its supervisor lets it rest, so the next process is started on purpose.
+  EXPECT_THAT(Register(0, 3, /*again=*/false), StatusIs(kUnavailable));
+  EXPECT_EQ(settings_table_.wanted().workers, (std::vector<int>{0, 1, 2}));
+}
+
 TEST_F(ElasticRegistrationTest, WorkerThatIsToRegisterAgainIsNotDead) {
   ASSERT_OK(Register(0, 1, /*again=*/false));
   members_.ExpireAll(TaskType::kWorker, "the workers of the job change",

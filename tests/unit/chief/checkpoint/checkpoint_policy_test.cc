@@ -37,6 +37,15 @@ TEST(CheckpointPolicyTest, TimeCountsFromTheLastCheckpoint) {
   EXPECT_TRUE(policy.Due(6, kStart + absl::Seconds(121)));
 }
 
+TEST(CheckpointPolicyTest, OneThatIsTriedIsNotDueByTimeMeanwhile) {
+  CheckpointPolicy policy(Config(10, absl::Seconds(60)), 0, kStart);
+  policy.Tried(kStart + absl::Seconds(60));
+
+  EXPECT_FALSE(policy.Due(6, kStart + absl::Seconds(119)));
+  EXPECT_TRUE(policy.Due(7, kStart + absl::Seconds(120)));
+  EXPECT_TRUE(policy.Due(10, kStart + absl::Seconds(61)));  // by number
+}
+
 TEST(CheckpointPolicyTest, WhicheverComesFirst) {
   CheckpointPolicy policy(Config(10, absl::Seconds(60)), 0, kStart);
 

@@ -61,7 +61,7 @@ TEST_F(JobLinesTest, RedoneAreLostStepsOrElseTheOneAtHand) {
   SayRedone(3, /*before=*/5, /*redone=*/true, out_);
   SayRedone(5, /*before=*/5, /*redone=*/true, out_);
   SayRedone(5, /*before=*/5, /*redone=*/false, out_);
-  EXPECT_EQ(Said(), "steps 4 to 5;step 6;");
+  EXPECT_EQ(Said(), "committed steps 4 to 5;step 6;");
 }
 
 }  // namespace

@@ -41,6 +41,27 @@ TEST_F(CheckpointDriverTest, OneAtATime) {
   EXPECT_TRUE(Starts(4));
 }
 
+TEST_F(CheckpointDriverTest,
+       TimedCheckpointThatIsWrittenIsNotMissedAtEachStep) {
+  job_.checkpoint.every_steps = 0;
+  job_.checkpoint.every = absl::Seconds(10);
+  driver_.Begin(0, -1, now_);
+  now_ += absl::Seconds(10);
+  EXPECT_TRUE(Starts(1));
+  driver_.OnBegun({1, absl::OkStatus()}, false, now_, out_);
+  for (int64_t step = 2; step < 11; ++step) {
+    now_ += absl::Seconds(1);
+    EXPECT_FALSE(Starts(step));
+    EXPECT_TRUE(out_.empty()) << step;
+  }
+  // The next one is due, and left out: one line, not one for each step.
+  now_ += absl::Seconds(1);
+  EXPECT_FALSE(Starts(11));
+  EXPECT_EQ(out_.size(), 1);
+  EXPECT_FALSE(Starts(12));
+  EXPECT_TRUE(out_.empty());
+}
+
 TEST_F(CheckpointDriverTest, WishForASavedStepIsFulfilled) {
   Starts(2);
   driver_.OnBegun({2, absl::OkStatus()}, false, now_, out_);

@@ -9,6 +9,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 const TaskId kWorker1{TaskType::kWorker, 1};
@@ -134,7 +135,18 @@ TEST_F(JobDriverDeathsTest, StepsThatWereLostAreRepeated) {
             absl::InfinitePast());
   EXPECT_EQ(driver->step(), 0);
   EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kGoBack),
-              Contains("redone: steps 1 to 2"));
+              Contains("redone: committed steps 1 to 2"));
+}
+
+TEST_F(JobDriverDeathsTest, StepsThatAllServersHaveLostAreCountedAsRepeated) {
+  Open();
+  Step();
+  Step();
+  Kill(kPs1);
+  Join(TaskType::kPs, 1, 2);
+  Pass(absl::Milliseconds(100));
+  EXPECT_THAT(Recovered(0),
+              IsSupersetOf({"redone: committed steps 1 to 2", "lost: 1 0 2"}));
 }
 
 TEST_F(JobDriverDeathsTest, RoundAfterOneThatWentBackKnowsTheEarlierStep) {

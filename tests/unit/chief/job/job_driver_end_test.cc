@@ -188,8 +188,8 @@ TEST_F(JobDriverEndTest, StepsThatAreLostAtTheEndAreMadeAgain) {
   Pass(absl::Milliseconds(100));
   EXPECT_THAT(
       Recovered(0, -1, RecoveryPlan::Action::kGoBack),
-      ElementsAre("redone: steps 1 to 1", "at 0", "lost: 1 0 0", "training",
-                  "open settings", "take 0 at 0", "take 1 at 0"));
+      ElementsAre("redone: committed steps 1 to 1", "at 0", "lost: 1 0 1",
+                  "training", "open settings", "take 0 at 0", "take 1 at 0"));
   EXPECT_THAT(Step(),
               ElementsAre("at 1", "tell of commit 1 #1", "close settings",
                           "finishing", "close tokens"));

@@ -230,6 +230,19 @@ TEST_F(JobDriverStartTest, SettingsOfServersCountForAChiefThatIsStartedAgain) {
   EXPECT_FALSE(driver->OnResume({first, second}, /*first=*/false));
 }
 
+TEST_F(JobDriverStartTest, ChiefThatTakesOverAnotherRateThanTheFilesSaysSo) {
+  job.learning_rate.base = 0.2;
+  Make();
+  JoinAll();
+  On(ModelDescribed{});
+  Started();
+  ServerReport report{true, true, 3, -1, {}, 0};
+  report.settings = {.revision = 4, .learning_rate_scale = 0.5};
+  driver->OnResume({report, report}, /*first=*/true);
+  Recovered(3, -1, RecoveryPlan::Action::kResume);
+  EXPECT_THAT(said, Contains(HasSubstr("learning_rate is 0.1,")));
+}
+
 TEST_F(JobDriverStartTest, ChiefThatTakesAPausedJobOverSaysSo) {
   Make();
   JoinAll();

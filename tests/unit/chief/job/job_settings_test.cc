@@ -53,6 +53,17 @@ TEST_F(JobSettingsTest, ServersWithoutAChangeLeaveTheFileInEffect) {
   EXPECT_EQ(settings.now().replicas_to_aggregate, 1);
 }
 
+TEST_F(JobSettingsTest, RateThatServersKeepIsNamedBesideTheFiles) {
+  job_.learning_rate.base = 0.2;
+  JobSettings settings(job_);
+  EXPECT_EQ(settings.Adopt({Of({.revision = 1, .paused = true})}),
+            std::nullopt);
+  EXPECT_THAT(
+      settings.Adopt({Of({.revision = 2, .learning_rate_scale = 0.25})}),
+      Optional(AllOf(HasSubstr("learning_rate is 0.05,"),
+                     HasSubstr("0.25 times the 0.2 of the job's file"))));
+}
+
 TEST_F(JobSettingsTest, MirrorThatLostItsStateDoesNotTakeTheSettingsAlong) {
   const auto at = [](int64_t step, const RunSettings& of) {
     ServerReport report = Of(of);

@@ -451,18 +451,21 @@ TEST_F(MembershipTableTest, WorkersComeAndGoButNobodyUnburied) {
   table_.SetWorkers({7});
   EXPECT_THAT(table_.Members(), SizeIs(3));  // worker 1 lives
   EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(Heartbeat({TaskType::kWorker, 8}, 1),
-              StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(MembershipTableTest, UnknownWorkerRetriesWhileWorkersAreAwaited) {
+TEST_F(MembershipTableTest, UnknownWorkerRetriesAndRegistersOnceAllAreKnown) {
   const TaskId joined{TaskType::kWorker, 7};
   table_.AwaitWorkers();
   EXPECT_THAT(table_.Heartbeat(joined, 1, nullptr, now_),
               StatusIs(absl::StatusCode::kUnavailable));
   table_.SetWorkers({0, 1});
-  EXPECT_THAT(table_.Heartbeat(joined, 1, nullptr, now_),
-              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_OK(TakeOver(joined, 1));
+  EXPECT_THAT(Heartbeat(joined, 1), StatusIs(absl::StatusCode::kAborted));
+  for (const TaskId& none :
+       {TaskId{TaskType::kWorker, RunSettings::kMaxWorkers},
+        TaskId{TaskType::kPs, 7}}) {
+    EXPECT_THAT(Heartbeat(none, 1), StatusIs(absl::StatusCode::kNotFound));
+  }
 }
 
 TEST_F(MembershipTableTest, UnknownWorkersAreTakenOverToHearOfTheEnd) {
@@ -488,7 +491,8 @@ TEST_F(MembershipTableTest, StrangersAreNotTakenOverWhereTheWorkersAreKnown) {
   table_.SetWorkers({0, 1});
   table_.TakeOverAllWorkers();
   EXPECT_OK(TakeOver(kStranger, 1));
-  EXPECT_THAT(Heartbeat(kStranger, 1), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Heartbeat(kStranger, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(StateOf(kStranger), State::kMissing);
 }
 
 }  // namespace

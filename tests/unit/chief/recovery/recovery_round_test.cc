@@ -364,6 +364,16 @@ TEST_F(RecoveryRoundTest, ServersAreToldWhoseInputHasEnded) {
               ElementsAre(WorkerStanding{.worker = 0, .input_ended = true}));
 }
 
+TEST_F(RecoveryRoundTest, BeginningAnewInheritsNoEndOfTheInput) {
+  anew_ = true;
+  ps1_.discarded_report.workers = {{.worker = 0, .input_ended = true}};
+
+  ASSERT_OK(Run(/*step=*/std::nullopt));
+
+  EXPECT_EQ(found_, 0);
+  EXPECT_THAT(ps0_.opening.workers, ElementsAre(WorkerStanding{0, 0}));
+}
+
 TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAllServersHaveLostTheirState) {
   ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
   checkpoint_ = 4;

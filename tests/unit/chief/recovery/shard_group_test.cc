@@ -78,6 +78,16 @@ TEST_F(ShardGroupTest, FirstServerStaysClosedWhereAnotherCannotOpen) {
   EXPECT_THAT(log_, ElementsAre("activate 1"));
 }
 
+TEST_F(ShardGroupTest, FailureThatNamesItsServerIsNotNamedTwice) {
+  for (const auto& [said, told] :
+       {std::pair("ps 1 has no shard yet", "ps 1 has no shard yet"),
+        std::pair("ps 10 has no shard yet", "ps 1: ps 10 has no shard yet")}) {
+    ps1_.activated = absl::UnavailableError(said);
+
+    EXPECT_EQ(group_.Activate({}), absl::UnavailableError(told));
+  }
+}
+
 TEST_F(ShardGroupTest, OthersLearnOfADeathWhatTheFirstServerDecided) {
   ASSERT_OK(group_.ExpireWorker(1, 5, "killed"));
 

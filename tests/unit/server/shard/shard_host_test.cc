@@ -253,6 +253,20 @@ TEST_F(ShardHostTest, WorkerThatIsShutOutIsHeardOnceItsIncarnationIsKnown) {
   EXPECT_OK(host_.Admit("job", kWorker1, 8));
 }
 
+TEST_F(ShardHostTest, DataOfAnEarlierRunIsNotUsedUpForOneThatBeginsAnew) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+  ASSERT_OK(host_.FollowChief("job", 3));
+  const WorkerStanding ended = {.worker = 0, .input_ended = true};
+  host_.KeepStandings({ended});
+  host_.KeepStandings({{1, 0}});
+  EXPECT_EQ(host_.Standings(), (std::vector<WorkerStanding>{{1, 0}}));
+
+  host_.KeepStandings({ended});
+  host_.KeepStandings({{1, 0}});  // was delayed
+
+  EXPECT_EQ(host_.Standings(), (std::vector<WorkerStanding>{ended, {1, 0}}));
+}
+
 TEST_F(ShardHostTest, ServerThatIsRestartedKnowsWhoIsHeardNoMore) {
   {
     ShardHost killed(

@@ -82,6 +82,14 @@ TEST_F(CertificateSetTest, KeyOfACallThatWasCutOffIsNamed) {
                        HasSubstr("remove the key")));
 }
 
+TEST_F(CertificateSetTest, EmptyKeyIsNotTakenForOneThatIsAway) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  std::filesystem::resize_file(set_.directory + "/ca.key", 0);
+  EXPECT_THAT(WriteCertificateSet(set_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the authority's key does not fit")));
+}
+
 TEST_F(CertificateSetTest, WithoutServersAMemberIsAWorkerAndItsMirror) {
   set_.tasks = {{{TaskType::kChief, 0}, "c:1"},
                 {{TaskType::kWorker, 0}, "w:1"}};

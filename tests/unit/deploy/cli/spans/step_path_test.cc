@@ -120,6 +120,26 @@ TEST(StepPathsTest, APushBeforeTheEpochHasArrived) {
   EXPECT_EQ(paths[0].workers.count(1), 1u);
 }
 
+TEST(StepPathsTest, TheLastOfSeveralPushesBeforeTheEpochCounts) {
+  MadeJob job(2);
+  job.workers[1].backward = 110;
+  job.Run(2);
+  JobTrace trace = job.Trace();
+  // The pushes of the second step come at -30 and at -20, the commit at 30.
+  const int64_t back = (job.now - 30) * 1000;
+  for (TaskTrace& task : trace.tasks) {
+    for (Span& span : task.spans) {
+      span.begin -= back;
+      span.end -= back;
+    }
+  }
+  const std::vector<StepPath> paths = StepPaths(trace);
+  ASSERT_THAT(paths, SizeIs(1));
+  ASSERT_EQ(paths[0].workers.at(1).arrived, -20'000);
+  EXPECT_EQ(paths[0].worker, 1);
+  EXPECT_EQ(paths[0].lateness, 10'000);
+}
+
 TEST(StepPathsTest, AWorkerOutsideOfTheSetHoldsNothingUp) {
   MadeJob job(3);
   job.workers[2].backward = 5000;

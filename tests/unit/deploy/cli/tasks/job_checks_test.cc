@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/directory_owner.h"
 #include "gmock/gmock.h"
@@ -50,6 +51,26 @@ TEST_F(JobChecksTest, AMissingFileIsNamedWithItsField) {
                                          "file or directory; a relative path "
                                          "begins at "),
                                HasSubstr(std::filesystem::current_path()))));
+}
+
+TEST_F(JobChecksTest, OnlyAFieldOfAnArrayNamesTheFileBeforeTheColon) {
+  std::ofstream(directory_.Join("x.npz")) << "x";
+  const std::string array = directory_.Join("x.npz:y");
+  job_.data.train_images = job_.data.train_labels = array;
+  job_.data.test_images = job_.data.test_labels = array;
+  EXPECT_THAT(CheckModelAndData(job_, {.has_evaluator = true}), IsOk());
+  const auto missing = [&](const char* field, const absl::Status& status) {
+    EXPECT_THAT(status,
+                StatusIs(kInvalid, HasSubstr(absl::StrCat(field, array))));
+  };
+  JobConfig text = job_;
+  text.data.train_text = array;
+  missing("data.train_text is ", CheckModelAndData(text, {}));
+  JobConfig table = job_;
+  table.data.train_files = {array};
+  missing("data.train_files[0] is ", CheckModelAndData(table, {}));
+  job_.checkpoint.initial_values = array;
+  missing("checkpoint.initial_values is ", CheckCheckpoints(job_, {}));
 }
 
 TEST_F(JobChecksTest, TheTestSetIsNeededByTheEvaluatorAlone) {

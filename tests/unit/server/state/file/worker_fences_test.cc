@@ -80,6 +80,23 @@ TEST_F(WorkerFencesTest, LaterProcessFindsWhatWasKept) {
   EXPECT_FALSE(later.IsShutOut(2, 9));
 }
 
+TEST_F(WorkerFencesTest, EndedInputIsForgottenAloneAndInTheMemoryToo) {
+  fences_.KeepIn(Memory());
+  fences_.Expire(1, 7);
+  fences_.ShutOut(1, 9);
+  fences_.EndInput(1);
+  fences_.EndInput(2);
+
+  fences_.ForgetEndedInput();
+
+  WorkerFences later;
+  later.KeepIn(Memory());
+  const std::vector<WorkerStanding> standings = {{1, 9}};
+  EXPECT_EQ(fences_.Standings(), standings);
+  EXPECT_EQ(later.Standings(), standings);
+  EXPECT_TRUE(later.IsExpired(1, 7));
+}
+
 TEST_F(WorkerFencesTest, NothingIsWrittenOnceTheMemoryIsGivenUp) {
   fences_.KeepIn(Memory());
   fences_.Expire(0, 7);

@@ -273,6 +273,21 @@ TEST_F(TransportSecurityTest, MappedNamesGiveRoles) {
   EXPECT_EQ((*security)->ToCaller({{id}, {}}).roles(), Bit(Role::kWorker));
 }
 
+TEST_F(TransportSecurityTest,
+       EmptyMapGivesNoRolesAndOneThatCannotBeReadIsNamed) {
+  testing::WriteTlsFiles(client_dir_.path(), authority_.Files("worker/1"));
+  testing::WriteText(client_dir_.Join("map"), "", 0644);
+  EXPECT_THAT(
+      TransportSecurity::Load({client_dir_.path(), client_dir_.Join("map")}),
+      IsOk());
+  for (const std::string& path :
+       {client_dir_.path(), client_dir_.Join("none")}) {
+    EXPECT_THAT(TransportSecurity::Load({client_dir_.path(), path}),
+                StatusIs(absl::StatusCode::kNotFound,
+                         HasSubstr("--identity_map: cannot read " + path)));
+  }
+}
+
 TEST_F(TransportSecurityTest, StartWithoutValidFilesIsRefused) {
   EXPECT_THAT(TransportSecurity::Load({client_dir_.path(), ""}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("tls.crt")));
