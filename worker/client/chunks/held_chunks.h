@@ -48,8 +48,9 @@ class HeldChunks {
   }
 
   // Cuts the parts of a server anew into few large chunks: with shared memory
-  // no bytes travel, and the number of calls determines the time. Marks all of
-  // the server's chunks as not held.
+  // no bytes travel, and the number of calls determines the time. One
+  // connection can carry the calls of all chunks at once. Marks all of the
+  // server's chunks as not held.
   void CutForMapped(int server);
 
   // Assigns the rows that the pass has chosen in memory to the parts that have

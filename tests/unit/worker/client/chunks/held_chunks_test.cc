@@ -117,5 +117,30 @@ TEST_F(HeldChunksTest, ServerIsCutAnewAloneAndHoldsNothingThen) {
   EXPECT_THAT(small.Missing(4), ElementsAre(ElementsAre(0, 1), IsEmpty()));
 }
 
+// A server accepts 256 calls of a connection at a time. Chunks beyond them
+// would wait for answers that another worker's order holds back.
+TEST_F(HeldChunksTest, MappedServerWithALargeShareHasFewerChunksThanCalls) {
+  constexpr int64_t kPartElements = int64_t{1} << 18;  // 1 MiB
+  constexpr int kParts = 4096;
+  Plan plan;
+  plan.variables = {{"w", {kParts * kPartElements}, DType::kFloat32, {}}};
+  for (int i = 0; i < kParts; ++i) {
+    plan.parts.push_back({.variable = 0,
+                          .offset = i * kPartElements,
+                          .count = kPartElements,
+                          .index = i});
+  }
+  // The memory is not read: it need not have the plan's size.
+  HeldChunks large(plan, memory_, 1, size_t{1} << 20);
+  ASSERT_EQ(large.chunks()[0].size(), size_t{kParts});
+
+  large.CutForMapped(0);
+
+  EXPECT_LT(large.chunks()[0].size(), 256u);
+  int parts = 0;
+  for (const Chunk& chunk : large.chunks()[0]) parts += chunk.num_parts;
+  EXPECT_EQ(parts, kParts);
+}
+
 }  // namespace
 }  // namespace lockstep::worker
