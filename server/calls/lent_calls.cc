@@ -44,6 +44,17 @@ int LentCalls::TakeBack(absl::Span<const int> parts, absl::Time time) {
   return static_cast<int>(late.size());
 }
 
+int LentCalls::TakeBackAll() {
+  std::map<uint64_t, Call> all;
+  {
+    MutexLock lock(mutex_);
+    all.swap(calls_);
+  }
+  // With no lock held, as above.
+  for (const auto& [id, call] : all) call.break_off();
+  return static_cast<int>(all.size());
+}
+
 void LentCalls::Remove(uint64_t id) {
   BreakOff gone;  // destroyed with no lock held
   MutexLock lock(mutex_);

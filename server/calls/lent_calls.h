@@ -15,8 +15,8 @@ namespace lockstep::server {
 
 // LentCalls records the calls whose answers lend the memory of parts and are
 // not sent completely. A caller that does not read its answer keeps that memory
-// in use; when an update has waited for the memory for long enough, the call is
-// broken off.
+// in use; when an update has waited for the memory for long enough, or the
+// memory is to be released, the call is broken off.
 //
 //   Add() -> ... sent, or over otherwise -> forgotten
 //        `-> TakeBack() -> broken off -> forgotten
@@ -39,6 +39,9 @@ class LentCalls : public std::enable_shared_from_this<LentCalls> {
   std::shared_ptr<const void> Add(int first_part, int num_parts, absl::Time now,
                                   BreakOff break_off)
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Breaks off all calls. Returns their number.
+  int TakeBackAll() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Breaks off the calls that have lent any of `parts` since before `time`.
   // Returns their number.

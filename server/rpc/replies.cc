@@ -167,8 +167,8 @@ std::shared_ptr<const void> Replies::Lend(int first_part, int num_parts,
   const absl::Time now = clock_.Now();
   return lent_->Add(first_part, num_parts, now, [break_off] {
     break_off(absl::UnavailableError(
-        "the answer was not read for a lease, and an update waits for the "
-        "memory that it is sent from; call again"));
+        "the answer was not read in time, and the server needs the memory that "
+        "it is sent from; call again"));
   });
 }
 
@@ -228,6 +228,16 @@ void Replies::EndAll(const absl::Status& why) {
     FailTokenWait(ticket, why);
   }
   for (uint64_t ticket : takes_.OlderThan(all)) FailTake(ticket, why);
+}
+
+void Replies::LetGo(const absl::Status& why) {
+  EndAll(why);
+  const int calls = lent_->TakeBackAll();
+  if (calls > 0) {
+    spdlog::info("broke off {} calls whose answers were not read: {}", calls,
+                 std::string(why.message()));
+  }
+  on_means_changed_();
 }
 
 }  // namespace lockstep::server

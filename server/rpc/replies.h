@@ -33,7 +33,8 @@ namespace lockstep::server {
 //                 |                               |
 //                 `------------ Send() <----------'
 //
-// A call ends exactly once: by Send(), Fail...(), AnswerOld() or EndAll().
+// A call ends exactly once: by Send(), Fail...(), AnswerOld(), EndAll() or
+// LetGo().
 //
 // Threads: safe to share. No call of this class blocks; callers must hold no
 //          lock.
@@ -73,8 +74,8 @@ class Replies {
   void FailTokenWait(uint64_t ticket, const absl::Status& why);
   void FailTake(uint64_t ticket, const absl::Status& why);
 
-  // `changed` is called when ShardAnswers::means_changed is set. Must be called
-  // before calls are served.
+  // `changed` is called when ShardAnswers::means_changed is set, and when a
+  // shard was discarded. Must be called before calls are served.
   void set_on_means_changed(std::function<void()> changed) {
     on_means_changed_ = std::move(changed);
   }
@@ -99,9 +100,12 @@ class Replies {
   // called periodically.
   void AnswerOld(absl::Time now);
 
-  // Ends all calls, because the process ends or the state that they wait for is
-  // gone.
+  // Ends all calls: the process ends.
   void EndAll(const absl::Status& why);
+
+  // Ends all calls, and breaks off those whose answers lend memory: the shard
+  // was discarded, and its memory must become free.
+  void LetGo(const absl::Status& why);
 
   const PushMetrics& counts() const { return counts_; }
 

@@ -85,16 +85,14 @@ absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
     // A newer chief may have come while this call waited for other work.
     LOCKSTEP_RETURN_IF_ERROR(
         host_.CheckChief(chief.job_id, chief.epoch, chief.incarnation));
-    if (discard || !host_.Keeps(wanted.job, wanted.variables, wanted.parts)) {
-      // Calls that wait for gradients or tokens of the old shard would never be
-      // answered.
-      replies_.EndAll(absl::UnavailableError(
+    const auto let_go = [this, discard] {
+      replies_.LetGo(absl::UnavailableError(
           discard ? "the job goes back to a checkpoint"
                   : "the server opens its state again; retry"));
-    }
+    };
     const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.Create(
         wanted.job, wanted.variables, wanted.parts,
-        discard ? ShardHost::Keep::kNothing : ShardHost::Keep::kState);
+        discard ? ShardHost::Keep::kNothing : ShardHost::Keep::kState, let_go);
     PassFaultPoint(FaultPoint::kPsCreateAnswering);
     LOCKSTEP_RETURN_IF_ERROR(shard.status());
     if (created_) created_(wanted.job, wanted.variables, wanted.parts);

@@ -4,12 +4,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/clock.h"
 #include "common/base/fault_points.h"
 #include "common/base/status_macros.h"
 #include "common/wire/status_detail.h"
 
 namespace lockstep::server {
 namespace {
+
+// Between two looks whether the memory of a discarded shard is free. Usually it
+// is at once.
+constexpr absl::Duration kReleasePause = absl::Milliseconds(10);
 
 // True for state that has its initial values, or is being restored.
 bool IsUnopened(const Shard& shard) {
@@ -211,16 +217,6 @@ absl::StatusOr<bool> ShardHost::MayStay(
          !shard_->state().written();
 }
 
-bool ShardHost::Keeps(const JobConfig& job,
-                      const std::vector<VariableSpec>& variables,
-                      const std::vector<PartSpec>& parts) const {
-  MutexLock lock(mutex_);
-  if (shard_ == nullptr) return false;
-  const absl::StatusOr<bool> stays =
-      MayStay(StateOptions(job, variables, parts));
-  return !stays.ok() || *stays;  // an error of Create() changes nothing
-}
-
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
     const ShardState::Options& options, Keep keep,
     std::shared_ptr<Shard>& discarded) {
@@ -243,9 +239,28 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
   return nullptr;
 }
 
+absl::Status ShardHost::AwaitRelease(FillProgress& progress,
+                                     const LetGo& let_go) {
+  const absl::Time deadline = Clock::Real().Now() + options_.longest_release;
+  while (!leaving_.expired()) {
+    // A call that was admitted earlier may have filed what it holds only after
+    // the last `let_go`.
+    let_go();
+    LOCKSTEP_RETURN_IF_ERROR(progress.Advance(0));
+    if (leaving_.expired()) break;
+    if (Clock::Real().Now() >= deadline) {
+      return absl::UnavailableError(absl::StrCat(
+          "the state of ps ", options_.task_index, " that goes is in use by ",
+          "calls of this process, which end within seconds; retry"));
+    }
+    absl::SleepFor(kReleasePause);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
     const JobConfig& job, const std::vector<VariableSpec>& variables,
-    const std::vector<PartSpec>& parts, Keep keep) {
+    const std::vector<PartSpec>& parts, Keep keep, const LetGo& let_go) {
   MutexLock create_lock(create_mutex_);
   ShardState::Options options;
   std::shared_ptr<Shard> discarded;
@@ -261,10 +276,17 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
     if (stop_creating_) progress_->Stop();
     creating_ = true;
   }
-  discarded = nullptr;  // with no lock held: unmapping takes long
   // Without mutex_, so that other calls are served; create_mutex_ keeps a
   // second Create() out.
-  absl::StatusOr<MadeShard> made = MakeShard(options, keep);
+  if (discarded != nullptr) {
+    leaving_ = discarded->state().presence();
+    discarded = nullptr;  // unmapping takes long
+    let_go();
+  }
+  const absl::Status released = AwaitRelease(*options.progress, let_go);
+  absl::StatusOr<MadeShard> made = released.ok()
+                                       ? MakeShard(options, keep)
+                                       : absl::StatusOr<MadeShard>(released);
   MutexLock lock(mutex_);
   creating_ = false;
   LOCKSTEP_RETURN_IF_ERROR(made.status());

@@ -2,11 +2,13 @@
 #define LOCKSTEP_SERVER_SHARD_SHARD_HOST_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/base/event_queue.h"
 #include "common/base/mutex.h"
 #include "common/cluster/task_id.h"
@@ -32,6 +34,8 @@ class ShardHost {
     bool shared_memory = true;             // with workers of this host
     TaskId chief = {TaskType::kChief, 0};  // or the worker that hosts it
     int num_servers = 0;                   // of its cluster; 0: not known
+    // The time that Create() waits for the memory of a shard that it discards.
+    absl::Duration longest_release = absl::Seconds(10);
   };
 
   explicit ShardHost(const Options& options) : options_(options) {}
@@ -126,6 +130,10 @@ class ShardHost {
       const std::vector<PartSpec>& parts);
 
   using Keep = lockstep::server::Keep;
+  // Must end the calls that wait for the discarded shard, which would never be
+  // answered, and those that hold its memory. Called with no lock of other
+  // calls held.
+  using LetGo = std::function<void()>;
   // Creates the shard, opens it from the state of an earlier process, or
   // returns the existing one. State that cannot be read counts as none. May
   // take minutes; other calls are served meanwhile as if there were no shard,
@@ -136,22 +144,21 @@ class ShardHost {
   // compute by the same rules. A shard that was written but never opened, in an
   // older epoch, counts as none: its writer has given up.
   //
+  // There may be no room for two shards, so a shard that goes must have
+  // released its memory and its file before another one is made. `let_go` is
+  // called once that shard is not handed out, and again while calls that were
+  // admitted earlier hold its memory.
+  //
   //   kFailedPrecondition  the existing state has another job, layout or
   //                        version
   //   kUnavailable         its epoch is newer than the one followed, or another
-  //                        process, or a call that has not ended yet, uses it
+  //                        process uses it; or calls that have not ended yet
+  //                        use the shard that goes
   //   and the errors of Shard::Create(); with kNothing there is no shard then
   absl::StatusOr<std::shared_ptr<Shard>> Create(
       const JobConfig& job, const std::vector<VariableSpec>& variables,
-      const std::vector<PartSpec>& parts, Keep keep = Keep::kState)
-      ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
-
-  // True if Create() with kState would return the existing shard. Otherwise it
-  // makes or opens one, and calls that wait for an older shard must be ended
-  // first: they would never be answered, and would keep the state in use.
-  bool Keeps(const JobConfig& job, const std::vector<VariableSpec>& variables,
-             const std::vector<PartSpec>& parts) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
+      const std::vector<PartSpec>& parts, Keep keep = Keep::kState,
+      const LetGo& let_go = [] {}) ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
 
   // The progress of the running or the last Create(); null before the first.
   std::shared_ptr<const FillProgress> fill_progress() const
@@ -207,6 +214,12 @@ class ShardHost {
   absl::StatusOr<std::shared_ptr<Shard>> FindShard(
       const ShardState::Options& options, Keep keep,
       std::shared_ptr<Shard>& discarded) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits until the memory of the shard that was discarded last is free.
+  //
+  //   kUnavailable  it is not within Options::longest_release
+  //   kCancelled    `progress` was stopped
+  absl::Status AwaitRelease(FillProgress& progress, const LetGo& let_go)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(create_mutex_) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes a shard from Create() the one of this host.
   absl::StatusOr<std::shared_ptr<Shard>> Install(
       std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables)
@@ -223,6 +236,8 @@ class ShardHost {
 
   // Serializes Create().
   mutable Mutex create_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  // ShardState::presence() of the shard that was discarded last.
+  std::weak_ptr<const void> leaving_ ABSL_GUARDED_BY(create_mutex_);
 
   mutable Mutex mutex_;
   // The progress of the running or the last Create().

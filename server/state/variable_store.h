@@ -85,6 +85,9 @@ class VariableStore {
   // Deletes the file that Open() would map.
   static absl::Status Discard(const Options& options);
 
+  // Expires when the memory of the store is free and its file is unlocked.
+  std::weak_ptr<const void> presence() const { return presence_; }
+
   VariableStore(const VariableStore&) = delete;
   VariableStore& operator=(const VariableStore&) = delete;
 
@@ -245,6 +248,8 @@ class VariableStore {
 
   AllAdamPowers NextPowers() const;
 
+  // First: it ends when all else has ended.
+  const std::shared_ptr<const void> presence_ = std::make_shared<char>();
   const std::shared_ptr<FillProgress> progress_;
   StateTensors tensors_;
   TableStore tables_;  // borrows tensors_

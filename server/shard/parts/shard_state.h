@@ -152,6 +152,13 @@ class ShardState {
                                    : parts_.store->fences();
   }
 
+  // As VariableStore::presence(): lent values keep the memory in use longer
+  // than this object lives. Has expired where the server has no part.
+  std::weak_ptr<const void> presence() const {
+    return parts_.store == nullptr ? std::weak_ptr<const void>()
+                                   : parts_.store->presence();
+  }
+
   absl::Status SetEpoch(uint64_t epoch)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 

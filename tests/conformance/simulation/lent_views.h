@@ -32,6 +32,8 @@ class LentViews {
   // itself, if values are shared.
   LentValue Read(int process, const std::shared_ptr<server::Shard>& shard,
                  const server::LentBytes& lent, bool share);
+  // Ends all reads, as a server does that discards its shard.
+  void BreakOff();
   // Must be called after each event of the server.
   void Check();
 

@@ -21,7 +21,8 @@ ServerProcess::ServerProcess(Job& job, int server)
       server_(server),
       host_incarnation_(++job.last_incarnation),
       host_({server, host_incarnation_, job.state_dir(),
-             job.options.shared_memory, TaskId{TaskType::kChief, 0}}),
+             job.options.shared_memory, TaskId{TaskType::kChief, 0},
+             /*num_servers=*/0, /*longest_release=*/absl::ZeroDuration()}),
       control_(host_),
       member_(
           job,
@@ -314,11 +315,14 @@ std::string ServerProcess::WaitsFor() const {
                       shard()->engine().WaitsFor());
 }
 
-void ServerProcess::CancelWaits() {
+void ServerProcess::LetGo() {
   const absl::Status why = absl::UnavailableError("the job goes back");
   for (auto& [ticket, reply] : waits_) reply(why);
   for (auto& [ticket, reply] : pushes_) reply(why);
   for (auto& [ticket, reply] : takes_) reply(why);
+  for (MeanWait& wait : mean_waits_) wait.reply(why);
+  mean_waits_.clear();
+  views_.BreakOff();
   waits_.clear();
   pushes_.clear();
   takes_.clear();

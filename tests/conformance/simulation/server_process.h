@@ -117,7 +117,8 @@ class ServerProcess final : public Process {
   void UpdateReturnedParts();
   void Send(server::ChiefCommands::Ready ready);
   void SendTokens(const std::vector<server::Gate::Answer>& answers);
-  void CancelWaits();
+  // As Replies::LetGo().
+  void LetGo();
   // As MirrorService and MeanFetcher do.
   void AnswerMeans();
   void LookForMeans();

@@ -33,16 +33,13 @@ absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
     parts.push_back({part.variable, part.offset, part.count, DType::kFloat32});
     if (part.server != server_) parts.back().reducer = part.server;
   }
-  if (discard) {
-    CancelWaits();
-  }
-
   const bool reopened = shard() == nullptr;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<server::Shard> made,
       host_.Create(job_.config, job_.variables, parts,
                    discard ? server::ShardHost::Keep::kNothing
-                           : server::ShardHost::Keep::kState));
+                           : server::ShardHost::Keep::kState,
+                   [this] { LetGo(); }));
   // One that was delayed finds what the first one has made.
   if (discard && !made->active()) job_.promises.OnDiscard(server_);
   server::Shard::Report report = made->GetReport();

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "common/wire/wire_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server/rpc/served_shard.h"
@@ -127,6 +128,40 @@ TEST_F(ReaderTest, CallsWhoseAnswersAreNotReadAreBrokenOffAfterALease) {
     ASSERT_LT(absl::Now(), deadline) << shard_->engine().WaitsFor();
   }
 
+  EXPECT_FALSE(client.closed());
+}
+
+TEST_F(ReaderTest, StateIsOpenedAgainThoughAnAnswerIsNotRead) {
+  Http2Peer client(port(), /*window=*/0);
+  ASSERT_TRUE(AskForValues(client));
+  client.AnswerInBackground();
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (!WaitsFor("readers")) {
+    Turn();
+    ASSERT_LT(absl::Now(), deadline) << shard_->engine().WaitsFor();
+  }
+  const int64_t step = shard_->engine().step();
+  shard_ = nullptr;
+  v1::TakeEpochRequest take;
+  *take.mutable_chief() = server_.Chief();
+  const auto epoch =
+      Call(server_.control(), &v1::ShardControlService::Stub::TakeEpoch, take);
+  ASSERT_OK(epoch);
+  server_.set_epoch(epoch->epoch());
+  server_.set_workers(1);
+  v1::CreateShardRequest create = server_.CreateRequest();
+  create.mutable_job()->set_learning_rate(0.25);
+  create.clear_variables();
+  create.clear_parts();
+  *create.add_variables() = ToProto(VariableSpec{
+      "w", {kElements}, DType::kFloat32, {Initializer::Kind::kConstant, 1, 0}});
+  *create.add_parts() = ToProto(Part{0, 0, kElements, 0, 0});
+
+  const auto opened = Call(server_.control(),
+                           &v1::ShardControlService::Stub::CreateShard, create);
+
+  ASSERT_OK(opened);
+  EXPECT_EQ(opened->committed_step(), step);
   EXPECT_FALSE(client.closed());
 }
 

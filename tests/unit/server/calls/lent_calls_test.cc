@@ -48,6 +48,16 @@ TEST_F(LentCallsTest, CallsThatLendOtherPartsGoOn) {
   EXPECT_THAT(broken_, ElementsAre("both"));
 }
 
+TEST_F(LentCallsTest, AllCallsCanBeBrokenOff) {
+  const auto first = Add("first", 0, 2, 1);
+  const auto second = Add("second", 4, 3, 2);
+
+  EXPECT_EQ(calls_->TakeBackAll(), 2);
+  EXPECT_EQ(calls_->TakeBackAll(), 0);
+
+  EXPECT_THAT(broken_, UnorderedElementsAre("first", "second"));
+}
+
 TEST_F(LentCallsTest, WhatHasBeenSentIsForgotten) {
   auto sent = Add("sent", 0, 1, 1);
   auto copy = sent;

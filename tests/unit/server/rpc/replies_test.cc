@@ -92,6 +92,22 @@ TEST_F(RepliesTest, EndOfTheProcessEndsAllCalls) {
   EXPECT_THAT(ends_[1].first, StatusIs(absl::StatusCode::kUnavailable));
 }
 
+TEST_F(RepliesTest, ShardThatIsDiscardedIsHeldByNoCall) {
+  int broken_off = 0;
+  bool mirrors_told = false;
+  replies_.set_on_means_changed([&] { mirrors_told = true; });
+  replies_.FilePush({Note()});
+  const auto lent =
+      replies_.Lend(0, 1, [&](const absl::Status&) { ++broken_off; });
+
+  replies_.LetGo(absl::UnavailableError("the state is opened again"));
+
+  ASSERT_EQ(ends_.size(), 1u);
+  EXPECT_THAT(ends_[0].first, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(broken_off, 1);
+  EXPECT_TRUE(mirrors_told);
+}
+
 TEST_F(RepliesTest, CopiedAnswerLendsNothing) {
   EXPECT_EQ(replies_.Lend(0, 1, nullptr), nullptr);
   EXPECT_NE(replies_.Lend(0, 1, [](const absl::Status&) {}), nullptr);

@@ -30,8 +30,11 @@ class ShardHostReopenTest : public ::testing::Test {
   }
 
   static std::unique_ptr<ShardHost> MakeHost(const std::string& directory) {
-    auto host = std::make_unique<ShardHost>(ShardHost::Options{
-        .task_index = 2, .incarnation = 5, .state_dir = directory});
+    auto host = std::make_unique<ShardHost>(
+        ShardHost::Options{.task_index = 2,
+                           .incarnation = 5,
+                           .state_dir = directory,
+                           .longest_release = absl::Milliseconds(50)});
     host->SetJobId("job");
     EXPECT_OK(host->FollowChief("job", 1));
     return host;
@@ -39,7 +42,11 @@ class ShardHostReopenTest : public ::testing::Test {
   absl::StatusOr<std::shared_ptr<Shard>> Create() {
     return host_->Create(job_, variables_, parts_);
   }
-  bool Keeps() { return host_->Keeps(job_, variables_, parts_); }
+  absl::StatusOr<std::shared_ptr<Shard>> Discard(
+      const ShardHost::LetGo& let_go = [] {}) {
+    return host_->Create(job_, variables_, parts_, ShardHost::Keep::kNothing,
+                         let_go);
+  }
   void CreateActive() {
     const auto shard = Create();
     ASSERT_OK(shard);
@@ -74,14 +81,11 @@ TEST_F(ShardHostReopenTest, EditedRulesTakeEffectAndNoStepIsLost) {
   ASSERT_NO_FATAL_FAILURE(Push(**host_->shard(), 1));  // step 2 is prepared
   host_->ExpireWorker(1, 7);
   ASSERT_OK(host_->FollowChief("job", 2));
-  EXPECT_TRUE(Keeps());
   job_.learning_rate.base = 0.25;
-  EXPECT_FALSE(Keeps());
 
   const auto shard = Create();
 
   ASSERT_OK(shard);
-  EXPECT_TRUE(Keeps());
   // As after a kill: the chief sees that the gradients are lost.
   EXPECT_FALSE((*shard)->active());
   EXPECT_EQ((*shard)->GetReport().committed_step, 1);
@@ -101,13 +105,62 @@ TEST_F(ShardHostReopenTest, StateIsOpenedAgainWhenTheLastCallHasLetItGo) {
   std::shared_ptr<Shard> call = *host_->shard();
   job_.learning_rate.base = 0.25;
 
-  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_FALSE(Keeps());
+  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kUnavailable,
+                                 HasSubstr("in use by calls of this process")));
 
   call = nullptr;
   const auto shard = Create();
   ASSERT_OK(shard);
   EXPECT_EQ((*shard)->GetReport().committed_step, 0);
+}
+
+// There may be no room for two states.
+TEST_F(ShardHostReopenTest, ShardIsMadeOnceTheMemoryOfTheDiscardedOneIsFree) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+  LentBytes lent = (*host_->shard())->Pull(0, 1, -1)->parts[0];
+  ASSERT_OK(host_->FollowChief("job", 2));
+
+  EXPECT_THAT(Discard(), StatusIs(absl::StatusCode::kUnavailable,
+                                  HasSubstr("calls of this process")));
+  EXPECT_THAT(Discard(), StatusIs(absl::StatusCode::kUnavailable));
+
+  lent = {};
+  const auto shard = Discard();
+  ASSERT_OK(shard);
+  EXPECT_EQ((*shard)->GetReport().committed_step, -1);
+}
+
+// A call that was filed before it was admitted is thus ended or refused.
+TEST_F(ShardHostReopenTest, CallsMustLetGoOnceNobodyIsGivenTheShard) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+  LentBytes lent = (*host_->shard())->Pull(0, 1, -1)->parts[0];
+  ASSERT_OK(host_->FollowChief("job", 2));
+  int times = 0;
+
+  EXPECT_OK(Discard([&] {
+    EXPECT_THAT(host_->shard(), StatusIs(absl::StatusCode::kUnavailable));
+    // The second time stands for a call that has filed what it holds late.
+    if (++times > 1) lent = {};
+  }));
+
+  EXPECT_EQ(times, 2);
+}
+
+TEST_F(ShardHostReopenTest, NoCallMustLetGoOfAShardThatStays) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+
+  EXPECT_THAT(host_->Create(job_, variables_, parts_, ShardHost::Keep::kState,
+                            [] { ADD_FAILURE() << "the shard stays"; }),
+              IsOkAndHolds(*host_->shard()));
+}
+
+TEST_F(ShardHostReopenTest, WaitForTheMemoryEndsWithTheProcess) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+  const std::shared_ptr<Shard> call = *host_->shard();
+  job_.learning_rate.base = 0.25;
+  host_->StopCreating();
+
+  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST_F(ShardHostReopenTest, EditedRulesAreRefusedWhereStepsWouldBeLost) {
@@ -158,7 +211,6 @@ TEST_F(ShardHostReopenTest, StateThatNobodyWroteIsNotFilledAgain) {
   ASSERT_OK(shard);
   ASSERT_OK(host_->FollowChief("job", 2));
 
-  EXPECT_TRUE(Keeps());
   EXPECT_THAT(Create(), IsOkAndHolds(*shard));
 
   // A copy of that call which arrives when the chief has begun to restore it.
