@@ -32,6 +32,7 @@ struct MeanFetcher::Call {
   Fetch fetch;
   int64_t step = 0;
   int64_t attempt = 0;
+  bool given_up = false;  // the shard was discarded
   grpc::ClientContext context{};
   grpc::ByteBuffer request{};
   grpc::ByteBuffer response{};
@@ -77,6 +78,7 @@ void MeanFetcher::Run() {
 
 void MeanFetcher::Look() {
   const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
+  CancelOthers(shard.ok() ? shard->get() : nullptr);
   if (!shard.ok() || !(*shard)->active()) return;
   const Engine::MeansWanted wanted = (*shard)->engine().means_wanted();
   MutexLock lock(mutex_);
@@ -97,6 +99,15 @@ void MeanFetcher::Look() {
   const auto target = static_cast<size_t>((*shard)->job().max_part_bytes);
   for (const Fetch& fetch : MakeFetches((*shard)->parts(), parts, target)) {
     Start(*shard, fetch);
+  }
+}
+
+void MeanFetcher::CancelOthers(const Shard* current) {
+  MutexLock lock(mutex_);
+  for (const auto& [call, owned] : in_flight_) {
+    if (call->shard.get() == current) continue;
+    call->given_up = true;
+    call->context.TryCancel();
   }
 }
 
@@ -169,11 +180,12 @@ void MeanFetcher::Done(Call* call, const absl::Status& status) {
   if (absl::IsUnavailable(status)) mapped_.OnServerGone(fetch.server);
   // Declared before the lock, so released after it: this may be the last
   // reference, and unmapping a shard takes long.
-  const std::shared_ptr<Shard> shard = std::move(call->shard);
+  std::shared_ptr<Shard> shard;
   MutexLock lock(mutex_);
+  shard = std::move(call->shard);
   // kAborted: the other server is at a later attempt, which the chief will
   // announce here too.
-  if (!taken.ok() && !absl::IsAborted(taken) && !ended_) {
+  if (!taken.ok() && !absl::IsAborted(taken) && !ended_ && !call->given_up) {
     if (!absl::IsUnavailable(taken) && !absl::IsDeadlineExceeded(taken)) {
       spdlog::warn("the means of ps {}: {}", fetch.server,
                    std::string(taken.message()));

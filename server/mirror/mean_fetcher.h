@@ -51,8 +51,11 @@ class MeanFetcher {
 
   // Loop of the thread.
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Starts the calls for wanted means that have not been requested yet.
+  // Starts the calls for wanted means that have not been requested yet, and
+  // cancels those of a shard that was discarded.
   void Look() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Cancels the calls of other shards than `current`, whose memory they hold.
+  void CancelOthers(const Shard* current) ABSL_LOCKS_EXCLUDED(mutex_);
   void Start(const std::shared_ptr<Shard>& shard, const Fetch& fetch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Done(Call* call, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);

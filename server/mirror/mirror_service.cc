@@ -74,7 +74,14 @@ void MirrorService::File(Wait wait) {
 }
 
 std::optional<MirrorService::Answer> MirrorService::TryAnswer(
-    Wait& wait) const {
+    Wait& wait, const Shard* current) const {
+  // No gradient reaches that shard, and the call would keep its memory in use.
+  if (wait.shard.get() != current) {
+    return Answer{std::move(wait.respond),
+                  absl::UnavailableError("the server opens its state again"),
+                  {},
+                  std::move(wait.shard)};
+  }
   auto means = wait.shard->engine().Means(wait.step, wait.attempt,
                                           wait.first_part, wait.num_parts);
   if (!means.ok()) return Answer{std::move(wait.respond), means.status()};
@@ -90,8 +97,10 @@ void MirrorService::AnswerReady() {
   std::list<Answer> answers;
   {
     MutexLock lock(mutex_);
+    const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
+    const Shard* const current = shard.ok() ? shard->get() : nullptr;
     for (auto wait = waits_.begin(); wait != waits_.end();) {
-      std::optional<Answer> answer = TryAnswer(*wait);
+      std::optional<Answer> answer = TryAnswer(*wait, current);
       if (answer.has_value()) answers.push_back(*std::move(answer));
       wait = answer.has_value() ? waits_.erase(wait) : std::next(wait);
     }

@@ -34,8 +34,10 @@ class MirrorService final
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;
 
-  // Answers the calls whose means are computed, or whose attempt is over. Must
-  // be called when ShardAnswers::means_changed is set, with no lock held.
+  // Answers the calls whose means are computed, or whose attempt is over, and
+  // ends those of a shard that was discarded. Must be called when
+  // ShardAnswers::means_changed is set or a shard was discarded, with no lock
+  // held.
   void AnswerReady() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Answers calls before they reach their deadlines, and those whose step is
@@ -62,13 +64,17 @@ class MirrorService final
     Respond respond;
     absl::Status status;
     grpc::ByteBuffer response = {};
+    // Set if the call's shard was discarded. May be the last reference, and
+    // unmapping takes long, so it must be released with no lock held.
+    std::shared_ptr<Shard> shard = {};
   };
 
   absl::StatusOr<Wait> Admit(const Caller& caller,
                              const grpc::ByteBuffer& request) const;
   void File(Wait wait) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the answer, if it is ready, and moves `respond` into it.
-  std::optional<Answer> TryAnswer(Wait& wait) const;
+  // Returns the answer, if it is ready, and moves `respond` into it. `current`
+  // is the shard of the host, if it has one.
+  std::optional<Answer> TryAnswer(Wait& wait, const Shard* current) const;
   static void Send(std::list<Answer> answers);
 
   ShardHost& host_;

@@ -59,15 +59,8 @@ class Mirror {
       host_.attempts().Push(0);
     });
     server_ = GrpcServer::Start("127.0.0.1:0", {&service_}).value();
-    const std::vector<VariableSpec> variables = {
-        {"w",
-         {2 * kElements},
-         DType::kFloat32,
-         {Initializer::Kind::kConstant, 0, 0}}};
-    std::vector<PartSpec> parts = {{0, 0, kElements, DType::kFloat32},
-                                   {0, kElements, kElements, DType::kFloat32}};
-    parts[1 - index].reducer = 1 - index;
-    shard_ = host_.Create(Job(), variables, parts).value();
+    parts_[1 - index].reducer = 1 - index;
+    shard_ = host_.Create(Job(), variables_, parts_).value();
   }
   ~Mirror() {
     fetcher_.reset();
@@ -119,6 +112,23 @@ class Mirror {
     replies_.Send(*shard_, commands_.Settle(*shard_, *std::move(answers)));
   }
 
+  // Opens the state again, as for an edited job file, once a call or a fetch
+  // waits.
+  absl::Status Reopen() {
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (shard_.use_count() < 3) {  // this object, the host, the call
+      if (absl::Now() > deadline) return absl::DeadlineExceededError("no call");
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    shard_ = nullptr;
+    JobConfig job = Job();
+    job.learning_rate.base = 2;
+    return host_
+        .Create(job, variables_, parts_, ShardHost::Keep::kState,
+                [this] { replies_.LetGo(absl::UnavailableError("reopened")); })
+        .status();
+  }
+
   bool WaitUntilPrepared(int64_t attempt = 1) {
     const absl::Time deadline = absl::Now() + kPatience;
     const int64_t step = shard_->engine().step() + 1;
@@ -143,6 +153,13 @@ class Mirror {
 
  private:
   const int index_;
+  const std::vector<VariableSpec> variables_ = {
+      {"w",
+       {2 * kElements},
+       DType::kFloat32,
+       {Initializer::Kind::kConstant, 0, 0}}};
+  std::vector<PartSpec> parts_ = {{0, 0, kElements, DType::kFloat32},
+                                  {0, kElements, kElements, DType::kFloat32}};
   const TempDir directory_;
   ShardHost host_;
   ChiefCommands commands_;
@@ -287,6 +304,28 @@ TEST_F(MeanExchangeTest, CallsOfOthersAndForOthersAreRefused) {
   of_another_job.mutable_identity()->set_job_id("job-2");
   EXPECT_EQ(Fetch(of_another_job).error_code(),
             grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(MeanExchangeTest, CallThatWaitsInAShardThatIsDiscardedIsEnded) {
+  a_.Activate();
+  grpc::Status status;
+  std::thread waits([&] { status = Fetch(Request()); });
+
+  EXPECT_OK(a_.Reopen());
+
+  waits.join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(MeanExchangeTest, FetchForAShardThatIsDiscardedIsCancelled) {
+  b_.Activate();
+  a_.Connect({a_.address(), b_.address()}, /*shared_memory=*/true);
+  a_.Activate();
+  const absl::Time begin = absl::Now();
+
+  EXPECT_OK(a_.Reopen());
+
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(8));  // its deadline is 10 s
 }
 
 // Without that a server that ends would wait for the call for ever.
