@@ -1,22 +1,42 @@
 #include "server/mirror/fetch_list.h"
 
+#include <algorithm>
+#include <map>
+
 #include "common/numeric/dtype.h"
 
 namespace lockstep::server {
+namespace {
+
+// A connection carries 256 calls at a time (common/rpc/server.cc). Parts that
+// fill their calls badly make up to twice as many calls as this.
+constexpr size_t kMostCalls = 120;
+
+size_t SizeOf(const PartSpec& part) {
+  return part.count * ElementSize(part.dtype);
+}
+
+}  // namespace
 
 std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
                                absl::Span<const int> wanted,
                                size_t target_bytes) {
+  // By server, of all its parts: fetches that are repeated, some at a time,
+  // must not become more calls.
+  std::map<int, size_t> totals;
+  for (const PartSpec& part : parts) totals[part.reducer] += SizeOf(part);
   std::vector<Fetch> fetches;
   size_t bytes = 0;  // of the last fetch
   for (const int part : wanted) {
-    const size_t size = parts[part].count * ElementSize(parts[part].dtype);
+    const size_t size = SizeOf(parts[part]);
+    const size_t target =
+        std::max(target_bytes, totals[parts[part].reducer] / kMostCalls);
     // A call names a range of parts of one server, so a gap begins another
     // call.
     const bool joins =
         !fetches.empty() && fetches.back().server == parts[part].reducer &&
         fetches.back().first_part + fetches.back().num_parts == part &&
-        bytes + size <= target_bytes;
+        bytes + size <= target;
     if (!joins) {
       fetches.push_back({parts[part].reducer, part, 0});
       bytes = 0;

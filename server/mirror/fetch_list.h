@@ -18,8 +18,10 @@ struct Fetch {
 };
 
 // Packs the parts `wanted`, ascending, into calls of about `target_bytes`: many
-// small parts per call, or one part of at least that size. `parts` must be all
-// parts of the server.
+// small parts per call, or one part of at least that size. Calls are larger if
+// a server reduces so much that one connection could not carry all of them at
+// once: the others would wait for the first parts, whose gradients arrive last.
+// `parts` must be all parts of the server.
 std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
                                absl::Span<const int> wanted,
                                size_t target_bytes);

@@ -1,5 +1,6 @@
 #include "server/mirror/fetch_list.h"
 
+#include <numeric>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -41,6 +42,22 @@ TEST(FetchListTest, CallsHaveAboutTheTargetsBytes) {
 TEST(FetchListTest, LargePartTravelsAlone) {
   EXPECT_THAT(MakeFetches(Parts({1, 1}, 1000), {{0, 1}}, 80),
               ElementsAre(FieldsAre(1, 0, 1), FieldsAre(1, 1, 1)));
+}
+
+// Else those beyond the limit of a connection would wait for the means of the
+// first parts.
+TEST(FetchListTest, ConnectionCarriesTheCallsOfAllPartsAtOnce) {
+  const std::vector<PartSpec> parts = Parts(std::vector<int>(600, 1));
+  std::vector<int> all(600);
+  std::iota(all.begin(), all.end(), 0);
+
+  const std::vector<Fetch> fetches = MakeFetches(parts, all, 40);
+
+  EXPECT_LT(fetches.size(), 256u);
+  // Those that are repeated are the same calls.
+  const std::vector<int> some(all.begin(), all.begin() + 10);
+  EXPECT_THAT(MakeFetches(parts, some, 40),
+              ElementsAre(FieldsAre(1, 0, 5), FieldsAre(1, 5, 5)));
 }
 
 TEST(FetchListTest, NothingWantedIsNoCall) {
