@@ -118,8 +118,9 @@ void MirrorService::AnswerOld(absl::Time now) {
         ++wait;
         continue;
       }
+      // Not kUnavailable, which the caller takes for a server that is gone.
       answers.push_back(
-          {std::move(wait->respond), absl::UnavailableError(absl::StrCat(
+          {std::move(wait->respond), absl::DeadlineExceededError(absl::StrCat(
                                          "the means of step ", wait->step + 1,
                                          " are not here, which waits for ",
                                          wait->shard->engine().WaitsFor()))});

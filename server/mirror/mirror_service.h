@@ -40,8 +40,8 @@ class MirrorService final
   // held.
   void AnswerReady() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Answers calls before they reach their deadlines, and those whose step is
-  // over. Must be called periodically.
+  // Answers calls before they reach their deadlines, with kDeadlineExceeded,
+  // and those whose step is over. Must be called periodically.
   void AnswerOld(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends all calls, and later ones: the process ends.
