@@ -157,8 +157,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
     const std::string& job_id, const TaskId& task, uint64_t incarnation) const {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
-  // Only workers are fenced: evaluators and other readers of values change
-  // nothing.
+  // Only workers are fenced: other readers of values change nothing.
   const bool worker = task.type == TaskType::kWorker;
   if (worker && fences_.IsShutOut(task.index, incarnation)) {
     return absl::FailedPreconditionError(
