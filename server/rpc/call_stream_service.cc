@@ -20,8 +20,10 @@ constexpr int kMaxCalls = 1024;
 // Bytes of answers that a caller may leave unread before its calls wait.
 constexpr size_t kMaxUnwritten = size_t{16} << 20;
 // Answers are copied into the stream's messages; large ones are for unary
-// calls.
-constexpr size_t kLargestAnswer = size_t{4} << 20;
+// calls. Calls that have an effect are refused before it: see
+// ParameterService::kLargestStreamed. The rest is for the header.
+constexpr size_t kLargestAnswer =
+    ParameterService::kLargestStreamed + (size_t{64} << 10);
 // Memory of an answer besides its message.
 constexpr size_t kAnswerBytes = 64;
 

@@ -28,6 +28,14 @@ size_t BytesOf(const std::vector<PartGradient>& gradients) {
   return bytes;
 }
 
+absl::Status CheckStreamed(size_t bytes) {
+  if (bytes <= ParameterService::kLargestStreamed) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the answer would have ", bytes, " bytes of tensors; a stream's have at ",
+      "most ", ParameterService::kLargestStreamed,
+      ": make this a call of its own"));
+}
+
 size_t BytesOf(const std::vector<LentBytes>& values) {
   size_t bytes = 0;
   for (const LentBytes& value : values) bytes += value.bytes.size();
@@ -92,17 +100,19 @@ void ParameterService::ServePush(const Caller& caller,
   if (!status.ok()) return respond(status, {});
   // Filed first: another thread may answer the push before AddPush() has
   // returned in this one.
+  const bool streamed = break_off == nullptr;
   const uint64_t ticket = replies_.FilePush(
       {std::move(respond), header.shared(), header.parts().first_part(),
        header.parts().num_parts(), std::move(break_off)});
-  status = HandlePush(caller, header, payload, ticket, received);
+  status = HandlePush(caller, header, payload, ticket, received, streamed);
   if (!status.ok()) replies_.FailPush(ticket, status);
 }
 
 absl::Status ParameterService::HandlePush(const Caller& caller,
                                           const v1::PushHeader& header,
                                           const TensorPayload& payload,
-                                          uint64_t ticket, int64_t received) {
+                                          uint64_t ticket, int64_t received,
+                                          bool streamed) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(header.identity()));
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -117,18 +127,25 @@ absl::Status ParameterService::HandlePush(const Caller& caller,
   // may have been fenced off meanwhile.
   if (shard->engine().AwaitsCommit(header.local_step()) &&
       replies_.Postpone(*shard, header.local_step(),
-                        [this, caller, header, payload, ticket,
-                         received](const absl::Status& status) {
+                        [this, caller, header, payload, ticket, received,
+                         streamed](const absl::Status& status) {
                           const absl::Status handled =
-                              status.ok() ? HandlePush(caller, header, payload,
-                                                       ticket, received)
-                                          : status;
+                              status.ok()
+                                  ? HandlePush(caller, header, payload, ticket,
+                                               received, streamed)
+                                  : status;
                           if (!handled.ok()) replies_.FailPush(ticket, handled);
                         })) {
     return absl::OkStatus();
   }
   LOCKSTEP_ASSIGN_OR_RETURN(lockstep::server::Push push,
                             ToPush(header, payload, *shard));
+  if (streamed && push.return_values && !header.shared()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const size_t size,
+        shard->SizeOf(push.first_part, header.parts().num_parts()));
+    LOCKSTEP_RETURN_IF_ERROR(CheckStreamed(size));
+  }
   moved_(BytesOf(push.gradients));
   RecordReceipt(push, header.shared(), received);
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
@@ -259,6 +276,8 @@ absl::StatusOr<grpc::ByteBuffer> ParameterService::HandlePullRows(
                      row, " bytes each: an answer has at most ", kLargestAnswer,
                      " bytes; ask for fewer"));
   }
+  // The read creates rows.
+  if (context == nullptr) LOCKSTEP_RETURN_IF_ERROR(CheckStreamed(size));
   // Checks that the step can be read before memory is allocated for the answer.
   LOCKSTEP_RETURN_IF_ERROR(
       shard.PullRows(part, {}, request.step(), {}).status());

@@ -36,6 +36,11 @@ class ParameterService final
   // may leave unread. One answer may be larger.
   static constexpr size_t kUnreadRows = size_t{64} << 20;
 
+  // The largest number of bytes of tensors in an answer on a stream. A call
+  // that asks for more is refused before it has any effect.
+  static constexpr size_t kLargestStreamed =
+      (size_t{4} << 20) - (size_t{64} << 10);
+
   // Pushes wait in `replies`. `commands` commits the steps that they complete.
   ParameterService(ShardHost& host, ChiefCommands& commands, Replies& replies)
       : host_(host), commands_(commands), replies_(replies) {}
@@ -55,14 +60,14 @@ class ParameterService final
       grpc::ByteBuffer* response) override;
 
   // The connection of a unary call. Empty for a call on a stream, which copies
-  // and bounds its answers itself.
+  // its answers and bounds those that are unread itself.
   struct Connection {
     BreakOff break_off = nullptr;
     const grpc::CallbackServerContext* context = nullptr;
   };
 
-  // Serve one call of a unary RPC or of a stream. `break_off` is null if
-  // answers are copied before they are sent.
+  // Serve one call of a unary RPC or of a stream. `break_off` is null for a
+  // call on a stream.
   void ServePush(const Caller& caller, const grpc::ByteBuffer& request,
                  Respond respond, BreakOff break_off = nullptr);
   void ServePull(const Caller& caller, const grpc::ByteBuffer& request,
@@ -73,7 +78,7 @@ class ParameterService final
  private:
   absl::Status HandlePush(const Caller& caller, const v1::PushHeader& header,
                           const TensorPayload& payload, uint64_t ticket,
-                          int64_t received);
+                          int64_t received, bool streamed);
   // Answers the pull, or postpones it until the chief commits its step.
   void AnswerPull(const Caller& caller, const v1::PullRequest& request,
                   const Respond& respond, const Connection& connection);

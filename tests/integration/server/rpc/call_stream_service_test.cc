@@ -261,5 +261,74 @@ TEST_F(CallStreamLimitsTest, LargeAnswerIsForACallOfItsOwn) {
   EXPECT_NE(answers.answers(0).code(), 0);
 }
 
+// A server of one part, of a variable or a table, with an open stream.
+class CallStreamEffectTest : public ::testing::Test {
+ protected:
+  void Open(const VariableSpec& variable, const server::PartSpec& part) {
+    server_.set_workers(1);
+    server_.host().SetJobId(kJobId);
+    const auto shard = server_.host().Create(server_.Job(), {variable}, {part});
+    ASSERT_OK(shard);
+    ASSERT_OK((*shard)->Activate(0, {}));
+  }
+  template <typename Request>
+  v1::StreamedAnswer Stream(const std::string& method, const Request& request) {
+    v1::StreamedCalls calls;
+    calls.add_calls()->set_method(method);
+    calls.mutable_calls(0)->set_request(request.SerializeAsString());
+    const auto stream = stub_->Calls(&context_);
+    EXPECT_TRUE(stream->Write(calls));
+    v1::StreamedAnswers answers;
+    EXPECT_TRUE(stream->Read(&answers));
+    context_.TryCancel();
+    stream->Finish();
+    return answers.answers_size() == 1 ? answers.answers(0)
+                                       : v1::StreamedAnswer();
+  }
+
+  ServedShard server_;
+  const std::unique_ptr<v1::CallStreamService::Stub> stub_ =
+      v1::CallStreamService::NewStub(server_.channel());
+  grpc::ClientContext context_;
+};
+
+TEST_F(CallStreamEffectTest, PullWhoseAnswerIsTooLargeMakesNoRows) {
+  constexpr int64_t kWidth = 1024;
+  constexpr int64_t kLimit = 1300;
+  constexpr int kKeys = 1280;  // 5 MiB
+  ASSERT_NO_FATAL_FAILURE(
+      Open({"t", {kLimit, kWidth}, DType::kFloat32, {}, RowCut::kKey},
+           {0, 0, kLimit * kWidth, DType::kFloat32, kWidth, 1, true}));
+  v1::PullRequest request = ServedShard::PullRequest(0);
+  request.mutable_parts()->set_num_parts(1);
+  for (int i = 0; i < kKeys; ++i) request.mutable_rows()->add_ids(i);
+
+  const v1::StreamedAnswer refused = Stream(kPull, request);
+
+  EXPECT_EQ(refused.code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.message(), HasSubstr("make this a call of its own"));
+  // There is room for as many others.
+  for (int i = 0; i < kKeys; ++i) request.mutable_rows()->set_ids(i, kKeys + i);
+  EXPECT_OK(
+      Call(server_.parameters(), &v1::ParameterService::Stub::Pull, request));
+}
+
+TEST_F(CallStreamEffectTest, PushWhoseAnswerIsTooLargeDoesNotCount) {
+  constexpr int64_t kElements = 5 << 18;  // 5 MiB
+  ASSERT_NO_FATAL_FAILURE(Open({"w", {kElements}, DType::kFloat32, {}},
+                               {0, 0, kElements, DType::kFloat32}));
+  v1::PushRequest request = ServedShard::PushRequest(0, 1, 1);
+  request.mutable_header()->mutable_parts()->set_num_parts(1);
+  request.mutable_header()->set_return_values(true);
+  request.set_payload(std::string(kElements * sizeof(float), 0));
+
+  const v1::StreamedAnswer refused = Stream(kPush, request);
+
+  EXPECT_EQ(refused.code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.message(), HasSubstr("make this a call of its own"));
+  EXPECT_THAT((*server_.host().shard())->engine().CheckCommit(1, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
 }  // namespace
 }  // namespace lockstep::testing
