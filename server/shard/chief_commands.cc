@@ -43,6 +43,9 @@ absl::StatusOr<uint64_t> ChiefCommands::TakeEpoch(const std::string& job_id,
 
 absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Activate(
     const Chief& chief, const Opening& opening) {
+  // From the check of the chief to the last change, here and below: an order of
+  // an older chief must not follow the epoch of a newer one.
+  MutexLock lock(epoch_mutex_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
   // Before the fences: a call that is refused must leave them as they are.
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckActivate(
@@ -57,7 +60,7 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Activate(
       Shard::Activated activated,
       shard->Activate(opening.global_step, opening.scalars, opening.attempt,
                       opening.settings));
-  Ready ready = Settle(*shard, std::move(activated.answers));
+  Ready ready = SettleLocked(*shard, std::move(activated.answers));
   Append(ready.tokens, activated.tokens);
   return ready;
 }
@@ -168,6 +171,7 @@ absl::StatusOr<ChiefCommands::Committed> ChiefCommands::Commit(
 absl::StatusOr<ChiefCommands::Expired> ChiefCommands::ExpireWorker(
     const Chief& chief, int worker, uint64_t incarnation, int64_t step,
     int64_t attempt, bool input_ended) {
+  MutexLock lock(epoch_mutex_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
   if (input_ended) {
     host_.KeepStandings({{.worker = worker, .input_ended = true}});
@@ -193,7 +197,7 @@ absl::StatusOr<ChiefCommands::Expired> ChiefCommands::ExpireWorker(
     expired.attempt = held.attempt;
     tokens = held.answers;
   }
-  expired.ready = Settle(
+  expired.ready = SettleLocked(
       *shard, shard->engine().StartAttempt(expired.step, expired.attempt));
   Append(expired.ready.tokens, tokens);
   return expired;
@@ -201,6 +205,7 @@ absl::StatusOr<ChiefCommands::Expired> ChiefCommands::ExpireWorker(
 
 absl::StatusOr<ChiefCommands::Replaced> ChiefCommands::ReplaceMember(
     const Chief& chief, int worker, int64_t step, int64_t attempt) {
+  MutexLock lock(epoch_mutex_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
   Replaced replaced;
   replaced.step = step;
@@ -213,17 +218,28 @@ absl::StatusOr<ChiefCommands::Replaced> ChiefCommands::ReplaceMember(
     if (!by.by.has_value()) return replaced;
     tokens = by.answers;
   }
-  replaced.ready = Settle(
+  replaced.ready = SettleLocked(
       *shard, shard->engine().StartAttempt(replaced.step, replaced.attempt));
   Append(replaced.ready.tokens, tokens);
   return replaced;
 }
 
 ChiefCommands::Ready ChiefCommands::Settle(Shard& shard, ShardAnswers answers) {
+  // Most pushes prepare no step, and must not wait for one another.
+  if (!answers.prepared.has_value()) {
+    Ready ready;
+    ready.answers = std::move(answers);
+    return ready;
+  }
+  MutexLock lock(epoch_mutex_);
+  return SettleLocked(shard, std::move(answers));
+}
+
+ChiefCommands::Ready ChiefCommands::SettleLocked(Shard& shard,
+                                                 ShardAnswers answers) {
   Ready ready;
   if (answers.prepared.has_value()) {
     const int64_t step = answers.prepared->step + 1;
-    MutexLock lock(epoch_mutex_);
     // Under the lock, like every commit: a newer chief may have withdrawn the
     // grant.
     if (shard.MayCommit(step)) {

@@ -1,5 +1,6 @@
 #include "server/shard/chief_commands.h"
 
+#include <atomic>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -80,6 +81,30 @@ TEST_F(ChiefCommandsTest, ChiefThatTakesOverReopensTheTokens) {
 
   EXPECT_THAT(shard().gate()->Wait(1, {0, 1, -1, 0, 0}, 0, kNow),
               IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
+}
+
+// The old chief goes on with its orders while the new one takes its epoch.
+TEST_F(ChiefCommandsTest, NoOrderTakesEffectOnceANewerChiefHasItsEpoch) {
+  const TaskId worker{TaskType::kWorker, 1};
+  uint64_t epoch = kEpoch;
+  std::atomic<uint64_t> ordered = 0;  // the newest incarnation to be expired
+  for (int round = 0; round < 300; ++round) {
+    std::thread old_chief([&, old = ChiefCommands::Chief{"job", epoch}] {
+      while (control_.ExpireWorker(old, worker.index, ++ordered, 0, 0).ok()) {
+      }
+    });
+    const uint64_t begun = ordered;
+    while (ordered < begun + 2) std::this_thread::yield();
+
+    const auto newer = control_.TakeEpoch("job", epoch);
+
+    const uint64_t last = ordered;
+    const bool admitted = host_.Admit("job", worker, last).ok();
+    old_chief.join();
+    ASSERT_OK(newer);
+    epoch = *newer;
+    ASSERT_EQ(host_.Admit("job", worker, last).ok(), admitted) << round;
+  }
 }
 
 TEST_F(ChiefCommandsTest, NothingIsCommittedBeforeAllPartsAreUpdated) {
