@@ -51,9 +51,9 @@ class Launcher {
 
   // Runs the cluster and returns the exit code for this process, after printing
   // the reason. No process of the cluster is left then. SIGINT, SIGTERM and
-  // SIGHUP stop the run. Must be called once. Output that is blocked delays
-  // only the end of this call, until such a signal, and for kLastOutput after
-  // one.
+  // SIGHUP stop the run, SIGHUP unless it was ignored before, as by nohup. Must
+  // be called once. Output that is blocked delays only the end of this call,
+  // until such a signal, and for kLastOutput after one.
   static constexpr absl::Duration kLastOutput = absl::Seconds(1);
   int Run();
 
