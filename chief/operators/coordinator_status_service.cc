@@ -2,7 +2,6 @@
 // operators.
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -104,8 +103,7 @@ double JobLoss(absl::Span<const MembershipTable::Member> members) {
       // A worker without a recent loss reports NaN, which would hide all
       // others.
       if (member.task.type != TaskType::kWorker || member.state != state ||
-          member.progress.examples == 0 ||
-          !std::isfinite(member.progress.loss)) {
+          !member.progress.HasLoss()) {
         continue;
       }
       sum += member.progress.loss;
