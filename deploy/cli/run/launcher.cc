@@ -52,6 +52,7 @@ Launcher::Launcher(Options options, Terminal& terminal)
       supervisor_({.tasks = TasksOf(options_.launches),
                    .chief = options_.chief,
                    .needed_workers = options_.needed_workers,
+                   .need_follows_settings = options_.need_follows_settings,
                    .restarts = options_.restarts,
                    .programs = options_.programs,
                    .chief_in_program = options_.chief_in_program,
@@ -199,6 +200,7 @@ void Launcher::TakeNews(absl::Time now) {
   const StatusPoller::News news = poller_->TakeNews();
   if (news.status.has_value()) {
     view_.OnStatus(*news.status, now);
+    supervisor_.OnSettings(news.status->settings);
     Apply(supervisor_.OnJobState(news.status->state, now));
   }
   if (news.stop_refused) {

@@ -194,6 +194,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .chief_address = setup->cluster.chief_address,
        .operator_tls_dir = setup->operator_tls_dir,
        .needed_workers = setup->needed_workers,
+       .need_follows_settings = setup->need_follows_settings,
        .restarts = restarts_,
        .programs = setup->programs,
        .chief_in_program = setup->chief_in_program,

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,6 +115,8 @@ class Supervisor {
     std::vector<TaskId> tasks{};  // all of them run
     TaskId chief{};               // the task that hosts the chief
     int needed_workers = 1;       // the job cannot step with fewer
+    // It needs one for each gradient of a step, whose number may change.
+    bool need_follows_settings = false;
     int restarts = 0;  // per task within RestartBudget::kWindow; >= 0
     // Workers are programs of the user, whose number is fixed.
     bool programs = false;
@@ -133,6 +136,9 @@ class Supervisor {
 
   // Handles a state of the job from the chief.
   Actions OnJobState(JobState state, absl::Time now);
+
+  // Handles the settings in effect, from the chief.
+  void OnSettings(const Settings& settings);
 
   // Handles SIGINT, SIGTERM or SIGHUP of the launcher: the first one stops the
   // job in order; one that comes kSecondSignal or more later ends all at once.
@@ -174,6 +180,7 @@ class Supervisor {
   void MarkRestarted(TaskId task);
   void OnChiefExit(TaskExit exit, absl::Time now);
   void OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now);
+  int AbleWorkers() const;
   Actions OnQuits(absl::Time now);
   void OnUnheardStops(absl::Time now);
   Actions NoteQuits(absl::Time now);
@@ -188,7 +195,7 @@ class Supervisor {
 
   const TaskId chief_;
   const bool workers_serve_;  // there is no ps: each has a mirror
-  const int needed_workers_;
+  const bool need_follows_settings_;
   const int restarts_;
   const bool programs_;
   const bool chief_in_program_;
@@ -197,9 +204,11 @@ class Supervisor {
   std::map<TaskId, int> running_;     // last signal sent
   std::map<TaskId, absl::Time> due_;  // restarts, only while running
   std::map<TaskId, RestartBudget> budgets_;
-  std::map<TaskId, int> restarted_;     // counts
-  std::vector<End> ends_;               // by time
-  int able_workers_ = 0;                // workers that have not died
+  std::map<TaskId, int> restarted_;  // counts
+  std::vector<End> ends_;            // by time
+  int needed_workers_;
+  std::vector<int> workers_;            // indices of those that take part
+  std::set<int> dead_workers_;          // for good
   std::map<TaskId, absl::Time> quits_;  // of programs, with exit code 0
   // The ends of programs with the exit code of a stop, by time.
   std::vector<std::pair<End, absl::Time>> stops_;

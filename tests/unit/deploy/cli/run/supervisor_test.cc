@@ -363,6 +363,63 @@ TEST_F(SupervisorTest, TheEndOfAnUnknownTaskIsIgnored) {
   EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
 }
 
+class SupervisorSettingsTest : public ::testing::Test {
+ protected:
+  static cli::Supervisor Make(int needed_workers, bool need_follows_settings) {
+    return cli::Supervisor(
+        {.tasks = {kPs, kChief, kWorker0, kWorker1, kWorker2},
+         .chief = kChief,
+         .needed_workers = needed_workers,
+         .need_follows_settings = need_follows_settings});
+  }
+
+  static constexpr TaskId kWorker2 = {TaskType::kWorker, 2};
+};
+
+TEST_F(SupervisorSettingsTest, FewerGradientsNeedFewerWorkers) {
+  cli::Supervisor supervisor = Make(3, /*need_follows_settings=*/true);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnSettings({});  // the chief has not said them
+  supervisor.OnSettings({.replicas_to_aggregate = 2});
+
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(1));
+  EXPECT_TRUE(supervisor.healthy());
+  supervisor.OnTaskExit(kWorker2, kFailedCode, At(2));
+  EXPECT_FALSE(supervisor.healthy());
+}
+
+TEST_F(SupervisorSettingsTest, MoreGradientsNeedMoreWorkers) {
+  cli::Supervisor supervisor = Make(2, /*need_follows_settings=*/true);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnSettings({.replicas_to_aggregate = 3});
+
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(1));
+  EXPECT_FALSE(supervisor.healthy());
+}
+
+// In compatible mode, for example, one worker makes any number of gradients.
+TEST_F(SupervisorSettingsTest, NeedOfAJobThatOneWorkerCanStepStays) {
+  cli::Supervisor supervisor = Make(1, /*need_follows_settings=*/false);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnSettings({.replicas_to_aggregate = 3});
+
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(1));
+  EXPECT_TRUE(supervisor.healthy());
+}
+
+TEST_F(SupervisorSettingsTest, WorkersOfAnElasticJobAreThoseThatItNames) {
+  cli::Supervisor supervisor = Make(2, /*need_follows_settings=*/true);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  // Worker 2 was removed, and worker 7 runs elsewhere.
+  supervisor.OnTaskExit(kWorker2, kHeldCode, At(1));
+  supervisor.OnSettings({.replicas_to_aggregate = 2, .workers = {0, 1, 7}});
+
+  supervisor.OnTaskExit(kWorker0, kFailedCode, At(2));
+  EXPECT_TRUE(supervisor.healthy());
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(2));
+  EXPECT_FALSE(supervisor.healthy());
+}
+
 TEST(SupervisorWithoutChiefJobTest, WorkerZeroIsTheChief) {
   cli::Supervisor supervisor({.tasks = {kPs, kWorker0, kWorker1},
                               .chief = kWorker0,
