@@ -102,7 +102,7 @@ int Launcher::End(const RunOutcome& outcome) {
   terminal_.Print(FormatRunReport(outcome, status, logs, options_.place,
                                   terminal_.Columns()));
   if (!written.ok()) terminal_.Print(absl::StrCat(written.message(), "\n"));
-  ShowRest(outcome.verdict == RunOutcome::Verdict::kInterrupted);
+  ShowRest(supervisor_.signalled());
   return outcome.exit_code;
 }
 

@@ -285,9 +285,16 @@ Supervisor::Actions Supervisor::OnSignal(int signal, absl::Time now) {
   }
   stop_signal_ = signal;
   stop_time_ = now;
+  late_signal_ = fate_ != Fate::kNone || broken_ || gave_up_ || chief_quit_;
   if (phase_ == Phase::kTerminating || phase_ == Phase::kKilling) return {};
   if (!running_.contains(chief_)) return Terminate(now);
-  LeaveUntil(now + kStopGrace);
+  LeaveUntil(std::min(deadline_, now + kStopGrace));
+  // The chief is about to end, and need not answer.
+  if (fate_ != Fate::kNone) {
+    return {{.kind = SupervisorAction::Kind::kNote,
+             .reason = "the job has ended; waiting for the tasks to leave; "
+                       "Ctrl-C ends them at once"}};
+  }
   return {{.kind = SupervisorAction::Kind::kAskToStop,
            .reason = "the launcher was stopped"}};
 }
@@ -366,7 +373,9 @@ RunOutcome::Verdict Supervisor::Verdict() const {
   if (held_ && !hard_stop_ && fate_ == Fate::kStopped) {
     return RunOutcome::Verdict::kStopped;
   }
-  if (stop_signal_ != 0) return RunOutcome::Verdict::kInterrupted;
+  if (stop_signal_ != 0 && !late_signal_) {
+    return RunOutcome::Verdict::kInterrupted;
+  }
   if (gave_up_) return RunOutcome::Verdict::kFailed;
   if (fate_ == Fate::kDone) return RunOutcome::Verdict::kDone;
   if (fate_ == Fate::kStopped) return RunOutcome::Verdict::kStopped;

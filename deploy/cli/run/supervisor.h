@@ -142,6 +142,8 @@ class Supervisor {
 
   // Handles SIGINT, SIGTERM or SIGHUP of the launcher: the first one stops the
   // job in order; one that comes kSecondSignal or more later ends all at once.
+  // After the end of the job, or of a task that it needs, a signal shortens the
+  // time to leave, and changes no result.
   Actions OnSignal(int signal, absl::Time now);
 
   // Handles that the chief did not answer a stop request.
@@ -158,6 +160,9 @@ class Supervisor {
 
   // True until an event has begun to end the run.
   bool healthy() const { return phase_ == Phase::kRunning; }
+
+  // True once a signal has come.
+  bool signalled() const { return stop_signal_ != 0; }
 
   // Valid only when finished().
   RunOutcome Outcome() const;
@@ -216,12 +221,13 @@ class Supervisor {
   absl::Time deadline_ = absl::InfiniteFuture();  // end of `phase_`
   JobState job_state_ = JobState::kUnknown;
   Fate fate_ = Fate::kNone;
-  int stop_signal_ = 0;     // first signal received
-  absl::Time stop_time_;    // time of that signal
-  bool held_ = false;       // an operator has stopped the job for good
-  bool hard_stop_ = false;  // a second signal came
-  bool broken_ = false;     // a task that the job needs has ended
-  bool gave_up_ = false;    // a task had no restarts left, or programs left
+  int stop_signal_ = 0;       // first signal received
+  absl::Time stop_time_;      // time of that signal
+  bool late_signal_ = false;  // the result stood already when it came
+  bool held_ = false;         // an operator has stopped the job for good
+  bool hard_stop_ = false;    // a second signal came
+  bool broken_ = false;       // a task that the job needs has ended
+  bool gave_up_ = false;      // a task had no restarts left, or programs left
   // The program that hosts the chief ended with exit code 0, and nothing was
   // known of the job's end.
   bool chief_quit_ = false;

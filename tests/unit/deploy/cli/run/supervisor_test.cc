@@ -348,6 +348,41 @@ TEST_F(SupervisorTest, ASecondSignalKillsAllAtOnce) {
   EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
 }
 
+TEST_F(SupervisorTest, ASignalAfterTheEndOfTheJobDoesNotChangeItsResult) {
+  supervisor_.OnJobState(JobState::kDone, At(0));
+
+  EXPECT_THAT(supervisor_.OnSignal(SIGINT, At(1)),
+              ElementsAre(Note("the job has ended; waiting for the tasks to "
+                               "leave; Ctrl-C ends them at once")));
+  EXPECT_TRUE(supervisor_.signalled());
+  ExitRest(kOk, At(2));
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
+}
+
+TEST_F(SupervisorTest, ASignalAfterAFailureDoesNotHideIt) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kPs, kKilled, At(0));
+
+  supervisor_.OnSignal(SIGINT, At(1));
+  ExitRest(kStoppedCode, At(2));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends,
+              Contains(cli::BadEnd{kPs, kKilled}));
+}
+
+TEST_F(SupervisorTest, ASignalDoesNotLengthenTheTimeToLeave) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
+
+  supervisor_.OnSignal(SIGINT, At(1));
+  EXPECT_THAT(supervisor_.OnTime(At(4.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(5)).size(), 3u);
+}
+
 TEST_F(SupervisorTest, ASignalWithoutAChiefTerminatesTheRest) {
   supervisor_.OnTaskExit(kChief, kFailedCode, At(0));
 
