@@ -200,7 +200,9 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .chief_in_program = setup->chief_in_program,
        .input_ends = setup->input_ends,
        .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),
-       .place = {.checkpoints = setup->checkpoints, .program = OwnCall()}},
+       .place = {.checkpoints = setup->checkpoints,
+                 .program = OwnCall(),
+                 .beginning = beginning}},
       terminal);
   return launcher.Run();
 }
