@@ -254,7 +254,12 @@ StatusTable::View StatusTable::Get(absl::Time now) const {
 
 StatusTable::History StatusTable::GetHistory(absl::Time now) const {
   View view = Get(now);
-  return {view.training_time, std::move(view.deaths), view.losses};
+  MutexLock lock(mutex_);
+  return {.training_time = view.training_time,
+          .deaths = std::move(view.deaths),
+          .losses = view.losses,
+          .training = started_.has_value() && !ended_.has_value() &&
+                      !paused_since_.has_value()};
 }
 
 void StatusTable::Restore(const History& history) {

@@ -86,6 +86,7 @@ class StatusTable {
     absl::Duration training_time;
     std::vector<Death> deaths;  // oldest first
     Losses losses;
+    bool training = false;  // `training_time` grows
   };
   struct View {
     JobState state = JobState::kStarting;

@@ -358,6 +358,19 @@ TEST(StatusTableTest, HistoryOfAnEarlierChiefCounts) {
   EXPECT_FALSE(status_table.WantsHistory(At(0)));
 }
 
+TEST(StatusTableTest, HistorySaysWhetherTrainingTimeGrows) {
+  StatusTable status_table;
+  EXPECT_FALSE(status_table.GetHistory(At(0)).training);
+  status_table.StartTraining(0, At(0));
+  EXPECT_TRUE(status_table.GetHistory(At(1)).training);
+  status_table.SetSettings({.revision = 1, .paused = true}, At(2));
+  EXPECT_FALSE(status_table.GetHistory(At(3)).training);
+  status_table.SetSettings({.revision = 2, .paused = false}, At(4));
+  EXPECT_TRUE(status_table.GetHistory(At(5)).training);
+  status_table.SetState(JobState::kFinishing, "", At(6));
+  EXPECT_FALSE(status_table.GetHistory(At(7)).training);
+}
+
 TEST(StatusTableTest, FirstChiefOfAJobStopsAskingForHistory) {
   StatusTable status_table;
   status_table.StartTraining(0, At(0));
