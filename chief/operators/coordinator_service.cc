@@ -370,8 +370,8 @@ absl::Status CoordinatorService::HandleReportEvaluation(
   }
   evaluation.figures = FromProto(request.figures());
   LOCKSTEP_RETURN_IF_ERROR(CheckFigures(evaluation.figures));
+  LOCKSTEP_RETURN_IF_ERROR(status_table_.Evaluated(evaluation));
   LogScore(evaluation, request.examples());
-  status_table_.Evaluated(evaluation);
   return absl::OkStatus();
 }
 
