@@ -43,6 +43,9 @@ class ModelWorkload final : public Workload {
     return variables_;
   }
   std::optional<ExampleShape> examples() const override;
+  int64_t num_examples() const override {
+    return tables_ != nullptr ? tables_->num_examples() : data_->count;
+  }
   absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) override;
   // Replicas clip their gradients before the mean, and local steps clip each
@@ -64,10 +67,6 @@ class ModelWorkload final : public Workload {
       const ParameterMemory& memory);
   std::unique_ptr<GradientSource> SourceOf(size_t replica,
                                            const ParameterMemory& memory);
-  int64_t num_examples() const {
-    return tables_ != nullptr ? tables_->num_examples() : data_->count;
-  }
-
   // The worker for which random numbers are drawn. With shared work they are
   // the same on all workers, as any worker may compute a micro-batch.
   int drawing_worker() const { return job_.shares_work() ? 0 : worker_; }

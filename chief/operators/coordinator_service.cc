@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "chief/operators/job_history_codec.h"
 #include "chief/plan/placement.h"
 #include "common/base/fault_points.h"
@@ -13,7 +12,6 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/job/codec/job_config_codec.h"
-#include "common/plan/figure.h"
 #include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/status.h"
 #include "common/text/plain_text.h"
@@ -79,23 +77,6 @@ absl::Status PutValues(GivenValues* values, const Sender& sender,
   return values->Write(sender.task.index,
                        static_cast<size_t>(request.variable()),
                        request.offset(), request.payload());
-}
-
-void LogScore(const StatusTable::Evaluation& evaluation, int64_t examples) {
-  if (!evaluation.figures.empty()) {
-    std::string text;
-    for (const NamedFigure& figure : evaluation.figures) {
-      absl::StrAppendFormat(&text, "%s%s %.6g", text.empty() ? "" : ", ",
-                            figure.name, figure.value);
-    }
-    spdlog::info("step {}: {}", evaluation.step, text);
-    return;
-  }
-  spdlog::info("step {}: test accuracy {:.4f}, loss {:.4f}, {} examples{}",
-               evaluation.step, evaluation.accuracy, evaluation.loss, examples,
-               evaluation.auc.has_value()
-                   ? absl::StrFormat(", AUC %.4f", *evaluation.auc)
-                   : std::string());
 }
 
 }  // namespace
@@ -228,7 +209,9 @@ absl::Status CoordinatorService::HandleDescribeModel(
   if (request.has_examples()) {
     LOCKSTEP_ASSIGN_OR_RETURN(examples, FromProto(request.examples()));
   }
-  return status_table_.Describe(variables, examples);
+  LOCKSTEP_RETURN_IF_ERROR(status_table_.Describe(variables, examples));
+  settings_table_.KnowExamples(request.num_examples());
+  return absl::OkStatus();
 }
 
 absl::Status CoordinatorService::HandleGetPlan(
@@ -342,36 +325,6 @@ absl::Status CoordinatorService::HandleLeave(const Caller& caller,
       sender.task, sender.incarnation, Believed(FromProto(request.cause())),
       reason, request.has_progress() ? &progress : nullptr, clock_.Now()));
   spdlog::info("{} left: {}", sender.task.ToString(), reason);
-  return absl::OkStatus();
-}
-
-absl::Status CoordinatorService::HandleReportEvaluation(
-    const Caller& caller, const v1::ReportEvaluationRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
-  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
-                                              nullptr, clock_.Now()));
-  if (sender.task.type != TaskType::kEvaluator) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(sender.task.ToString(),
-                     " scores no checkpoints; only the evaluator does"));
-  }
-  const double accuracy = request.accuracy();
-  // Refuses NaN as well.
-  if (!(accuracy >= 0 && accuracy <= 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("accuracy is ", accuracy, "; it must be in [0, 1]"));
-  }
-  StatusTable::Evaluation evaluation{request.global_step(), request.loss(),
-                                     accuracy};
-  if (request.has_auc()) evaluation.auc = request.auc();
-  if (!(evaluation.auc.value_or(0) >= 0 && evaluation.auc.value_or(0) <= 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("auc is ", *evaluation.auc, "; it must be in [0, 1]"));
-  }
-  evaluation.figures = FromProto(request.figures());
-  LOCKSTEP_RETURN_IF_ERROR(CheckFigures(evaluation.figures));
-  LogScore(evaluation, request.examples());
-  status_table_.Evaluated(evaluation);
   return absl::OkStatus();
 }
 

@@ -1,15 +1,19 @@
 // The part of CoordinatorService that reports the state of the job to
-// operators.
+// operators, and receives the scores in it.
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "chief/operators/coordinator_service.h"
 #include "chief/operators/job_history_codec.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 #include "common/job/learning_rate.h"
+#include "common/plan/figure.h"
 #include "common/plan/number_tree.h"
 #include "common/rpc/security/transport/transport_security.h"
 
@@ -104,8 +108,7 @@ double JobLoss(absl::Span<const MembershipTable::Member> members) {
       // A worker without a recent loss reports NaN, which would hide all
       // others.
       if (member.task.type != TaskType::kWorker || member.state != state ||
-          member.progress.examples == 0 ||
-          !std::isfinite(member.progress.loss)) {
+          !member.progress.HasLoss()) {
         continue;
       }
       sum += member.progress.loss;
@@ -116,7 +119,54 @@ double JobLoss(absl::Span<const MembershipTable::Member> members) {
   return 0;
 }
 
+void LogScore(const StatusTable::Evaluation& evaluation, int64_t examples) {
+  if (!evaluation.figures.empty()) {
+    std::string text;
+    for (const NamedFigure& figure : evaluation.figures) {
+      absl::StrAppendFormat(&text, "%s%s %.6g", text.empty() ? "" : ", ",
+                            figure.name, figure.value);
+    }
+    spdlog::info("step {}: {}", evaluation.step, text);
+    return;
+  }
+  spdlog::info("step {}: test accuracy {:.4f}, loss {:.4f}, {} examples{}",
+               evaluation.step, evaluation.accuracy, evaluation.loss, examples,
+               evaluation.auc.has_value()
+                   ? absl::StrFormat(", AUC %.4f", *evaluation.auc)
+                   : std::string());
+}
+
 }  // namespace
+
+absl::Status CoordinatorService::HandleReportEvaluation(
+    const Caller& caller, const v1::ReportEvaluationRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
+                                              nullptr, clock_.Now()));
+  if (sender.task.type != TaskType::kEvaluator) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(sender.task.ToString(),
+                     " scores no checkpoints; only the evaluator does"));
+  }
+  const double accuracy = request.accuracy();
+  // Refuses NaN as well.
+  if (!(accuracy >= 0 && accuracy <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("accuracy is ", accuracy, "; it must be in [0, 1]"));
+  }
+  StatusTable::Evaluation evaluation{request.global_step(), request.loss(),
+                                     accuracy};
+  if (request.has_auc()) evaluation.auc = request.auc();
+  if (!(evaluation.auc.value_or(0) >= 0 && evaluation.auc.value_or(0) <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("auc is ", *evaluation.auc, "; it must be in [0, 1]"));
+  }
+  evaluation.figures = FromProto(request.figures());
+  LOCKSTEP_RETURN_IF_ERROR(CheckFigures(evaluation.figures));
+  LOCKSTEP_RETURN_IF_ERROR(status_table_.Evaluated(evaluation));
+  LogScore(evaluation, request.examples());
+  return absl::OkStatus();
+}
 
 void CoordinatorService::FillMembers(absl::Time now,
                                      v1::GetStatusResponse& response) const {

@@ -61,6 +61,7 @@ v1::JobHistory HistoryToProto(const StatusTable::History& history,
     *proto.add_deaths() = DeathToProto(death, now);
   }
   *proto.mutable_losses() = LossesToProto(history.losses);
+  proto.set_training(history.training);
   return proto;
 }
 
@@ -78,6 +79,7 @@ StatusTable::History HistoryFromProto(const v1::JobHistory& proto,
   history.losses.steps_redone = std::max<int64_t>(losses.steps_redone(), 0);
   history.losses.steps_repeated = std::max<int64_t>(losses.steps_repeated(), 0);
   history.losses.stood_still = Age(losses.stood_still());
+  history.training = proto.training();
   return history;
 }
 

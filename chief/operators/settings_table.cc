@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/job/learning_rate.h"
+#include "common/job/replicas.h"
 #include "common/plan/number_tree.h"
 
 namespace lockstep::chief {
@@ -275,6 +276,30 @@ void SettingsTable::SetWorkers(std::vector<int> workers) {
           : std::min(n, fixed_);
 }
 
+void SettingsTable::KnowExamples(int64_t count) {
+  MutexLock lock(mutex_);
+  if (count > 0) examples_ = count;
+}
+
+absl::Status SettingsTable::CheckShares(int64_t workers) const {
+  const int64_t batch = job_.pass_batch_size();
+  // All workers of shared work take examples from the whole data.
+  if (examples_ == 0 || batch == 0 || job_.shares_work()) {
+    return absl::OkStatus();
+  }
+  // An elastic job has as many replicas on each worker.
+  const int64_t replicas = ReplicasPerWorker(job_, /*gpus=*/0);
+  const int64_t share = examples_ / (workers * replicas);
+  if (share >= batch) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "there are too few examples for another worker: batch_size is ", batch,
+      ", but ", examples_, " examples over ", workers, " workers",
+      replicas > 1 ? absl::StrCat(" of ", replicas, " replicas") : "", " are ",
+      share,
+      " each; stop the job and make batch_size smaller, or leave this "
+      "worker out"));
+}
+
 absl::Status SettingsTable::Join(int worker, bool again) {
   MutexLock lock(mutex_);
   if (!job_.elastic_workers) {
@@ -305,6 +330,7 @@ absl::Status SettingsTable::Join(int worker, bool again) {
         return StoppedStatus("an operator took this worker out of the job",
                              /*hold=*/true);
       }
+      LOCKSTEP_RETURN_IF_ERROR(CheckShares(std::ssize(workers) + 1));
       taken_out_.erase(worker);
       workers.insert(place, worker);
       SetWorkers(std::move(workers));

@@ -79,6 +79,10 @@ class SettingsTable {
   bool checkpoint_wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
   void CheckpointBegun() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Records how many training examples the workers divide among themselves, as
+  // a worker has counted them; ignores a number that is not positive.
+  void KnowExamples(int64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Elastic jobs: admits a worker that registers. `again`: the same process has
   // taken part before.
   //
@@ -112,6 +116,9 @@ class SettingsTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRemoval(int worker) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Checks that `workers` of them have a batch each.
+  absl::Status CheckShares(int64_t workers) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int num_workers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sets the workers that take part, and computes A from their number.
   void SetWorkers(std::vector<int> workers)
@@ -129,6 +136,7 @@ class SettingsTable {
   std::string stops_ ABSL_GUARDED_BY(mutex_);  // empty: it does not
   RunSettings wanted_ ABSL_GUARDED_BY(mutex_);
   int fixed_ ABSL_GUARDED_BY(mutex_);  // backups or gradients, by the policy
+  int64_t examples_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: not known
   std::set<int> to_leave_ ABSL_GUARDED_BY(mutex_);
   std::set<int> taken_out_ ABSL_GUARDED_BY(mutex_);  // since this chief began
   // Taken out, but dead before they could be told to leave.

@@ -90,9 +90,14 @@ void StatusTable::Reach(int64_t global_step, absl::Time now) {
 
 void StatusTable::StartTraining(int64_t global_step, absl::Time now) {
   MutexLock lock(mutex_);
-  started_ = now;
+  const bool first = !std::exchange(started_, now).has_value();
   paused_ = absl::ZeroDuration();
   Reach(global_step, now);
+  // It would pass for newer than those of the checkpoints to come.
+  if (first && view_.evaluation.has_value() &&
+      view_.evaluation->step > NewestStep()) {
+    view_.evaluation.reset();
+  }
   if (!Final(view_.state)) view_.state = JobState::kTraining;
 }
 
@@ -212,13 +217,24 @@ void StatusTable::SetStateSaved(bool saved) {
   view_.state_saved = saved;
 }
 
-void StatusTable::Evaluated(const Evaluation& evaluation) {
+int64_t StatusTable::NewestStep() const {
+  return std::max(view_.global_step, view_.last_checkpoint_step);
+}
+
+absl::Status StatusTable::Evaluated(const Evaluation& evaluation) {
   MutexLock lock(mutex_);
+  if (evaluation.step < 0 ||
+      (started_.has_value() && evaluation.step > NewestStep())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "global_step is ", evaluation.step, ", but the job has reached step ",
+        NewestStep(), "; give the step of the checkpoint that was scored"));
+  }
   if (view_.evaluation.has_value() &&
       view_.evaluation->step > evaluation.step) {
-    return;
+    return absl::OkStatus();
   }
   view_.evaluation = evaluation;
+  return absl::OkStatus();
 }
 
 int64_t StatusTable::scored_step() const {
@@ -254,7 +270,12 @@ StatusTable::View StatusTable::Get(absl::Time now) const {
 
 StatusTable::History StatusTable::GetHistory(absl::Time now) const {
   View view = Get(now);
-  return {view.training_time, std::move(view.deaths), view.losses};
+  MutexLock lock(mutex_);
+  return {.training_time = view.training_time,
+          .deaths = std::move(view.deaths),
+          .losses = view.losses,
+          .training = started_.has_value() && !ended_.has_value() &&
+                      !paused_since_.has_value()};
 }
 
 void StatusTable::Restore(const History& history) {

@@ -86,6 +86,7 @@ class StatusTable {
     absl::Duration training_time;
     std::vector<Death> deaths;  // oldest first
     Losses losses;
+    bool training = false;  // `training_time` grows
   };
   struct View {
     JobState state = JobState::kStarting;
@@ -157,8 +158,12 @@ class StatusTable {
   // Must be called before SetState() with the state that ends the job.
   void SetStateSaved(bool saved) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Keeps the score of the newest checkpoint.
-  void Evaluated(const Evaluation& evaluation) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Keeps the score of the newest checkpoint. Until training starts, the job's
+  // step is not known: StartTraining() then drops a score that is beyond it.
+  //
+  //   kInvalidArgument  the step is none that the job has reached
+  absl::Status Evaluated(const Evaluation& evaluation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The step of the newest score; -1: nothing is scored yet.
   int64_t scored_step() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -174,6 +179,8 @@ class StatusTable {
   bool WantsHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // The newest step that may have a checkpoint.
+  int64_t NewestStep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Reach(int64_t global_step, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The pauses since training started, as of `end`.

@@ -54,9 +54,10 @@ std::vector<SummaryPoints> SummaryCurves::AddWorkers(
                         (seen.incarnation != member.incarnation ||
                          seen.progress.passes != now.passes);
     if (member.state != MembershipTable::State::kAlive && !is_new) continue;
-    SummaryPoints points{absl::StrCat("worker_", member.task.index),
-                         sample.job.global_step,
-                         {{"loss", now.loss}}};
+    SummaryPoints points{
+        absl::StrCat("worker_", member.task.index), sample.job.global_step, {}};
+    // It would hide the others' in the mean.
+    if (now.HasLoss()) points.values.push_back({"loss", now.loss});
     const double seconds = absl::ToDoubleSeconds(sample.now - seen.at);
     // The counts of another process begin at 0 again, so there is no rate.
     if (seen.incarnation == member.incarnation && seconds > 0) {

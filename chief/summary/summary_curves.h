@@ -34,7 +34,8 @@ struct SummaryPoints {
 
 // SummaryCurves turns samples of a job into points of curves:
 //
-//   job        loss                   mean of the workers' newest losses
+//   job        loss                   mean of the workers' newest losses that
+//                                     are recent and finite
 //              learning_rate
 //              steps_per_second, step_seconds
 //              examples_per_second, passes_accepted_per_second,

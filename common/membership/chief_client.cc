@@ -175,8 +175,8 @@ absl::Status ChiefClient::CallUntilAnswered(
 
 absl::Status ChiefClient::DescribeModel(
     const std::vector<VariableSpec>& variables,
-    const std::optional<ExampleShape>& examples) {
-  v1::DescribeModelRequest request = DescribeRequestOf(variables, examples);
+    const std::optional<ExampleShape>& examples, int64_t num_examples) {
+  auto request = DescribeRequestOf(variables, examples, num_examples);
   *request.mutable_identity() = Identity();
   return CallUntilAnswered([&] {
     v1::DescribeModelResponse response;

@@ -103,8 +103,9 @@ class ChiefClient {
   //   kUnavailable         no answer for as long as the chief is waited for
   //   kCancelled           Stop() was called meanwhile; held: this worker was
   //                        taken out of the job while it was no member
-  //   kFailedPrecondition  another job or version, or a newer process of this
-  //                        task is alive
+  //   kFailedPrecondition  another job or version, a newer process of this task
+  //                        is alive, or an elastic job has too few examples for
+  //                        another worker
   //   kNotFound            the chief's cluster has no such task
   //   kInvalidArgument     a job that this process cannot read, or that no
   //                        chief should have accepted
@@ -114,12 +115,14 @@ class ChiefClient {
   // incarnation.
   void JoinHeartbeats();
 
-  // Sends the model to the chief, and the shape of the examples that it is made
-  // for. Errors as CoordinatorService: kAborted makes lease_lost() true, as in
-  // the calls below.
+  // Sends the model to the chief, the shape of the examples that it is made
+  // for, and how many the workers divide among themselves; 0: not known. Errors
+  // as CoordinatorService: kAborted makes lease_lost() true, as in the calls
+  // below.
   absl::Status DescribeModel(
       const std::vector<VariableSpec>& variables,
-      const std::optional<ExampleShape>& examples = std::nullopt);
+      const std::optional<ExampleShape>& examples = std::nullopt,
+      int64_t num_examples = 0);
 
   // Keeps the model for a restarted chief that requests it.
   void KnowModel(const std::vector<VariableSpec>& variables)

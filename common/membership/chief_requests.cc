@@ -29,12 +29,13 @@ v1::HeartbeatRequest HeartbeatRequestOf(const ChiefClient::Options& options) {
 
 v1::DescribeModelRequest DescribeRequestOf(
     const std::vector<VariableSpec>& variables,
-    const std::optional<ExampleShape>& examples) {
+    const std::optional<ExampleShape>& examples, int64_t num_examples) {
   v1::DescribeModelRequest request;
   for (const VariableSpec& variable : variables) {
     *request.add_variables() = ToProto(variable);
   }
   if (examples.has_value()) *request.mutable_examples() = ToProto(*examples);
+  request.set_num_examples(num_examples);
   return request;
 }
 

@@ -24,7 +24,7 @@ v1::HeartbeatRequest HeartbeatRequestOf(const ChiefClient::Options& options);
 
 v1::DescribeModelRequest DescribeRequestOf(
     const std::vector<VariableSpec>& variables,
-    const std::optional<ExampleShape>& examples);
+    const std::optional<ExampleShape>& examples, int64_t num_examples = 0);
 
 v1::ReportEvaluationRequest ReportRequestOf(int64_t step,
                                             const ChiefClient::Score& score);

@@ -42,8 +42,10 @@ absl::StatusOr<JobConfig> JobOf(const v1::RegisterResponse& response) {
 }
 
 v1::JobHistory Aged(v1::JobHistory history, absl::Duration ago) {
-  *history.mutable_training_time() =
-      ToProto(FromProto(history.training_time()) + ago);
+  if (history.training()) {
+    *history.mutable_training_time() =
+        ToProto(FromProto(history.training_time()) + ago);
+  }
   for (v1::DeathStatus& death : *history.mutable_deaths()) {
     // Ages are relative to the moment of the message, so they grow with the
     // time that a server keeps it.

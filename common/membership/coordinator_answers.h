@@ -18,7 +18,8 @@ Membership::Answer AnswerOf(const v1::HeartbeatResponse& response);
 //   kInvalidArgument  the job is invalid: the chief is of another version
 absl::StatusOr<JobConfig> JobOf(const v1::RegisterResponse& response);
 
-// Returns a history that was received `ago`, with all of its ages advanced.
+// Returns a history that was received `ago`, with all of its ages advanced. The
+// training time is advanced only if the job was training.
 v1::JobHistory Aged(v1::JobHistory history, absl::Duration ago);
 
 }  // namespace lockstep

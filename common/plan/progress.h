@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_COMMON_PLAN_PROGRESS_H_
 #define LOCKSTEP_COMMON_PLAN_PROGRESS_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -54,6 +55,10 @@ struct Progress {
   absl::Duration micro_batches_time = {};
   int64_t pushes = 0;
   absl::Duration pushes_time = {};
+
+  // True if `loss` is a finite one of a recent pass: before the first, and of a
+  // worker whose passes have all been dropped, it is not.
+  bool HasLoss() const { return examples > 0 && std::isfinite(loss); }
 };
 
 }  // namespace lockstep

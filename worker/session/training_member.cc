@@ -261,8 +261,8 @@ absl::Status TrainingMember::Train(
   meter_.Begin("reads its data", Phase::kOther,
                [this] { return workload_.Beginning(); });
   LOCKSTEP_RETURN_IF_ERROR(FaultOf(workload_.Begin(membership)));
-  LOCKSTEP_RETURN_IF_ERROR(
-      chief_.DescribeModel(workload_.variables(), workload_.examples()));
+  LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(
+      workload_.variables(), workload_.examples(), workload_.num_examples()));
   meter_.Begin("waits for the variables", Phase::kWait);
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -45,6 +45,9 @@ class Workload {
   // The shape of one example; absent for a model with tables, and for a program
   // that reads its data itself.
   virtual std::optional<ExampleShape> examples() const { return std::nullopt; }
+  // The training examples, of which each worker takes a share; 0: not known, as
+  // for such a program.
+  virtual int64_t num_examples() const { return 0; }
 
   // The initial elements, row-major, of a variable whose initializer is kGiven.
   // May be called only before the first pass.

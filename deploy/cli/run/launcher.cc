@@ -52,6 +52,7 @@ Launcher::Launcher(Options options, Terminal& terminal)
       supervisor_({.tasks = TasksOf(options_.launches),
                    .chief = options_.chief,
                    .needed_workers = options_.needed_workers,
+                   .need_follows_settings = options_.need_follows_settings,
                    .restarts = options_.restarts,
                    .programs = options_.programs,
                    .chief_in_program = options_.chief_in_program,
@@ -101,7 +102,7 @@ int Launcher::End(const RunOutcome& outcome) {
   terminal_.Print(FormatRunReport(outcome, status, logs, options_.place,
                                   terminal_.Columns()));
   if (!written.ok()) terminal_.Print(absl::StrCat(written.message(), "\n"));
-  ShowRest(outcome.verdict == RunOutcome::Verdict::kInterrupted);
+  ShowRest(supervisor_.signalled());
   return outcome.exit_code;
 }
 
@@ -199,6 +200,7 @@ void Launcher::TakeNews(absl::Time now) {
   const StatusPoller::News news = poller_->TakeNews();
   if (news.status.has_value()) {
     view_.OnStatus(*news.status, now);
+    supervisor_.OnSettings(news.status->settings);
     Apply(supervisor_.OnJobState(news.status->state, now));
   }
   if (news.stop_refused) {

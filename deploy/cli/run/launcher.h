@@ -36,10 +36,11 @@ class Launcher {
     // The certificate with which this process asks the chief; empty: none.
     std::string operator_tls_dir{};
     int needed_workers = 1;
-    int restarts = 0;               // per task; see Supervisor
-    bool programs = false;          // likewise
-    bool chief_in_program = false;  // likewise
-    bool input_ends = false;        // likewise
+    bool need_follows_settings = false;  // see Supervisor
+    int restarts = 0;                    // per task; see Supervisor
+    bool programs = false;               // likewise
+    bool chief_in_program = false;       // likewise
+    bool input_ends = false;             // likewise
     std::string result_path{};  // the result is written here; empty: nowhere
     RunPlace place{};
     // A log above this size is moved to its ".1" file, replacing the older
@@ -51,9 +52,9 @@ class Launcher {
 
   // Runs the cluster and returns the exit code for this process, after printing
   // the reason. No process of the cluster is left then. SIGINT, SIGTERM and
-  // SIGHUP stop the run. Must be called once. Output that is blocked delays
-  // only the end of this call, until such a signal, and for kLastOutput after
-  // one.
+  // SIGHUP stop the run, SIGHUP unless it was ignored before, as by nohup. Must
+  // be called once. Output that is blocked delays only the end of this call,
+  // until such a signal, and for kLastOutput after one.
   static constexpr absl::Duration kLastOutput = absl::Seconds(1);
   int Run();
 

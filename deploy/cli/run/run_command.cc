@@ -194,12 +194,15 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .chief_address = setup->cluster.chief_address,
        .operator_tls_dir = setup->operator_tls_dir,
        .needed_workers = setup->needed_workers,
+       .need_follows_settings = setup->need_follows_settings,
        .restarts = restarts_,
        .programs = setup->programs,
        .chief_in_program = setup->chief_in_program,
        .input_ends = setup->input_ends,
        .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),
-       .place = {.checkpoints = setup->checkpoints, .program = OwnCall()}},
+       .place = {.checkpoints = setup->checkpoints,
+                 .program = OwnCall(),
+                 .beginning = beginning}},
       terminal);
   return launcher.Run();
 }

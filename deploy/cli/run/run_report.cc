@@ -163,6 +163,14 @@ std::string Reason(const RunOutcome& outcome,
   return "the chief ended before the job was done";
 }
 
+// The same command would set the checkpoint aside, if it has one of the flags.
+absl::string_view HowToGoOn(const Beginning& beginning) {
+  if (!beginning.anew()) return "the same command";
+  return beginning.step == Beginning::kFresh
+             ? "the same command without --fresh"
+             : "the same command without --from";
+}
+
 // Returns the location of the model and the commands to export or resume it.
 std::string Model(const RunOutcome& outcome, const JobStatus& status,
                   const RunPlace& place) {
@@ -174,7 +182,7 @@ std::string Model(const RunOutcome& outcome, const JobStatus& status,
                         " --out model.safetensors\n");
   }
   return absl::StrCat("last checkpoint: ", step, " in ", place.checkpoints,
-                      "; the same command goes on from it\n");
+                      "; ", HowToGoOn(place.beginning), " goes on from it\n");
 }
 
 // Returns the last line without the directory of checkpoints.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/cluster/task_id.h"
+#include "common/job/beginning.h"
 #include "common/status/job_status.h"
 #include "deploy/cli/run/supervisor.h"
 
@@ -20,12 +21,13 @@ struct LogTail {
   std::string reason{};  // as ReasonIn(), for a task that ended badly
 };
 
-// The directories of a run.
+// The directories of a run, and what its command began with.
 struct RunPlace {
   // The directory, from the root, since the result is read in other folders
   // too; empty: none are kept.
   std::string checkpoints{};
   std::string program = "lockstep";  // as it can be called from anywhere
+  Beginning beginning{};
 };
 
 // Returns the result in one line without a line feed, with the last checkpoint

@@ -254,6 +254,7 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   setup.job_name = job.name;
   setup.checkpoints = Absolute(job.checkpoint.directory);
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
+  setup.need_follows_settings = !OneWorkerSuffices(job);
   setup.programs = job.model.kind == kExternalModel && !job.elastic_workers;
   // A chief task that computes runs the user's command, too.
   setup.chief_in_program = !request.command.empty() &&

@@ -46,10 +46,11 @@ struct RunSetup {
   std::string job_name;
   std::string checkpoints;  // an absolute path; empty: none are kept
   int needed_workers = 1;
-  bool programs = false;              // as Supervisor::Options has it
-  bool chief_in_program = false;      // likewise
-  bool input_ends = false;            // likewise
-  std::vector<std::string> settings;  // of the request and its command
+  bool need_follows_settings = false;  // as Supervisor::Options has it
+  bool programs = false;               // likewise
+  bool chief_in_program = false;       // likewise
+  bool input_ends = false;             // likewise
+  std::vector<std::string> settings;   // of the request and its command
   std::unique_ptr<LogDirectory> logs;
   std::string log_dir;  // an absolute path
   std::vector<TaskLaunch> launches;

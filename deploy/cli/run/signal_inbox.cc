@@ -4,11 +4,24 @@
 #include <unistd.h>
 
 namespace lockstep::cli {
+namespace {
+
+// A signal that is blocked is read although it is ignored.
+bool IsIgnoredHangup(int signal) {
+  if (signal != SIGHUP) return false;
+  struct sigaction action = {};
+  sigaction(SIGHUP, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
 
 SignalInbox::SignalInbox(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : signals) sigaddset(&set, signal);
+  for (const int signal : signals) {
+    if (!IsIgnoredHangup(signal)) sigaddset(&set, signal);
+  }
   pthread_sigmask(SIG_BLOCK, &set, &old_mask_);
   // Nonblocking, so that TakeAll() can read until nothing is left.
   fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -14,7 +14,8 @@ namespace lockstep::cli {
 class SignalInbox {
  public:
   // Blocks `signals` in this thread, and in threads and programs that it
-  // starts: a program must be started with another mask (see TaskProcess).
+  // starts: a program must be started with another mask (see TaskProcess). A
+  // SIGHUP that is ignored, as by nohup, stays so and is not read.
   explicit SignalInbox(std::initializer_list<int> signals);
 
   // Drops the signals that were not taken.

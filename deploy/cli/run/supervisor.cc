@@ -32,15 +32,16 @@ Supervisor::Supervisor(const Options& options)
       workers_serve_(std::none_of(
           options.tasks.begin(), options.tasks.end(),
           [](const TaskId& task) { return task.type == TaskType::kPs; })),
-      needed_workers_(options.needed_workers),
+      need_follows_settings_(options.need_follows_settings),
       restarts_(options.restarts),
       programs_(options.programs),
       chief_in_program_(options.chief_in_program),
-      input_ends_(options.input_ends) {
+      input_ends_(options.input_ends),
+      needed_workers_(options.needed_workers) {
   for (const TaskId& task : options.tasks) {
     running_[task] = 0;
     budgets_.emplace(task, RestartBudget(options.restarts));
-    if (task.type == TaskType::kWorker) ++able_workers_;
+    if (task.type == TaskType::kWorker) workers_.push_back(task.index);
   }
 }
 
@@ -111,10 +112,18 @@ void Supervisor::OnUnheardStops(absl::Time now) {
   }
 }
 
+// Those that an elastic job has removed do not count; those that have joined it
+// from outside the run do.
+int Supervisor::AbleWorkers() const {
+  return static_cast<int>(std::count_if(
+      workers_.begin(), workers_.end(),
+      [this](int worker) { return !dead_workers_.contains(worker); }));
+}
+
 Supervisor::Actions Supervisor::OnQuits(absl::Time now) {
   if (job_state_ == JobState::kFinishing || IsFinal(job_state_)) return {};
-  // Programs that quit have not died, so that able_workers_ counts them.
-  const auto left = able_workers_ - std::ssize(quits_);
+  // Programs that quit have not died, so that AbleWorkers() counts them.
+  const auto left = AbleWorkers() - std::ssize(quits_);
   if (left >= needed_workers_) return NoteQuits(now);
   if (quits_.empty()) return {};
   absl::Time last = absl::InfinitePast();
@@ -227,15 +236,16 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
 // even if too few workers are left, the launcher waits a moment for the chief's
 // state.
 void Supervisor::OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now) {
-  --able_workers_;
-  if (able_workers_ >= needed_workers_ || phase_ != Phase::kRunning ||
+  dead_workers_.insert(task.index);
+  const int left = AbleWorkers();
+  if (left >= needed_workers_ || phase_ != Phase::kRunning ||
       job_state_ == JobState::kFinishing) {
     return;
   }
   broken_ = true;
   reason_ = absl::StrCat(
       task.ToString(), " ", exit.ToString(), "; a step needs ", needed_workers_,
-      needed_workers_ == 1 ? " worker" : " workers", "; left: ", able_workers_);
+      needed_workers_ == 1 ? " worker" : " workers", "; left: ", left);
   const bool trains = job_state_ == JobState::kTraining;
   LeaveUntil(now + (trains ? kOrphanGrace : kUnheardGrace));
 }
@@ -254,6 +264,17 @@ Supervisor::Actions Supervisor::OnJobState(JobState state, absl::Time now) {
   return {};
 }
 
+void Supervisor::OnSettings(const Settings& settings) {
+  // 0: the chief has not said it.
+  if (!need_follows_settings_ || settings.replicas_to_aggregate <= 0) return;
+  // Only an elastic job names them.
+  if (!settings.workers.empty()) workers_ = settings.workers;
+  // A few workers may share many gradients.
+  needed_workers_ = static_cast<int>(
+      std::clamp<int64_t>(settings.replicas_to_aggregate, 1,
+                          std::max<int64_t>(1, std::ssize(workers_))));
+}
+
 Supervisor::Actions Supervisor::OnSignal(int signal, absl::Time now) {
   if (stop_signal_ != 0) {
     if (now - stop_time_ < kSecondSignal) return {};
@@ -264,9 +285,16 @@ Supervisor::Actions Supervisor::OnSignal(int signal, absl::Time now) {
   }
   stop_signal_ = signal;
   stop_time_ = now;
+  late_signal_ = fate_ != Fate::kNone || broken_ || gave_up_ || chief_quit_;
   if (phase_ == Phase::kTerminating || phase_ == Phase::kKilling) return {};
   if (!running_.contains(chief_)) return Terminate(now);
-  LeaveUntil(now + kStopGrace);
+  LeaveUntil(std::min(deadline_, now + kStopGrace));
+  // The chief is about to end, and need not answer.
+  if (fate_ != Fate::kNone) {
+    return {{.kind = SupervisorAction::Kind::kNote,
+             .reason = "the job has ended; waiting for the tasks to leave; "
+                       "Ctrl-C ends them at once"}};
+  }
   return {{.kind = SupervisorAction::Kind::kAskToStop,
            .reason = "the launcher was stopped"}};
 }
@@ -345,7 +373,9 @@ RunOutcome::Verdict Supervisor::Verdict() const {
   if (held_ && !hard_stop_ && fate_ == Fate::kStopped) {
     return RunOutcome::Verdict::kStopped;
   }
-  if (stop_signal_ != 0) return RunOutcome::Verdict::kInterrupted;
+  if (stop_signal_ != 0 && !late_signal_) {
+    return RunOutcome::Verdict::kInterrupted;
+  }
   if (gave_up_) return RunOutcome::Verdict::kFailed;
   if (fate_ == Fate::kDone) return RunOutcome::Verdict::kDone;
   if (fate_ == Fate::kStopped) return RunOutcome::Verdict::kStopped;

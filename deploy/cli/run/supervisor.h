@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,6 +115,8 @@ class Supervisor {
     std::vector<TaskId> tasks{};  // all of them run
     TaskId chief{};               // the task that hosts the chief
     int needed_workers = 1;       // the job cannot step with fewer
+    // It needs one for each gradient of a step, whose number may change.
+    bool need_follows_settings = false;
     int restarts = 0;  // per task within RestartBudget::kWindow; >= 0
     // Workers are programs of the user, whose number is fixed.
     bool programs = false;
@@ -134,8 +137,13 @@ class Supervisor {
   // Handles a state of the job from the chief.
   Actions OnJobState(JobState state, absl::Time now);
 
+  // Handles the settings in effect, from the chief.
+  void OnSettings(const Settings& settings);
+
   // Handles SIGINT, SIGTERM or SIGHUP of the launcher: the first one stops the
   // job in order; one that comes kSecondSignal or more later ends all at once.
+  // After the end of the job, or of a task that it needs, a signal shortens the
+  // time to leave, and changes no result.
   Actions OnSignal(int signal, absl::Time now);
 
   // Handles that the chief did not answer a stop request.
@@ -152,6 +160,9 @@ class Supervisor {
 
   // True until an event has begun to end the run.
   bool healthy() const { return phase_ == Phase::kRunning; }
+
+  // True once a signal has come.
+  bool signalled() const { return stop_signal_ != 0; }
 
   // Valid only when finished().
   RunOutcome Outcome() const;
@@ -174,6 +185,7 @@ class Supervisor {
   void MarkRestarted(TaskId task);
   void OnChiefExit(TaskExit exit, absl::Time now);
   void OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now);
+  int AbleWorkers() const;
   Actions OnQuits(absl::Time now);
   void OnUnheardStops(absl::Time now);
   Actions NoteQuits(absl::Time now);
@@ -188,7 +200,7 @@ class Supervisor {
 
   const TaskId chief_;
   const bool workers_serve_;  // there is no ps: each has a mirror
-  const int needed_workers_;
+  const bool need_follows_settings_;
   const int restarts_;
   const bool programs_;
   const bool chief_in_program_;
@@ -197,9 +209,11 @@ class Supervisor {
   std::map<TaskId, int> running_;     // last signal sent
   std::map<TaskId, absl::Time> due_;  // restarts, only while running
   std::map<TaskId, RestartBudget> budgets_;
-  std::map<TaskId, int> restarted_;     // counts
-  std::vector<End> ends_;               // by time
-  int able_workers_ = 0;                // workers that have not died
+  std::map<TaskId, int> restarted_;  // counts
+  std::vector<End> ends_;            // by time
+  int needed_workers_;
+  std::vector<int> workers_;            // indices of those that take part
+  std::set<int> dead_workers_;          // for good
   std::map<TaskId, absl::Time> quits_;  // of programs, with exit code 0
   // The ends of programs with the exit code of a stop, by time.
   std::vector<std::pair<End, absl::Time>> stops_;
@@ -207,12 +221,13 @@ class Supervisor {
   absl::Time deadline_ = absl::InfiniteFuture();  // end of `phase_`
   JobState job_state_ = JobState::kUnknown;
   Fate fate_ = Fate::kNone;
-  int stop_signal_ = 0;     // first signal received
-  absl::Time stop_time_;    // time of that signal
-  bool held_ = false;       // an operator has stopped the job for good
-  bool hard_stop_ = false;  // a second signal came
-  bool broken_ = false;     // a task that the job needs has ended
-  bool gave_up_ = false;    // a task had no restarts left, or programs left
+  int stop_signal_ = 0;       // first signal received
+  absl::Time stop_time_;      // time of that signal
+  bool late_signal_ = false;  // the result stood already when it came
+  bool held_ = false;         // an operator has stopped the job for good
+  bool hard_stop_ = false;    // a second signal came
+  bool broken_ = false;       // a task that the job needs has ended
+  bool gave_up_ = false;      // a task had no restarts left, or programs left
   // The program that hosts the chief ended with exit code 0, and nothing was
   // known of the job's end.
   bool chief_quit_ = false;

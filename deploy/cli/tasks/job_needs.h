@@ -5,9 +5,12 @@
 
 namespace lockstep::cli {
 
-// Returns how many of `num_workers` workers must be alive for a step. At least
-// 1. In compatible mode 1, because one worker may contribute several gradients
-// to a step.
+// True if the job can step with one worker, however many it has: in compatible
+// mode one worker may contribute several gradients to a step.
+bool OneWorkerSuffices(const JobConfig& job);
+
+// Returns how many of `num_workers` workers must be alive for a step under the
+// job's own settings. At least 1.
 int NeededWorkers(const JobConfig& job, int num_workers);
 
 }  // namespace lockstep::cli

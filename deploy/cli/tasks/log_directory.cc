@@ -49,7 +49,7 @@ bool IsOwnDirectory(const std::string& path) {
          info.st_uid == geteuid();
 }
 
-// Returns the log directories of the job in `parent`, by number.
+// Returns this user's log directories of the job in `parent`, by number.
 std::map<int, std::string> Numbered(const std::string& parent,
                                     const std::string& prefix) {
   std::map<int, std::string> found;
@@ -61,7 +61,8 @@ std::map<int, std::string> Numbered(const std::string& parent,
     int number = 0;
     // SimpleAtoi() also takes "+1" and "01", which no run has made.
     if (absl::ConsumePrefix(&rest, prefix) && absl::SimpleAtoi(rest, &number) &&
-        absl::StrCat(number) == rest) {
+        absl::StrCat(number) == rest && number >= 1 && number <= kMaxNumber &&
+        IsOwnDirectory(entries->path().string())) {
       found[number] = entries->path().string();
     }
   }
@@ -74,7 +75,7 @@ void RemoveOldest(std::map<int, std::string> directories) {
   while (static_cast<int>(directories.size()) > LogDirectory::kKept) {
     const std::string path = directories.begin()->second;
     directories.erase(directories.begin());
-    if (!IsOwnDirectory(path) || !LogDirectory::IsLeft(path)) continue;
+    if (!LogDirectory::IsLeft(path)) continue;
     std::error_code ignored;
     fs::remove_all(path, ignored);
   }
@@ -107,6 +108,7 @@ absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Open(
       RemoveOldest(Numbered(parent, prefix));
       return Lock(path);
     }
+    // EEXIST: another user has this number.
     if (errno != EEXIST) {
       return Refused(
           path, "no directory for logs can be made",

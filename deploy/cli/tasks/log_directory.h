@@ -20,9 +20,9 @@ class LogDirectory {
   static constexpr int kKept = 10;
 
   // Uses `log_dir`, which it creates if it is missing. If `log_dir` is empty,
-  // creates lockstep-<job>-<n> in `parent`, with an n above all existing ones,
-  // and removes the oldest directories of this user's finished runs, beyond
-  // kKept.
+  // creates lockstep-<job>-<n> in `parent`, with an n above all those of this
+  // user's directories, and removes the oldest ones of this user's finished
+  // runs, beyond kKept.
   //
   //   kInvalidArgument     it cannot be created
   //   kFailedPrecondition  another live run uses it

@@ -17,7 +17,8 @@ namespace lockstep::cli {
 // TaskProcess is one running program of the cluster. It leads its own process
 // group, so that a terminal's Ctrl-C does not reach it, has no input, and
 // writes to a log file. It cannot outlive this object, nor this process, even
-// if that is killed.
+// if that is killed; processes that the program starts may, if this process is
+// killed.
 //
 // Start() gives SIGCHLD its default action if it is ignored.
 //

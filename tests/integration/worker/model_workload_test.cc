@@ -36,6 +36,7 @@ TEST(ModelWorkloadTest, TheModelsVariablesFollowFromTheJobsData) {
   ASSERT_OK(workload.Begin(membership));
   ASSERT_TRUE(workload.examples().has_value());
   ASSERT_FALSE(workload.variables().empty());
+  EXPECT_GT(workload.num_examples(), 0);
   const ExampleShape shape = workload.examples().value();
   EXPECT_EQ(workload.variables()[0].shape[0],
             shape.height * shape.width * shape.channels);

@@ -394,6 +394,16 @@ TEST_F(CoordinatorServiceTest, BuffersAreDescribedAndAreNoTables) {
               StatusIs(kInvalid, HasSubstr("a buffer on the one")));
 }
 
+TEST_F(CoordinatorServiceTest, ScoreMustBeOfAStepThatTheJobHasReached) {
+  ASSERT_OK(Register(Registration(Task(TaskType::kEvaluator, 0, 1))));
+  table_.StartTraining(9, clock_.Now());
+
+  EXPECT_THAT(Evaluate(0.75),
+              StatusIs(kInvalid, HasSubstr("global_step is 10")));
+  table_.Stepped(10, clock_.Now());
+  EXPECT_OK(Evaluate(0.75));
+}
+
 TEST_F(CoordinatorServiceTest, ScoreMustBeAFraction) {
   ASSERT_OK(Register(Registration(Task(TaskType::kEvaluator, 0, 1))));
 

@@ -123,6 +123,20 @@ TEST_F(ElasticRegistrationTest, NewProcessJoinsInItsPlace) {
   EXPECT_EQ(settings_table_.wanted().workers, (std::vector<int>{0, 1, 2}));
 }
 
+TEST_F(ElasticRegistrationTest, NoneJoinsForWhomThereAreTooFewExamples) {
+  ASSERT_OK(Register(0, 1, /*again=*/false));
+  v1::DescribeModelRequest model;
+  *model.mutable_identity() =
+      ToProto(Sender{"job-1", {TaskType::kWorker, 0}, 1});
+  *model.add_variables() = ToProto(VariableSpec{.name = "w", .shape = {2}});
+  model.set_num_examples(3);
+  ASSERT_OK(Call(*stub_, &Stub::DescribeModel, model));
+
+  EXPECT_THAT(Register(3, 1, /*again=*/false),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("3 examples over 4 workers are 0 each")));
+}
+
 TEST_F(ElasticRegistrationTest, LeaveOfAMemberOfTheChiefBeforeCounts) {
   v1::LeaveRequest leave;
   *leave.mutable_identity() =

@@ -24,6 +24,7 @@ TEST(JobHistoryCodecTest, AgesAreKeptWhereClocksDiffer) {
                             .at = kSent - absl::Seconds(30),
                             .stood_still = absl::Seconds(2)});
   history.losses = {1, 2, 3, absl::Seconds(4)};
+  history.training = true;
 
   const StatusTable::History found =
       HistoryFromProto(HistoryToProto(history, kSent), kReceived);
@@ -40,6 +41,7 @@ TEST(JobHistoryCodecTest, AgesAreKeptWhereClocksDiffer) {
   EXPECT_EQ(found.losses.steps_redone, 2);
   EXPECT_EQ(found.losses.steps_repeated, 3);
   EXPECT_EQ(found.losses.stood_still, absl::Seconds(4));
+  EXPECT_TRUE(found.training);
 }
 
 TEST(JobHistoryCodecTest, WhatCannotBeIsLeftOut) {

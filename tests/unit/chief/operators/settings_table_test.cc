@@ -234,6 +234,50 @@ TEST_F(SettingsTableTest, AnOperatorChangesWhatThePolicyFixes) {
   EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 4);
 }
 
+// All workers would fail, as none has a batch of its share.
+TEST_F(SettingsTableTest, NoWorkerJoinsForWhichThereAreTooFewExamples) {
+  JobConfig job = Elastic(3, 3);
+  job.batch_size = 500;
+  SettingsTable& settings_table = Open(job);
+  settings_table.KnowExamples(1797);
+  settings_table.KnowExamples(0);  // a program that does not count them
+
+  EXPECT_THAT(
+      settings_table.Join(3, /*again=*/false),
+      StatusIs(kImpossible, HasSubstr("batch_size is 500, but 1797 examples "
+                                      "over 4 workers are 449 each")));
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2));
+
+  // Those of the job may come back, and another one in the place of one.
+  EXPECT_THAT(settings_table.Join(2, /*again=*/false), StatusIs(kUnavailable));
+  settings_table.Leave(1);
+  EXPECT_THAT(settings_table.Join(3, /*again=*/false), StatusIs(kUnavailable));
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 2, 3));
+}
+
+TEST_F(SettingsTableTest, EachReplicaOfAWorkerThatJoinsNeedsABatch) {
+  JobConfig job = Elastic(1, 1);
+  job.batch_size = 250;
+  job.strategy.replicas_per_worker = 2;
+  SettingsTable& settings_table = Open(job);
+  settings_table.KnowExamples(999);
+  EXPECT_THAT(
+      settings_table.Join(1, /*again=*/false),
+      StatusIs(kImpossible, HasSubstr("2 workers of 2 replicas are 249 each")));
+  settings_table.KnowExamples(1000);
+  EXPECT_THAT(settings_table.Join(1, /*again=*/false), StatusIs(kUnavailable));
+}
+
+TEST_F(SettingsTableTest, WorkersOfSharedWorkNeedNoBatchOfTheirOwn) {
+  JobConfig job = Elastic(8, 2);
+  job.work = Work::kShared;
+  job.batch_size = 16;
+  job.micro_batches_per_step = 8;
+  SettingsTable& settings_table = Open(job);
+  settings_table.KnowExamples(4);
+  EXPECT_THAT(settings_table.Join(5, /*again=*/false), StatusIs(kUnavailable));
+}
+
 TEST_F(SettingsTableTest, WhoJoinsAgainChangesNothing) {
   SettingsTable& settings_table = Open(Elastic(2, 3));
 

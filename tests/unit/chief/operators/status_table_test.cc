@@ -325,12 +325,46 @@ TEST(StatusTableTest, ScoreIsThatOfTheNewestCheckpoint) {
   StatusTable status_table;
   EXPECT_FALSE(status_table.Get(kStart).evaluation.has_value());
 
-  status_table.Evaluated({20, 0.5, 0.8});
-  status_table.Evaluated({10, 0.9, 0.1});
+  EXPECT_OK(status_table.Evaluated({20, 0.5, 0.8}));
+  EXPECT_OK(status_table.Evaluated({10, 0.9, 0.1}));
   EXPECT_EQ(status_table.Get(kStart).evaluation->accuracy, 0.8);
 
-  status_table.Evaluated({20, 0.4, 0.9});
+  EXPECT_OK(status_table.Evaluated({20, 0.4, 0.9}));
   EXPECT_EQ(status_table.Get(kStart).evaluation->accuracy, 0.9);
+}
+
+// A user's evaluator that counts by itself would hide all later scores.
+TEST(StatusTableTest, AScoreOfAStepThatTheJobHasNotReachedIsRefused) {
+  StatusTable status_table;
+  status_table.StartTraining(10, At(0));
+  EXPECT_OK(status_table.Evaluated({10, 0.5, 0.8}));
+
+  EXPECT_THAT(status_table.Evaluated({11, 0.5, 0.9}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("global_step is 11"),
+                             HasSubstr("has reached step 10"),
+                             HasSubstr("the checkpoint that was scored"))));
+  EXPECT_THAT(status_table.Evaluated({-1, 0.5, 0.9}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("global_step is -1")));
+  EXPECT_EQ(status_table.scored_step(), 10);
+
+  // The servers have lost the steps after a checkpoint.
+  status_table.Stepped(20, At(1));
+  status_table.Checkpointed(20, At(1));
+  status_table.Stepped(15, At(2));
+  EXPECT_OK(status_table.Evaluated({20, 0.5, 0.9}));
+  EXPECT_EQ(status_table.scored_step(), 20);
+}
+
+// A chief that is started again does not know the step before.
+TEST(StatusTableTest, AScoreBeforeTrainingStartsStaysIfItsStepIsReached) {
+  for (const int64_t step : {20, 21}) {
+    StatusTable status_table;
+    EXPECT_OK(status_table.Evaluated({step, 0.5, 0.8}));
+    status_table.StartTraining(20, At(0));
+    EXPECT_EQ(status_table.scored_step(), step == 20 ? 20 : -1);
+  }
 }
 
 TEST(StatusTableTest, HistoryOfAnEarlierChiefCounts) {
@@ -356,6 +390,19 @@ TEST(StatusTableTest, HistoryOfAnEarlierChiefCounts) {
   EXPECT_EQ(now.deaths[0].task, "worker 1");
   EXPECT_EQ(now.deaths[1].task, "chief");
   EXPECT_FALSE(status_table.WantsHistory(At(0)));
+}
+
+TEST(StatusTableTest, HistorySaysWhetherTrainingTimeGrows) {
+  StatusTable status_table;
+  EXPECT_FALSE(status_table.GetHistory(At(0)).training);
+  status_table.StartTraining(0, At(0));
+  EXPECT_TRUE(status_table.GetHistory(At(1)).training);
+  status_table.SetSettings({.revision = 1, .paused = true}, At(2));
+  EXPECT_FALSE(status_table.GetHistory(At(3)).training);
+  status_table.SetSettings({.revision = 2, .paused = false}, At(4));
+  EXPECT_TRUE(status_table.GetHistory(At(5)).training);
+  status_table.SetState(JobState::kFinishing, "", At(6));
+  EXPECT_FALSE(status_table.GetHistory(At(7)).training);
 }
 
 TEST(StatusTableTest, FirstChiefOfAJobStopsAskingForHistory) {

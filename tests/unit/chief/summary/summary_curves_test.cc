@@ -1,5 +1,6 @@
 #include "chief/summary/summary_curves.h"
 
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -60,6 +61,20 @@ TEST(SummaryCurvesTest, FirstSampleHasNoRates) {
   for (const SummaryPoints& points : runs) EXPECT_EQ(points.step, 7);
 }
 
+// Its passes have all been dropped, or the last that was not is long ago.
+TEST(SummaryCurvesTest, AWorkerWithoutARecentLossDoesNotChangeTheJobsLoss) {
+  SummaryCurves curves;
+  SummarySample sample = At(0, 7);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  sample.members = {Worker(0, {.passes = 1, .loss = 2, .examples = 10}),
+                    Worker(1, {.passes = 3, .loss = 0, .examples = 0}),
+                    Worker(2, {.passes = 9, .loss = nan, .examples = 10})};
+  const auto runs = curves.Add(sample);
+  EXPECT_EQ(Values(runs, "")["loss"], 2);
+  EXPECT_EQ(Values(runs, "worker_1").count("loss"), 0u);
+  EXPECT_EQ(Values(runs, "worker_2").count("loss"), 0u);
+}
+
 TEST(SummaryCurvesTest, RatesAreOfTheTimeBetweenSamplesAndOfAllWorkers) {
   SummaryCurves curves;
   SummarySample sample = At(0, 0);
@@ -116,10 +131,10 @@ TEST(SummaryCurvesTest, OnlyLivingWorkersThatHaveComputedHaveCurves) {
 TEST(SummaryCurvesTest, LastPassesOfAWorkerThatHasLeftCountOnce) {
   SummaryCurves curves;
   SummarySample sample = At(0, 1);
-  sample.members = {Worker(0, {.passes = 1, .loss = 1})};
+  sample.members = {Worker(0, {.passes = 1, .loss = 1, .examples = 10})};
   curves.Add(sample);
   sample = At(1, 2);
-  sample.members = {Worker(0, {.passes = 2, .loss = 0.5})};
+  sample.members = {Worker(0, {.passes = 2, .loss = 0.5, .examples = 20})};
   sample.members[0].state = State::kLeft;
   EXPECT_EQ(Values(curves.Add(sample), "")["loss"], 0.5);
   sample.job.global_step = 3;
@@ -153,7 +168,7 @@ TEST(SummaryCurvesTest, FiguresOfAUsersProgramsAreCurves) {
       StatusTable::Evaluation{.step = 5, .figures = {{"test_f1", 0.5}}};
   const auto runs = curves.Add(sample);
   EXPECT_THAT(Values(runs, ""),
-              UnorderedElementsAre(Pair("loss", 0), Pair("learning_rate", 0.5),
+              UnorderedElementsAre(Pair("learning_rate", 0.5),
                                    Pair("norm", 1.5), Pair("seen", 8)));
   EXPECT_THAT(Values(runs, "evaluator"), ElementsAre(Pair("test_f1", 0.5)));
 }

@@ -25,7 +25,9 @@ TEST(ChiefRequestsTest, AModelIsItsVariablesAndExamples) {
   EXPECT_EQ(without.variables_size(), 2);
   EXPECT_EQ(without.variables(1).name(), "w");
   EXPECT_FALSE(without.has_examples());
+  EXPECT_EQ(without.num_examples(), 0);
   EXPECT_TRUE(DescribeRequestOf({}, ExampleShape()).has_examples());
+  EXPECT_EQ(DescribeRequestOf({}, std::nullopt, 1797).num_examples(), 1797);
 }
 
 TEST(ChiefRequestsTest, AnAucIsThereIfItWasScored) {

@@ -38,12 +38,25 @@ TEST(CoordinatorAnswersTest, JobThatCannotBeIsRefused) {
 
 TEST(CoordinatorAnswersTest, AgesOfAHistoryGrowWithIt) {
   v1::JobHistory history;
+  history.set_training(true);
   history.mutable_training_time()->set_seconds(10);
   history.add_deaths()->mutable_since()->set_seconds(3);
 
   const v1::JobHistory aged = Aged(history, absl::Seconds(5));
 
   EXPECT_EQ(aged.training_time().seconds(), 15);
+  EXPECT_EQ(aged.deaths(0).since().seconds(), 8);
+}
+
+// The job was paused, for example, and no chief has resumed it since.
+TEST(CoordinatorAnswersTest, TrainingTimeOfAJobThatDidNotTrainStays) {
+  v1::JobHistory history;
+  history.mutable_training_time()->set_seconds(10);
+  history.add_deaths()->mutable_since()->set_seconds(3);
+
+  const v1::JobHistory aged = Aged(history, absl::Seconds(5));
+
+  EXPECT_EQ(aged.training_time().seconds(), 10);
   EXPECT_EQ(aged.deaths(0).since().seconds(), 8);
 }
 

@@ -67,6 +67,7 @@ TEST_F(RunSetupTest, EverythingIsThereBeforeTheFirstProcess) {
   ASSERT_THAT(setup, IsOk());
   EXPECT_EQ(setup->job_name, "tiny");
   EXPECT_EQ(setup->needed_workers, 2);
+  EXPECT_TRUE(setup->need_follows_settings);
   EXPECT_EQ(setup->launches.size(), 4u);
   EXPECT_EQ(setup->ports.size(), 5u);  // the page of the job has the fifth
   EXPECT_TRUE(fs::is_directory(directory_.Join("state/ps-0")));

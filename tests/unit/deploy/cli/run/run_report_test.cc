@@ -202,6 +202,23 @@ TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
       "failed: step 1500 of 1500, 30.1 s; why\n");
 }
 
+// With these flags the same command would set the checkpoint aside.
+TEST(RunReportTest, WhatGoesOnAfterFreshOrFromIsTheCommandWithoutThem) {
+  JobStatus status = Last(JobState::kFailed);
+  status.last_checkpoint_step = 600;
+  RunPlace place = {.checkpoints = "c",
+                    .beginning = {.step = Beginning::kFresh}};
+  const auto report = [&] {
+    return FormatRunReport({.reason = "why"}, status, {}, place, 80);
+  };
+
+  EXPECT_THAT(report(), HasSubstr("step 600 in c; the same command without "
+                                  "--fresh goes on from it\n"));
+  place.beginning.step = 0;
+  EXPECT_THAT(report(), HasSubstr("step 600 in c; the same command without "
+                                  "--from goes on from it\n"));
+}
+
 // `lockstep status` later shows this line as the result of the run.
 TEST(RunReportTest, TheLastLineByItselfSaysWhereTheModelIs) {
   JobStatus status = Last(JobState::kDone);

@@ -8,6 +8,7 @@
 namespace lockstep::cli {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -35,6 +36,28 @@ TEST(SignalInboxTest, WhatWasNotTakenIsDropped) {
   sigset_t after;
   pthread_sigmask(SIG_SETMASK, nullptr, &after);
   EXPECT_EQ(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
+}
+
+TEST(SignalInboxTest, AHangupThatIsIgnoredStaysIgnored) {
+  const auto before = signal(SIGHUP, SIG_IGN);
+  {
+    SignalInbox inbox({SIGHUP, SIGTERM});
+    raise(SIGHUP);
+    EXPECT_THAT(inbox.TakeAll(), IsEmpty());
+    raise(SIGTERM);
+    EXPECT_THAT(inbox.TakeAll(), ElementsAre(SIGTERM));
+  }
+  EXPECT_EQ(signal(SIGHUP, before), SIG_IGN);
+}
+
+TEST(SignalInboxTest, AHangupThatIsNotIgnoredIsRead) {
+  const auto before = signal(SIGHUP, SIG_DFL);  // nohup has tests ignore it
+  {
+    SignalInbox inbox({SIGHUP});
+    raise(SIGHUP);
+    EXPECT_THAT(inbox.TakeAll(), ElementsAre(SIGHUP));
+  }
+  signal(SIGHUP, before);
 }
 
 }  // namespace

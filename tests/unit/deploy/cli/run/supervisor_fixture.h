@@ -36,6 +36,10 @@ inline cli::SupervisorAction AskToStop(const std::string& reason) {
   return {.kind = Kind::kAskToStop, .reason = reason};
 }
 
+inline cli::SupervisorAction Note(const std::string& reason) {
+  return {.kind = Kind::kNote, .reason = reason};
+}
+
 inline cli::SupervisorAction Start(TaskId task) {
   return {.kind = Kind::kStart, .task = task};
 }

@@ -43,6 +43,23 @@ TEST_F(SupervisorProgramsTest, ProgramThatLeavesItsLoopEndsTheRun) {
   EXPECT_THAT(supervisor_.Outcome().reason, HasSubstr("steps()"));
 }
 
+TEST_F(SupervisorProgramsTest, DoneJobWhoseProgramIsCutOffByASignalExitsOne) {
+  supervisor_.OnJobState(JobState::kDone, At(0));
+  for (const TaskId task : {kPs, kWorker0}) {
+    supervisor_.OnTaskExit(task, kOk, At(1));
+  }
+  // The program of worker 1 still writes results of its own.
+  supervisor_.OnSignal(SIGINT, At(2));
+  supervisor_.OnTaskExit(kChief, kOk, At(3));
+  supervisor_.OnSignal(SIGINT, At(4));
+  supervisor_.OnTaskExit(kWorker1, kKilled, At(4));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends,
+              ElementsAre(cli::BadEnd{kWorker1, kKilled, /*forced=*/true}));
+}
+
 // Two programs, of which the job needs one.
 cli::Supervisor::Options WithABackup() {
   return {.tasks = {kChief, kWorker0, kWorker1},

@@ -348,6 +348,41 @@ TEST_F(SupervisorTest, ASecondSignalKillsAllAtOnce) {
   EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
 }
 
+TEST_F(SupervisorTest, ASignalAfterTheEndOfTheJobDoesNotChangeItsResult) {
+  supervisor_.OnJobState(JobState::kDone, At(0));
+
+  EXPECT_THAT(supervisor_.OnSignal(SIGINT, At(1)),
+              ElementsAre(Note("the job has ended; waiting for the tasks to "
+                               "leave; Ctrl-C ends them at once")));
+  EXPECT_TRUE(supervisor_.signalled());
+  ExitRest(kOk, At(2));
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
+}
+
+TEST_F(SupervisorTest, ASignalAfterAFailureDoesNotHideIt) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kPs, kKilled, At(0));
+
+  supervisor_.OnSignal(SIGINT, At(1));
+  ExitRest(kStoppedCode, At(2));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends,
+              Contains(cli::BadEnd{kPs, kKilled}));
+}
+
+TEST_F(SupervisorTest, ASignalDoesNotLengthenTheTimeToLeave) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
+
+  supervisor_.OnSignal(SIGINT, At(1));
+  EXPECT_THAT(supervisor_.OnTime(At(4.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(5)).size(), 3u);
+}
+
 TEST_F(SupervisorTest, ASignalWithoutAChiefTerminatesTheRest) {
   supervisor_.OnTaskExit(kChief, kFailedCode, At(0));
 
@@ -361,6 +396,63 @@ TEST_F(SupervisorTest, TheEndOfAnUnknownTaskIsIgnored) {
   ExitRest(kOk, At(1));
 
   EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
+}
+
+class SupervisorSettingsTest : public ::testing::Test {
+ protected:
+  static cli::Supervisor Make(int needed_workers, bool need_follows_settings) {
+    return cli::Supervisor(
+        {.tasks = {kPs, kChief, kWorker0, kWorker1, kWorker2},
+         .chief = kChief,
+         .needed_workers = needed_workers,
+         .need_follows_settings = need_follows_settings});
+  }
+
+  static constexpr TaskId kWorker2 = {TaskType::kWorker, 2};
+};
+
+TEST_F(SupervisorSettingsTest, FewerGradientsNeedFewerWorkers) {
+  cli::Supervisor supervisor = Make(3, /*need_follows_settings=*/true);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnSettings({});  // the chief has not said them
+  supervisor.OnSettings({.replicas_to_aggregate = 2});
+
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(1));
+  EXPECT_TRUE(supervisor.healthy());
+  supervisor.OnTaskExit(kWorker2, kFailedCode, At(2));
+  EXPECT_FALSE(supervisor.healthy());
+}
+
+TEST_F(SupervisorSettingsTest, MoreGradientsNeedMoreWorkers) {
+  cli::Supervisor supervisor = Make(2, /*need_follows_settings=*/true);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnSettings({.replicas_to_aggregate = 3});
+
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(1));
+  EXPECT_FALSE(supervisor.healthy());
+}
+
+// In compatible mode, for example, one worker makes any number of gradients.
+TEST_F(SupervisorSettingsTest, NeedOfAJobThatOneWorkerCanStepStays) {
+  cli::Supervisor supervisor = Make(1, /*need_follows_settings=*/false);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnSettings({.replicas_to_aggregate = 3});
+
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(1));
+  EXPECT_TRUE(supervisor.healthy());
+}
+
+TEST_F(SupervisorSettingsTest, WorkersOfAnElasticJobAreThoseThatItNames) {
+  cli::Supervisor supervisor = Make(2, /*need_follows_settings=*/true);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  // Worker 2 was removed, and worker 7 runs elsewhere.
+  supervisor.OnTaskExit(kWorker2, kHeldCode, At(1));
+  supervisor.OnSettings({.replicas_to_aggregate = 2, .workers = {0, 1, 7}});
+
+  supervisor.OnTaskExit(kWorker0, kFailedCode, At(2));
+  EXPECT_TRUE(supervisor.healthy());
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(2));
+  EXPECT_FALSE(supervisor.healthy());
 }
 
 TEST(SupervisorWithoutChiefJobTest, WorkerZeroIsTheChief) {

@@ -36,6 +36,13 @@ TEST(NeededWorkersTest, NeverMoreThanThereAreNorNone) {
   EXPECT_EQ(NeededWorkers({}, 0), 1);
 }
 
+TEST(OneWorkerSufficesTest, NotWhereEachWorkerHasAGradientOfItsOwn) {
+  EXPECT_FALSE(OneWorkerSuffices(Job(2, 3)));
+  JobConfig job = Job(2, 3);
+  job.tune_backups = true;
+  EXPECT_TRUE(OneWorkerSuffices(job));
+}
+
 TEST(NeededWorkersTest, InCompatibleModeOneCanDoItAll) {
   JobConfig job = Job(3, 0);
   job.mode = SyncMode::kCompatible;

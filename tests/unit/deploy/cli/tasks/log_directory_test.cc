@@ -1,5 +1,7 @@
 #include "deploy/cli/tasks/log_directory.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -88,6 +90,45 @@ TEST(LogDirectoryTest, TheLastTenStayAndThoseThatAreNoRuns) {
     }
   }
   EXPECT_EQ(there, (std::vector<int>{1, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}));
+}
+
+TEST(LogDirectoryTest, ANumberThatNoRunCanHaveDoesNotCount) {
+  TempDir parent;
+  for (const char* number : {"2147483647", "1000000000", "-5"}) {
+    fs::create_directory(parent.Join(absl::StrCat("lockstep-job-", number)));
+  }
+
+  const auto directory = LogDirectory::Open("", parent.path(), "job");
+
+  ASSERT_THAT(directory, IsOk());
+  EXPECT_EQ((*directory)->path(), parent.Join("lockstep-job-1"));
+}
+
+// As in /tmp, which all users share.
+TEST(LogDirectoryTest, DirectoriesOfOtherUsersDoNotCount) {
+  if (geteuid() != 0) {
+    GTEST_SKIP()
+        << "SKIPPED, NOTHING WAS PROVED: only root may give directories away";
+  }
+  constexpr uid_t kOther = 12'345;
+  TempDir parent;
+  for (int n = 3; n < 20; ++n) {
+    const std::string path = parent.Join(absl::StrCat("lockstep-job-", n));
+    fs::create_directory(path);
+    ASSERT_EQ(chown(path.c_str(), kOther, kOther), 0);
+  }
+  const std::string last = parent.Join("lockstep-job-999999999");
+  fs::create_directory(last);
+  ASSERT_EQ(chown(last.c_str(), kOther, kOther), 0);
+
+  for (const int n : {1, 2, 20}) {
+    const auto directory = LogDirectory::Open("", parent.path(), "job");
+    ASSERT_THAT(directory, IsOk());
+    EXPECT_EQ((*directory)->path(),
+              parent.Join(absl::StrCat("lockstep-job-", n)));
+  }
+  // Those of other users are not among the ten that are kept.
+  EXPECT_TRUE(fs::exists(parent.Join("lockstep-job-1")));
 }
 
 TEST(LogDirectoryTest, WhatCannotBeMadeIsNamed) {
