@@ -10,6 +10,9 @@ from . import _errors, _native, _session, _signals, checkpoint
 # The directory of the checkpoint to score, set by ``lockstep evaluate``.
 _CHECKPOINT = "LOCKSTEP_CHECKPOINT"
 
+# A file that the chief puts into the directory of checkpoints.
+_MARK = ".owner"
+
 
 class _Printer:
     """Takes the figures of a checkpoint that no job waits for."""
@@ -154,6 +157,8 @@ class Evaluator:
                     self._native.set_trouble(
                         "" if found._reported else
                         f"the program has reported no figure of step {last}")
+                elif last < 0:
+                    self._native.set_trouble(_unseen(directory))
         except GeneratorExit:
             # The program has left the loop. The job hears why when it ends.
             self._native.set_trouble(
@@ -184,6 +189,17 @@ class Evaluator:
         """Leaves the job. Called at exit."""
         _signals.unwatch(self)
         _leave(self._native, None)
+
+
+def _unseen(directory):
+    """Why this process cannot see the job's checkpoints; empty: it can."""
+    # The chief marks its directory before it lets an evaluator in.
+    if os.path.exists(os.path.join(directory, _MARK)):
+        return ""
+    return (f"there is no checkpoint in {os.path.abspath(directory)}, and it is "
+            "not the directory that the chief has marked as the job's; set "
+            "checkpoint.directory to an absolute path that the evaluator's "
+            "host has, too")
 
 
 def _leave(native, fault):
