@@ -16,6 +16,7 @@ import torch
 from . import _base, _evaluator, _session, checkpoint
 from ._torch_buffers import Buffers
 from ._torch_copies import HostCopies
+from ._torch_describe import describe
 from ._torch_embedding import Embedding
 from ._torch_leftovers import Leftovers
 from ._torch_load import fill, shared_buffers, table_name
@@ -23,13 +24,6 @@ from ._torch_sampler import Sampler
 from ._torch_values import Values, place, view
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
-
-_DTYPES = {
-    torch.float16: "float16",
-    torch.float32: "float32",
-    torch.float64: "float64",
-    torch.bfloat16: "bfloat16",
-}
 
 
 class Step(_base.BaseStep):
@@ -87,7 +81,8 @@ class Step(_base.BaseStep):
                              "them: prefetch(ids, table=model.embedding)")
         table._table.ahead = table._table.check(table._check(ids))
 
-    def backward(self, loss, examples=None, gradient=None):
+    def backward(self, loss, examples=None, gradient=None, retain_graph=None,
+                 create_graph=False):
         """Computes gradients of ``loss``, the mean over this pass's examples.
 
         They are sent while the backward pass goes on, the last layer's first.
@@ -98,8 +93,9 @@ class Step(_base.BaseStep):
         Args:
           loss: scalar tensor.
           examples: how many it is the mean of; default the job's batch_size.
-          gradient: the gradient of the loss itself, of its shape, as
-            ``Tensor.backward`` takes it; default 1.
+          gradient, retain_graph, create_graph: as ``Tensor.backward`` takes
+            them: ``gradient`` is that of the loss itself, of its shape; default
+            1. ``retain_graph=True``: a later call goes through the same graph.
 
         Raises:
           RuntimeError: more calls than in the steps before, after the gradients
@@ -131,7 +127,8 @@ class Step(_base.BaseStep):
             if self._calls == worker._calls:
                 worker._begin_sending()
             try:
-                loss.backward(gradient)
+                loss.backward(gradient, retain_graph=retain_graph,
+                              create_graph=create_graph)
             except BaseException:
                 worker._leftovers.drop()
                 raise
@@ -265,9 +262,9 @@ class Worker(_base.BaseWorker):
         self._places = [place(model, key) for key in self._names]
         described = [module._describe(table_name(key))
                      for key, module in tables]
-        described += [_describe("buffer", key, buffer, True)
+        described += [describe("buffer", key, buffer, True)
                       for key, buffer in shared]
-        described += [_describe("parameter", key, p, False)
+        described += [describe("parameter", key, p, False)
                       for key, p in named]
         self._calls = 0  # of backward in each step; 0: not known yet
         self._keep_gradients = bool(keep_gradients)
@@ -478,17 +475,3 @@ def load(model, directory, step=None):
     found, tensors = checkpoint.read(directory, step)
     fill(model, found, tensors)
     return found
-
-
-def _describe(what, key, tensor, buffer):
-    if tensor.dtype not in _DTYPES:
-        raise ValueError(f'{what} "{key}" is of {tensor.dtype}; it must be '
-                         "float32, float16, bfloat16 or float64")
-    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
-        raise ValueError(f'{what} "{key}" has no shape yet; run the model once '
-                         "before it joins")
-    start = tensor.detach().to("cpu", copy=True).contiguous()
-    # A new tensor: of a scalar, and of a parameter that is a view.
-    flat = start.reshape(-1).view(torch.uint8).numpy()
-    return _base.described(key, tensor.shape, _DTYPES[tensor.dtype], flat,
-                           buffer=buffer)

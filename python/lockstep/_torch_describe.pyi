@@ -1,0 +1,6 @@
+import torch
+
+from ._native import _Described
+
+def describe(what: str, key: str, tensor: torch.Tensor,
+             buffer: bool) -> _Described: ...
