@@ -82,13 +82,14 @@ class Step(_base.BaseStep):
         table._table.ahead = table._table.check(table._check(ids))
 
     def backward(self, loss, examples=None, gradient=None, retain_graph=None,
-                 create_graph=False):
+                 create_graph=False, last=None):
         """Computes gradients of ``loss``, the mean over this pass's examples.
 
         They are sent while the backward pass goes on, the last layer's first.
         Several calls in one step add up; sending then begins with the last,
-        whose number is learned from the step before. If the step's first call
-        fails before a gradient was sent, it may be repeated.
+        whose number is learned from the step before. If that number varies, all
+        calls must have ``last``. If the step's first call fails before a
+        gradient was sent, it may be repeated.
 
         Args:
           loss: scalar tensor.
@@ -96,12 +97,15 @@ class Step(_base.BaseStep):
           gradient, retain_graph, create_graph: as ``Tensor.backward`` takes
             them: ``gradient`` is that of the loss itself, of its shape; default
             1. ``retain_graph=True``: a later call goes through the same graph.
+          last: true: no call of this step follows; false: one may follow, and
+            what the step has when its body ends is then sent. None: as in the
+            step before.
 
         Raises:
-          RuntimeError: more calls than in the steps before, after the gradients
-            were sent; a step that is over; a gradient that is completed twice,
-            the first time with a part of it; a call before has failed, and left
-            a part of a gradient.
+          RuntimeError: a call after the gradients were sent, as in a step with
+            more calls than the one before; a step that is over; a gradient that
+            is completed twice, the first time with a part of it; a call before
+            has failed, and left a part of a gradient.
           ValueError: a loss that is no scalar, or needs no gradient.
         """
         self._check_at_hand()
@@ -115,16 +119,17 @@ class Step(_base.BaseStep):
                 return
             raise RuntimeError(
                 f"backward was called {self._calls + 1} times in step "
-                f"{self.number}, and {worker._calls} times in each step before;"
-                " call it equally often in each step, or use loss.backward() "
-                "and one step.push()")
+                f"{self.number}, and the gradients were handed in before the "
+                "last of them; call it equally often in each step; or give "
+                "each call last=False, and the step's last one last=True; or "
+                "use loss.backward() and one step.push()")
         self._examples = self._count(examples)
         fresh = self._calls == 0 and not worker._has_gradients()
         self._calls += 1
         try:
             # Before PyTorch refuses a forked child, for a reason of its own.
             worker._loop.native.check_wanted()
-            if self._calls == worker._calls:
+            if last or (last is None and self._calls == worker._calls):
                 worker._begin_sending()
             try:
                 loss.backward(gradient, retain_graph=retain_graph,

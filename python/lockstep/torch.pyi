@@ -17,7 +17,8 @@ class Step(_base.BaseStep):
                  examples: Optional[int] = None,
                  gradient: Optional[torch.Tensor] = None,
                  retain_graph: Optional[bool] = None,
-                 create_graph: bool = False) -> None: ...
+                 create_graph: bool = False,
+                 last: Optional[bool] = None) -> None: ...
     def push(self, loss: Union[float, torch.Tensor] = 0.0,
              examples: Optional[int] = None) -> None: ...
 

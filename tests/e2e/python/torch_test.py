@@ -269,6 +269,18 @@ for step in worker.steps():
         for a, b in zip(ones, others):
             self.assertLess(float((a - b).abs().max()), 1e-6)
 
+    def test_the_number_of_backward_calls_may_vary_if_the_last_is_told(self):
+        whole = self.run_alone(WORKER)
+        for last in ("i == len(parts) - 1", "False"):
+            self.check_equal(whole, self.run_alone(WORKER.replace(
+                "    loss = loss_of(model(x[rows]), y[rows])\n"
+                "    step.backward(loss)\n", f"""
+    parts = rows.split([8, 4, 2][step.number % 3])
+    for i, part in enumerate(parts):
+        loss = loss_of(model(x[part]), y[part]) / len(parts)
+        step.backward(loss, last={last})
+""")))
+
     def test_two_backward_calls_through_one_graph_equal_one_with_the_sum(self):
         program = WORKER.replace("loss = loss_of(model(x[rows]), y[rows])", """
     out = model(x[rows])
