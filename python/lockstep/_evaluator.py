@@ -89,9 +89,10 @@ class Evaluator:
         if self._only:
             self._native = _Printer()
             return
-        tls_dir, log_level, with_parent = _session.flags(tls_dir, log_level)
-        self._native = _native.Evaluation(tf_config or "", tls_dir, name or "",
-                                          log_level, chief_wait, with_parent)
+        tf_config, tls_dir, name, log_level, with_parent = _session.membership(
+            name, tf_config, tls_dir, log_level)
+        self._native = _native.Evaluation(tf_config, tls_dir, name, log_level,
+                                          chief_wait, with_parent)
         _signals.watch(self, lambda this, *_: this._native.request_stop())
         code, message, exit_code = _signals.wait(self._native.join)
         if code != "OK":

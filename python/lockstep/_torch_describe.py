@@ -12,6 +12,17 @@ _DTYPES = {
 }
 
 
+def check_model(model):
+    """TypeError: a model that is no module; the message has the fix."""
+    if isinstance(model, torch.nn.Module):
+        return
+    if isinstance(model, type):
+        raise TypeError(f"model is the class {model.__name__}; give an object "
+                        f"of it: {model.__name__}(...)")
+    raise TypeError(f"model is of the type {type(model).__name__}; give a "
+                    "torch.nn.Module")
+
+
 def describe(what, key, tensor, buffer):
     """A parameter or buffer as the native module takes it.
 

@@ -194,6 +194,7 @@ class Worker(_base.BaseWorker):
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
+      TypeError: an argument of another type; the message has the fix.
       ValueError: variables or TF_CONFIG that cannot be; the message has the
         field and the fix.
       RuntimeError: this process is a worker already.

@@ -16,7 +16,7 @@ import torch
 from . import _base, _evaluator, _session, checkpoint
 from ._torch_buffers import Buffers
 from ._torch_copies import HostCopies
-from ._torch_describe import describe
+from ._torch_describe import check_model, describe
 from ._torch_embedding import Embedding
 from ._torch_leftovers import Leftovers
 from ._torch_load import fill, shared_buffers, table_name
@@ -70,7 +70,9 @@ class Step(_base.BaseStep):
           ids: int64 tensor, any shape, as ``Embedding.forward`` takes it.
           table: the Embedding; needed where the model has more than one.
 
-        Raises: ValueError: a row that there is not; no such table.
+        Raises:
+          TypeError: ids that are no tensor.
+          ValueError: a row that there is not; no such table.
         """
         self._check_at_hand()
         tables = self._worker._embeddings
@@ -106,7 +108,8 @@ class Step(_base.BaseStep):
             more calls than the one before; a step that is over; a gradient that
             is completed twice, the first time with a part of it; a call before
             has failed, and left a part of a gradient.
-          ValueError: a loss that is no scalar, or needs no gradient.
+          ValueError: a loss that is no scalar, or needs no gradient; a number of
+            examples that cannot be.
         """
         self._check_at_hand()
         worker = self._worker
@@ -230,6 +233,7 @@ class Worker(_base.BaseWorker):
         status_address: as lockstep.Worker.
 
     Raises:
+      TypeError: a model that is no module; an argument of another type.
       ValueError: a model without trainable parameters, a dtype that cannot be
         trained, or a TF_CONFIG that cannot be; the message has the fix.
       RuntimeError: this process is a worker already.
@@ -244,6 +248,7 @@ class Worker(_base.BaseWorker):
         if buffers not in ("mean", "local"):
             raise ValueError(f'buffers is "{buffers}"; it must be "mean" or '
                              '"local"')
+        check_model(model)
         named = [(key, p) for key, p in model.named_parameters()
                  if p.requires_grad]
         self._frozen = [(key, *place(model, key))
@@ -454,6 +459,7 @@ class Evaluator(_evaluator.Evaluator):
     """
 
     def __init__(self, model, **options):
+        check_model(model)
         super().__init__(**options)
         self._model = model
 
@@ -477,6 +483,7 @@ def load(model, directory, step=None):
       ValueError: a parameter that requires a gradient is missing in it, or a
         parameter or buffer has another shape.
     """
+    check_model(model)
     found, tensors = checkpoint.read(directory, step)
     fill(model, found, tensors)
     return found

@@ -25,8 +25,9 @@ class Step(_base.BaseStep):
 class Worker(_base.BaseWorker[Step]):
     def __init__(self, model: torch.nn.Module, buffers: str = "mean",
                  name: Optional[str] = None, keep_gradients: bool = True, *,
-                 tf_config: Optional[str] = None,
-                 tls_dir: Optional[str] = None, shared_memory: bool = True,
+                 tf_config: Union[str, "os.PathLike[str]", None] = None,
+                 tls_dir: Union[str, "os.PathLike[str]", None] = None,
+                 shared_memory: bool = True,
                  log_level: Optional[str] = None,
                  chief_wait: float = 600.0,
                  job: Union[str, "os.PathLike[str]", None] = None,
@@ -36,8 +37,8 @@ class Worker(_base.BaseWorker[Step]):
 
 class Evaluator(_evaluator.Evaluator):
     def __init__(self, model: torch.nn.Module, *, name: Optional[str] = None,
-                 tf_config: Optional[str] = None,
-                 tls_dir: Optional[str] = None,
+                 tf_config: Union[str, "os.PathLike[str]", None] = None,
+                 tls_dir: Union[str, "os.PathLike[str]", None] = None,
                  log_level: Optional[str] = None,
                  chief_wait: float = 600.0) -> None: ...
 
