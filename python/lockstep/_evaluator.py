@@ -85,6 +85,7 @@ class Evaluator:
 
     def __init__(self, name=None, tf_config=None, tls_dir=None, log_level=None,
                  chief_wait=600.0):
+        _session.check_process()
         self._only = os.environ.get(_CHECKPOINT)
         if self._only:
             self._native = _Printer()

@@ -2,6 +2,7 @@
 
 import atexit
 import collections.abc
+import multiprocessing
 import os
 import threading
 
@@ -54,6 +55,23 @@ def _texts(what, values):
         raise TypeError(f"{what} is {values!r}; give a list of str, as in "
                         f'{what}=["key=value"]')
     return [_text(f"{what}[{i}]", value) for i, value in enumerate(values)]
+
+
+def check_process():
+    """RuntimeError: multiprocessing is still starting this process.
+
+    Such a child imports the parent's program to know its functions. What that
+    runs unguarded would make the child the parent's task of the job, and the
+    parent would lose it.
+    """
+    # What multiprocessing itself goes by to refuse a child of such a child.
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "this process is a child that multiprocessing is still starting, as "
+            "for a DataLoader with workers by spawn or forkserver: it imports "
+            "the program, and would take its parent's place in the job; put "
+            "what the program does below the line\n\n"
+            '    if __name__ == "__main__":\n')
 
 
 def membership(name, tf_config, tls_dir, log_level):
@@ -126,6 +144,7 @@ class Loop:
     def __init__(self, described, name=None, tf_config=None, tls_dir=None,
                  shared_memory=True, log_level=None, chief_wait=600.0,
                  job=None, settings=(), state_dir=None, status_address=None):
+        check_process()
         tf_config, tls_dir, name, log_level, with_parent = membership(
             name, tf_config, tls_dir, log_level)
         hosted = (_path("job", job), _texts("settings", settings),

@@ -197,7 +197,8 @@ class Worker(_base.BaseWorker):
       TypeError: an argument of another type; the message has the fix.
       ValueError: variables or TF_CONFIG that cannot be; the message has the
         field and the fix.
-      RuntimeError: this process is a worker already.
+      RuntimeError: this process is a worker already; or it is a child that
+        multiprocessing is still starting.
     """
 
     _step_class = Step

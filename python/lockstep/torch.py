@@ -236,7 +236,8 @@ class Worker(_base.BaseWorker):
       TypeError: a model that is no module; an argument of another type.
       ValueError: a model without trainable parameters, a dtype that cannot be
         trained, or a TF_CONFIG that cannot be; the message has the fix.
-      RuntimeError: this process is a worker already.
+      RuntimeError: this process is a worker already; or it is a child that
+        multiprocessing is still starting.
       JobFailed, JobStopped, Refused: with the chief's reason.
     """
 
