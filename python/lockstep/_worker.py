@@ -16,6 +16,9 @@ _DTYPES = {
 class Rows:
     """A gradient of some rows: of a table, or of an array.
 
+    Of an array it is sent whole, with zeros in the other rows; of a table, the
+    rows alone are.
+
     Args:
       indices: integers, shape (n,); a row that is there more than once gets the
         sum.
