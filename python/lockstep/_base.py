@@ -354,7 +354,13 @@ class BaseWorker:
             self._at_hand = None
 
     def close(self):
-        """Leaves the job, unless it has ended. Called at exit."""
+        """Leaves the job, unless it has ended. Called at exit.
+
+        It tells the chief, and waits up to two seconds for a chief that does not
+        answer; Ctrl-C does not end this wait. A process that hosts the job's
+        chief or mirror stops the job first, which takes as long as its
+        checkpoint.
+        """
         self._loop.close()
 
     def __enter__(self):
