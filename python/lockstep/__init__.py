@@ -10,6 +10,10 @@ import pkgutil
 # Generated messages of proto/lockstep/v1 are modules lockstep.v1, elsewhere.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
+from ._errors import need_native
+
+need_native(__path__)
+
 from ._errors import Error, JobFailed, JobStopped, Refused
 from ._evaluator import Checkpoint, Evaluator
 from ._worker import Rows, Step, Table, Worker

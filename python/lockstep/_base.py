@@ -15,6 +15,9 @@ from . import _errors, _native, _session
 GIVEN = (9, 0.0, 0.0)
 NO_TABLE, MOD, KEY = 0, 2, 3
 
+# Of one pass: the sums over all passes of a job must fit into 64 bits.
+_MOST_EXAMPLES = 2**31 - 1
+
 
 def described(name, shape, dtype, initial=None, drawn=GIVEN, cut=NO_TABLE,
               buffer=False):
@@ -191,11 +194,17 @@ class BaseStep:
                 "worker.steps() is at")
 
     def _count(self, examples):
-        examples = (self._worker.batch_size if examples is None
-                    else int(examples))
-        if examples < 0:
-            raise ValueError(f"examples is {examples}; it must be 0 or more")
-        return examples
+        if examples is None:
+            return self._worker.batch_size
+        try:
+            count = operator.index(examples)
+        except TypeError:
+            raise TypeError(
+                f"examples is {examples!r}; give an integer") from None
+        if not 0 <= count <= _MOST_EXAMPLES:
+            raise ValueError(
+                f"examples is {count}; it must be 0 to {_MOST_EXAMPLES}")
+        return count
 
     def report(self, **figures):
         """Reports figures of this pass, for the job's status.
@@ -345,7 +354,13 @@ class BaseWorker:
             self._at_hand = None
 
     def close(self):
-        """Leaves the job, unless it has ended. Called at exit."""
+        """Leaves the job, unless it has ended. Called at exit.
+
+        It tells the chief, and waits up to two seconds for a chief that does not
+        answer; Ctrl-C does not end this wait. A process that hosts the job's
+        chief or mirror stops the job first, which takes as long as its
+        checkpoint.
+        """
         self._loop.close()
 
     def __enter__(self):

@@ -1,7 +1,10 @@
 """Exceptions of the package, and the exit codes that launchers expect."""
 
 import atexit
+import glob
+import importlib.machinery
 import os
+import re
 import sys
 import traceback
 
@@ -30,6 +33,28 @@ class JobStopped(Error):
 
 class Refused(Error):
     """This process cannot take part: the model, the data or the job differs."""
+
+
+def need_native(folders):
+    """ImportError: no folder has the native module for this interpreter."""
+    if importlib.machinery.PathFinder.find_spec("_native", folders):
+        return
+    here = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
+    fix = ("run `pip install ./python` with this interpreter, in Lockstep's "
+           "source tree")
+    there = [path for folder in folders
+             for path in glob.glob(os.path.join(glob.escape(folder),
+                                                "_native.*.so"))]
+    if not there:
+        raise ImportError(
+            f"lockstep's native module is not built in {folders[0]}: {fix}, or "
+            "build the target lockstep_python and put build/release/python on "
+            f"PYTHONPATH; this is {here}")
+    built = re.search(r"cpython-(\d)(\d+)", os.path.basename(there[0]))
+    raise ImportError(
+        "lockstep's native module is built for "
+        + (f"Python {built[1]}.{built[2]}" if built else "another interpreter")
+        + f" ({there[0]}); this is {here}: {fix}")
 
 
 # What a process ends with that has left a job by order: it asks for a restart.

@@ -10,6 +10,9 @@ from . import _errors, _native, _session, _signals, checkpoint
 # The directory of the checkpoint to score, set by ``lockstep evaluate``.
 _CHECKPOINT = "LOCKSTEP_CHECKPOINT"
 
+# A file that the chief puts into the directory of checkpoints.
+_MARK = ".owner"
+
 
 class _Printer:
     """Takes the figures of a checkpoint that no job waits for."""
@@ -82,13 +85,15 @@ class Evaluator:
 
     def __init__(self, name=None, tf_config=None, tls_dir=None, log_level=None,
                  chief_wait=600.0):
+        _session.check_process()
         self._only = os.environ.get(_CHECKPOINT)
         if self._only:
             self._native = _Printer()
             return
-        tls_dir, log_level, with_parent = _session.flags(tls_dir, log_level)
-        self._native = _native.Evaluation(tf_config or "", tls_dir, name or "",
-                                          log_level, chief_wait, with_parent)
+        tf_config, tls_dir, name, log_level, with_parent = _session.membership(
+            name, tf_config, tls_dir, log_level)
+        self._native = _native.Evaluation(tf_config, tls_dir, name, log_level,
+                                          chief_wait, with_parent)
         _signals.watch(self, lambda this, *_: this._native.request_stop())
         code, message, exit_code = _signals.wait(self._native.join)
         if code != "OK":
@@ -154,6 +159,8 @@ class Evaluator:
                     self._native.set_trouble(
                         "" if found._reported else
                         f"the program has reported no figure of step {last}")
+                elif last < 0:
+                    self._native.set_trouble(_unseen(directory))
         except GeneratorExit:
             # The program has left the loop. The job hears why when it ends.
             self._native.set_trouble(
@@ -184,6 +191,17 @@ class Evaluator:
         """Leaves the job. Called at exit."""
         _signals.unwatch(self)
         _leave(self._native, None)
+
+
+def _unseen(directory):
+    """Why this process cannot see the job's checkpoints; empty: it can."""
+    # The chief marks its directory before it lets an evaluator in.
+    if os.path.exists(os.path.join(directory, _MARK)):
+        return ""
+    return (f"there is no checkpoint in {os.path.abspath(directory)}, and it is "
+            "not the directory that the chief has marked as the job's; set "
+            "checkpoint.directory to an absolute path that the evaluator's "
+            "host has, too")
 
 
 def _leave(native, fault):

@@ -1,4 +1,5 @@
-from typing import Any, Dict, Iterator, Optional
+import os
+from typing import Any, Dict, Iterator, Optional, Union
 
 import numpy.typing as npt
 
@@ -9,8 +10,8 @@ class Checkpoint:
 
 class Evaluator:
     def __init__(self, name: Optional[str] = None,
-                 tf_config: Optional[str] = None,
-                 tls_dir: Optional[str] = None,
+                 tf_config: Union[str, "os.PathLike[str]", None] = None,
+                 tls_dir: Union[str, "os.PathLike[str]", None] = None,
                  log_level: Optional[str] = None,
                  chief_wait: float = 600.0) -> None: ...
     def checkpoints(self) -> Iterator[Checkpoint]: ...

@@ -1,6 +1,8 @@
 """The loop that every kind of worker shares."""
 
 import atexit
+import collections.abc
+import multiprocessing
 import os
 import threading
 
@@ -30,10 +32,59 @@ def exception_of(code, message, exit_code):
     return Refused(message, exit_code)
 
 
-def flags(tls_dir, log_level):
-    """Returns (tls_dir, log_level, exit_with_parent), with their defaults."""
-    return (tls_dir or os.environ.get("LOCKSTEP_TLS_DIR", ""),
-            log_level or os.environ.get("LOCKSTEP_LOG_LEVEL", "warning"),
+def _path(what, value):
+    """A path, or None, as str; TypeError: it is neither."""
+    try:
+        return os.fsdecode(value) if value is not None else ""
+    except TypeError:
+        raise TypeError(f"{what} is {value!r}; give a str or a "
+                        "pathlib.Path") from None
+
+
+def _text(what, value):
+    """A str, or None, as str; TypeError: it is neither."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{what} is {value!r}; give a str")
+    return value or ""
+
+
+def _texts(what, values):
+    """A list of str; TypeError: it is none."""
+    if (isinstance(values, (str, bytes, collections.abc.Mapping))
+            or not isinstance(values, collections.abc.Iterable)):
+        raise TypeError(f"{what} is {values!r}; give a list of str, as in "
+                        f'{what}=["key=value"]')
+    return [_text(f"{what}[{i}]", value) for i, value in enumerate(values)]
+
+
+def check_process():
+    """RuntimeError: multiprocessing is still starting this process.
+
+    Such a child imports the parent's program to know its functions. What that
+    runs unguarded would make the child the parent's task of the job, and the
+    parent would lose it.
+    """
+    # What multiprocessing itself goes by to refuse a child of such a child.
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "this process is a child that multiprocessing is still starting, as "
+            "for a DataLoader with workers by spawn or forkserver: it imports "
+            "the program, and would take its parent's place in the job; put "
+            "what the program does below the line\n\n"
+            '    if __name__ == "__main__":\n')
+
+
+def membership(name, tf_config, tls_dir, log_level):
+    """Returns what workers and evaluators have in common, with its defaults:
+    (tf_config, tls_dir, name, log_level, exit_with_parent).
+
+    Raises: TypeError: one of another type; the message has the fix.
+    """
+    return (_path("tf_config", tf_config),
+            _path("tls_dir", tls_dir) or os.environ.get("LOCKSTEP_TLS_DIR", ""),
+            _text("name", name),
+            _text("log_level", log_level) or os.environ.get(
+                "LOCKSTEP_LOG_LEVEL", "warning"),
             os.environ.get("LOCKSTEP_EXIT_WITH_PARENT", "") == "1")
 
 
@@ -93,15 +144,19 @@ class Loop:
     def __init__(self, described, name=None, tf_config=None, tls_dir=None,
                  shared_memory=True, log_level=None, chief_wait=600.0,
                  job=None, settings=(), state_dir=None, status_address=None):
+        check_process()
+        tf_config, tls_dir, name, log_level, with_parent = membership(
+            name, tf_config, tls_dir, log_level)
+        hosted = (_path("job", job), _texts("settings", settings),
+                  _path("state_dir", state_dir),
+                  _text("status_address", status_address))
         _leave(_left)  # a process can have one session at a time
         self.closed = False
         self._closes = threading.RLock()
         self._process = os.getpid()
-        tls_dir, log_level, with_parent = flags(tls_dir, log_level)
         self.native = _Session(
-            tf_config or "", tls_dir, name or "", log_level, shared_memory,
-            chief_wait, with_parent, os.fspath(job or ""), list(settings),
-            os.fspath(state_dir or ""), status_address or "", described)
+            tf_config, tls_dir, name, log_level, shared_memory, chief_wait,
+            with_parent, *hosted, described)
         _signals.watch(self, Loop._stop)
         # Its threads may not outlive the interpreter.
         atexit.register(self._at_exit)

@@ -9,6 +9,14 @@ import torch.nn.functional as F
 from . import _base, _session
 
 
+def _integer(what, value):
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} is {value!r}; give an integer, as in "
+                        "Embedding(rows=10, dim=4)") from None
+
+
 class Embedding(torch.nn.Module):
     """A table on the servers, of which a step has only the rows that it uses.
 
@@ -27,16 +35,19 @@ class Embedding(torch.nn.Module):
       dim: elements of a row.
       std: standard deviation of the initial values, which servers draw.
 
-    Raises: ValueError: sizes that cannot be.
+    Raises:
+      TypeError: sizes that are no integers.
+      ValueError: sizes that cannot be.
     """
 
     def __init__(self, rows=None, dim=None, row_limit=None, std=1.0):
         super().__init__()
         if (rows is None) == (row_limit is None):
             raise ValueError("an Embedding has either rows= or row_limit=")
-        self.rows = int(row_limit if rows is None else rows)
         self.grows = rows is None
-        self.dim = int(dim or 0)
+        self.rows = _integer("row_limit" if self.grows else "rows",
+                             row_limit if self.grows else rows)
+        self.dim = _integer("dim", dim or 0)
         self.std = float(std)
         if self.rows < 1 or self.dim < 1:
             raise ValueError(f"a table of {self.rows} rows of {self.dim} "
@@ -75,6 +86,9 @@ class Embedding(torch.nn.Module):
         return worker
 
     def _check(self, ids):
+        if not isinstance(ids, torch.Tensor):
+            raise TypeError(f"the ids are of the type {type(ids).__name__}; give "
+                            "an int64 tensor, as of torch.tensor(ids)")
         if ids.is_floating_point() or ids.dtype == torch.bool:
             raise ValueError(f"the ids are of {ids.dtype}; they must be int64")
         return ids.detach().to("cpu", torch.int64).numpy()

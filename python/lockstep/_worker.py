@@ -16,6 +16,9 @@ _DTYPES = {
 class Rows:
     """A gradient of some rows: of a table, or of an array.
 
+    Of an array it is sent whole, with zeros in the other rows; of a table, the
+    rows alone are.
+
     Args:
       indices: integers, shape (n,); a row that is there more than once gets the
         sum.
@@ -194,9 +197,11 @@ class Worker(_base.BaseWorker):
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
+      TypeError: an argument of another type; the message has the fix.
       ValueError: variables or TF_CONFIG that cannot be; the message has the
         field and the fix.
-      RuntimeError: this process is a worker already.
+      RuntimeError: this process is a worker already; or it is a child that
+        multiprocessing is still starting.
     """
 
     _step_class = Step

@@ -38,8 +38,9 @@ class Step(_base.BaseStep):
 class Worker(_base.BaseWorker[Step]):
     def __init__(self, variables: Mapping[str, Union[npt.ArrayLike, Table]],
                  name: Optional[str] = None, *,
-                 tf_config: Optional[str] = None,
-                 tls_dir: Optional[str] = None, shared_memory: bool = True,
+                 tf_config: Union[str, "os.PathLike[str]", None] = None,
+                 tls_dir: Union[str, "os.PathLike[str]", None] = None,
+                 shared_memory: bool = True,
                  log_level: Optional[str] = None,
                  chief_wait: float = 600.0,
                  job: Union[str, "os.PathLike[str]", None] = None,

@@ -16,6 +16,7 @@ import torch
 from . import _base, _evaluator, _session, checkpoint
 from ._torch_buffers import Buffers
 from ._torch_copies import HostCopies
+from ._torch_describe import check_model, describe
 from ._torch_embedding import Embedding
 from ._torch_leftovers import Leftovers
 from ._torch_load import fill, shared_buffers, table_name
@@ -23,13 +24,6 @@ from ._torch_sampler import Sampler
 from ._torch_values import Values, place, view
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
-
-_DTYPES = {
-    torch.float16: "float16",
-    torch.float32: "float32",
-    torch.float64: "float64",
-    torch.bfloat16: "bfloat16",
-}
 
 
 class Step(_base.BaseStep):
@@ -76,7 +70,9 @@ class Step(_base.BaseStep):
           ids: int64 tensor, any shape, as ``Embedding.forward`` takes it.
           table: the Embedding; needed where the model has more than one.
 
-        Raises: ValueError: a row that there is not; no such table.
+        Raises:
+          TypeError: ids that are no tensor.
+          ValueError: a row that there is not; no such table.
         """
         self._check_at_hand()
         tables = self._worker._embeddings
@@ -87,26 +83,33 @@ class Step(_base.BaseStep):
                              "them: prefetch(ids, table=model.embedding)")
         table._table.ahead = table._table.check(table._check(ids))
 
-    def backward(self, loss, examples=None, gradient=None):
+    def backward(self, loss, examples=None, gradient=None, retain_graph=None,
+                 create_graph=False, last=None):
         """Computes gradients of ``loss``, the mean over this pass's examples.
 
         They are sent while the backward pass goes on, the last layer's first.
         Several calls in one step add up; sending then begins with the last,
-        whose number is learned from the step before. If the step's first call
-        fails before a gradient was sent, it may be repeated.
+        whose number is learned from the step before. If that number varies, all
+        calls must have ``last``. If the step's first call fails before a
+        gradient was sent, it may be repeated.
 
         Args:
           loss: scalar tensor.
           examples: how many it is the mean of; default the job's batch_size.
-          gradient: the gradient of the loss itself, of its shape, as
-            ``Tensor.backward`` takes it; default 1.
+          gradient, retain_graph, create_graph: as ``Tensor.backward`` takes
+            them: ``gradient`` is that of the loss itself, of its shape; default
+            1. ``retain_graph=True``: a later call goes through the same graph.
+          last: true: no call of this step follows; false: one may follow, and
+            what the step has when its body ends is then sent. None: as in the
+            step before.
 
         Raises:
-          RuntimeError: more calls than in the steps before, after the gradients
-            were sent; a step that is over; a gradient that is completed twice,
-            the first time with a part of it; a call before has failed, and left
-            a part of a gradient.
-          ValueError: a loss that is no scalar, or needs no gradient.
+          RuntimeError: a call after the gradients were sent, as in a step with
+            more calls than the one before; a step that is over; a gradient that
+            is completed twice, the first time with a part of it; a call before
+            has failed, and left a part of a gradient.
+          ValueError: a loss that is no scalar, or needs no gradient; a number of
+            examples that cannot be.
         """
         self._check_at_hand()
         worker = self._worker
@@ -119,19 +122,21 @@ class Step(_base.BaseStep):
                 return
             raise RuntimeError(
                 f"backward was called {self._calls + 1} times in step "
-                f"{self.number}, and {worker._calls} times in each step before;"
-                " call it equally often in each step, or use loss.backward() "
-                "and one step.push()")
+                f"{self.number}, and the gradients were handed in before the "
+                "last of them; call it equally often in each step; or give "
+                "each call last=False, and the step's last one last=True; or "
+                "use loss.backward() and one step.push()")
         self._examples = self._count(examples)
         fresh = self._calls == 0 and not worker._has_gradients()
         self._calls += 1
         try:
             # Before PyTorch refuses a forked child, for a reason of its own.
             worker._loop.native.check_wanted()
-            if self._calls == worker._calls:
+            if last or (last is None and self._calls == worker._calls):
                 worker._begin_sending()
             try:
-                loss.backward(gradient)
+                loss.backward(gradient, retain_graph=retain_graph,
+                              create_graph=create_graph)
             except BaseException:
                 worker._leftovers.drop()
                 raise
@@ -228,9 +233,11 @@ class Worker(_base.BaseWorker):
         status_address: as lockstep.Worker.
 
     Raises:
+      TypeError: a model that is no module; an argument of another type.
       ValueError: a model without trainable parameters, a dtype that cannot be
         trained, or a TF_CONFIG that cannot be; the message has the fix.
-      RuntimeError: this process is a worker already.
+      RuntimeError: this process is a worker already; or it is a child that
+        multiprocessing is still starting.
       JobFailed, JobStopped, Refused: with the chief's reason.
     """
 
@@ -242,6 +249,7 @@ class Worker(_base.BaseWorker):
         if buffers not in ("mean", "local"):
             raise ValueError(f'buffers is "{buffers}"; it must be "mean" or '
                              '"local"')
+        check_model(model)
         named = [(key, p) for key, p in model.named_parameters()
                  if p.requires_grad]
         self._frozen = [(key, *place(model, key))
@@ -265,9 +273,9 @@ class Worker(_base.BaseWorker):
         self._places = [place(model, key) for key in self._names]
         described = [module._describe(table_name(key))
                      for key, module in tables]
-        described += [_describe("buffer", key, buffer, True)
+        described += [describe("buffer", key, buffer, True)
                       for key, buffer in shared]
-        described += [_describe("parameter", key, p, False)
+        described += [describe("parameter", key, p, False)
                       for key, p in named]
         self._calls = 0  # of backward in each step; 0: not known yet
         self._keep_gradients = bool(keep_gradients)
@@ -452,6 +460,7 @@ class Evaluator(_evaluator.Evaluator):
     """
 
     def __init__(self, model, **options):
+        check_model(model)
         super().__init__(**options)
         self._model = model
 
@@ -475,20 +484,7 @@ def load(model, directory, step=None):
       ValueError: a parameter that requires a gradient is missing in it, or a
         parameter or buffer has another shape.
     """
+    check_model(model)
     found, tensors = checkpoint.read(directory, step)
     fill(model, found, tensors)
     return found
-
-
-def _describe(what, key, tensor, buffer):
-    if tensor.dtype not in _DTYPES:
-        raise ValueError(f'{what} "{key}" is of {tensor.dtype}; it must be '
-                         "float32, float16, bfloat16 or float64")
-    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
-        raise ValueError(f'{what} "{key}" has no shape yet; run the model once '
-                         "before it joins")
-    start = tensor.detach().to("cpu", copy=True).contiguous()
-    # A new tensor: of a scalar, and of a parameter that is a view.
-    flat = start.reshape(-1).view(torch.uint8).numpy()
-    return _base.described(key, tensor.shape, _DTYPES[tensor.dtype], flat,
-                           buffer=buffer)

@@ -15,15 +15,19 @@ class Step(_base.BaseStep):
                  table: Optional[Embedding] = None) -> None: ...
     def backward(self, loss: torch.Tensor,
                  examples: Optional[int] = None,
-                 gradient: Optional[torch.Tensor] = None) -> None: ...
+                 gradient: Optional[torch.Tensor] = None,
+                 retain_graph: Optional[bool] = None,
+                 create_graph: bool = False,
+                 last: Optional[bool] = None) -> None: ...
     def push(self, loss: Union[float, torch.Tensor] = 0.0,
              examples: Optional[int] = None) -> None: ...
 
 class Worker(_base.BaseWorker[Step]):
     def __init__(self, model: torch.nn.Module, buffers: str = "mean",
                  name: Optional[str] = None, keep_gradients: bool = True, *,
-                 tf_config: Optional[str] = None,
-                 tls_dir: Optional[str] = None, shared_memory: bool = True,
+                 tf_config: Union[str, "os.PathLike[str]", None] = None,
+                 tls_dir: Union[str, "os.PathLike[str]", None] = None,
+                 shared_memory: bool = True,
                  log_level: Optional[str] = None,
                  chief_wait: float = 600.0,
                  job: Union[str, "os.PathLike[str]", None] = None,
@@ -33,8 +37,8 @@ class Worker(_base.BaseWorker[Step]):
 
 class Evaluator(_evaluator.Evaluator):
     def __init__(self, model: torch.nn.Module, *, name: Optional[str] = None,
-                 tf_config: Optional[str] = None,
-                 tls_dir: Optional[str] = None,
+                 tf_config: Union[str, "os.PathLike[str]", None] = None,
+                 tls_dir: Union[str, "os.PathLike[str]", None] = None,
                  log_level: Optional[str] = None,
                  chief_wait: float = 600.0) -> None: ...
 

@@ -62,7 +62,8 @@ struct SessionJob {
 //            ^                                                 |
 //            `-------------------------------------------------'
 //
-// Next() waits for the token of a step and for the values of the variables.
+// Next() waits for the token of a step and for the values of the variables: a
+// pass of a program does not begin early, as one of a built-in model does.
 // Ready() starts to send a gradient while the program computes the others. The
 // session sends heartbeats, repeats calls, shares memory with servers of this
 // host, redoes steps, and joins again after its lease has expired.

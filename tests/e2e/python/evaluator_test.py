@@ -221,6 +221,34 @@ time.sleep(60)
             self.assertEqual(job.wait("evaluator"), 0, job.log("evaluator"))
             self.assertIn("reported no figure of step", job.log("chief"))
 
+    # The first and only checkpoint is that of the last step.
+    LAST = ["train_steps=100", "learning_rate=0.01"]
+
+    def test_an_evaluator_that_sees_no_checkpoint_holds_the_job_up_no_longer(
+            self):
+        with tempfile.TemporaryDirectory() as folder:
+            with LocalJob(sets=[*self.LAST, "checkpoint.directory=relative"],
+                          evaluator=True, chief_folder=folder) as job:
+                self.start(job)
+                self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+                self.assertEqual(job.wait("chief", timeout=40), 0,
+                                 job.log("chief"))
+                self.assertEqual(job.wait("evaluator"), 0,
+                                 job.log("evaluator"))
+                self.assertIn(
+                    "step 100 stays unscored: evaluator 0 cannot score it: "
+                    f"there is no checkpoint in {os.path.abspath('relative')}, "
+                    "and it is not the directory that the chief has marked",
+                    job.log("chief"))
+
+    def test_before_the_first_checkpoint_the_job_waits_for_its_figures(self):
+        with LocalJob(sets=self.LAST, evaluator=True) as job:
+            self.start(job)
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            self.assertEqual(job.wait("evaluator"), 0, job.log("evaluator"))
+            self.assertIn("scored 100", job.log("evaluator"))
+            self.assertNotIn("unscored", job.log("chief"))
+
     def test_wrong_figures_are_exceptions(self):
         with LocalJob(sets=SETS, evaluator=True) as job:
             self.start(job, EVALUATOR.replace("    checkpoint.report", """

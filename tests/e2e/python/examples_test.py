@@ -8,7 +8,9 @@ import sys
 import tempfile
 import unittest
 
-from local_job import BIN
+import numpy
+
+from local_job import BIN, LocalJob
 
 EXAMPLES = os.path.join(os.environ["LOCKSTEP_SOURCE"], "python", "examples")
 NEEDS = {"torch_mlp": "torch", "torch_transformer": "torch",
@@ -64,6 +66,43 @@ class ExamplesTest(unittest.TestCase):
         self.run_example("torch_table", "train_steps=100",
                          "optimizer.kind=ADAGRAD", "learning_rate=0.1",
                          backups=1)
+
+    def test_the_program_that_predicts_is_that_of_the_page(self):
+        if importlib.util.find_spec("torch") is None:
+            print("SKIPPED, NOTHING WAS PROVED: say.py: this interpreter has "
+                  "no torch")
+            self.skipTest("no torch")
+        page = os.path.join(os.environ["LOCKSTEP_SOURCE"], "deploy", "README.md")
+        with open(page, encoding="utf-8") as f:
+            program = re.search(r"`say\.py`.*?```python\n(.*?)```", f.read(),
+                                re.DOTALL).group(1)
+        mine = """
+import torch
+model = torch.nn.Linear(1, 1)
+x = torch.tensor([[1.0], [2.0]])
+"""
+        train = mine + """
+import lockstep.torch
+for step in lockstep.torch.Worker(model).steps():
+    step.backward((model(x) - 3 * x).square().mean())
+"""
+        with LocalJob(sets=["train_steps=200", "learning_rate=0.1"]) as job:
+            job.start_worker(0, train)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            for name, text in (("mine.py", mine), ("say.py", program)):
+                with open(job.path(name), "w") as f:
+                    f.write(text)
+            done = subprocess.run(
+                [os.path.join(BIN, "lockstep"), "predict", "--job",
+                 job.path("job.textproto"), "--", sys.executable,
+                 job.path("say.py")], capture_output=True, text=True,
+                cwd=job.folder.name)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            said = numpy.load(job.path("said-200.npy"))
+        self.assertEqual(said.shape, (2, 1))
+        for value, wanted in zip(said[:, 0].tolist(), (3, 6)):
+            self.assertAlmostEqual(value, wanted, delta=0.2)
 
     def test_jax_mlp(self):
         self.assertLess(self.run_example(

@@ -32,7 +32,8 @@ class LocalJob:
     forks = False
 
     def __init__(self, workers=1, servers=1, sets=(), evaluator=False,
-                 state=True, chief_environment=None, chief="chief"):
+                 state=True, chief_environment=None, chief="chief",
+                 chief_folder=None):
         self.folder = tempfile.TemporaryDirectory(prefix="lockstep-python-")
         # Servers keep their state over their death.
         self.state = ["--state_dir", self.path("state") if state else ""]
@@ -55,6 +56,7 @@ class LocalJob:
                     "heartbeat_interval { nanos: 100000000 } "
                     'checkpoint { directory: "%s" }' % self.path("checkpoints"))
         self.sets = [a for s in sets for a in ("--set", s)]
+        self.chief_folder = chief_folder  # where it runs; None: as the test
         self.tasks = {}
         if chief == "chief":
             self.start_chief(**(chief_environment or {}))
@@ -83,7 +85,8 @@ class LocalJob:
         with open(self.path(f"{task}-{index}.log"), "ab") as log:
             self.tasks[task, index] = subprocess.Popen(
                 command, env=self.environment(task, index, **more), stdout=log,
-                stderr=log)
+                stderr=log,
+                cwd=self.chief_folder if task == "chief" else None)
         return self.tasks[task, index]
 
     def environment(self, task, index, **more):

@@ -83,6 +83,47 @@ tell("J", lambda: lockstep.Worker([torch.zeros(2).numpy()]))
                     "mean chief_wait?",
                     "J TypeError: variables is a list; give a dict")
 
+    def test_arguments_of_another_type(self):
+        log = self.run_program("""
+import pathlib
+W = lambda *args, **more: lambda: lockstep.torch.Worker(*args, **more)
+tell("A", W(None))
+tell("B", W(torch.nn.Linear))
+tell("C", W(Model(), name=3))
+tell("D", W(Model(), tls_dir=3))
+tell("E", W(Model(), tf_config=pathlib.Path("absent")))
+tell("F", W(Model(), settings="train_steps=3"))
+tell("G", W(Model(), settings=["train_steps=3", 4]))
+tell("H", lambda: lockstep.torch.Evaluator(torch.nn.Linear))
+tell("I", lambda: lockstep.torch.load(None, "absent"))
+tell("J", lambda: lockstep.torch.Embedding([1, 2], dim=2))
+model = Model()
+model.words = lockstep.torch.Embedding(4, dim=2)
+for step in lockstep.torch.Worker(model).steps():
+    if step.number == 0:
+        tell("K", lambda: model.words([1, 2]))
+        tell("L", lambda: step.prefetch([1, 2]))
+        for name, wrong in (("M", 1.5), ("N", 10**30), ("O", 2**31)):
+            tell(name, lambda: step.backward(model(), examples=wrong))
+    step.backward(model(), examples=2**31 - 1)
+print("ended")
+""")
+        self.expect(log, "A TypeError: model is of the type NoneType; give a",
+                    "B TypeError: model is the class Linear; give an object",
+                    "C TypeError: name is 3; give a str",
+                    "D TypeError: tls_dir is 3; give a str or a pathlib.Path",
+                    "E RuntimeError: the cluster file absent", "F TypeError: settings is "
+                    "'train_steps=3'; give a list of str",
+                    "G TypeError: settings[1] is 4; give a str",
+                    "H TypeError: model is the class", "I TypeError: model is",
+                    "J TypeError: rows is [1, 2]; give an integer",
+                    "K TypeError: the ids are of the type list; give an int64",
+                    "L TypeError: the ids are of the type list; give an int64",
+                    "M TypeError: examples is 1.5; give an integer",
+                    "N ValueError: examples is 1" + 30 * "0" + "; it must be 0",
+                    "O ValueError: examples is 2147483648; it must be 0 to "
+                    "2147483647", "ended")
+
     def test_steps_used_wrongly(self):
         log = self.run_program("""
 model = Model()

@@ -103,6 +103,27 @@ class PackageTest(unittest.TestCase):
             self.assertEqual(job.wait("worker"), 0, job.log("worker"))
             self.assertIn("from " + there, job.log("worker"))
 
+    def test_an_interpreter_without_its_native_module_is_told_the_fix(self):
+        folder = self.path("python/lockstep")
+        for path in glob.glob(os.path.join(folder, "_native*.so")):
+            os.remove(path)
+        here = "this is Python {}.{}".format(*sys.version_info)
+        fix = "run `pip install ./python` with this interpreter"
+        other = os.path.join(folder, "_native.cpython-27-x86_64-linux-gnu.so")
+        for file, says in ((None, f"is not built in {folder}: {fix}"),
+                           (other, f"is built for Python 2.7 ({other}); {here}"
+                                   f": {fix}")):
+            if file:
+                open(file, "w").close()
+            done = subprocess.run(
+                [sys.executable, "-c", "import lockstep"],
+                env=dict(self.env, PYTHONPATH=self.path("python")),
+                cwd=self.folder.name, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("ImportError: lockstep's native module " + says,
+                          done.stderr)
+            self.assertIn(here, done.stderr)
+
     def test_a_build_directory_without_the_module_is_refused_with_the_fix(self):
         self.env["LOCKSTEP_BUILD_DIR"] = "wheels"
         done = subprocess.run(

@@ -67,6 +67,25 @@ class SamplerTest(unittest.TestCase):
                 self.assertIn("ended", log)
                 self.assertNotIn("fetched here", log)
 
+    def test_a_program_that_its_loader_imports_again_joins_once(self):
+        for method in ("spawn", "forkserver"):
+            with self.subTest(method), TorchJob(
+                    sets=["train_steps=30"]) as job:
+                unguarded = program(method).replace(
+                    'if __name__ == "__main__":', "if True:")
+                # A program of its own: the children read it from its file.
+                job.forks = False
+                job.start_worker(0, unguarded)
+                self.assertEqual(job.wait("worker"), 1,
+                                 job.log("worker")[-3000:])
+                self.assertIn("RuntimeError: this process is a child that "
+                              "multiprocessing is still starting",
+                              job.log("worker"))
+                self.assertIn('if __name__ == "__main__":', job.log("worker"))
+                self.assertEqual(
+                    job.log("chief").count("worker 0 registered"), 1,
+                    job.log("chief"))
+
     def test_the_loop_ends_with_the_input(self):
         with TorchJob(sets=["train_steps=100", "data.epochs=1"]) as job:
             job.start_worker(0, program())

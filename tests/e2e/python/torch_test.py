@@ -261,9 +261,34 @@ for step in worker.steps():
             "        step.backward(loss_of(model(x[half]), y[half]) / 2)\n"))
         pushed = self.run_alone(WORKER.replace(
             "step.backward(loss)", "loss.backward(); step.push(loss)"))
-        for a, b, c in zip(whole, halves, pushed):
+        self.check_equal(whole, halves)
+        for a, b in zip(whole, pushed):
+            self.assertTrue(torch.equal(a, b))
+
+    def check_equal(self, ones, others):
+        for a, b in zip(ones, others):
             self.assertLess(float((a - b).abs().max()), 1e-6)
-            self.assertTrue(torch.equal(a, c))
+
+    def test_the_number_of_backward_calls_may_vary_if_the_last_is_told(self):
+        whole = self.run_alone(WORKER)
+        for last in ("i == len(parts) - 1", "False"):
+            self.check_equal(whole, self.run_alone(WORKER.replace(
+                "    loss = loss_of(model(x[rows]), y[rows])\n"
+                "    step.backward(loss)\n", f"""
+    parts = rows.split([8, 4, 2][step.number % 3])
+    for i, part in enumerate(parts):
+        loss = loss_of(model(x[part]), y[part]) / len(parts)
+        step.backward(loss, last={last})
+""")))
+
+    def test_two_backward_calls_through_one_graph_equal_one_with_the_sum(self):
+        program = WORKER.replace("loss = loss_of(model(x[rows]), y[rows])", """
+    out = model(x[rows])
+    loss, other = loss_of(out, y[rows]), out.square().mean()""")
+        whole = self.run_alone(program.replace("(loss)", "(loss + other)"))
+        for keep in ("retain_graph=True", "create_graph=True"):
+            self.check_equal(whole, self.run_alone(program.replace(
+                "(loss)", f"(loss, {keep}); step.backward(other)")))
 
     def test_a_first_step_that_is_dropped_shows_how_many_calls_a_step_has(self):
         def drop():

@@ -1,0 +1,41 @@
+"""What a PyTorch model has, as the job is told of it."""
+
+import torch
+
+from . import _base
+
+_DTYPES = {
+    torch.float16: "float16",
+    torch.float32: "float32",
+    torch.float64: "float64",
+    torch.bfloat16: "bfloat16",
+}
+
+
+def check_model(model):
+    """TypeError: a model that is no module; the message has the fix."""
+    if isinstance(model, torch.nn.Module):
+        return
+    if isinstance(model, type):
+        raise TypeError(f"model is the class {model.__name__}; give an object "
+                        f"of it: {model.__name__}(...)")
+    raise TypeError(f"model is of the type {type(model).__name__}; give a "
+                    "torch.nn.Module")
+
+
+def describe(what, key, tensor, buffer):
+    """A parameter or buffer as the native module takes it.
+
+    Raises: ValueError: a dtype that cannot be trained; no shape yet.
+    """
+    if tensor.dtype not in _DTYPES:
+        raise ValueError(f'{what} "{key}" is of {tensor.dtype}; it must be '
+                         "float32, float16, bfloat16 or float64")
+    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+        raise ValueError(f'{what} "{key}" has no shape yet; run the model once '
+                         "before it joins")
+    start = tensor.detach().to("cpu", copy=True).contiguous()
+    # A new tensor: of a scalar, and of a parameter that is a view.
+    flat = start.reshape(-1).view(torch.uint8).numpy()
+    return _base.described(key, tensor.shape, _DTYPES[tensor.dtype], flat,
+                           buffer=buffer)
