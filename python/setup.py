@@ -23,6 +23,11 @@ class CMakeBuild(build_ext):
         target = self.get_ext_fullpath(ext.name)
         folder = os.environ.get("LOCKSTEP_BUILD_DIR")
         if folder is None:
+            if not os.path.exists(os.path.join(ROOT, "CMakeLists.txt")):
+                raise SystemExit(
+                    f"{ROOT} is not the tree of Lockstep, from which CMake "
+                    "builds the module: give pip the folder `python` of the "
+                    "tree, or set LOCKSTEP_BUILD_DIR to a build directory")
             folder = os.path.abspath(self.build_temp)
             subprocess.check_call([
                 "cmake", "-S", ROOT, "-B", folder, "-G", "Ninja",

@@ -400,6 +400,11 @@ absl::Status CheckTimes(const JobConfig& job) {
 
 }  // namespace
 
+bool HasTables(const ModelConfig& model) {
+  return model.kind == "logistic_regression" || model.kind == "skip_gram" ||
+         model.kind == "wide_and_deep";
+}
+
 double DefaultMomentum(OptimizerConfig::Kind kind) {
   return kind == OptimizerConfig::Kind::kRmsProp ||
                  kind == OptimizerConfig::Kind::kSgd

@@ -57,6 +57,10 @@ struct ModelConfig {
   int64_t row_limit = 0;       // > 0: tables grow, up to this many rows
 };
 
+// True for the kinds of worker/tables. What the tables of a program of the user
+// are, only the program knows.
+bool HasTables(const ModelConfig& model);
+
 // The lowest precision of matrix products. A device without anything faster
 // than float32, such as a CPU, uses float32.
 enum class ComputePrecision : int {

@@ -30,6 +30,13 @@ absl::Status CheckMayHave(const JobConfig& job, absl::string_view field,
                  "1 where model.kind is \"external\": a program of yours "
                  "computes one gradient a pass; start more workers instead");
   }
+  if (replicas > 1 && HasTables(job.model)) {
+    return Wrong(field, replicas,
+                 absl::StrCat("1 where model.kind is \"", job.model.kind,
+                              "\": one replica of a worker computes its "
+                              "tables; set strategy.kind to PARAMETER_SERVER "
+                              "and start more workers instead"));
+  }
   return absl::OkStatus();
 }
 

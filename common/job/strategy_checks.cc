@@ -82,6 +82,12 @@ absl::Status CheckMirrors(const JobConfig& job) {
     return Contradicts("elastic_workers", "true", job,
                        "whose mirrors are those of the cluster");
   }
+  if (HasTables(job.model)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.kind is \"", job.model.kind, "\", but strategy.kind is ",
+        StrategyKindName(job.strategy.kind),
+        ", and tables need servers; set strategy.kind to PARAMETER_SERVER"));
+  }
   if (job.model.row_limit > 0) {
     return Contradicts("model.row_limit", job.model.row_limit, job,
                        "and tables that grow need servers");

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import tempfile
@@ -28,6 +29,21 @@ class InstalledStrategyTest(unittest.TestCase):
             output = installed.run(program)
             self.assertEqual(output, "sums 6 6 slope 3.000\n")
             self.trains_in_processes(program)
+
+    def test_the_page_builds_what_it_installs(self):
+        page = os.path.join(os.environ["LOCKSTEP_SOURCE"], "strategy/README.md")
+        with open(page) as file:
+            commands = re.findall("^    (cmake .*)", file.read(), re.MULTILINE)
+        built = set()
+        installed_ones = []
+        for command in commands:
+            if "--target" in command:
+                built.update(command.split("--target")[1].split())
+            if "--component" in command:
+                component = command.split("--component")[1].split()[0]
+                installed_ones.append(component)
+                self.assertIn(f"lockstep_{component}_shared", built)
+        self.assertEqual(installed_ones, ["strategy", "session"])
 
     def trains_in_processes(self, program):
         addresses = ["127.0.0.1:%d" % port for port in free_ports(2)]

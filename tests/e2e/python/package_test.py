@@ -28,7 +28,8 @@ def missing_tools():
                           capture_output=True).returncode != 0
 
 
-class PackageTest(unittest.TestCase):
+class PackageCase(unittest.TestCase):
+    """A copy of the package's sources, in a folder that is no tree."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -42,6 +43,12 @@ class PackageTest(unittest.TestCase):
         os.symlink(os.path.dirname(BIN), self.path("build"))
         self.env["LOCKSTEP_BUILD_DIR"] = "build"
 
+    def pip_wheel(self):
+        return subprocess.run(
+            [sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
+             "--no-index", "--no-deps", self.path("python")], env=self.env,
+            cwd=self.folder.name, capture_output=True, text=True)
+
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
@@ -51,7 +58,7 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
-    def test_pip_installs_it_and_it_trains(self):
+    def installs_and_trains(self):
         self.run_tool(sys.executable, "-m", "venv", "--system-site-packages",
                       self.path("venv"))
         python = self.path("venv/bin/python3")
@@ -64,6 +71,12 @@ class PackageTest(unittest.TestCase):
                       PYTHONPATH="")
             self.assertEqual(job.wait("worker"), 0, job.log("worker"))
             self.assertIn("from " + self.path("venv"), job.log("worker"))
+
+
+class PackageTest(PackageCase):
+
+    def test_pip_installs_it_and_it_trains(self):
+        self.installs_and_trains()
 
     def test_the_wheel_has_all_of_the_package(self):
         self.run_tool(sys.executable, "-m", "pip", "wheel",
@@ -126,21 +139,30 @@ class PackageTest(unittest.TestCase):
 
     def test_a_build_directory_without_the_module_is_refused_with_the_fix(self):
         self.env["LOCKSTEP_BUILD_DIR"] = "wheels"
-        done = subprocess.run(
-            [sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
-             "--no-index", "--no-deps", self.path("python")], env=self.env,
-            cwd=self.folder.name, capture_output=True, text=True)
+        done = self.pip_wheel()
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(self.path("wheels/python/lockstep/_native"),
                       done.stdout + done.stderr)
         self.assertIn("build the target lockstep_python", done.stdout
                       + done.stderr)
 
+    def test_sources_without_their_tree_are_refused_with_the_fix(self):
+        del self.env["LOCKSTEP_BUILD_DIR"]
+        done = self.pip_wheel()
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(self.folder.name + " is not the tree of Lockstep",
+                      done.stdout + done.stderr)
+        self.assertIn("LOCKSTEP_BUILD_DIR", done.stdout + done.stderr)
 
-if __name__ == "__main__":
+
+def main():
     if missing_tools():
         print("SKIPPED, NOTHING WAS PROVED: this interpreter has no venv, pip, "
               "setuptools or wheel (Debian: python3-venv, python3-pip, python3-setuptools, "
               "python3-wheel)")
         sys.exit(77)
     unittest.main(verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

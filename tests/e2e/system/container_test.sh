@@ -4,7 +4,8 @@
 # of deploy/kubernetes/base on this machine with `podman kube play`: they train
 # Fashion-MNIST, a worker's container is killed and comes back, the job is
 # stopped, and started again with certificates, as the pods of overlays/tls, it
-# goes on to its end. Then those of overlays/mirrors train. Where there is a CUDA
+# goes on to its end. Then those of overlays/mirrors train, and those that an
+# operator makes of examples/tfjob_mirrors.yaml. Where there is a CUDA
 # toolkit, the image for GPUs is made too, and trains without one. Needs root, mounts,
 # podman and kubectl: exits with 77, which is "skipped", where one is missing.
 set -euo pipefail
@@ -111,12 +112,22 @@ gpu_job() {
 
 operator=()
 
-# make_pods DIRECTORY: the pods of deploy/kubernetes/DIRECTORY.
-make_pods() {
-  kubectl kustomize "$source/deploy/kubernetes/$1" |
-    sed 's|image: lockstep:.*|image: localhost/lockstep:test|' >"$work/all.yaml"
+# pods_of STEPS: the pods of what stands in the input.
+pods_of() {
+  sed 's|image: lockstep:.*|image: localhost/lockstep:test|' >"$work/all.yaml"
   python3 "$here/pods_of_jobs.py" "$work/all.yaml" \
-    "$work/cluster.json" "$work/volumes" >"$work/pods.yaml"
+    "$work/cluster.json" "$work/volumes" "$1" >"$work/pods.yaml"
+}
+
+# make_pods DIRECTORY: the pods of deploy/kubernetes/DIRECTORY.
+make_pods() { kubectl kustomize "$source/deploy/kubernetes/$1" | pods_of 1000; }
+
+# The example's pods, with the job of the base in its ConfigMap.
+make_operator_pods() {
+  local kubernetes=$source/deploy/kubernetes
+  { kubectl create configmap fashion --dry-run=client --output yaml \
+      --from-file="$kubernetes/base/job.textproto" &&
+    echo --- && cat "$kubernetes/examples/tfjob_mirrors.yaml"; } | pods_of 400
 }
 
 prepare_pods() {
@@ -159,7 +170,8 @@ ends_with() {
 }
 
 chief_says() {
-  pod logs fashion-chief-0-chief 2>&1 | grep "$1" || fail "the chief says no: $1"
+  pod logs "$(names | grep chief-0)" 2>&1 | grep "$1" ||
+    fail "the chief says no: $1"
 }
 
 # All but the chief, whose pod is not started again, would be for any other code.
@@ -197,26 +209,29 @@ train_to_the_end() {
   chief_says 'done at step 1000'
 }
 
+# prepare_mirrors WORKERS COMMAND...: the pods that the command makes for a cluster
+# of a chief and these workers.
 prepare_mirrors() {
   pod pod rm --force --time 0 --all >/dev/null
   rm -r "$work"/volumes/{state,checkpoints}
   mkdir -m 777 "$work"/volumes/{state,checkpoints}
-  "$lockstep" config make --ps 0 --workers 2 --host_pattern 127.0.0.1 \
+  "$lockstep" config make --ps 0 --workers "$1" --host_pattern 127.0.0.1 \
     >"$work/cluster.json"
   operator=()
-  make_pods overlays/mirrors
+  "${@:2}"
 }
 
-# A copy that is lost comes back from another pod.
+# train_in_mirrors STEPS CONTAINER COPY: the copy that is lost with the container
+# comes back from another pod.
 train_in_mirrors() {
   pod kube play "$work/pods.yaml" >/dev/null
   until_true "step 50" has_step 50
-  rm "$work"/volumes/state/lockstep/*.ps-2.state
-  kill -KILL "$(status fashion-worker-1-worker Pid)"
+  rm "$work"/volumes/state/lockstep/*.ps-"$3".state
+  kill -KILL "$(status "$2" Pid)"
   # shellcheck disable=SC2046
   ends_with 0 $(names)
-  chief_says 'ps 2 has lost its state: takes the state of step'
-  chief_says 'done at step 1000'
+  chief_says "ps $3 has lost its state: takes the state of step"
+  chief_says "done at step $1"
 }
 
 phase "a base image" podman_or_skip "$base"
@@ -226,9 +241,13 @@ phase "the pods' manifests" prepare_pods
 phase "a job in pods that is stopped" stop_pods
 phase "the pods' manifests, with certificates" prepare_secure_pods
 phase "the same job to its end, with certificates" train_to_the_end
-phase "the manifests of pods without servers" prepare_mirrors
-phase "a job in pods with copies of the variables" train_in_mirrors
+phase "the manifests of pods without servers" \
+  prepare_mirrors 2 make_pods overlays/mirrors
+phase "a job in pods with copies of the variables" \
+  train_in_mirrors 1000 fashion-worker-1-worker 2
+phase "the pods of a TFJob without servers" prepare_mirrors 1 make_operator_pods
+phase "that job" train_in_mirrors 400 fashion-worker-0-tensorflow 1
 phases
 echo "pods train, a killed worker comes back, a stopped job stays stopped, and" \
   "goes on to its end when it is started again, with certificates; pods without" \
-  "servers train"
+  "servers train, of Jobs and of a TFJob"

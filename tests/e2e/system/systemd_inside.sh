@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs as root in a booted Debian that has the package lockstep: a job of one
-# chief, two servers, three workers and an evaluator by units. The machine
-# reboots in the middle of it; this is run before and after. See systemd_test.sh.
+# Runs as root in a booted Debian that has the package lockstep: a job without
+# servers by units, then one of one chief, two servers, three workers and an
+# evaluator. The machine reboots in the middle of the latter; this is run before
+# and after. See systemd_test.sh.
 set -euo pipefail
 # shellcheck source=tests/e2e/system/system_lib.sh
 source /system_lib.sh
@@ -9,6 +10,7 @@ source /system_lib.sh
 job=/etc/lockstep/fashion
 units=(lockstep-ps@fashion.{0,1} lockstep-worker@fashion.{0,1,2}
   lockstep-chief@fashion lockstep-evaluator@fashion)
+operator=(--tls_dir /srv/certs/operator-read)
 
 fail() {
   printf 'FAILED: %s\n' "$*"
@@ -19,26 +21,27 @@ fail() {
 
 # Entries arrive at the journal a moment after their event.
 journal() { journalctl --sync && journalctl --no-pager -o cat "$@"; }
-chief_log() { journal -u lockstep-chief@fashion; }
+chief_log() { journal -u "lockstep-chief@${job##*/}"; }
 property() { systemctl show -P "$2" "$1"; }
 is() { [ "$(property "$1" "$2")" = "$3" ]; }
 step() {
   lockstep status --cluster "$job/cluster.json" --json \
-    --tls_dir /srv/certs/operator-read 2>/dev/null |
+    "${operator[@]}" 2>/dev/null |
     sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1
 }
 has_step() { local now; now=$(step) && [ "${now:-0}" -ge "$1" ]; }
 
-configure() {
+# write_job STEPS BATCH OPTION...: $job, with the cluster that the options make.
+write_job() {
   mkdir -p "$job"
-  lockstep config make --ps 2 --workers 3 --evaluator --host_pattern 127.0.0.1 \
-    >"$job/cluster.json"
+  lockstep config make --host_pattern 127.0.0.1 "${@:3}" >"$job/cluster.json"
   lockstep config check --cluster "$job/cluster.json"
-  sed 's/^train_steps: .*/train_steps: 3000/; s/decay_steps: .*/decay_steps: 3000/
-    s/^batch_size: .*/batch_size: 100/; s/^name: .*/name: "fashion"/' \
+  sed "s/^train_steps: .*/train_steps: $1/; s/decay_steps: .*/decay_steps: $1/
+    s/^batch_size: .*/batch_size: $2/; s/^name: .*/name: \"${job##*/}\"/" \
     /usr/share/doc/lockstep/examples/fashion_mnist/job.textproto \
     >"$job/job.textproto"
 }
+configure() { write_job 3000 100 --ps 2 --workers 3 --evaluator; }
 
 check_sandbox() {
   for unit in "${units[@]}"; do
@@ -155,6 +158,38 @@ check_watchdog() {
   systemctl stop "$hung"
   rm -r "/run/systemd/system/$hung.service.d"
   systemctl daemon-reload
+}
+
+# kill_worker INDEX: a worker of $job is killed and started again.
+kill_worker() {
+  local worker=lockstep-worker@${job##*/}.$1
+  kill -KILL "$(property "$worker" MainPID)"
+  until_true "another worker" is "$worker" NRestarts 1
+}
+
+# A job without servers: the chief computes, too. A worker that is killed goes on
+# with its copy of the variables; one that has lost the copy takes another's.
+check_mirrors() {
+  local job=/etc/lockstep/mirrors operator=() state=/run/lockstep/worker-mirrors.1
+  local units=(lockstep-worker@mirrors.{0,1} lockstep-chief@mirrors)
+  write_job 700 30 --ps 0 --workers 2
+  sed -i '/^replicas_to_aggregate/d; /^total_num_replicas/d
+    s|checkpoints/fashion_mnist|checkpoints/mirrors|
+    $a strategy { kind: MULTI_WORKER_MIRRORED }' "$job/job.textproto"
+  systemctl start "${units[@]}"
+  until_true "step 50" has_step 50
+  kill_worker 0
+  until_true "more steps" has_step $(($(step) + 20))
+  rm -r "${state:?}"/*
+  kill_worker 1
+  end_units
+  chief_log | grep 'ps 2 has lost its state: takes the state of step' ||
+    fail "it took no state from another worker"
+  ! chief_log | grep 'resumed from the checkpoint of step' || fail "steps are lost"
+  chief_log | grep 'done at step 700' || fail "the job is not done"
+  [ -e /var/lib/lockstep/checkpoints/mirrors/step-00000700/model.safetensors ] ||
+    fail "there is no checkpoint"
+  rm -r "$job"
 }
 
 # install_certificates: each task's own, for the group of the tasks to read.
@@ -293,20 +328,23 @@ start_job() {
   check_certificates
   check_limits
   check_memory
-  local worker=lockstep-worker@fashion.1
-  kill -KILL "$(property "$worker" MainPID)"
-  until_true "another worker" is "$worker" NRestarts 1
+  kill_worker 1
   until_true "more steps" has_step 300
   renew
 }
 
-end_job() {
+# All tasks end in order.
+end_units() {
   local unit
   for unit in "${units[@]}"; do
     until_true "the end of $unit" is "$unit" ActiveState inactive
     is "$unit" Result success || fail "$unit: $(property "$unit" Result)"
     is "$unit" ExecMainStatus 0 || fail "$unit did not end with 0"
   done
+}
+
+end_job() {
+  end_units
   chief_log | grep 'resumed from the checkpoint of step' ||
     fail "it did not resume"
   chief_log | grep 'done at step 3000' || fail "the job is not done"
@@ -341,6 +379,7 @@ if [ ! -e "$job" ]; then
   phase "state outlives a killed server, not a stopped one" check_state
   phase "an upgrade" check_upgrade
   phase "a server that hangs" check_watchdog
+  phase "a job without servers" check_mirrors
   phase "certificates" secure
   phase "a job with a worker that is killed, and new certificates" start_job
   phases

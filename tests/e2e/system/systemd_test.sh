@@ -127,5 +127,5 @@ phase "the second boot" boot
 report
 phase "purging" purge
 phases
-echo "systemd runs a job, and restarts and stops its tasks; the package is" \
+echo "systemd runs jobs, and restarts and stops their tasks; the package is" \
   "installed, upgraded, removed and purged"

@@ -121,6 +121,28 @@ TEST(ReplicasTest, AProgramOfTheUserChoosesItsDevice) {
                                        HasSubstr("external"))));
 }
 
+TEST(ReplicasTest, AModelWithTablesHasOneUnderEachKind) {
+  for (const StrategyKind kind :
+       {StrategyKind::kMirrored, StrategyKind::kParameterServer}) {
+    for (const char* model :
+         {"logistic_regression", "skip_gram", "wide_and_deep"}) {
+      JobConfig job = JobOf(kind, 2);
+      job.model.kind = model;
+      EXPECT_THAT(
+          CheckReplicas(job),
+          StatusIs(kInvalid,
+                   AllOf(HasSubstr("strategy.replicas_per_worker is 2"),
+                         HasSubstr(model),
+                         HasSubstr("set strategy.kind to PARAMETER_SERVER"))));
+      job.strategy = {kind, 0, {"cpu:0", "cpu:1"}};
+      EXPECT_THAT(CheckReplicas(job),
+                  StatusIs(kInvalid, HasSubstr("strategy.devices is 2")));
+      job.strategy = {kind, 0, {"cpu:0"}};
+      EXPECT_THAT(CheckReplicas(job), IsOk());
+    }
+  }
+}
+
 TEST(ReplicasTest, NumbersOutOfRangeAreRefused) {
   for (const int replicas : {-1, 65}) {
     EXPECT_THAT(CheckReplicas(JobOf(StrategyKind::kMirrored, replicas)),

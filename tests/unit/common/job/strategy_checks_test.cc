@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "absl/strings/str_cat.h"
 #include "common/job/cluster_fit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -155,6 +156,26 @@ TEST(MirrorChecksTest, SettingsThatNeedServersAreRefused) {
         StatusIs(kInvalid,
                  AllOf(HasSubstr(one.field),
                        HasSubstr("set strategy.kind to PARAMETER_SERVER"))));
+  }
+}
+
+TEST(MirrorChecksTest, ModelsWithTablesNeedServers) {
+  for (const char* kind :
+       {"logistic_regression", "skip_gram", "wide_and_deep"}) {
+    JobConfig job = ManyMirrored();
+    job.model.kind = kind;
+    EXPECT_THAT(
+        CheckStrategy(job),
+        StatusIs(kInvalid,
+                 AllOf(HasSubstr(absl::StrCat("model.kind is \"", kind, "\"")),
+                       HasSubstr("strategy.kind is MULTI_WORKER_MIRRORED"),
+                       HasSubstr("set strategy.kind to PARAMETER_SERVER"))));
+    for (const StrategyKind other :
+         {StrategyKind::kParameterServer, StrategyKind::kMirrored,
+          StrategyKind::kOneDevice}) {
+      job.strategy.kind = other;
+      EXPECT_THAT(CheckStrategy(job), IsOk()) << kind;
+    }
   }
 }
 

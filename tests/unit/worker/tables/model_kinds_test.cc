@@ -1,8 +1,10 @@
 #include "worker/tables/model_kinds.h"
 
+#include "common/job/job_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "worker/tables/table_workload.h"
 
 namespace lockstep::worker {
 namespace {
@@ -18,6 +20,14 @@ TEST(ModelKindsTest, ModelsWithAndWithoutTablesAreKinds) {
                                              "wide_and_deep"}));
   for (const std::string& kind : AllModelKinds()) {
     EXPECT_THAT(CheckModelKind(kind), IsOk()) << kind;
+  }
+}
+
+TEST(ModelKindsTest, JobsKnowThoseWithTables) {
+  for (const std::string& kind : AllModelKinds()) {
+    ModelConfig model;
+    model.kind = kind;
+    EXPECT_EQ(HasTables(model), IsTableModel(kind)) << kind;
   }
 }
 
