@@ -26,10 +26,11 @@ class Collective {
   //
   //   kInvalidArgument   the members made different calls: all get this error,
   //                      with both descriptions
-  //   kDeadlineExceeded  members did not come in time; names them
-  //   kAborted           the group has ended, because members did not come to
-  //                      this or an earlier call in time, or because one has
-  //                      left
+  //   kDeadlineExceeded  members did not come to this or an earlier call in
+  //                      time; names them
+  //   kAborted           a member has left
+  //
+  // The first error that ends the group stays: all later calls return it.
   virtual absl::StatusOr<std::vector<Parcel>> Exchange(
       const std::string& description, std::vector<Leaf> mine) = 0;
 
@@ -46,9 +47,8 @@ class Collective {
   // Exchange() of everything. Equal at all members of a group.
   virtual bool scatters_apart() const { return false; }
 
-  // OK while all members take part, as far as this one knows.
-  //
-  //   kAborted  the group has ended, or a member has left it; names the member
+  // OK while all members take part, as far as this one knows; else the error
+  // that has ended the group, or kAborted with the member that has left it.
   virtual absl::Status Ended() const { return absl::OkStatus(); }
 };
 

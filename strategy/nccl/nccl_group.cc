@@ -252,11 +252,11 @@ absl::StatusOr<std::vector<Parcel>> NcclGroup::Complete(
 absl::Status NcclGroup::End(const std::string& description,
                             const absl::Status& why) {
   const std::string text = absl::StrCat(description, ": ", why.message());
-  ended_ = absl::AbortedError(text);
+  ended_ = absl::Status(why.code(), text);
   // In this order: the communicator asks the group.
   communicator_.reset();
   group_.reset();
-  return absl::Status(why.code(), text);
+  return ended_;
 }
 
 absl::Status NcclGroup::Ended() const {

@@ -17,11 +17,11 @@ constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr absl::Duration kGreetDeadline = absl::Seconds(3);
 constexpr absl::Duration kLeaveDeadline = absl::Seconds(1);
 
-// True if the same call may reach the member later. A server that ends cancels
-// its calls, so kCancelled is one of these errors.
+// True if the same parcel may reach the member later. A server that ends
+// cancels its calls, so kCancelled is one of these errors. These calls have no
+// deadline: kDeadlineExceeded is the member's answer, whose group has ended.
 bool MayBeRepeated(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsCancelled(status);
+  return absl::IsUnavailable(status) || absl::IsCancelled(status);
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
   }
   absl::Status late = Late(description, header.sequence());
   // Another member may have completed this exchange, so the group cannot go on.
-  ended_ = absl::AbortedError(late.message());
+  ended_ = late;
   return late;
 }
 
@@ -284,8 +284,11 @@ absl::Status NetworkGroup::AdmitLocked(const v1::ParcelHeader& header) const {
                                        header.sender().incarnation(),
                                        header.receiver_incarnation()));
   if (!ended_.ok()) {
-    return absl::AbortedError(absl::StrCat("the group has ended at rank ",
-                                           rank(), ": ", ended_.message()));
+    // The sender repeats a parcel after other codes, see GroupLink.
+    const bool late = absl::IsDeadlineExceeded(ended_);
+    return absl::Status(late ? ended_.code() : absl::StatusCode::kAborted,
+                        absl::StrCat("the group has ended at rank ", rank(),
+                                     ": ", ended_.message()));
   }
   // A member may be one exchange ahead, but not two: it lacks this member's
   // parcel.

@@ -28,8 +28,8 @@ namespace lockstep::strategy {
 // of the parcels for the others.
 //
 // If a member restarts, leaves, or misses a timeout, the group ends for all:
-// every later call returns kAborted and names that member. To go on, all
-// members must make a new group.
+// every later call returns the error that ended it and names that member. To go
+// on, all members must make a new group.
 //
 // Threads: as Collective.
 class NetworkGroup final : public Collective, private GroupHandler {
@@ -60,8 +60,7 @@ class NetworkGroup final : public Collective, private GroupHandler {
 
   // Errors: also
   //
-  //   kAborted  the group has ended; names the member that has left, restarted
-  //             or missed a timeout
+  //   kAborted  a member has left or restarted; names it
   absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,
                                                std::vector<Leaf> mine) override
       ABSL_LOCKS_EXCLUDED(mutex_);
