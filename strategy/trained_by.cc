@@ -39,7 +39,7 @@ absl::Status CheckGradient(const Leaf& gradient, const Variable& variable) {
                          });
     }
   }
-  if (fits) return absl::OkStatus();
+  if (fits) return CheckLeaf(gradient);
   return absl::InvalidArgumentError(
       absl::StrCat("the gradient of \"", variable.name(), "\" is ",
                    DescriptionOf(gradient), ", which does not fit it"));

@@ -58,6 +58,13 @@ class Collective {
 absl::Status CheckScatter(const Collective& group,
                           const std::vector<std::vector<Leaf>>& for_member);
 
+// Leaves that CheckLeaf() refuses must not travel. If there is one, clears
+// `leaves` and adds the error to `description`, so that the call fails at the
+// other members too and none waits in vain; returns the error, which the caller
+// must return after the call. Else changes nothing.
+absl::Status WithholdMisfits(std::string& description,
+                             std::vector<Leaf>& leaves);
+
 // Returns when all members have called it. Errors: as Exchange().
 absl::Status Barrier(Collective& group);
 

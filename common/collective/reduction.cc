@@ -21,6 +21,7 @@ absl::Status CheckAlike(absl::Span<const Value> values) {
   if (values.empty()) {
     return absl::InvalidArgumentError("there is no value to reduce");
   }
+  for (const Value& value : values) LOCKSTEP_RETURN_IF_ERROR(value.Check());
   for (size_t r = 1; r < values.size(); ++r) {
     if (values[r].type() == values[0].type() &&
         values[r].shape() == values[0].shape()) {
@@ -181,6 +182,7 @@ absl::StatusOr<ReduceOp> ParseReduceOp(std::string_view name) {
 }
 
 absl::StatusOr<Value> SumAlong(const Value& value, int64_t axis) {
+  LOCKSTEP_RETURN_IF_ERROR(value.Check());
   const auto rank = static_cast<int64_t>(value.shape().size());
   if (axis < -rank || axis >= rank) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -36,7 +36,7 @@ size_t RingChunk(size_t elements, size_t ranks, size_t item);
 
 // Combines `values`, by rank, of which there must be at least one.
 //
-//   kInvalidArgument  types or shapes differ; names both
+//   kInvalidArgument  types or shapes differ; names both; as Value::Check()
 absl::StatusOr<Value> Reduce(ReduceOp op, SumOrder order,
                              absl::Span<const Value> values);
 
@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<Value>> ReducePacked(
 // Joins indices and rows in the order of the ranks; equal indices stay apart. A
 // mean divides the rows.
 //
-//   kInvalidArgument  types or rows differ
+//   kInvalidArgument  types or rows differ; as Value::Check()
 absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
                                     absl::Span<const Slices> slices);
 
@@ -67,7 +67,7 @@ absl::StatusOr<ReduceOp> ParseReduceOp(std::string_view name);
 // Returns the sums of the elements along an axis, without that axis. Sums of
 // bfloat16 are rounded once at the end.
 //
-//   kInvalidArgument  `axis` is not in [-rank, rank)
+//   kInvalidArgument  `axis` is not in [-rank, rank); as Value::Check()
 absl::StatusOr<Value> SumAlong(const Value& value, int64_t axis);
 
 // Returns the sum divided by `count`: in the type of the value, but float64 for

@@ -209,13 +209,17 @@ absl::StatusOr<std::unique_ptr<Collective>> NcclGroup::Make(
 absl::StatusOr<std::vector<Parcel>> NcclGroup::Exchange(
     const std::string& description, std::vector<Leaf> mine) {
   LOCKSTEP_RETURN_IF_ERROR(ended_);
-  auto rests =
-      group_->Exchange(description, WithoutPayload(mine, small_bytes_));
+  std::string call = description;
+  const absl::Status fit = WithholdMisfits(call, mine);
+  auto rests = group_->Exchange(call, WithoutPayload(mine, small_bytes_));
   // Descriptions differ at all members alike; the group can go on.
-  if (absl::IsInvalidArgument(rests.status())) return rests.status();
+  if (absl::IsInvalidArgument(rests.status())) {
+    return fit.ok() ? rests.status() : fit;
+  }
   if (!rests.ok()) return End(description, rests.status());
   auto parcels = Complete(std::move(mine), *rests);
   if (!parcels.ok()) return End(description, parcels.status());
+  LOCKSTEP_RETURN_IF_ERROR(fit);
   return parcels;
 }
 

@@ -62,6 +62,7 @@ class NcclGroup final : public Collective {
   // Errors: also
   //
   //   kAborted             a member has left
+  //   kInvalidArgument     as CheckLeaf(), at all members
   //   kInternal            a call of NCCL or CUDA has failed at this member
   //   kResourceExhausted   the GPU has too little memory
   absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,

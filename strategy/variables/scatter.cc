@@ -13,6 +13,7 @@ namespace lockstep::strategy {
 namespace {
 
 absl::Status Check(const Slices& slices, const Value& target) {
+  LOCKSTEP_RETURN_IF_ERROR(slices.values.Check());
   std::vector<int64_t> rows = target.shape();
   if (rows.empty()) {
     return absl::InvalidArgumentError("a scalar has no rows");

@@ -140,6 +140,7 @@ Placement VariableStore::PlacementOf(const VariableOptions& options) const {
 absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
                                              Value initial) const {
   LOCKSTEP_RETURN_IF_ERROR(Check(options));
+  LOCKSTEP_RETURN_IF_ERROR(initial.Check());
   const bool mirrored = !HasOneCopy(kind_) && !IsOfOneReplica(kind_);
   if (mirrored && options.aggregation == Aggregation::kMean &&
       IsInteger(initial.type())) {
@@ -196,6 +197,7 @@ absl::Status VariableStore::CheckWrite(const Variable& variable,
                                        const Value& value) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
   LOCKSTEP_RETURN_IF_ERROR(CheckNotServed(variable));
+  LOCKSTEP_RETURN_IF_ERROR(value.Check());
   if (value.type() == variable.type() && value.shape() == variable.shape()) {
     return absl::OkStatus();
   }

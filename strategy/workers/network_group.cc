@@ -124,22 +124,30 @@ absl::Status NetworkGroup::WaitUntilFormed() {
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::Exchange(
     const std::string& description, std::vector<Leaf> mine) {
-  return GiveAndTake(
-      description,
-      std::vector<Parcel>(
-          static_cast<size_t>(members()),
-          std::make_shared<const std::vector<Leaf>>(std::move(mine))));
+  std::string call = description;
+  const absl::Status fit = WithholdMisfits(call, mine);
+  auto parcels = GiveAndTake(
+      call, std::vector<Parcel>(
+                static_cast<size_t>(members()),
+                std::make_shared<const std::vector<Leaf>>(std::move(mine))));
+  LOCKSTEP_RETURN_IF_ERROR(fit);
+  return parcels;
 }
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::Scatter(
     const std::string& description, std::vector<std::vector<Leaf>> for_member) {
   LOCKSTEP_RETURN_IF_ERROR(CheckScatter(*this, for_member));
+  std::string call = description;
+  absl::Status fit;
   std::vector<Parcel> parcels;
   for (std::vector<Leaf>& leaves : for_member) {
+    fit.Update(WithholdMisfits(call, leaves));
     parcels.push_back(
         std::make_shared<const std::vector<Leaf>>(std::move(leaves)));
   }
-  return GiveAndTake(description, parcels);
+  auto taken = GiveAndTake(call, parcels);
+  LOCKSTEP_RETURN_IF_ERROR(fit);
+  return taken;
 }
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(

@@ -60,7 +60,8 @@ class NetworkGroup final : public Collective, private GroupHandler {
 
   // Errors: also
   //
-  //   kAborted  a member has left or restarted; names it
+  //   kAborted          a member has left or restarted; names it
+  //   kInvalidArgument  as CheckLeaf(), at all members
   absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,
                                                std::vector<Leaf> mine) override
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -105,6 +105,23 @@ TEST_F(NetworkGroupTest, DifferentCallsAreRefusedAtAllWithBothDescriptions) {
   });
 }
 
+TEST_F(NetworkGroupTest, LeavesThatDoNotFitTheirShapeAreRefusedAtAll) {
+  Reserve(2);
+  const std::vector<Group> groups = JoinAll();
+  const Value two = Value::Of<float>(ElementType::kFloat32, {4}, {1, 2});
+  ForEach(2, [&](size_t r) {
+    ASSERT_THAT(groups[r], IsOk());
+    NetworkGroup& group = **groups[r];
+    const Leaf mine = r == 0 ? Leaf(Value::Scalar(1)) : Leaf(two);
+    const auto refused =
+        StatusIs(kInvalid, HasSubstr("a value of shape [4] has 2 elements"));
+    EXPECT_THAT(group.Exchange("gather", {mine}).status(), refused);
+    EXPECT_THAT(group.Scatter("scatter", {{mine}, {mine}}).status(), refused);
+    EXPECT_THAT(group.Exchange("all", {two}).status(), refused);
+    EXPECT_THAT(Barrier(group), IsOk()) << "the group goes on";
+  });
+}
+
 TEST_F(NetworkGroupTest, AMemberThatLeavesEndsTheGroupForTheOthers) {
   Reserve(2);
   std::vector<Group> groups = JoinAll();

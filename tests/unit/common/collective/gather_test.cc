@@ -36,6 +36,16 @@ TEST(GatherTest, WhatDoesNotFitIsRefused) {
       StatusIs(kInvalid));
 }
 
+TEST(GatherTest, ElementsThatAreNotThoseOfTheShapeAreNotRead) {
+  const auto refused =
+      StatusIs(kInvalid, HasSubstr("a value of shape [4,1] has 2 elements"));
+  const Value two = Ints({4, 1}, {1, 2});
+  EXPECT_THAT(Gather({Ints({1, 1}, {1}), two}, 0), refused);
+  EXPECT_THAT(ToDense({{0, 1, 2, 3}, two, {{4, 1}}}), refused);
+  // More than the shape has would be written beyond the end of the result.
+  EXPECT_THAT(Gather({Ints({1, 1}, {1, 2, 3, 4, 5})}, 0), StatusIs(kInvalid));
+}
+
 TEST(GatherTest, EqualIndicesOfSlicesAreAdded) {
   EXPECT_EQ(*ToDense({{2, 0, 2}, Ints({3, 1}, {1, 2, 4}), {{3, 1}}}),
             Ints({3, 1}, {2, 0, 5}));

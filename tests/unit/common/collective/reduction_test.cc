@@ -84,6 +84,23 @@ TEST(ReductionTest, ValuesThatDifferAreRefused) {
               StatusIs(kInvalid));
 }
 
+TEST(ReductionTest, ElementsThatAreNotThoseOfTheShapeAreNotRead) {
+  const auto refused =
+      StatusIs(kInvalid, HasSubstr("a value of shape [4] has 2 elements"));
+  const Value two = Value::Of<float>(ElementType::kFloat32, {4}, {1, 2});
+  const Value four = Floats({1, 2, 3, 4});
+  for (const SumOrder order : {SumOrder::kRank, SumOrder::kRing}) {
+    EXPECT_THAT(Reduce(ReduceOp::kSum, order, {two, four}), refused);
+    EXPECT_THAT(Reduce(ReduceOp::kMean, order, {four, two}), refused);
+    EXPECT_THAT(ReducePacked(ReduceOp::kSum, order, {{two}, {four}}, 0),
+                refused);
+  }
+  EXPECT_THAT(SumAlong(two, 0), refused);
+  EXPECT_THAT(ReduceSlices(ReduceOp::kSum, {Slices{{0, 1, 2, 3}, four, {}},
+                                            Slices{{0, 1, 2, 3}, two, {}}}),
+              refused);
+}
+
 // Alone, neither value has a second chunk; in one pack the first does.
 TEST(ReductionTest, ChunksRunAcrossTheValuesOfAPack) {
   const std::vector<float> large(16, 0x1p24f), one(16, 1);

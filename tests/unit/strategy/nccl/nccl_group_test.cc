@@ -58,6 +58,20 @@ TEST_F(NcclGroupTest, ParcelsAreThoseOfTheWrappedGroup) {
   }
 }
 
+TEST_F(NcclGroupTest, ElementsThatAreNotThoseOfTheShapeAreRefusedAtAll) {
+  const auto group = MakeAlike(2, Small());
+  ForEach(2, [&](size_t r) {
+    ASSERT_TRUE(UsesNccl(group[r]));
+    const std::vector<float> elements(r == 0 ? 1000 : 999);
+    const Value value = Value::Of(ElementType::kFloat32, {1000}, elements);
+    EXPECT_THAT(
+        (*group[r])->Exchange("sum", {value}).status(),
+        StatusIs(kInvalid,
+                 HasSubstr("a value of shape [1000] has 999 elements")));
+    EXPECT_OK((*group[r])->Exchange("next", {}));
+  });
+}
+
 // A reduction in slices would move each value by NCCL, and then its slices.
 TEST_F(NcclGroupTest, ScattersByAnExchangeAsItSays) {
   const auto group = MakeAlike(3, Small());

@@ -56,6 +56,11 @@ TEST(ScatterTest, RowsThatDoNotFitChangeNothing) {
   EXPECT_THAT(
       ApplyScatter(ScatterOp::kAdd, short_of_rows, target),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 indices")));
+  const Slices short_of_elements{
+      {0, 1}, Value::Of<float>(ElementType::kFloat32, {2, 1}, {3}), {}};
+  EXPECT_THAT(ApplyScatter(ScatterOp::kAdd, short_of_elements, target),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("shape [2,1] has 1 elements")));
   EXPECT_EQ(target, before);
 }
 

@@ -114,6 +114,11 @@ TEST_F(VariableStoreTest, AValueThatDoesNotFitIsRefused) {
               StatusIs(kInvalid, HasSubstr("float32 [1]")));
   EXPECT_THAT(central_.Write(v, 0, Assignment::kAssign, Value::Scalar(2)),
               StatusIs(kInvalid));
+  const Value none = Value::Of<float>(ElementType::kFloat32, {}, {});
+  const auto refused =
+      StatusIs(kInvalid, HasSubstr("a value of shape [] has 0 elements"));
+  EXPECT_THAT(mirrored_.Write(v, 0, Assignment::kAdd, none), refused);
+  EXPECT_THAT(mirrored_.Make(Named("w"), none), refused);
   EXPECT_EQ(mirrored_.ReadCopy(v, 0), Value::Scalar(1));
 }
 
