@@ -115,7 +115,7 @@ absl::Status TrainedBy::CheckOptions(const Strategy& strategy,
           "\"; name each once, and give different variables different names"));
     }
     if (!strategy.Owns(variable) || !variable.trainable() ||
-        IsInteger(variable.type())) {
+        !IsFloatingPoint(variable.type())) {
       return absl::InvalidArgumentError(absl::StrCat(
           "variable \"", variable.name(),
           "\" must be a trainable one of this strategy, of floating-point "

@@ -68,6 +68,7 @@ absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis) {
 
 absl::StatusOr<Value> ToDense(const Slices& slices) {
   LOCKSTEP_RETURN_IF_ERROR(slices.values.Check());
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(slices.values.type()));
   if (!slices.dense_shape.has_value() || slices.dense_shape->empty()) {
     return absl::InvalidArgumentError(
         "slices of an unknown shape cannot be made dense; set dense_shape");

@@ -20,7 +20,8 @@ absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis);
 // their indices and zeros elsewhere.
 //
 //   kInvalidArgument  the shape of the whole is unknown, an index is not in it,
-//                     or rows do not fit it; as Value::Check()
+//                     or rows do not fit it; as Value::Check() and
+//                     CheckIsNumber()
 absl::StatusOr<Value> ToDense(const Slices& slices);
 
 }  // namespace lockstep

@@ -148,6 +148,10 @@ absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
         "variable \"", options.name, "\" is ", initial.Description(),
         ", whose mean is no integer; use kSum or kOnlyFirstReplica"));
   }
+  if (mirrored && (options.aggregation == Aggregation::kMean ||
+                   options.aggregation == Aggregation::kSum)) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(initial.type()));
+  }
   auto state = std::make_shared<Variable::State>();
   state->name = options.name;
   state->synchronization = options.synchronization == Synchronization::kAuto
@@ -217,6 +221,7 @@ absl::Status VariableStore::Write(const Variable& variable, size_t copy,
     held = value;
     return absl::OkStatus();
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(held.type()));
   Combine(held.type(),
           how == Assignment::kAdd ? Arithmetic::kAdd : Arithmetic::kSubtract,
           held.size(), held.mutable_bytes().data(), value.bytes().data());

@@ -47,7 +47,8 @@ class VariableStore {
   // Makes the variable with `initial` in all copies. Names need not be unique.
   //
   // Errors: as Check() and Value::Check(); kInvalidArgument also: under a
-  //         mirrored kind, kMean of an integer
+  //         mirrored kind, kMean of an integer, and kMean and kSum of a
+  //         type that is no number
   absl::StatusOr<Variable> Make(const VariableOptions& options,
                                 Value initial) const;
 

@@ -24,6 +24,19 @@ TEST(GatherTest, JoinsAlongAnyAxis) {
   EXPECT_EQ(*Gather({Ints({0, 2}, {}), b}, 0), b);
 }
 
+TEST(GatherTest, JoinsEveryType) {
+  for (int number = 1; number <= 13; ++number) {
+    const auto type = static_cast<ElementType>(number);
+    const Value one = *Value::Zeros(type, {1, 3});
+    EXPECT_EQ(*Gather({one, one}, 0), *Value::Zeros(type, {2, 3}));
+  }
+  const Value flags = Value::Of<uint8_t>(ElementType::kBool, {2}, {1, 0});
+  EXPECT_EQ(*Gather({flags, flags}, 0),
+            Value::Of<uint8_t>(ElementType::kBool, {4}, {1, 0, 1, 0}));
+  EXPECT_THAT(ToDense({{0, 1}, flags, {{2}}}),
+              StatusIs(kInvalid, HasSubstr("bool cannot be added")));
+}
+
 TEST(GatherTest, WhatDoesNotFitIsRefused) {
   const Value a = Ints({2, 1}, {1, 2});
   EXPECT_THAT(Gather({a}, 2), StatusIs(kInvalid, HasSubstr("axis is 2")));

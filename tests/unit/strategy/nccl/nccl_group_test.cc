@@ -18,7 +18,8 @@ constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 
 constexpr ElementType kTypes[] = {ElementType::kFloat16, ElementType::kFloat32,
                                   ElementType::kFloat64, ElementType::kBFloat16,
-                                  ElementType::kInt32,   ElementType::kInt64};
+                                  ElementType::kInt32,   ElementType::kInt64,
+                                  ElementType::kBool,    ElementType::kUint16};
 
 class NcclGroupTest : public NcclFixture {
  protected:
