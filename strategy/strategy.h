@@ -58,8 +58,8 @@ class Strategy {
   // servers combine the gradients of all workers.
   //
   // When a worker ends, the calls of all others return kAborted, or
-  // kDeadlineExceeded if they hear nothing of it. To go on, each must destroy
-  // its strategy, make a new one, and load the newest checkpoint.
+  // kUnavailable if it was killed and has not started again. To go on, each
+  // must destroy its strategy, make a new one, and load the newest checkpoint.
   //
   //   kInvalidArgument  as StrategyOptions::Validate(); workers have another
   //                     number of replicas or another order of sums

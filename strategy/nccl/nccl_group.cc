@@ -121,7 +121,8 @@ absl::Status ShareId(Collective& group, const NcclFunctions& nccl,
 // Replaces this member's `ready` by that of all members. If there are several
 // errors, those of members that only waited in vain for another one come last.
 absl::Status AllReady(Collective& group, absl::Status& ready) {
-  const bool waits = absl::IsDeadlineExceeded(ready) || absl::IsAborted(ready);
+  const bool waits = absl::IsDeadlineExceeded(ready) ||
+                     absl::IsAborted(ready) || absl::IsUnavailable(ready);
   std::vector<Leaf> mine(2);
   mine[waits ? 1 : 0] = TextLeaf(std::string(ready.message()));
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -26,6 +26,17 @@ bool MayBeRepeated(const absl::Status& status) {
 
 }  // namespace
 
+v1::GreetRequest GreetingOf(const Greeting& self, int receiver, bool leaves) {
+  v1::GreetRequest request;
+  request.mutable_sender()->set_rank(self.rank);
+  request.mutable_sender()->set_incarnation(self.incarnation);
+  request.set_receiver(receiver);
+  request.set_members(self.members);
+  request.set_purpose(self.purpose);
+  request.set_leaves(leaves);
+  return request;
+}
+
 GroupLink::GroupLink(const Options& options)
     : options_(options),
       stub_(v1::GroupService::NewStub(MakeChannel(options.address))),
@@ -102,13 +113,8 @@ void GroupLink::Run() {
 }
 
 absl::StatusOr<GreetingAnswer> GroupLink::CallGreet(bool leaves) {
-  v1::GreetRequest request;
-  request.mutable_sender()->set_rank(options_.self.rank);
-  request.mutable_sender()->set_incarnation(options_.self.incarnation);
-  request.set_receiver(options_.receiver);
-  request.set_members(options_.self.members);
-  request.set_purpose(options_.self.purpose);
-  request.set_leaves(leaves);
+  const v1::GreetRequest request =
+      GreetingOf(options_.self, options_.receiver, leaves);
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(leaves ? kLeaveDeadline : kGreetDeadline));
   // A member that starts later is waited for; one that has gone is not.

@@ -55,7 +55,8 @@ struct WorkersOptions {
 //                       GPU
 //   kFailedPrecondition a member with kNccl has no NCCL, or no such GPU; names
 //                       it, the reason and the fix
-//   kUnavailable        the task's address is in use
+//   kUnavailable        the task's address is in use; a member has died
+//                       meanwhile
 //   kPermissionDenied   certificates do not name the tasks
 //   kDeadlineExceeded   members did not start in time; names them
 //   kAborted            a member has left or restarted meanwhile
