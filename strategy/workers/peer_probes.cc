@@ -14,7 +14,7 @@
 namespace lockstep::strategy {
 namespace {
 
-// True if nobody has answered. A refusal is an answer.
+// True if no answer has come. A refusal is an answer.
 bool IsSilence(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }

@@ -183,7 +183,7 @@ TEST_F(GroupCallsTest, AStartAnewEndsTheGroup) {
   EXPECT_FALSE(Greet(again)->joins());
 }
 
-// As after kill -9: no farewell, and nobody listens.
+// As after kill -9: no farewell, and no server.
 TEST_F(GroupCallsTest, AMemberThatAnswersNoProbeEndsTheGroup) {
   NetworkGroup::Options options = Of(0);
   options.probe_every = absl::Milliseconds(50);

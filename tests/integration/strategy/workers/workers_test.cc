@@ -72,7 +72,7 @@ TEST_F(WorkersTest, AChiefAndWorkersAreReplicasOfOneStrategy) {
   });
 }
 
-// Nobody listens at the workers' addresses.
+// No server listens at the workers' addresses.
 TEST_F(WorkersTest, AnEvaluatorIsAlone) {
   for (const std::string& evaluators :
        {"", R"(, "evaluator": ["127.0.0.1:3"])"}) {
