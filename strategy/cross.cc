@@ -11,22 +11,41 @@ namespace {
 
 using Form = Distributed::Form;
 
+template <typename T>
+Value Truncated(ElementType type, const Value& doubles) {
+  std::vector<T> integers;
+  for (const double each : doubles.Elements<double>()) {
+    integers.push_back(static_cast<T>(each));
+  }
+  return Value::Of<T>(type, doubles.shape(), integers);
+}
+
 // value / count, in the type of the value: the quotient of integers is computed
 // in float64 and rounded towards zero.
 Value ShareOf(const Value& value, int count) {
   // Not divided: float64 would round int64 numbers above 2^53.
   if (count == 1) return value;
   const Value share = Mean(value, count);
-  if (!IsInteger(value.type())) return share;
-  const std::vector<double> quotients = share.Elements<double>();
-  if (value.type() == ElementType::kInt32) {
-    return Value::Of<int32_t>(
-        value.type(), value.shape(),
-        std::vector<int32_t>(quotients.begin(), quotients.end()));
+  switch (value.type()) {
+    case ElementType::kInt8:
+      return Truncated<int8_t>(value.type(), share);
+    case ElementType::kUint8:
+      return Truncated<uint8_t>(value.type(), share);
+    case ElementType::kInt16:
+      return Truncated<int16_t>(value.type(), share);
+    case ElementType::kUint16:
+      return Truncated<uint16_t>(value.type(), share);
+    case ElementType::kInt32:
+      return Truncated<int32_t>(value.type(), share);
+    case ElementType::kUint32:
+      return Truncated<uint32_t>(value.type(), share);
+    case ElementType::kInt64:
+      return Truncated<int64_t>(value.type(), share);
+    case ElementType::kUint64:
+      return Truncated<uint64_t>(value.type(), share);
+    default:
+      return share;
   }
-  return Value::Of<int64_t>(
-      value.type(), value.shape(),
-      std::vector<int64_t>(quotients.begin(), quotients.end()));
 }
 
 // Labels a value with the variable that it is reduced for.

@@ -57,7 +57,8 @@ class Strategy {
   // process alone; under kParameterServer TrainedBy::Make() joins a job, whose
   // servers combine the gradients of all workers.
   //
-  // When a worker ends, the calls of all others return kAborted. To go on, each
+  // When a worker ends, the calls of all others return kAborted, or
+  // kUnavailable if it was killed and has not started again. To go on, each
   // must destroy its strategy, make a new one, and load the newest checkpoint.
   //
   //   kInvalidArgument  as StrategyOptions::Validate(); workers have another

@@ -39,7 +39,7 @@ absl::Status CheckGradient(const Leaf& gradient, const Variable& variable) {
                          });
     }
   }
-  if (fits) return absl::OkStatus();
+  if (fits) return CheckLeaf(gradient);
   return absl::InvalidArgumentError(
       absl::StrCat("the gradient of \"", variable.name(), "\" is ",
                    DescriptionOf(gradient), ", which does not fit it"));
@@ -115,7 +115,7 @@ absl::Status TrainedBy::CheckOptions(const Strategy& strategy,
           "\"; name each once, and give different variables different names"));
     }
     if (!strategy.Owns(variable) || !variable.trainable() ||
-        IsInteger(variable.type())) {
+        !IsFloatingPoint(variable.type())) {
       return absl::InvalidArgumentError(absl::StrCat(
           "variable \"", variable.name(),
           "\" must be a trainable one of this strategy, of floating-point "

@@ -48,6 +48,20 @@ void CombineInMode(ElementType type, Arithmetic op, size_t count, std::byte* a,
       return CombineKernel<int32_t>(op, count, a, b);
     case ElementType::kInt64:
       return CombineKernel<int64_t>(op, count, a, b);
+    case ElementType::kInt8:
+      return CombineKernel<int8_t>(op, count, a, b);
+    case ElementType::kUint8:
+      return CombineKernel<uint8_t>(op, count, a, b);
+    case ElementType::kInt16:
+      return CombineKernel<int16_t>(op, count, a, b);
+    case ElementType::kUint16:
+      return CombineKernel<uint16_t>(op, count, a, b);
+    case ElementType::kUint32:
+      return CombineKernel<uint32_t>(op, count, a, b);
+    case ElementType::kUint64:
+      return CombineKernel<uint64_t>(op, count, a, b);
+    case ElementType::kBool:
+      return;  // refused before, see CheckIsNumber()
     case ElementType::kBFloat16:
       break;
   }
@@ -71,9 +85,8 @@ void DivideInMode(ElementType type, size_t count, std::byte* a,
       return InFloats(count, a, [&](size_t, size_t size, std::byte* floats) {
         DivideAllKernel<float>(size, floats, divisor);
       });
-    case ElementType::kInt32:
-    case ElementType::kInt64:
-      return;
+    default:
+      return;  // integers and kBool
   }
 }
 

@@ -8,7 +8,8 @@
 
 // Operations on the elements of two arrays. Each rounds once in the element
 // type; float32 and float64 treat subnormal numbers as zeros, integers wrap
-// around. bfloat16 is computed in float32 and rounded.
+// around. bfloat16 is computed in float32 and rounded. The type must be a
+// number, see CheckIsNumber(); kBool stays as it is.
 //
 // Units: arrays are bytes of `count` elements, which may lie at any address.
 namespace lockstep {

@@ -17,6 +17,18 @@ absl::Status CheckScatter(const Collective& group,
                    " members, but the group has ", group.members()));
 }
 
+absl::Status WithholdMisfits(std::string& description,
+                             std::vector<Leaf>& leaves) {
+  for (const Leaf& leaf : leaves) {
+    absl::Status fit = CheckLeaf(leaf);
+    if (fit.ok()) continue;
+    absl::StrAppend(&description, ", but ", fit.message());
+    leaves.clear();
+    return fit;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Parcel>> Collective::Scatter(
     const std::string& description, std::vector<std::vector<Leaf>> for_member) {
   LOCKSTEP_RETURN_IF_ERROR(CheckScatter(*this, for_member));

@@ -26,10 +26,11 @@ class Collective {
   //
   //   kInvalidArgument   the members made different calls: all get this error,
   //                      with both descriptions
-  //   kDeadlineExceeded  members did not come in time; names them
-  //   kAborted           the group has ended, because members did not come to
-  //                      this or an earlier call in time, or because one has
-  //                      left
+  //   kDeadlineExceeded  members did not come to this or an earlier call in
+  //                      time; names them
+  //   kAborted           a member has left
+  //
+  // The first error that ends the group stays: all later calls return it.
   virtual absl::StatusOr<std::vector<Parcel>> Exchange(
       const std::string& description, std::vector<Leaf> mine) = 0;
 
@@ -46,9 +47,8 @@ class Collective {
   // Exchange() of everything. Equal at all members of a group.
   virtual bool scatters_apart() const { return false; }
 
-  // OK while all members take part, as far as this one knows.
-  //
-  //   kAborted  the group has ended, or a member has left it; names the member
+  // OK while all members take part, as far as this one knows; else the error
+  // that has ended the group, or kAborted with the member that has left it.
   virtual absl::Status Ended() const { return absl::OkStatus(); }
 };
 
@@ -57,6 +57,13 @@ class Collective {
 //   kInvalidArgument  not one entry for each member of the group
 absl::Status CheckScatter(const Collective& group,
                           const std::vector<std::vector<Leaf>>& for_member);
+
+// Leaves that CheckLeaf() refuses must not travel. If there is one, clears
+// `leaves` and adds the error to `description`, so that the call fails at the
+// other members too and none waits in vain; returns the error, which the caller
+// must return after the call. Else changes nothing.
+absl::Status WithholdMisfits(std::string& description,
+                             std::vector<Leaf>& leaves);
 
 // Returns when all members have called it. Errors: as Exchange().
 absl::Status Barrier(Collective& group);

@@ -10,19 +10,17 @@
 namespace lockstep {
 namespace {
 
-template <typename T>
+template <typename T, bool = std::is_integral_v<T>>
 struct Operand {
   using Type = T;
 };
 // Integers are computed unsigned, where overflow wraps around with the same
-// bits; signed overflow is undefined.
-template <>
-struct Operand<int32_t> {
-  using Type = uint32_t;
-};
-template <>
-struct Operand<int64_t> {
-  using Type = uint64_t;
+// bits; signed overflow is undefined. Those below 32 bits are widened, because
+// C++ would compute them as int.
+template <typename T>
+struct Operand<T, true> {
+  using Type = std::conditional_t<sizeof(T) < sizeof(uint32_t), uint32_t,
+                                  std::make_unsigned_t<T>>;
 };
 
 template <typename T>
@@ -31,9 +29,14 @@ T Quotient(T a, T b) {
     // Division by 0 would end the process; floats give infinity or NaN.
     if (b == 0) return 0;
     // The only division that overflows is that of the smallest number by -1.
-    if (b == T{-1}) return static_cast<T>(typename Operand<T>::Type{0} - a);
+    if constexpr (std::is_signed_v<T>) {
+      using U = typename Operand<T>::Type;
+      if (b == T{-1}) return static_cast<T>(U{0} - static_cast<U>(a));
+    }
+    return static_cast<T>(a / b);
+  } else {
+    return a / b;
   }
-  return a / b;
 }
 
 template <typename T, typename Function>
@@ -62,14 +65,17 @@ void CombineKernel(Arithmetic op, size_t count, std::byte* a,
   using U = typename Operand<T>::Type;
   switch (op) {
     case Arithmetic::kAdd:
-      return Each<U>(count, a, b,
-                     [](U x, U y) { return static_cast<U>(x + y); });
+      return Each<T>(count, a, b, [](T x, T y) {
+        return static_cast<T>(static_cast<U>(x) + static_cast<U>(y));
+      });
     case Arithmetic::kSubtract:
-      return Each<U>(count, a, b,
-                     [](U x, U y) { return static_cast<U>(x - y); });
+      return Each<T>(count, a, b, [](T x, T y) {
+        return static_cast<T>(static_cast<U>(x) - static_cast<U>(y));
+      });
     case Arithmetic::kMultiply:
-      return Each<U>(count, a, b,
-                     [](U x, U y) { return static_cast<U>(x * y); });
+      return Each<T>(count, a, b, [](T x, T y) {
+        return static_cast<T>(static_cast<U>(x) * static_cast<U>(y));
+      });
     case Arithmetic::kDivide:
       return Each<T>(count, a, b, [](T x, T y) { return Quotient<T>(x, y); });
   }
@@ -95,6 +101,18 @@ template void CombineKernel<int32_t>(Arithmetic, size_t, std::byte*,
                                      const std::byte*);
 template void CombineKernel<int64_t>(Arithmetic, size_t, std::byte*,
                                      const std::byte*);
+template void CombineKernel<int8_t>(Arithmetic, size_t, std::byte*,
+                                    const std::byte*);
+template void CombineKernel<uint8_t>(Arithmetic, size_t, std::byte*,
+                                     const std::byte*);
+template void CombineKernel<int16_t>(Arithmetic, size_t, std::byte*,
+                                     const std::byte*);
+template void CombineKernel<uint16_t>(Arithmetic, size_t, std::byte*,
+                                      const std::byte*);
+template void CombineKernel<uint32_t>(Arithmetic, size_t, std::byte*,
+                                      const std::byte*);
+template void CombineKernel<uint64_t>(Arithmetic, size_t, std::byte*,
+                                      const std::byte*);
 template void DivideAllKernel<float>(size_t, std::byte*, double);
 template void DivideAllKernel<double>(size_t, std::byte*, double);
 template void DivideAllKernel<Float16>(size_t, std::byte*, double);

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// T is float, double, Float16, int32_t or int64_t.
+// T is float, double, Float16, or an integer of 8, 16, 32 or 64 bits.
 template <typename T>
 void CombineKernel(Arithmetic op, size_t count, std::byte* a,
                    const std::byte* b);

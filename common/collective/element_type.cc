@@ -3,7 +3,6 @@
 #include <array>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 namespace lockstep {
@@ -13,15 +12,23 @@ struct Row {
   ElementType type;
   std::string_view name;
   size_t size;
+  bool is_integer = false;
 };
 
-constexpr std::array<Row, 6> kRows = {{
+constexpr std::array<Row, 13> kRows = {{
     {ElementType::kFloat16, "float16", 2},
     {ElementType::kFloat32, "float32", 4},
     {ElementType::kFloat64, "float64", 8},
     {ElementType::kBFloat16, "bfloat16", 2},
-    {ElementType::kInt32, "int32", 4},
-    {ElementType::kInt64, "int64", 8},
+    {ElementType::kInt32, "int32", 4, true},
+    {ElementType::kInt64, "int64", 8, true},
+    {ElementType::kBool, "bool", 1},
+    {ElementType::kInt8, "int8", 1, true},
+    {ElementType::kUint8, "uint8", 1, true},
+    {ElementType::kInt16, "int16", 2, true},
+    {ElementType::kUint16, "uint16", 2, true},
+    {ElementType::kUint32, "uint32", 4, true},
+    {ElementType::kUint64, "uint64", 8, true},
 }};
 
 const Row& RowOf(ElementType type) {
@@ -31,12 +38,25 @@ const Row& RowOf(ElementType type) {
 
 }  // namespace
 
+bool IsElementType(int64_t number) {
+  return number >= 1 && number <= static_cast<int64_t>(kRows.size());
+}
+
 size_t SizeOf(ElementType type) { return RowOf(type).size; }
 
 std::string_view NameOf(ElementType type) { return RowOf(type).name; }
 
-bool IsInteger(ElementType type) {
-  return type == ElementType::kInt32 || type == ElementType::kInt64;
+bool IsFloatingPoint(ElementType type) {
+  return type <= ElementType::kBFloat16;
+}
+
+bool IsInteger(ElementType type) { return RowOf(type).is_integer; }
+
+absl::Status CheckIsNumber(ElementType type) {
+  if (type != ElementType::kBool) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "bool cannot be added, multiplied or divided; use int32 or float32, or "
+      "gather the values");
 }
 
 ElementType ElementTypeOf(DType dtype) {
@@ -48,10 +68,13 @@ absl::StatusOr<ElementType> ParseElementType(std::string_view name) {
   for (const Row& row : kRows) {
     if (row.name == name) return row.type;
   }
+  std::string names;
+  for (const Row& row : kRows) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(row.name));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("\"", std::string(name),
-                   "\" is no element type; it must be float16, float32, "
-                   "float64, bfloat16, int32 or int64"));
+                   "\" is no element type; it must be one of ", names));
 }
 
 }  // namespace lockstep

@@ -2,8 +2,10 @@
 #define LOCKSTEP_COMMON_COLLECTIVE_ELEMENT_TYPE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/numeric/dtype.h"
 
@@ -18,7 +20,17 @@ enum class ElementType : int {
   kBFloat16 = 4,
   kInt32 = 5,
   kInt64 = 6,
+  kBool = 7,  // bytes of 0 or 1, as uint8_t
+  kInt8 = 8,
+  kUint8 = 9,
+  kInt16 = 10,
+  kUint16 = 11,
+  kUint32 = 12,
+  kUint64 = 13,
 };
+
+// True if a type has this number, which may come from another process.
+bool IsElementType(int64_t number);
 
 // Bytes per element.
 size_t SizeOf(ElementType type);
@@ -26,13 +38,23 @@ size_t SizeOf(ElementType type);
 // TensorFlow's name: "float16", "int64".
 std::string_view NameOf(ElementType type);
 
+// True for the types of DType.
+bool IsFloatingPoint(ElementType type);
+
+// True for the signed and unsigned integers, but not for kBool.
 bool IsInteger(ElementType type);
+
+// OK if the type can be added, multiplied and divided. All other uses, such as
+// gathers and broadcasts, take every type.
+//
+//   kInvalidArgument  kBool; names it and the fix
+absl::Status CheckIsNumber(ElementType type);
 
 ElementType ElementTypeOf(DType dtype);
 
 // Parses NameOf().
 //
-//   kInvalidArgument  not one of the six names
+//   kInvalidArgument  not one of these names; has all of them
 absl::StatusOr<ElementType> ParseElementType(std::string_view name);
 
 }  // namespace lockstep

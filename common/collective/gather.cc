@@ -16,6 +16,7 @@ absl::Status CheckGather(absl::Span<const Value> values, int64_t axis) {
   if (values.empty()) {
     return absl::InvalidArgumentError("there is no value to gather");
   }
+  for (const Value& value : values) LOCKSTEP_RETURN_IF_ERROR(value.Check());
   const std::vector<int64_t>& first = values[0].shape();
   if (axis < 0 || axis >= static_cast<int64_t>(first.size())) {
     return absl::InvalidArgumentError(
@@ -66,6 +67,8 @@ absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis) {
 }
 
 absl::StatusOr<Value> ToDense(const Slices& slices) {
+  LOCKSTEP_RETURN_IF_ERROR(slices.values.Check());
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(slices.values.type()));
   if (!slices.dense_shape.has_value() || slices.dense_shape->empty()) {
     return absl::InvalidArgumentError(
         "slices of an unknown shape cannot be made dense; set dense_shape");

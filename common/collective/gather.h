@@ -13,14 +13,15 @@ namespace lockstep {
 // along that axis only.
 //
 //   kInvalidArgument  types, ranks or other dimensions differ; `axis` is not in
-//                     [0, rank)
+//                     [0, rank); as Value::Check()
 absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis);
 
 // Returns the tensor of the whole shape, with the rows of `slices` added at
 // their indices and zeros elsewhere.
 //
 //   kInvalidArgument  the shape of the whole is unknown, an index is not in it,
-//                     or rows do not fit it
+//                     or rows do not fit it; as Value::Check() and
+//                     CheckIsNumber()
 absl::StatusOr<Value> ToDense(const Slices& slices);
 
 }  // namespace lockstep

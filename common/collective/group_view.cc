@@ -78,6 +78,15 @@ void GroupView::HearLeave(int rank, uint64_t incarnation) {
       absl::AbortedError(absl::StrCat("rank ", rank, " has left the group"));
 }
 
+bool GroupView::Lose(int rank, const absl::Status& why) {
+  if (!CheckRank(rank).ok()) return false;
+  Member& member = members_[static_cast<size_t>(rank)];
+  // The first reason stays.
+  if (!member.gone.ok()) return false;
+  member.gone = why;
+  return true;
+}
+
 bool GroupView::awaits(int rank) const { return !Of(rank).answered; }
 
 std::vector<int> GroupView::Awaited() const {

@@ -53,6 +53,10 @@ class GroupView {
   // start of it that is not in the group.
   void HearLeave(int rank, uint64_t incarnation);
 
+  // Handles a member of the formed group that does not answer: `why` is its
+  // gone() from then on. False if it was gone before.
+  bool Lose(int rank, const absl::Status& why);
+
   bool formed() const { return Awaited().empty(); }
   // True if the greeting must be sent to `rank` again.
   bool awaits(int rank) const;
@@ -69,6 +73,7 @@ class GroupView {
   // OK while the member takes part; else the reason.
   //
   //   kAborted  it has left, or begun again
+  //   others    of Lose()
   const absl::Status& gone(int rank) const { return Of(rank).gone; }
 
   // The incarnation of a member that has greeted or answered.

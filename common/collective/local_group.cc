@@ -17,8 +17,8 @@ struct Shared {
   Mutex mutex;
   CondVar changed;
   ExchangeTable table ABSL_GUARDED_BY(mutex);
-  // kAborted once an exchange has timed out at a member. Another one may have
-  // completed it, so the group cannot go on.
+  // The error of the exchange that has timed out at a member. Another one may
+  // have completed it, so the group cannot go on.
   absl::Status ended ABSL_GUARDED_BY(mutex);
 };
 
@@ -61,7 +61,7 @@ class LocalMember final : public Collective {
         absl::StrCat(description, ": rank ",
                      absl::StrJoin(shared_->table.Missing(sequence), ", "),
                      " did not come within ", absl::FormatDuration(timeout_)));
-    shared_->ended = absl::AbortedError(late.message());
+    shared_->ended = late;
     // Others that wait for the missing members.
     shared_->changed.SignalAll();
     return late;

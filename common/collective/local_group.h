@@ -12,7 +12,7 @@ namespace lockstep {
 // Returns the members of a group within this process, by rank. Each must be
 // used by a thread of its own. An exchange waits at most `timeout` for the
 // others; if they do not come in time, the group has ended: all later exchanges
-// return kAborted at all members.
+// return the same error at all members.
 std::vector<std::unique_ptr<Collective>> MakeLocalGroup(int members,
                                                         absl::Duration timeout);
 

@@ -21,6 +21,7 @@ absl::Status CheckAlike(absl::Span<const Value> values) {
   if (values.empty()) {
     return absl::InvalidArgumentError("there is no value to reduce");
   }
+  for (const Value& value : values) LOCKSTEP_RETURN_IF_ERROR(value.Check());
   for (size_t r = 1; r < values.size(); ++r) {
     if (values[r].type() == values[0].type() &&
         values[r].shape() == values[0].shape()) {
@@ -77,13 +78,35 @@ Value Sum(SumOrder order, absl::Span<const Value> values) {
   return sum;
 }
 
+template <typename T>
 std::vector<double> AsDoubles(const Value& value) {
-  if (value.type() == ElementType::kInt32) {
-    const std::vector<int32_t> elements = value.Elements<int32_t>();
-    return {elements.begin(), elements.end()};
+  std::vector<double> doubles;
+  for (const T element : value.Elements<T>()) {
+    doubles.push_back(static_cast<double>(element));
   }
-  const std::vector<int64_t> elements = value.Elements<int64_t>();
-  return {elements.begin(), elements.end()};
+  return doubles;
+}
+
+// The elements of a value of integers.
+std::vector<double> AsDoubles(const Value& value) {
+  switch (value.type()) {
+    case ElementType::kInt8:
+      return AsDoubles<int8_t>(value);
+    case ElementType::kUint8:
+      return AsDoubles<uint8_t>(value);
+    case ElementType::kInt16:
+      return AsDoubles<int16_t>(value);
+    case ElementType::kUint16:
+      return AsDoubles<uint16_t>(value);
+    case ElementType::kInt32:
+      return AsDoubles<int32_t>(value);
+    case ElementType::kUint32:
+      return AsDoubles<uint32_t>(value);
+    case ElementType::kUint64:
+      return AsDoubles<uint64_t>(value);
+    default:
+      return AsDoubles<int64_t>(value);
+  }
 }
 
 // Returns one pack of a rank: its values joined.
@@ -181,6 +204,8 @@ absl::StatusOr<ReduceOp> ParseReduceOp(std::string_view name) {
 }
 
 absl::StatusOr<Value> SumAlong(const Value& value, int64_t axis) {
+  LOCKSTEP_RETURN_IF_ERROR(value.Check());
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(value.type()));
   const auto rank = static_cast<int64_t>(value.shape().size());
   if (axis < -rank || axis >= rank) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -212,6 +237,7 @@ absl::StatusOr<Value> Reduce(ReduceOp op, SumOrder order,
   LOCKSTEP_RETURN_IF_ERROR(CheckAlike(values));
   // Without a division, so that a single integer keeps its type.
   if (values.size() == 1) return values[0];
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(values[0].type()));
   Value sum = Sum(order, values);
   if (op == ReduceOp::kSum) return sum;
   return Mean(sum, static_cast<double>(values.size()));
@@ -261,6 +287,7 @@ absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
   }
   LOCKSTEP_ASSIGN_OR_RETURN(joined.values, Gather(rows, 0));
   if (op == ReduceOp::kMean) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(joined.values.type()));
     joined.values = Mean(joined.values, static_cast<double>(slices.size()));
   }
   return joined;

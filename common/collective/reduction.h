@@ -36,7 +36,8 @@ size_t RingChunk(size_t elements, size_t ranks, size_t item);
 
 // Combines `values`, by rank, of which there must be at least one.
 //
-//   kInvalidArgument  types or shapes differ; names both
+//   kInvalidArgument  types or shapes differ; names both; as Value::Check();
+//                     several values of a type that is no number
 absl::StatusOr<Value> Reduce(ReduceOp op, SumOrder order,
                              absl::Span<const Value> values);
 
@@ -55,7 +56,8 @@ absl::StatusOr<std::vector<Value>> ReducePacked(
 // Joins indices and rows in the order of the ranks; equal indices stay apart. A
 // mean divides the rows.
 //
-//   kInvalidArgument  types or rows differ
+//   kInvalidArgument  types or rows differ; as Value::Check(); the mean of
+//                     several slices of a type that is no number
 absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
                                     absl::Span<const Slices> slices);
 
@@ -67,11 +69,12 @@ absl::StatusOr<ReduceOp> ParseReduceOp(std::string_view name);
 // Returns the sums of the elements along an axis, without that axis. Sums of
 // bfloat16 are rounded once at the end.
 //
-//   kInvalidArgument  `axis` is not in [-rank, rank)
+//   kInvalidArgument  `axis` is not in [-rank, rank); as Value::Check() and
+//                     CheckIsNumber()
 absl::StatusOr<Value> SumAlong(const Value& value, int64_t axis);
 
-// Returns the sum divided by `count`: in the type of the value, but float64 for
-// integers.
+// Returns the sum divided by `count`: in the type of the value, which must be a
+// number, but float64 for integers.
 Value Mean(const Value& sum, double count);
 
 }  // namespace lockstep

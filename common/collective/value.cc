@@ -1,6 +1,5 @@
 #include "common/collective/value.h"
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -50,9 +49,33 @@ absl::StatusOr<Value> Value::FromBytes(ElementType type,
   return made;
 }
 
+absl::Status Value::Check() const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const size_t needed, BytesOf(type_, shape_));
+  if (bytes_.size() == needed) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a value of shape [", absl::StrJoin(shape_, ","), "] has ", size(),
+      " elements in ", bytes_.size(), " bytes, but must have ", needed,
+      " bytes of ", std::string(NameOf(type_))));
+}
+
 std::string Value::Description() const {
-  return absl::StrCat(std::string(NameOf(type_)), " [",
-                      absl::StrJoin(shape_, ","), "]");
+  std::string text = absl::StrCat(std::string(NameOf(type_)), " [",
+                                  absl::StrJoin(shape_, ","), "]");
+  // Members that compare their descriptions find that one has other elements.
+  if (!Check().ok()) absl::StrAppend(&text, " with ", size(), " elements");
+  return text;
+}
+
+absl::Status CheckLeaf(const Leaf& leaf) {
+  if (const Value* value = std::get_if<Value>(&leaf)) return value->Check();
+  const auto& slices = std::get<Slices>(leaf);
+  LOCKSTEP_RETURN_IF_ERROR(slices.values.Check());
+  const std::vector<int64_t>& shape = slices.values.shape();
+  const auto indices = static_cast<int64_t>(slices.indices.size());
+  if (!shape.empty() && shape[0] == indices) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("slices have ", indices, " indices, but their values are ",
+                   slices.values.Description(), "; each needs a row"));
 }
 
 std::string DescriptionOf(const Leaf& leaf) {

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/collective/element_type.h"
@@ -37,7 +38,7 @@ class Value {
                                          std::vector<int64_t> shape,
                                          std::vector<std::byte> bytes);
   // `elements` must be as many as the shape has, and T must have the size of
-  // `type`.
+  // `type`: all calls that take the value refuse it otherwise, see Check().
   template <typename T>
   static Value Of(ElementType type, std::vector<int64_t> shape,
                   const std::vector<T>& elements) {
@@ -63,12 +64,13 @@ class Value {
   std::vector<T> Elements() const {
     std::vector<T> elements(bytes_.size() / sizeof(T));
     if (!elements.empty()) {
-      std::memcpy(elements.data(), bytes_.data(), bytes_.size());
+      std::memcpy(elements.data(), bytes_.data(), elements.size() * sizeof(T));
     }
     return elements;
   }
 
-  // Returns the same elements in another shape, which must have as many.
+  // Returns the same elements in another shape, which must have as many, as
+  // those of Of().
   Value Reshaped(std::vector<int64_t> shape) const {
     Value other = *this;
     other.shape_ = std::move(shape);
@@ -81,7 +83,12 @@ class Value {
   static absl::StatusOr<size_t> BytesOf(ElementType type,
                                         absl::Span<const int64_t> shape);
 
-  // "float32 [2,3]", for messages.
+  // OK if the shape has as many elements as there are.
+  //
+  //   kInvalidArgument  as Zeros(); fewer or more elements
+  absl::Status Check() const;
+
+  // "float32 [2,3]", for messages; has the number of elements if Check() fails.
   std::string Description() const;
 
   bool operator==(const Value&) const = default;
@@ -105,6 +112,11 @@ struct Slices {
 
 // Either form of a tensor.
 using Leaf = std::variant<Value, Slices>;
+
+// Checks the values, and that slices have a row for each index.
+//
+//   kInvalidArgument  as Value::Check(); fewer or more rows
+absl::Status CheckLeaf(const Leaf& leaf);
 
 // "float32 [2,3]", "slices of float32 [2,3]".
 std::string DescriptionOf(const Leaf& leaf);

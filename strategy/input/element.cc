@@ -12,6 +12,7 @@ namespace lockstep::strategy {
 absl::StatusOr<int64_t> CountExamples(const Element& batch) {
   std::optional<int64_t> count;
   for (const Value& tensor : batch) {
+    LOCKSTEP_RETURN_IF_ERROR(tensor.Check());
     if (tensor.shape().empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "an element is ", tensor.Description(),

@@ -31,7 +31,7 @@ using StreamOr = absl::StatusOr<std::unique_ptr<ElementStream>>;
 // Returns the number of examples in a batch.
 //
 //   kInvalidArgument  a tensor is a scalar, or the tensors have different
-//                     numbers of examples
+//                     numbers of examples; as Value::Check()
 absl::StatusOr<int64_t> CountExamples(const Element& batch);
 
 // Returns examples [first, first + count) of a batch, which must have them.

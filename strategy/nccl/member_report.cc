@@ -61,16 +61,15 @@ absl::StatusOr<int> DeviceOf(const std::vector<MemberReport>& by_rank,
 }  // namespace
 
 Value TextLeaf(const std::string& text) {
-  // Leaves have no element type for bytes: each takes an int32.
-  return Value::Of(ElementType::kInt32, {static_cast<int64_t>(text.size())},
-                   std::vector<int32_t>(text.begin(), text.end()));
+  return Value::Of(ElementType::kUint8, {static_cast<int64_t>(text.size())},
+                   std::vector<uint8_t>(text.begin(), text.end()));
 }
 
 std::string TextOf(const Leaf& leaf) {
   const Value* value = std::get_if<Value>(&leaf);
-  if (value == nullptr || value->type() != ElementType::kInt32) return "";
+  if (value == nullptr || value->type() != ElementType::kUint8) return "";
   std::string text;
-  for (const int32_t each : value->Elements<int32_t>()) {
+  for (const uint8_t each : value->Elements<uint8_t>()) {
     text.push_back(static_cast<char>(each));
   }
   return text;

@@ -253,7 +253,8 @@ absl::Status NcclCommunicator::Await(
     if (!ended.ok()) {
       if (!left_.has_value()) left_ = now;
       if (now - *left_ >= absl::ToChronoNanoseconds(options_.grace)) {
-        return absl::AbortedError(absl::StrCat(call, ": ", ended.message()));
+        return absl::Status(ended.code(),
+                            absl::StrCat(call, ": ", ended.message()));
       }
     }
     if (now >= deadline_) {

@@ -52,6 +52,7 @@ class NcclCommunicator {
   // Returns when all members have called it with the same `id`.
   //
   //   kAborted           a member has left
+  //   kUnavailable       a member does not answer
   //   kDeadlineExceeded  not all members called it in time
   //   others             as ToStatus()
   static absl::StatusOr<std::unique_ptr<NcclCommunicator>> Make(

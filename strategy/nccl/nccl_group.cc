@@ -121,7 +121,8 @@ absl::Status ShareId(Collective& group, const NcclFunctions& nccl,
 // Replaces this member's `ready` by that of all members. If there are several
 // errors, those of members that only waited in vain for another one come last.
 absl::Status AllReady(Collective& group, absl::Status& ready) {
-  const bool waits = absl::IsDeadlineExceeded(ready) || absl::IsAborted(ready);
+  const bool waits = absl::IsDeadlineExceeded(ready) ||
+                     absl::IsAborted(ready) || absl::IsUnavailable(ready);
   std::vector<Leaf> mine(2);
   mine[waits ? 1 : 0] = TextLeaf(std::string(ready.message()));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -209,13 +210,17 @@ absl::StatusOr<std::unique_ptr<Collective>> NcclGroup::Make(
 absl::StatusOr<std::vector<Parcel>> NcclGroup::Exchange(
     const std::string& description, std::vector<Leaf> mine) {
   LOCKSTEP_RETURN_IF_ERROR(ended_);
-  auto rests =
-      group_->Exchange(description, WithoutPayload(mine, small_bytes_));
+  std::string call = description;
+  const absl::Status fit = WithholdMisfits(call, mine);
+  auto rests = group_->Exchange(call, WithoutPayload(mine, small_bytes_));
   // Descriptions differ at all members alike; the group can go on.
-  if (absl::IsInvalidArgument(rests.status())) return rests.status();
+  if (absl::IsInvalidArgument(rests.status())) {
+    return fit.ok() ? rests.status() : fit;
+  }
   if (!rests.ok()) return End(description, rests.status());
   auto parcels = Complete(std::move(mine), *rests);
   if (!parcels.ok()) return End(description, parcels.status());
+  LOCKSTEP_RETURN_IF_ERROR(fit);
   return parcels;
 }
 
@@ -252,11 +257,11 @@ absl::StatusOr<std::vector<Parcel>> NcclGroup::Complete(
 absl::Status NcclGroup::End(const std::string& description,
                             const absl::Status& why) {
   const std::string text = absl::StrCat(description, ": ", why.message());
-  ended_ = absl::AbortedError(text);
+  ended_ = absl::Status(why.code(), text);
   // In this order: the communicator asks the group.
   communicator_.reset();
   group_.reset();
-  return absl::Status(why.code(), text);
+  return ended_;
 }
 
 absl::Status NcclGroup::Ended() const {

@@ -61,8 +61,8 @@ class NcclGroup final : public Collective {
 
   // Errors: also
   //
-  //   kAborted             the group has ended: a member has left, or an
-  //                        earlier exchange has failed
+  //   kAborted             a member has left
+  //   kInvalidArgument     as CheckLeaf(), at all members
   //   kInternal            a call of NCCL or CUDA has failed at this member
   //   kResourceExhausted   the GPU has too little memory
   absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,

@@ -33,8 +33,7 @@ absl::StatusOr<std::vector<int64_t>> ToIntegers(const Leaf& leaf) {
 // A header is the number of the type, then the shape.
 absl::StatusOr<Value> EmptyLeaf(const Leaf& header) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ToIntegers(header));
-  if (shape.empty() || shape[0] < static_cast<int64_t>(ElementType::kFloat16) ||
-      shape[0] > static_cast<int64_t>(ElementType::kInt64)) {
+  if (shape.empty() || !IsElementType(shape[0])) {
     return absl::InvalidArgumentError(
         "a header of a leaf has no element type; all members must run the same "
         "build");

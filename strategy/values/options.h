@@ -50,7 +50,8 @@ struct StrategyOptions {
   absl::Status Validate() const;
 };
 
-// Options of one reduction.
+// Options of one reduction. Its timeout is that of the group of workers, which
+// is the same for all calls.
 struct CommunicationOptions {
   // Present: the values of the call are joined to packs, and a new pack begins
   // when the current one has more bytes than this; 0: one pack. Absent: each

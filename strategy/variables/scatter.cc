@@ -13,6 +13,7 @@ namespace lockstep::strategy {
 namespace {
 
 absl::Status Check(const Slices& slices, const Value& target) {
+  LOCKSTEP_RETURN_IF_ERROR(slices.values.Check());
   std::vector<int64_t> rows = target.shape();
   if (rows.empty()) {
     return absl::InvalidArgumentError("a scalar has no rows");
@@ -60,11 +61,24 @@ void ChooseIn(ElementType type, bool least, size_t count, std::byte* a,
       return Choose<float>(least, count, a, b);
     case ElementType::kFloat64:
       return Choose<double>(least, count, a, b);
+    case ElementType::kInt8:
+      return Choose<int8_t>(least, count, a, b);
+    case ElementType::kUint8:
+      return Choose<uint8_t>(least, count, a, b);
+    case ElementType::kInt16:
+      return Choose<int16_t>(least, count, a, b);
+    case ElementType::kUint16:
+      return Choose<uint16_t>(least, count, a, b);
     case ElementType::kInt32:
       return Choose<int32_t>(least, count, a, b);
+    case ElementType::kUint32:
+      return Choose<uint32_t>(least, count, a, b);
     case ElementType::kInt64:
       return Choose<int64_t>(least, count, a, b);
+    case ElementType::kUint64:
+      return Choose<uint64_t>(least, count, a, b);
     case ElementType::kBFloat16:
+    case ElementType::kBool:
       return;  // refused before
   }
 }
@@ -94,6 +108,9 @@ void ApplyRow(ScatterOp op, ElementType type, size_t count, std::byte* row,
 absl::Status CheckRows(ScatterOp op, const Slices& slices,
                        const Value& target) {
   LOCKSTEP_RETURN_IF_ERROR(Check(slices, target));
+  if (op != ScatterOp::kUpdate) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(target.type()));
+  }
   if (target.type() == ElementType::kBFloat16 &&
       (op == ScatterOp::kMin || op == ScatterOp::kMax)) {
     return absl::UnimplementedError(

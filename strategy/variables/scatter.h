@@ -23,7 +23,8 @@ absl::Status CheckRows(ScatterOp op, const Slices& slices, const Value& target);
 // after the other; each operation rounds once.
 //
 //   kInvalidArgument  the type or the shape of the rows is not the target's, or
-//                     an index is not in it; the target has not changed
+//                     an index is not in it; as Value::Check(), and except for
+//                     kUpdate as CheckIsNumber(); the target has not changed
 //   kUnimplemented    kMin and kMax of bfloat16
 absl::Status ApplyScatter(ScatterOp op, const Slices& slices, Value& target);
 

@@ -140,12 +140,17 @@ Placement VariableStore::PlacementOf(const VariableOptions& options) const {
 absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
                                              Value initial) const {
   LOCKSTEP_RETURN_IF_ERROR(Check(options));
+  LOCKSTEP_RETURN_IF_ERROR(initial.Check());
   const bool mirrored = !HasOneCopy(kind_) && !IsOfOneReplica(kind_);
   if (mirrored && options.aggregation == Aggregation::kMean &&
       IsInteger(initial.type())) {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", options.name, "\" is ", initial.Description(),
         ", whose mean is no integer; use kSum or kOnlyFirstReplica"));
+  }
+  if (mirrored && (options.aggregation == Aggregation::kMean ||
+                   options.aggregation == Aggregation::kSum)) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(initial.type()));
   }
   auto state = std::make_shared<Variable::State>();
   state->name = options.name;
@@ -196,6 +201,7 @@ absl::Status VariableStore::CheckWrite(const Variable& variable,
                                        const Value& value) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckOwner(variable));
   LOCKSTEP_RETURN_IF_ERROR(CheckNotServed(variable));
+  LOCKSTEP_RETURN_IF_ERROR(value.Check());
   if (value.type() == variable.type() && value.shape() == variable.shape()) {
     return absl::OkStatus();
   }
@@ -215,6 +221,7 @@ absl::Status VariableStore::Write(const Variable& variable, size_t copy,
     held = value;
     return absl::OkStatus();
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(held.type()));
   Combine(held.type(),
           how == Assignment::kAdd ? Arithmetic::kAdd : Arithmetic::kSubtract,
           held.size(), held.mutable_bytes().data(), value.bytes().data());

@@ -46,8 +46,9 @@ class VariableStore {
 
   // Makes the variable with `initial` in all copies. Names need not be unique.
   //
-  // Errors: as Check(); kInvalidArgument also: under a mirrored kind, kMean of
-  //         an integer
+  // Errors: as Check() and Value::Check(); kInvalidArgument also: under a
+  //         mirrored kind, kMean of an integer, and kMean and kSum of a
+  //         type that is no number
   absl::StatusOr<Variable> Make(const VariableOptions& options,
                                 Value initial) const;
 
@@ -96,7 +97,7 @@ class VariableStore {
   // OK if `value` can be written to the variable.
   //
   //   kInvalidArgument     the variable is of another store, or `value` has
-  //                        another type or shape
+  //                        another type or shape; as Value::Check()
   //   kFailedPrecondition  as CheckNotServed()
   absl::Status CheckWrite(const Variable& variable, const Value& value) const;
 

@@ -17,14 +17,25 @@ constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr absl::Duration kGreetDeadline = absl::Seconds(3);
 constexpr absl::Duration kLeaveDeadline = absl::Seconds(1);
 
-// True if the same call may reach the member later. A server that ends cancels
-// its calls, so kCancelled is one of these errors.
+// True if the same parcel may reach the member later. A server that ends
+// cancels its calls, so kCancelled is one of these errors. These calls have no
+// deadline: kDeadlineExceeded is the member's answer, whose group has ended.
 bool MayBeRepeated(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsCancelled(status);
+  return absl::IsUnavailable(status) || absl::IsCancelled(status);
 }
 
 }  // namespace
+
+v1::GreetRequest GreetingOf(const Greeting& self, int receiver, bool leaves) {
+  v1::GreetRequest request;
+  request.mutable_sender()->set_rank(self.rank);
+  request.mutable_sender()->set_incarnation(self.incarnation);
+  request.set_receiver(receiver);
+  request.set_members(self.members);
+  request.set_purpose(self.purpose);
+  request.set_leaves(leaves);
+  return request;
+}
 
 GroupLink::GroupLink(const Options& options)
     : options_(options),
@@ -107,13 +118,8 @@ void GroupLink::Run() {
 }
 
 absl::StatusOr<GreetingAnswer> GroupLink::CallGreet(bool leaves) {
-  v1::GreetRequest request;
-  request.mutable_sender()->set_rank(options_.self.rank);
-  request.mutable_sender()->set_incarnation(options_.self.incarnation);
-  request.set_receiver(options_.receiver);
-  request.set_members(options_.self.members);
-  request.set_purpose(options_.self.purpose);
-  request.set_leaves(leaves);
+  const v1::GreetRequest request =
+      GreetingOf(options_.self, options_.receiver, leaves);
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(leaves ? kLeaveDeadline : kGreetDeadline));
   // A member that starts later is waited for; one that has gone is not.

@@ -24,6 +24,9 @@ struct Outgoing {
   Parcel leaves;
 };
 
+// The request in which `self` greets the member `receiver`, or leaves it.
+v1::GreetRequest GreetingOf(const Greeting& self, int receiver, bool leaves);
+
 // GroupLink makes the calls to one other member of a group: greetings until
 // `on_answer` returns false, and parcels, one after the other. It calls from
 // Begin() on, and repeats calls that do not reach the member until End().

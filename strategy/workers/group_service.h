@@ -27,6 +27,7 @@ class GroupHandler {
   // Called when the header of a parcel has arrived.
   //
   //   kAborted          the group has ended, or the parcel is of another group
+  //   kDeadlineExceeded the group has ended: members did not come in time
   //   kInvalidArgument  the sender is no member, or the exchange is neither the
   //                     current nor the next one
   virtual absl::Status Admit(const v1::ParcelHeader& header) = 0;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_deadline.h"
 #include "common/process/process.h"
@@ -38,6 +39,16 @@ absl::Status CheckOptions(const NetworkGroup::Options& options) {
 
 }  // namespace
 
+struct NetworkGroup::Wait {
+  Wait(absl::Duration timeout, absl::Duration notice)
+      : deadline(SteadyDeadline(timeout)), next_line(SteadyDeadline(notice)) {}
+
+  const std::chrono::steady_clock::time_point begin =
+      std::chrono::steady_clock::now();
+  const std::chrono::steady_clock::time_point deadline;
+  std::chrono::steady_clock::time_point next_line;  // of the log
+};
+
 NetworkGroup::NetworkGroup(const Options& options)
     : options_(options),
       service_(*this),
@@ -51,6 +62,7 @@ absl::StatusOr<std::unique_ptr<NetworkGroup>> NetworkGroup::Join(
   std::unique_ptr<NetworkGroup> group(new NetworkGroup(options));
   LOCKSTEP_RETURN_IF_ERROR(group->Start());
   LOCKSTEP_RETURN_IF_ERROR(group->WaitUntilFormed());
+  group->StartProbes();
   return group;
 }
 
@@ -89,7 +101,22 @@ absl::Status NetworkGroup::Start() {
   return absl::OkStatus();
 }
 
+void NetworkGroup::StartProbes() {
+  if (members() == 1) return;
+  PeerProbes::Options probes;
+  probes.addresses = options_.addresses;
+  probes.every = options_.probe_every;
+  probes.timeout = options_.probe_timeout;
+  probes.on_lost = [this](int r, const absl::Status& why) { OnLost(r, why); };
+  {
+    MutexLock lock(mutex_);
+    probes.self = view_.self();
+  }
+  probes_ = std::make_unique<PeerProbes>(std::move(probes));
+}
+
 NetworkGroup::~NetworkGroup() {
+  probes_.reset();
   {
     MutexLock lock(mutex_);
     if (ended_.ok()) {
@@ -107,49 +134,72 @@ NetworkGroup::~NetworkGroup() {
 }
 
 absl::Status NetworkGroup::WaitUntilFormed() {
-  const auto deadline = SteadyDeadline(options_.join_timeout);
+  Wait wait(options_.join_timeout, options_.notice);
   MutexLock lock(mutex_);
-  while (true) {
+  do {
     LOCKSTEP_RETURN_IF_ERROR(view_.refusal());
     LOCKSTEP_RETURN_IF_ERROR(ended_);
     if (view_.formed()) return absl::OkStatus();
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= left.zero()) break;
-    changed_.WaitFor(mutex_, left);
+  } while (WaitOn("Join", view_.Awaited(), wait));
+  return absl::DeadlineExceededError(
+      absl::StrCat(NamesOf(view_.Awaited()), " did not join within ",
+                   absl::FormatDuration(options_.join_timeout)));
+}
+
+bool NetworkGroup::WaitOn(const std::string& call,
+                          const std::vector<int>& missing, Wait& wait) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now >= wait.deadline) return false;
+  if (now >= wait.next_line) {
+    spdlog::warn("waits for {} in {} for {}", NamesOf(missing), call,
+                 absl::FormatDuration(absl::Trunc(
+                     absl::FromChrono(now - wait.begin), absl::Seconds(1))));
+    wait.next_line = SteadyDeadline(2 * options_.notice);
   }
-  std::vector<std::string> missing;
-  for (const int r : view_.Awaited()) {
-    missing.push_back(absl::StrCat(
+  changed_.WaitFor(mutex_, std::min(wait.deadline, wait.next_line) - now);
+  return true;
+}
+
+std::string NetworkGroup::NamesOf(const std::vector<int>& ranks) const {
+  std::vector<std::string> names;
+  for (const int r : ranks) {
+    names.push_back(absl::StrCat(
         "rank ", r, " (", options_.addresses[static_cast<size_t>(r)], ")"));
   }
-  return absl::DeadlineExceededError(
-      absl::StrCat(absl::StrJoin(missing, ", "), " did not join within ",
-                   absl::FormatDuration(options_.join_timeout)));
+  return absl::StrJoin(names, ", ");
 }
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::Exchange(
     const std::string& description, std::vector<Leaf> mine) {
-  return GiveAndTake(
-      description,
-      std::vector<Parcel>(
-          static_cast<size_t>(members()),
-          std::make_shared<const std::vector<Leaf>>(std::move(mine))));
+  std::string call = description;
+  const absl::Status fit = WithholdMisfits(call, mine);
+  auto parcels = GiveAndTake(
+      call, std::vector<Parcel>(
+                static_cast<size_t>(members()),
+                std::make_shared<const std::vector<Leaf>>(std::move(mine))));
+  LOCKSTEP_RETURN_IF_ERROR(fit);
+  return parcels;
 }
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::Scatter(
     const std::string& description, std::vector<std::vector<Leaf>> for_member) {
   LOCKSTEP_RETURN_IF_ERROR(CheckScatter(*this, for_member));
+  std::string call = description;
+  absl::Status fit;
   std::vector<Parcel> parcels;
   for (std::vector<Leaf>& leaves : for_member) {
+    fit.Update(WithholdMisfits(call, leaves));
     parcels.push_back(
         std::make_shared<const std::vector<Leaf>>(std::move(leaves)));
   }
-  return GiveAndTake(description, parcels);
+  auto taken = GiveAndTake(call, parcels);
+  LOCKSTEP_RETURN_IF_ERROR(fit);
+  return taken;
 }
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
     const std::string& description, const std::vector<Parcel>& for_member) {
-  const auto deadline = SteadyDeadline(options_.timeout);
+  Wait wait(options_.timeout, options_.notice);
   v1::ParcelHeader header;
   header.set_description(description);
   header.mutable_sender()->set_rank(rank());
@@ -177,16 +227,13 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
     links_[static_cast<size_t>(r)]->Give({header, parcel});
   }
   MutexLock lock(mutex_);
-  while (true) {
+  do {
     auto result = Look(header.sequence());
     if (result.has_value()) return *std::move(result);
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= left.zero()) break;
-    changed_.WaitFor(mutex_, left);
-  }
+  } while (WaitOn(description, AwaitedIn(header.sequence()), wait));
   absl::Status late = Late(description, header.sequence());
   // Another member may have completed this exchange, so the group cannot go on.
-  ended_ = absl::AbortedError(late.message());
+  ended_ = late;
   return late;
 }
 
@@ -219,14 +266,18 @@ std::optional<absl::StatusOr<std::vector<Parcel>>> NetworkGroup::Look(
   return table_.Take(sequence);
 }
 
-absl::Status NetworkGroup::Late(const std::string& description,
-                                uint64_t sequence) const {
+std::vector<int> NetworkGroup::AwaitedIn(uint64_t sequence) const {
   std::vector<int> late = table_.Missing(sequence);
   for (const auto& [r, status] : unfinished_) late.push_back(r);
   std::sort(late.begin(), late.end());
   late.erase(std::unique(late.begin(), late.end()), late.end());
+  return late;
+}
+
+absl::Status NetworkGroup::Late(const std::string& description,
+                                uint64_t sequence) const {
   return absl::DeadlineExceededError(absl::StrCat(
-      description, ": rank ", absl::StrJoin(late, ", "),
+      description, ": rank ", absl::StrJoin(AwaitedIn(sequence), ", "),
       " did not come within ", absl::FormatDuration(options_.timeout)));
 }
 
@@ -254,6 +305,16 @@ void NetworkGroup::OnGiven(int rank, uint64_t sequence,
   } else {
     unfinished_[rank] = status;
   }
+  changed_.SignalAll();
+}
+
+void NetworkGroup::OnLost(int rank, const absl::Status& why) {
+  const absl::Status lost = absl::UnavailableError(
+      absl::StrCat(NamesOf({rank}), " has not answered ", PeerProbes::kTries,
+                   " probes: ", why.message()));
+  MutexLock lock(mutex_);
+  // A member that has said farewell is expected to be silent.
+  if (view_.Lose(rank, lost)) spdlog::warn("{}", lost.message());
   changed_.SignalAll();
 }
 
@@ -289,8 +350,11 @@ absl::Status NetworkGroup::AdmitLocked(const v1::ParcelHeader& header) const {
                                        header.sender().incarnation(),
                                        header.receiver_incarnation()));
   if (!ended_.ok()) {
-    return absl::AbortedError(absl::StrCat("the group has ended at rank ",
-                                           rank(), ": ", ended_.message()));
+    // The sender repeats a parcel after other codes, see GroupLink.
+    const bool late = absl::IsDeadlineExceeded(ended_);
+    return absl::Status(late ? ended_.code() : absl::StatusCode::kAborted,
+                        absl::StrCat("the group has ended at rank ", rank(),
+                                     ": ", ended_.message()));
   }
   // A member may be one exchange ahead, but not two: it lacks this member's
   // parcel.

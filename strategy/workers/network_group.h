@@ -19,6 +19,7 @@
 #include "common/rpc/server.h"
 #include "strategy/workers/group_link.h"
 #include "strategy/workers/group_service.h"
+#include "strategy/workers/peer_probes.h"
 
 namespace lockstep::strategy {
 
@@ -27,9 +28,10 @@ namespace lockstep::strategy {
 // own bytes and receives those of all others; in a scatter it sends the bytes
 // of the parcels for the others.
 //
-// If a member restarts, leaves, or misses a timeout, the group ends for all:
-// every later call returns kAborted and names that member. To go on, all
-// members must make a new group.
+// If a member restarts, leaves, dies, or misses a timeout, the group ends for
+// all: every later call returns the error that ended it and names that member.
+// To go on, all members must make a new group. A call that waits says so in the
+// log, with the members that it waits for.
 //
 // Threads: as Collective.
 class NetworkGroup final : public Collective, private GroupHandler {
@@ -40,6 +42,11 @@ class NetworkGroup final : public Collective, private GroupHandler {
     std::string purpose;                        // must be equal at all members
     absl::Duration timeout = absl::Minutes(5);  // of an exchange
     absl::Duration join_timeout = absl::Minutes(10);  // of Join()
+    // The log has a line after a wait of this time, and then after each two.
+    absl::Duration notice = absl::Seconds(5);
+    // As PeerProbes::Options.
+    absl::Duration probe_every = absl::Seconds(10);
+    absl::Duration probe_timeout = absl::Seconds(10);
   };
 
   // Serves at addresses[rank], and waits until all members have joined.
@@ -60,8 +67,9 @@ class NetworkGroup final : public Collective, private GroupHandler {
 
   // Errors: also
   //
-  //   kAborted  the group has ended; names the member that has left, restarted
-  //             or missed a timeout
+  //   kAborted          a member has left or restarted; names it
+  //   kUnavailable      a member has answered no probe; names it
+  //   kInvalidArgument  as CheckLeaf(), at all members
   absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,
                                                std::vector<Leaf> mine) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -82,10 +90,24 @@ class NetworkGroup final : public Collective, private GroupHandler {
       const std::string& description, const std::vector<Parcel>& for_member)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The wait of a call.
+  struct Wait;
+  // Waits for a change, and says in the log that `call` waits for the `missing`
+  // members. False once the deadline has passed.
+  bool WaitOn(const std::string& call, const std::vector<int>& missing,
+              Wait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // "rank 1 (10.0.0.2:7001), rank 2 (10.0.0.3:7001)"
+  std::string NamesOf(const std::vector<int>& ranks) const;
+
   absl::Status Start();
+  // Probes the members of the formed group.
+  void StartProbes() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status WaitUntilFormed() ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the outcome of the exchange; absent while it must wait.
   std::optional<absl::StatusOr<std::vector<Parcel>>> Look(uint64_t sequence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the members that the exchange lacks.
+  std::vector<int> AwaitedIn(uint64_t sequence) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns kDeadlineExceeded with the members that the exchange lacks.
   absl::Status Late(const std::string& description, uint64_t sequence) const
@@ -95,6 +117,7 @@ class NetworkGroup final : public Collective, private GroupHandler {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void OnGiven(int rank, uint64_t sequence, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnLost(int rank, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // GroupHandler: calls of other members.
   absl::StatusOr<GreetingAnswer> Hear(const Greeting& greeting, int receiver,
@@ -130,6 +153,7 @@ class NetworkGroup final : public Collective, private GroupHandler {
   absl::Status ended_ ABSL_GUARDED_BY(mutex_);  // OK while the group lives
 
   std::vector<std::unique_ptr<GroupLink>> links_;  // by rank; null for rank()
+  std::unique_ptr<PeerProbes> probes_;  // null until the group is formed
 };
 
 }  // namespace lockstep::strategy

@@ -34,8 +34,9 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
   }
   LOCKSTEP_RETURN_IF_ERROR(config.status());
   LOCKSTEP_ASSIGN_OR_RETURN(const Cluster given, Cluster::Make(*config));
-  // Before StartProcess(): a program of one process needs no certificates.
-  if (given.IsLocal()) {
+  // Before StartProcess(): a program of one process needs no certificates. An
+  // evaluator is one: it reads checkpoints, and no task calls it.
+  if (given.IsLocal() || given.self().type == TaskType::kEvaluator) {
     return std::move(MakeLocalGroup(1, options.timeout).front());
   }
   CommonFlags flags;

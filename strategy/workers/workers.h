@@ -45,15 +45,18 @@ struct WorkersOptions {
 
 // Joins the group of the workers that TF_CONFIG names; in a cluster without ps,
 // a chief task is its worker 0. Each worker serves at its address in the
-// cluster. Returns when all have joined. `purpose` is a text that must be equal
-// at all workers, such as the kind of their strategy.
+// cluster. Returns when all have joined. An evaluator is no member of that
+// group: it gets a group of its own, in which it is alone. `purpose` is a text
+// that must be equal at all workers, such as the kind of their strategy.
 //
-//   kInvalidArgument    TF_CONFIG is malformed, or its task is no worker; a
-//                       member has another purpose, cluster or implementation;
-//                       two members with kNccl have the same GPU
+//   kInvalidArgument    TF_CONFIG is malformed, or its task is a ps, or a chief
+//                       beside ps; a member has another purpose, cluster or
+//                       implementation; two members with kNccl have the same
+//                       GPU
 //   kFailedPrecondition a member with kNccl has no NCCL, or no such GPU; names
 //                       it, the reason and the fix
-//   kUnavailable        the task's address is in use
+//   kUnavailable        the task's address is in use; a member has died
+//                       meanwhile
 //   kPermissionDenied   certificates do not name the tasks
 //   kDeadlineExceeded   members did not start in time; names them
 //   kAborted            a member has left or restarted meanwhile

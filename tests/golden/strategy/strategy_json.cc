@@ -45,8 +45,10 @@ Value MakeValue(const Json& data, std::vector<int64_t> shape,
                               });
     case ElementType::kInt64:
       return ValueAs<int64_t>(data, std::move(shape), type, ReadInt);
-    default:
+    case ElementType::kFloat64:
       return ValueAs<double>(data, std::move(shape), type, ReadNumber);
+    default:
+      throw BadTrace("there are no traces of " + std::string(NameOf(type)));
   }
 }
 

@@ -1,5 +1,8 @@
 #include "strategy/distributed_dataset.h"
 
+#include <chrono>
+
+#include "common/base/mutex.h"
 #include "tests/unit/strategy/strategy_unit_fixture.h"
 
 namespace lockstep::strategy {
@@ -51,6 +54,56 @@ TEST_F(DistributedDatasetTest, AShortStepOfBatchesOfOneSizeIsLeftOut) {
   EXPECT_TRUE(dropped.NextIfAny()->has_value());
   EXPECT_TRUE(dropped.NextIfAny()->has_value());
   EXPECT_FALSE(dropped.NextIfAny()->has_value());
+}
+
+// Counts the pieces that a data set has made.
+class PieceCounter {
+ public:
+  DatasetFunction Pieces() {
+    return [this](const InputContext&) -> absl::StatusOr<Dataset> {
+      return Dataset::Counted(
+          100, [this](int64_t i) -> absl::StatusOr<Element> {
+            MutexLock lock(mutex_);
+            ++made_;
+            changed_.SignalAll();
+            return Element{Value::Of<int64_t>(ElementType::kInt64, {1}, {i})};
+          });
+    };
+  }
+  int made() {
+    MutexLock lock(mutex_);
+    return made_;
+  }
+  // False if a minute passes without one more.
+  bool WaitFor(int number) {
+    MutexLock lock(mutex_);
+    while (made_ < number) {
+      if (!changed_.WaitFor(mutex_, std::chrono::minutes(1))) return false;
+    }
+    return true;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  int made_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+TEST_F(DistributedDatasetTest, PiecesAreReadAheadForEachReplica) {
+  for (const int prefetch : {0, 1, 3}) {
+    PieceCounter counter;
+    {
+      InputOptions options;
+      options.prefetch = prefetch;
+      auto data = strategy_->DistributeFrom(counter.Pieces(), options).value();
+      EXPECT_EQ(counter.made(), 0) << "nothing is read before the first step";
+      EXPECT_THAT(RowsOf(*data.Next()), ElementsAre(Row{0}, Row{1}));
+      // The step has a piece for each of two replicas.
+      EXPECT_TRUE(counter.WaitFor(2 + 2 * prefetch)) << prefetch;
+    }
+    // The thread, which has ended, may have held a piece without room for it.
+    EXPECT_LE(counter.made(), 2 + 2 * prefetch + (prefetch == 0 ? 0 : 1));
+  }
 }
 
 TEST_F(DistributedDatasetTest, ImpossibleOptionsAreRefused) {

@@ -76,9 +76,10 @@ class GroupCallsTest : public GroupFixture {
   }
 
   // The group with rank 1 that the stub speaks for.
-  std::unique_ptr<NetworkGroup> Formed() {
+  std::unique_ptr<NetworkGroup> Formed() { return Formed(Of(0)); }
+  std::unique_ptr<NetworkGroup> Formed(const NetworkGroup::Options& options) {
     std::unique_ptr<NetworkGroup> group;
-    std::thread joining([&] { group = *NetworkGroup::Join(Of(0)); });
+    std::thread joining([&] { group = *NetworkGroup::Join(options); });
     // Rank 0 answers as soon as it listens.
     const auto answer = Greet(Hello());
     joining.join();
@@ -187,6 +188,28 @@ TEST_F(GroupCallsTest, AStartAnewEndsTheGroup) {
   EXPECT_FALSE(Greet(again)->joins());
   EXPECT_THAT(Barrier(*group), StatusIs(kAborted, HasSubstr("begun again")));
   EXPECT_FALSE(Greet(again)->joins());
+}
+
+// As after kill -9: no farewell, and no server.
+TEST_F(GroupCallsTest, AMemberThatAnswersNoProbeEndsTheGroup) {
+  NetworkGroup::Options options = Of(0);
+  options.probe_every = absl::Milliseconds(50);
+  options.probe_timeout = absl::Milliseconds(200);
+  const auto group = Formed(options);
+  // Rank 0 and 1 have each other's parcel, so the first exchange completes.
+  EXPECT_THAT(Give(Header(0)), IsOk());
+  EXPECT_THAT(group->Exchange("sum", {}).status(), IsOk());
+  server_->Shutdown(absl::ZeroDuration());
+  server_.reset();
+  const auto dead =
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr(absl::StrCat("rank 1 (", addresses_[1],
+                                      ") has not answered 3 probes")));
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_THAT(group->Exchange("sum", {}).status(), dead);
+  }
+  EXPECT_THAT(group->Ended(), dead);
+  EXPECT_THAT(Give(Header(2)), StatusIs(kAborted, HasSubstr("has ended")));
 }
 
 TEST_F(GroupCallsTest, AnotherReceiverIsRefused) {

@@ -3,9 +3,12 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <sstream>
 #include <thread>
 
+#include "common/base/log.h"
 #include "gmock/gmock.h"
+#include "spdlog/sinks/ostream_sink.h"
 #include "tests/integration/strategy/workers/group_fixture.h"
 #include "tests/testing/status_matchers.h"
 
@@ -105,6 +108,23 @@ TEST_F(NetworkGroupTest, DifferentCallsAreRefusedAtAllWithBothDescriptions) {
   });
 }
 
+TEST_F(NetworkGroupTest, LeavesThatDoNotFitTheirShapeAreRefusedAtAll) {
+  Reserve(2);
+  const std::vector<Group> groups = JoinAll();
+  const Value two = Value::Of<float>(ElementType::kFloat32, {4}, {1, 2});
+  ForEach(2, [&](size_t r) {
+    ASSERT_THAT(groups[r], IsOk());
+    NetworkGroup& group = **groups[r];
+    const Leaf mine = r == 0 ? Leaf(Value::Scalar(1)) : Leaf(two);
+    const auto refused =
+        StatusIs(kInvalid, HasSubstr("a value of shape [4] has 2 elements"));
+    EXPECT_THAT(group.Exchange("gather", {mine}).status(), refused);
+    EXPECT_THAT(group.Scatter("scatter", {{mine}, {mine}}).status(), refused);
+    EXPECT_THAT(group.Exchange("all", {two}).status(), refused);
+    EXPECT_THAT(Barrier(group), IsOk()) << "the group goes on";
+  });
+}
+
 TEST_F(NetworkGroupTest, AMemberThatLeavesEndsTheGroupForTheOthers) {
   Reserve(2);
   std::vector<Group> groups = JoinAll();
@@ -130,9 +150,40 @@ TEST_F(NetworkGroupTest, AMemberThatIsMissingIsNamedAfterTheTimeout) {
   EXPECT_THAT(
       (*groups[0])->Exchange("sum", {}).status(),
       StatusIs(kLate, AllOf(HasSubstr("sum: rank 1"), HasSubstr("300ms"))));
-  EXPECT_THAT(Barrier(**groups[0]), StatusIs(kAborted, HasSubstr("rank 1")));
+  EXPECT_THAT(Barrier(**groups[0]), StatusIs(kLate, HasSubstr("sum: rank 1")));
+  EXPECT_THAT(groups[0]->get()->Ended(), StatusIs(kLate));
   // The late one hears of it, and does not wait for its own timeout.
-  EXPECT_THAT(Barrier(**groups[1]), StatusIs(kAborted, HasSubstr("ended")));
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_THAT(Barrier(**groups[1]), StatusIs(kLate, HasSubstr("ended")));
+  }
+}
+
+// The log has one line for each `notice`, and so does not grow fast.
+TEST_F(NetworkGroupTest, ACallThatWaitsSaysForWhomInTheLog) {
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  Reserve(2);
+  std::vector<NetworkGroup::Options> options = {Of(0), Of(1)};
+  for (NetworkGroup::Options& each : options) {
+    each.notice = absl::Milliseconds(100);
+  }
+  {
+    std::vector<Group> groups(2);
+    ForEach(2, [&](size_t r) {
+      if (r == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      groups[r] = NetworkGroup::Join(options[r]);
+      ASSERT_THAT(groups[r], IsOk());
+      if (r == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      EXPECT_THAT((*groups[r])->Exchange("sum", {}).status(), IsOk());
+    });
+  }
+  spdlog::set_default_logger(before);
+  const std::string of_other =
+      absl::StrCat("waits for rank 1 (", addresses_[1]);
+  EXPECT_THAT(log.str(), HasSubstr(absl::StrCat(of_other, ") in Join for ")));
+  EXPECT_THAT(log.str(), HasSubstr(absl::StrCat(of_other, ") in sum for ")));
 }
 
 TEST_F(NetworkGroupTest, WithoutATimeoutALateMemberIsWaitedFor) {

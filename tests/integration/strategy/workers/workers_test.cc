@@ -72,6 +72,24 @@ TEST_F(WorkersTest, AChiefAndWorkersAreReplicasOfOneStrategy) {
   });
 }
 
+// No server listens at the workers' addresses.
+TEST_F(WorkersTest, AnEvaluatorIsAlone) {
+  for (const std::string& evaluators :
+       {"", R"(, "evaluator": ["127.0.0.1:3"])"}) {
+    const auto strategy = Strategy::Join(
+        Mirrored(2),
+        Task(absl::StrCat(
+                 R"("chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"])",
+                 evaluators),
+             R"({"type": "evaluator", "index": 0})"));
+    ASSERT_THAT(strategy, IsOk());
+    EXPECT_EQ((*strategy)->workers(), 1);
+    EXPECT_EQ((*strategy)->replicas(), 2);
+    EXPECT_TRUE((*strategy)->should_checkpoint());
+    EXPECT_EQ(SumOfIds(**strategy), 1);
+  }
+}
+
 TEST_F(WorkersTest, UnequalNumbersOfReplicasAreRefusedOnAllWorkers) {
   Reserve(2);
   const std::string cluster = absl::StrCat(R"("worker": [")", addresses_[0],

@@ -48,6 +48,24 @@ TEST(ArithmeticTest, TheMeanIsDividedOnce) {
               ElementsAre(4));
 }
 
+template <typename T>
+void ExpectSum(ElementType type) {
+  EXPECT_THAT(Sum<T>(type, {{1}, {2}, {4}}, 1), ElementsAre(7));
+}
+
+TEST(ArithmeticTest, EveryIntegerIsAddedInItsType) {
+  ExpectSum<int8_t>(ElementType::kInt8);
+  ExpectSum<uint8_t>(ElementType::kUint8);
+  ExpectSum<int16_t>(ElementType::kInt16);
+  ExpectSum<uint16_t>(ElementType::kUint16);
+  ExpectSum<int32_t>(ElementType::kInt32);
+  ExpectSum<uint32_t>(ElementType::kUint32);
+  ExpectSum<int64_t>(ElementType::kInt64);
+  ExpectSum<uint64_t>(ElementType::kUint64);
+  EXPECT_THAT(Sum<uint8_t>(ElementType::kUint8, {{200}, {100}}, 1),
+              ElementsAre(44));
+}
+
 TEST(ArithmeticTest, SubnormalNumbersAreZeros) {
   EXPECT_THAT(Sum<float>(ElementType::kFloat32, {{1e-39f}, {1e-39f}}, 1),
               ElementsAre(0));

@@ -12,6 +12,7 @@ namespace {
 
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
 
 TEST(CollectiveTest, AllGetTheLeavesOfTheRoot) {
   const auto group = MakeLocalGroup(2, absl::Minutes(5));
@@ -54,6 +55,20 @@ TEST(CollectiveTest, AScatterGivesEachMemberItsOwnParcel) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(group[0]->Scatter("scatter", {}),
               StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(CollectiveTest, LeavesThatDoNotFitTheirShapeAreWithheld) {
+  std::string description = "sum";
+  std::vector<Leaf> leaves = {Value::Scalar(1)};
+  EXPECT_THAT(WithholdMisfits(description, leaves), IsOk());
+  EXPECT_EQ(description, "sum");
+  EXPECT_EQ(leaves.size(), 1u);
+  leaves.emplace_back(Value::Of<float>(ElementType::kFloat32, {4}, {1, 2}));
+  EXPECT_THAT(WithholdMisfits(description, leaves),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("shape [4] has 2 elements")));
+  EXPECT_THAT(description, HasSubstr("sum, but a value of shape [4]"));
+  EXPECT_TRUE(leaves.empty());
 }
 
 TEST(CollectiveTest, ARootOutsideTheGroupIsRefused) {

@@ -40,6 +40,26 @@ TEST(ElementKernelsTest, IntegersWrapAroundAndDivideByAnything) {
               ElementsAre(kMin, 0));
 }
 
+TEST(ElementKernelsTest, SmallIntegersWrapAroundInTheirOwnWidth) {
+  EXPECT_THAT(Combined<uint8_t>(Arithmetic::kAdd, {200, 1}, {100, 2}),
+              ElementsAre(44, 3));
+  EXPECT_THAT(Combined<int8_t>(Arithmetic::kAdd, {127}, {1}),
+              ElementsAre(-128));
+  EXPECT_THAT(Combined<int16_t>(Arithmetic::kSubtract, {-32768}, {1}),
+              ElementsAre(32767));
+  // As int the product would overflow.
+  EXPECT_THAT(Combined<uint16_t>(Arithmetic::kMultiply, {65535}, {65535}),
+              ElementsAre(1));
+  EXPECT_THAT(Combined<uint32_t>(Arithmetic::kSubtract, {0}, {1}),
+              ElementsAre(4294967295u));
+  EXPECT_THAT(
+      Combined<uint64_t>(Arithmetic::kDivide, {18446744073709551615u, 7},
+                         {18446744073709551615u, 0}),
+      ElementsAre(1, 0));
+  EXPECT_THAT(Combined<int8_t>(Arithmetic::kDivide, {-128, -7}, {-1, 2}),
+              ElementsAre(-128, -3));
+}
+
 TEST(ElementKernelsTest, EachQuotientIsRoundedOnce) {
   std::vector<float> values = {1, 10};
   DivideAllKernel<float>(2, reinterpret_cast<std::byte*>(values.data()), 3);

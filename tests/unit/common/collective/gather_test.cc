@@ -24,6 +24,19 @@ TEST(GatherTest, JoinsAlongAnyAxis) {
   EXPECT_EQ(*Gather({Ints({0, 2}, {}), b}, 0), b);
 }
 
+TEST(GatherTest, JoinsEveryType) {
+  for (int number = 1; number <= 13; ++number) {
+    const auto type = static_cast<ElementType>(number);
+    const Value one = *Value::Zeros(type, {1, 3});
+    EXPECT_EQ(*Gather({one, one}, 0), *Value::Zeros(type, {2, 3}));
+  }
+  const Value flags = Value::Of<uint8_t>(ElementType::kBool, {2}, {1, 0});
+  EXPECT_EQ(*Gather({flags, flags}, 0),
+            Value::Of<uint8_t>(ElementType::kBool, {4}, {1, 0, 1, 0}));
+  EXPECT_THAT(ToDense({{0, 1}, flags, {{2}}}),
+              StatusIs(kInvalid, HasSubstr("bool cannot be added")));
+}
+
 TEST(GatherTest, WhatDoesNotFitIsRefused) {
   const Value a = Ints({2, 1}, {1, 2});
   EXPECT_THAT(Gather({a}, 2), StatusIs(kInvalid, HasSubstr("axis is 2")));
@@ -34,6 +47,16 @@ TEST(GatherTest, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(
       Gather({a, Value::Of<float>(ElementType::kFloat32, {2, 1}, {1, 2})}, 0),
       StatusIs(kInvalid));
+}
+
+TEST(GatherTest, ElementsThatAreNotThoseOfTheShapeAreNotRead) {
+  const auto refused =
+      StatusIs(kInvalid, HasSubstr("a value of shape [4,1] has 2 elements"));
+  const Value two = Ints({4, 1}, {1, 2});
+  EXPECT_THAT(Gather({Ints({1, 1}, {1}), two}, 0), refused);
+  EXPECT_THAT(ToDense({{0, 1, 2, 3}, two, {{4, 1}}}), refused);
+  // More than the shape has would be written beyond the end of the result.
+  EXPECT_THAT(Gather({Ints({1, 1}, {1, 2, 3, 4, 5})}, 0), StatusIs(kInvalid));
 }
 
 TEST(GatherTest, EqualIndicesOfSlicesAreAdded) {

@@ -68,6 +68,17 @@ TEST(GroupViewTest, AMemberThatLeavesIsGone) {
   EXPECT_THAT(view.gone(1), StatusIs(kAborted, HasSubstr("left")));
 }
 
+TEST(GroupViewTest, AMemberThatDoesNotAnswerIsGoneForThatReason) {
+  GroupView view(Of(0, 10));
+  view.Answered(1, {11, true});
+  EXPECT_TRUE(view.Lose(1, absl::UnavailableError("rank 1 is silent")));
+  EXPECT_FALSE(view.Lose(1, absl::UnavailableError("again")));
+  EXPECT_FALSE(view.Lose(2, absl::UnavailableError("no such member")));
+  view.HearLeave(1, 11);
+  EXPECT_THAT(view.gone(1),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("silent")));
+}
+
 TEST(GroupViewTest, AMemberThatLeavesBeforeIsAwaitedAnew) {
   GroupView view({0, 10, 3, "p"});
   view.Answered(1, {11, true});

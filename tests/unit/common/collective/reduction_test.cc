@@ -75,6 +75,33 @@ TEST(ReductionTest, TheMeanOfIntegersIsFloat64) {
       Floats({1.5f}));
 }
 
+TEST(ReductionTest, EveryIntegerHasSumsAndMeans) {
+  const Value bytes = Value::Of<uint8_t>(ElementType::kUint8, {2}, {200, 1});
+  EXPECT_EQ(*Reduce(ReduceOp::kSum, SumOrder::kRing, {bytes, bytes}),
+            Value::Of<uint8_t>(ElementType::kUint8, {2}, {144, 2}));
+  EXPECT_EQ(Mean(Value::Of<int8_t>(ElementType::kInt8, {1}, {-3}), 2),
+            Value::Of<double>(ElementType::kFloat64, {1}, {-1.5}));
+  EXPECT_EQ(Mean(Value::Of<uint16_t>(ElementType::kUint16, {1}, {65535}), 2),
+            Value::Of<double>(ElementType::kFloat64, {1}, {32767.5}));
+  EXPECT_EQ(Mean(Value::Of<uint32_t>(ElementType::kUint32, {1}, {1u << 31}), 2),
+            Value::Of<double>(ElementType::kFloat64, {1}, {0x1p30}));
+  EXPECT_EQ(
+      Mean(Value::Of<uint64_t>(ElementType::kUint64, {1}, {uint64_t{1} << 63}),
+           2),
+      Value::Of<double>(ElementType::kFloat64, {1}, {0x1p62}));
+}
+
+TEST(ReductionTest, WhatIsNoNumberIsNotAdded) {
+  const auto refused = StatusIs(kInvalid, HasSubstr("bool cannot be added"));
+  const Value flags = Value::Of<uint8_t>(ElementType::kBool, {2}, {1, 0});
+  EXPECT_THAT(Reduce(ReduceOp::kSum, SumOrder::kRank, {flags, flags}), refused);
+  EXPECT_THAT(Reduce(ReduceOp::kMean, SumOrder::kRing, {flags, flags}),
+              refused);
+  EXPECT_THAT(SumAlong(flags, 0), refused);
+  const Slices rows = {{0, 1}, flags, {}};
+  EXPECT_THAT(ReduceSlices(ReduceOp::kMean, {rows, rows}), refused);
+}
+
 TEST(ReductionTest, ValuesThatDifferAreRefused) {
   EXPECT_THAT(Reduce(ReduceOp::kSum, SumOrder::kRank, {}), StatusIs(kInvalid));
   EXPECT_THAT(
@@ -82,6 +109,23 @@ TEST(ReductionTest, ValuesThatDifferAreRefused) {
       StatusIs(kInvalid, HasSubstr("rank 1 has float32 [2]")));
   EXPECT_THAT(Reduce(ReduceOp::kSum, SumOrder::kRank, {Floats({1}), Ints({1})}),
               StatusIs(kInvalid));
+}
+
+TEST(ReductionTest, ElementsThatAreNotThoseOfTheShapeAreNotRead) {
+  const auto refused =
+      StatusIs(kInvalid, HasSubstr("a value of shape [4] has 2 elements"));
+  const Value two = Value::Of<float>(ElementType::kFloat32, {4}, {1, 2});
+  const Value four = Floats({1, 2, 3, 4});
+  for (const SumOrder order : {SumOrder::kRank, SumOrder::kRing}) {
+    EXPECT_THAT(Reduce(ReduceOp::kSum, order, {two, four}), refused);
+    EXPECT_THAT(Reduce(ReduceOp::kMean, order, {four, two}), refused);
+    EXPECT_THAT(ReducePacked(ReduceOp::kSum, order, {{two}, {four}}, 0),
+                refused);
+  }
+  EXPECT_THAT(SumAlong(two, 0), refused);
+  EXPECT_THAT(ReduceSlices(ReduceOp::kSum, {Slices{{0, 1, 2, 3}, four, {}},
+                                            Slices{{0, 1, 2, 3}, two, {}}}),
+              refused);
 }
 
 // Alone, neither value has a second chunk; in one pack the first does.

@@ -34,6 +34,14 @@ TEST(ElementTest, ExamplesBecomeABatch) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST(ElementTest, ABatchWithFewerElementsThanItsShapeIsRefused) {
+  const auto refused =
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("a value of shape [4] has 2 elements"));
+  EXPECT_THAT(CountExamples({Ints({4}, {1, 2})}), refused);
+  EXPECT_THAT(EmptyLike({Ints({4}, {1, 2})}), refused);
+}
+
 TEST(ElementTest, AScalarIsNoBatch) {
   EXPECT_THAT(CountExamples({Ints({}, {4})}),
               StatusIs(absl::StatusCode::kInvalidArgument,

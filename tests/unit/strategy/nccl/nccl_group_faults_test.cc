@@ -119,7 +119,10 @@ TEST_F(NcclGroupFaultsTest, AHangEndsWithTheTimeout) {
     const auto group = MakeAlike(3, options);
     nccl_on_cpu::SetHang(1);
     int late = 0;
-    for (const absl::Status& error : Fail(group, equal ? Equal : Unequal)) {
+    const auto errors = Fail(group, equal ? Equal : Unequal);
+    for (size_t r = 0; r < errors.size(); ++r) {
+      const absl::Status& error = errors[r];
+      EXPECT_EQ((*group[r])->Exchange("next", {}).status(), error);
       late += absl::IsDeadlineExceeded(error) ? 1 : 0;
       EXPECT_THAT(error,
                   AnyOf(StatusIs(kLate, AllOf(HasSubstr("sum: nccl"),

@@ -18,7 +18,8 @@ constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 
 constexpr ElementType kTypes[] = {ElementType::kFloat16, ElementType::kFloat32,
                                   ElementType::kFloat64, ElementType::kBFloat16,
-                                  ElementType::kInt32,   ElementType::kInt64};
+                                  ElementType::kInt32,   ElementType::kInt64,
+                                  ElementType::kBool,    ElementType::kUint16};
 
 class NcclGroupTest : public NcclFixture {
  protected:
@@ -56,6 +57,20 @@ TEST_F(NcclGroupTest, ParcelsAreThoseOfTheWrappedGroup) {
       });
     }
   }
+}
+
+TEST_F(NcclGroupTest, ElementsThatAreNotThoseOfTheShapeAreRefusedAtAll) {
+  const auto group = MakeAlike(2, Small());
+  ForEach(2, [&](size_t r) {
+    ASSERT_TRUE(UsesNccl(group[r]));
+    const std::vector<float> elements(r == 0 ? 1000 : 999);
+    const Value value = Value::Of(ElementType::kFloat32, {1000}, elements);
+    EXPECT_THAT(
+        (*group[r])->Exchange("sum", {value}).status(),
+        StatusIs(kInvalid,
+                 HasSubstr("a value of shape [1000] has 999 elements")));
+    EXPECT_OK((*group[r])->Exchange("next", {}));
+  });
 }
 
 // A reduction in slices would move each value by NCCL, and then its slices.

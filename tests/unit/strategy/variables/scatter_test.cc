@@ -34,6 +34,28 @@ TEST(ScatterTest, RowsAreAppliedOneAfterTheOther) {
   }
 }
 
+TEST(ScatterTest, IntegersAreComparedInTheirType) {
+  Value target = Value::Of<uint8_t>(ElementType::kUint8, {2, 1}, {200, 5});
+  const Value row = Value::Of<uint8_t>(ElementType::kUint8, {1, 1}, {100});
+  EXPECT_THAT(ApplyScatter(ScatterOp::kMin, {{0}, row, {}}, target), IsOk());
+  EXPECT_THAT(ApplyScatter(ScatterOp::kMax, {{1}, row, {}}, target), IsOk());
+  EXPECT_EQ(target,
+            Value::Of<uint8_t>(ElementType::kUint8, {2, 1}, {100, 100}));
+}
+
+TEST(ScatterTest, RowsOfBoolAreWrittenButNotAdded) {
+  Value target = Value::Of<uint8_t>(ElementType::kBool, {2, 1}, {0, 0});
+  const Slices rows{
+      {1}, Value::Of<uint8_t>(ElementType::kBool, {1, 1}, {1}), {}};
+  for (const ScatterOp op : {ScatterOp::kAdd, ScatterOp::kMax}) {
+    EXPECT_THAT(ApplyScatter(op, rows, target),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("bool cannot be added")));
+  }
+  EXPECT_THAT(ApplyScatter(ScatterOp::kUpdate, rows, target), IsOk());
+  EXPECT_EQ(target, Value::Of<uint8_t>(ElementType::kBool, {2, 1}, {0, 1}));
+}
+
 TEST(ScatterTest, RowsCanBeCheckedBeforeTheyAreApplied) {
   const Value target = Rows(ElementType::kFloat32, {8, 9});
   const Value row = Rows(ElementType::kFloat32, {3});
@@ -56,6 +78,11 @@ TEST(ScatterTest, RowsThatDoNotFitChangeNothing) {
   EXPECT_THAT(
       ApplyScatter(ScatterOp::kAdd, short_of_rows, target),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 indices")));
+  const Slices short_of_elements{
+      {0, 1}, Value::Of<float>(ElementType::kFloat32, {2, 1}, {3}), {}};
+  EXPECT_THAT(ApplyScatter(ScatterOp::kAdd, short_of_elements, target),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("shape [2,1] has 1 elements")));
   EXPECT_EQ(target, before);
 }
 

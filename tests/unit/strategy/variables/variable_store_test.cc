@@ -80,6 +80,19 @@ TEST_F(VariableStoreTest, ImpossibleVariablesAreRefused) {
   EXPECT_THAT(central_.Make(mean, integer), IsOk());
 }
 
+TEST_F(VariableStoreTest, VariablesOfBoolAreAssignedButNotAdded) {
+  const Value no = Value::Of<uint8_t>(ElementType::kBool, {}, {0});
+  const Value yes = Value::Of<uint8_t>(ElementType::kBool, {}, {1});
+  const auto refused = StatusIs(kInvalid, HasSubstr("bool cannot be added"));
+  VariableOptions sum = Named("v");
+  sum.aggregation = Aggregation::kSum;
+  EXPECT_THAT(mirrored_.Make(sum, no), refused);
+  const Variable v = *mirrored_.Make(Named("v"), no);
+  EXPECT_THAT(mirrored_.Write(v, 0, Assignment::kAdd, yes), refused);
+  EXPECT_THAT(mirrored_.Write(v, 0, Assignment::kAssign, yes), IsOk());
+  EXPECT_EQ(mirrored_.ReadCopy(v, 0), yes);
+}
+
 TEST_F(VariableStoreTest, ColocatedVariablesShareTheirDevices) {
   const Variable v = *mirrored_.Make(Named("v"), Value::Scalar(1));
   VariableOptions slot = Named("v/slot");
@@ -114,6 +127,11 @@ TEST_F(VariableStoreTest, AValueThatDoesNotFitIsRefused) {
               StatusIs(kInvalid, HasSubstr("float32 [1]")));
   EXPECT_THAT(central_.Write(v, 0, Assignment::kAssign, Value::Scalar(2)),
               StatusIs(kInvalid));
+  const Value none = Value::Of<float>(ElementType::kFloat32, {}, {});
+  const auto refused =
+      StatusIs(kInvalid, HasSubstr("a value of shape [] has 0 elements"));
+  EXPECT_THAT(mirrored_.Write(v, 0, Assignment::kAdd, none), refused);
+  EXPECT_THAT(mirrored_.Make(Named("w"), none), refused);
   EXPECT_EQ(mirrored_.ReadCopy(v, 0), Value::Scalar(1));
 }
 

@@ -1,0 +1,121 @@
+#include "strategy/workers/peer_probes.h"
+
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "tests/integration/strategy/workers/group_fixture.h"
+
+namespace lockstep::strategy {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Answers greetings, if it does, with this status.
+class Answerer final : public GroupHandler {
+ public:
+  absl::StatusOr<GreetingAnswer> Hear(const Greeting& greeting, int receiver,
+                                      bool leaves) override {
+    EXPECT_EQ(greeting.incarnation, 10u);
+    EXPECT_EQ(receiver, 1);
+    EXPECT_FALSE(leaves);
+    ++heard;
+    if (refuses) return absl::InvalidArgumentError("another purpose");
+    return GreetingAnswer{21, true};
+  }
+  absl::Status Admit(const v1::ParcelHeader&) override {
+    return absl::OkStatus();
+  }
+  absl::Status Arrive(const v1::ParcelHeader&, std::vector<Leaf>) override {
+    return absl::OkStatus();
+  }
+
+  std::atomic<int> heard = 0;
+  std::atomic<bool> refuses = false;
+};
+
+class PeerProbesTest : public GroupFixture {
+ protected:
+  void SetUp() override {
+    Reserve(2);
+    server_ = *GrpcServer::Start(addresses_[1], {&service_});
+  }
+
+  PeerProbes::Options Fast() {
+    PeerProbes::Options options;
+    options.self = {0, 10, 2, "one replica"};
+    options.addresses = addresses_;
+    options.every = absl::Milliseconds(20);
+    options.timeout = absl::Seconds(5);
+    options.on_lost = [this](int rank, const absl::Status& why) {
+      MutexLock lock(mutex_);
+      lost_.push_back(rank);
+      why_ = why;
+      changed_.SignalAll();
+    };
+    return options;
+  }
+
+  std::vector<int> lost() {
+    MutexLock lock(mutex_);
+    return lost_;
+  }
+  // Waits until a member is lost, and returns why.
+  absl::Status Loss() {
+    MutexLock lock(mutex_);
+    while (lost_.empty()) changed_.Wait(mutex_);
+    return why_;
+  }
+  void WaitForAnswers(int number) {
+    while (answerer_.heard < number) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+  Answerer answerer_;
+  GroupService service_{answerer_};
+  std::unique_ptr<GrpcServer> server_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<int> lost_ ABSL_GUARDED_BY(mutex_);
+  absl::Status why_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(PeerProbesTest, AMemberThatAnswersIsNotLost) {
+  const PeerProbes probes(Fast());
+  WaitForAnswers(5);
+  answerer_.refuses = true;
+  WaitForAnswers(answerer_.heard + 5);
+  EXPECT_THAT(lost(), IsEmpty());
+}
+
+TEST_F(PeerProbesTest, AMemberThatIsSilentIsLostOnce) {
+  PeerProbes::Options options = Fast();
+  options.timeout = absl::Milliseconds(100);
+  const PeerProbes probes(std::move(options));
+  WaitForAnswers(1);
+  server_->Shutdown(absl::ZeroDuration());
+  server_.reset();
+  EXPECT_FALSE(Loss().ok());
+  // Several rounds later.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_THAT(lost(), ElementsAre(1));
+}
+
+// The end does not wait for the timeout of the probe.
+TEST_F(PeerProbesTest, AProbeInFlightIsCancelledAtTheEnd) {
+  server_->Shutdown(absl::ZeroDuration());
+  server_.reset();
+  PeerProbes::Options options = Fast();
+  options.timeout = absl::Minutes(10);
+  {
+    const PeerProbes probes(std::move(options));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_THAT(lost(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace lockstep::strategy
