@@ -4,11 +4,16 @@
         [--cases NAMES] [--keep_gradients]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
-and one thread each (`float`: one worker, without DDP; `straggler`: four workers
-that sleep 20 ms a pass, one of them 80 ms, of which a step of Lockstep needs
-three); a figure is the median of the rounds' median steps, in milliseconds, and
-the ratio is that of the two sides of one round. Rank 0 of DDP applies SGD as
-every rank does; Lockstep's server applies the same rule.
+and one thread each (`straggler`: four workers that sleep 20 ms a pass, one of
+them 80 ms, of which a step of Lockstep needs three); a figure is the median of
+the rounds' median steps, in milliseconds, and the ratio is that of the two
+sides of one round. Rank 0 of DDP applies SGD as every rank does; Lockstep's
+server applies the same rule.
+
+`float` compares something else: one worker in Python that computes nothing, with
+numpy, beside the worker of `step_benchmark`, which runs the loop of the built-in
+worker in C++ on the same variable, in jobs that are otherwise the same. The
+difference is what Python costs in a step.
 """
 
 import argparse
@@ -114,7 +119,7 @@ report(times)
 
 # One float with numpy: what a step costs besides its computation.
 FLOAT = """
-import statistics, time
+import os, statistics, time
 import lockstep, numpy as np
 worker = lockstep.Worker({"w": np.ones(1, np.float32)})
 gradient = {"w": np.ones(1, np.float32)}
@@ -125,8 +130,10 @@ for step in worker.steps():
         times.append(now - begin)
     begin = now
     step.push(gradient)
+times = times[int(os.environ["WARMUP"]):]
 print("MEDIAN", 1e3 * statistics.median(times), flush=True)
 """
+FLOAT_WARMUP = 100  # steps
 
 
 def median_of(text):
@@ -177,13 +184,62 @@ def run_lockstep(case, steps, shared):
         return max(median_of(job.log("worker", i)) for i in range(needed))
 
 
-def run_float(steps):
+def float_job(steps):
+    """A job for one float, with the optimizer that step_benchmark checks."""
     from local_job import LocalJob
-    with LocalJob(sets=[f"train_steps={steps}", "learning_rate=1e-4",
-                        "checkpoint.directory="]) as job:
-        job.start_worker(0, FLOAT)
+    # The worker of step_benchmark counts some steps before and after.
+    return LocalJob(sets=[f"train_steps={FLOAT_WARMUP + steps + 3}",
+                          "learning_rate=0.01", "optimizer.kind=MOMENTUM",
+                          "optimizer.momentum=0.9", "checkpoint.directory="])
+
+
+def run_float(steps):
+    with float_job(steps) as job:
+        job.start_worker(0, FLOAT, WARMUP=str(FLOAT_WARMUP))
         job.wait("worker", 0, timeout=600)
         return median_of(job.log("worker"))
+
+
+def run_float_in_cpp(steps):
+    with float_job(steps) as job:
+        program = os.path.join(os.environ["LOCKSTEP_BIN"], "step_benchmark")
+        job.start("worker", 0,
+                  [program, "--role", "worker", "--model", "scalar",
+                   "--bytes", "4", "--warmup", str(FLOAT_WARMUP),
+                   "--steps", str(steps), "--record", job.path("record")])
+        if job.wait("worker", 0, timeout=600) != 0:
+            raise RuntimeError("step_benchmark:\n" + job.log("worker")[-2000:])
+        return median_of_record(job.path("record"))
+
+
+def median_of_record(path):
+    """Milliseconds of a step in a file that step_samples.h describes."""
+    with open(path) as f:
+        samples = [line.split() for line in f.readlines()[1:]]
+    return statistics.median(int(total) / int(steps) / 1e6
+                             for total, *_, steps in samples)
+
+
+def measure_float(rounds, steps):
+    pairs = [(run_float(steps), run_float_in_cpp(steps)) for _ in range(rounds)]
+    python, cpp = (statistics.median(side) for side in zip(*pairs))
+    more = statistics.median(python - cpp for python, cpp in pairs)
+    print(f"{'float':12} python {python:.3f} ms, C++ {cpp:.3f} ms, "
+          f"difference {more:.3f} ms", flush=True)
+
+
+def measure_model(case, rounds, steps):
+    steps = steps or {"mlp": 400, "straggler": 100}.get(case, 30)
+    figures = []
+    for _ in range(rounds):
+        ddp = run_ddp(case, steps)
+        figures.append((ddp, run_lockstep(case, steps, False),
+                        run_lockstep(case, steps, True)))
+    columns = [statistics.median(column) for column in zip(*figures)]
+    grpc = statistics.median(g / d for d, g, _ in figures)
+    shared = statistics.median(s / d for d, _, s in figures)
+    print(f"{case:12} {columns[0]:9.2f} {columns[1]:9.2f} {grpc:6.2f} "
+          f"{columns[2]:9.2f} {shared:6.2f}", flush=True)
 
 
 def main():
@@ -207,21 +263,9 @@ def main():
           f"{'shared ms':>9} {'ratio':>6}")
     for case in args.cases.split(","):
         if case == "float":
-            one = statistics.median(
-                run_float(args.steps or 2000) for _ in range(args.rounds))
-            print(f"{case:12} {'':9} {'':9} {'':6} {one:9.3f}", flush=True)
-            continue
-        steps = args.steps or {"mlp": 400, "straggler": 100}.get(case, 30)
-        rounds = []
-        for _ in range(args.rounds):
-            ddp = run_ddp(case, steps)
-            rounds.append((ddp, run_lockstep(case, steps, False),
-                           run_lockstep(case, steps, True)))
-        columns = [statistics.median(column) for column in zip(*rounds)]
-        grpc = statistics.median(g / d for d, g, _ in rounds)
-        shared = statistics.median(s / d for d, _, s in rounds)
-        print(f"{case:12} {columns[0]:9.2f} {columns[1]:9.2f} {grpc:6.2f} "
-              f"{columns[2]:9.2f} {shared:6.2f}", flush=True)
+            measure_float(args.rounds, args.steps or 2000)
+        else:
+            measure_model(case, args.rounds, args.steps)
 
 
 if __name__ == "__main__":
