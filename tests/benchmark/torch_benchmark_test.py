@@ -1,20 +1,65 @@
 """torch_benchmark.py measures its cases; the argument is the folder of the build."""
 
+import importlib.util
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = sys.argv.pop() if len(sys.argv) > 1 else "build/release"
 
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_TORCHFT = importlib.util.find_spec("torchft") is not None
 
-def run(*args):
-    """Returns what the benchmark prints."""
+# The calls of torchft that the benchmark needs; its replicas exchange nothing.
+TORCHFT = """
+class ProcessGroupGloo:
+    def __init__(self, timeout):
+        pass
+
+class Manager:
+    def __init__(self, pg, min_replica_size, load_state_dict, state_dict,
+                 replica_id, timeout, store_addr, store_port, rank, world_size):
+        self.step = 0
+        self.state_dict = state_dict
+    def current_step(self):
+        return self.step
+    def shutdown(self, wait):
+        assert set(self.state_dict()) == {"model", "optim"}
+
+def DistributedDataParallel(manager, module):
+    return module
+
+class Optimizer:
+    def __init__(self, manager, optimizer):
+        self.manager, self.optimizer = manager, optimizer
+        self.state_dict = optimizer.state_dict
+    def zero_grad(self):
+        self.optimizer.zero_grad()
+    def step(self):
+        self.optimizer.step()
+        self.manager.step += 1
+"""
+COORDINATION = """
+class LighthouseServer:
+    def __init__(self, bind, min_replicas):
+        assert min_replicas == 2
+    def address(self):
+        return "http://localhost:1"
+    def shutdown(self):
+        pass
+"""
+
+
+def run(*args, path=""):
+    """Returns what the benchmark prints; `path`: a folder of more modules."""
     return subprocess.run(
         [sys.executable, os.path.join(HERE, "torch_benchmark.py"), BUILD,
          "--rounds", "1", *args],
+        env=dict(os.environ, PYTHONPATH=path) if path else None,
         stdout=subprocess.PIPE, stderr=None, text=True, timeout=240,
         check=True).stdout
 
@@ -29,6 +74,26 @@ class TorchBenchmarkTest(unittest.TestCase):
         python, cpp, more = map(float, found.groups())
         self.assertGreater(min(python, cpp), 0)
         self.assertAlmostEqual(python - cpp, more, delta=0.002)
+
+    @unittest.skipIf(HAS_TORCHFT, "torchft is installed")
+    def test_torchft_is_named_where_it_is_not_installed(self):
+        text = run("--cases", "float", "--steps", "20")
+        self.assertIn("torchft: not installed\n", text)
+        self.assertNotIn("torchft ms", text)
+
+    @unittest.skipUnless(HAS_TORCH, "this interpreter has no torch")
+    def test_torchft_has_a_column_where_it_is_installed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "torchft"))
+            for name, text in (("__init__", TORCHFT),
+                               ("coordination", COORDINATION)):
+                with open(os.path.join(folder, "torchft", name + ".py"),
+                          "w") as f:
+                    f.write(text)
+            text = run("--cases", "mlp", "--steps", "20", path=folder)
+        self.assertNotIn("not installed", text)
+        self.assertRegex(text, r"case +ddp ms +torchft ms +ratio +grpc ms")
+        self.assertRegex(text, r"mlp( +[\d.]+){7}\n")
 
 
 if __name__ == "__main__":
