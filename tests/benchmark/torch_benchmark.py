@@ -1,7 +1,7 @@
 """Lockstep beside PyTorch's DistributedDataParallel over gloo, the same models.
 
     tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
-        [--cases NAMES] [--keep_gradients]
+        [--cases NAMES] [--kills N] [--keep_gradients]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
 and one thread each (`straggler`: four workers that sleep 20 ms a pass, one of
@@ -20,6 +20,8 @@ test has a stand-in with the same calls.
 numpy, beside the worker of `step_benchmark`, which runs the loop of the built-in
 worker in C++ on the same variable, in jobs that are otherwise the same. The
 difference is what Python costs in a step.
+
+`killed` has no other side (killed_torch_worker.py).
 """
 
 import argparse
@@ -29,6 +31,8 @@ import socket
 import statistics
 import subprocess
 import sys
+
+from killed_torch_worker import measure_killed
 
 KEEP = "0"  # 1: keep_gradients=True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -326,7 +330,9 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=0)
-    parser.add_argument("--cases", default="float,tensor,mlp,transformer,straggler")
+    parser.add_argument(
+        "--cases", default="float,tensor,mlp,transformer,straggler,killed")
+    parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--keep_gradients", action="store_true",
                         help="the default of lockstep.torch.Worker")
     args = parser.parse_args()
@@ -343,6 +349,8 @@ def main():
     for case in args.cases.split(","):
         if case == "float":
             measure_float(args.rounds, args.steps or 2000)
+        elif case == "killed":
+            measure_killed(args.kills)
         else:
             measure_model(case, args.rounds, args.steps)
 

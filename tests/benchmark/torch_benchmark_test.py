@@ -8,6 +8,8 @@ import sys
 import tempfile
 import unittest
 
+from killed_torch_worker import longest_pause, step_times
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = sys.argv.pop() if len(sys.argv) > 1 else "build/release"
 
@@ -94,6 +96,33 @@ class TorchBenchmarkTest(unittest.TestCase):
         self.assertNotIn("not installed", text)
         self.assertRegex(text, r"case +ddp ms +torchft ms +ratio +grpc ms")
         self.assertRegex(text, r"mlp( +[\d.]+){7}\n")
+
+    @unittest.skipUnless(HAS_TORCH, "this interpreter has no torch")
+    def test_a_killed_worker_has_a_pause_of_the_others_and_its_own_return(self):
+        text = run("--cases", "killed", "--kills", "1")
+        for name in ("pause", "before", "rejoined"):
+            found = re.search(rf"killed +{name} +median ([\d.]+) s, "
+                              r"max ([\d.]+) s, 1 kills", text)
+            self.assertIsNotNone(found, text)
+            self.assertGreater(float(found.group(1)), 0)
+            self.assertEqual(found.group(1), found.group(2))
+
+
+class PauseTest(unittest.TestCase):
+
+    def test_repeated_passes_are_no_steps(self):
+        log = ("IMPORTED 1.0\nSTEP 4 2.0\nSTEP 4 2.5\n2026 info worker\n"
+               "STEP 6 3.25\nSTEP 5 4.0\nSTEP 7 4.5\n")
+        self.assertEqual(step_times(log), [2.0, 3.25, 4.5])
+
+    def test_pauses_that_begin_before_and_end_after_count_in_whole(self):
+        times = [0.0, 5.0, 6.0, 8.0, 12.0, 30.0]
+        self.assertEqual(longest_pause(times, 5.5, 7.0), 2.0)
+        self.assertEqual(longest_pause(times, 1.0, 7.0), 5.0)
+        self.assertEqual(longest_pause(times, 7.0, 11.0), 4.0)
+
+    def test_a_worker_that_makes_no_more_steps_pauses_until_the_end(self):
+        self.assertEqual(longest_pause([1.0, 2.0], 1.5, 9.0), 7.0)
 
 
 if __name__ == "__main__":
