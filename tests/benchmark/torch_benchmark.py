@@ -1,22 +1,38 @@
 """Lockstep beside PyTorch's DistributedDataParallel over gloo, the same models.
 
     tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
-        [--cases NAMES] [--keep_gradients]
+        [--cases NAMES] [--kills N] [--keep_gradients]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
-and one thread each (`float`: one worker, without DDP; `straggler`: four workers
-that sleep 20 ms a pass, one of them 80 ms, of which a step of Lockstep needs
-three); a figure is the median of the rounds' median steps, in milliseconds, and
-the ratio is that of the two sides of one round. Rank 0 of DDP applies SGD as
-every rank does; Lockstep's server applies the same rule.
+and one thread each (`straggler`: four workers that sleep 20 ms a pass, one of
+them 80 ms, of which a step of Lockstep needs three); a figure is the median of
+the rounds' median steps, in milliseconds, and the ratio is that of the two
+sides of one round. Rank 0 of DDP applies SGD as every rank does; Lockstep's
+server applies the same rule.
+
+Where torchft is installed (it needs PyTorch 2.7), a column has its
+DistributedDataParallel over gloo, with a lighthouse server in this process and
+a replica group for each worker; without it the first line says so. This column
+has not been run with torchft itself: it follows torchft's train_ddp.py, and the
+test has a stand-in with the same calls.
+
+`float` compares something else: one worker in Python that computes nothing, with
+numpy, beside the worker of `step_benchmark`, which runs the loop of the built-in
+worker in C++ on the same variable, in jobs that are otherwise the same. The
+difference is what Python costs in a step.
+
+`killed` has no other side (killed_torch_worker.py).
 """
 
 import argparse
+import importlib.util
 import os
 import socket
 import statistics
 import subprocess
 import sys
+
+from killed_torch_worker import measure_killed
 
 KEEP = "0"  # 1: keep_gradients=True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -97,6 +113,39 @@ for _ in range(steps):
 report(times)
 """
 
+# Each replica group has one process, with the store that torchrun would start.
+TORCHFT = MODELS + """
+from datetime import timedelta
+import torch.distributed
+import torchft
+store = torch.distributed.TCPStore("localhost", 0, is_master=True,
+                                   wait_for_workers=False)
+def state_dict():
+    return {"model": model.state_dict(), "optim": optimizer.state_dict()}
+def load_state_dict(state):
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optim"])
+manager = torchft.Manager(
+    pg=torchft.ProcessGroupGloo(timeout=timedelta(seconds=30)),
+    min_replica_size=int(os.environ["NUM_REPLICA_GROUPS"]),
+    load_state_dict=load_state_dict, state_dict=state_dict,
+    replica_id="torch_benchmark_" + os.environ["REPLICA_GROUP_ID"],
+    timeout=timedelta(seconds=30), store_addr="localhost",
+    store_port=store.port, rank=0, world_size=1)
+model = torchft.DistributedDataParallel(manager, model)
+optimizer = torchft.Optimizer(
+    manager, torch.optim.SGD(model.parameters(), lr=1e-4))
+times = []
+while manager.current_step() < steps:
+    begin = time.perf_counter()
+    optimizer.zero_grad()
+    loss_of().backward()
+    optimizer.step()
+    times.append(time.perf_counter() - begin)
+report(times)
+manager.shutdown(wait=False)
+"""
+
 LOCKSTEP = MODELS + """
 import lockstep.torch
 worker = lockstep.torch.Worker(model, keep_gradients=os.environ["KEEP"] == "1",
@@ -114,7 +163,7 @@ report(times)
 
 # One float with numpy: what a step costs besides its computation.
 FLOAT = """
-import statistics, time
+import os, statistics, time
 import lockstep, numpy as np
 worker = lockstep.Worker({"w": np.ones(1, np.float32)})
 gradient = {"w": np.ones(1, np.float32)}
@@ -125,8 +174,10 @@ for step in worker.steps():
         times.append(now - begin)
     begin = now
     step.push(gradient)
+times = times[int(os.environ["WARMUP"]):]
 print("MEDIAN", 1e3 * statistics.median(times), flush=True)
 """
+FLOAT_WARMUP = 100  # steps
 
 
 def median_of(text):
@@ -141,21 +192,47 @@ def workers_of(case):
     return [0.02, 0.02, 0.02, 0.08] if case == "straggler" else [0, 0]
 
 
-def run_ddp(case, steps):
+def run_ranks(program, case, steps, environment):
+    """Returns the longest of the processes' medians.
+
+    `environment` makes the variables of one process from its number and the
+    number of processes.
+    """
     pauses = workers_of(case)
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
     ranks = []
     for rank, pause in enumerate(pauses):
-        env = dict(os.environ, CASE=case, STEPS=str(steps), RANK=str(rank),
-                   WORLD_SIZE=str(len(pauses)), PAUSE=str(pause), MASTER_ADDR="127.0.0.1",
-                   MASTER_PORT=str(port), OMP_NUM_THREADS="1")
-        ranks.append(subprocess.Popen([sys.executable, "-c", DDP], env=env,
+        env = dict(os.environ, CASE=case, STEPS=str(steps), PAUSE=str(pause),
+                   OMP_NUM_THREADS="1", **environment(rank, len(pauses)))
+        ranks.append(subprocess.Popen([sys.executable, "-c", program], env=env,
                                       stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True))
     texts = [rank.communicate(timeout=600)[0] for rank in ranks]
     return max(map(median_of, texts))
+
+
+def run_ddp(case, steps):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    return run_ranks(DDP, case, steps, lambda rank, count: {
+        "RANK": str(rank), "WORLD_SIZE": str(count),
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
+
+
+def has_torchft():
+    return importlib.util.find_spec("torchft") is not None
+
+
+def run_torchft(case, steps):
+    from torchft.coordination import LighthouseServer
+    lighthouse = LighthouseServer(bind="[::]:0",
+                                  min_replicas=len(workers_of(case)))
+    try:
+        return run_ranks(TORCHFT, case, steps, lambda rank, count: {
+            "REPLICA_GROUP_ID": str(rank), "NUM_REPLICA_GROUPS": str(count),
+            "TORCHFT_LIGHTHOUSE": lighthouse.address()})
+    finally:
+        lighthouse.shutdown()
 
 
 def run_lockstep(case, steps, shared):
@@ -177,13 +254,75 @@ def run_lockstep(case, steps, shared):
         return max(median_of(job.log("worker", i)) for i in range(needed))
 
 
-def run_float(steps):
+def float_job(steps):
+    """A job for one float, with the optimizer that step_benchmark checks."""
     from local_job import LocalJob
-    with LocalJob(sets=[f"train_steps={steps}", "learning_rate=1e-4",
-                        "checkpoint.directory="]) as job:
-        job.start_worker(0, FLOAT)
+    # The worker of step_benchmark counts some steps before and after.
+    return LocalJob(sets=[f"train_steps={FLOAT_WARMUP + steps + 3}",
+                          "learning_rate=0.01", "optimizer.kind=MOMENTUM",
+                          "optimizer.momentum=0.9", "checkpoint.directory="])
+
+
+def run_float(steps):
+    with float_job(steps) as job:
+        job.start_worker(0, FLOAT, WARMUP=str(FLOAT_WARMUP))
         job.wait("worker", 0, timeout=600)
         return median_of(job.log("worker"))
+
+
+def run_float_in_cpp(steps):
+    with float_job(steps) as job:
+        program = os.path.join(os.environ["LOCKSTEP_BIN"], "step_benchmark")
+        job.start("worker", 0,
+                  [program, "--role", "worker", "--model", "scalar",
+                   "--bytes", "4", "--warmup", str(FLOAT_WARMUP),
+                   "--steps", str(steps), "--record", job.path("record")])
+        if job.wait("worker", 0, timeout=600) != 0:
+            raise RuntimeError("step_benchmark:\n" + job.log("worker")[-2000:])
+        return median_of_record(job.path("record"))
+
+
+def median_of_record(path):
+    """Milliseconds of a step in a file that step_samples.h describes."""
+    with open(path) as f:
+        samples = [line.split() for line in f.readlines()[1:]]
+    return statistics.median(int(total) / int(steps) / 1e6
+                             for total, *_, steps in samples)
+
+
+def measure_float(rounds, steps):
+    pairs = [(run_float(steps), run_float_in_cpp(steps)) for _ in range(rounds)]
+    python, cpp = (statistics.median(side) for side in zip(*pairs))
+    more = statistics.median(python - cpp for python, cpp in pairs)
+    print(f"{'float':12} python {python:.3f} ms, C++ {cpp:.3f} ms, "
+          f"difference {more:.3f} ms", flush=True)
+
+
+def measure_model(case, rounds, steps):
+    steps = steps or {"mlp": 400, "straggler": 100}.get(case, 30)
+    sides = [run_ddp]
+    if has_torchft():
+        sides.append(run_torchft)
+    sides += [lambda case, steps: run_lockstep(case, steps, False),
+              lambda case, steps: run_lockstep(case, steps, True)]
+    figures = [[side(case, steps) for side in sides] for _ in range(rounds)]
+    columns = [statistics.median(column) for column in zip(*figures)]
+    ratios = [statistics.median(column[i] / column[0] for column in figures)
+              for i in range(len(sides))]
+    text = f"{case:12} {columns[0]:9.2f}"
+    for i in range(1, len(sides)):
+        text += f" {columns[i]:10.2f} {ratios[i]:6.2f}"
+    print(text, flush=True)
+
+
+def print_head():
+    text = f"{'case':12} {'ddp ms':>9}"
+    if has_torchft():
+        text += f" {'torchft ms':>10} {'ratio':>6}"
+    else:
+        print("torchft: not installed")
+    print(text + f" {'grpc ms':>10} {'ratio':>6} {'shared ms':>10} {'ratio':>6}",
+          flush=True)
 
 
 def main():
@@ -191,7 +330,9 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=0)
-    parser.add_argument("--cases", default="float,tensor,mlp,transformer,straggler")
+    parser.add_argument(
+        "--cases", default="float,tensor,mlp,transformer,straggler,killed")
+    parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--keep_gradients", action="store_true",
                         help="the default of lockstep.torch.Worker")
     args = parser.parse_args()
@@ -201,27 +342,17 @@ def main():
     os.environ["LOCKSTEP_BIN"] = os.path.join(build, "bin")
     paths = [os.path.join(build, "python"),
              os.path.join(HERE, "..", "e2e", "python")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [*paths, os.environ.get("PYTHONPATH")]))
     sys.path[:0] = paths
-    print(f"{'case':12} {'ddp ms':>9} {'grpc ms':>9} {'ratio':>6} "
-          f"{'shared ms':>9} {'ratio':>6}")
+    print_head()
     for case in args.cases.split(","):
         if case == "float":
-            one = statistics.median(
-                run_float(args.steps or 2000) for _ in range(args.rounds))
-            print(f"{case:12} {'':9} {'':9} {'':6} {one:9.3f}", flush=True)
-            continue
-        steps = args.steps or {"mlp": 400, "straggler": 100}.get(case, 30)
-        rounds = []
-        for _ in range(args.rounds):
-            ddp = run_ddp(case, steps)
-            rounds.append((ddp, run_lockstep(case, steps, False),
-                           run_lockstep(case, steps, True)))
-        columns = [statistics.median(column) for column in zip(*rounds)]
-        grpc = statistics.median(g / d for d, g, _ in rounds)
-        shared = statistics.median(s / d for d, _, s in rounds)
-        print(f"{case:12} {columns[0]:9.2f} {columns[1]:9.2f} {grpc:6.2f} "
-              f"{columns[2]:9.2f} {shared:6.2f}", flush=True)
+            measure_float(args.rounds, args.steps or 2000)
+        elif case == "killed":
+            measure_killed(args.kills)
+        else:
+            measure_model(case, args.rounds, args.steps)
 
 
 if __name__ == "__main__":
