@@ -37,11 +37,17 @@ class CaseTest : public ::testing::TestWithParam<Shape> {
  protected:
   CaseTest() : fleet_(Make(GetParam(), absl::Minutes(1))) {}
 
-  static std::vector<std::unique_ptr<Strategy>> Make(const Shape& shape,
-                                                     absl::Duration timeout);
+  using Fleet = std::vector<std::unique_ptr<Strategy>>;
+
+  static Fleet Make(const Shape& shape, absl::Duration timeout,
+                    SumOrder order = SumOrder::kRank);
 
   // Calls work(strategy) for all workers at the same time.
-  void Each(const std::function<void(Strategy&)>& work) const;
+  static void Each(const Fleet& fleet,
+                   const std::function<void(Strategy&)>& work);
+  void Each(const std::function<void(Strategy&)>& work) const {
+    Each(fleet_, work);
+  }
 
   int all() const { return GetParam().all(); }
   float n() const { return static_cast<float>(all()); }
@@ -62,7 +68,7 @@ class CaseTest : public ::testing::TestWithParam<Shape> {
   static std::vector<float> CopiesOf(Strategy& strategy,
                                      const Variable& variable);
 
-  const std::vector<std::unique_ptr<Strategy>> fleet_;
+  const Fleet fleet_;
 };
 
 // The numbers of the pieces of a step.
