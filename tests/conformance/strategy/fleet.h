@@ -14,6 +14,8 @@
 #include "tests/testing/status_matchers.h"
 
 // The suite of numbered cases of TensorFlow's tests, for each kind of strategy.
+// A case is named by its number; strategy/rows.md names those that are tested
+// elsewhere.
 namespace lockstep::strategy {
 
 // A kind of strategy with its numbers of workers and of replicas of each.
@@ -29,7 +31,8 @@ inline std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << NameOf(shape);
 }
 
-// The shapes that the suite runs for.
+// The shapes that the suite runs for. Under kParameterServer no job has taken
+// the variables yet; served_cases_test.cc has some that lie on servers.
 std::vector<Shape> AllShapes();
 
 // CaseTest has the strategies of all workers of a shape.
