@@ -1,5 +1,7 @@
-// Cases 26 and 30 to 39: replicas and data. tests/unit/strategy/input has 27 to
-// 29 and 36, tests/unit/strategy 37.
+// Cases 26 to 39: replicas and data.
+
+#include <algorithm>
+#include <numeric>
 
 #include "tests/conformance/strategy/fleet.h"
 
@@ -7,7 +9,10 @@ namespace lockstep::strategy {
 namespace {
 
 using ::lockstep::testing::IsOk;
+using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 using Rows = std::vector<std::vector<int64_t>>;
 
@@ -26,10 +31,85 @@ class DataCases : public CaseTest {
     }
     return rows;
   }
+  // Piece `number` of the numbers from `from` to below `to`, cut into pieces of
+  // `size`; it may be short or empty.
+  static std::vector<int64_t> Piece(int64_t number, int64_t size, int64_t from,
+                                    int64_t to) {
+    std::vector<int64_t> piece;
+    for (int64_t i = from + number * size;
+         i < std::min(to, from + (number + 1) * size); ++i) {
+      piece.push_back(i);
+    }
+    return piece;
+  }
+  // The size of the equal pieces of a batch, of which only the last are short.
+  int64_t PieceOf(int64_t batch) const { return (batch + all() - 1) / all(); }
 };
 
 TEST_P(DataCases, Case26ReplicasOfAllWorkersAreCounted) {
   Each([&](Strategy& s) { EXPECT_EQ(s.replicas(), all()); });
+}
+
+// Each worker reads all the data, in batches of 7 and of 10.
+TEST_P(DataCases, Case27And28PiecesOfAStepAddUpToABatch) {
+  for (const int64_t batch : {7, 10}) {
+    Each([&](Strategy& s) {
+      auto data = s.Distribute(Dataset::Range(2 * batch).Batch(batch),
+                               With(AutoShardPolicy::kOff))
+                      .value();
+      const Rows rows = ReadAll(data);
+      std::vector<int64_t> sizes, numbers;
+      for (const auto& row : rows) {
+        sizes.push_back(static_cast<int64_t>(row.size()));
+        numbers.insert(numbers.end(), row.begin(), row.end());
+      }
+      std::vector<int64_t> all_numbers(static_cast<size_t>(2 * batch));
+      std::iota(all_numbers.begin(), all_numbers.end(), 0);
+      EXPECT_EQ(numbers, all_numbers);
+      ASSERT_EQ(sizes.size(), static_cast<size_t>(2 * all()));
+      const auto local = static_cast<size_t>(s.local_replicas());
+      for (auto step = sizes.begin(); step != sizes.end();
+           step += static_cast<std::ptrdiff_t>(local)) {
+        const int64_t mine = std::accumulate(
+            step, step + static_cast<std::ptrdiff_t>(local), int64_t{0});
+        const auto total = s.Reduce(
+            ReduceOp::kSum,
+            PerReplica<Value>(
+                std::vector<Value>(
+                    local, Value::Of<int64_t>(ElementType::kInt64, {}, {mine})),
+                s.first_replica()));
+        ASSERT_THAT(total, IsOk());
+        EXPECT_EQ(total->Elements<int64_t>()[0], batch * s.local_replicas());
+      }
+      sizes.resize(static_cast<size_t>(all()));
+      if (batch == 7 && s.workers() == 2 && s.local_replicas() == 2) {
+        const Rows expected = {{2, 2, 2, 1}, {2, 1, 2, 2}};
+        EXPECT_EQ(sizes, expected[static_cast<size_t>(s.worker())]);
+      }
+      if (batch == 10 && s.workers() == 3 && s.local_replicas() == 1) {
+        const Rows expected = {{4, 3, 3}, {3, 3, 4}, {3, 4, 3}};
+        EXPECT_EQ(sizes, expected[static_cast<size_t>(s.worker())]);
+      }
+    });
+  }
+}
+
+TEST_P(DataCases, Case29ReplicasDivideTheGlobalBatch) {
+  Each([&](Strategy& s) {
+    EXPECT_THAT(s.DistributeFrom([&](const InputContext& context)
+                                     -> absl::StatusOr<Dataset> {
+      const auto ten = context.PerReplicaBatchSize(10);
+      if (10 % all() == 0) {
+        EXPECT_THAT(ten, IsOkAndHolds(10 / all()));
+      } else {
+        EXPECT_THAT(ten, StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("multiple of")));
+      }
+      EXPECT_THAT(context.PerReplicaBatchSize(5 * all()), IsOkAndHolds(5));
+      return Dataset::Range(1).Batch(1);
+    }),
+                IsOk());
+  });
 }
 
 TEST_P(DataCases, Case30And31WorkersShareOrRepeatTheData) {
@@ -46,6 +126,29 @@ TEST_P(DataCases, Case30And31WorkersShareOrRepeatTheData) {
     EXPECT_EQ(ReadAll(shared), expected);
     auto repeated = s.Distribute(numbers, With(AutoShardPolicy::kOff)).value();
     EXPECT_EQ(ReadAll(repeated).size(), 12u);
+  });
+}
+
+// The last batch has 6 examples.
+TEST_P(DataCases, Case32AShortBatchIsDividedAnew) {
+  Each([&](Strategy& s) {
+    auto data =
+        s.Distribute(Dataset::Range(14).Batch(8), With(AutoShardPolicy::kData))
+            .value();
+    EXPECT_THAT(data.Next(), IsOk());
+    const auto second = data.Next();
+    ASSERT_THAT(second, IsOk());
+    Rows expected;
+    for (int64_t p = s.worker(); p < all(); p += s.workers()) {
+      expected.push_back(Piece(p, PieceOf(6), 8, 14));
+    }
+    EXPECT_EQ(NumbersOf(*second), expected);
+    if (all() == 2 && s.workers() == 2) {
+      EXPECT_THAT(NumbersOf(*second)[0], s.worker() == 0
+                                             ? ElementsAre(8, 9, 10)
+                                             : ElementsAre(11, 12, 13));
+    }
+    EXPECT_THAT(data.Next(), StatusIs(absl::StatusCode::kOutOfRange));
   });
 }
 
@@ -85,6 +188,47 @@ TEST_P(DataCases, Case34EachReplicaComputesItsPiece) {
     const int64_t count = 2 * all();
     EXPECT_EQ((s.workers() == 1 ? sum : total->Elements<int64_t>()[0]),
               count * (count - 1));
+  });
+}
+
+// The data set does not tell the size of its batches.
+TEST_P(DataCases, Case36ABatchOfUnknownSizeIsCutIntoEqualPieces) {
+  Each([&](Strategy& s) {
+    const Dataset unknown = Dataset::Range(4).Batch(4).MapBatches(
+        [](Element batch) -> absl::StatusOr<Element> { return batch; });
+    auto data = s.Distribute(unknown, With(AutoShardPolicy::kOff)).value();
+    Rows expected;
+    for (int64_t p = 0; p < all(); ++p) {
+      expected.push_back(Piece(p, PieceOf(4), 0, 4));
+    }
+    EXPECT_EQ(ReadAll(data), expected);
+    if (all() == 3) {
+      EXPECT_EQ(expected, (Rows{{0, 1}, {2, 3}, {}}));
+    }
+  });
+}
+
+TEST_P(DataCases, Case37AnExampleThatIsLeftOverIsTheLastStep) {
+  Each([&](Strategy& s) {
+    const auto batches = [&](bool drop_remainder) {
+      return s
+          .Distribute(
+              Dataset::Range(4 * all() + 1).Batch(2 * all(), drop_remainder))
+          .value();
+    };
+    auto data = batches(false);
+    EXPECT_THAT(data.Next(), IsOk());
+    EXPECT_THAT(data.Next(), IsOk());
+    const auto last = data.Next();
+    ASSERT_THAT(last, IsOk());
+    Rows expected(static_cast<size_t>(s.local_replicas()));
+    if (s.worker() == 0) expected[0] = {4 * all()};
+    EXPECT_EQ(NumbersOf(*last), expected);
+    EXPECT_THAT(data.Next(), StatusIs(absl::StatusCode::kOutOfRange));
+    auto dropped = batches(true);
+    EXPECT_THAT(dropped.Next(), IsOk());
+    EXPECT_THAT(dropped.Next(), IsOk());
+    EXPECT_THAT(dropped.Next(), StatusIs(absl::StatusCode::kOutOfRange));
   });
 }
 

@@ -28,12 +28,12 @@ std::vector<Shape> AllShapes() {
           {Kind::kParameterServer, 1, 2}};
 }
 
-std::vector<std::unique_ptr<Strategy>> CaseTest::Make(const Shape& shape,
-                                                      absl::Duration timeout) {
+CaseTest::Fleet CaseTest::Make(const Shape& shape, absl::Duration timeout,
+                               SumOrder order) {
   auto group = MakeLocalGroup(shape.workers, timeout);
-  std::vector<std::unique_ptr<Strategy>> fleet;
+  Fleet fleet;
   for (auto& member : group) {
-    const StrategyOptions options{shape.kind, shape.replicas, {}};
+    const StrategyOptions options{shape.kind, shape.replicas, {}, order};
     fleet.push_back((shape.kind == Kind::kMultiWorkerMirrored
                          ? Strategy::Make(options, std::move(member))
                          : Strategy::Make(options))
@@ -46,9 +46,10 @@ Value CaseTest::Int(int number) {
   return Value::Of<int32_t>(ElementType::kInt32, {}, {number});
 }
 
-void CaseTest::Each(const std::function<void(Strategy&)>& work) const {
+void CaseTest::Each(const Fleet& fleet,
+                    const std::function<void(Strategy&)>& work) {
   std::vector<std::thread> threads;
-  for (const auto& strategy : fleet_) {
+  for (const auto& strategy : fleet) {
     threads.emplace_back([&] { work(*strategy); });
   }
   for (std::thread& thread : threads) thread.join();

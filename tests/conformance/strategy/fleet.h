@@ -14,6 +14,8 @@
 #include "tests/testing/status_matchers.h"
 
 // The suite of numbered cases of TensorFlow's tests, for each kind of strategy.
+// A case is named by its number; strategy/rows.md names those that are tested
+// elsewhere.
 namespace lockstep::strategy {
 
 // A kind of strategy with its numbers of workers and of replicas of each.
@@ -29,7 +31,8 @@ inline std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << NameOf(shape);
 }
 
-// The shapes that the suite runs for.
+// The shapes that the suite runs for. Under kParameterServer no job has taken
+// the variables yet; served_cases_test.cc has some that lie on servers.
 std::vector<Shape> AllShapes();
 
 // CaseTest has the strategies of all workers of a shape.
@@ -37,11 +40,17 @@ class CaseTest : public ::testing::TestWithParam<Shape> {
  protected:
   CaseTest() : fleet_(Make(GetParam(), absl::Minutes(1))) {}
 
-  static std::vector<std::unique_ptr<Strategy>> Make(const Shape& shape,
-                                                     absl::Duration timeout);
+  using Fleet = std::vector<std::unique_ptr<Strategy>>;
+
+  static Fleet Make(const Shape& shape, absl::Duration timeout,
+                    SumOrder order = SumOrder::kRank);
 
   // Calls work(strategy) for all workers at the same time.
-  void Each(const std::function<void(Strategy&)>& work) const;
+  static void Each(const Fleet& fleet,
+                   const std::function<void(Strategy&)>& work);
+  void Each(const std::function<void(Strategy&)>& work) const {
+    Each(fleet_, work);
+  }
 
   int all() const { return GetParam().all(); }
   float n() const { return static_cast<float>(all()); }
@@ -62,7 +71,7 @@ class CaseTest : public ::testing::TestWithParam<Shape> {
   static std::vector<float> CopiesOf(Strategy& strategy,
                                      const Variable& variable);
 
-  const std::vector<std::unique_ptr<Strategy>> fleet_;
+  const Fleet fleet_;
 };
 
 // The numbers of the pieces of a step.

@@ -1,5 +1,8 @@
 // Cases 42 to 65: reduce, run, gather.
 
+#include <utility>
+#include <variant>
+
 #include "tests/conformance/strategy/fleet.h"
 
 namespace lockstep::strategy {
@@ -8,6 +11,7 @@ namespace {
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -138,19 +142,37 @@ TEST_P(ReduceCases, Case56AllGatherReachesEachReplica) {
   });
 }
 
-TEST_P(ReduceCases, Case57And58AllReduceOfSeveralValues) {
+// With two replicas the values are 1, [39, 2] and 3, [3, 41].
+TEST_P(ReduceCases, Case57AllReduceOfSeveralValues) {
   CaseTest::Each([&](Strategy& s) {
+    const float number = n() * n();
+    const float first = 39 * n() - 18 * n() * (n() - 1);
+    const float second = 2 * n() + 39 * n() * (n() - 1) / 2;
     for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMean}) {
-      const float factor = op == ReduceOp::kSum ? n() : 1;
+      const float count = op == ReduceOp::kSum ? 1 : n();
       const auto results = s.Run([&](Replica& replica) {
-        return replica.AllReduce(op,
-                                 std::vector<Leaf>{Number(2), Row({21, 21.5})});
+        const auto id = static_cast<float>(replica.id());
+        return replica.AllReduce(
+            op, std::vector<Leaf>{Number(1 + 2 * id),
+                                  Row({39 - 36 * id, 2 + 39 * id})});
       });
       ASSERT_THAT(results, IsOk());
-      EXPECT_EQ(std::get<Value>(results->At(0)[0]), Number(2 * factor));
-      EXPECT_EQ(std::get<Value>(results->At(0)[1]),
-                Row({21 * factor, 21.5f * factor}));
+      const std::vector<Leaf> expected = {Number(number / count),
+                                          Row({first / count, second / count})};
+      EXPECT_THAT(results->local(), ::testing::Each(expected));
     }
+  });
+}
+
+TEST_P(ReduceCases, Case58AllReduceOfAList) {
+  CaseTest::Each([&](Strategy& s) {
+    const auto results = s.Run([](Replica& replica) {
+      return replica.AllReduce(ReduceOp::kSum,
+                               std::vector<Leaf>{Number(1), Number(2)});
+    });
+    ASSERT_THAT(results, IsOk());
+    const std::vector<Leaf> expected = {Number(n()), Number(2 * n())};
+    EXPECT_THAT(results->local(), ::testing::Each(expected));
   });
 }
 
@@ -211,13 +233,61 @@ TEST_P(ReduceCases, Case61AReducedValueIsAssigned) {
   });
 }
 
+// In a batch a plain value is one of Cross::AllReduce(), because the pairs of
+// BatchReduceTo() have a value for each replica.
 TEST_P(ReduceCases, Case62APlainValueIsReducedOverWorkers) {
   CaseTest::Each([&](Strategy& s) {
+    const Value expected = Number(static_cast<float>(s.workers()));
     const auto sum = s.Reduce(ReduceOp::kSum, Number(1));
+    const auto reduced = s.Across([](Cross& cross) {
+      return cross.ReduceTo(ReduceOp::kSum, Number(1), EveryReplica{});
+    });
+    const Distributed plain = ToDistributed(Number(1));
+    const auto batch = s.Across([&](Cross& cross) {
+      return cross.AllReduce(ReduceOp::kSum, {plain, plain});
+    });
     if (s.workers() == 1 && !one()) {
       EXPECT_THAT(sum, StatusIs(kInvalid));
-    } else {
-      EXPECT_THAT(sum, IsOkAndHolds(Number(static_cast<float>(s.workers()))));
+      EXPECT_THAT(reduced, StatusIs(kInvalid));
+      EXPECT_THAT(batch, StatusIs(kInvalid));
+      return;
+    }
+    EXPECT_THAT(sum, IsOkAndHolds(expected));
+    ASSERT_THAT(reduced, IsOk());
+    EXPECT_EQ(reduced->placement(), s.worker_devices());
+    EXPECT_EQ(reduced->At(0), expected);
+    EXPECT_THAT(batch, IsOkAndHolds(ElementsAre(expected, expected)));
+  });
+}
+
+// Replica i has i + 1 and 2 (i + 1). A destination that differs from the others
+// lets each value travel alone.
+TEST_P(ReduceCases, Case62ABatchKeepsTheOrderOfItsPairs) {
+  CaseTest::Each([&](Strategy& s) {
+    const auto times = [&](float factor) {
+      std::vector<Leaf> local;
+      for (int r = 0; r < s.local_replicas(); ++r) {
+        local.emplace_back(
+            Number(factor * static_cast<float>(s.first_replica() + r + 1)));
+      }
+      return PerReplica<Leaf>(std::move(local), s.first_replica());
+    };
+    const Placement first{{s.worker_devices().devices[0]}};
+    const float sum = n() * (n() + 1) / 2;
+    for (const Target& target : {Target(EveryReplica{}), Target(first)}) {
+      const std::vector<ReducePair> pairs = {{times(1), EveryReplica{}},
+                                             {times(2), target}};
+      const auto batch = s.Across([&](Cross& cross) {
+        return cross.BatchReduceTo(ReduceOp::kSum, pairs);
+      });
+      ASSERT_THAT(batch, IsOk());
+      ASSERT_EQ(batch->size(), 2u);
+      EXPECT_EQ(batch->at(0).At(0), Leaf(Number(sum)));
+      EXPECT_EQ(batch->at(1).At(0), Leaf(Number(2 * sum)));
+      EXPECT_EQ(batch->at(0).placement(), s.worker_devices());
+      EXPECT_EQ(batch->at(1).placement(),
+                std::holds_alternative<Placement>(target) ? first
+                                                          : s.worker_devices());
     }
   });
 }

@@ -128,34 +128,87 @@ TEST_P(VariableCases, Case83And84ASumIsSharedOutAndNotAddedTo) {
   });
 }
 
-TEST_P(VariableCases, Case85And90ReadingInAReplicaAndForcedTogether) {
+TEST_P(VariableCases, Case85AMeanIsReadAcrossReplicasAndACopyInThem) {
+  Each([&](Strategy& s) {
+    const Variable v =
+        s.Create(Named("v", Number(0), kOnRead, Aggregation::kMean)).value();
+    EXPECT_THAT(AssignIds(s, v), IsOk());
+    const auto across = s.Across([&](Cross& cross) -> absl::StatusOr<float> {
+      const auto read = cross.Read(v);
+      if (!read.ok()) return read.status();
+      return read->Elements<float>()[0] + 1;
+    });
+    EXPECT_THAT(across, IsOkAndHolds((n() - 1) / 2 + 1));
+    const auto inside = s.Run([&](Replica& replica) -> absl::StatusOr<float> {
+      const auto read = replica.Read(v);
+      if (!read.ok()) return read.status();
+      return read->Elements<float>()[0] + 1;
+    });
+    ASSERT_THAT(inside, IsOk());
+    for (int r = 0; r < s.local_replicas(); ++r) {
+      EXPECT_EQ(inside->At(static_cast<size_t>(r)),
+                static_cast<float>(s.first_replica() + r + 1));
+    }
+  });
+}
+
+TEST_P(VariableCases, Case90ReadingInAReplicaAndForcedTogether) {
   Each([&](Strategy& s) {
     const Variable v =
         s.Create(Named("v", Number(1), kOnRead, Aggregation::kSum)).value();
     const auto read =
         s.Run([&](Replica& replica) { return replica.ReadAggregated(v); });
     ASSERT_THAT(read, IsOk());
-    EXPECT_EQ(read->At(0), Number(n()));
-    EXPECT_EQ(s.Run([&](Replica& replica) { return replica.Read(v); })->At(0),
-              Number(1));
+    EXPECT_THAT(read->local(), ::testing::Each(Number(n())));
+    const auto own = s.Run([&](Replica& replica) { return replica.Read(v); });
+    ASSERT_THAT(own, IsOk());
+    EXPECT_THAT(own->local(), ::testing::Each(Number(1)));
   });
 }
 
-TEST_P(VariableCases, Case86And87SavedValuesAreThoseReadAcrossReplicas) {
+// The copies are 4, 3, ...; what a checkpoint has of them is restored into
+// another such variable, and into a plain one.
+TEST_P(VariableCases, Case86SavedValuesAreThoseReadAcrossReplicas) {
   Each([&](Strategy& s) {
+    const auto plain = Strategy::Make({Kind::kOneDevice, 1, {}}).value();
+    const float sum = 4 * n() - n() * (n() - 1) / 2;
     for (const Aggregation aggregation :
          {Aggregation::kSum, Aggregation::kMean}) {
+      const auto made = [&](const char* name) {
+        return s.Create(Named(name, Number(0), kOnRead, aggregation)).value();
+      };
+      const Variable v = made("v");
+      EXPECT_THAT(s.Run([&](Replica& replica) {
+        return replica.Assign(v, Number(4 - static_cast<float>(replica.id())));
+      }),
+                  IsOk());
+      const Value saved = s.Read(v).value();
+      EXPECT_EQ(saved,
+                Number(aggregation == Aggregation::kSum ? sum : sum / n()));
+      const Variable restored = made("restored");
+      EXPECT_THAT(s.Assign(restored, saved), IsOk());
+      EXPECT_THAT(CopiesOf(s, restored), ::testing::Each(sum / n()));
+      EXPECT_THAT(s.Read(restored), IsOkAndHolds(saved));
+      const Variable alone = plain->Create("alone", Number(0)).value();
+      EXPECT_THAT(plain->Assign(alone, saved), IsOk());
+      EXPECT_THAT(plain->Read(alone), IsOkAndHolds(saved));
+    }
+  });
+}
+
+TEST_P(VariableCases, Case87APlainValueIsSharedOutOrRepeated) {
+  Each([&](Strategy& s) {
+    const auto plain = Strategy::Make({Kind::kOneDevice, 1, {}}).value();
+    const Variable alone = plain->Create("alone", Number(2)).value();
+    const Value saved = plain->Read(alone).value();
+    const auto restored = [&](Aggregation aggregation) {
       const Variable v =
           s.Create(Named("v", Number(0), kOnRead, aggregation)).value();
-      EXPECT_THAT(AssignIds(s, v), IsOk());
-      const Value saved = s.Read(v).value();
       EXPECT_THAT(s.Assign(v, saved), IsOk());
-      const float share = aggregation == Aggregation::kSum
-                              ? (n() - 1) / 2
-                              : saved.Elements<float>()[0];
-      EXPECT_THAT(CopiesOf(s, v), ::testing::Each(share));
-      EXPECT_THAT(s.Read(v), IsOkAndHolds(saved));
-    }
+      return CopiesOf(s, v);
+    };
+    EXPECT_THAT(restored(Aggregation::kSum), ::testing::Each(2 / n()));
+    EXPECT_THAT(restored(Aggregation::kMean), ::testing::Each(2));
   });
 }
 
@@ -166,6 +219,26 @@ TEST_P(VariableCases, Case88TrainableByDefault) {
     EXPECT_FALSE(s.Create(options)->trainable());
     options.trainable = true;
     EXPECT_TRUE(s.Create(options)->trainable());
+  });
+}
+
+// TensorFlow's servers have one copy of z, which 3 workers make 33. Here the
+// workers have copies of their own, and served_cases_test.cc has variables that
+// lie on servers.
+TEST_P(VariableCases, Case91EachReplicaAddsOne) {
+  Each([&](Strategy& s) {
+    const auto plus_one = [&](float initial, Aggregation aggregation) {
+      const Variable v =
+          s.Create(Named("v", Number(initial), kOnWrite, aggregation)).value();
+      EXPECT_THAT(s.Run([&](Replica& replica) {
+        return replica.AssignAdd(v, Number(1));
+      }),
+                  IsOk());
+      return CopiesOf(s, v);
+    };
+    EXPECT_THAT(plus_one(10, Aggregation::kSum), ::testing::Each(10 + n()));
+    EXPECT_THAT(plus_one(30, Aggregation::kOnlyFirstReplica),
+                ::testing::Each(31));
   });
 }
 
