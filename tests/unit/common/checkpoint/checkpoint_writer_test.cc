@@ -46,11 +46,12 @@ class CheckpointWriterTest : public ::testing::Test {
   }
   // The files below the directory that this process has open.
   std::vector<std::string> OpenFiles() const {
+    const std::string scratch = fs::canonical(scratch_.path()).string();
     std::vector<std::string> files;
     for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
       std::error_code ignored;  // the iterator's own descriptor
       const std::string file = fs::read_symlink(entry.path(), ignored).string();
-      if (file.starts_with(scratch_.path()) && fs::is_regular_file(file)) {
+      if (file.starts_with(scratch) && fs::is_regular_file(file)) {
         files.push_back(file);
       }
     }
