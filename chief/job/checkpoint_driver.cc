@@ -44,6 +44,7 @@ void CheckpointDriver::MaybeStart(int64_t step, int64_t attempt, absl::Time now,
 void CheckpointDriver::Start(int64_t step, int64_t attempt, JobActions& out) {
   phase_ = Phase::kCopying;
   step_ = step;
+  abandoned_ = false;
   out.push_back(BeginSnapshot{step, attempt});
 }
 

@@ -16,7 +16,7 @@ void Farewell::Begin(const absl::Status& ended, const std::string& why_done) {
 }
 
 bool Farewell::AwaitsCheckpoint() const {
-  if (!checkpoints_.busy()) return false;
+  if (!checkpoints_.busy() || checkpoints_.abandoned()) return false;
   const bool failed = !ended_.ok() && !absl::IsCancelled(ended_);
   // The volume may hang.
   return !failed || context_.now - began_ < context_.job.max_wait;

@@ -132,6 +132,7 @@ Saving::Turn Saving::OnTick() {
   if (!failing_.has_value() || context_.now - began_ < max_wait) {
     return Turn::kGoesOn;
   }
+  checkpoints_.Abandon();
   return TriedBeforeFailing(absl::DeadlineExceededError(absl::StrCat(
       "it takes longer than max_wait (", absl::FormatDuration(max_wait), ")")));
 }

@@ -370,8 +370,6 @@ class PartUpdater {
   // of a part with sparse gradients. Applies the part of the update that does
   // not depend on gradients, such as the decay of slots.
   virtual absl::Status BeginSparse(int /*part*/) { return absl::OkStatus(); }
-  // True if BeginSparse() changes the part.
-  virtual bool BeginChanges(int /*part*/) const { return false; }
 
   // Checks the elements of a gradient.
   //

@@ -366,7 +366,7 @@ absl::Status SparseOptimizer::Apply(const SparseApplyInput& input) const {
 
 absl::Status SparseOptimizer::Decay(
     DType dtype, absl::Span<const absl::Span<std::byte>> slots) const {
-  if (!decays()) return absl::OkStatus();
+  if (config_.kind != Kind::kAdam) return absl::OkStatus();
   const bool good =
       slots.size() >= 2 && slots[0].size() == slots[1].size() &&
       std::all_of(slots.begin(), slots.end(), [dtype](auto slot) {

@@ -72,8 +72,6 @@ class SparseOptimizer {
   //                     different lengths
   absl::Status Decay(DType dtype,
                      absl::Span<const absl::Span<std::byte>> slots) const;
-  // True if Decay() has an effect.
-  bool decays() const { return config_.kind == OptimizerConfig::Kind::kAdam; }
 
   const OptimizerConfig& config() const { return config_; }
 

@@ -54,11 +54,6 @@ class PartUpdates final : public PartUpdater {
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   absl::Status BeginSparse(int part) override
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
-  bool BeginChanges(int part) const override {
-    return sparse_optimizers_[parts_.settings[parts_.parts[part].variable]
-                                  .optimizer]
-        .decays();
-  }
   absl::Status CheckFinite(int part,
                            const PartGradient& gradient) const override;
   absl::Status MarkPrepared(int64_t step, int64_t attempt) override

@@ -302,7 +302,6 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
     // them once.
     begin = !taking_;
     taking_ = true;
-    if (begin) changing_ = changing_ || BeginChanges();
     if (all_updated() || !failure_.ok()) {  // or there is no part
       answers.takes.push_back({ticket, failure_.ok(), 0, failure_});
       return answers;
@@ -327,15 +326,6 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
     LOCKSTEP_RETURN_IF_ERROR(TakePart(part, step, answers));
   }
   return answers;
-}
-
-bool CompatibleEngine::BeginChanges() const {
-  for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
-    if (parts_[part].sparse_rows.has_value() && updater_.BeginChanges(part)) {
-      return true;
-    }
-  }
-  return false;
 }
 
 absl::Status CompatibleEngine::TakePart(int part, int64_t step,

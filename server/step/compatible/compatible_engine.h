@@ -119,8 +119,6 @@ class CompatibleEngine final : public Engine {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status UpdatePart(int part, const DenseGradient& mean);
   absl::Status UpdatePart(int part, const SparseGradient& mean);
-  // True if the beginning of a step changes any part before gradients come.
-  bool BeginChanges() const;
   absl::Status TakePart(int part, int64_t step, ShardAnswers& answers);
   // Changes the number of gradients that a waiting take of TakePart() needs.
   void RequirePart(int part, int64_t step, ShardAnswers& answers);
