@@ -47,4 +47,13 @@ std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
   return fetches;
 }
 
+size_t BytesOf(absl::Span<const PartSpec> parts, const Fetch& fetch) {
+  size_t bytes = 0;
+  for (const PartSpec& part :
+       parts.subspan(fetch.first_part, fetch.num_parts)) {
+    bytes += SizeOf(part);
+  }
+  return bytes;
+}
+
 }  // namespace lockstep::server

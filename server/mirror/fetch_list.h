@@ -26,6 +26,9 @@ std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
                                absl::Span<const int> wanted,
                                size_t target_bytes);
 
+// The bytes of a fetch's means, of the types of the parts.
+size_t BytesOf(absl::Span<const PartSpec> parts, const Fetch& fetch);
+
 }  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_MIRROR_FETCH_LIST_H_

@@ -20,6 +20,9 @@ namespace {
 
 constexpr char kFetchMeans[] = "/lockstep.v1.MirrorService/FetchMeans";
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+// All calls to a server share a connection, and end at about the same time: up
+// to 240 of them (see MakeFetches()), at 8 MiB/s or more.
+constexpr double kSecondsPerByte = 240.0 / (8 << 20);
 // Commits and attempts wake the thread; this look without one is a precaution
 // that costs nothing.
 constexpr absl::Duration kLookEvery = absl::Seconds(1);
@@ -131,7 +134,9 @@ void MeanFetcher::Start(const std::shared_ptr<Shard>& shard,
   request.set_server(fetch.server);
   if (mapped_.MayMap(fetch.server)) request.set_pid_space(pid_space_);
   call->request = EncodeMessage(request);
-  call->context.set_deadline(DeadlineIn(kCallDeadline));
+  call->context.set_deadline(DeadlineIn(
+      kCallDeadline +
+      absl::Seconds(kSecondsPerByte * BytesOf(shard->parts(), fetch))));
   // Before the call starts: its callback may run at once, in another thread.
   in_flight_.emplace(call, std::move(owned));
   PassFaultPoint(FaultPoint::kPsFetchSend);

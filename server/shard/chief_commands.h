@@ -50,9 +50,9 @@ class ChiefCommands {
   // Returns the shard if `chief` is the chief that the server follows.
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(const Chief& chief);
 
-  // As ShardHost::TakeEpoch(). Once it has returned, no command of an older
-  // chief takes effect, and no commit that it has ordered or granted can
-  // happen.
+  // As ShardHost::TakeEpoch(). Once it has returned, no Activate(),
+  // ExpireWorker() or ReplaceMember() of an older chief takes effect, and no
+  // commit that it has ordered or granted can happen.
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
                                      uint64_t newer_than, uint64_t chief = 0)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
@@ -138,9 +138,9 @@ class ChiefCommands {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(epoch_mutex_);
 
   ShardHost& host_;
-  // Orders commits, the chief's commands and new epochs: a step is committed,
-  // and a command carried out, either before a newer chief has its epoch or not
-  // at all.
+  // Orders commits, the commands that TakeEpoch() names and new epochs: a step
+  // is committed, and such a command carried out, either before a newer chief
+  // has its epoch or not at all.
   Mutex epoch_mutex_;
 };
 

@@ -154,7 +154,9 @@ int TrainOn(const std::string& path, int64_t steps,
     }
     Say(end.status().ToString());
     // The others are there, or come back: join them again.
-    if (!absl::IsAborted(end.status())) return 1;
+    if (!absl::IsAborted(end.status()) && !absl::IsUnavailable(end.status())) {
+      return 1;
+    }
   }
 }
 

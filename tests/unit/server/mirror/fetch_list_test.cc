@@ -60,6 +60,10 @@ TEST(FetchListTest, ConnectionCarriesTheCallsOfAllPartsAtOnce) {
               ElementsAre(FieldsAre(1, 0, 5), FieldsAre(1, 5, 5)));
 }
 
+TEST(FetchListTest, FetchHasTheBytesOfItsParts) {
+  EXPECT_EQ(BytesOf(Parts({1, 1, 1, 2}), {1, 1, 2}), 80u);
+}
+
 TEST(FetchListTest, NothingWantedIsNoCall) {
   EXPECT_THAT(MakeFetches(Parts({1}), {}, 80), IsEmpty());
 }
