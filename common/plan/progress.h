@@ -57,8 +57,11 @@ struct Progress {
   absl::Duration pushes_time = {};
 
   // True if `loss` is a finite one of a recent pass: before the first, and of a
-  // worker whose passes have all been dropped, it is not.
-  bool HasLoss() const { return examples > 0 && std::isfinite(loss); }
+  // worker whose passes have all been dropped, it is not. A program's passes
+  // may have no examples.
+  bool HasLoss() const {
+    return (examples > 0 || computed > 0) && std::isfinite(loss);
+  }
 };
 
 }  // namespace lockstep

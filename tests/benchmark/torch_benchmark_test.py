@@ -14,6 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = sys.argv.pop() if len(sys.argv) > 1 else "build/release"
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+# They take half a minute of both processors.
+SHORT = os.environ.get("LOCKSTEP_STORMS") == "short"
 HAS_TORCHFT = importlib.util.find_spec("torchft") is not None
 
 # The calls of torchft that the benchmark needs; its replicas exchange nothing.
@@ -83,6 +85,7 @@ class TorchBenchmarkTest(unittest.TestCase):
         self.assertIn("torchft: not installed\n", text)
         self.assertNotIn("torchft ms", text)
 
+    @unittest.skipIf(SHORT, "LOCKSTEP_STORMS is short")
     @unittest.skipUnless(HAS_TORCH, "this interpreter has no torch")
     def test_torchft_has_a_column_where_it_is_installed(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -97,6 +100,7 @@ class TorchBenchmarkTest(unittest.TestCase):
         self.assertRegex(text, r"case +ddp ms +torchft ms +ratio +grpc ms")
         self.assertRegex(text, r"mlp( +[\d.]+){7}\n")
 
+    @unittest.skipIf(SHORT, "LOCKSTEP_STORMS is short")
     @unittest.skipUnless(HAS_TORCH, "this interpreter has no torch")
     def test_a_killed_worker_has_a_pause_of_the_others_and_its_own_return(self):
         text = run("--cases", "killed", "--kills", "1")

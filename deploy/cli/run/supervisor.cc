@@ -238,14 +238,17 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
 void Supervisor::OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now) {
   dead_workers_.insert(task.index);
   const int left = AbleWorkers();
-  if (left >= needed_workers_ || phase_ != Phase::kRunning ||
+  // An elastic job takes out a worker that has left with its reason, but not
+  // one that was killed.
+  const int needed = elastic_ && exit.permanent() ? 1 : needed_workers_;
+  if (left >= needed || phase_ != Phase::kRunning ||
       job_state_ == JobState::kFinishing) {
     return;
   }
   broken_ = true;
   reason_ = absl::StrCat(
-      task.ToString(), " ", exit.ToString(), "; a step needs ", needed_workers_,
-      needed_workers_ == 1 ? " worker" : " workers", "; left: ", left);
+      task.ToString(), " ", exit.ToString(), "; a step needs ", needed,
+      needed == 1 ? " worker" : " workers", "; left: ", left);
   const bool trains = job_state_ == JobState::kTraining;
   LeaveUntil(now + (trains ? kOrphanGrace : kUnheardGrace));
 }
@@ -268,7 +271,10 @@ void Supervisor::OnSettings(const Settings& settings) {
   // 0: the chief has not said it.
   if (!need_follows_settings_ || settings.replicas_to_aggregate <= 0) return;
   // Only an elastic job names them.
-  if (!settings.workers.empty()) workers_ = settings.workers;
+  if (!settings.workers.empty()) {
+    elastic_ = true;
+    workers_ = settings.workers;
+  }
   // A few workers may share many gradients.
   needed_workers_ = static_cast<int>(
       std::clamp<int64_t>(settings.replicas_to_aggregate, 1,

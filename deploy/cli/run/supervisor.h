@@ -212,8 +212,9 @@ class Supervisor {
   std::map<TaskId, int> restarted_;  // counts
   std::vector<End> ends_;            // by time
   int needed_workers_;
-  std::vector<int> workers_;            // indices of those that take part
-  std::set<int> dead_workers_;          // for good
+  std::vector<int> workers_;    // indices of those that take part
+  std::set<int> dead_workers_;  // for good
+  bool elastic_ = false;
   std::map<TaskId, absl::Time> quits_;  // of programs, with exit code 0
   // The ends of programs with the exit code of a stop, by time.
   std::vector<std::pair<End, absl::Time>> stops_;

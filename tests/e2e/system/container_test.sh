@@ -226,8 +226,11 @@ prepare_mirrors() {
 train_in_mirrors() {
   pod kube play "$work/pods.yaml" >/dev/null
   until_true "step 50" has_step 50
+  local pid
+  pid=$(status "$2" Pid)
+  [ "$pid" -gt 0 ] || fail "$2 has ended"
   rm "$work"/volumes/state/lockstep/*.ps-"$3".state
-  kill -KILL "$(status "$2" Pid)"
+  kill -KILL "$pid"
   # shellcheck disable=SC2046
   ends_with 0 $(names)
   chief_says "ps $3 has lost its state: takes the state of step"

@@ -372,11 +372,14 @@ class ServedTrace {
     }
     loop_ = chief::SyncLoop(kServers, loop_.step());
     ASSERT_NO_FATAL_FAILURE(FileTakes());
+    // A server may have had its gradients, but not all servers.
+    int prepared = 0;
     for (TakeFuture& take : withdrawn_) {
       const auto ended = take.get();
       ASSERT_OK(ended);
-      EXPECT_FALSE(ended->prepared());
+      prepared += ended->prepared();
     }
+    EXPECT_LT(prepared, kServers);
   }
 
   // Waits for all that the trace says has happened.

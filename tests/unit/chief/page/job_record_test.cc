@@ -24,6 +24,7 @@ SummarySample SampleAt(int64_t step) {
   worker.state = MembershipTable::State::kAlive;
   worker.incarnation = 1;
   worker.progress.passes = step;
+  worker.progress.computed = step;
   worker.progress.loss = 1.0 / static_cast<double>(step);
   sample.members = {worker};
   return sample;

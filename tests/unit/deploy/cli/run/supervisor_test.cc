@@ -449,9 +449,22 @@ TEST_F(SupervisorSettingsTest, WorkersOfAnElasticJobAreThoseThatItNames) {
   supervisor.OnTaskExit(kWorker2, kHeldCode, At(1));
   supervisor.OnSettings({.replicas_to_aggregate = 2, .workers = {0, 1, 7}});
 
-  supervisor.OnTaskExit(kWorker0, kFailedCode, At(2));
+  supervisor.OnTaskExit(kWorker0, kKilled, At(2));
   EXPECT_TRUE(supervisor.healthy());
-  supervisor.OnTaskExit(kWorker1, kFailedCode, At(2));
+  supervisor.OnTaskExit(kWorker1, kKilled, At(2));
+  EXPECT_FALSE(supervisor.healthy());
+}
+
+// The chief takes it out.
+TEST_F(SupervisorSettingsTest, AnElasticJobGoesOnWithoutAWorkerThatHasLeft) {
+  cli::Supervisor supervisor = Make(3, /*need_follows_settings=*/true);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnSettings({.replicas_to_aggregate = 3, .workers = {0, 1, 2}});
+
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(1));
+  supervisor.OnTaskExit(kWorker2, kFailedCode, At(1));
+  EXPECT_TRUE(supervisor.healthy());
+  supervisor.OnTaskExit(kWorker0, kFailedCode, At(1));
   EXPECT_FALSE(supervisor.healthy());
 }
 
