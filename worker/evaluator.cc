@@ -1,6 +1,9 @@
 #include "worker/evaluator.h"
 
+#include <filesystem>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -8,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/checkpoint/directory_owner.h"
 #include "worker/data/data_root.h"
 #include "worker/data/files/file_reading.h"
 #include "worker/device/compute_device.h"
@@ -16,6 +20,19 @@ namespace lockstep::worker {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
+
+// Checks that an empty directory is that of the job: the chief marks it before
+// it lets an evaluator in.
+absl::Status CheckSeen(const std::string& directory) {
+  if (DirectoryOwner::IsMarked(directory)) return absl::OkStatus();
+  std::error_code ignored;
+  return absl::NotFoundError(absl::StrCat(
+      "there is no checkpoint in ",
+      std::filesystem::absolute(directory, ignored).lexically_normal().string(),
+      ", and it is not the directory that the chief has marked as the job's; "
+      "set checkpoint.directory to an absolute path that the evaluator's host "
+      "has, too"));
+}
 
 }  // namespace
 
@@ -124,7 +141,9 @@ absl::Status Evaluator::Watch(const JobConfig& job) {
 absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
                                     int64_t& last) {
   LOCKSTEP_ASSIGN_OR_RETURN(LatestCheckpoint latest, store.Latest());
-  if (!latest.manifest.has_value()) return absl::OkStatus();
+  if (!latest.manifest.has_value()) {
+    return last < 0 ? CheckSeen(store.directory()) : absl::OkStatus();
+  }
   const int64_t step = latest.manifest->global_step;
   if (step <= last) return absl::OkStatus();
   SetLogStep(step);

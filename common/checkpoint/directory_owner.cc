@@ -94,6 +94,10 @@ std::optional<std::string> DirectoryOwner::Running(
   return Read(mark.lock_);
 }
 
+bool DirectoryOwner::IsMarked(const std::string& directory) {
+  return access(absl::StrCat(directory, "/.owner").c_str(), F_OK) == 0;
+}
+
 DirectoryOwner::DirectoryOwner(std::string directory, std::string job_id,
                                int lock)
     : directory_(std::move(directory)),

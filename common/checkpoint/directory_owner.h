@@ -43,6 +43,9 @@ class DirectoryOwner {
   // mark names one; nothing if there is none. Changes nothing.
   static std::optional<std::string> Running(const std::string& directory);
 
+  // True if this process sees the mark of any job, also of one that has ended.
+  static bool IsMarked(const std::string& directory);
+
   ~DirectoryOwner();
   DirectoryOwner(DirectoryOwner&& other) noexcept;
   DirectoryOwner& operator=(DirectoryOwner&&) = delete;

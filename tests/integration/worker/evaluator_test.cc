@@ -1,5 +1,6 @@
 #include "worker/evaluator.h"
 
+#include <filesystem>
 #include <set>
 #include <string>
 
@@ -90,6 +91,22 @@ TEST(EvaluatorTest, SaysInItsHeartbeatsWhatItDoes) {
   LocalJob job({.evaluator = true});
 
   EXPECT_THAT(HeartbeatsUntil(job.job(), kWaits), Contains(kWaits));
+}
+
+// The chief would wait for ever for the score of a checkpoint that it cannot
+// see.
+TEST(EvaluatorTest, ADirectoryThatIsNotTheChiefsIsATrouble) {
+  LocalJob job({.evaluator = true});
+  const std::string elsewhere = job.directory().Join("elsewhere");
+  job.job().checkpoint.directory = elsewhere;
+  const std::string trouble = absl::StrCat(
+      "there is no checkpoint in ",
+      std::filesystem::path(elsewhere).lexically_normal().string(),
+      ", and it is not the directory that the chief has marked as the job's; "
+      "set checkpoint.directory to an absolute path that the evaluator's host "
+      "has, too");
+
+  EXPECT_THAT(HeartbeatsUntil(job.job(), trouble), Contains(trouble));
 }
 
 }  // namespace

@@ -122,12 +122,14 @@ TEST(DirectoryOwnerTest, WhoHasADirectoryCanBeAskedWithoutTakingIt) {
   ScratchDirectory scratch;
   EXPECT_EQ(DirectoryOwner::Running(scratch.path()), std::nullopt);
   EXPECT_FALSE(std::filesystem::exists(scratch.path() + "/.owner"));
+  EXPECT_FALSE(DirectoryOwner::IsMarked(scratch.path()));
   {
     const auto owner = DirectoryOwner::Take(scratch.path(), "fashion-1");
     ASSERT_OK(owner);
     EXPECT_EQ(DirectoryOwner::Running(scratch.path()), "fashion-1");
   }
 
+  EXPECT_TRUE(DirectoryOwner::IsMarked(scratch.path()));
   EXPECT_EQ(DirectoryOwner::Running(scratch.path()), std::nullopt);
   EXPECT_OK(DirectoryOwner::Take(scratch.path(), "bible-2"));
 }
