@@ -132,7 +132,8 @@ registered_twice() {
 
 goes_on_after_a_stop() {
   "$lockstep" resume "${operator[@]}"
-  scancel --signal=TERM "$id"  # to the steps, as --signal=TERM@120 sends it
+  # To the steps, as --signal=TERM@120 sends it. A busy slurmctld may not answer.
+  until_true "the stop" scancel --signal=TERM "$id"
   until_true "queued again" queued_again
   local stopped
   stopped=$(sed -n '/stopped: /q; s/.*checkpoint of step \([0-9]*\) .*/\1/p' \
