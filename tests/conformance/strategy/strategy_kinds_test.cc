@@ -26,8 +26,6 @@ using ::lockstep::testing::LocalWorker;
 using ::lockstep::testing::ReadCheckpoint;
 using ::lockstep::testing::StartServer;
 using ::lockstep::testing::StartWorker;
-using ::lockstep::testing::StatusIs;
-using ::testing::HasSubstr;
 
 constexpr int kReplicas = 3;
 constexpr int kCheckpoints = 4;  // of each job, the last one at its end
@@ -267,18 +265,6 @@ TEST(ModelWorkloadReplicasTest, WorkersOfTwoReplicasRepeatTheirBits) {
 
   ExpectSameCheckpoints(one, other, recipe.steps);
   ExpectSameCheckpoints(one, mirrors, recipe.steps);
-}
-
-TEST(ModelWorkloadReplicasTest, ReplicasOfAModelWithTablesAreRefused) {
-  KindJob job({StrategyKind::kParameterServer, 1});
-  job.job().strategy.replicas_per_worker = 2;
-
-  EXPECT_THAT(job.Train({"", Kind::kMomentum, 2,
-                         [](JobConfig& job) {
-                           job.model.kind = "logistic_regression";
-                         }}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("start more workers")));
 }
 
 }  // namespace
