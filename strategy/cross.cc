@@ -5,20 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/collective/element_type.h"
 
 namespace lockstep::strategy {
 namespace {
 
 using Form = Distributed::Form;
-
-template <typename T>
-Value Truncated(ElementType type, const Value& doubles) {
-  std::vector<T> integers;
-  for (const double each : doubles.Elements<double>()) {
-    integers.push_back(static_cast<T>(each));
-  }
-  return Value::Of<T>(type, doubles.shape(), integers);
-}
 
 // value / count, in the type of the value: the quotient of integers is computed
 // in float64 and rounded towards zero.
@@ -26,26 +18,13 @@ Value ShareOf(const Value& value, int count) {
   // Not divided: float64 would round int64 numbers above 2^53.
   if (count == 1) return value;
   const Value share = Mean(value, count);
-  switch (value.type()) {
-    case ElementType::kInt8:
-      return Truncated<int8_t>(value.type(), share);
-    case ElementType::kUint8:
-      return Truncated<uint8_t>(value.type(), share);
-    case ElementType::kInt16:
-      return Truncated<int16_t>(value.type(), share);
-    case ElementType::kUint16:
-      return Truncated<uint16_t>(value.type(), share);
-    case ElementType::kInt32:
-      return Truncated<int32_t>(value.type(), share);
-    case ElementType::kUint32:
-      return Truncated<uint32_t>(value.type(), share);
-    case ElementType::kInt64:
-      return Truncated<int64_t>(value.type(), share);
-    case ElementType::kUint64:
-      return Truncated<uint64_t>(value.type(), share);
-    default:
-      return share;
-  }
+  if (!IsInteger(value.type())) return share;
+  const std::vector<double> quotients = share.Elements<double>();
+  return VisitInteger(value.type(), [&](auto zero) {
+    using T = decltype(zero);
+    return Value::Of<T>(value.type(), value.shape(),
+                        std::vector<T>(quotients.begin(), quotients.end()));
+  });
 }
 
 // Labels a value with the variable that it is reduced for.

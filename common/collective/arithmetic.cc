@@ -44,32 +44,19 @@ void CombineInMode(ElementType type, Arithmetic op, size_t count, std::byte* a,
       return CombineKernel<float>(op, count, a, b);
     case ElementType::kFloat64:
       return CombineKernel<double>(op, count, a, b);
-    case ElementType::kInt32:
-      return CombineKernel<int32_t>(op, count, a, b);
-    case ElementType::kInt64:
-      return CombineKernel<int64_t>(op, count, a, b);
-    case ElementType::kInt8:
-      return CombineKernel<int8_t>(op, count, a, b);
-    case ElementType::kUint8:
-      return CombineKernel<uint8_t>(op, count, a, b);
-    case ElementType::kInt16:
-      return CombineKernel<int16_t>(op, count, a, b);
-    case ElementType::kUint16:
-      return CombineKernel<uint16_t>(op, count, a, b);
-    case ElementType::kUint32:
-      return CombineKernel<uint32_t>(op, count, a, b);
-    case ElementType::kUint64:
-      return CombineKernel<uint64_t>(op, count, a, b);
-    case ElementType::kBool:
-      return;  // refused before, see CheckIsNumber()
     case ElementType::kBFloat16:
+      return InFloats(
+          count, a, [&](size_t first, size_t size, std::byte* floats) {
+            Floats other;
+            ExpandBFloat16(size, b + first * kBFloat16Size, other.data());
+            CombineKernel<float>(op, size, floats, Bytes(other));
+          });
+    default:
       break;
   }
-  InFloats(count, a, [&](size_t first, size_t size, std::byte* floats) {
-    Floats other;
-    ExpandBFloat16(size, b + first * kBFloat16Size, other.data());
-    CombineKernel<float>(op, size, floats, Bytes(other));
-  });
+  if (!IsInteger(type)) return;  // kBool: refused before, see CheckIsNumber()
+  VisitInteger(
+      type, [&](auto zero) { CombineKernel<decltype(zero)>(op, count, a, b); });
 }
 
 void DivideInMode(ElementType type, size_t count, std::byte* a,

@@ -44,6 +44,30 @@ bool IsFloatingPoint(ElementType type);
 // True for the signed and unsigned integers, but not for kBool.
 bool IsInteger(ElementType type);
 
+// Calls `visit` with a zero of the C++ type of `type`, and returns what it
+// returns. Must be called only if IsInteger().
+template <typename Visit>
+auto VisitInteger(ElementType type, const Visit& visit) {
+  switch (type) {
+    case ElementType::kInt8:
+      return visit(int8_t{});
+    case ElementType::kUint8:
+      return visit(uint8_t{});
+    case ElementType::kInt16:
+      return visit(int16_t{});
+    case ElementType::kUint16:
+      return visit(uint16_t{});
+    case ElementType::kInt32:
+      return visit(int32_t{});
+    case ElementType::kUint32:
+      return visit(uint32_t{});
+    case ElementType::kUint64:
+      return visit(uint64_t{});
+    default:
+      return visit(int64_t{});
+  }
+}
+
 // OK if the type can be added, multiplied and divided. All other uses, such as
 // gathers and broadcasts, take every type.
 //

@@ -78,35 +78,12 @@ Value Sum(SumOrder order, absl::Span<const Value> values) {
   return sum;
 }
 
-template <typename T>
-std::vector<double> AsDoubles(const Value& value) {
-  std::vector<double> doubles;
-  for (const T element : value.Elements<T>()) {
-    doubles.push_back(static_cast<double>(element));
-  }
-  return doubles;
-}
-
 // The elements of a value of integers.
 std::vector<double> AsDoubles(const Value& value) {
-  switch (value.type()) {
-    case ElementType::kInt8:
-      return AsDoubles<int8_t>(value);
-    case ElementType::kUint8:
-      return AsDoubles<uint8_t>(value);
-    case ElementType::kInt16:
-      return AsDoubles<int16_t>(value);
-    case ElementType::kUint16:
-      return AsDoubles<uint16_t>(value);
-    case ElementType::kInt32:
-      return AsDoubles<int32_t>(value);
-    case ElementType::kUint32:
-      return AsDoubles<uint32_t>(value);
-    case ElementType::kUint64:
-      return AsDoubles<uint64_t>(value);
-    default:
-      return AsDoubles<int64_t>(value);
-  }
+  return VisitInteger(value.type(), [&value](auto zero) {
+    const auto elements = value.Elements<decltype(zero)>();
+    return std::vector<double>(elements.begin(), elements.end());
+  });
 }
 
 // Returns one pack of a rank: its values joined.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/collective/arithmetic.h"
+#include "common/collective/element_type.h"
 #include "common/numeric/float16.h"
 
 namespace lockstep::strategy {
@@ -61,26 +62,12 @@ void ChooseIn(ElementType type, bool least, size_t count, std::byte* a,
       return Choose<float>(least, count, a, b);
     case ElementType::kFloat64:
       return Choose<double>(least, count, a, b);
-    case ElementType::kInt8:
-      return Choose<int8_t>(least, count, a, b);
-    case ElementType::kUint8:
-      return Choose<uint8_t>(least, count, a, b);
-    case ElementType::kInt16:
-      return Choose<int16_t>(least, count, a, b);
-    case ElementType::kUint16:
-      return Choose<uint16_t>(least, count, a, b);
-    case ElementType::kInt32:
-      return Choose<int32_t>(least, count, a, b);
-    case ElementType::kUint32:
-      return Choose<uint32_t>(least, count, a, b);
-    case ElementType::kInt64:
-      return Choose<int64_t>(least, count, a, b);
-    case ElementType::kUint64:
-      return Choose<uint64_t>(least, count, a, b);
-    case ElementType::kBFloat16:
-    case ElementType::kBool:
-      return;  // refused before
+    default:
+      break;
   }
+  if (!IsInteger(type)) return;  // kBFloat16 and kBool: refused before
+  VisitInteger(type,
+               [&](auto zero) { Choose<decltype(zero)>(least, count, a, b); });
 }
 
 void ApplyRow(ScatterOp op, ElementType type, size_t count, std::byte* row,

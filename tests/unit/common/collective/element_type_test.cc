@@ -1,6 +1,7 @@
 #include "common/collective/element_type.h"
 
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,13 @@ TEST(ElementTypeTest, IntegersHaveTheirSizes) {
     EXPECT_TRUE(IsInteger(type)) << NameOf(type);
     EXPECT_FALSE(IsFloatingPoint(type)) << NameOf(type);
     EXPECT_THAT(CheckIsNumber(type), IsOk());
+    EXPECT_EQ(VisitInteger(type, [](auto zero) { return sizeof(zero); }), size)
+        << NameOf(type);
+    EXPECT_EQ(
+        VisitInteger(
+            type, [](auto zero) { return std::is_signed_v<decltype(zero)>; }),
+        NameOf(type)[0] != 'u')
+        << NameOf(type);
   }
 }
 
