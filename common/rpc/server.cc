@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/call_limits.h"
 #include "common/base/status_macros.h"
 #include "common/process/listen_address.h"
 #include "common/rpc/deadline.h"
@@ -30,7 +31,6 @@ constexpr absl::Duration kPingTimeout = absl::Seconds(2);
 // Time within which a new connection must complete the HTTP/2 preface.
 constexpr absl::Duration kHandshake = absl::Seconds(10);
 constexpr absl::Duration kLongestGrace = absl::Minutes(1);
-constexpr int kCallsOfAConnection = 256;
 constexpr int kHeaderBytes = 8 << 10;
 
 void SetLimits(grpc::ServerBuilder& builder, int largest_message) {

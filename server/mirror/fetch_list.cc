@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/call_limits.h"
 #include "common/numeric/dtype.h"
 
 namespace lockstep::server {
 namespace {
-
-// A connection carries 256 calls at a time (common/rpc/server.cc). Parts that
-// fill their calls badly make up to twice as many calls as this.
-constexpr size_t kMostCalls = 120;
 
 size_t SizeOf(const PartSpec& part) {
   return part.count * ElementSize(part.dtype);
@@ -30,7 +27,7 @@ std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
   for (const int part : wanted) {
     const size_t size = SizeOf(parts[part]);
     const size_t target =
-        std::max(target_bytes, totals[parts[part].reducer] / kMostCalls);
+        std::max(target_bytes, totals[parts[part].reducer] / kCallsAtOnce);
     // A call names a range of parts of one server, so a gap begins another
     // call.
     const bool joins =

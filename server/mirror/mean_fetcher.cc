@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/base/call_limits.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -20,9 +21,9 @@ namespace {
 
 constexpr char kFetchMeans[] = "/lockstep.v1.MirrorService/FetchMeans";
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-// All calls to a server share a connection, and end at about the same time: up
-// to 240 of them (see MakeFetches()), at 8 MiB/s or more.
-constexpr double kSecondsPerByte = 240.0 / (8 << 20);
+// All calls to a server share a connection, and end at about the same time: as
+// many as MakeFetches() makes, at 8 MiB/s or more.
+constexpr double kSecondsPerByte = 2.0 * kCallsAtOnce / (8 << 20);
 // Commits and attempts wake the thread; this look without one is a precaution
 // that costs nothing.
 constexpr absl::Duration kLookEvery = absl::Seconds(1);

@@ -217,7 +217,7 @@ void Pushes::BeginPush(const PassId& pass, int64_t attempt) {
   // Workers that cut the same gradients into other chunks fill their windows in
   // another order, and would wait for one another. Without a window no worker
   // waits for a call that is still to start: HeldChunks::CutForMapped() makes
-  // no more chunks than a connection carries calls.
+  // no more chunks than a connection carries calls, apart from tables.
   for (int server = 0; server < links_.num_servers(); ++server) {
     // Not Maps(): chunks stay cut for memory after a server was restarted.
     options.without_window.push_back(mapped_.HasMapped(server));

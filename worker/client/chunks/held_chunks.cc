@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/call_limits.h"
+
 namespace lockstep::worker {
 namespace {
 
@@ -10,11 +12,6 @@ namespace {
 constexpr size_t kMappedCalls = 16;
 // Larger chunks would be updated by one thread for long while the others idle.
 constexpr size_t kLargestMappedChunk = size_t{4} << 20;
-// The number of calls from which on chunks are larger nevertheless. Pushes to
-// such a server have no window, and calls beyond the 256 that a connection
-// carries at a time (common/rpc/server.cc) wait for the answers of others.
-// Parts that fill their chunks badly make up to twice as many calls.
-constexpr size_t kMostMappedCalls = 120;
 
 }  // namespace
 
@@ -35,10 +32,12 @@ void HeldChunks::CutForMapped(int server) {
   size_t total = 0;
   for (const Chunk& chunk : chunks_[server]) total += chunk.size;
   const size_t target = std::min(total / kMappedCalls, kLargestMappedChunk);
-  // Not below the usual size: smaller chunks would only cost more calls.
+  // Not below the usual size: smaller chunks would only cost more calls. Larger
+  // ones if there are so many that a connection does not carry them at once:
+  // pushes to such a server have no window.
   chunks_[server] = MakeChunks(
       plan_, static_cast<int>(chunks_.size()),
-      std::max({target, max_part_bytes_, total / kMostMappedCalls}))[server];
+      std::max({target, max_part_bytes_, total / kCallsAtOnce}))[server];
   held_[server].assign(chunks_[server].size(), Held());
   routed_[server].assign(chunks_[server].size(), {});
   pushed_[server].assign(chunks_[server].size(), {});

@@ -49,7 +49,8 @@ class HeldChunks {
 
   // Cuts the parts of a server anew into few large chunks: with shared memory
   // no bytes travel, and the number of calls determines the time. One
-  // connection can carry the calls of all chunks at once. Marks all of the
+  // connection can carry their calls at once, except for parts of tables, which
+  // are chunks of their own. Marks all of the
   // server's chunks as not held.
   void CutForMapped(int server);
 

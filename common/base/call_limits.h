@@ -1,0 +1,17 @@
+#ifndef LOCKSTEP_COMMON_BASE_CALL_LIMITS_H_
+#define LOCKSTEP_COMMON_BASE_CALL_LIMITS_H_
+
+namespace lockstep {
+
+// The number of calls that a connection carries at a time. gRPC keeps further
+// ones back, in the order in which they were started, until others have ended.
+inline constexpr int kCallsOfAConnection = 256;
+
+// The number of calls into which a transfer should be cut at most if it starts
+// them all at once and their ends depend on each other. Parts that fill their
+// calls badly make up to twice as many.
+inline constexpr int kCallsAtOnce = 120;
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_BASE_CALL_LIMITS_H_
