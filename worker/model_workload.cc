@@ -73,7 +73,7 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
         "its user; start that program in place of `worker`, or name a model");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckModelKind(job.model.kind));
-  if (IsTableModel(job.model.kind)) {
+  if (HasTables(job.model)) {
     LOCKSTEP_RETURN_IF_ERROR(CheckTableReplicas(job));
     LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kTrain));
     spdlog::info("{} training examples", tables_->num_examples());

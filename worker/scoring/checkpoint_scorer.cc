@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<CheckpointScorer>> CheckpointScorer::Make(
         "data.test_text or data.test_files");
   }
   std::unique_ptr<CheckpointScorer> scorer(new CheckpointScorer(job, backend));
-  if (IsTableModel(job.model.kind)) {
+  if (HasTables(job.model)) {
     LOCKSTEP_ASSIGN_OR_RETURN(scorer->tables_,
                               MakeTableWorkload(job, Purpose::kScore));
     LOCKSTEP_RETURN_IF_ERROR(
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<CheckpointScorer>> CheckpointScorer::Make(
 absl::StatusOr<std::unique_ptr<CheckpointScorer>>
 CheckpointScorer::MakeForFeatures(const JobConfig& job, const std::string& path,
                                   ComputeBackend& backend) {
-  if (IsTableModel(job.model.kind)) {
+  if (HasTables(job.model)) {
     // The file takes the place of the test set.
     JobConfig with_file = job;
     with_file.data.test_files = {path};

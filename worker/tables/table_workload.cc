@@ -95,11 +95,6 @@ const std::vector<std::string>& TableModelKinds() {
   return kinds;
 }
 
-bool IsTableModel(const std::string& kind) {
-  const std::vector<std::string>& kinds = TableModelKinds();
-  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-}
-
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeTableWorkload(
     const JobConfig& job, Purpose purpose) {
   for (const Registration& model : kModels) {

@@ -70,9 +70,8 @@ class TableWorkload {
                                    const OnScored& on_scored);
 };
 
-// Names of the kinds of models that have tables.
+// Names of the kinds of models that have tables: those of HasTables().
 const std::vector<std::string>& TableModelKinds();
-bool IsTableModel(const std::string& kind);
 
 // Reads the training set or the test set of the job.
 enum class Purpose { kTrain, kScore };

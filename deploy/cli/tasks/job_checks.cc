@@ -114,8 +114,7 @@ bool AreSmall(const std::vector<std::string>& files) {
 }
 
 std::optional<int64_t> CountExamples(const JobConfig& job) {
-  if (!worker::IsTableModel(job.model.kind))
-    return worker::CountTrainingExamples(job.data);
+  if (!HasTables(job.model)) return worker::CountTrainingExamples(job.data);
   if (!AreSmall(job.data.train_files)) return std::nullopt;
   const absl::StatusOr<std::unique_ptr<worker::TableWorkload>> tables =
       worker::MakeTableWorkload(job, worker::Purpose::kTrain);

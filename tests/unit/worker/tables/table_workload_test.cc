@@ -19,13 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(TableWorkloadTest, KindsWithTablesAreKnown) {
-  EXPECT_TRUE(IsTableModel("skip_gram"));
-  EXPECT_TRUE(IsTableModel("logistic_regression"));
-  EXPECT_TRUE(IsTableModel("wide_and_deep"));
-  EXPECT_FALSE(IsTableModel("mlp"));
-}
-
 TEST(TableWorkloadTest, WhatAKindNeedsIsNamed) {
   JobConfig job;
   job.model.kind = "mlp";
