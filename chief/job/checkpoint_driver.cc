@@ -44,13 +44,13 @@ void CheckpointDriver::MaybeStart(int64_t step, int64_t attempt, absl::Time now,
 void CheckpointDriver::Start(int64_t step, int64_t attempt, JobActions& out) {
   phase_ = Phase::kCopying;
   step_ = step;
-  abandoned_ = false;
   out.push_back(BeginSnapshot{step, attempt});
 }
 
 void CheckpointDriver::OnBegun(const SnapshotBegun& event, bool quiet,
                                absl::Time now, JobActions& out) {
   phase_ = event.status.ok() ? Phase::kWriting : Phase::kIdle;
+  writes_since_ = now;
   last_result_ = event.status;
   if (!event.status.ok() && !quiet) Failed(event.step, event.status, now, out);
 }

@@ -62,10 +62,11 @@ class CheckpointDriver {
   void Saved(int64_t step, JobActions& out);
 
   bool busy() const { return phase_ != Phase::kIdle; }
-  // Ends the waits for the checkpoint that is being written, whose volume may
-  // hang. It may still appear.
-  void Abandon() { abandoned_ = true; }
-  bool abandoned() const { return abandoned_; }
+  // True if the checkpoint has been written for max_wait: its volume may hang,
+  // so a job that fails must not wait for it any longer. It may still appear.
+  bool IsOverdue(absl::Time now) const {
+    return phase_ == Phase::kWriting && now - writes_since_ >= job_.max_wait;
+  }
   bool copying() const { return phase_ == Phase::kCopying; }
   int64_t saved_step() const { return saved_step_; }  // -1: none
   // The result of the newest checkpoint that has ended.
@@ -82,8 +83,8 @@ class CheckpointDriver {
   std::optional<CheckpointPolicy> policy_;
   CheckpointTrouble trouble_;
   Phase phase_ = Phase::kIdle;
-  int64_t step_ = 0;        // of the checkpoint that is, or was last, written
-  bool abandoned_ = false;  // likewise
+  int64_t step_ = 0;  // of the checkpoint that is, or was last, written
+  absl::Time writes_since_;
   absl::Time said_at_ = absl::InfinitePast();  // by ReportWait()
   bool wanted_ = false;
   int64_t saved_step_ = -1;

@@ -16,10 +16,9 @@ void Farewell::Begin(const absl::Status& ended, const std::string& why_done) {
 }
 
 bool Farewell::AwaitsCheckpoint() const {
-  if (!checkpoints_.busy() || checkpoints_.abandoned()) return false;
+  if (!checkpoints_.busy()) return false;
   const bool failed = !ended_.ok() && !absl::IsCancelled(ended_);
-  // The volume may hang.
-  return !failed || context_.now - began_ < context_.job.max_wait;
+  return !failed || !checkpoints_.IsOverdue(context_.now);
 }
 
 bool Farewell::GoOn() {

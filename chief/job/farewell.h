@@ -40,8 +40,8 @@ class Farewell {
   void Begin(const absl::Status& ended, const std::string& why_done);
 
   // Must be called at each tick. If a checkpoint is still being written,
-  // members learn of the end only after it; of a failure, after max_wait at the
-  // latest. Returns true once the farewell is over.
+  // members learn of the end only after it; of a failure, once the write has
+  // taken max_wait at the latest. Returns true once the farewell is over.
   bool GoOn();
 
   const absl::Status& ended() const { return ended_; }

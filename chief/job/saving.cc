@@ -128,13 +128,12 @@ Saving::Turn Saving::OnTick() {
   deaths_.BuryAfterTraining();
   if (!checkpoints_.busy()) return Turn::kGoesOn;
   checkpoints_.ReportWait(began_, context_.now, context_.out);
-  const absl::Duration max_wait = context_.job.max_wait;
-  if (!failing_.has_value() || context_.now - began_ < max_wait) {
+  if (!failing_.has_value() || !checkpoints_.IsOverdue(context_.now)) {
     return Turn::kGoesOn;
   }
-  checkpoints_.Abandon();
-  return TriedBeforeFailing(absl::DeadlineExceededError(absl::StrCat(
-      "it takes longer than max_wait (", absl::FormatDuration(max_wait), ")")));
+  return TriedBeforeFailing(absl::DeadlineExceededError(
+      absl::StrCat("it takes longer than max_wait (",
+                   absl::FormatDuration(context_.job.max_wait), ")")));
 }
 
 Saving::Turn Saving::Pause() {

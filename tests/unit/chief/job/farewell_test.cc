@@ -56,6 +56,8 @@ TEST_F(FarewellTest, NobodyIsToldWhileACheckpointIsWritten) {
 TEST_F(FarewellTest, FailureIsToldAfterMaxWaitAlthoughTheVolumeHangs) {
   Begin(absl::InternalError("NaN"));
   checkpoints_.Start(7, 1, context_.out);
+  checkpoints_.OnBegun({7, absl::OkStatus()}, /*quiet=*/true, context_.now,
+                       context_.out);
   EXPECT_FALSE(GoOn(job_.max_wait - absl::Seconds(1)));
   EXPECT_EQ(Told().reason, "");
   EXPECT_FALSE(GoOn(absl::Seconds(1)));
