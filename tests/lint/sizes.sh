@@ -6,7 +6,7 @@ source "$(dirname "$0")/lib.sh"
 cd "$1"
 {
   lint_files '*.h' '*.cc' '*.cu' '*.cuh' | lint_awk sizes.awk
-  lint_files '*.py' '*.sh' | xargs -r wc -l |
+  lint_files '*.proto' '*.py' '*.sh' | xargs -r wc -l |
     awk '$2 != "total" && $1 > 500 {
       print $2 ":501: " $1 " lines; split what is above 500" }'
 } | lint_verdict

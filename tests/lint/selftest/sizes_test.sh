@@ -36,6 +36,8 @@ fresh; plant a.h "$(lines 500 'int i;')"
 expect_clean "a file of 500 lines passes"
 fresh; plant a.h "$(lines 501 'int i;')"; plant b.h 'int i;\n'
 expect_caught "a file of 501 lines is named" "a.h:501: 501 lines"
+fresh; plant a.proto "$(lines 501 'message M {}')"; plant b.h 'int i;\n'
+expect_caught "a description of 501 lines is named" "a.proto:501: 501 lines"
 
 methods() { printf 'void C::F%s() {\\n%s}\\n' "$1" "$(lines 58)"; }
 fresh
