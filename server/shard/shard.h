@@ -155,8 +155,8 @@ class Shard {
   }
 
   // Copies the committed state aside, and returns its step. Must be called at
-  // a step boundary. An existing copy of this step stays as it is;
-  // one of another step is freed first, even if the call fails.
+  // a step boundary. An existing copy of this step stays as it is; one of
+  // another step is freed first, even if the call fails.
   //
   //   kFailedPrecondition  not open
   //   kDataLoss            as Engine::CheckWhole()

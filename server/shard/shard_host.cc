@@ -249,8 +249,9 @@ absl::Status ShardHost::AwaitRelease(FillProgress& progress,
     if (leaving_.expired()) break;
     if (Clock::Real().Now() >= deadline) {
       return absl::UnavailableError(absl::StrCat(
-          "the state of ps ", options_.task_index, " that goes is in use by ",
-          "calls of this process, which end within seconds; retry"));
+          "the discarded state of ps ", options_.task_index,
+          " is still in use by calls of this process, which end within "
+          "seconds; retry"));
     }
     absl::SleepFor(kReleasePause);
   }

@@ -11,6 +11,8 @@
 
 namespace lockstep::worker {
 
+// Checks what a program describes its variables as.
+//
 //   kInvalidArgument  there is no variable, or one that a program cannot have;
 //                     names it and the fix
 absl::Status CheckVariables(const std::vector<SessionVariable>& variables);
