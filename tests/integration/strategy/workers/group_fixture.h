@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_TESTS_INTEGRATION_STRATEGY_WORKERS_GROUP_FIXTURE_H_
 #define LOCKSTEP_TESTS_INTEGRATION_STRATEGY_WORKERS_GROUP_FIXTURE_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,9 +11,32 @@
 #include "absl/strings/str_cat.h"
 #include "deploy/cli/run/port_reservation.h"
 #include "gtest/gtest.h"
+#include "strategy/workers/group_service.h"
 #include "strategy/workers/network_group.h"
 
 namespace lockstep::strategy {
+
+// Member 1 of a group, of which only the answers to greetings are there.
+class Answerer final : public GroupHandler {
+ public:
+  absl::StatusOr<GreetingAnswer> Hear(const Greeting&, int receiver,
+                                      bool leaves) override {
+    EXPECT_EQ(receiver, 1);
+    EXPECT_FALSE(leaves);
+    ++heard;
+    if (refuses) return absl::InvalidArgumentError("another purpose");
+    return GreetingAnswer{21, true};
+  }
+  absl::Status Admit(const v1::ParcelHeader&) override {
+    return absl::OkStatus();
+  }
+  absl::Status Arrive(const v1::ParcelHeader&, std::vector<Leaf>) override {
+    return absl::OkStatus();
+  }
+
+  std::atomic<int> heard = 0;
+  std::atomic<bool> refuses = false;
+};
 
 // Reserved addresses on loopback, and members in threads.
 class GroupFixture : public ::testing::Test {

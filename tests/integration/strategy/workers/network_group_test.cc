@@ -258,6 +258,29 @@ TEST_F(NetworkGroupTest, AGroupIsMadeAnewAfterAMemberHasBegunAgain) {
   EXPECT_EQ(rounds, 6);
 }
 
+// A member that is killed says no farewell.
+TEST_F(NetworkGroupTest, AMemberThatAnswersNoProbeEndsTheGroup) {
+  constexpr auto kGone = absl::StatusCode::kUnavailable;
+  Reserve(2);
+  Answerer member;
+  GroupService service(member);
+  auto server = GrpcServer::Start(addresses_[1], {&service});
+  ASSERT_THAT(server, IsOk());
+  NetworkGroup::Options options = Of(0);
+  options.probe_every = absl::Milliseconds(20);
+  options.probe_timeout = absl::Milliseconds(100);
+  const Group group = NetworkGroup::Join(options);
+  ASSERT_THAT(group, IsOk());
+
+  (*server)->Shutdown(absl::ZeroDuration());
+  server->reset();
+
+  EXPECT_THAT((*group)->Exchange("sum", {}).status(),
+              StatusIs(kGone, AllOf(HasSubstr("rank 1 (127.0.0.1:"),
+                                    HasSubstr("has not answered 3 probes"))));
+  EXPECT_THAT(Barrier(**group), StatusIs(kGone, HasSubstr("rank 1")));
+}
+
 TEST_F(NetworkGroupTest, AMemberThatIsStartedTwiceLeavesTheGroupAsItIs) {
   Reserve(2);
   const std::vector<Group> groups = JoinAll();

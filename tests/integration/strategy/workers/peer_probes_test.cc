@@ -1,6 +1,5 @@
 #include "strategy/workers/peer_probes.h"
 
-#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -12,29 +11,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-// Answers greetings, if it does, with this status.
-class Answerer final : public GroupHandler {
- public:
-  absl::StatusOr<GreetingAnswer> Hear(const Greeting& greeting, int receiver,
-                                      bool leaves) override {
-    EXPECT_EQ(greeting.incarnation, 10u);
-    EXPECT_EQ(receiver, 1);
-    EXPECT_FALSE(leaves);
-    ++heard;
-    if (refuses) return absl::InvalidArgumentError("another purpose");
-    return GreetingAnswer{21, true};
-  }
-  absl::Status Admit(const v1::ParcelHeader&) override {
-    return absl::OkStatus();
-  }
-  absl::Status Arrive(const v1::ParcelHeader&, std::vector<Leaf>) override {
-    return absl::OkStatus();
-  }
-
-  std::atomic<int> heard = 0;
-  std::atomic<bool> refuses = false;
-};
 
 class PeerProbesTest : public GroupFixture {
  protected:
