@@ -30,6 +30,16 @@ class JobDriverEndTest : public JobDriverTest {
     Open();
     Step();
   }
+  // To the wait for the score of the last checkpoint.
+  void TrainAndSaveForTheEvaluator() {
+    options.has_evaluator = true;
+    Open();
+    Join(TaskType::kEvaluator, 0);
+    Step();
+    Closed();
+    Copied(1);
+    Written(1);
+  }
 };
 
 TEST_F(JobDriverEndTest, LastStepIsSavedAndTold) {
@@ -328,25 +338,13 @@ TEST_F(JobDriverEndTest, EvaluatorThatIsGoneIsNotWaitedForWithoutEnd) {
 }
 
 TEST_F(JobDriverEndTest, StopEndsTheWaitForTheScore) {
-  options.has_evaluator = true;
-  Open();
-  Join(TaskType::kEvaluator, 0);
-  Step();
-  Closed();
-  Copied(1);
-  Written(1);
+  TrainAndSaveForTheEvaluator();
   Stop();
   EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("stopped: enough"));
 }
 
 TEST_F(JobDriverEndTest, WorkerThatFailsDuringTheWaitForTheScoreEndsNothing) {
-  options.has_evaluator = true;
-  Open();
-  Join(TaskType::kEvaluator, 0);
-  Step();
-  Closed();
-  Copied(1);
-  Written(1);
+  TrainAndSaveForTheEvaluator();
   Leave(1, LeaveCause::kCannotTakePart, "no data");
   Leave(0, LeaveCause::kNoRoom, "no room for more rows");
   EXPECT_THAT(Pass(absl::Milliseconds(100)),
