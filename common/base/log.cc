@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/one_line_sink.h"
+#include "spdlog/sinks/dist_sink.h"
 #include "spdlog/sinks/stdout_sinks.h"
 
 namespace lockstep {
@@ -28,6 +29,26 @@ struct Context {
 Context& OwnContext() {
   static Context& context = *new Context;
   return context;
+}
+
+// The process's logger. It stays once it is the default, and the library's own
+// stays too, because spdlog hands threads a pointer that owns nothing: a logger
+// that is replaced is destroyed while another thread logs. What changes is
+// where the lines go.
+struct ProcessLogger {
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  // Its sinks change under its mutex.
+  const std::shared_ptr<spdlog::sinks::dist_sink_mt> target =
+      std::make_shared<spdlog::sinks::dist_sink_mt>();
+  // OneLineSink, because messages quote text of peers.
+  const std::shared_ptr<spdlog::logger> logger =
+      std::make_shared<spdlog::logger>("lockstep",
+                                       std::make_shared<OneLineSink>(target));
+};
+
+ProcessLogger& OwnLogger() {
+  static ProcessLogger& logger = *new ProcessLogger;
+  return logger;
 }
 
 bool JournalReadsStderr() {
@@ -58,15 +79,16 @@ absl::Status InitLog(const std::string& task, const std::string& level) {
   } else {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   }
-  // OneLineSink, because messages quote text of peers.
-  auto logger = std::make_shared<spdlog::logger>(
-      task, std::make_shared<OneLineSink>(std::move(sink)));
   // The journal stores the time and the level in fields of its own.
-  logger->set_pattern(journal ? "%n: %v"
-                              : "%Y-%m-%dT%H:%M:%S.%e %^%-7l%$ %n: %v");
-  logger->set_level(parsed);
-  logger->flush_on(spdlog::level::info);
-  spdlog::set_default_logger(std::move(logger));
+  sink->set_pattern(absl::StrCat(
+      journal ? "" : "%Y-%m-%dT%H:%M:%S.%e %^%-7l%$ ", task, ": %v"));
+  ProcessLogger& own = OwnLogger();
+  own.target->set_sinks({std::move(sink)});
+  own.logger->set_level(parsed);
+  own.logger->flush_on(spdlog::level::info);
+  if (spdlog::default_logger() != own.logger) {
+    spdlog::set_default_logger(own.logger);
+  }
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/log.h"
 #include "common/cluster/tf_config.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/picture_files.h"
@@ -13,6 +14,8 @@
 namespace lockstep::testing {
 
 LocalJob::LocalJob(const Options& options) {
+  // Before a role's thread runs: the log of a process is set up by its first.
+  EXPECT_TRUE(InitLog("test", "info").ok());
   if (options.chief) Add("chief", 1);
   Add("ps", options.servers);
   Add("worker", options.workers);

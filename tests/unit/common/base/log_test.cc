@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -63,6 +65,22 @@ TEST(LogTest, StandardErrorIsUsedWhereTheJournalReadsSomethingElse) {
   spdlog::info("here");
 
   EXPECT_THAT(GetCapturedStderr(), HasSubstr("ps 0: here"));
+}
+
+TEST(LogTest, ThreadsMayLogWhileItIsPreparedAgain) {
+  ASSERT_OK(InitLog("worker 0", "info"));
+  std::atomic<bool> done = false;
+  CaptureStderr();
+  std::thread thread([&] {
+    while (!done) spdlog::info("a line");
+  });
+
+  for (int i = 0; i < 100; ++i) EXPECT_OK(InitLog("worker 1", "info"));
+
+  done = true;
+  thread.join();
+  spdlog::info("the end");
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("worker 1: the end"));
 }
 
 TEST(LogTest, EveryLevelOfTheMessageIsKnown) {
