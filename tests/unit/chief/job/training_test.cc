@@ -144,6 +144,7 @@ TEST(TrainingOfPushesTest, ChiefChoosesMicroBatchesOfAPush) {
   ASSERT_TRUE(members.Register(worker, 1, context.now).ok());
   StepDriver steps(job, 1);
   CheckpointDriver checkpoints(job);
+  checkpoints.Begin(0, -1, context.now);
   MemberDeaths deaths(context, steps, 1);
   Training training(context, steps, checkpoints, deaths, 1);
   Progress progress;
