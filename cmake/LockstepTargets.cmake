@@ -59,10 +59,14 @@ function(_lockstep_configure target)
 endfunction()
 
 # Lets shared objects be made of a library: Python's module, and the session for
-# programs of users. Calls within a library stay direct.
+# programs of users. Calls within a library stay direct. Programs are compiled in
+# the same way (-fPIC, where CMake says -fPIE), or their sources could not use the
+# precompiled headers of libraries.
 function(_lockstep_position_independent target)
   if(NOT LOCKSTEP_SANITIZE)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       target_compile_options(${target} PRIVATE
         $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
@@ -115,15 +119,14 @@ function(_lockstep_optimise_little target kind)
   endif()
 endfunction()
 
-# Most of what a compiler does here is to parse these headers, so where there are
-# sanitizers it parses them once for all targets of a use and a kind (see above).
-# Uses: "library", also of programs; "traced", for libraries that fuzzers see;
-# and "test".
-# Presets dev and release do without, and find what a source forgot to include.
-# So do libraries that are compiled with other rules of arithmetic: they set
+# Most of what a compiler does here is to parse these headers, so it parses them
+# once for all targets of a use and a kind (see above). Uses: "library", also of
+# programs; "traced", for libraries that fuzzers see; and "test".
+# Preset dev does without, and finds what a source forgot to include. So do
+# libraries that are compiled with other rules of arithmetic: they set
 # DISABLE_PRECOMPILE_HEADERS.
 function(_lockstep_precompile_headers target use kind)
-  if(NOT LOCKSTEP_SANITIZE)
+  if(NOT LOCKSTEP_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Debug")
     return()
   endif()
   set(headers lockstep_${use}_${kind}_headers)
@@ -133,23 +136,31 @@ function(_lockstep_precompile_headers target use kind)
     target_link_libraries(${headers} PRIVATE absl::statusor absl::strings)
     _lockstep_configure(${headers})
     # A compiler cache knows them again only without their time.
-    target_compile_options(${headers} PRIVATE
-      -pthread "SHELL:-Xclang -fno-pch-timestamp")
+    target_compile_options(${headers} PRIVATE -pthread
+      $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
     _lockstep_optimise_little(${headers} ${kind})
     target_precompile_headers(${headers} PRIVATE
-      <algorithm> <functional> <map> <memory> <optional> <string> <vector>
+      <algorithm> <condition_variable> <filesystem> <functional> <map> <memory>
+      <optional> <string> <thread> <vector> <absl/container/flat_hash_map.h>
       <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/time/time.h>)
     if(use STREQUAL "test")
       target_link_libraries(${headers} PRIVATE GTest::gmock GTest::gtest)
       target_precompile_headers(${headers} PRIVATE
-        <filesystem> <fstream> <gmock/gmock.h> <gtest/gtest.h> <random>)
+        <fstream> <gmock/gmock.h> <gtest/gtest.h> <random>)
       target_compile_options(${headers} PRIVATE -O0)
-    elseif(use STREQUAL "traced")
+    else()
+      _lockstep_position_independent(${headers})
+    endif()
+    if(use STREQUAL "traced")
       _lockstep_trace_branches(${headers})
     endif()
     if(kind STREQUAL "grpc")
       target_link_libraries(${headers} PRIVATE gRPC::grpc++)
-      target_precompile_headers(${headers} PRIVATE <grpcpp/grpcpp.h>)
+      target_precompile_headers(${headers} PRIVATE
+        <google/protobuf/duration.pb.h> <grpcpp/grpcpp.h>
+        <grpcpp/impl/codegen/proto_utils.h>)
+    # Not also those of "templates", which much that speaks gRPC includes: GCC
+    # reads all that it has precompiled, and a source then takes longer.
     elseif(kind STREQUAL "templates")
       target_link_libraries(${headers} PRIVATE
         lockstep::cli11 nlohmann_json::nlohmann_json)
@@ -207,6 +218,7 @@ function(_lockstep_add_executable name)
   _lockstep_compile_together(${name} ${ARG_SRCS})
   _lockstep_kind_of_headers(kind ${ARG_DEPS})
   _lockstep_optimise_little(${name} ${kind})
+  _lockstep_position_independent(${name})
   _lockstep_precompile_headers(${name} library ${kind})
 endfunction()
 
