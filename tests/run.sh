@@ -60,17 +60,21 @@ run() {
   wait $!
 }
 
-# build_ahead PRESET TARGETS: builds in the background what a later stage needs,
-# while tests run that mostly wait. Without our mark: it is no leftover of theirs.
+# build_ahead [PRESET TARGETS]...: builds in the background what later stages
+# need, one after the other, while tests run that mostly wait. Without our mark:
+# it is no leftover of theirs.
 build_ahead() {
-  # shellcheck disable=SC2016,SC2086  # for the inner shell; targets are words
+  # shellcheck disable=SC2016  # for the inner shell
   env -u LOCKSTEP_TEST_RUN setsid nice -n 19 bash -c '
-    preset=$1 jobs=$2 && shift 2
+    jobs=$1 && shift
     # Where sessions share the processors, nice counts only inside of each.
     echo 19 2>/dev/null >/proc/self/autogroup
-    cmake --preset "$preset" --log-level=WARNING &&
-      cmake --build --preset "$preset" -j "$jobs" --target "$@" -- --quiet
-    ' ahead "$1" "$jobs" $2 >"$logs/$1.ahead" 2>&1 &
+    while [ $# -gt 0 ]; do
+      cmake --preset "$1" --log-level=WARNING &&
+        cmake --build --preset "$1" -j "$jobs" --target $2 -- --quiet
+      shift 2
+    done
+    ' ahead "$jobs" "$@" >"$logs/$1.ahead" 2>&1 &
   ahead=$!
 }
 
@@ -176,7 +180,9 @@ asan_targets() {
   tier_targets unit conformance integration fuzz $e2e
 }
 
-asan_ahead() { build_ahead asan "$(asan_targets)"; }
+asan_ahead() {
+  build_ahead asan "$(asan_targets)" tsan "$(tsan_targets)"
+}
 
 asan() {
   # More than processors: many of these tests wait.
@@ -185,15 +191,21 @@ asan() {
     "asan-e2e-${LOCKSTEP_ASAN_E2E:-light}"
 }
 
-tsan_ahead() { build_ahead tsan lockstep_tests_threads; }
+tsan_targets() {
+  local heavy=''
+  [ "${LOCKSTEP_TSAN:-light}" != all ] || heavy=threads-heavy
+  tier_targets threads $heavy
+}
+
+tsan_ahead() { build_ahead tsan "$(tsan_targets)"; }
 
 tsan() {
   # Clang 14 finds its shadow memory taken where addresses vary too much.
   if setarch -R true 2>/dev/null; then wrapper=(setarch -R); fi
   if [ "${LOCKSTEP_TSAN:-light}" = all ]; then
-    stage tsan tsan "$(tier_targets threads threads-heavy)" tsan-all
+    stage tsan tsan "$(tsan_targets)" tsan-all
   else
-    stage tsan tsan lockstep_tests_threads tsan
+    stage tsan tsan "$(tsan_targets)" tsan
   fi
   wrapper=()
 }
