@@ -28,7 +28,12 @@ void Training::Interrupt() {
 }
 
 Training::Turn Training::OnTake(const TakeAnswered& event) {
-  return Heard(steps_.OnTake(event, context_.now, context_.out));
+  const Turn turn = Heard(steps_.OnTake(event, context_.now, context_.out));
+  // The answer may report a member whose connection has broken.
+  if (turn == Turn::kGoesOn && !context_.settings.now().paused) {
+    ReplaceStalled();
+  }
+  return turn;
 }
 
 Training::Turn Training::OnCommit(const CommitAnswered& event) {
@@ -187,12 +192,14 @@ void Training::ReplaceStalled() {
       !replacement_.MayBegin(context_.now)) {
     return;
   }
-  const std::optional<int> worker = steps_.Stalled(context_.now);
-  if (!worker.has_value()) return;
+  const std::optional<StallWatch::Found> stalled = steps_.Stalled(context_.now);
+  if (!stalled.has_value()) return;
   replacement_.Begin(
-      *worker, steps_.step(), steps_.attempt(),
-      absl::StrCat("no gradient of it came for ",
-                   absl::FormatDuration(context_.job.stall_timeout)),
+      *stalled, steps_.step(), steps_.attempt(),
+      stalled->lost
+          ? "its connection has ended"
+          : absl::StrCat("no gradient of it came for ",
+                         absl::FormatDuration(context_.job.stall_timeout)),
       steps_.round(), context_.now, context_.out);
 }
 

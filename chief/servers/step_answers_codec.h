@@ -27,6 +27,8 @@ inline TakeResult AnswerFrom(const v1::TakeAndApplyResponse& response) {
   for (const v1::PushedParts& pushed : response.pushed()) {
     answer.pushed[pushed.worker()] = pushed.parts();
   }
+  answer.lost_workers.assign(response.lost_workers().begin(),
+                             response.lost_workers().end());
   answer.contributors.assign(response.contributors().begin(),
                              response.contributors().end());
   if (response.has_squares()) answer.squares = response.squares();

@@ -20,6 +20,7 @@ struct TakeResult {
   // of these parts that have its gradient.
   int open_parts = 0;
   std::map<int, int> pushed = {};
+  std::vector<int> lost_workers = {};  // as in TakeAndApplyResponse
   // If it is prepared, or has `squares`: the workers whose gradients it has
   // summed, ascending.
   std::vector<int> contributors = {};

@@ -5,12 +5,13 @@
 
 namespace lockstep::chief {
 
-void StallReplacement::Begin(int worker, int64_t step, int64_t attempt,
-                             const std::string& reason, int64_t round,
-                             absl::Time now, JobActions& out) {
+void StallReplacement::Begin(const StallWatch::Found& stalled, int64_t step,
+                             int64_t attempt, const std::string& reason,
+                             int64_t round, absl::Time now, JobActions& out) {
   // Whatever the answer: the state of the step must change before another try.
-  again_ = now + kPause;
-  open_ = Open{{round, 0, worker, step, attempt, reason}};
+  // A backup that comes a moment later must not wait long for a dead worker.
+  again_ = now + (stalled.lost ? kPauseAfterLost : kPause);
+  open_ = Open{{round, 0, stalled.worker, step, attempt, reason}};
   out.push_back(open_->asked);
 }
 

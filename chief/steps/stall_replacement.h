@@ -10,6 +10,7 @@
 #include "chief/events/job_actions.h"
 #include "chief/events/job_events.h"
 #include "chief/servers/shard_calls.h"
+#include "chief/steps/stall_watch.h"
 
 namespace lockstep::chief {
 
@@ -20,18 +21,20 @@ namespace lockstep::chief {
 // Threads: belongs to the chief's loop.
 class StallReplacement {
  public:
-  // The time after an attempt in which no other worker is replaced.
+  // The time after an attempt in which no other worker is replaced: after that
+  // to replace a live one, and one whose process has probably ended.
   static constexpr absl::Duration kPause = absl::Seconds(1);
+  static constexpr absl::Duration kPauseAfterLost = absl::Milliseconds(100);
 
   explicit StallReplacement(int num_servers) : num_servers_(num_servers) {}
 
-  // True if no replacement is under way and kPause has passed since the last.
+  // True if no replacement is under way and the pause after the last is over.
   bool MayBegin(absl::Time now) const {
     return !open_.has_value() && now >= again_;
   }
-  // Begins to replace `worker`, which holds up `attempt` of the step after
+  // Begins to replace the worker, which holds up `attempt` of the step after
   // `step`. MayBegin() must be true.
-  void Begin(int worker, int64_t step, int64_t attempt,
+  void Begin(const StallWatch::Found& stalled, int64_t step, int64_t attempt,
              const std::string& reason, int64_t round, absl::Time now,
              JobActions& out);
 

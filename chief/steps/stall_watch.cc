@@ -51,6 +51,15 @@ bool StallWatch::IsMissed(int worker) const {
       });
 }
 
+bool StallWatch::IsLost(int worker) const {
+  return std::any_of(
+      servers_.begin(), servers_.end(), [&](const auto& arrivals) {
+        return arrivals.has_value() &&
+               std::find(arrivals->lost.begin(), arrivals->lost.end(),
+                         worker) != arrivals->lost.end();
+      });
+}
+
 // A part that is open no longer has the gradients of all members.
 int64_t StallWatch::ProgressOf(int worker) const {
   int64_t progress = 0;
@@ -62,12 +71,13 @@ int64_t StallWatch::ProgressOf(int worker) const {
   return progress;
 }
 
-std::optional<int> StallWatch::Find(absl::Time now,
-                                    absl::Duration patience) const {
+std::optional<StallWatch::Found> StallWatch::Find(
+    absl::Time now, absl::Duration patience) const {
   const std::pair<const int, Member>* last = nullptr;
   // Only the one furthest behind: the others may be waiting for it.
   for (const auto& entry : members_) {
     if (!IsMissed(entry.first)) continue;
+    if (IsLost(entry.first)) return Found{entry.first, true};
     const auto behind = [](const Member& m) {
       return std::pair(m.progress, m.since);
     };
@@ -78,7 +88,7 @@ std::optional<int> StallWatch::Find(absl::Time now,
   if (last == nullptr || now - last->second.since < patience) {
     return std::nullopt;
   }
-  return last->first;
+  return Found{last->first};
 }
 
 }  // namespace lockstep::chief

@@ -10,9 +10,9 @@
 
 namespace lockstep::chief {
 
-// StallWatch finds the live worker that holds up a step of strict mode: a
-// member of the step's set whose gradients are missing and which has delivered
-// none for a while.
+// StallWatch finds the worker that holds up a step of strict mode: a member of
+// the step's set whose gradients are missing, and which has delivered none for
+// a while or whose connection has broken.
 //
 // Servers report the gradients that have arrived. Each member has few chunks in
 // flight, so members wait for one another and several may stand still; the one
@@ -24,8 +24,9 @@ class StallWatch {
  public:
   // The gradients of the current attempt on a server that is not prepared.
   struct Arrivals {
-    int open_parts = 0;         // parts that lack gradients
-    std::map<int, int> pushed;  // by worker: open parts with its gradient
+    int open_parts = 0;          // parts that lack gradients
+    std::map<int, int> pushed;   // by worker: open parts with its gradient
+    std::vector<int> lost = {};  // workers whose connection has broken
   };
 
   // `set_size` is the number of gradients that a step takes.
@@ -55,9 +56,16 @@ class StallWatch {
   // True if a server has reported that it lacks gradients of `worker`.
   bool IsMissed(int worker) const;
 
-  // The member that has held up the step for `patience` or longer, if any;
-  // nullopt before the set is full.
-  std::optional<int> Find(absl::Time now, absl::Duration patience) const;
+  struct Found {
+    int worker = 0;
+    bool lost = false;  // its connection has broken
+
+    bool operator==(const Found&) const = default;
+  };
+  // The member that holds up the step: one whose connection has broken, or else
+  // the one that has for `patience` or longer. nullopt if there is none, and
+  // before the set is full.
+  std::optional<Found> Find(absl::Time now, absl::Duration patience) const;
 
  private:
   struct Member {
@@ -66,6 +74,7 @@ class StallWatch {
   };
 
   int64_t ProgressOf(int worker) const;
+  bool IsLost(int worker) const;
 
   int set_size_;
   int64_t attempt_ = 0;

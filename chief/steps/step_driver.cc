@@ -110,7 +110,8 @@ void StepDriver::Hear(const TakeAnswered& event, absl::Time now) {
     return;
   }
   stalls_.OnArrivals(event.server, answer.attempt,
-                     {answer.open_parts, answer.pushed}, now);
+                     {answer.open_parts, answer.pushed, answer.lost_workers},
+                     now);
 }
 
 absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,

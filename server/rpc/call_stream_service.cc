@@ -60,8 +60,9 @@ thread_local AnswersTogether* AnswersTogether::innermost = nullptr;
 // answers are dropped.
 class CallStream final : public Reactor {
  public:
-  CallStream(const CallStreamService::Handlers& handlers, Caller caller)
-      : handlers_(handlers), caller_(std::move(caller)) {}
+  CallStream(const CallStreamService::Handlers& handlers,
+             const CallStreamService::OnEnd& on_end, Caller caller)
+      : handlers_(handlers), on_end_(on_end), caller_(std::move(caller)) {}
 
   void Begin(std::shared_ptr<CallStream> self) {
     self_ = std::move(self);
@@ -197,7 +198,7 @@ class CallStream final : public Reactor {
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_) return;
     if (answers_.answers_size() == 0) {
-      if (ended_ && !std::exchange(finished_, true)) Finish(end_);
+      if (may_finish_ && !std::exchange(finished_, true)) Finish(end_);
       return;
     }
     written_.Clear();
@@ -210,15 +211,22 @@ class CallStream final : public Reactor {
   }
 
   void End(const grpc::Status& status) {
+    {
+      MutexLock lock(mutex_);
+      if (std::exchange(ended_, true)) return;
+    }
+    // Before the stream is finished: until then the service lives.
+    on_end_(caller_.stream());
     MutexLock lock(mutex_);
-    if (std::exchange(ended_, true)) return;
     end_ = status;
     answers_.clear_answers();
     put_off_.clear_calls();
+    may_finish_ = true;
     WriteNext();
   }
 
   const CallStreamService::Handlers& handlers_;
+  const CallStreamService::OnEnd& on_end_;
   const Caller caller_;
   std::shared_ptr<CallStream> self_;  // until gRPC is done with the stream
   v1::StreamedCalls incoming_;
@@ -238,6 +246,7 @@ class CallStream final : public Reactor {
   bool caller_waits_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool may_finish_ ABSL_GUARDED_BY(mutex_) = false;  // on_end_ has been called
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status end_ ABSL_GUARDED_BY(mutex_);
 };
@@ -280,7 +289,10 @@ CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
 }
 
 Reactor* CallStreamService::Calls(grpc::CallbackServerContext* context) {
-  auto stream = std::make_shared<CallStream>(handlers_, CallerOf(*context));
+  Caller caller = CallerOf(*context);
+  caller.set_stream(++last_stream_);
+  auto stream =
+      std::make_shared<CallStream>(handlers_, on_end_, std::move(caller));
   stream->Begin(stream);
   return stream.get();
 }

@@ -1,6 +1,9 @@
 #ifndef LOCKSTEP_SERVER_RPC_CALL_STREAM_SERVICE_H_
 #define LOCKSTEP_SERVER_RPC_CALL_STREAM_SERVICE_H_
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -24,14 +27,20 @@ class CallStreamService final : public v1::CallStreamService::CallbackService {
   // By full method name, "/lockstep.v1.SyncService/TakeToken".
   using Handlers = std::map<std::string, CallHandler>;
 
-  explicit CallStreamService(Handlers handlers)
-      : handlers_(std::move(handlers)) {}
+  // Called with Caller::stream() of the calls of a stream that has ended. Must
+  // not block.
+  using OnEnd = std::function<void(uint64_t stream)>;
+
+  CallStreamService(Handlers handlers, OnEnd on_end)
+      : handlers_(std::move(handlers)), on_end_(std::move(on_end)) {}
 
   grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>* Calls(
       grpc::CallbackServerContext* context) override;
 
  private:
   const Handlers handlers_;
+  const OnEnd on_end_;
+  std::atomic<uint64_t> last_stream_ = 0;
 };
 
 // Returns the handlers of the workers' most frequent calls. Borrows the

@@ -122,6 +122,7 @@ absl::Status ParameterService::HandlePush(const Caller& caller,
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(header.server()));
   }
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
+  replies_.Called(caller.stream(), sender.task.index, sender.incarnation);
   // The second question is asked under the lock of the postponed calls; see
   // PostponedCalls::Add(). A call that continues is admitted anew: its worker
   // may have been fenced off meanwhile.

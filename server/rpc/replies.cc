@@ -1,5 +1,6 @@
 #include "server/rpc/replies.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/fault_points.h"
@@ -52,7 +53,9 @@ void AddMembers(const std::vector<int>& workers,
 // Fills in the progress of the current step. If every worker is a member from
 // the start, reports the workers that have pushed all parts in place of the
 // members.
-void FillArrivals(Shard& shard, v1::TakeAndApplyResponse& response) {
+void FillArrivals(Shard& shard, const std::vector<int>& lost,
+                  v1::TakeAndApplyResponse& response) {
+  for (int worker : lost) response.add_lost_workers(worker);
   response.set_waits_for(shard.engine().WaitsFor());
   const Engine::Arrivals arrivals = shard.engine().arrivals();
   response.set_attempt(arrivals.attempt);
@@ -207,16 +210,44 @@ void Replies::AnswerOldTokenWaits(absl::Time now) {
 }
 
 void Replies::AnswerOldTakes(absl::Time now) {
-  for (uint64_t ticket : takes_.OlderThan(now - kLongestTake)) {
+  std::vector<uint64_t> due = takes_.OlderThan(now - kLongestTake);
+  if (due.empty()) {
+    due = takes_.OlderThan(absl::InfiniteFuture());
+    // Not before a take waits: it is to be told.
+    if (due.empty() || !HasLostMember()) return;
+  }
+  for (uint64_t ticket : due) {
     auto call = takes_.Take(ticket);
     if (!call.has_value()) continue;
     if (auto shard = host_.shard(); shard.ok()) {
       (*shard)->engine().CancelTake(ticket);
-      FillArrivals(**shard, *call->response);
+      FillArrivals(**shard, lost_.Workers(), *call->response);
     }
     PassFaultPoint(FaultPoint::kPsTakeAnswering);
     call->reactor->Finish(grpc::Status::OK);
   }
+}
+
+bool Replies::HasLostMember() {
+  std::vector<int> lost = lost_.Workers();
+  if (lost.empty()) return false;
+  const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
+  if (!shard.ok()) return false;
+  const Engine& engine = (*shard)->engine();
+  Told state{engine.step(), engine.arrivals().attempt, {}, lost};
+  // Other servers than ps 0 do not know the set.
+  if (const Gate* gate = (*shard)->gate(); gate != nullptr) {
+    state.members = gate->Members();
+    std::erase_if(lost, [&](int worker) {
+      return !std::binary_search(state.members.begin(), state.members.end(),
+                                 worker);
+    });
+    if (lost.empty()) return false;
+  }
+  // Once is enough; the next take would be answered at once, too.
+  if (state == told_) return false;
+  told_ = std::move(state);
+  return true;
 }
 
 void Replies::EndAll(const absl::Status& why) {

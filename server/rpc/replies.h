@@ -17,6 +17,7 @@
 #include "server/rpc/postponed_calls.h"
 #include "server/rpc/push_metrics.h"
 #include "server/shard/chief_commands.h"
+#include "server/shard/lost_callers.h"
 #include "server/shard/shard_host.h"
 
 namespace lockstep::server {
@@ -64,6 +65,13 @@ class Replies {
   uint64_t FileTokenWait(Respond call);
   uint64_t FileTake(PendingTake call);
 
+  // Records the call of a worker, and the end of a stream of calls: as
+  // LostCallers.
+  void Called(uint64_t stream, int worker, uint64_t incarnation) {
+    lost_.Called(stream, worker, incarnation);
+  }
+  void StreamEnded(uint64_t stream) { lost_.Ended(stream); }
+
   // As PostponedCalls::Add().
   bool Postpone(Shard& shard, int64_t step, PostponedCalls::GoOn go_on) {
     return postponed_.Add(shard.engine(), step, clock_.Now(), std::move(go_on));
@@ -96,8 +104,9 @@ class Replies {
   void TakeBack(absl::Time now);
 
   // Answers calls before they reach their deadlines: token waits with
-  // TOKEN_WAIT, the chief's with the gradients that the step lacks. Must be
-  // called periodically.
+  // TOKEN_WAIT, the chief's with the gradients that the step lacks, and earlier
+  // if the connection of a worker has broken that may hold up the step. Must be
+  // called periodically, by one thread.
   void AnswerOld(absl::Time now);
 
   // Ends all calls: the process ends.
@@ -115,6 +124,9 @@ class Replies {
                  int64_t committed_step);
   void AnswerOldTokenWaits(absl::Time now);
   void AnswerOldTakes(absl::Time now);
+  // True if a lost worker may hold up the step at hand, unless the chief has
+  // been told so in this state of the step.
+  bool HasLostMember();
 
   ShardHost& host_;
   const Clock& clock_;
@@ -124,6 +136,16 @@ class Replies {
   PendingCalls<PendingTake> takes_;
   PostponedCalls postponed_;
   PushMetrics counts_;
+  LostCallers lost_;
+  // The last state of a step in which the chief was told of lost workers. Used
+  // by AnswerOld() alone.
+  struct Told {
+    int64_t step = 0;
+    int64_t attempt = 0;
+    std::vector<int> members;
+    std::vector<int> lost;
+    bool operator==(const Told&) const = default;
+  } told_;
   const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
 };
 

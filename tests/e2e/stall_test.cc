@@ -84,6 +84,25 @@ TEST(StallEndTest, WorkerThatStandsStillForAWhileGoesOnAfterwards) {
   EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
 }
 
+// The lease and the time of a stall are so long that the end of the connection
+// alone can tell.
+TEST(StallEndTest, BackupTakesThePlaceOfAMemberThatIsKilledAtOnce) {
+  auto job = TrainingJob::Make({.workers = 3, .set = Stalling("1h")});
+  job->cluster().SetEnvironment("worker", 1, "LOCKSTEP_FAULT",
+                                "worker.push.send:40:kill");
+
+  for (const auto& [name, index] : job->Tasks()) {
+    if (name == "worker" && index == 2) continue;
+    ASSERT_THAT(job->cluster().Start(name, index), IsOk());
+  }
+  ASSERT_THAT(job->WaitForStep(3), IsOk());
+  ASSERT_THAT(job->cluster().Start("worker", 2), IsOk());
+
+  ExpectOthersSucceed(*job, 1);
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("its connection has ended")));
+}
+
 TEST(StallEndTest, WithoutABackupTheChiefSaysWhoItWaitsFor) {
   auto job = TrainingJob::Make({.workers = 2, .set = Stalling("1s")});
   ASSERT_THAT(job->StartAll(), IsOk());

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_COMMON_RPC_SECURITY_CALLER_H_
 #define LOCKSTEP_COMMON_RPC_SECURITY_CALLER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct NamesInCertificate {
 // Caller is the process at the other end of a call: the owner of a certificate,
 // or any process if the connection has no certificates.
 //
-// Threads: an immutable value.
+// Threads: a value.
 class Caller {
  public:
   // A process on a connection without certificates: it may call everything, in
@@ -52,11 +53,17 @@ class Caller {
     return !checked_ || (roles_ & roles) != 0;
   }
 
+  // The number of the stream on which the call arrived, if it is one of many on
+  // it; 0: it is an RPC of its own. Later streams have larger numbers.
+  uint64_t stream() const { return stream_; }
+  void set_stream(uint64_t stream) { stream_ = stream; }
+
   // "worker 1 of job fashion", "nobody in job fashion: ..."; for messages.
   const std::string& ToString() const { return text_; }
 
  private:
   bool checked_ = false;
+  uint64_t stream_ = 0;
   std::vector<CertificateName> names_;
   RoleSet roles_ = 0;
   std::string text_ = "a caller without certificate";

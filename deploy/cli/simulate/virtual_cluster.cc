@@ -327,6 +327,12 @@ chief::TakeResult VirtualCluster::Takes(bool prepared) const {
   }
   result.open_parts = 1;
   for (const int worker : arrived) result.pushed[worker] = 1;
+  // Servers see the end of a connection at once.
+  for (int worker = 0; worker < n(); ++worker) {
+    if (!workers_[static_cast<size_t>(worker)].alive) {
+      result.lost_workers.push_back(worker);
+    }
+  }
   return result;
 }
 
@@ -408,7 +414,7 @@ void VirtualCluster::OnTick() {
                                                 : "passes take too long"));
     return;
   }
-  const std::optional<int> stalled = driver_.Stalled(now_);
+  const std::optional<chief::StallWatch::Found> stalled = driver_.Stalled(now_);
   if (stalled.has_value() && MayReplace() && replacement_.MayBegin(now_)) {
     Replace(*stalled);
   }
@@ -418,11 +424,11 @@ void VirtualCluster::OnTick() {
   if (change.has_value()) Change(*change);
 }
 
-void VirtualCluster::Replace(int worker) {
-  replacement_.Begin(worker, step_, driver_.attempt(), "", driver_.round(),
+void VirtualCluster::Replace(const chief::StallWatch::Found& stalled) {
+  replacement_.Begin(stalled, step_, driver_.attempt(), "", driver_.round(),
                      now_, out_);
   const server::Gate::Replaced replaced =
-      gate_->Replace(worker, step_, attempt_);
+      gate_->Replace(stalled.worker, step_, attempt_);
   for (int server = 0; server < kServers; ++server) {
     replacement_.OnAnswer({driver_.round(), server, replaced}, out_);
   }

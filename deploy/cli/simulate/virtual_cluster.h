@@ -16,6 +16,7 @@
 #include "chief/backups/backup_tuner.h"
 #include "chief/events/job_actions.h"
 #include "chief/steps/stall_replacement.h"
+#include "chief/steps/stall_watch.h"
 #include "chief/steps/step_driver.h"
 #include "common/plan/progress.h"
 #include "common/plan/step_vocabulary.h"
@@ -127,7 +128,7 @@ class VirtualCluster {
   void OnBoundary();
   void Change(const chief::BackupTuner::Change& change);
   void OnTick();
-  void Replace(int worker);
+  void Replace(const chief::StallWatch::Found& stalled);
   void OnBeat();
   chief::TakeResult Takes(bool prepared) const;
   void Carry();

@@ -142,6 +142,7 @@ absl::StatusOr<std::shared_ptr<server::Shard>> ServerProcess::Admit(
   LOCKSTEP_RETURN_IF_ERROR(
       (*admitted)->CheckWorker({TaskType::kWorker, pass.worker}, pass.slot));
   job_.promises.OnAdmitted(server_, (*admitted)->active());
+  lost_.Called(pass.incarnation, pass.worker, pass.incarnation);
   return admitted;
 }
 

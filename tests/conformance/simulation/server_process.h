@@ -13,6 +13,7 @@
 #include "chief/servers/shard_calls.h"
 #include "chief/servers/take_result.h"
 #include "server/shard/chief_commands.h"
+#include "server/shard/lost_callers.h"
 #include "server/step/strict/mirror_parts.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/lent_views.h"
@@ -88,6 +89,9 @@ class ServerProcess final : public Process {
       const server::ChiefCommands::Chief& chief, int64_t step);
   absl::StatusOr<bool> CloseTokens(const server::ChiefCommands::Chief& chief);
 
+  // The connection of a worker's process has ended.
+  void LostConnection(uint64_t incarnation) { lost_.Ended(incarnation); }
+
   bool IsMember() const { return member_.joined(); }
   bool HasShard() const { return shard() != nullptr; }
   bool IsOpen() const { return shard() != nullptr && shard()->active(); }
@@ -135,6 +139,8 @@ class ServerProcess final : public Process {
   server::ShardHost host_;
   server::ChiefCommands control_;
   Member member_;
+  // A process has one stream here, whose number is its incarnation.
+  server::LostCallers lost_;
   LentViews views_{job_, server_};
   uint64_t tickets_ = 0;
   // For planted bugs.

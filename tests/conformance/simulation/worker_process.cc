@@ -147,7 +147,15 @@ WorkerProcess::WorkerProcess(Job& job, int worker)
   waiting_.Start([this] { Main(); });
 }
 
-WorkerProcess::~WorkerProcess() { job_.world.End(number_); }
+WorkerProcess::~WorkerProcess() {
+  job_.world.End(number_);
+  // A host that loses its power closes no connection: every other one.
+  const uint64_t incarnation = member_.incarnation();
+  if (incarnation % 2 == 0) return;
+  for (ServerProcess* server : job_.servers) {
+    if (server != nullptr) server->LostConnection(incarnation);
+  }
+}
 
 void WorkerProcess::Stop() {
   stopped_ = true;

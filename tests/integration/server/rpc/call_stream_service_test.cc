@@ -17,6 +17,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
@@ -98,6 +99,73 @@ TEST_F(CallStreamServiceTest, CallsThatWaitDoNotHoldUpOthers) {
   ASSERT_TRUE(response.ParseFromString(token.response()));
   EXPECT_EQ(response.outcome(), v1::TOKEN);
   EXPECT_EQ(response.step(), 1);
+}
+
+// Waits for a step in a thread, as the chief does.
+class Take {
+ public:
+  explicit Take(ServedShard& shard)
+      : thread_([this, &shard] {
+          answer_ = Call(shard.control(),
+                         &v1::ShardControlService::Stub::TakeAndApply,
+                         shard.TakeRequest(0));
+          done_ = true;
+        }) {}
+  ~Take() { thread_.join(); }
+
+  bool done() const { return done_; }
+  const absl::StatusOr<v1::TakeAndApplyResponse>& answer() const {
+    return answer_;
+  }
+
+ private:
+  std::atomic<bool> done_ = false;
+  absl::StatusOr<v1::TakeAndApplyResponse> answer_;
+  std::thread thread_;  // last: it uses the others
+};
+
+TEST_F(CallStreamServiceTest, ChiefLearnsAtOnceThatAMembersConnectionHasEnded) {
+  Add(kAnnounce, ServedShard::AnnounceRequest(0, 0));
+  Send();
+  EXPECT_EQ(Next().code(), 0);
+  {
+    const Take take(shard_);
+    context_.TryCancel();
+    while (!take.done()) shard_.AnswerEarly();
+
+    ASSERT_OK(take.answer());
+    EXPECT_FALSE(take.answer()->prepared());
+    EXPECT_THAT(take.answer()->announced_workers(), ElementsAre(0));
+    EXPECT_THAT(take.answer()->lost_workers(), ElementsAre(0));
+  }
+  // Nothing has changed since.
+  const Take again(shard_);
+  for (int i = 0; i < 100; ++i) {
+    shard_.AnswerEarly();
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_FALSE(again.done());
+  while (!again.done()) shard_.AnswerWaits();
+}
+
+TEST_F(CallStreamServiceTest, WorkerOutsideOfTheSetMayEndItsConnection) {
+  Call(shard_.sync(), &v1::SyncService::Stub::Announce,
+       ServedShard::AnnounceRequest(1, 0))
+      .IgnoreError();
+  Add(kAnnounce, ServedShard::AnnounceRequest(0, 0));
+  Send();
+  EXPECT_EQ(Next().code(), 0);
+  const Take take(shard_);
+  context_.TryCancel();
+
+  for (int i = 0; i < 100; ++i) {
+    shard_.AnswerEarly();
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+
+  EXPECT_FALSE(take.done());
+  while (!take.done()) shard_.AnswerWaits();
+  EXPECT_THAT(take.answer()->announced_workers(), ElementsAre(1));
 }
 
 TEST_F(CallStreamServiceTest, CallerThatWaitsIsReadFromOnceItIsAnswered) {
@@ -185,12 +253,14 @@ class CallStreamLimitsTest : public ::testing::Test {
   void Start(size_t bytes) {
     service_ = std::make_unique<server::CallStreamService>(
         server::CallStreamService::Handlers{
-            {"m", [this, bytes](const Caller&, const grpc::ByteBuffer&,
-                                const server::Respond& respond) {
+            {"m",
+             [this, bytes](const Caller&, const grpc::ByteBuffer&,
+                           const server::Respond& respond) {
                ++handled_;
                const grpc::Slice slice(std::string(bytes, 'x'));
                respond(absl::OkStatus(), grpc::ByteBuffer(&slice, 1));
-             }}});
+             }}},
+        [](uint64_t) {});
     auto server = GrpcServer::Start("127.0.0.1:0", {service_.get()});
     ASSERT_OK(server);
     server_ = *std::move(server);

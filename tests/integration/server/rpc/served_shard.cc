@@ -50,7 +50,8 @@ ServedShard::ServedShard(int task_index, SyncMode mode, DType dtype)
       parameter_service_(host_, commands_, replies_),
       sync_service_(host_, replies_, Clock::Real()),
       stream_service_(
-          server::StreamedMethods(parameter_service_, sync_service_)),
+          server::StreamedMethods(parameter_service_, sync_service_),
+          [this](uint64_t stream) { replies_.StreamEnded(stream); }),
       control_service_(host_, commands_, replies_, Clock::Real()) {
   parameter_service_.set_moved([this](size_t bytes) { moved_ += bytes; });
   auto server =

@@ -20,6 +20,7 @@ TEST(StepAnswersCodecTest, AnswerToATakeArrivesWhole) {
   v1::PushedParts& pushed = *response.add_pushed();
   pushed.set_worker(1);
   pushed.set_parts(5);
+  response.add_lost_workers(6);
   response.add_contributors(0);
   response.add_contributors(1);
 
@@ -32,6 +33,7 @@ TEST(StepAnswersCodecTest, AnswerToATakeArrivesWhole) {
   EXPECT_THAT(answer.announced_workers, ElementsAre(2));
   EXPECT_EQ(answer.open_parts, 3);
   EXPECT_THAT(answer.pushed, ElementsAre(Pair(1, 5)));
+  EXPECT_THAT(answer.lost_workers, ElementsAre(6));
   EXPECT_THAT(answer.contributors, ElementsAre(0, 1));
 }
 

@@ -7,8 +7,8 @@ namespace {
 
 class StallReplacementTest : public ::testing::Test {
  protected:
-  void Begin() {
-    replacement_.Begin(/*worker=*/1, /*step=*/4, /*attempt=*/2, "slow",
+  void Begin(bool lost = false) {
+    replacement_.Begin({/*worker=*/1, lost}, /*step=*/4, /*attempt=*/2, "slow",
                        /*round=*/1, now_, out_);
   }
   std::optional<ShardCalls::Replaced> Answer(
@@ -43,6 +43,15 @@ TEST_F(StallReplacementTest, OneAtATimeAndNotOftenerThanOnceAPause) {
   Answer(0, ShardCalls::Replaced{std::nullopt, 4, 2});
   EXPECT_FALSE(replacement_.MayBegin(now_));
   EXPECT_TRUE(replacement_.MayBegin(now_ + StallReplacement::kPause));
+}
+
+TEST_F(StallReplacementTest, LostWorkerIsTriedAgainSoonForABackupThatComes) {
+  Begin(/*lost=*/true);
+  Answer(0, ShardCalls::Replaced{std::nullopt, 4, 2});
+
+  EXPECT_FALSE(replacement_.MayBegin(now_));
+  EXPECT_TRUE(replacement_.MayBegin(now_ + StallReplacement::kPauseAfterLost));
+  EXPECT_LT(StallReplacement::kPauseAfterLost, StallReplacement::kPause / 5);
 }
 
 TEST_F(StallReplacementTest, NobodyElseIsAskedWhereNobodyWaits) {

@@ -19,7 +19,9 @@ class StallWatchTest : public ::testing::Test {
 
   static absl::Time At(int seconds) { return absl::FromUnixSeconds(seconds); }
   std::optional<int> FindAt(int seconds) const {
-    return watch_.Find(At(seconds), kPatience);
+    const auto found = watch_.Find(At(seconds), kPatience);
+    if (!found.has_value()) return std::nullopt;
+    return found->worker;
   }
 
   StallWatch watch_{2, 2};
@@ -42,6 +44,47 @@ TEST_F(StallWatchTest, NobodyHoldsUpAStepThatLacksAnnouncements) {
 
   EXPECT_EQ(FindAt(101), kNobody);
   EXPECT_THAT(FindAt(102), Optional(3));
+}
+
+TEST_F(StallWatchTest, LostMemberIsFoundAtOnce) {
+  watch_.OnSet(1, {3, 7}, At(10));
+
+  watch_.OnArrivals(0, 1, {4, {{3, 4}}, /*lost=*/{7}}, At(10));
+
+  EXPECT_EQ(watch_.Find(At(10), kPatience), (StallWatch::Found{7, true}));
+}
+
+TEST_F(StallWatchTest, LostMemberComesBeforeOneFurtherBehind) {
+  watch_.OnSet(1, {3, 7}, At(10));
+
+  watch_.OnArrivals(0, 1, {4, {{7, 2}}, /*lost=*/{7}}, At(10));
+
+  EXPECT_EQ(watch_.Find(At(20), kPatience), (StallWatch::Found{7, true}));
+}
+
+TEST_F(StallWatchTest, LostMemberWhoseGradientsHaveArrivedHoldsUpNothing) {
+  watch_.OnSet(1, {3, 7}, At(10));
+
+  watch_.OnArrivals(0, 1, {4, {{7, 4}}, /*lost=*/{7}}, At(10));
+
+  EXPECT_EQ(FindAt(11), kNobody);
+}
+
+TEST_F(StallWatchTest, LostWorkerOutsideOfTheSetHoldsUpNothing) {
+  watch_.OnSet(1, {3, 7}, At(10));
+
+  watch_.OnArrivals(0, 1, {4, {{7, 4}}, /*lost=*/{5}}, At(10));
+
+  EXPECT_EQ(FindAt(11), kNobody);
+}
+
+TEST_F(StallWatchTest, LostMemberThatIsBackIsWaitedFor) {
+  watch_.OnSet(1, {3, 7}, At(10));
+  watch_.OnArrivals(0, 1, {4, {{3, 4}}, /*lost=*/{7}}, At(10));
+
+  watch_.OnArrivals(0, 1, {4, {{3, 4}}}, At(11));
+
+  EXPECT_EQ(FindAt(11), kNobody);
 }
 
 TEST_F(StallWatchTest, NewArrivalsStartThePatienceAnew) {
