@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kLong = absl::Seconds(20);
+constexpr absl::Duration kLong = absl::Seconds(60);
 constexpr absl::Duration kShort = absl::Milliseconds(50);
 
 class ProcessClusterTest : public ::testing::Test {

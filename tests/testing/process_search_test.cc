@@ -1,5 +1,10 @@
 #include "tests/testing/process_search.h"
 
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/child_process.h"
@@ -11,6 +16,16 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+
+// Returns those that there are once there is one: for a moment, a program that
+// has been started has no arguments.
+std::vector<std::string> AwaitProcessesWith(const std::string& text) {
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (ProcessesWith(text).empty() && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return ProcessesWith(text);
+}
 
 TEST(ProcessSearchTest, AProcessIsFoundByArgumentsAndEnvironmentWhileItLives) {
   const TempDir directory;
@@ -27,9 +42,9 @@ TEST(ProcessSearchTest, AProcessIsFoundByArgumentsAndEnvironmentWhileItLives) {
   const auto by_argument = ChildProcess::Start(options);
   ASSERT_OK(by_argument);
 
-  EXPECT_THAT(ProcessesWith(options.log_path),
+  EXPECT_THAT(AwaitProcessesWith(options.log_path),
               ElementsAre("/usr/bin/tail -f " + options.log_path + " "));
-  EXPECT_THAT(ProcessesWith("PLACE=" + directory.path()),
+  EXPECT_THAT(AwaitProcessesWith("PLACE=" + directory.path()),
               ElementsAre("/bin/sleep 1000 "));
 
   (*by_argument)->Kill();

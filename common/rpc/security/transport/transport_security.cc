@@ -136,6 +136,7 @@ absl::Status TransportSecurity::Take(CheckedTlsFiles files) {
 }
 
 void TransportSecurity::Reload() {
+  MutexLock reloading(reload_mutex_);
   const absl::Time now = absl::Now();
   absl::StatusOr<TlsFiles> files = ReadTlsFiles(options_.directory);
   absl::Status status = files.status();

@@ -83,7 +83,7 @@ class TransportSecurity
   absl::Time expires() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Reads the files again at once; a thread does it each second.
-  void Reload() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Reload() ABSL_LOCKS_EXCLUDED(reload_mutex_, mutex_);
 
   // Must be called before the files are removed: they are not read afterwards.
   void StopReading() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -102,7 +102,7 @@ class TransportSecurity
 
   absl::Status Serve();
   absl::Status Take(CheckedTlsFiles files) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Watch() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Watch() ABSL_LOCKS_EXCLUDED(reload_mutex_, mutex_);
   // Notes an authority that has expired, or expires soon.
   void NoteAuthorities() ABSL_LOCKS_EXCLUDED(mutex_);
   // Notes the trouble, if there is one, of what has this validity.
@@ -118,6 +118,10 @@ class TransportSecurity
   std::unique_ptr<ServedFile> pair_;
   std::unique_ptr<ServedFile> authorities_;
   std::shared_ptr<grpc::experimental::FileWatcherCertificateProvider> provider_;
+
+  // Held from reading the files until they are in use, so that a caller never
+  // puts older ones in place of those of another.
+  Mutex reload_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
 
   mutable Mutex mutex_;
   CondVar wake_;

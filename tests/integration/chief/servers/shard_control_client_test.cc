@@ -16,7 +16,7 @@ namespace lockstep::testing {
 namespace {
 
 // A call that is only given up at its deadline takes 10 s.
-constexpr absl::Duration kPromptly = absl::Seconds(5);
+constexpr absl::Duration kPromptly = absl::Seconds(9);
 constexpr int kCalls = 8;
 
 // Never answers: a call ends when its client gives it up.

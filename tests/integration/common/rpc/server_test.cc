@@ -34,15 +34,14 @@ class GrpcServerTest : public ::testing::Test {
   }
   // Uses its own connection; repeats while earlier connections still count.
   absl::Status AskHealth() const {
-    absl::Status answer;
-    for (int i = 0; i < 100; ++i) {
-      answer = CallWithBytes(
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (true) {
+      absl::Status answer = CallWithBytes(
           MakeChannel(absl::StrCat("127.0.0.1:", server_->port())),
           "/grpc.health.v1.Health/Check", "");
-      if (answer.ok()) break;
+      if (answer.ok() || absl::Now() > deadline) return answer;
       absl::SleepFor(absl::Milliseconds(50));
     }
-    return answer;
   }
 
   ReadingService service_;
@@ -58,7 +57,7 @@ TEST_F(GrpcServerTest, ServesAgainOnceConnectionsAreGone) {
   {
     std::vector<RawSocket> idle;
     for (int i = 0; i < 20; ++i) idle.emplace_back(server_->port());
-    EXPECT_TRUE(idle.back().IsClosedWithin(20'000));
+    EXPECT_TRUE(idle.back().IsClosedWithin(60'000));
     EXPECT_OK(CallWithBytes(early, "/grpc.health.v1.Health/Check", ""));
   }
 
@@ -69,7 +68,7 @@ TEST_F(GrpcServerTest, ConnectionThatSaysNothingIsClosed) {
   Start({});
   const RawSocket silent(server_->port());
 
-  EXPECT_TRUE(silent.IsClosedWithin(20'000));
+  EXPECT_TRUE(silent.IsClosedWithin(60'000));
 }
 
 TEST_F(GrpcServerTest, MessagesThatNeverEndAreNotHeldWithoutLimit) {
@@ -120,7 +119,7 @@ TEST_F(GrpcServerTest, ConnectionWhoseHeaderDoesNotEndIsClosed) {
   Http2Peer peer(server_->port());
   const uint32_t call = peer.BeginHeader(1 << 20);
 
-  EXPECT_TRUE(peer.EndsWithin(call, 10'000));
+  EXPECT_TRUE(peer.EndsWithin(call, 30'000));
 }
 
 TEST_F(GrpcServerTest, PortThatIsTakenIsRefused) {

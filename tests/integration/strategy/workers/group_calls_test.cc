@@ -194,7 +194,8 @@ TEST_F(GroupCallsTest, AStartAnewEndsTheGroup) {
 TEST_F(GroupCallsTest, AMemberThatAnswersNoProbeEndsTheGroup) {
   NetworkGroup::Options options = Of(0);
   options.probe_every = absl::Milliseconds(50);
-  options.probe_timeout = absl::Milliseconds(200);
+  // While there is a server, it must answer in time also on a busy machine.
+  options.probe_timeout = absl::Seconds(1);
   const auto group = Formed(options);
   // Rank 0 and 1 have each other's parcel, so the first exchange completes.
   EXPECT_THAT(Give(Header(0)), IsOk());

@@ -2,13 +2,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <optional>
-#include <sstream>
+#include <string>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "common/base/log.h"
 #include "gmock/gmock.h"
-#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/sinks/base_sink.h"
 #include "tests/integration/strategy/workers/group_fixture.h"
 #include "tests/testing/status_matchers.h"
 
@@ -30,6 +33,30 @@ std::vector<Leaf> Numbers(float first) {
                  Value::Of<float>(ElementType::kFloat32, {1, 1}, {first}),
                  {}}};
 }
+
+// What is logged, which a test may wait for.
+class LogText final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  bool Has(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    return text_.find(text) != std::string::npos;
+  }
+  void Await(const std::string& text) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    while (!Has(text) && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    EXPECT_TRUE(Has(text)) << text;
+  }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    text_.append(message.payload.data(), message.payload.size());
+  }
+  void flush_() override {}
+
+  std::string text_;
+};
 
 class NetworkGroupTest : public GroupFixture {};
 
@@ -160,11 +187,12 @@ TEST_F(NetworkGroupTest, AMemberThatIsMissingIsNamedAfterTheTimeout) {
 
 // The log has one line for each `notice`, and so does not grow fast.
 TEST_F(NetworkGroupTest, ACallThatWaitsSaysForWhomInTheLog) {
-  std::ostringstream log;
+  const auto log = std::make_shared<LogText>();
   const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", log));
   Reserve(2);
+  const std::string of_other =
+      absl::StrCat("waits for rank 1 (", addresses_[1]);
   std::vector<NetworkGroup::Options> options = {Of(0), Of(1)};
   for (NetworkGroup::Options& each : options) {
     each.notice = absl::Milliseconds(100);
@@ -172,18 +200,14 @@ TEST_F(NetworkGroupTest, ACallThatWaitsSaysForWhomInTheLog) {
   {
     std::vector<Group> groups(2);
     ForEach(2, [&](size_t r) {
-      if (r == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      if (r == 1) log->Await(absl::StrCat(of_other, ") in Join for "));
       groups[r] = NetworkGroup::Join(options[r]);
       ASSERT_THAT(groups[r], IsOk());
-      if (r == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      if (r == 1) log->Await(absl::StrCat(of_other, ") in sum for "));
       EXPECT_THAT((*groups[r])->Exchange("sum", {}).status(), IsOk());
     });
   }
   spdlog::set_default_logger(before);
-  const std::string of_other =
-      absl::StrCat("waits for rank 1 (", addresses_[1]);
-  EXPECT_THAT(log.str(), HasSubstr(absl::StrCat(of_other, ") in Join for ")));
-  EXPECT_THAT(log.str(), HasSubstr(absl::StrCat(of_other, ") in sum for ")));
 }
 
 TEST_F(NetworkGroupTest, WithoutATimeoutALateMemberIsWaitedFor) {

@@ -37,6 +37,8 @@ class SlowSource final : public worker::GradientSource {
       {
         MutexLock lock(mutex_);
         changed_.WaitFor(mutex_, std::chrono::milliseconds(1));
+        is_in_it_ = in_a_long_layer_;
+        if (is_in_it_) changed_.SignalAll();
         while (in_a_long_layer_) changed_.Wait(mutex_);
       }
       LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
@@ -50,9 +52,15 @@ class SlowSource final : public worker::GradientSource {
     return begun_[count - 1];
   }
 
-  void set_in_a_long_layer(bool value) {
+  // Returns when a pass has begun one that lasts until EndLongLayer().
+  void BeginLongLayer() {
     MutexLock lock(mutex_);
-    in_a_long_layer_ = value;
+    in_a_long_layer_ = true;
+    while (!is_in_it_) changed_.Wait(mutex_);
+  }
+  void EndLongLayer() {
+    MutexLock lock(mutex_);
+    in_a_long_layer_ = false;
     changed_.SignalAll();
   }
 
@@ -61,6 +69,7 @@ class SlowSource final : public worker::GradientSource {
   CondVar changed_;
   std::vector<int64_t> begun_ ABSL_GUARDED_BY(mutex_);
   bool in_a_long_layer_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_in_it_ ABSL_GUARDED_BY(mutex_) = false;  // the pass
 };
 
 class DroppedPassTest : public ::testing::Test {
@@ -115,10 +124,10 @@ TEST_F(DroppedPassTest, EveryPassBeginsOnTheNewestStepAndDelaysNobody) {
 
 TEST_F(DroppedPassTest, StepsThatPassedMeanwhileAreSkipped) {
   EXPECT_EQ(source_.WaitForPass(1), 0);
-  source_.set_in_a_long_layer(true);
+  source_.BeginLongLayer();
   for (int step = 0; step < 5; ++step) shard_.Step(step, 1);
 
-  source_.set_in_a_long_layer(false);
+  source_.EndLongLayer();
 
   EXPECT_EQ(source_.WaitForPass(2), 5);
   Finish();

@@ -212,7 +212,7 @@ class FakeService final : public v1::ParameterService::Service {
   void RaiseSteps(int count) { last_step_ = count; }
   // The answer to OpenSharedMemory.
   void Refuse(bool refuses) { refuses_ = refuses; }
-  // Pushes wait for one another until so many are under way, or for 2 s.
+  // Pushes wait for one another until so many are under way, or for 30 s.
   void ExpectPushes(int count) { expected_ = count; }
 
   int times_opened() const { return opened_; }
@@ -257,7 +257,7 @@ class FakeService final : public v1::ParameterService::Service {
     most_pushes_ = std::max(most_pushes_, ++pushes_);
     pushed_.SignalAll();
     while (most_pushes_ < expected_ &&
-           pushed_.WaitFor(mutex_, std::chrono::seconds(2))) {
+           pushed_.WaitFor(mutex_, std::chrono::seconds(30))) {
     }
     --pushes_;
     return grpc::Status::OK;
@@ -349,7 +349,7 @@ TEST_F(ParameterClientOfAFakeTest, RestartedServerThatRefusesIsAskedAgain) {
 
   service_.Forget(false);
   service_.Refuse(false);
-  const absl::Time late = absl::Now() + absl::Seconds(20);
+  const absl::Time late = absl::Now() + absl::Minutes(1);
   for (int64_t step = 3; service_.times_opened() < 3 && absl::Now() < late;
        ++step) {
     ASSERT_THAT(worker.client.Pull(step), IsOkAndHolds(step));

@@ -240,7 +240,7 @@ TEST_F(ShardTest, PullNeverMixesSteps) {
     ASSERT_OK(shard->engine().Take(1, step));
     PushBoth(*shard, step, 1, 1);
     while (!shard->engine().CheckCommit(step + 1, 1).ok()) {
-      const std::optional<int> part = returned->PopFor(absl::Seconds(10));
+      const std::optional<int> part = returned->PopFor(absl::Minutes(1));
       ASSERT_TRUE(part.has_value()) << "the reader's part never came back";
       shard->engine().PartReturned(*part);
     }

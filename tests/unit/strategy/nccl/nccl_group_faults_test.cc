@@ -115,7 +115,8 @@ TEST_F(NcclGroupFaultsTest, AHangEndsWithTheTimeout) {
   for (const bool equal : {true, false}) {
     nccl_on_cpu::Configure({});
     NcclGroup::Options options = Small();
-    options.timeout = absl::Milliseconds(600);
+    // Half of it is the time to start, which a busy machine must not exceed.
+    options.timeout = absl::Seconds(4);
     const auto group = MakeAlike(3, options);
     nccl_on_cpu::SetHang(1);
     int late = 0;
@@ -124,10 +125,9 @@ TEST_F(NcclGroupFaultsTest, AHangEndsWithTheTimeout) {
       const absl::Status& error = errors[r];
       EXPECT_EQ((*group[r])->Exchange("next", {}).status(), error);
       late += absl::IsDeadlineExceeded(error) ? 1 : 0;
-      EXPECT_THAT(error,
-                  AnyOf(StatusIs(kLate, AllOf(HasSubstr("sum: nccl"),
-                                              HasSubstr("within 600ms"))),
-                        StatusIs(kAborted, HasSubstr("has left"))));
+      EXPECT_THAT(error, AnyOf(StatusIs(kLate, AllOf(HasSubstr("sum: nccl"),
+                                                     HasSubstr("within 4s"))),
+                               StatusIs(kAborted, HasSubstr("has left"))));
     }
     EXPECT_GE(late, 1);
     EXPECT_EQ(nccl_on_cpu::Aborted(), 3);
@@ -182,7 +182,7 @@ TEST_F(NcclGroupFaultsTest, AnErrorAtTheStartIsRefusedAtAllOrGoneWithout) {
 // The timeouts of the two are equal, as in JoinWorkers().
 TEST_F(NcclGroupFaultsTest, AMemberThatWaitsInVainComesBeforeTheOthersGiveUp) {
   NcclGroup::Options options = Small();
-  options.timeout = absl::Seconds(4);
+  options.timeout = absl::Seconds(8);
   nccl_on_cpu::SetFault({"ncclCommInitRankConfig", /*rank=*/1});
   const std::vector<NcclGroup::Options> both(2, options);
   for (const Made& made : Make(both, options.timeout)) {
@@ -191,7 +191,9 @@ TEST_F(NcclGroupFaultsTest, AMemberThatWaitsInVainComesBeforeTheOthersGiveUp) {
 }
 
 TEST_F(NcclGroupFaultsTest, AnEndThatHangsIsAborted) {
-  auto group = MakeAlike(2, Small());
+  NcclGroup::Options options = Small();
+  options.grace = absl::Seconds(2);  // in which rank 1 must end
+  auto group = MakeAlike(2, options);
   nccl_on_cpu::SetFault({"ncclCommFinalize", /*rank=*/0});
   for (Made& made : group) {
     ASSERT_OK(made);

@@ -54,13 +54,12 @@ class MemberLimitsTest : public ::testing::Test {
 
   // That another member is served; repeats while connections still count.
   absl::Status OtherIsServed() {
-    absl::Status answer;
-    for (int i = 0; i < 100; ++i) {
-      answer = CallWithBytes(OtherChannel(), kHealth, "");
-      if (answer.ok()) break;
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (true) {
+      absl::Status answer = CallWithBytes(OtherChannel(), kHealth, "");
+      if (answer.ok() || absl::Now() > deadline) return answer;
       absl::SleepFor(absl::Milliseconds(50));
     }
-    return answer;
   }
 
   const TestAuthority authority_;
@@ -106,7 +105,7 @@ TEST_F(MemberLimitsTest, CallsOfAConnectionAreLimited) {
   EXPECT_FALSE(peer.EndsWithin(last, 500));
 
   const uint32_t one_more = peer.Open(kCalls);
-  EXPECT_TRUE(peer.EndsWithin(one_more, 10'000));
+  EXPECT_TRUE(peer.EndsWithin(one_more, 30'000));
   EXPECT_OK(OtherIsServed());
 }
 
@@ -116,7 +115,7 @@ TEST_F(MemberLimitsTest, ConnectionWhoseHeaderDoesNotEndIsClosed) {
   ASSERT_EQ(tunnel_->handshakes(), 1);
   const uint32_t call = peer.BeginHeader(1 << 20);
 
-  EXPECT_TRUE(peer.EndsWithin(call, 10'000));
+  EXPECT_TRUE(peer.EndsWithin(call, 30'000));
   EXPECT_OK(OtherIsServed());
 }
 
@@ -134,7 +133,7 @@ TEST_F(MemberLimitsTest, OddHeadersBeyondTheLimitOfACallEndThatCallAlone) {
     headers.emplace_back("long", std::string(12 << 10, 'h'));
     const uint32_t call = peer.Open(kHealth, headers);
 
-    EXPECT_TRUE(peer.EndsWithin(call, 10'000)) << headers[0].first;
+    EXPECT_TRUE(peer.EndsWithin(call, 30'000)) << headers[0].first;
   }
   EXPECT_OK(OtherIsServed());
 }
@@ -160,8 +159,8 @@ TEST_F(MemberLimitsTest, HandshakeThatDoesNotGoOnIsClosed) {
   const RawSocket half(server_->port());
   half.Send(std::string("\x16\x03\x01\x02\x00\x01", 6));  // of a ClientHello
 
-  EXPECT_TRUE(silent.IsClosedWithin(20'000));
-  EXPECT_TRUE(half.IsClosedWithin(20'000));
+  EXPECT_TRUE(silent.IsClosedWithin(60'000));
+  EXPECT_TRUE(half.IsClosedWithin(60'000));
 }
 
 // A certificate is checked at the handshake alone, and so again when its

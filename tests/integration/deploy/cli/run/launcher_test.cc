@@ -43,6 +43,7 @@ class LauncherTest : public ::testing::Test {
   LauncherTest() {
     options_.chief = kChief;
     options_.chief_address = chief_.address();
+    chief_.MarkHeard(heard_);
   }
 
   void Add(TaskId task, const std::string& script) {
@@ -56,6 +57,18 @@ class LauncherTest : public ::testing::Test {
   // Returns a script that waits until `path` exists.
   static std::string Until(const std::string& path) {
     return "while [ ! -e " + path + " ]; do sleep 0.02; done";
+  }
+  // Likewise, until the launcher has printed `text`.
+  std::string UntilSaid(const std::string& text) const {
+    return "while ! grep -q \"" + text + "\" " + directory_.Join("out") +
+           "; do sleep 0.02; done";
+  }
+  // Returns a script that makes `ready` and then waits for SIGTERM, upon which
+  // it does `last` and ends.
+  static std::string Obedient(const std::string& ready,
+                              const std::string& last) {
+    return "trap '" + last + "; exit 143' TERM; touch " + ready +
+           "; while :; do sleep 0.05; done";
   }
 
   int Run() {
@@ -73,6 +86,8 @@ class LauncherTest : public ::testing::Test {
   }
 
   TempDir directory_;
+  // There when the launcher has an answer of the chief.
+  const std::string heard_ = directory_.Join("heard");
   FakeCoordinator chief_;
   Launcher::Options options_;
 };
@@ -84,7 +99,7 @@ TEST_F(LauncherTest, ARunThatIsDoneEndsWithTheRealFigures) {
   done.mutable_evaluation()->set_accuracy(0.89124);
   done.mutable_evaluation()->set_global_step(100);
   chief_.Say(done);
-  Add(kChief, "sleep 1");
+  Add(kChief, Until(heard_));
   Add(kPs, "exit 0");
   Add(kWorker0, "exit 0");
 
@@ -101,7 +116,7 @@ TEST_F(LauncherTest, TheResultStays) {
   failed.set_reason("why");
   chief_.Say(failed);
   options_.result_path = directory_.Join("result");
-  Add(kChief, "sleep 1; exit 1");
+  Add(kChief, Until(heard_) + "; exit 1");
 
   EXPECT_EQ(Run(), 1);
   const absl::StatusOr<RunResult> result =
@@ -135,8 +150,8 @@ TEST_F(LauncherTest, EachTaskHasItsOwnTfConfigAndLog) {
 
 TEST_F(LauncherTest, TrainingShowsInPlainLines) {
   chief_.Say(TrainingResponse());
-  Add(kChief, "sleep 1");
-  Add(kWorker0, "sleep 1");
+  Add(kChief, UntilSaid("training has started"));
+  Add(kWorker0, UntilSaid("training has started"));
 
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(Read("out"),
@@ -145,10 +160,10 @@ TEST_F(LauncherTest, TrainingShowsInPlainLines) {
 
 TEST_F(LauncherTest, AFailureShowsTheFirstTasksLog) {
   chief_.Say(TrainingResponse());
-  const std::string lost = directory_.Join("lost");
-  Add(kPs, "sleep 0.5; echo out of memory >&2; touch " + lost + "; kill -9 $$");
-  Add(kChief, Until(lost) + "; sleep 0.5; exit 1");
-  Add(kWorker0, Until(lost) + "; sleep 0.5; exit 129");
+  const std::string lost = UntilSaid("ps 0 was ended");
+  Add(kPs, Until(heard_) + "; echo out of memory >&2; kill -9 $$");
+  Add(kChief, lost + "; exit 1");
+  Add(kWorker0, lost + "; exit 129");
 
   EXPECT_EQ(Run(), 1);
   EXPECT_THAT(
@@ -164,8 +179,8 @@ TEST_F(LauncherTest, AFailureShowsTheFirstTasksLog) {
 
 TEST_F(LauncherTest, ABackupWorkersDeathIsAWarningInTheEnd) {
   chief_.Say(TrainingResponse());
-  Add(kChief, "sleep 1; exit 0");
-  Add(kWorker0, "sleep 1; exit 0");
+  Add(kChief, UntilSaid("worker 1 ended"));
+  Add(kWorker0, UntilSaid("worker 1 ended"));
   Add(kWorker1, "exit 7");
 
   EXPECT_EQ(Run(), 0);
@@ -178,8 +193,8 @@ TEST_F(LauncherTest, ABackupWorkersDeathIsAWarningInTheEnd) {
 
 TEST_F(LauncherTest, TheReasonOfATaskThatEndsShowsAtOnce) {
   chief_.Say(TrainingResponse());
-  Add(kChief, "sleep 1; exit 0");
-  Add(kWorker0, "sleep 1; exit 0");
+  Add(kChief, UntilSaid("evaluator 0 ended"));
+  Add(kWorker0, UntilSaid("evaluator 0 ended"));
   Add({TaskType::kEvaluator, 0},
       "echo '2026-11-23T11:37:20.123 error   evaluator 0: no such file'; "
       "exit 1");
@@ -192,8 +207,9 @@ TEST_F(LauncherTest, TheReasonOfATaskThatEndsShowsAtOnce) {
 
 TEST_F(LauncherTest, AFailureThatIsPermanentIsNoStop) {
   chief_.Say(TrainingResponse());
-  Add(kChief, "trap 'exit 143' TERM; while :; do sleep 0.05; done");
-  Add(kWorker0, "echo the gradient is NaN; exit 1");
+  const std::string ready = directory_.Join("ready");
+  Add(kChief, Obedient(ready, Until(heard_)));
+  Add(kWorker0, Until(ready) + "; echo the gradient is NaN; exit 1");
 
   EXPECT_EQ(Run(), 1);
   EXPECT_THAT(Read("out"),
@@ -205,8 +221,8 @@ TEST_F(LauncherTest, AJobThatAnOperatorStopsEndsWithThree) {
   v1::GetStatusResponse stopped = TrainingResponse();
   stopped.set_state(v1::JOB_STOPPED);
   chief_.Say(stopped);
-  Add(kChief, "sleep 1; exit 3");
-  Add(kWorker0, "sleep 0.5; exit 3");
+  Add(kChief, Until(heard_) + "; exit 3");
+  Add(kWorker0, Until(heard_) + "; exit 3");
 
   EXPECT_EQ(Run(), 3);
   EXPECT_THAT(Read("out"), EndsWith("stopped: step 7 of 100, 3.0 s\n"));
@@ -215,10 +231,11 @@ TEST_F(LauncherTest, AJobThatAnOperatorStopsEndsWithThree) {
 TEST_F(LauncherTest, TooFewWorkersEndTheOthersInGoodOrder) {
   chief_.Say(TrainingResponse());
   options_.needed_workers = 2;
-  Add(kChief,
-      "trap 'echo leaves; exit 143' TERM; while :; do sleep 0.05; done");
-  Add(kWorker0, "trap 'exit 143' TERM; while :; do sleep 0.05; done");
-  Add(kWorker1, "exit 7");
+  const std::string chief_ready = directory_.Join("chief_ready");
+  const std::string worker_ready = directory_.Join("worker_ready");
+  Add(kChief, Obedient(chief_ready, "echo leaves"));
+  Add(kWorker0, Obedient(worker_ready, ":"));
+  Add(kWorker1, Until(chief_ready) + "; " + Until(worker_ready) + "; exit 7");
 
   EXPECT_EQ(Run(), 1);
   EXPECT_EQ(Read("chief:0"), "leaves\n");
@@ -278,7 +295,7 @@ TEST_F(LauncherTest, OutputThatNobodyTakesHoldsUpNeitherRestartsNorAStop) {
   ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);
   // Not to the process: threads of the test would take it, and end the process.
   std::thread stop([&again, launcher = pthread_self()] {
-    for (int i = 0; i < 1000 && access(again.c_str(), F_OK) != 0; ++i) {
+    for (int i = 0; i < 3000 && access(again.c_str(), F_OK) != 0; ++i) {
       absl::SleepFor(absl::Milliseconds(20));
     }
     pthread_kill(launcher, SIGTERM);

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_TESTS_INTEGRATION_DEPLOY_CLI_STATUS_FAKE_COORDINATOR_SERVICE_H_
 #define LOCKSTEP_TESTS_INTEGRATION_DEPLOY_CLI_STATUS_FAKE_COORDINATOR_SERVICE_H_
 
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -33,6 +34,13 @@ class FakeCoordinator final : public v1::CoordinatorService::Service {
   void Say(const v1::GetStatusResponse& response) {
     MutexLock lock(mutex_);
     response_ = response;
+  }
+
+  // Makes the file `path` when a caller that waits for each answer has one: it
+  // asks again.
+  void MarkHeard(const std::string& path) {
+    MutexLock lock(mutex_);
+    heard_path_ = path;
   }
 
   void RefuseToStop() {
@@ -69,6 +77,7 @@ class FakeCoordinator final : public v1::CoordinatorService::Service {
                          const v1::GetStatusRequest* /*request*/,
                          v1::GetStatusResponse* response) override {
     MutexLock lock(mutex_);
+    if (++asked_ == 2 && !heard_path_.empty()) std::ofstream(heard_path_) << "";
     *response = response_;
     return grpc::Status::OK;
   }
@@ -116,6 +125,8 @@ class FakeCoordinator final : public v1::CoordinatorService::Service {
   mutable Mutex mutex_;
   CondVar stopped_;
   v1::GetStatusResponse response_ ABSL_GUARDED_BY(mutex_);
+  int asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string heard_path_ ABSL_GUARDED_BY(mutex_);
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
   bool refuses_ ABSL_GUARDED_BY(mutex_) = false;
   bool effective_ ABSL_GUARDED_BY(mutex_) = true;

@@ -12,13 +12,16 @@
 
 namespace lockstep::testing {
 
+// Many times what any process takes on a quiet machine.
+inline constexpr int kProcessPatienceMillis = 60'000;
+
 // Waits until a process, of any parent, has ended. False if it still runs after
-// twenty seconds.
+// kProcessPatienceMillis.
 inline bool WaitUntilGone(pid_t pid) {
   const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   if (fd < 0) return true;
   pollfd ended = {fd, POLLIN, 0};
-  const bool gone = poll(&ended, 1, 20'000) == 1;
+  const bool gone = poll(&ended, 1, kProcessPatienceMillis) == 1;
   close(fd);
   return gone;
 }
@@ -37,12 +40,13 @@ class PidPipe {
 
   const std::string& path() const { return path_; }
 
-  // Returns -1 if there is none within twenty seconds.
+  // Returns -1 if there is none within kProcessPatienceMillis.
   pid_t Read() const {
     std::string line;
     char c = 0;
     pollfd readable = {fd_, POLLIN, 0};
-    while (poll(&readable, 1, 20'000) == 1 && read(fd_, &c, 1) == 1) {
+    while (poll(&readable, 1, kProcessPatienceMillis) == 1 &&
+           read(fd_, &c, 1) == 1) {
       if (c == '\n') return std::atoi(line.c_str());
       line.push_back(c);
     }

@@ -1,5 +1,6 @@
 #include "worker/client/rpc/call_poller.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -46,14 +47,17 @@ class Timer final : public CallPoller::Event {
 TEST(CallPollerTest, AThreadThatWaitsServesAllEventsButTheFirst) {
   CallPoller poller(1);
   std::list<Timer> timers;
-  for (int i = 1; i <= 5; ++i)
-    timers.emplace_back(poller, absl::Milliseconds(i));
+  int asked = 0;
 
+  // The second time that it is asked, the poller's own thread stays out, if it
+  // does not wait for an event already.
   poller.RunUntil([&] {
-    for (const Timer& timer : timers) {
-      if (!timer.happened()) return false;
+    if (++asked == 1) return false;
+    for (int i = 1; timers.size() < 5; ++i) {
+      timers.emplace_back(poller, absl::Milliseconds(i));
     }
-    return true;
+    return std::all_of(timers.begin(), timers.end(),
+                       [](const Timer& timer) { return timer.happened(); });
   });
 
   int elsewhere = 0;
@@ -168,12 +172,14 @@ TEST(CallPollerTest, WhatIsPutOffHappensWhereAThreadIsAboutToWait) {
   std::optional<Timer> later;
   int asked = 0;
 
-  // The second time that it is asked, the poller's own thread stays out.
+  // The second time that it is asked, the poller's own thread stays out, once
+  // it has served the event that it may wait for.
   poller.RunUntil([&] {
     if (++asked == 2) postponer.emplace(poller, note);
-    if (asked == 2) later.emplace(poller, absl::Milliseconds(5));
-    // Not at once: on a busy machine the 5 ms may be over already.
-    return asked > 2 && later->happened();
+    if (!postponer.has_value() || !postponer->happened()) return false;
+    if (later.has_value()) return later->happened();
+    later.emplace(poller, absl::Milliseconds(5));
+    return false;  // so that this thread is about to wait
   });
 
   ASSERT_TRUE(note.happened());
