@@ -51,12 +51,10 @@ class EvaluatorTest(unittest.TestCase):
                              (signal.SIGTERM, "JobStopped")):
             with self.subTest(number), LocalJob(evaluator=True) as job:
                 job.kill("chief")
-                job.start_program("evaluator", 0, "import threading\n"
-                    "threading.Timer(0.5, lambda: print('joins', flush=True)"
-                    ").start()\n" + EVALUATOR)
-                job.wait_for_log("joins", "evaluator")
+                job.start_program("evaluator", 0, EVALUATOR)
+                job.wait_for_log("for the chief at", "evaluator")
                 job.tasks["evaluator", 0].send_signal(number)
-                job.wait("evaluator", timeout=20)
+                job.wait("evaluator")
                 self.assertIn(says, job.log("evaluator"))
 
     def test_a_checkpoint_is_scored_after_the_job(self):
