@@ -6,6 +6,7 @@
 set -euo pipefail
 readme=$(realpath "$1")
 bin=$(realpath "$2")
+here=$(realpath "$(dirname "$0")")
 data=/usr/share/datasets/fashion-mnist
 if [ ! -d "$data" ]; then
   echo "SKIPPED, NOTHING WAS PROVED: dataset-fashion-mnist is missing" >&2
@@ -37,12 +38,17 @@ mkdir -p "${3#*:}" && cp -r "$2" "${3#*:}"
 E2
 chmod +x shims/scp
 
-python3 - >cluster.json <<'E2'
-import json, socket
-sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-at = ["127.0.0.1:%d" % s.getsockname()[1] for s in sockets]
-print(json.dumps({"cluster": {"chief": at[:1], "ps": at[1:2], "worker": at[2:]}}))
-E2
+# Keeps the ports until the end of the test.
+PYTHONPATH=$here/python python3 -B -c '
+import json, time, ports
+taken = ports.Ports()
+cluster = {task: [taken.address()] for task in ("chief", "ps", "worker")}
+print(json.dumps({"cluster": cluster}), flush=True)
+time.sleep(3600)' >cluster.json 2>ports.log &
+until [ -s cluster.json ]; do
+  kill -0 $! 2>/dev/null || fail "there are no ports"
+  sleep 0.05
+done
 cat >job.textproto <<E2
 name: "fashion" train_steps: 1000000 batch_size: 10
 model { kind: "softmax" }

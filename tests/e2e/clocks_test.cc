@@ -91,8 +91,8 @@ class ClocksTest : public ::testing::TestWithParam<std::string> {
       if (std::pair(name, index) == last) continue;
       LOCKSTEP_RETURN_IF_ERROR(job.cluster().Start(name, index));
     }
-    while (last.first != "chief" && !job.GetStatus().ok()) {
-      absl::SleepFor(absl::Milliseconds(10));
+    if (last.first != "chief") {
+      LOCKSTEP_RETURN_IF_ERROR(job.GetStatus().status());
     }
     return job.cluster().Start(last.first, last.second);
   }

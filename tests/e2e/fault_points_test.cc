@@ -298,7 +298,7 @@ absl::Status WaitForStepOrEnd(TrainingJob& job, int64_t step,
     const absl::StatusOr<ChildProcess*> child =
         job.cluster().Process(process, 0);
     if (child.ok() && (*child)->Poll().has_value()) return absl::OkStatus();
-    const auto status = job.GetStatus();
+    const auto status = job.TryStatus();
     if (status.ok() && status->step >= step) return absl::OkStatus();
     absl::SleepFor(absl::Milliseconds(10));
   }

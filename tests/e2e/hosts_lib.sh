@@ -35,4 +35,11 @@ status() {
   (on_host chief-0 "$programs/lockstep" status --chief "$address" --json) 2>/dev/null
 }
 step() { status | sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1; }
+# step_now: the step, of a chief that may be busy.
+has_told_step() { told=$(step) && [ -n "$told" ]; }
+step_now() {
+  local told=
+  until_true "the chief's status" has_told_step
+  echo "$told"
+}
 has_step() { local now; now=$(step) && [ "${now:-0}" -ge "$1" ]; }

@@ -50,7 +50,7 @@ until_true "steps over six hosts" has_step 20
 
 more_steps() {
   local before
-  before=$(step)
+  before=$(step_now)
   until_true "more steps" has_step $((before + 50))
 }
 
@@ -59,7 +59,7 @@ more_steps() {
 steps=100
 timed_steps() {
   local before began=$EPOCHREALTIME
-  before=$(step)
+  before=$(step_now)
   until_true "more steps" has_step $((before + steps))
   took=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))  # ms
 }

@@ -19,7 +19,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kSteps = 40;
+// Enough to kill a worker meanwhile.
+constexpr int64_t kSteps = 120;
 
 // The outer rule of DiLoCo over workers that make steps of Adam.
 std::vector<std::string> DiLoCo() {

@@ -10,7 +10,7 @@ secure=${2:-}
 . "$(dirname "$0")/hosts_lib.sh" "$1" partition
 hosts_firewall_or_skip
 tasks=(chief-0 ps-0 ps-1 worker-0 worker-1)
-steps=3600
+steps=6000  # a fast machine makes thousands while a task is not heard
 lease=1
 declare -A pids
 
@@ -79,12 +79,25 @@ more_steps() {
   done
 }
 
+# Waits until the chief has missed a task that it does not hear, but not for ever:
+# the end of the test tells.
+missed() {
+  local i
+  for ((i = 0; i < 100; ++i)); do
+    grep -q "${1/-/ } is gone" "$run/chief-0.log" && break
+    sleep 0.2
+  done
+}
+
 cut_for_a_while() {
   printf -- '-- %s\n' "$1"
   shift
   local pair
   for pair in "$@"; do host_deafen "${pair%%:*}" "${pair##*:}"; done
   sleep "$lease.3"
+  for pair in "$@"; do
+    [ "${pair%%:*}" != chief-0 ] || missed "${pair##*:}"
+  done
   for pair in "$@"; do host_hear "${pair%%:*}" "${pair##*:}"; done
   more_steps 20
 }

@@ -26,8 +26,8 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 constexpr char kJob[] = "lockstep://e2e/";
-// What is wrong is told within this time.
-constexpr absl::Duration kSoon = absl::Seconds(10);
+// What is wrong is told within this time, which is for a busy machine.
+constexpr absl::Duration kSoon = absl::Minutes(1);
 
 class SecureJobTest : public ::testing::Test {
  protected:
@@ -241,14 +241,11 @@ TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInStatusLogAndMetrics) {
   files.authorities += authority_.certificate();
   WriteTlsFiles(DirectoryOf("worker", 1), files);
   ASSERT_THAT(job->StartAll(), IsOk());
-  const absl::Time answered = absl::Now() + kPatience;
-  while (!job->GetStatus().ok() && absl::Now() < answered) {
-    absl::SleepFor(absl::Milliseconds(50));
-  }
+  ASSERT_OK(job->GetStatus());
   const absl::Time end = absl::Now() + kSoon;
   std::vector<std::string> troubles;
   while (troubles.empty() && absl::Now() < end) {
-    const auto status = job->GetStatus();
+    const auto status = job->TryStatus();
     if (status.ok()) troubles = status->security_troubles;
     absl::SleepFor(absl::Milliseconds(100));
   }

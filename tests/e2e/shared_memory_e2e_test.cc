@@ -62,12 +62,13 @@ int MappedGradients(pid_t server) {
   return mapped;
 }
 
-// Expects each server to keep those of live workers, soon.
+// Expects each server to keep those of live workers, as soon as a busy machine
+// allows.
 void ExpectMapped(TrainingJob& job, int workers) {
   for (const int server : {0, 1}) {
     const auto process = job.cluster().Process("ps", server);
     ASSERT_THAT(process, IsOk());
-    const absl::Time end = absl::Now() + absl::Seconds(10);
+    const absl::Time end = absl::Now() + kPatience;
     int mapped = MappedGradients((*process)->pid());
     while (mapped != workers && absl::Now() < end) {
       absl::SleepFor(absl::Milliseconds(10));

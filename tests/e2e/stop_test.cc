@@ -52,6 +52,10 @@ class StopTest : public ::testing::Test {
 
 TEST_F(StopTest, OfTheChiefLeavesACheckpointFromWhichTheSameBitsFollow) {
   Begin({.evaluator = true, .set = {kForever}});
+  // Training does not wait for it.
+  ASSERT_THAT(job_->cluster().WaitForLog("chief", 0, "evaluator 0 registered",
+                                         kPatience),
+              IsOk());
 
   ASSERT_THAT(job_->cluster().Signal("chief", 0, SIGTERM), IsOk());
 
@@ -79,7 +83,8 @@ TEST_F(StopTest, OfAServerStopsTheJobInTheSameWay) {
 }
 
 TEST_F(StopTest, OfAWorkerWithABackupStopsOnlyThatWorker) {
-  Begin({.workers = 3, .set = {"replicas_to_aggregate=2", Until(250)}});
+  // Many: the job must last until the third worker has come and is stopped.
+  Begin({.workers = 3, .set = {"replicas_to_aggregate=2", Until(4000)}});
   ASSERT_THAT(
       job_->cluster().WaitForLog("chief", 0, "worker 2 registered", kPatience),
       IsOk());
@@ -125,7 +130,7 @@ TEST_F(StopTest, OfAProcessThatWaitsForItsChiefEndsItAtOnce) {
   for (const auto& [name, index] : job_->Tasks()) {
     if (name == "chief") continue;
     ASSERT_THAT(job_->cluster().Signal(name, index, SIGTERM), IsOk());
-    EXPECT_THAT(job_->cluster().Wait(name, index, absl::Seconds(10)),
+    EXPECT_THAT(job_->cluster().Wait(name, index, kPatience),
                 IsOkAndHolds(kStopped))
         << name << " " << index;
   }

@@ -94,7 +94,7 @@ absl::StatusOr<bool> Storm::SuperviseUntil(int64_t step) {
   int64_t newest = -1;
   while (!::testing::Test::HasFailure()) {
     if (Supervise()) return false;
-    const absl::StatusOr<JobStatus> status = job_.GetStatus();
+    const absl::StatusOr<JobStatus> status = job_.TryStatus();
     if (status.ok() && kills_ < weather_.kills) step_ = status->step;
     if (status.ok() && status->step >= step) return true;
     if (status.ok() && status->step > newest) {

@@ -182,6 +182,16 @@ absl::Status TrainingJob::Run() {
 }
 
 absl::StatusOr<JobStatus> TrainingJob::GetStatus() const {
+  const absl::Time deadline = absl::Now() + kPatience;
+  absl::StatusOr<JobStatus> status = TryStatus();
+  while (!status.ok() && absl::Now() < deadline) {
+    absl::SleepFor(kPollInterval);
+    status = TryStatus();
+  }
+  return status;
+}
+
+absl::StatusOr<JobStatus> TrainingJob::TryStatus() const {
   return chief_->GetStatus(kCallTimeout);
 }
 
@@ -189,7 +199,7 @@ absl::Status TrainingJob::WaitForStep(int64_t step) const {
   const absl::Time deadline = absl::Now() + kPatience;
   absl::StatusOr<JobStatus> status;
   while (absl::Now() < deadline) {
-    status = GetStatus();
+    status = TryStatus();
     if (status.ok() && status->step >= step) return absl::OkStatus();
     if (status.ok() && IsFinal(status->state)) {
       return absl::FailedPreconditionError(

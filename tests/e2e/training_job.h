@@ -92,7 +92,10 @@ class TrainingJob {
   // Starts all tasks and waits until all have ended with code 0.
   absl::Status Run();
 
+  // Asks the chief until it answers.
   absl::StatusOr<JobStatus> GetStatus() const;
+  // Asks it once. For a chief that may be away for long, or be busy.
+  absl::StatusOr<JobStatus> TryStatus() const;
 
   // Waits until the chief reports that `step` is committed. Fails if the job
   // ends before.

@@ -51,9 +51,9 @@ TEST(WorkerDeathTest, WithoutABackupTheChiefNamesItAndASuccessorGoesOn) {
 
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
 
-  EXPECT_THAT(job->cluster().WaitForLog("chief", 0, "worker 1 is gone",
-                                        absl::Seconds(10)),
-              IsOk());
+  EXPECT_THAT(
+      job->cluster().WaitForLog("chief", 0, "worker 1 is gone", kPatience),
+      IsOk());
   EXPECT_THAT(job->cluster().ReadLog("chief", 0),
               IsOkAndHolds(Not(HasSubstr("done at"))));
   ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());

@@ -5,25 +5,16 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 import urllib.request
 
+from ports import Ports
+
 PATIENCE = 90  # seconds
 JOB = (pathlib.Path(__file__).parents[3] /
        "deploy/examples/jobs/fashion_mnist/job.textproto")
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def wait_for(check, what):
@@ -57,10 +48,10 @@ class BuiltInJob:
         self.logs = pathlib.Path(self.folder.name)
         self.settings = settings
         self.processes = {}
-        ports = free_ports(len(self.TASKS))
+        self.ports = Ports()
         self.cluster = {}
-        for (task, _), port in zip(self.TASKS, ports):
-            self.cluster.setdefault(task, []).append(f"127.0.0.1:{port}")
+        for task, _ in self.TASKS:
+            self.cluster.setdefault(task, []).append(self.ports.address())
 
     def __enter__(self):
         for task in self.TASKS:
@@ -74,6 +65,7 @@ class BuiltInJob:
         for process in self.processes.values():
             process.send_signal(signal.SIGKILL)
             process.wait()
+        self.ports.close()
         self.folder.cleanup()
 
     def start(self, task, index, status="127.0.0.1:0"):

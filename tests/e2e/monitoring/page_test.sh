@@ -18,4 +18,5 @@ command -v chromium >/dev/null ||
   skip "there is no browser; install Debian's package chromium"
 [ -r /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ] ||
   skip "there are no pictures; install Debian's package dataset-fashion-mnist"
-exec python3 "$here/page_test.py" "$1"
+# For ports.py.
+PYTHONPATH=$here/../python exec python3 "$here/page_test.py" "$1"

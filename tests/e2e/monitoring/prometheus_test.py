@@ -10,7 +10,7 @@ import tempfile
 import unittest
 import urllib.parse
 
-from built_in_job import BuiltInJob, free_ports, get, wait_for
+from built_in_job import BuiltInJob, get, wait_for
 
 ROOT = pathlib.Path(__file__).parents[3]
 RULES = ROOT / "deploy/prometheus"
@@ -32,7 +32,7 @@ class PrometheusTest(unittest.TestCase):
         """Starts a server that scrapes the job each second."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        port = free_ports(1)[0]
+        address = job.ports.address()
         config = pathlib.Path(folder.name) / "prometheus.yml"
         config.write_text(json.dumps({
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
@@ -44,11 +44,11 @@ class PrometheusTest(unittest.TestCase):
         server = subprocess.Popen(
             ["prometheus", f"--config.file={config}",
              f"--storage.tsdb.path={folder.name}/data",
-             f"--web.listen-address=127.0.0.1:{port}"],
+             f"--web.listen-address={address}"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
-        self.api = f"http://127.0.0.1:{port}/api/v1/"
+        self.api = f"http://{address}/api/v1/"
 
     def ask(self, what, **arguments):
         try:

@@ -21,4 +21,5 @@ for program in prometheus promtool; do
 done
 [ -r /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ] ||
   skip "there are no pictures; install Debian's package dataset-fashion-mnist"
-exec python3 "$here/prometheus_test.py" "$1"
+# For ports.py.
+PYTHONPATH=$here/../python exec python3 "$here/prometheus_test.py" "$1"

@@ -3,21 +3,12 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import tempfile
 import unittest
 
 import installed
-
-
-def free_ports(number):
-    """Returns ports that nobody has now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+from ports import Ports
 
 
 class InstalledStrategyTest(unittest.TestCase):
@@ -46,7 +37,9 @@ class InstalledStrategyTest(unittest.TestCase):
         self.assertEqual(installed_ones, ["strategy", "session"])
 
     def trains_in_processes(self, program):
-        addresses = ["127.0.0.1:%d" % port for port in free_ports(2)]
+        ports = Ports()
+        self.addCleanup(ports.close)
+        addresses = [ports.address() for _ in range(2)]
         workers = []
         for index in range(2):
             environment = dict(os.environ, TF_CONFIG=json.dumps({

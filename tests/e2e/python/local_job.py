@@ -4,21 +4,15 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 from forked_programs import ForkedProgram
+from ports import Ports
 
 BIN = os.environ["LOCKSTEP_BIN"]
-
-
-def _free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class LocalJob:
@@ -38,10 +32,11 @@ class LocalJob:
         # Servers keep their state over their death.
         self.state = ["--state_dir", self.path("state") if state else ""]
         os.mkdir(self.path("state"), 0o700)
+        self._ports = Ports()
         self.cluster = {
-            "chief": [f"127.0.0.1:{_free_port()}"],
-            "ps": [f"127.0.0.1:{_free_port()}" for _ in range(servers)],
-            "worker": [f"127.0.0.1:{_free_port()}" for _ in range(workers)],
+            "chief": [self._ports.address()],
+            "ps": [self._ports.address() for _ in range(servers)],
+            "worker": [self._ports.address() for _ in range(workers)],
         }
         self.hosted = {}
         if chief == "worker":
@@ -49,7 +44,7 @@ class LocalJob:
         if not servers:
             del self.cluster["ps"]
         if evaluator:
-            self.cluster["evaluator"] = [f"127.0.0.1:{_free_port()}"]
+            self.cluster["evaluator"] = [self._ports.address()]
         with open(self.path("job.textproto"), "w") as f:
             f.write('name: "python" model { kind: "external" } '
                     "train_steps: 20 batch_size: 8 "
@@ -141,6 +136,7 @@ class LocalJob:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+        self._ports.close()
         self.folder.cleanup()
 
     def __enter__(self):

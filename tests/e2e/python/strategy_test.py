@@ -77,9 +77,12 @@ class StrategyTest(unittest.TestCase):
             job.start_server(1)
             job.wait_for_log("ps 1 has lost its state: takes the state of step",
                              "chief")
+        # So slow that the job lasts until a mirror is lost.
+        slow = "import time\n" + WORKER.replace(
+            "    step.backward", "    time.sleep(0.01)\n    step.backward")
         servers = self.train("PARAMETER_SERVER", 2, 1)
-        self.assertEqual(self.train("MULTI_WORKER_MIRRORED", 2, 2, lose),
-                         servers)
+        self.assertEqual(
+            self.train("MULTI_WORKER_MIRRORED", 2, 2, lose, slow), servers)
 
     # Halves are exact in any floating-point number.
     def test_hooks_and_the_gradient_of_the_loss_change_what_is_sent(self):

@@ -90,8 +90,9 @@ class TensorBoardTest(unittest.TestCase):
                               "passes_stale_per_second", "waiting_fraction",
                               "norm"}, set(job))
         for step, loss in job["loss"]:
-            # The newest loss is of this step, or of one of the steps beside it.
-            self.assertAlmostEqual(loss, 1000 - step, delta=30)
+            # The newest loss is of this step, or of one of the steps beside it:
+            # on a busy machine, of those of half a second.
+            self.assertAlmostEqual(loss, 1000 - step, delta=50)
         self.assertEqual(job["learning_rate"][-1][0], 100)
         for worker in ("worker_0", "worker_1"):
             self.assertIn("loss", curves(os.path.join(self.folder, worker)))
@@ -112,9 +113,9 @@ class TensorBoardTest(unittest.TestCase):
         self.assertEqual(steps, sorted(set(steps)))
         self.assertLess(steps[0], 100)
         self.assertEqual(steps[-1], 300)
-        # No gap but the one of the chief's absence.
+        # No gap of a second of this job but the one of the chief's absence.
         gaps = sorted(b - a for a, b in zip(steps, steps[1:]))
-        self.assertLess(gaps[-2], 60, steps)
+        self.assertLess(gaps[-2], 100, steps)
 
 
 if __name__ == "__main__":

@@ -461,15 +461,18 @@ for step in worker.steps():
 
     def test_a_killed_worker_comes_back_and_the_bits_are_the_same(self):
         saved = []
+        # So slow that the job lasts until the kill.
+        slow = "import time\n" + WORKER.replace(
+            "    step.backward", "    time.sleep(0.01)\n    step.backward")
         for disturbed in (False, True):
             with TorchJob(workers=2, sets=["train_steps=150"]) as job:
                 for i in range(2):
-                    job.start_worker(i, WORKER)
+                    job.start_worker(i, slow if disturbed else WORKER)
                 if disturbed:
                     job.wait_for_log("rows 40 ", index=0)
                     job.kill("worker", 0)
                     job.wait_for_log("worker 0 is gone", "chief")
-                    job.start_worker(0, WORKER)
+                    job.start_worker(0, slow)
                 for i in range(2):
                     self.assertEqual(job.wait("worker", i), 0,
                                      job.log("worker", i)[-2000:])

@@ -257,7 +257,7 @@ print("ends", flush=True)
             self.assertIn("pushed 9\n", job.log("worker"))
 
     def test_a_worker_that_is_gone_leaves_its_job_while_the_program_lasts(self):
-        pause = "time.sleep(60)\n"
+        pause = "time.sleep(600)\n"
         left = SHRINK.replace("    step.push",
                               "    if step.number == 3: break\n    step.push")
         direct = left.replace("worker = lockstep", "make = lambda: lockstep"
@@ -266,7 +266,7 @@ print("ends", flush=True)
             with self.subTest(program), LocalJob(sets=["lease=100s"]) as job:
                 job.start_worker(0, "import time\n" + program)
                 job.wait_for_log("ended")
-                job.wait_for_log("worker 0 left: ", "chief", timeout=5)
+                job.wait_for_log("worker 0 left: ", "chief")
                 self.assertIsNone(job.tasks["worker", 0].poll())
 
     def test_control_c_interrupts_a_wait(self):

@@ -19,7 +19,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kSteps = 200;
+// Many: the workers must not be done before the last kill.
+constexpr int kSteps = 400;
 
 class StrategyProgramTest : public StrategyProgramFixture {
  protected:
