@@ -27,7 +27,7 @@ std::vector<std::string> QuickstartJob() {
 
 TEST(QuickstartTest, EveryProcessEndsWithZeroSoonAfterTheLastStep) {
   std::vector<std::string> settings = QuickstartJob();
-  settings.push_back("lease=1h");  // nobody must wait for its end
+  settings.push_back("lease=1h");  // no process must wait for its end
   auto job = TrainingJob::Make(
       {.workers = 3, .evaluator = true, .set = std::move(settings)});
   ASSERT_THAT(job->StartAll(), IsOk());

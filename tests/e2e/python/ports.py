@@ -4,7 +4,7 @@ import socket
 
 
 class Ports:
-    """Ports that nobody else gets who asks for any free port.
+    """Ports that no other process gets when it takes any free port.
 
     The sockets do not listen: a server that sets SO_REUSEADDR may take its port,
     as often as it is started.

@@ -73,6 +73,7 @@ MpiDefault=none
 SelectType=select/cons_tres
 SlurmdParameters=config_overrides
 KillWait=30
+MessageTimeout=60
 NodeName=node1 NodeHostname=$(hostname) NodeAddr=10.9.0.1 Port=7001 CPUs=8
 NodeName=node2 NodeHostname=$(hostname) NodeAddr=10.9.0.2 Port=7002 CPUs=8
 PartitionName=all Nodes=ALL Default=YES State=UP
@@ -140,14 +141,16 @@ goes_on_after_a_stop() {
     "$work/fashion/logs/chief-0.log" | tail -n 1)
   sed -i "s/^train_steps:.*/train_steps: $((${stopped:?} + 300))/" \
     "$work/fashion/job.textproto"
-  scontrol update "JobId=$id" StartTime=now+3  # not in the second of the stop
-  until_true "running again" has_state RUNNING
+  # Not in the second of the stop.
+  until_true "another start" scontrol update "JobId=$id" StartTime=now+3
+  until_true "running again" has_begun_again
   until_true "the end" has_state COMPLETED
   has_line chief-0 "resumed from the checkpoint of step $stopped " ||
     fail "it did not go on from step $stopped"
   has_line chief-0 "done at step $((stopped + 300))" || fail "not done"
   echo "stopped at step $stopped"
 }
+has_begun_again() { [[ $(state) =~ RUNNING|COMPLETED ]]; }
 queued_again() { [ "$(restarts)" = 1 ]; }
 
 own_program() {
@@ -232,10 +235,10 @@ PROGRAM
     "$work/spare" -- /usr/bin/python3 "$work/spare/train.py")
   until_true "the backup fails" grep -q 'worker 2 has failed with code 1' \
     "$work/$id.out"
-  until_true "the job trains" grep -q pushed "$work/spare/logs/worker-0.log"
-  scancel --signal=TERM "$id"
+  until_true "the job trains" grep -qs pushed "$work/spare/logs/worker-0.log"
+  until_true "the stop" scancel --signal=TERM "$id"
   until_true "queued again" queued_again
-  scancel "$id"
+  until_true "its end" scancel "$id"
 }
 
 # A program's own handler of SIGTERM leaves with 1, which is no failure of the job.
@@ -255,13 +258,13 @@ stops_a_program_with_a_handler() {
     "$source/deploy/slurm/lockstep.sbatch" "$work/handler" -- \
     /usr/bin/python3 "$work/handler/train.py")
   until_true "the job trains" grep -qs pushed "$work/handler/logs/worker-0.log"
-  scancel --signal=TERM "$id"
+  until_true "the stop" scancel --signal=TERM "$id"
   until_true "queued again" queued_again
   cat "$work/$id.out"
   grep -q 'Exited with exit code 1$' "$work/$id.out" || fail "no program left with 1"
   grep -q 'checkpoint of step' "$work/handler/logs/chief-0.log" ||
     fail "no checkpoint"
-  scancel "$id"
+  until_true "its end" scancel "$id"
 }
 
 # Two workers fail, one after the other, while the chief takes long to stop: each
