@@ -14,7 +14,7 @@
 namespace lockstep::testing {
 
 // Longer than any call takes, so that a hang fails the test.
-inline constexpr absl::Duration kCallTimeout = absl::Seconds(30);
+inline constexpr absl::Duration kCallTimeout = absl::Minutes(2);
 
 // Calls an RPC of an ordinary generated stub:
 //

@@ -37,7 +37,9 @@ TEST(WorkerTest, ProgressCountsPassesAndWhatBecameOfThem) {
 
   const Progress progress = worker->role().progress();
   EXPECT_GE(progress.passes, 20);
-  EXPECT_GE(progress.accepted, 20);
+  // The chief's word that the job is done may come before the token that tells
+  // what became of the last pass.
+  EXPECT_GE(progress.accepted, 19);
   EXPECT_LE(progress.accepted, progress.passes);
   EXPECT_EQ(progress.stale, 0);
 }

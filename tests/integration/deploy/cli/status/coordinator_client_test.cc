@@ -1,8 +1,9 @@
 #include "deploy/cli/status/coordinator_client.h"
 
-#include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "deploy/cli/run/port_reservation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
@@ -18,7 +19,7 @@ using ::lockstep::testing::TrainingResponse;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr char kNobody[] = "127.0.0.1:1";
 
 TEST(CoordinatorClientTest, GetsTheStatus) {
@@ -59,9 +60,9 @@ TEST(CoordinatorClientTest, AnAbsentChiefIsWaitedForAWhile) {
 }
 
 TEST(CoordinatorClientTest, AChiefThatComesLaterIsFound) {
-  auto chief = std::make_unique<FakeCoordinator>();
-  const std::string address = chief->address();
-  chief.reset();
+  const absl::StatusOr<PortReservation> port = PortReservation::Create();
+  ASSERT_THAT(port, IsOk());
+  const std::string address = absl::StrCat("127.0.0.1:", port->port());
   CoordinatorClient client(address);
   ASSERT_THAT(client.GetStatus(absl::Milliseconds(50)),
               StatusIs(absl::StatusCode::kDeadlineExceeded));

@@ -11,7 +11,9 @@
 
 #include "absl/time/clock.h"
 #include "common/status/status_json.h"
+#include "deploy/cli/run/port_reservation.h"
 #include "deploy/cli/tasks/log_directory.h"
+#include "deploy/cli/tasks/log_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -55,11 +57,21 @@ class OperatorCommandTest : public ::testing::Test {
     std::string read;
     pollfd readable = {pipe_[0], POLLIN, 0};
     while (read.find(text) == std::string::npos) {
-      ASSERT_EQ(poll(&readable, 1, 20'000), 1) << text << " in " << read;
+      ASSERT_EQ(poll(&readable, 1, 60'000), 1) << text << " in " << read;
       read += Out();
     }
   }
   std::string Err() const { return err_.str(); }
+
+  // Whole from the start, as the launcher writes it.
+  void EndRun() const {
+    EXPECT_TRUE(
+        WriteTextFile(directory_.Join("result.json"),
+                      FormatStatusJson(JobStatus(), 2,
+                                       RunResult{.state = JobState::kStopped,
+                                                 .summary = "stopped: lunch"}))
+            .ok());
+  }
 
   TempDir directory_;
   FakeCoordinator chief_;
@@ -135,9 +147,7 @@ TEST_F(OperatorCommandTest, SilentChiefOfARunThatEndsMeanwhileTellsItsResult) {
   chief_.Shutdown();
   std::thread end([&] {
     absl::SleepFor(absl::Milliseconds(100));  // while the command waits
-    std::ofstream(directory_.Join("result.json")) << FormatStatusJson(
-        JobStatus(), 2,
-        RunResult{.state = JobState::kStopped, .summary = "stopped: lunch"});
+    EndRun();
   });
 
   EXPECT_EQ(Status({"--log_dir", directory_.path()}), 6) << Err();
@@ -158,10 +168,15 @@ TEST_F(OperatorCommandTest, SilentChiefOfARunThatGoesOnIsExplained) {
 }
 
 TEST_F(OperatorCommandTest, AWatchGoesOnWhileTheChiefIsStartedAgain) {
-  const std::string address = chief_.address();
+  // Keeps other processes from using this port meanwhile.
+  const absl::StatusOr<PortReservation> port = PortReservation::Create();
+  ASSERT_TRUE(port.ok()) << port.status();
+  const std::string address = absl::StrCat("127.0.0.1:", port->port());
+  FakeCoordinator first(address);
+  first.Say(TrainingResponse());
   std::thread restart([&] {
     ReadUntil("job fashion: training");
-    chief_.Shutdown();
+    first.Shutdown();
     ReadUntil("the chief has not answered for");
     v1::GetStatusResponse done = TrainingResponse();
     done.set_state(v1::JOB_DONE);
@@ -181,9 +196,7 @@ TEST_F(OperatorCommandTest, AWatchEndsWithTheRunThoughItsChiefIsGone) {
   std::thread end([&] {
     ReadUntil("job fashion: training");
     chief_.Shutdown();
-    std::ofstream(directory_.Join("result.json")) << FormatStatusJson(
-        JobStatus(), 2,
-        RunResult{.state = JobState::kStopped, .summary = "stopped: lunch"});
+    EndRun();
   });
 
   EXPECT_EQ(

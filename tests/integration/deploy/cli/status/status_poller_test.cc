@@ -11,9 +11,13 @@ namespace {
 using ::lockstep::testing::FakeCoordinator;
 using ::lockstep::testing::TrainingResponse;
 
+constexpr absl::Duration kTimeout = absl::Seconds(30);
 constexpr StatusPoller::Options kOptions = {.interval = absl::Milliseconds(10),
-                                            .timeout = absl::Seconds(5)};
-constexpr int kPatienceMillis = 20'000;
+                                            .timeout = kTimeout};
+// Makes one call, unless it is asked to stop.
+constexpr StatusPoller::Options kOnce = {.interval = absl::Hours(1),
+                                         .timeout = kTimeout};
+constexpr int kPatienceMillis = 60'000;
 
 // False if there is no news for a long time.
 bool HasNews(const StatusPoller& poller) {
@@ -40,7 +44,7 @@ TEST(StatusPollerTest, BringsTheNewestAnswer) {
 TEST(StatusPollerTest, NewsIsTakenOnce) {
   FakeCoordinator chief;
   chief.Say(TrainingResponse());
-  StatusPoller poller(chief.address(), {.interval = absl::Hours(1)});
+  StatusPoller poller(chief.address(), kOnce);
   ASSERT_TRUE(HasNews(poller));
 
   EXPECT_TRUE(poller.TakeNews().status.has_value());
@@ -50,7 +54,7 @@ TEST(StatusPollerTest, NewsIsTakenOnce) {
 TEST(StatusPollerTest, AStopReachesTheChiefAtOnce) {
   FakeCoordinator chief;
   chief.Say(TrainingResponse());
-  StatusPoller poller(chief.address(), {.interval = absl::Hours(1)});
+  StatusPoller poller(chief.address(), kOnce);
   ASSERT_TRUE(HasNews(poller));
   poller.TakeNews();
 

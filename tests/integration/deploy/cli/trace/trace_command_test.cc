@@ -39,7 +39,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr char kJob[] = "job-1";
 const TaskId kServer = {TaskType::kPs, 0};
 const TaskId kWorker = {TaskType::kWorker, 0};
@@ -174,7 +174,7 @@ TEST_F(TraceCommandTest, ATaskThatHandsNothingInIsSilent) {
   RecordSteps(10);
   Reports(kServer, of_server_);
   const absl::StatusOr<JobTrace> trace =
-      CollectTrace(address_, absl::Seconds(1));
+      CollectTrace(address_, absl::Seconds(5));
   ASSERT_OK(trace);
   EXPECT_THAT(trace->silent, ElementsAre("worker 0"));
 }
@@ -191,7 +191,7 @@ TEST_F(TraceCommandTest, WritesAFileForPerfetto) {
   Reports(kWorker, of_worker_);
   const std::string path = dir_.path() + "/trace.json";
   EXPECT_THAT(Shown({"trace", "--chief", address_, "--steps", "10", "--out",
-                     path, "--timeout", "20"},
+                     path, "--timeout", "60"},
                     0),
               HasSubstr("steps 91 to 100 of 3 tasks"));
   const auto text = ReadTextFile(path);
@@ -209,7 +209,7 @@ TEST_F(TraceCommandTest, AFolderIsNoFile) {
   Reports(kServer, of_server_);
   Reports(kWorker, of_worker_);
   EXPECT_THAT(Shown({"trace", "--chief", address_, "--out", dir_.path(),
-                     "--timeout", "20"},
+                     "--timeout", "60"},
                     1),
               HasSubstr("--out: cannot write"));
 }
@@ -217,9 +217,9 @@ TEST_F(TraceCommandTest, AFolderIsNoFile) {
 TEST_F(TraceCommandTest, AJobWithoutStepsIsToldSo) {
   Reports(kServer, of_server_);
   Reports(kWorker, of_worker_);
-  EXPECT_THAT(Shown({"trace", "--chief", address_, "--timeout", "20"}, 1),
+  EXPECT_THAT(Shown({"trace", "--chief", address_, "--timeout", "60"}, 1),
               HasSubstr("no step yet"));
-  EXPECT_THAT(Shown({"explain", "--chief", address_, "--timeout", "20"}, 1),
+  EXPECT_THAT(Shown({"explain", "--chief", address_, "--timeout", "60"}, 1),
               HasSubstr("too few steps"));
 }
 
@@ -227,10 +227,10 @@ TEST_F(TraceCommandTest, ExplainsTheJob) {
   RecordSteps(100);
   Reports(kServer, of_server_);
   Reports(kWorker, of_worker_);
-  EXPECT_THAT(Shown({"explain", "--chief", address_, "--timeout", "20"}, 0),
+  EXPECT_THAT(Shown({"explain", "--chief", address_, "--timeout", "60"}, 0),
               HasSubstr("% of the time): faster computing"));
   const auto json = nlohmann::json::parse(
-      Shown({"explain", "--chief", address_, "--json", "--timeout", "20"}, 0));
+      Shown({"explain", "--chief", address_, "--json", "--timeout", "60"}, 0));
   EXPECT_EQ(json.at("last_step"), 100);
   const auto& first = json.at("advice")[0];
   EXPECT_EQ(first.at("remedy"), "more_compute");
