@@ -86,6 +86,7 @@ class ServerChannel {
                  absl::Duration deadline, Callback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Done(InFlight* call) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsCancelled() ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the open stream, opened if necessary; null if the server does not
   // serve streams, or after Cancel().
   std::shared_ptr<CallStreamClient> Stream() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,5 +1,6 @@
 #include "worker/client/rpc/server_channel.h"
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <set>
@@ -150,13 +151,15 @@ TEST_F(ServerChannelTest, ServerThatIsGoneMakesCallsUnavailable) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// Knows no streams: answers any method with "alone", and remembers the methods.
+// Knows no streams: answers any method with "alone", and remembers the peers.
 class OldService final : public grpc::CallbackGenericService {
  public:
   std::set<std::string> peers() {
     MutexLock lock(mutex_);
     return peers_;
   }
+  // Cancels all later calls, as a server does that shuts down.
+  void Cancel() { cancels_ = true; }
 
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
@@ -166,9 +169,11 @@ class OldService final : public grpc::CallbackGenericService {
     }
     class Reactor final : public grpc::ServerGenericBidiReactor {
      public:
-      explicit Reactor(bool stream) {
+      Reactor(bool stream, bool cancels) {
         if (stream) {
           Finish({grpc::StatusCode::UNIMPLEMENTED, "no such method"});
+        } else if (cancels) {
+          Finish({grpc::StatusCode::CANCELLED, "CANCELLED"});
         } else {
           answer_ = Bytes("alone");
           StartWriteAndFinish(&answer_, {}, grpc::Status::OK);
@@ -179,10 +184,12 @@ class OldService final : public grpc::CallbackGenericService {
      private:
       grpc::ByteBuffer answer_;
     };
-    return new Reactor(absl::StrContains(context->method(), "CallStream"));
+    return new Reactor(absl::StrContains(context->method(), "CallStream"),
+                       cancels_);
   }
 
  private:
+  std::atomic<bool> cancels_ = false;
   Mutex mutex_;
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
 };
@@ -222,6 +229,14 @@ TEST_F(ServerChannelWithoutStreamsTest, LargeCallsTakeTurnsOnTheConnections) {
               Answer(absl::OkStatus(), "alone"));
   }
   EXPECT_THAT(service_.peers(), SizeIs(3));
+}
+
+TEST_F(ServerChannelWithoutStreamsTest, CallThatTheServerCancelsMayBeRepeated) {
+  service_.Cancel();
+  worker::ServerChannel channel(poller_, address_, 1);
+
+  EXPECT_THAT(Start(channel, "a", absl::Minutes(1), Size::kLarge).get().first,
+              StatusIs(absl::StatusCode::kUnavailable));
 }
 
 }  // namespace
