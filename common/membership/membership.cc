@@ -19,7 +19,9 @@ constexpr absl::Duration kSilenceUnit = absl::Milliseconds(100);
 Membership::Membership(Options options) : options_(std::move(options)) {}
 
 bool Membership::MayPass(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  // A chief that shuts down cancels the calls that have not ended.
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsCancelled(status);
 }
 
 void Membership::BeginRegistration(absl::Time now) {

@@ -131,6 +131,16 @@ TEST_F(MembershipTest, SilentChiefIsWaitedForUntilMaxWait) {
   EXPECT_FALSE(membership_.lease_lost());
 }
 
+TEST_F(MembershipTest, ChiefThatShutsDownIsWaitedForLikeOneThatIsSilent) {
+  Join();
+
+  membership_.OnFailedHeartbeat(absl::CancelledError("CANCELLED"), At(1));
+  EXPECT_FALSE(membership_.ended());
+
+  membership_.OnHeartbeat({.job = Job::kTrains}, At(2));
+  EXPECT_FALSE(membership_.ended());
+}
+
 TEST_F(MembershipTest, SilenceIsReportedNowAndThen) {
   Join();
 
