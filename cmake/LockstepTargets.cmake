@@ -122,9 +122,8 @@ endfunction()
 # Most of what a compiler does here is to parse these headers, so it parses them
 # once for all targets of a use and a kind (see above). Uses: "library", also of
 # programs; "traced", for libraries that fuzzers see; and "test".
-# Preset dev does without, and finds what a source forgot to include. So do
-# libraries that are compiled with other rules of arithmetic: they set
-# DISABLE_PRECOMPILE_HEADERS.
+# Debug builds do without, and find what a source forgot to include. So do sources
+# that are compiled with other rules of arithmetic: SKIP_PRECOMPILE_HEADERS.
 function(_lockstep_precompile_headers target use kind)
   if(NOT LOCKSTEP_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Debug")
     return()

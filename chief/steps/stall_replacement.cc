@@ -8,8 +8,10 @@ namespace lockstep::chief {
 void StallReplacement::Begin(const StallWatch::Found& stalled, int64_t step,
                              int64_t attempt, const std::string& reason,
                              int64_t round, absl::Time now, JobActions& out) {
-  // Whatever the answer: the state of the step must change before another try.
-  // A backup that comes a moment later must not wait long for a dead worker.
+  // Whatever the answer: the state of the step must change before another try,
+  // but a backup that comes a moment later must not wait long for a dead
+  // worker.
+  again_after_failure_ = now + kPause;
   again_ = now + (stalled.lost ? kPauseAfterLost : kPause);
   open_ = Open{{round, 0, stalled.worker, step, attempt, reason}};
   out.push_back(open_->asked);
@@ -39,10 +41,11 @@ std::optional<ShardCalls::Replaced> StallReplacement::OnAnswer(
   return decided;
 }
 
-void StallReplacement::Ended(JobActions& out) const {
+void StallReplacement::Ended(JobActions& out) {
   const std::string who = absl::StrCat(
       "worker ", open_->asked.worker, " holds up step ", open_->asked.step + 1);
   if (!open_->failure.ok()) {
+    again_ = again_after_failure_;
     Warn(out,
          absl::StrCat(who, ": ", open_->failure.message(), "; trying again"));
   } else if (open_->replaced.by.has_value()) {

@@ -21,8 +21,8 @@ namespace lockstep::chief {
 // Threads: belongs to the chief's loop.
 class StallReplacement {
  public:
-  // The time after an attempt in which no other worker is replaced: after that
-  // to replace a live one, and one whose process has probably ended.
+  // The time after an attempt in which no other begins: kPauseAfterLost if its
+  // worker's connection has ended and no call failed, else kPause.
   static constexpr absl::Duration kPause = absl::Seconds(1);
   static constexpr absl::Duration kPauseAfterLost = absl::Milliseconds(100);
 
@@ -54,10 +54,11 @@ class StallReplacement {
     ShardCalls::Replaced replaced = {};
   };
 
-  void Ended(JobActions& out) const;
+  void Ended(JobActions& out);
 
   const int num_servers_;
   absl::Time again_ = absl::InfinitePast();
+  absl::Time again_after_failure_ = absl::InfinitePast();
   std::optional<Open> open_;
 };
 

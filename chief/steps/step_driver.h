@@ -87,7 +87,7 @@ class StepDriver {
   // The workers that ps task 0 has announced for the step at hand.
   int num_announced() const { return static_cast<int>(announced_.size()); }
   int64_t attempt() const { return stalls_.attempt(); }  // 0: not known
-  // The worker that holds up the step, if there is one, as of StallWatch.
+  // The worker that holds up the step, if there is one, as StallWatch finds it.
   std::optional<StallWatch::Found> Stalled(absl::Time now) const {
     return stalls_.Find(now, job_.stall_timeout);
   }

@@ -27,6 +27,7 @@ namespace lockstep {
 // level and `task`, e.g. "worker 1". If systemd's journal reads standard error,
 // JournalSink sends the lines to it directly, with the job and step set by the
 // functions below. Afterwards all code logs through spdlog, by a OneLineSink.
+// The first call must come before other threads log; `task` must have no "%".
 //
 //   kInvalidArgument  `level` is none of trace, debug, info, warning, error
 absl::Status InitLog(const std::string& task, const std::string& level);

@@ -346,8 +346,8 @@ struct JobConfig {
   absl::Duration lease = absl::Seconds(10);     // > 2 heartbeat intervals
   absl::Duration max_wait = absl::Minutes(10);  // then the job fails
   // Strict mode with backups: a member of a step's set that delivers no
-  // gradient for this long is replaced. Zero: 2 s, or the lease if that is
-  // less.
+  // gradient for this long, or whose connection ends, is replaced. Zero: 2 s,
+  // or the lease if that is less.
   absl::Duration stall_timeout = absl::ZeroDuration();
 
   bool shares_work() const { return work == Work::kShared; }

@@ -20,15 +20,15 @@ namespace lockstep::server {
 //
 // Threads: safe to share; gRPC calls it from its own threads, and no call
 //          blocks.
-// Borrows: the objects that the handlers refer to, which must outlive the gRPC
-//          server.
+// Borrows: the objects that the handlers and OnEnd refer to, which must outlive
+//          the gRPC server.
 class CallStreamService final : public v1::CallStreamService::CallbackService {
  public:
   // By full method name, "/lockstep.v1.SyncService/TakeToken".
   using Handlers = std::map<std::string, CallHandler>;
 
-  // Called with Caller::stream() of the calls of a stream that has ended. Must
-  // not block.
+  // Called once for each stream, when it has ended, with Caller::stream() of
+  // its calls. Must not block.
   using OnEnd = std::function<void(uint64_t stream)>;
 
   CallStreamService(Handlers handlers, OnEnd on_end)

@@ -221,7 +221,7 @@ void Replies::AnswerOldTakes(absl::Time now) {
     if (!call.has_value()) continue;
     if (auto shard = host_.shard(); shard.ok()) {
       (*shard)->engine().CancelTake(ticket);
-      FillArrivals(**shard, lost_.Workers(), *call->response);
+      FillArrivals(**shard, lost_.Workers(clock_.Now()), *call->response);
     }
     PassFaultPoint(FaultPoint::kPsTakeAnswering);
     call->reactor->Finish(grpc::Status::OK);
@@ -229,12 +229,12 @@ void Replies::AnswerOldTakes(absl::Time now) {
 }
 
 bool Replies::HasLostMember() {
-  std::vector<int> lost = lost_.Workers();
-  if (lost.empty()) return false;
+  std::vector<int> lost = lost_.Workers(clock_.Now());
+  if (lost.empty() && told_.lost.empty()) return false;
   const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
   if (!shard.ok()) return false;
   const Engine& engine = (*shard)->engine();
-  Told state{engine.step(), engine.arrivals().attempt, {}, lost};
+  Told state{engine.step(), engine.arrivals().attempt, {}, {}};
   // Other servers than ps 0 do not know the set.
   if (const Gate* gate = (*shard)->gate(); gate != nullptr) {
     state.members = gate->Members();
@@ -242,8 +242,9 @@ bool Replies::HasLostMember() {
       return !std::binary_search(state.members.begin(), state.members.end(),
                                  worker);
     });
-    if (lost.empty()) return false;
   }
+  if (lost.empty() && told_.lost.empty()) return false;
+  state.lost = std::move(lost);
   // Once is enough; the next take would be answered at once, too.
   if (state == told_) return false;
   told_ = std::move(state);

@@ -70,7 +70,7 @@ class Replies {
   void Called(uint64_t stream, int worker, uint64_t incarnation) {
     lost_.Called(stream, worker, incarnation);
   }
-  void StreamEnded(uint64_t stream) { lost_.Ended(stream); }
+  void StreamEnded(uint64_t stream) { lost_.Ended(stream, clock_.Now()); }
 
   // As PostponedCalls::Add().
   bool Postpone(Shard& shard, int64_t step, PostponedCalls::GoOn go_on) {
@@ -124,8 +124,8 @@ class Replies {
                  int64_t committed_step);
   void AnswerOldTokenWaits(absl::Time now);
   void AnswerOldTakes(absl::Time now);
-  // True if a lost worker may hold up the step at hand, unless the chief has
-  // been told so in this state of the step.
+  // True if a lost worker may hold up the step at hand, or one that may have is
+  // back, unless the chief has been told so in this state of the step.
   bool HasLostMember();
 
   ShardHost& host_;

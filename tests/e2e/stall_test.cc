@@ -1,4 +1,4 @@
-// A live worker in the set of a step that stands still.
+// A worker in the set of a step that stands still.
 
 #include <signal.h>
 

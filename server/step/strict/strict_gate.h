@@ -18,9 +18,9 @@ namespace lockstep::server {
 // gradients that counts for a step.
 //
 // A step's set is the first `replicas_to_aggregate` announcements. A member
-// that dies is replaced by the next worker that announced; a live member that
-// holds up the step, by the next one that waits with its gradient. The step
-// then starts a new attempt:
+// that is dead is replaced by the next worker that announced; one that holds up
+// the step, by the next one that waits with its gradient. The step then starts
+// a new attempt:
 //
 //   announced -> member -> (commit) -> next step
 //       |           `-> (died, replaced) -> attempt + 1: members push again

@@ -90,7 +90,9 @@ class ServerProcess final : public Process {
   absl::StatusOr<bool> CloseTokens(const server::ChiefCommands::Chief& chief);
 
   // The connection of a worker's process has ended.
-  void LostConnection(uint64_t incarnation) { lost_.Ended(incarnation); }
+  void LostConnection(uint64_t incarnation) {
+    lost_.Ended(incarnation, job_.world.Now());
+  }
 
   bool IsMember() const { return member_.joined(); }
   bool HasShard() const { return shard() != nullptr; }

@@ -136,7 +136,7 @@ void ServerProcess::Take(const server::ChiefCommands::Chief& chief,
     late.attempt = arrivals.attempt;
     late.open_parts = arrivals.open_parts;
     late.pushed = {arrivals.parts.begin(), arrivals.parts.end()};
-    late.lost_workers = lost_.Workers();
+    late.lost_workers = lost_.Workers(job_.world.Now());
     if (open->gate() != nullptr) {
       late.announced_workers = open->gate()->Members();
     }

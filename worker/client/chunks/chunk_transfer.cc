@@ -110,7 +110,12 @@ void ChunkTransfer::Done(int server, size_t chunk, const absl::Status& status) {
       // At the front: other workers may wait for this chunk, and all send in
       // one order.
       s.waiting.push_front(chunk);
-      s.retry_at = Clock::Real().Now() + s.pause;
+      // A call that has waited until its deadline broke the stream of all: a
+      // server that hears nothing for long takes this worker for lost.
+      more = failure_.ok() && absl::IsDeadlineExceeded(status) &&
+             s.pause == options_.retry_pause;
+      s.retry_at = Clock::Real().Now();
+      if (!more) s.retry_at += s.pause;
       s.pause = std::min(2 * s.pause, kLongestPause);
       if (options_.on_retry) options_.on_retry(server, status);
     } else if (failure_.ok()) {

@@ -145,7 +145,12 @@ TEST_F(CallStreamServiceTest, ChiefLearnsAtOnceThatAMembersConnectionHasEnded) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   EXPECT_FALSE(again.done());
-  while (!again.done()) shard_.AnswerWaits();
+
+  // The worker lives, and calls again.
+  EXPECT_OK(Call(shard_.sync(), &v1::SyncService::Stub::Announce,
+                 ServedShard::AnnounceRequest(0, 0)));
+  while (!again.done()) shard_.AnswerEarly();
+  EXPECT_EQ(again.answer()->lost_workers_size(), 0);
 }
 
 TEST_F(CallStreamServiceTest, WorkerOutsideOfTheSetMayEndItsConnection) {

@@ -9,27 +9,30 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+const absl::Time kNow = absl::UnixEpoch();
+const absl::Time kLater = kNow + LostCallers::kGrace;
+
 TEST(LostCallersTest, WorkersWhoseStreamHasEndedAreLost) {
   LostCallers callers;
   callers.Called(1, 5, 100);
   callers.Called(2, 3, 100);
   callers.Called(3, 4, 100);
-  EXPECT_THAT(callers.Workers(), IsEmpty());
+  EXPECT_THAT(callers.Workers(kLater), IsEmpty());
 
-  callers.Ended(1);
-  callers.Ended(2);
+  callers.Ended(1, kNow);
+  callers.Ended(2, kNow);
 
-  EXPECT_THAT(callers.Workers(), ElementsAre(3, 5));
+  EXPECT_THAT(callers.Workers(kLater), ElementsAre(3, 5));
 }
 
 TEST(LostCallersTest, WorkerThatCallsOnALaterStreamIsNotLost) {
   LostCallers callers;
   callers.Called(1, 5, 100);
-  callers.Ended(1);
+  callers.Ended(1, kNow);
 
   callers.Called(2, 5, 100);
 
-  EXPECT_THAT(callers.Workers(), IsEmpty());
+  EXPECT_THAT(callers.Workers(kLater), IsEmpty());
 }
 
 TEST(LostCallersTest, StreamBeforeTheLastMayEnd) {
@@ -37,50 +40,65 @@ TEST(LostCallersTest, StreamBeforeTheLastMayEnd) {
   callers.Called(1, 5, 100);
   callers.Called(2, 5, 100);
 
-  callers.Ended(1);
+  callers.Ended(1, kNow);
 
-  EXPECT_THAT(callers.Workers(), IsEmpty());
+  EXPECT_THAT(callers.Workers(kLater), IsEmpty());
 }
 
 TEST(LostCallersTest, CallThatIsServedAfterItsStreamHasEndedBringsNobodyBack) {
   LostCallers callers;
   callers.Called(1, 5, 100);
-  callers.Ended(1);
+  callers.Ended(1, kNow);
 
   callers.Called(1, 5, 100);
 
-  EXPECT_THAT(callers.Workers(), ElementsAre(5));
+  EXPECT_THAT(callers.Workers(kLater), ElementsAre(5));
 }
 
 TEST(LostCallersTest, SuccessorIsNotLostAndItsPredecessorNoLongerCounts) {
   LostCallers callers;
   callers.Called(7, 5, 100);
-  callers.Ended(7);
+  callers.Ended(7, kNow);
 
   callers.Called(4, 5, 200);
   callers.Called(8, 5, 100);
-  callers.Ended(8);
+  callers.Ended(8, kNow);
 
-  EXPECT_THAT(callers.Workers(), IsEmpty());
+  EXPECT_THAT(callers.Workers(kLater), IsEmpty());
 }
 
-TEST(LostCallersTest, CallsOfTheirOwnSayNothing) {
+TEST(LostCallersTest, CallOfItsOwnAfterTheEndShowsThatTheWorkerLives) {
+  LostCallers callers;
+  callers.Called(1, 5, 100);
+  callers.Ended(1, kNow);
+
+  callers.Called(0, 5, 100);
+
+  EXPECT_THAT(callers.Workers(kLater), IsEmpty());
+}
+
+TEST(LostCallersTest, WorkerWithoutAStreamIsNeverLost) {
   LostCallers callers;
   callers.Called(0, 5, 100);
-  callers.Ended(0);
-  EXPECT_THAT(callers.Workers(), IsEmpty());
 
+  callers.Ended(0, kNow);
+
+  EXPECT_THAT(callers.Workers(kLater), IsEmpty());
+}
+
+TEST(LostCallersTest, LiveWorkerHasTimeToCallAgain) {
+  LostCallers callers;
   callers.Called(1, 5, 100);
-  callers.Ended(1);
-  callers.Called(0, 5, 100);
+  callers.Ended(1, kNow);
 
-  EXPECT_THAT(callers.Workers(), ElementsAre(5));
+  EXPECT_THAT(callers.Workers(kLater - absl::Milliseconds(1)), IsEmpty());
+  EXPECT_THAT(callers.Workers(kLater), ElementsAre(5));
 }
 
 TEST(LostCallersTest, StreamThatNobodyCalledOnMayEnd) {
   LostCallers callers;
-  callers.Ended(9);
-  EXPECT_THAT(callers.Workers(), IsEmpty());
+  callers.Ended(9, kNow);
+  EXPECT_THAT(callers.Workers(kLater), IsEmpty());
 }
 
 }  // namespace

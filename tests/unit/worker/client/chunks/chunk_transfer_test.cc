@@ -101,6 +101,23 @@ TEST(ChunkTransferTest, ServerWithoutAWindowGetsAllCallsAtOnce) {
   EXPECT_THAT(transfer.Run(), IsOk());
 }
 
+TEST(ChunkTransferTest, CallThatHadNoAnswerInTimeIsRepeatedAtOnce) {
+  int calls = 0;
+  ChunkTransfer::Options options = Fast(1);
+  options.retry_pause = absl::Hours(1);
+
+  const absl::Status status =
+      ChunkTransfer(options, {{0}},
+                    [&](int, size_t, ChunkTransfer::Report done) {
+                      done(++calls == 1 ? absl::DeadlineExceededError("none")
+                                        : absl::OkStatus());
+                    })
+          .Run();
+
+  EXPECT_THAT(status, IsOk());
+  EXPECT_EQ(calls, 2);
+}
+
 TEST(ChunkTransferTest, UnavailableServerIsAskedAgain) {
   int calls = 0;
   int retries = 0;
