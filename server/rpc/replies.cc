@@ -214,7 +214,7 @@ void Replies::AnswerOldTakes(absl::Time now) {
   if (due.empty()) {
     due = takes_.OlderThan(absl::InfiniteFuture());
     // Not before a take waits: it is to be told.
-    if (due.empty() || !HasLostMember()) return;
+    if (due.empty() || !HasNewsOfLost()) return;
   }
   for (uint64_t ticket : due) {
     auto call = takes_.Take(ticket);
@@ -228,9 +228,9 @@ void Replies::AnswerOldTakes(absl::Time now) {
   }
 }
 
-bool Replies::HasLostMember() {
+bool Replies::HasNewsOfLost() {
   std::vector<int> lost = lost_.Workers(clock_.Now());
-  if (lost.empty() && told_.lost.empty()) return false;
+  if (lost.empty() && told_.lost.empty()) return false;  // the usual case
   const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
   if (!shard.ok()) return false;
   const Engine& engine = (*shard)->engine();

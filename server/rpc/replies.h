@@ -124,9 +124,9 @@ class Replies {
                  int64_t committed_step);
   void AnswerOldTokenWaits(absl::Time now);
   void AnswerOldTakes(absl::Time now);
-  // True if a lost worker may hold up the step at hand, or one that may have is
-  // back, unless the chief has been told so in this state of the step.
-  bool HasLostMember();
+  // True if the lost workers that may hold up the step at hand are others than
+  // the chief was told, or the step has changed since. Notes them as told.
+  bool HasNewsOfLost();
 
   ShardHost& host_;
   const Clock& clock_;
