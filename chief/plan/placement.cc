@@ -277,11 +277,12 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
 
 absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers) {
   for (const VariableSpec& variable : plan.variables) {
-    if (!variable.is_table()) continue;
+    // Mirrors would have to agree on the order in which rows are created.
+    if (!variable.grows()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "strategy.kind is MULTI_WORKER_MIRRORED, but \"", variable.name,
-        "\" is a table, whose rows servers hold; set strategy.kind to "
-        "PARAMETER_SERVER"));
+        "\" is a table that grows, which needs servers; give it a fixed number "
+        "of rows, or set strategy.kind to PARAMETER_SERVER"));
   }
   // A mirror has the parts of all servers, so an index counts through the parts
   // of server 0, then those of server 1, and so on.

@@ -35,7 +35,7 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
 // Gives every server all parts of a plan that MakePlan() has made: see
 // Plan::mirrored.
 //
-//   kInvalidArgument  the model has a table
+//   kInvalidArgument  the model has a table that grows
 absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers);
 
 // The plan of a job over `num_servers`: MakePlan() by its settings, and

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/collective/value.h"
+#include "common/numeric/sum_order.h"
 
 // Functions that combine the values of several ranks into one. All are pure:
 // the same arguments give the same bits on every member.
@@ -19,20 +20,6 @@
 namespace lockstep {
 
 enum class ReduceOp { kSum = 1, kMean = 2 };
-
-// The order in which the values of the ranks are added.
-enum class SumOrder {
-  kRank = 1,  // ((x0 + x1) + x2) + ...
-  // TensorFlow's ring: a tensor is cut into chunks, and the values of chunk c
-  // are added in the order of the ranks c, c + 1, ..., 0, ..., c - 1.
-  kRing = 2,
-};
-
-// Returns the elements of each chunk of a ring; the last ones may be shorter or
-// empty.
-//
-// Units: `item` is bytes per element.
-size_t RingChunk(size_t elements, size_t ranks, size_t item);
 
 // Combines `values`, by rank, of which there must be at least one.
 //

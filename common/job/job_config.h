@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/numeric/dtype.h"
+#include "common/numeric/sum_order.h"
 
 namespace lockstep {
 
@@ -273,6 +274,11 @@ enum class StrategyKind : int {
   kMultiWorkerMirrored = 3,
 };
 
+// How the gradients of workers are added up.
+struct CommunicationConfig {
+  SumOrder order = SumOrder::kRank;
+};
+
 // The distribution of a step's computation.
 struct StrategyConfig {
   StrategyKind kind = StrategyKind::kParameterServer;
@@ -281,6 +287,7 @@ struct StrategyConfig {
   int replicas_per_worker = 0;
   // In place of the number: the device of each replica, "cpu:N" or "cuda:N".
   std::vector<std::string> devices = {};
+  CommunicationConfig communication = {};
 };
 
 // The division of a step's gradients among workers.

@@ -34,8 +34,8 @@ absl::Status CheckMayHave(const JobConfig& job, absl::string_view field,
     return Wrong(field, replicas,
                  absl::StrCat("1 where model.kind is \"", job.model.kind,
                               "\": one replica of a worker computes its "
-                              "tables; set strategy.kind to PARAMETER_SERVER "
-                              "and start more workers instead"));
+                              "tables; start more workers instead, under "
+                              "MULTI_WORKER_MIRRORED or PARAMETER_SERVER"));
   }
   return absl::OkStatus();
 }
@@ -98,7 +98,8 @@ absl::Status CheckReplicas(const JobConfig& job) {
 bool HasReplicaOnEachGpu(const JobConfig& job) {
   const StrategyConfig& strategy = job.strategy;
   return strategy.replicas_per_worker == 0 && strategy.devices.empty() &&
-         job.model.kind != kExternalModel &&
+         job.model.kind != kExternalModel && !HasTables(job.model) &&
+         strategy.communication.order == SumOrder::kRank &&
          (strategy.kind == StrategyKind::kMirrored ||
           strategy.kind == StrategyKind::kMultiWorkerMirrored);
 }

@@ -58,7 +58,8 @@ absl::Status CheckOneWorker(const JobConfig& job) {
   return absl::OkStatus();
 }
 
-// Every mirror needs the gradient of every worker, and room for all rows.
+// Every mirror needs the gradient of every worker. Mirrors would have to agree
+// on the order in which rows are created.
 absl::Status CheckMirrors(const JobConfig& job) {
   if (job.mode == SyncMode::kCompatible) {
     return Contradicts("mode", "COMPATIBLE", job,
@@ -82,15 +83,36 @@ absl::Status CheckMirrors(const JobConfig& job) {
     return Contradicts("elastic_workers", "true", job,
                        "whose mirrors are those of the cluster");
   }
-  if (HasTables(job.model)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model.kind is \"", job.model.kind, "\", but strategy.kind is ",
-        StrategyKindName(job.strategy.kind),
-        ", and tables need servers; set strategy.kind to PARAMETER_SERVER"));
-  }
   if (job.model.row_limit > 0) {
     return Contradicts("model.row_limit", job.model.row_limit, job,
                        "and tables that grow need servers");
+  }
+  return absl::OkStatus();
+}
+
+// A sum in another order than that of the workers.
+absl::Status CheckOrder(const JobConfig& job) {
+  if (job.strategy.communication.order == SumOrder::kRank) {
+    return absl::OkStatus();
+  }
+  if (job.strategy.kind != StrategyKind::kMultiWorkerMirrored) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "strategy.communication.order is RING, but strategy.kind is ",
+        StrategyKindName(job.strategy.kind),
+        ", whose sums are in the order of the workers; leave the field out, or "
+        "set strategy.kind to MULTI_WORKER_MIRRORED"));
+  }
+  const int replicas = ReplicasPerWorker(job, /*gpus=*/1);
+  if (replicas > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "strategy.communication.order is RING, but each worker has ", replicas,
+        " replicas and sends their mean; leave the field out, or start a "
+        "worker for each replica"));
+  }
+  if (job.shares_work()) {
+    return absl::InvalidArgumentError(
+        "strategy.communication.order is RING, but work is SHARED, whose sums "
+        "are in the order of the micro-batches; leave one of them out");
   }
   return absl::OkStatus();
 }
@@ -113,6 +135,7 @@ const char* StrategyKindName(StrategyKind kind) {
 
 absl::Status CheckStrategy(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckReplicas(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckOrder(job));
   switch (job.strategy.kind) {
     case StrategyKind::kParameterServer:
       return absl::OkStatus();

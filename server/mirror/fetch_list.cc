@@ -21,7 +21,10 @@ std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
   // By server, of all its parts: fetches that are repeated, some at a time,
   // must not become more calls.
   std::map<int, size_t> totals;
-  for (const PartSpec& part : parts) totals[part.reducer] += SizeOf(part);
+  for (const PartSpec& part : parts) {
+    // Most rows of a table are in no mean.
+    if (!part.is_table()) totals[part.reducer] += SizeOf(part);
+  }
   std::vector<Fetch> fetches;
   size_t bytes = 0;  // of the last fetch
   for (const int part : wanted) {
@@ -33,6 +36,7 @@ std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
     const bool joins =
         !fetches.empty() && fetches.back().server == parts[part].reducer &&
         fetches.back().first_part + fetches.back().num_parts == part &&
+        parts[part - 1].is_table() == parts[part].is_table() &&
         bytes + size <= target;
     if (!joins) {
       fetches.push_back({parts[part].reducer, part, 0});
@@ -48,7 +52,8 @@ size_t BytesOf(absl::Span<const PartSpec> parts, const Fetch& fetch) {
   size_t bytes = 0;
   for (const PartSpec& part :
        parts.subspan(fetch.first_part, fetch.num_parts)) {
-    bytes += SizeOf(part);
+    bytes += part.is_table() ? std::min(SizeOf(part), kMostTableBytes)
+                             : SizeOf(part);
   }
   return bytes;
 }

@@ -17,16 +17,20 @@ struct Fetch {
   int num_parts = 0;
 };
 
+constexpr size_t kMostTableBytes = size_t{16} << 20;
+
 // Packs the parts `wanted`, ascending, into calls of about `target_bytes`: many
 // small parts per call, or one part of at least that size. Calls are larger if
 // a server reduces so much that one connection could not carry all of them at
 // once: the others would wait for the first parts, whose gradients arrive last.
-// `parts` must be all parts of the server.
+// `parts` must be all parts of the server. A call has tables only, or none: the
+// means of tables have no place in shared memory.
 std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
                                absl::Span<const int> wanted,
                                size_t target_bytes);
 
-// The bytes of a fetch's means, of the types of the parts.
+// The bytes of a fetch's means, of the types of the parts; of each table at
+// most kMostTableBytes, as most of its rows are in no mean.
 size_t BytesOf(absl::Span<const PartSpec> parts, const Fetch& fetch);
 
 }  // namespace lockstep::server

@@ -1,5 +1,6 @@
 #include "server/mirror/means_codec.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,54 @@ absl::StatusOr<std::vector<bool>> AbsentOf(const v1::MeansHeader& header,
   return absent;
 }
 
+// The form of one part's mean, as an answer declares it.
+struct MeanForm {
+  size_t size = 0;  // bytes; 0: absent
+  std::optional<GradientRows> rows = {};
+};
+
+// The form of the mean of a table. The rows are copied only if the payload is
+// long enough for all of them, so that a short message cannot allocate much.
+absl::StatusOr<MeanForm> FormOfRows(const PartSpec& table,
+                                    const v1::RowIds& rows,
+                                    size_t payload_size) {
+  const size_t row_size = table.row_width * ElementSize(table.dtype);
+  size_t size = 0;
+  if (__builtin_mul_overflow(row_size, rows.ids_size(), &size) ||
+      size > payload_size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "header.rows names ", rows.ids_size(), " rows of ", row_size,
+        " bytes; the payload has ", payload_size, " bytes"));
+  }
+  GradientRows named;
+  named.indices.assign(rows.ids().begin(), rows.ids().end());
+  named.shape = {rows.ids_size(), table.row_width};
+  return MeanForm{size, std::move(named)};
+}
+
+absl::StatusOr<std::vector<MeanForm>> FormsOf(const v1::MeansHeader& header,
+                                              const std::vector<bool>& absent,
+                                              absl::Span<const PartSpec> parts,
+                                              size_t payload_size) {
+  std::vector<MeanForm> forms;
+  int tables = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    MeanForm& form = forms.emplace_back();
+    if (absent[i]) continue;
+    if (!parts[i].is_table()) {
+      form.size = MeanSize(parts[i].dtype, parts[i].count);
+    } else if (tables++ < header.rows_size()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          form, FormOfRows(parts[i], header.rows(tables - 1), payload_size));
+    }
+  }
+  if (tables == header.rows_size()) return forms;
+  return absl::InvalidArgumentError(
+      absl::StrCat("header.rows has ", header.rows_size(),
+                   " lists; it must have one for each of the ", tables,
+                   " tables that are not absent"));
+}
+
 bool HaveAllPlaces(absl::Span<const PartGradient> means) {
   for (const PartGradient& mean : means) {
     if (!mean.absent && !mean.place.has_value()) return false;
@@ -37,16 +86,19 @@ bool HaveAllPlaces(absl::Span<const PartGradient> means) {
   return true;
 }
 
-// `sizes` are those of the means, 0 for absent ones.
 absl::StatusOr<SharedMeans> PlacesOf(const v1::MeansHeader& header,
-                                     absl::Span<const size_t> sizes) {
+                                     absl::Span<const MeanForm> forms) {
   SharedMeans shared{
       FromProto(header.means()), FromProto(header.counters()), {}};
   int next = 0;
-  for (const size_t size : sizes) {
+  for (const MeanForm& form : forms) {
+    if (form.rows.has_value()) {
+      return absl::InvalidArgumentError(
+          "header.means is set, but means of tables have no place in it");
+    }
     SharedMeans::Mean& mean = shared.parts.emplace_back();
-    mean.size = size;
-    if (size == 0) continue;
+    mean.size = form.size;
+    if (form.size == 0) continue;
     if (next < header.places_size()) {
       mean.place = FromProto(header.places(next));
     }
@@ -80,6 +132,10 @@ grpc::ByteBuffer EncodeMeans(int first_part, std::vector<PartGradient> means,
       *header.add_places() = ToProto(*means[i].place);
       continue;
     }
+    if (means[i].rows.has_value()) {
+      const std::vector<int64_t>& ids = means[i].rows->indices;
+      header.add_rows()->mutable_ids()->Add(ids.begin(), ids.end());
+    }
     for (const ByteSlice& slice : means[i].slices) {
       bytes.push_back({{slice.data, slice.size}, means[i].owner});
     }
@@ -95,21 +151,29 @@ DecodeMeans(const grpc::ByteBuffer& answer, absl::Span<const PartSpec> parts,
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(answer, header, payload));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<bool> absent,
                             AbsentOf(header, first_part, num_parts));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<MeanForm> forms,
+      FormsOf(header, absent, parts.subspan(first_part, num_parts),
+              payload.size));
+  if (header.has_means()) return PlacesOf(header, forms);
   std::vector<size_t> sizes;
+  // Does not overflow: lists of rows are no longer than the payload, and the
+  // other parts are in this server's memory.
   size_t total = 0;
-  for (int i = 0; i < num_parts; ++i) {
-    const PartSpec& part = parts[first_part + i];
-    sizes.push_back(absent[i] ? 0 : MeanSize(part.dtype, part.count));
-    total += sizes.back();
+  for (const MeanForm& form : forms) {
+    sizes.push_back(form.size);
+    total += form.size;
   }
-  if (header.has_means()) return PlacesOf(header, sizes);
   if (total != payload.size) {
     return absl::InvalidArgumentError(absl::StrCat(
         "payload has ", payload.size, " bytes; the means of ", num_parts,
         " parts from ", first_part, " on have ", total));
   }
   std::vector<PartGradient> means = CutIntoGradients(payload, sizes);
-  for (int i = 0; i < num_parts; ++i) means[i].absent = absent[i];
+  for (int i = 0; i < num_parts; ++i) {
+    means[i].absent = absent[i];
+    means[i].rows = std::move(forms[i].rows);
+  }
   return means;
 }
 

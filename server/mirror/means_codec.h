@@ -40,7 +40,7 @@ struct SharedMeans {
 //
 //   kInvalidArgument  no such message; absent parts that were not asked for, or
 //                     that do not ascend; a payload of another length; another
-//                     number of places
+//                     number of places or of lists of rows; places of tables
 absl::StatusOr<std::variant<std::vector<PartGradient>, SharedMeans>>
 DecodeMeans(const grpc::ByteBuffer& answer, absl::Span<const PartSpec> parts,
             int first_part, int num_parts);

@@ -29,20 +29,6 @@ std::string ChiefLog(TrainingJob& job) {
   return job.cluster().ReadLog("chief", 0).value_or("");
 }
 
-// The state file of a ps, of the one job in the directory.
-void RemoveState(const TrainingJob& job, int server) {
-  const std::string end = absl::StrCat(".ps-", server, ".state");
-  int removed = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(job.state_directory())) {
-    if (entry.path().filename().string().find(end) == std::string::npos) {
-      continue;
-    }
-    removed += std::filesystem::remove(entry.path()) ? 1 : 0;
-  }
-  EXPECT_GE(removed, 1) << "no state of ps " << server;
-}
-
 // The undisturbed run has two servers, which share the variables.
 class MirrorsTest : public UndisturbedFixture {
  protected:
@@ -160,6 +146,34 @@ TEST_F(MirrorsTest, HostedInWorkersThatAreKilledTheyChangeNoBit) {
 
     ExpectSameEnd(*job);
   }
+}
+
+// With two workers both orders give the same bits.
+TEST_F(MirrorsTest, TheOrderOfARingIsKeptWhenProcessesDie) {
+  const auto make = [](const std::string& order) {
+    return TrainingJob::Make(
+        {.servers = 0,
+         .workers = 3,
+         .chief = false,
+         .set = {"train_steps=150", kMirrored,
+                 absl::StrCat("strategy.communication.order=", order)}});
+  };
+  auto rank = make("RANK");
+  ASSERT_THAT(rank->Run(), IsOk());
+  auto ring = make("RING");
+  ASSERT_THAT(ring->Run(), IsOk());
+  EXPECT_NE(ReadCheckpoint(ring->checkpoints(), 150, "model.safetensors"),
+            ReadCheckpoint(rank->checkpoints(), 150, "model.safetensors"));
+
+  auto disturbed = make("RING");
+  ASSERT_THAT(disturbed->StartAll(), IsOk());
+  for (const int worker : {1, 2}) {
+    ASSERT_THAT(disturbed->WaitForStep(20 + 40 * worker), IsOk());
+    ASSERT_THAT(disturbed->cluster().Kill("worker", worker), IsOk());
+    ASSERT_THAT(disturbed->cluster().Start("worker", worker), IsOk());
+  }
+  ASSERT_THAT(disturbed->cluster().WaitAllSucceed(kPatience), IsOk());
+  ExpectSameBits(ring->checkpoints(), disturbed->checkpoints(), 150);
 }
 
 // Their copies are all that is left of the job: there is no checkpoint.

@@ -18,6 +18,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
@@ -106,6 +107,32 @@ TEST_F(TableJobsTest, KilledServersGoOnFromTheirRows) {
   ExpectSameBits(undisturbed->checkpoints(), job->checkpoints(), 400);
   EXPECT_THAT(job->cluster().ReadLog("chief", 0),
               IsOkAndHolds(HasSubstr(" 0 committed steps repeated")));
+}
+
+// Each mirror has all rows; one of them sums the gradients of a row.
+TEST_F(TableJobsTest, MirrorsHaveTheBitsOfServersAndRestoreEachOther) {
+  std::vector<std::string> set = Regression(400, "ADAM");
+  set.push_back("clipping.kind=MEAN_GLOBAL_NORM");
+  set.push_back("clipping.limit=0.5");
+  auto servers = TrainingJob::Make({.set = set});
+  ASSERT_THAT(servers->Run(), IsOk());
+  set.push_back("strategy.kind=MULTI_WORKER_MIRRORED");
+  auto mirrors = TrainingJob::Make({.servers = 0, .chief = false, .set = set});
+  ASSERT_THAT(mirrors->StartAll(), IsOk());
+
+  for (const bool wiped : {false, true}) {
+    ASSERT_THAT(mirrors->WaitForStep(wiped ? 150 : 30), IsOk());
+    ASSERT_THAT(mirrors->cluster().Kill("worker", 1), IsOk());
+    if (wiped) RemoveState(*mirrors, 1);
+    ASSERT_THAT(mirrors->cluster().Start("worker", 1), IsOk());
+  }
+
+  ASSERT_THAT(mirrors->cluster().WaitAllSucceed(kPatience), IsOk());
+  ExpectSameBits(servers->checkpoints(), mirrors->checkpoints(), 400);
+  EXPECT_THAT(mirrors->cluster().ReadLog("worker", 0),
+              IsOkAndHolds(AllOf(
+                  HasSubstr("ps 1 has lost its state: takes the state of step"),
+                  HasSubstr(" 0 committed steps repeated"))));
 }
 
 TEST_F(TableJobsTest, SharedStepsGiveTheSameBitsOnAnyNumberOfWorkers) {

@@ -243,6 +243,19 @@ std::string ReadCheckpoint(const std::string& checkpoints, int64_t step,
   return bytes.str();
 }
 
+void RemoveState(const TrainingJob& job, int server) {
+  const std::string end = absl::StrCat(".ps-", server, ".state");
+  int removed = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(job.state_directory())) {
+    if (entry.path().filename().string().find(end) == std::string::npos) {
+      continue;
+    }
+    removed += std::filesystem::remove(entry.path()) ? 1 : 0;
+  }
+  EXPECT_GE(removed, 1) << "no state of ps " << server;
+}
+
 void ExpectSameBits(const std::string& checkpoints, const std::string& others,
                     int64_t step) {
   for (const char* file : {kModelFile, kOptimizerFile}) {

@@ -128,6 +128,10 @@ void UseProgram(TrainingJob::Options& options);
 std::string ReadCheckpoint(const std::string& checkpoints, int64_t step,
                            const std::string& file);
 
+// Removes the state file that a ps has left, of the one job in the directory.
+// Without such a file the test fails.
+void RemoveState(const TrainingJob& job, int server);
+
 // Expects equal bytes in both files of the checkpoints of `step`.
 void ExpectSameBits(const std::string& checkpoints, const std::string& others,
                     int64_t step);

@@ -1,5 +1,5 @@
 // The answer to a mirror that fetches means. The first byte says how many parts
-// it has asked for, and of which types they are.
+// it has asked for, of which types they are, and whether they are tables.
 
 #include <stdlib.h>
 
@@ -25,6 +25,10 @@ void Fuzz(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < parts.size(); ++i) {
     parts[i].count = static_cast<int64_t>(i) + 1;
     if ((data[0] >> (4 + i) & 1) != 0) parts[i].dtype = DType::kBFloat16;
+    // Tables are float32; rows of one element.
+    const bool is_table =
+        (data[0] & 4) != 0 && parts[i].dtype != DType::kBFloat16;
+    if (is_table) parts[i].row_width = 1;
   }
   const grpc::Slice bytes(data + 1, size - 1);
   const auto answer = DecodeMeans(grpc::ByteBuffer(&bytes, 1), parts, 0,
@@ -50,7 +54,12 @@ void Fuzz(const uint8_t* data, size_t size) {
       }
       length += slice.size;
     }
-    Require(length == ((*means)[i].absent ? 0 : sizeof(float) * (i + 1)));
+    size_t elements = (*means)[i].absent ? 0 : i + 1;
+    if ((*means)[i].rows.has_value()) {
+      Require(parts[i].is_table() && !(*means)[i].absent);
+      elements = (*means)[i].rows->indices.size();
+    }
+    Require(length == sizeof(float) * elements);
   }
   Require(sum < size * 256);
 }

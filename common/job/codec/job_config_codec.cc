@@ -29,6 +29,8 @@ constexpr EnumValue<StrategyKind> kStrategies[] = {
     {StrategyKind::kMirrored, v1::MIRRORED},
     {StrategyKind::kOneDevice, v1::ONE_DEVICE},
     {StrategyKind::kMultiWorkerMirrored, v1::MULTI_WORKER_MIRRORED}};
+constexpr EnumValue<SumOrder> kSumOrders[] = {{SumOrder::kRank, v1::RANK},
+                                              {SumOrder::kRing, v1::RING}};
 constexpr EnumValue<Work> kWorks[] = {{Work::kOwnBatches, v1::OWN_BATCHES},
                                       {Work::kShared, v1::SHARED}};
 
@@ -85,10 +87,15 @@ static void VisitFields(FieldVisitor& visit, SummaryConfig& summary) {
   visit("every", summary.every);
 }
 
+static void VisitFields(FieldVisitor& visit, CommunicationConfig& options) {
+  visit("order", options.order, kSumOrders);
+}
+
 static void VisitFields(FieldVisitor& visit, StrategyConfig& strategy) {
   visit("kind", strategy.kind, kStrategies);
   visit("replicas_per_worker", strategy.replicas_per_worker);
   visit("devices", strategy.devices);
+  visit("communication", strategy.communication);
 }
 
 static void VisitFields(FieldVisitor& visit, LocalTraining& local) {

@@ -10,9 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/plan/number_tree.h"
+#include "server/shard/parts/part_gradients.h"
 #include "server/shard/parts/row_gradients.h"
-#include "server/update/mean_norm.h"
 #include "server/update/moving_average.h"
 #include "server/update/projection.h"
 #include "server/update/update_kernels.h"
@@ -48,52 +47,6 @@ bool AllFinite(AllFiniteKernel kernel, size_t element, GradientReader reader,
     elements -= count;
   }
   return true;
-}
-
-// The gradients that are not absent.
-std::vector<PartGradient> Present(absl::Span<const PartGradient> gradients) {
-  std::vector<PartGradient> present;
-  for (const PartGradient& gradient : gradients) {
-    if (!gradient.absent) present.push_back(gradient);
-  }
-  return present;
-}
-
-// Must be called after the bytes of a mean have been read. Returns kAborted if
-// another server has begun to write there.
-absl::Status CheckUnwritten(const PartGradient& mean) {
-  if (!mean.peer_writes.has_value() || !mean.peer_writes->HaveBegun()) {
-    return absl::OkStatus();
-  }
-  return absl::AbortedError(
-      "the server that lends the mean computes another one");
-}
-
-// The order in which the gradients that are not absent are added. Empty: one
-// after the other.
-std::vector<int> OrderOf(const JobConfig& job,
-                         absl::Span<const PartGradient> gradients) {
-  if (!job.shares_work()) return {};
-  std::vector<bool> present;
-  for (const PartGradient& gradient : gradients) {
-    present.push_back(!gradient.absent);
-  }
-  return MergesOfPresent(present);
-}
-
-// The number of passes whose gradients were added, also on a worker before they
-// were pushed. Absent gradients count as zeros.
-int64_t DivisorOf(const JobConfig& job,
-                  absl::Span<const PartGradient> gradients) {
-  return job.shares_work() ? job.micro_batches_per_step : std::ssize(gradients);
-}
-
-std::vector<GradientSlices> SlicesOf(absl::Span<const PartGradient> gradients) {
-  std::vector<GradientSlices> slices;
-  for (const PartGradient& gradient : gradients) {
-    slices.push_back({gradient.slices, gradient.type});
-  }
-  return slices;
 }
 
 }  // namespace
@@ -231,101 +184,6 @@ absl::StatusOr<bool> PartUpdates::Update(
   MutexLock part_lock(parts_.part_mutexes[part]);
   LOCKSTEP_RETURN_IF_ERROR(UpdateDense(part, step, input));
   return finite;
-}
-
-absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
-    int part, absl::Span<const PartGradient> gradients) {
-  const PartSpec& spec = parts_.parts[part];
-  const std::vector<PartGradient> present = Present(gradients);
-  MutexLock part_lock(parts_.part_mutexes[part]);
-  Mean& mean = means_[part];
-  mean.dense = {.absent = present.empty() || !IsTrained(part)};
-  if (mean.dense.absent) return Measured();
-  if (spec.is_table()) {
-    mean.rows = MeanOfRows(spec, present, OrderOf(parts_.job, gradients));
-    return Measured{true, SumOfSquares(spec.dtype, mean.rows.values)};
-  }
-  // The previous mean may still be in an answer to another server, so its
-  // memory is not written.
-  mean.memory = mean_memory_->Renew(part, MeanSize(spec.dtype, spec.count),
-                                    std::move(mean.memory));
-  const MeanOutcome stored =
-      StoreMean(spec.dtype, SlicesOf(present), DivisorOf(parts_.job, gradients),
-                mean.memory->bytes, OrderOf(parts_.job, gradients),
-                parts_.job.clipping.limits_mean());
-  mean.dense.slices = {{mean.memory->bytes.data(), mean.memory->bytes.size()}};
-  // Buffers are not trained, so the norm leaves them out.
-  return Measured{stored.finite || !parts_.job.refuse_non_finite,
-                  parts_.variables[spec.variable].buffer ? 0 : stored.squares};
-}
-
-PartGradient PartUpdates::LendMean(int part) {
-  MutexLock part_lock(parts_.part_mutexes[part]);
-  PartGradient lent = means_[part].dense;
-  lent.owner = means_[part].memory;
-  if (means_[part].memory != nullptr) {
-    lent.place = mean_memory_->PlaceOf(part, *means_[part].memory);
-  }
-  return lent;
-}
-
-absl::StatusOr<double> PartUpdates::KeepMean(int part, PartGradient mean) {
-  const PartSpec& spec = parts_.parts[part];
-  size_t size = 0;
-  for (const ByteSlice& slice : mean.slices) size += slice.size;
-  const size_t wanted = mean.absent ? 0 : MeanSize(spec.dtype, spec.count);
-  if (spec.is_table() || size != wanted) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the mean of ", parts_.Name(part), " has ", size,
-                     " bytes, but must have ", wanted));
-  }
-  double squares = 0;
-  if (parts_.job.clipping.limits_mean() && !mean.absent &&
-      !parts_.variables[spec.variable].buffer) {
-    // In one range: the sum must have the same bits as that of the server which
-    // computed the mean.
-    std::vector<std::byte> whole;
-    whole.reserve(size);
-    for (const ByteSlice& slice : mean.slices) {
-      whole.insert(whole.end(), slice.data, slice.data + slice.size);
-    }
-    squares = SumOfSquares(MeanType(spec.dtype), whole);
-    LOCKSTEP_RETURN_IF_ERROR(CheckUnwritten(mean));
-  }
-  MutexLock part_lock(parts_.part_mutexes[part]);
-  means_[part].dense = std::move(mean);
-  return squares;
-}
-
-absl::Status PartUpdates::ApplyMean(int part, int64_t step, double norm) {
-  const SpanTimer timer(&spans_, UpdateOf(part, step));
-  const PartSpec& spec = parts_.parts[part];
-  const bool limited = parts_.job.clipping.limits_mean() &&
-                       !parts_.variables[spec.variable].buffer;
-  const double scale =
-      limited ? ClippingScale(parts_.job.clipping.limit, norm) : 1;
-  SparseGradient rows;
-  bool absent = false;
-  {
-    MutexLock part_lock(parts_.part_mutexes[part]);
-    const Mean& mean = means_[part];
-    absent = mean.dense.absent;
-    if (!absent && !spec.is_table()) {
-      const GradientSlices all = {mean.dense.slices};
-      ApplyInput input;
-      input.gradients = absl::MakeConstSpan(&all, 1);
-      input.scale = scale;
-      input.is_mean = true;
-      LOCKSTEP_RETURN_IF_ERROR(UpdateDense(part, step, input));
-      return CheckUnwritten(mean.dense);
-    }
-    // A copy, because the kept mean must survive a repeated call.
-    rows = mean.rows;
-  }
-  // KeepPart() and UpdateTable() take the part's lock themselves.
-  if (absent) return KeepPart(part);
-  ScaleElements(spec.dtype, scale, absl::MakeSpan(rows.values));
-  return UpdateTable(part, step, rows);
 }
 
 SparseApplyInput PartUpdates::TableInput(int part, int64_t step, int64_t rows) {

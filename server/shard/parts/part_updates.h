@@ -79,7 +79,8 @@ class PartUpdates final : public PartUpdater {
     PartGradient dense{.absent = true};
     // The memory of `dense` if this server computed it.
     std::shared_ptr<MeanMemory::Buffer> memory;
-    SparseGradient rows;  // of a table
+    // The mean of a table, unless absent. Answers to other servers share it.
+    std::shared_ptr<const SparseGradient> rows;
   };
 
   // The span of an update of `part` after `step`.
@@ -87,6 +88,8 @@ class PartUpdates final : public PartUpdater {
     return {.kind = SpanKind::kUpdate, .part = part, .step = step};
   }
   absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  // As KeepMean(), for a table.
+  absl::StatusOr<double> KeepRows(int part, PartGradient mean);
   // True unless the part's variable is an untrained one.
   bool IsTrained(int part) const {
     return parts_.settings[parts_.parts[part].variable].trained;

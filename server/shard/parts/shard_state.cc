@@ -89,7 +89,8 @@ std::unique_ptr<MeanMemory> MakeMeans(const ShardState::Options& options) {
   std::vector<size_t> sizes;
   bool any = false;
   for (const PartSpec& part : options.parts) {
-    // Tables are not mirrored; the means of other parts are another server's.
+    // The mean of a table has a size of its own in each step, and is sent;
+    // those of other parts are another server's.
     const bool own = part.reducer < 0 && !part.is_table();
     sizes.push_back(own ? MeanSize(part.dtype, part.count) : 0);
     any = any || own;

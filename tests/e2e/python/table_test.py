@@ -85,6 +85,17 @@ class TableTest(unittest.TestCase):
                 self.assertTrue((others[name] == value).all(),
                                 (per_push, name))
 
+    def test_mirrors_have_the_bits_of_servers(self):
+        sets = ["train_steps=40", "learning_rate=0.1", "optimizer.kind=ADAM"]
+        servers, _, _ = self.train(WORKER, workers=2, sets=sets)
+        mirrors, _, _ = self.train(
+            WORKER, workers=2,
+            sets=[*sets, "strategy.kind=MULTI_WORKER_MIRRORED"])
+        self.assertEqual(set(mirrors), set(servers))
+        for name, value in servers.items():
+            self.assertGreater(abs(value).max(), 0, name)
+            self.assertTrue((mirrors[name] == value).all(), name)
+
     def test_rows_follow_the_mean_over_the_workers_that_used_them(self):
         steps = 50
         tensors, batches, _ = self.train(

@@ -334,16 +334,22 @@ TEST(MirrorPlanTest, IndicesCountThePartsOfAllServers) {
   }
 }
 
-TEST(MirrorPlanTest, TablesNeedServers) {
+TEST(MirrorPlanTest, TablesThatGrowNeedServers) {
   std::vector<VariableSpec> variables = Variables({{4, 2}});
-  variables[0].row_cut = RowCut::kDiv;
-  const auto plan = MakePlan(variables, 2, kMebibyte);
-  ASSERT_OK(plan);
-
-  EXPECT_THAT(MirrorPlan(*plan, 2),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("\"v0\" is a table"),
-                             HasSubstr("PARAMETER_SERVER"))));
+  for (const RowCut cut : {RowCut::kDiv, RowCut::kMod, RowCut::kKey}) {
+    variables[0].row_cut = cut;
+    const auto plan = MakePlan(variables, 2, kMebibyte);
+    ASSERT_OK(plan);
+    const auto mirrored = MirrorPlan(*plan, 2);
+    if (cut != RowCut::kKey) {
+      ASSERT_OK(mirrored);
+      EXPECT_THAT(Servers(*mirrored), ElementsAre(0, 1));
+      continue;
+    }
+    EXPECT_THAT(mirrored, StatusIs(absl::StatusCode::kInvalidArgument,
+                                   AllOf(HasSubstr("\"v0\" is a table that"),
+                                         HasSubstr("PARAMETER_SERVER"))));
+  }
 }
 
 // By the hashes of this seed, both variables go to ps 1 of 2.

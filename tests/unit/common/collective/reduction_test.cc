@@ -30,14 +30,6 @@ Value Ints(const std::vector<int32_t>& elements) {
                             {static_cast<int64_t>(elements.size())}, elements);
 }
 
-// The sizes that TensorFlow showed, of float32 and three ranks.
-TEST(ReductionTest, ChunksOfARingAreThoseOfTensorFlow) {
-  EXPECT_EQ(RingChunk(16, 3, 4), 16u);
-  EXPECT_EQ(RingChunk(33, 3, 4), 16u);
-  EXPECT_EQ(RingChunk(48, 3, 4), 32u);
-  EXPECT_EQ(RingChunk(100, 3, 4), 48u);
-}
-
 // Chunk 1 begins with the value of rank 1.
 TEST(ReductionTest, ARingAddsEachChunkFromItsOwnRankOn) {
   std::vector<float> large(33, 0x1p24f), one(33, 1);

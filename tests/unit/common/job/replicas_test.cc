@@ -50,6 +50,18 @@ TEST(ReplicasTest, AProgramOfTheUserHasOne) {
   EXPECT_FALSE(HasReplicaOnEachGpu(job));
 }
 
+// One replica computes tables; a ring is over the workers.
+TEST(ReplicasTest, SomeMirroredJobsHaveOneOnAnyNumberOfGpus) {
+  JobConfig tables = JobOf(StrategyKind::kMultiWorkerMirrored);
+  tables.model.kind = "logistic_regression";
+  JobConfig ring = JobOf(StrategyKind::kMultiWorkerMirrored);
+  ring.strategy.communication.order = SumOrder::kRing;
+  for (const JobConfig& job : {tables, ring}) {
+    EXPECT_EQ(ReplicasPerWorker(job, 4), 1);
+    EXPECT_FALSE(HasReplicaOnEachGpu(job));
+  }
+}
+
 TEST(ReplicasTest, TheJobsNumberCountsUnderEachKind) {
   EXPECT_EQ(ReplicasPerWorker(JobOf(StrategyKind::kMirrored, 2), 4), 2);
   EXPECT_EQ(ReplicasPerWorker(JobOf(StrategyKind::kParameterServer, 3), 1), 3);
@@ -128,12 +140,11 @@ TEST(ReplicasTest, AModelWithTablesHasOneUnderEachKind) {
          {"logistic_regression", "skip_gram", "wide_and_deep"}) {
       JobConfig job = JobOf(kind, 2);
       job.model.kind = model;
-      EXPECT_THAT(
-          CheckReplicas(job),
-          StatusIs(kInvalid,
-                   AllOf(HasSubstr("strategy.replicas_per_worker is 2"),
-                         HasSubstr(model),
-                         HasSubstr("set strategy.kind to PARAMETER_SERVER"))));
+      EXPECT_THAT(CheckReplicas(job),
+                  StatusIs(kInvalid,
+                           AllOf(HasSubstr("strategy.replicas_per_worker is 2"),
+                                 HasSubstr(model),
+                                 HasSubstr("start more workers instead"))));
       job.strategy = {kind, 0, {"cpu:0", "cpu:1"}};
       EXPECT_THAT(CheckReplicas(job),
                   StatusIs(kInvalid, HasSubstr("strategy.devices is 2")));

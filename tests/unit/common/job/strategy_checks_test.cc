@@ -159,23 +159,43 @@ TEST(MirrorChecksTest, SettingsThatNeedServersAreRefused) {
   }
 }
 
-TEST(MirrorChecksTest, ModelsWithTablesNeedServers) {
-  for (const char* kind :
+TEST(StrategyChecksTest, EveryKindAcceptsModelsWithTables) {
+  for (const char* model :
        {"logistic_regression", "skip_gram", "wide_and_deep"}) {
-    JobConfig job = ManyMirrored();
-    job.model.kind = kind;
-    EXPECT_THAT(
-        CheckStrategy(job),
-        StatusIs(kInvalid,
-                 AllOf(HasSubstr(absl::StrCat("model.kind is \"", kind, "\"")),
-                       HasSubstr("strategy.kind is MULTI_WORKER_MIRRORED"),
-                       HasSubstr("set strategy.kind to PARAMETER_SERVER"))));
-    for (const StrategyKind other :
-         {StrategyKind::kParameterServer, StrategyKind::kMirrored,
-          StrategyKind::kOneDevice}) {
-      job.strategy.kind = other;
-      EXPECT_THAT(CheckStrategy(job), IsOk()) << kind;
+    for (const StrategyKind kind :
+         {StrategyKind::kParameterServer, StrategyKind::kMultiWorkerMirrored,
+          StrategyKind::kMirrored, StrategyKind::kOneDevice}) {
+      JobConfig job = ManyMirrored();
+      job.model.kind = model;
+      job.strategy.kind = kind;
+      EXPECT_THAT(CheckStrategy(job), IsOk()) << model;
     }
+  }
+}
+
+TEST(MirrorChecksTest, TheOrderOfARingIsForMirrorsOfOneReplica) {
+  JobConfig ring = ManyMirrored();
+  ring.strategy.communication.order = SumOrder::kRing;
+  EXPECT_THAT(CheckStrategy(ring), IsOk());
+  const auto refused = [](absl::string_view why) {
+    return StatusIs(
+        kInvalid, AllOf(HasSubstr("strategy.communication.order is RING, but"),
+                        HasSubstr(std::string(why)), HasSubstr("leave ")));
+  };
+
+  JobConfig job = ring;
+  job.strategy.replicas_per_worker = 2;
+  EXPECT_THAT(CheckStrategy(job), refused("each worker has 2 replicas"));
+  job = ring;
+  job.work = Work::kShared;
+  EXPECT_THAT(CheckStrategy(job), refused("work is SHARED"));
+  for (const StrategyKind kind :
+       {StrategyKind::kParameterServer, StrategyKind::kMirrored,
+        StrategyKind::kOneDevice}) {
+    job = ring;
+    job.strategy.kind = kind;
+    EXPECT_THAT(CheckStrategy(job),
+                refused("set strategy.kind to MULTI_WORKER_MIRRORED"));
   }
 }
 

@@ -60,8 +60,26 @@ TEST(FetchListTest, ConnectionCarriesTheCallsOfAllPartsAtOnce) {
               ElementsAre(FieldsAre(1, 0, 5), FieldsAre(1, 5, 5)));
 }
 
+// Their means have no place in shared memory.
+TEST(FetchListTest, TablesTravelWithTablesAlone) {
+  std::vector<PartSpec> parts = Parts({1, 1, 1, 1});
+  parts[1].row_width = parts[2].row_width = 5;
+
+  EXPECT_THAT(
+      MakeFetches(parts, {{0, 1, 2, 3}}, 1000),
+      ElementsAre(FieldsAre(1, 0, 1), FieldsAre(1, 1, 2), FieldsAre(1, 3, 1)));
+}
+
 TEST(FetchListTest, FetchHasTheBytesOfItsParts) {
   EXPECT_EQ(BytesOf(Parts({1, 1, 1, 2}), {1, 1, 2}), 80u);
+}
+
+TEST(FetchListTest, FetchOfATableDoesNotCountAllOfItsRows) {
+  std::vector<PartSpec> parts = Parts({1, 1}, int64_t{1} << 30);
+  parts[0].row_width = parts[1].row_width = 1 << 10;
+  EXPECT_EQ(BytesOf(parts, {1, 0, 2}), 2 * kMostTableBytes);
+  parts[1].count = 1 << 10;
+  EXPECT_EQ(BytesOf(parts, {1, 1, 1}), size_t{4} << 10);
 }
 
 TEST(FetchListTest, NothingWantedIsNoCall) {

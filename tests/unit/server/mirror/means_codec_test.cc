@@ -74,6 +74,75 @@ TEST(MeansCodecTest, ReadsWhatItHasWritten) {
   EXPECT_THAT(ValuesOf(read[2]), ElementsAre(5, 6));
 }
 
+// Parts 0 and 1 are tables of rows of two floats.
+std::vector<PartSpec> Tables() {
+  std::vector<PartSpec> parts(3);
+  for (PartSpec& part : parts) part.count = 8;
+  parts[0].row_width = parts[1].row_width = 2;
+  return parts;
+}
+
+PartGradient RowsOf(std::vector<int64_t> ids, std::vector<float> values) {
+  PartGradient mean = MeanOf(std::move(values));
+  const auto count = static_cast<int64_t>(ids.size());
+  mean.rows = GradientRows{std::move(ids), {count, 2}};
+  return mean;
+}
+
+TEST(MeansCodecTest, MeansOfTablesHaveTheirRows) {
+  for (const bool first_is_absent : {false, true}) {
+    std::vector<PartGradient> means = {RowsOf({0, 3}, {1, 2, 3, 4}),
+                                       RowsOf({}, {}),
+                                       MeanOf({1, 2, 3, 4, 5, 6, 7, 8})};
+    if (first_is_absent) {
+      means[0] = PartGradient();
+      means[0].absent = true;
+    }
+
+    const auto answer = DecodeMeans(EncodeMeans(0, means), Tables(), 0, 3);
+
+    ASSERT_OK(answer);
+    const auto& read = std::get<std::vector<PartGradient>>(*answer);
+    ASSERT_THAT(read, SizeIs(3));
+    EXPECT_EQ(read[0].absent, first_is_absent);
+    if (!first_is_absent) {
+      EXPECT_THAT(read[0].rows->indices, ElementsAre(0, 3));
+      EXPECT_THAT(read[0].rows->shape, ElementsAre(2, 2));
+      EXPECT_THAT(ValuesOf(read[0]), ElementsAre(1, 2, 3, 4));
+    }
+    // A table without a row has a mean all the same.
+    EXPECT_FALSE(read[1].absent);
+    EXPECT_THAT(read[1].rows->shape, ElementsAre(0, 2));
+    EXPECT_FALSE(read[2].rows.has_value());
+    EXPECT_THAT(ValuesOf(read[2]), SizeIs(8));
+  }
+}
+
+TEST(MeansCodecTest, RefusesRowsThatDoNotFitTheTables) {
+  const auto decode = [](int lists, int ids, size_t floats, bool places) {
+    v1::MeansHeader header;
+    header.add_absent(2);
+    for (int i = 0; i < lists; ++i) {
+      header.add_rows();
+      for (int id = 0; id < ids; ++id) header.mutable_rows(i)->add_ids(id);
+    }
+    if (places) header.mutable_means()->set_fd(4);
+    const grpc::Slice payload(std::string(floats * sizeof(float), '\0'));
+    return DecodeMeans(
+        EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1)), Tables(),
+        0, 3);
+  };
+  EXPECT_OK(decode(2, 1, 4, false));
+  EXPECT_THAT(decode(1, 1, 2, false),
+              StatusIs(kInvalid, HasSubstr("header.rows has 1 lists")));
+  EXPECT_THAT(decode(3, 1, 6, false),
+              StatusIs(kInvalid, HasSubstr("header.rows has 3 lists")));
+  EXPECT_THAT(decode(2, 9, 4, false),
+              StatusIs(kInvalid, HasSubstr("names 9 rows of 8 bytes")));
+  EXPECT_THAT(decode(2, 1, 5, false), StatusIs(kInvalid, HasSubstr("have 16")));
+  EXPECT_THAT(decode(2, 1, 4, true), StatusIs(kInvalid, HasSubstr("no place")));
+}
+
 TEST(MeansCodecTest, NamesPlacesIfAllMeansHaveOne) {
   PartGradient absent;
   absent.absent = true;

@@ -318,7 +318,7 @@ TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {
        {StrategyKind::kParameterServer, StrategyKind::kMirrored,
         StrategyKind::kMultiWorkerMirrored, StrategyKind::kOneDevice}) {
     JobConfig job;
-    job.strategy = {kind, 4, {"cuda:1", "cpu:0"}};
+    job.strategy = {kind, 4, {"cuda:1", "cpu:0"}, {SumOrder::kRing}};
 
     const absl::StatusOr<JobConfig> back = FromProto(ToProto(job));
 
@@ -326,6 +326,7 @@ TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {
     EXPECT_EQ(back->strategy.kind, kind);
     EXPECT_EQ(back->strategy.replicas_per_worker, 4);
     EXPECT_THAT(back->strategy.devices, ElementsAre("cuda:1", "cpu:0"));
+    EXPECT_EQ(back->strategy.communication.order, SumOrder::kRing);
   }
   v1::JobConfig proto;
   EXPECT_EQ(FromProto(proto)->strategy.replicas_per_worker, 0);

@@ -337,45 +337,5 @@ TEST_F(PartUpdatesTest, RedoneStepMayHaveTheGradientThatTheFirstAttemptLacked) {
   EXPECT_THAT(Read<float>(*state, 0), Each(0));
 }
 
-class PartUpdatesMirrorTest : public ShardStateFixture {
- protected:
-  PartUpdatesMirrorTest() {
-    options_.job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
-    options_.parts[1].reducer = 1;
-  }
-};
-
-TEST_F(PartUpdatesMirrorTest, OwnMeansAreLentInSharedMemory) {
-  auto state = CreateActive();
-  for (const int part : {0, 2}) {
-    ASSERT_OK(state->updates().MeasureMean(part, {{Gradients(3)[part]}}));
-    EXPECT_TRUE(state->updates().LendMean(part).place.has_value());
-  }
-  EXPECT_TRUE(state->updates().mean_files().has_value());
-}
-
-TEST_F(PartUpdatesMirrorTest, WithoutSharedMemoryMeansHaveNoPlace) {
-  options_.shared_memory = false;
-  auto state = CreateActive();
-  ASSERT_OK(state->updates().MeasureMean(0, {{Gradients(3)[0]}}));
-  EXPECT_FALSE(state->updates().LendMean(0).place.has_value());
-  EXPECT_FALSE(state->updates().mean_files().has_value());
-}
-
-TEST_F(PartUpdatesMirrorTest, MeanThatItsServerWritesAgainIsNotApplied) {
-  auto state = CreateActive();
-  auto counters = WriteCounters::Create(1).value();
-  PartGradient mean = Gradients(3)[1];
-  mean.peer_writes = PeerWrites{
-      PeerMemory::Open(counters->file(), PeerMemory::Require::kSealed).value(),
-      0, counters->Count(0)};
-  ASSERT_OK(state->updates().KeepMean(1, mean));
-  EXPECT_OK(state->updates().ApplyMean(1, 0, 0));
-
-  counters->Begin(0);
-
-  EXPECT_TRUE(absl::IsAborted(state->updates().ApplyMean(1, 0, 0)));
-}
-
 }  // namespace
 }  // namespace lockstep::server

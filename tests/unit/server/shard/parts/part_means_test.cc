@@ -1,4 +1,5 @@
-// The updates of parts whose norm is limited: see part_updates_test.cc.
+// The means that a server keeps: those whose norm is limited, and those of
+// mirrors.
 
 #include <cmath>
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace {
 using ::lockstep::testing::IsOkAndHolds;
 using ::testing::Each;
 
-class PartUpdatesNormTest : public ShardStateFixture {
+class PartMeansNormTest : public ShardStateFixture {
  protected:
-  PartUpdatesNormTest() {
+  PartMeansNormTest() {
     options_.job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
   }
 
@@ -44,7 +45,7 @@ class PartUpdatesNormTest : public ShardStateFixture {
   }
 };
 
-TEST_F(PartUpdatesNormTest, MeanAboveTheLimitIsScaledToIt) {
+TEST_F(PartMeansNormTest, MeanAboveTheLimitIsScaledToIt) {
   auto state = CreateActive();
 
   const double squares = MeasureAll(*state, 1, 3);
@@ -58,7 +59,7 @@ TEST_F(PartUpdatesNormTest, MeanAboveTheLimitIsScaledToIt) {
   EXPECT_THAT(Read<double>(*state, 2), Each(2 - (2 * scale) * 0.5));
 }
 
-TEST_F(PartUpdatesNormTest, MeanBelowTheLimitGivesTheBitsOfAPlainUpdate) {
+TEST_F(PartMeansNormTest, MeanBelowTheLimitGivesTheBitsOfAPlainUpdate) {
   options_.job.clipping.limit = 100;
   options_.job.optimizer.kind = OptimizerConfig::Kind::kAdamW;
   auto state = CreateActive();
@@ -74,7 +75,7 @@ TEST_F(PartUpdatesNormTest, MeanBelowTheLimitGivesTheBitsOfAPlainUpdate) {
   EXPECT_EQ(Read<float>(*plain, 0), limited);
 }
 
-TEST_F(PartUpdatesNormTest, AbsentPartsAddNothingAndStay) {
+TEST_F(PartMeansNormTest, AbsentPartsAddNothingAndStay) {
   auto state = CreateActive();
   const std::vector<PartGradient> none = {AbsentGradient(), AbsentGradient()};
   EXPECT_EQ(MeasureAll(*state, 2, 2), 40);
@@ -89,7 +90,7 @@ TEST_F(PartUpdatesNormTest, AbsentPartsAddNothingAndStay) {
               Each(1 - 2 * static_cast<float>(1 / (1 + 1e-6)) * 0.5f));
 }
 
-TEST_F(PartUpdatesNormTest, UntrainedVariableIsNoPartOfTheNorm) {
+TEST_F(PartMeansNormTest, UntrainedVariableIsNoPartOfTheNorm) {
   options_.job.untrained = {"w"};
   auto state = CreateActive();
 
@@ -100,7 +101,7 @@ TEST_F(PartUpdatesNormTest, UntrainedVariableIsNoPartOfTheNorm) {
   EXPECT_THAT(Read<double>(*state, 2), Each(::testing::Lt(2)));
 }
 
-TEST_F(PartUpdatesNormTest, MeanThatItsServerWritesAgainHasNoNorm) {
+TEST_F(PartMeansNormTest, MeanThatItsServerWritesAgainHasNoNorm) {
   auto state = CreateActive();
   auto counters = WriteCounters::Create(1).value();
   PartGradient mean = Gradients(3)[1];
@@ -112,7 +113,7 @@ TEST_F(PartUpdatesNormTest, MeanThatItsServerWritesAgainHasNoNorm) {
   EXPECT_TRUE(absl::IsAborted(state->updates().KeepMean(1, mean).status()));
 }
 
-TEST_F(PartUpdatesNormTest, ApplyingTwiceIsApplyingOnce) {
+TEST_F(PartMeansNormTest, ApplyingTwiceIsApplyingOnce) {
   auto state = CreateActive();
   MeasureAll(*state, 1, 1);
   EXPECT_OK(state->updates().ApplyMean(0, 0, 4));
@@ -123,7 +124,7 @@ TEST_F(PartUpdatesNormTest, ApplyingTwiceIsApplyingOnce) {
 }
 
 // Servers that read a mean in other ways would apply different scales.
-TEST_F(PartUpdatesNormTest, KeptMeanHasTheSquaresOfTheServerThatMeasuredIt) {
+TEST_F(PartMeansNormTest, KeptMeanHasTheSquaresOfTheServerThatMeasuredIt) {
   options_.variables[0].dtype = DType::kBFloat16;
   options_.parts = {{0, 0, 8, DType::kBFloat16}};
   auto state = CreateActive();
@@ -139,6 +140,46 @@ TEST_F(PartUpdatesNormTest, KeptMeanHasTheSquaresOfTheServerThatMeasuredIt) {
   EXPECT_EQ(measured->squares, 8 * (1 + 1.0 / 256) * (1 + 1.0 / 256));
   EXPECT_THAT(mirror->updates().KeepMean(0, state->updates().LendMean(0)),
               IsOkAndHolds(measured->squares));
+}
+
+class PartMeansMirrorTest : public ShardStateFixture {
+ protected:
+  PartMeansMirrorTest() {
+    options_.job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
+    options_.parts[1].reducer = 1;
+  }
+};
+
+TEST_F(PartMeansMirrorTest, OwnMeansAreLentInSharedMemory) {
+  auto state = CreateActive();
+  for (const int part : {0, 2}) {
+    ASSERT_OK(state->updates().MeasureMean(part, {{Gradients(3)[part]}}));
+    EXPECT_TRUE(state->updates().LendMean(part).place.has_value());
+  }
+  EXPECT_TRUE(state->updates().mean_files().has_value());
+}
+
+TEST_F(PartMeansMirrorTest, WithoutSharedMemoryMeansHaveNoPlace) {
+  options_.shared_memory = false;
+  auto state = CreateActive();
+  ASSERT_OK(state->updates().MeasureMean(0, {{Gradients(3)[0]}}));
+  EXPECT_FALSE(state->updates().LendMean(0).place.has_value());
+  EXPECT_FALSE(state->updates().mean_files().has_value());
+}
+
+TEST_F(PartMeansMirrorTest, MeanThatItsServerWritesAgainIsNotApplied) {
+  auto state = CreateActive();
+  auto counters = WriteCounters::Create(1).value();
+  PartGradient mean = Gradients(3)[1];
+  mean.peer_writes = PeerWrites{
+      PeerMemory::Open(counters->file(), PeerMemory::Require::kSealed).value(),
+      0, counters->Count(0)};
+  ASSERT_OK(state->updates().KeepMean(1, mean));
+  EXPECT_OK(state->updates().ApplyMean(1, 0, 0));
+
+  counters->Begin(0);
+
+  EXPECT_TRUE(absl::IsAborted(state->updates().ApplyMean(1, 0, 0)));
 }
 
 }  // namespace

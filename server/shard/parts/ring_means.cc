@@ -1,0 +1,88 @@
+#include "server/shard/parts/ring_means.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "common/numeric/bfloat16.h"
+#include "common/numeric/sum_order.h"
+
+namespace lockstep::server {
+namespace {
+
+// Bytes [first, first + size) of a gradient.
+std::vector<ByteSlice> Cut(absl::Span<const ByteSlice> slices, size_t first,
+                           size_t size) {
+  std::vector<ByteSlice> cut;
+  for (const ByteSlice& slice : slices) {
+    if (first >= slice.size) {
+      first -= slice.size;
+      continue;
+    }
+    const size_t taken = std::min(size, slice.size - first);
+    if (taken > 0) cut.push_back({slice.data + first, taken});
+    size -= taken;
+    first = 0;
+  }
+  return cut;
+}
+
+// Elements [first, first + count) of the gradients that are not absent, from
+// rank `begin` on.
+class Terms {
+ public:
+  Terms(const PartSpec& part, absl::Span<const PartGradient> gradients,
+        size_t begin, size_t first, size_t count) {
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const PartGradient& gradient = gradients[(begin + i) % gradients.size()];
+      if (gradient.absent) continue;
+      const size_t item = gradient.type == GradientType::kBFloat16
+                              ? kBFloat16Size
+                              : ElementSize(part.dtype);
+      cut_.push_back(Cut(gradient.slices, first * item, count * item));
+      types_.push_back(gradient.type);
+    }
+  }
+
+  std::vector<GradientSlices> slices() const {
+    std::vector<GradientSlices> slices;
+    for (size_t i = 0; i < cut_.size(); ++i) {
+      slices.push_back({cut_[i], types_[i]});
+    }
+    return slices;
+  }
+
+ private:
+  std::vector<std::vector<ByteSlice>> cut_;
+  std::vector<GradientType> types_;
+};
+
+}  // namespace
+
+MeanOutcome StoreRingMean(const PartSpec& part, int64_t variable_elements,
+                          absl::Span<const PartGradient> gradients,
+                          absl::Span<std::byte> mean, bool measure) {
+  const size_t ranks = gradients.size();
+  const size_t chunk = RingChunk(static_cast<size_t>(variable_elements), ranks,
+                                 ElementSize(part.dtype));
+  const auto offset = static_cast<size_t>(part.offset);
+  const auto size = static_cast<size_t>(part.count);
+  MeanOutcome outcome;
+  for (size_t first = 0; first < size;) {
+    // In a ring, chunk c is summed beginning with rank c.
+    const size_t c = (offset + first) / chunk;
+    const size_t count =
+        std::min(size - first, (c + 1) * chunk - offset - first);
+    const MeanOutcome stored = StoreMean(
+        part.dtype, Terms(part, gradients, c, first, count).slices(),
+        static_cast<int64_t>(ranks),
+        mean.subspan(MeanSize(part.dtype, first), MeanSize(part.dtype, count)),
+        /*merges=*/{}, /*measure=*/false);
+    outcome.finite = outcome.finite && stored.finite;
+    first += count;
+  }
+  // Over the whole mean, as the servers that take it add up its squares.
+  if (measure) outcome.squares = SumOfSquares(MeanType(part.dtype), mean);
+  return outcome;
+}
+
+}  // namespace lockstep::server
