@@ -62,6 +62,7 @@ void GroupView::Answered(int rank, const GreetingAnswer& answer) {
   Member& member = members_[static_cast<size_t>(rank)];
   member.incarnation = answer.incarnation;
   member.answered = true;
+  member.pid_space = answer.pid_space;
 }
 
 void GroupView::HearLeave(int rank, uint64_t incarnation) {

@@ -26,6 +26,9 @@ struct GreetingAnswer {
   // False: the member is in a group with an earlier start of the greeting one,
   // and takes part again only after it has been restarted itself.
   bool joins = false;
+  // The name of the answering member's pid space if it can read the memory of
+  // other processes of its host; else empty.
+  std::string pid_space = {};
 };
 
 // GroupView is one member's knowledge of the other members of a group of
@@ -76,6 +79,11 @@ class GroupView {
   //   others    of Lose()
   const absl::Status& gone(int rank) const { return Of(rank).gone; }
 
+  // True if the member has answered that it can read memory of this pid space.
+  bool reads_memory_of(int rank, const std::string& pid_space) const {
+    return !pid_space.empty() && Of(rank).pid_space == pid_space;
+  }
+
   // The incarnation of a member that has greeted or answered.
   uint64_t incarnation(int rank) const { return Of(rank).incarnation; }
 
@@ -87,6 +95,7 @@ class GroupView {
   struct Member {
     uint64_t incarnation = 0;  // 0: unknown
     bool answered = false;
+    std::string pid_space = {};
     absl::Status gone = absl::OkStatus();
   };
   absl::Status CheckRank(int rank) const;

@@ -100,13 +100,17 @@ void GroupLink::Run() {
       greets_ = true;
       Pause();
     } else if (!outgoing_.empty()) {
-      const Outgoing& parcel = outgoing_.front();  // deques keep their elements
+      Outgoing& parcel = outgoing_.front();  // deques keep their elements
+      if (!shares_) parcel.header.clear_shared();
       mutex_.Unlock();
       const absl::Status given = CallGive(parcel);
-      const bool done = !MayBeRepeated(given);
+      const bool unread = absl::IsNotFound(given) && parcel.header.has_shared();
+      const bool done = !unread && !MayBeRepeated(given);
       if (done) options_.on_given(parcel.header.sequence(), given);
       mutex_.Lock();
-      if (done) {
+      if (unread) {
+        shares_ = false;  // the payload is sent in the next turn
+      } else if (done) {
         outgoing_.pop_front();
       } else {
         Pause();
@@ -139,7 +143,8 @@ absl::StatusOr<GreetingAnswer> GroupLink::CallGreet(bool leaves) {
   }
   timer.Done();
   if (!status.ok()) return FromGrpcStatus(status);
-  return GreetingAnswer{response.incarnation(), response.joins()};
+  return GreetingAnswer{response.incarnation(), response.joins(),
+                        response.pid_space()};
 }
 
 absl::Status GroupLink::CallGive(const Outgoing& parcel) {
@@ -157,7 +162,7 @@ absl::Status GroupLink::CallGive(const Outgoing& parcel) {
   v1::GiveRequest request;
   *request.mutable_header() = parcel.header;
   // A write that fails is not handled: Finish() returns the reason.
-  if (writer->Write(request)) {
+  if (writer->Write(request) && !parcel.header.has_shared()) {
     ForEachPiece(*parcel.leaves, [&](absl::Span<const std::byte> piece) {
       request.set_payload(piece.data(), piece.size());
       return writer->Write(request);

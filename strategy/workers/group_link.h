@@ -18,7 +18,8 @@
 
 namespace lockstep::strategy {
 
-// A parcel on its way to one member.
+// A parcel on its way to one member. If the header names the place of the
+// payload, the leaves are sent only to a member that cannot read it there.
 struct Outgoing {
   v1::ParcelHeader header;
   Parcel leaves;
@@ -60,6 +61,11 @@ class GroupLink {
   void Greet() ABSL_LOCKS_EXCLUDED(mutex_);
   // Sends `parcel` after all earlier ones.
   void Give(Outgoing parcel) ABSL_LOCKS_EXCLUDED(mutex_);
+  // False once the member has said that it cannot read payloads in memory.
+  bool shares() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    return shares_;
+  }
   // Ends all calls. No callback runs after its return, so it must not be called
   // from one. Idempotent.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -76,9 +82,10 @@ class GroupLink {
   const Options options_;
   const std::unique_ptr<v1::GroupService::Stub> stub_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool shares_ ABSL_GUARDED_BY(mutex_) = true;
   bool greets_ ABSL_GUARDED_BY(mutex_) = true;
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* in_flight_ ABSL_GUARDED_BY(mutex_) = nullptr;

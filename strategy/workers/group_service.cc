@@ -7,7 +7,6 @@
 #include "common/cluster/task_id.h"
 #include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/status.h"
-#include "strategy/workers/parcel_codec.h"
 
 namespace lockstep::strategy {
 namespace {
@@ -43,7 +42,8 @@ class ParcelReactor final : public grpc::ServerReadReactor<v1::GiveRequest> {
     // Before the payload: the bytes of a parcel that is refused are not held.
     LOCKSTEP_RETURN_IF_ERROR(handler_.Admit(header_));
     LOCKSTEP_ASSIGN_OR_RETURN(reader_, ParcelReader::Make(header_));
-    return absl::OkStatus();
+    return header_.has_shared() ? handler_.Read(header_, *reader_)
+                                : absl::OkStatus();
   }
 
   // The sender has written all, or its call was cut off: then bytes are
@@ -80,6 +80,7 @@ grpc::ServerUnaryReactor* GroupService::Greet(
     if (answer.ok()) {
       response->set_incarnation(answer->incarnation);
       response->set_joins(answer->joins);
+      response->set_pid_space(answer->pid_space);
     }
   }
   reactor->Finish(ToGrpcStatus(status));

@@ -8,6 +8,7 @@
 #include "common/collective/group_view.h"
 #include "common/collective/value.h"
 #include "lockstep/v1/group.grpc.pb.h"
+#include "strategy/workers/parcel_codec.h"
 
 namespace lockstep::strategy {
 
@@ -31,6 +32,10 @@ class GroupHandler {
   //   kInvalidArgument  the sender is no member, or the exchange is neither the
   //                     current nor the next one
   virtual absl::Status Admit(const v1::ParcelHeader& header) = 0;
+  // Copies the payload of a parcel that was admitted, and whose header names a
+  // place, into `reader`. Errors: as SharedInbox::Read().
+  virtual absl::Status Read(const v1::ParcelHeader& header,
+                            ParcelReader& reader) = 0;
   // Called when a parcel is complete. Has no effect if it had arrived before.
   // Errors as Admit().
   virtual absl::Status Arrive(const v1::ParcelHeader& header,

@@ -51,6 +51,7 @@ struct NetworkGroup::Wait {
 
 NetworkGroup::NetworkGroup(const Options& options)
     : options_(options),
+      pid_space_(options.shared_memory ? OwnPidSpace() : ""),
       service_(*this),
       view_({options.rank, DrawIncarnation(),
              static_cast<int>(options.addresses.size()), options.purpose}),
@@ -197,6 +198,35 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::Scatter(
   return taken;
 }
 
+std::vector<bool> NetworkGroup::SharersOf(
+    const std::vector<Parcel>& for_member) {
+  std::vector<bool> sharers(for_member.size());
+  // A parcel for several members counts once.
+  std::map<const std::vector<Leaf>*, size_t> sizes;
+  {
+    MutexLock lock(mutex_);
+    for (int r = 0; r < members(); ++r) {
+      const auto i = static_cast<size_t>(r);
+      if (r == rank()) continue;
+      // An exchange does not wait for a member that is gone, and that may be
+      // about to read its payload: from now on the memory stays as it is.
+      if (!view_.gone(r).ok()) return std::vector<bool>(for_member.size());
+      if (!view_.reads_memory_of(r, pid_space_) || !links_[i]->shares()) {
+        continue;
+      }
+      const size_t size = PayloadSize(*for_member[i]);
+      if (size < SharedOutbox::kSmallest) continue;
+      sharers[i] = true;
+      sizes[for_member[i].get()] = size;
+    }
+  }
+  size_t total = 0;
+  for (const auto& [parcel, size] : sizes) total += size;
+  // Without the lock: this may allocate much.
+  if (!outbox_.Begin(total)) sharers.assign(sharers.size(), false);
+  return sharers;
+}
+
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
     const std::string& description, const std::vector<Parcel>& for_member) {
   Wait wait(options_.timeout, options_.notice);
@@ -219,11 +249,16 @@ absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
       receivers[r] = view_.incarnation(r);
     }
   }
+  const std::vector<bool> sharers = SharersOf(for_member);
   for (const auto& [r, incarnation] : receivers) {
     const Parcel& parcel = for_member[static_cast<size_t>(r)];
     header.set_receiver_incarnation(incarnation);
     header.clear_leaves();
     EncodeLeaves(*parcel, header);
+    header.clear_shared();
+    if (sharers[static_cast<size_t>(r)]) {
+      *header.mutable_shared() = outbox_.Place(parcel);
+    }
     links_[static_cast<size_t>(r)]->Give({header, parcel});
   }
   MutexLock lock(mutex_);
@@ -334,6 +369,7 @@ absl::StatusOr<GreetingAnswer> NetworkGroup::Hear(const Greeting& greeting,
       answer = GreetingAnswer{view_.self().incarnation, false};
     } else {
       answer = view_.Hear(greeting);
+      if (answer.ok()) answer->pid_space = pid_space_;
       // A member whose group has ended must not count as joined.
       if (answer.ok() && !ended_.ok()) answer->joins = false;
     }

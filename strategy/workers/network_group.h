@@ -20,13 +20,16 @@
 #include "strategy/workers/group_link.h"
 #include "strategy/workers/group_service.h"
 #include "strategy/workers/peer_probes.h"
+#include "strategy/workers/shared_inbox.h"
+#include "strategy/workers/shared_outbox.h"
 
 namespace lockstep::strategy {
 
 // NetworkGroup is one member of a group of n processes. Each sends its parcels
 // to each other one over gRPC: in an exchange a member sends n - 1 times its
 // own bytes and receives those of all others; in a scatter it sends the bytes
-// of the parcels for the others.
+// of the parcels for the others. Members of one host read large parcels in each
+// other's memory instead.
 //
 // If a member restarts, leaves, dies, or misses a timeout, the group ends for
 // all: every later call returns the error that ended it and names that member.
@@ -47,6 +50,8 @@ class NetworkGroup final : public Collective, private GroupHandler {
     // As PeerProbes::Options.
     absl::Duration probe_every = absl::Seconds(10);
     absl::Duration probe_timeout = absl::Seconds(10);
+    // With members of the same host and pid name space.
+    bool shared_memory = true;
   };
 
   // Serves at addresses[rank], and waits until all members have joined.
@@ -83,11 +88,19 @@ class NetworkGroup final : public Collective, private GroupHandler {
 
   absl::Status Ended() const override ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The members whose memory this one has mapped, to read payloads in it.
+  std::vector<int> mapped_members() const { return inbox_.members(); }
+
  private:
   explicit NetworkGroup(const Options& options);
   // `for_member` must have a parcel for each member.
   absl::StatusOr<std::vector<Parcel>> GiveAndTake(
       const std::string& description, const std::vector<Parcel>& for_member)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The members, by rank, that read the payload of their parcel in this one's
+  // memory.
+  std::vector<bool> SharersOf(const std::vector<Parcel>& for_member)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The wait of a call.
@@ -125,6 +138,10 @@ class NetworkGroup final : public Collective, private GroupHandler {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Admit(const v1::ParcelHeader& header) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Read(const v1::ParcelHeader& header,
+                    ParcelReader& reader) override {
+    return inbox_.Read(header, reader);
+  }
   absl::Status Arrive(const v1::ParcelHeader& header,
                       std::vector<Leaf> leaves) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -137,6 +154,9 @@ class NetworkGroup final : public Collective, private GroupHandler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
+  const std::string pid_space_;  // empty: without shared memory
+  SharedOutbox outbox_;          // of the exchange; used by its thread
+  SharedInbox inbox_;
   GroupService service_;
   std::unique_ptr<GrpcServer> server_;
 

@@ -56,6 +56,15 @@ void ForEachPiece(const std::vector<Leaf>& leaves,
   }
 }
 
+size_t PayloadSize(const std::vector<Leaf>& leaves) {
+  size_t size = 0;
+  ForEachPiece(leaves, [&size](absl::Span<const std::byte> piece) {
+    size += piece.size();
+    return true;
+  });
+  return size;
+}
+
 absl::StatusOr<ParcelReader::Pending> ParcelReader::ToPending(
     const v1::LeafHeader& header) {
   Pending leaf;
@@ -87,6 +96,20 @@ absl::StatusOr<ParcelReader> ParcelReader::Make(
     LOCKSTEP_ASSIGN_OR_RETURN(reader.leaves_.emplace_back(), ToPending(leaf));
   }
   return reader;
+}
+
+size_t ParcelReader::missing() const {
+  size_t missing = 0;
+  for (const Pending& leaf : leaves_) {
+    for (const Run* run : {&leaf.indices, &leaf.values}) {
+      // A header may claim more bytes than memory has, see Make().
+      if (__builtin_add_overflow(missing, run->bytes - run->data.size(),
+                                 &missing)) {
+        return SIZE_MAX;
+      }
+    }
+  }
+  return missing;
 }
 
 absl::Status ParcelReader::Append(std::string_view piece) {

@@ -20,6 +20,9 @@ namespace lockstep::strategy {
 // Adds the headers of the leaves.
 void EncodeLeaves(const std::vector<Leaf>& leaves, v1::ParcelHeader& header);
 
+// The bytes of the payload of the leaves.
+size_t PayloadSize(const std::vector<Leaf>& leaves);
+
 // Calls `send` with the payload of the leaves, in pieces of at most 1 MiB,
 // until it returns false.
 void ForEachPiece(const std::vector<Leaf>& leaves,
@@ -35,6 +38,9 @@ class ParcelReader {
   //   kInvalidArgument  a type or shape is not valid, or the number of indices
   //                     is not that of rows
   static absl::StatusOr<ParcelReader> Make(const v1::ParcelHeader& header);
+
+  // The bytes that the pieces have not brought yet.
+  size_t missing() const;
 
   // Takes the next piece of the payload.
   //

@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
       absl::StrCat(purpose, ", communication ", NameOf(options.implementation));
   group.timeout = options.timeout;
   group.join_timeout = options.join_timeout;
+  group.shared_memory = options.shared_memory;
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<NetworkGroup> joined,
                             NetworkGroup::Join(group));
   if (options.implementation == Implementation::kDirect) return joined;

@@ -37,6 +37,8 @@ struct WorkersOptions {
   absl::Duration timeout = absl::Minutes(5);
   // The time within which all members must have started.
   absl::Duration join_timeout = absl::Minutes(10);
+  // Workers of one host read large values in each other's memory.
+  bool shared_memory = true;
   Implementation implementation = Implementation::kAuto;
   // The GPU that NCCL uses; -1: the one with the worker's number among the
   // workers of its host, counted from 0.

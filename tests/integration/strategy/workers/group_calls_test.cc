@@ -1,15 +1,19 @@
 // Calls of a member that is not what it should be: a stub in place of rank 1.
 
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "common/rpc/channel.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
+#include "common/wire/shared_memory_codec.h"
 #include "gmock/gmock.h"
 #include "strategy/workers/group_link.h"
 #include "strategy/workers/group_service.h"
 #include "strategy/workers/parcel_codec.h"
+#include "strategy/workers/shared_outbox.h"
 #include "tests/integration/strategy/workers/group_fixture.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -34,15 +38,25 @@ class FakeMember final : public GroupHandler {
     MutexLock lock(mutex_);
     greeted_ = true;
     if (leaves) left_ = true;
-    return GreetingAnswer{21, true};
+    return GreetingAnswer{21, true, OwnPidSpace()};
   }
   absl::Status Admit(const v1::ParcelHeader&) override {
     return absl::OkStatus();
   }
+  // As a member that cannot map the memory of its host's others, or, if
+  // `hangs`, as one that does not get as far as to read it.
+  absl::Status Read(const v1::ParcelHeader& header, ParcelReader&) override {
+    MutexLock lock(mutex_);
+    ++offered_places_;
+    place_ = header.shared();
+    return hangs_ ? absl::UnavailableError("hangs")
+                  : absl::NotFoundError("cannot map the memory");
+  }
   absl::Status Arrive(const v1::ParcelHeader& header,
-                      std::vector<Leaf>) override {
+                      std::vector<Leaf> leaves) override {
     MutexLock lock(mutex_);
     sequences_.push_back(header.sequence());
+    leaves_ = std::move(leaves);
     return absl::OkStatus();
   }
 
@@ -59,12 +73,38 @@ class FakeMember final : public GroupHandler {
     MutexLock lock(mutex_);
     return sequences_;
   }
+  int offered_places() {
+    MutexLock lock(mutex_);
+    return offered_places_;
+  }
+  // Waits until one was offered.
+  v1::SharedPayload place() {
+    MutexLock lock(mutex_);
+    while (offered_places_ == 0) {
+      mutex_.Unlock();
+      absl::SleepFor(absl::Milliseconds(1));
+      mutex_.Lock();
+    }
+    return place_;
+  }
+  void Hang() {
+    MutexLock lock(mutex_);
+    hangs_ = true;
+  }
+  std::vector<Leaf> leaves() {
+    MutexLock lock(mutex_);
+    return leaves_;
+  }
 
  private:
   Mutex mutex_;
   bool greeted_ ABSL_GUARDED_BY(mutex_) = false;
   bool left_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<uint64_t> sequences_ ABSL_GUARDED_BY(mutex_);
+  int offered_places_ ABSL_GUARDED_BY(mutex_) = 0;
+  v1::SharedPayload place_ ABSL_GUARDED_BY(mutex_);  // the last one
+  bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Leaf> leaves_ ABSL_GUARDED_BY(mutex_);  // of the last parcel
 };
 
 class GroupCallsTest : public GroupFixture {
@@ -179,6 +219,66 @@ TEST_F(GroupCallsTest, ParcelsThatCannotBeAreRefused) {
   wrong.add_leaves()->set_type("float32");
   EXPECT_THAT(Give(wrong, {"abc"}), StatusIs(kInvalid, HasSubstr("3 bytes")));
   EXPECT_THAT(Give(Header(0)), IsOk()) << "none of them counted";
+}
+
+TEST_F(GroupCallsTest, AMemberThatCannotMapTheMemoryGetsThePayload) {
+  const auto group = Formed();
+  const Value large = *Value::Zeros(ElementType::kFloat32, {50'000});
+  for (uint64_t sequence = 0; sequence < 3; ++sequence) {
+    EXPECT_THAT(Give(Header(sequence)), IsOk());
+    EXPECT_THAT(group->Exchange("sum", {large}), IsOk());
+    EXPECT_THAT(member_.leaves(), ::testing::ElementsAre(Leaf(large)));
+  }
+  EXPECT_EQ(member_.offered_places(), 1) << "it was offered once too often";
+}
+
+// It may read its parcel of an exchange that ended without it.
+TEST_F(GroupCallsTest, TheMemoryForAMemberThatIsGoneStaysAsItIs) {
+  member_.Hang();
+  const auto group = Formed();
+  const Value ones = Value::Of<float>(ElementType::kFloat32, {50'000},
+                                      std::vector<float>(50'000, 1));
+  EXPECT_THAT(Give(Header(0)), IsOk());
+  std::thread leaving([&] {
+    member_.place();
+    v1::GreetRequest farewell = Hello();
+    farewell.set_leaves(true);
+    EXPECT_THAT(Greet(farewell), IsOk());
+  });
+  EXPECT_THAT(group->Exchange("sum", {ones}), IsOk());
+  leaving.join();
+
+  EXPECT_THAT(
+      group->Exchange("sum", {*Value::Zeros(ElementType::kFloat32, {50'000})}),
+      StatusIs(kAborted));
+
+  const v1::SharedPayload place = member_.place();
+  const auto memory =
+      PeerMemory::Open(FromProto(place.file()), PeerMemory::Require::kSealed);
+  ASSERT_THAT(memory, IsOk());
+  std::vector<float> found(50'000);
+  std::memcpy(found.data(), (*memory)->bytes().data() + place.offset(),
+              found.size() * sizeof(float));
+  EXPECT_THAT(found, ::testing::Each(1));
+}
+
+TEST_F(GroupCallsTest, APlaceOutsideOfTheMemoryIsRefused) {
+  const auto group = Formed();
+  SharedOutbox outbox;
+  ASSERT_TRUE(outbox.Begin(400));
+  const auto parcel = std::make_shared<const std::vector<Leaf>>(
+      std::vector<Leaf>{*Value::Zeros(ElementType::kFloat32, {100})});
+  v1::ParcelHeader header = Header(0);
+  EncodeLeaves(*parcel, header);
+  *header.mutable_shared() = outbox.Place(parcel);
+  v1::ParcelHeader wrong = header;
+  wrong.mutable_shared()->set_offset(header.shared().offset() + 4);
+  EXPECT_THAT(Give(wrong), StatusIs(kInvalid, HasSubstr("400 bytes at 4100")));
+  wrong.mutable_shared()->mutable_file()->set_proof("another");
+  EXPECT_THAT(Give(wrong),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot map")));
+  EXPECT_THAT(Give(header, {"x"}), StatusIs(kInvalid, HasSubstr("more")));
+  EXPECT_THAT(Give(header), IsOk()) << "none of them counted";
 }
 
 TEST_F(GroupCallsTest, AStartAnewEndsTheGroup) {

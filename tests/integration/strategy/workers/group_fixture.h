@@ -30,6 +30,9 @@ class Answerer final : public GroupHandler {
   absl::Status Admit(const v1::ParcelHeader&) override {
     return absl::OkStatus();
   }
+  absl::Status Read(const v1::ParcelHeader&, ParcelReader&) override {
+    return absl::NotFoundError("reads no memory");
+  }
   absl::Status Arrive(const v1::ParcelHeader&, std::vector<Leaf>) override {
     return absl::OkStatus();
   }

@@ -103,23 +103,46 @@ TEST_F(NetworkGroupTest, AScatterGivesEachMemberItsOwnParcel) {
   });
 }
 
-TEST_F(NetworkGroupTest, LargeValuesTravelInPieces) {
-  Reserve(2);
-  const std::vector<Group> groups = JoinAll();
-  std::vector<float> elements(3'000'001);  // 12 MB
+// Values of 1 to `limit` MB, other ones in each exchange.
+Value LargeValue(int exchange, size_t rank, int limit) {
+  const int64_t size = 250'001 * (1 + (7 * exchange + 3) % limit);
+  std::vector<float> elements(static_cast<size_t>(size));
   for (size_t i = 0; i < elements.size(); ++i) {
-    elements[i] = static_cast<float>(i % 1000);
+    elements[i] = static_cast<float>((i + rank) % 1000) + 1000.0f * exchange;
   }
-  const Value large =
-      Value::Of<float>(ElementType::kFloat32, {3'000'001}, elements);
-  ForEach(2, [&](size_t r) {
-    ASSERT_THAT(groups[r], IsOk());
-    const auto answer = (*groups[r])->Exchange("large", {large});
-    ASSERT_THAT(answer, IsOk());
-    for (const Parcel& parcel : *answer) {
-      EXPECT_EQ(std::get<Value>(parcel->at(0)), large);
-    }
-  });
+  return Value::Of<float>(ElementType::kFloat32, {size}, elements);
+}
+
+// In pieces, and in shared memory that is written again in each exchange.
+TEST_F(NetworkGroupTest, LargeValuesComeWhole) {
+  for (const bool shared : {false, true}) {
+    addresses_.clear();
+    Reserve(3);
+    std::vector<NetworkGroup::Options> options = {Of(0), Of(1), Of(2)};
+    for (auto& each : options) each.shared_memory = shared;
+    const std::vector<Group> groups = Join(options);
+    ForEach(3, [&](size_t r) {
+      ASSERT_THAT(groups[r], IsOk());
+      for (int i = 0; i < 6; ++i) {
+        const auto all =
+            (*groups[r])->Exchange("large", {LargeValue(i, r, 12)});
+        ASSERT_THAT(all, IsOk());
+        std::vector<std::vector<Leaf>> apart;
+        for (size_t to = 0; to < 3; ++to) {
+          apart.push_back({LargeValue(i, 10 * r + to, 5), Value::Scalar(1)});
+        }
+        const auto own = (*groups[r])->Scatter("apart", apart);
+        ASSERT_THAT(own, IsOk());
+        for (size_t from = 0; from < 3; ++from) {
+          EXPECT_EQ(std::get<Value>((*all)[from]->at(0)),
+                    LargeValue(i, from, 12));
+          EXPECT_EQ(std::get<Value>((*own)[from]->at(0)),
+                    LargeValue(i, 10 * from + r, 5));
+        }
+      }
+      EXPECT_EQ((*groups[r])->mapped_members().size(), shared ? 2u : 0u);
+    });
+  }
 }
 
 TEST_F(NetworkGroupTest, DifferentCallsAreRefusedAtAllWithBothDescriptions) {
