@@ -45,7 +45,7 @@ absl::Status CallUntilUp(
   while (true) {
     grpc::ClientContext context;
     Prepare(context, limit);
-    const absl::Status status = FromGrpcStatus(call(&context));
+    const absl::Status status = FromServerStatus(call(&context));
     if (!absl::IsUnavailable(status) ||
         Clock::Real().Now() - began >= kPatience) {
       return status;
@@ -109,7 +109,7 @@ Call* ShardControlClient::Keep(std::unique_ptr<Call> call) {
 template <typename Call>
 void ShardControlClient::Done(Call* call, const grpc::Status& status) {
   call->timer.Done();
-  call->callback(FromGrpcStatus(status), call->response);
+  call->callback(FromServerStatus(status, is_shut_down()), call->response);
   call->callback = nullptr;  // frees its captures, before the lock
   MutexLock lock(mutex_);
   in_flight_.erase(call);
@@ -188,7 +188,7 @@ absl::Status ShardControlClient::CallRaw(const std::string& method,
       absl::StrCat("/lockstep.v1.ShardControlService/", method);
   const grpc::internal::RpcMethod rpc(name.c_str(),
                                       grpc::internal::RpcMethod::NORMAL_RPC);
-  return FromGrpcStatus(
+  return FromServerStatus(
       grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
           channel_.get(), rpc, &context, request, &response));
 }
@@ -313,7 +313,7 @@ absl::Status ShardControlClient::CommitAndWait(int64_t step, int64_t attempt) {
   *request.mutable_chief() = Chief();
   request.set_step(step);
   request.set_attempt(attempt);
-  return FromGrpcStatus(stub_->Commit(&context, request, &response));
+  return FromServerStatus(stub_->Commit(&context, request, &response));
 }
 
 v1::ExpireWorkerRequest ShardControlClient::ExpireRequest(
@@ -339,7 +339,7 @@ absl::StatusOr<ShardControlClient::Expired> ShardControlClient::ExpireWorker(
   v1::ExpireWorkerResponse response;
   PassFaultPoint(FaultPoint::kChiefExpireSend);
   LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpcStatus(stub_->ExpireWorker(&context, request, &response)));
+      FromServerStatus(stub_->ExpireWorker(&context, request, &response)));
   PassFaultPoint(FaultPoint::kChiefExpireAnswered);
   return AnswerFrom(response);
 }
@@ -426,7 +426,7 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
     Prepare(context, kCallDeadline);
     response.Clear();
     LOCKSTEP_RETURN_IF_ERROR(
-        FromGrpcStatus(stub_->BeginSnapshot(&context, request, &response)));
+        FromServerStatus(stub_->BeginSnapshot(&context, request, &response)));
     if (response.working().done_bytes() > done_bytes) {
       done_bytes = response.working().done_bytes();
       moved = absl::Now();
@@ -494,7 +494,7 @@ absl::Status ShardControlClient::EndSnapshot() {
   PassFaultPoint(FaultPoint::kChiefReleaseSend);
   const grpc::Status status = stub_->EndSnapshot(&context, request, &response);
   PassFaultPoint(FaultPoint::kChiefReleaseAnswered);
-  return FromGrpcStatus(status);
+  return FromServerStatus(status);
 }
 
 }  // namespace lockstep::chief

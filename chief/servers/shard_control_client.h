@@ -122,6 +122,10 @@ class ShardControlClient final : public ShardCalls {
   Call* Keep(std::unique_ptr<Call> call) ABSL_LOCKS_EXCLUDED(mutex_);
   template <typename Call>
   void Done(Call* call, const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool is_shut_down() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    return shut_down_;
+  }
 
   v1::ChiefIdentity Chief() const;
   v1::ExpireWorkerRequest ExpireRequest(int worker, uint64_t incarnation,
@@ -141,7 +145,7 @@ class ShardControlClient final : public ShardCalls {
   uint64_t epoch_ = 0;
   int64_t snapshot_step_ = -1;  // of the newest snapshot
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar idle_;
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<InFlight*, std::unique_ptr<InFlight>> in_flight_

@@ -61,4 +61,10 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
       detail.newest_incarnation());
 }
 
+absl::Status FromServerStatus(const grpc::Status& status, bool cancelled_here) {
+  absl::Status from = FromGrpcStatus(status);
+  if (!absl::IsCancelled(from) || cancelled_here) return from;
+  return absl::UnavailableError("the server ended the call");
+}
+
 }  // namespace lockstep

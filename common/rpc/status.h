@@ -15,6 +15,12 @@ namespace lockstep {
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
 
+// As FromGrpcStatus(), for the outcome of a call. A server that shuts down
+// cancels its calls, which may then be repeated: kUnavailable in place of
+// kCancelled, unless this process has cancelled the call (`cancelled_here`).
+absl::Status FromServerStatus(const grpc::Status& status,
+                              bool cancelled_here = false);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_RPC_STATUS_H_

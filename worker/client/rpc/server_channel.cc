@@ -93,13 +93,8 @@ void ServerChannel::CallAlone(const std::string& method,
 // channel, and gRPC crashes when a channel ends in the thread that runs
 // callbacks.
 void ServerChannel::Done(InFlight* call) {
-  absl::Status status = FromGrpcStatus(call->status);
-  // A server that shuts down cancels its calls, too. Those may be repeated;
-  // what this end cancels must not be.
-  if (absl::IsCancelled(status) && !IsCancelled()) {
-    status = absl::UnavailableError("the server ended the call");
-  }
-  call->callback(std::move(status), std::move(call->response));
+  call->callback(FromServerStatus(call->status, IsCancelled()),
+                 std::move(call->response));
   // Releases the callback's objects before the lock: they may be the last
   // owners of something that calls this channel.
   call->callback = nullptr;

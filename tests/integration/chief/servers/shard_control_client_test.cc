@@ -75,11 +75,13 @@ struct Outcome {
   std::atomic<bool> client_is_gone = false;
   std::atomic<int> calls = 0;
   std::atomic<int> cancelled = 0;
+  std::atomic<int> unavailable = 0;
   std::atomic<int> late = 0;  // ran when the client was gone
 
   void Record(const absl::Status& status) {
     if (client_is_gone) ++late;
     if (absl::IsCancelled(status)) ++cancelled;
+    if (absl::IsUnavailable(status)) ++unavailable;
     ++calls;
   }
 };
@@ -176,6 +178,18 @@ TEST_F(ShardControlClientTest, DestructionWaitsForTheCallbackThatIsRunning) {
   client.reset();
 
   EXPECT_TRUE(left);
+}
+
+// The server's next process takes the same calls.
+TEST_F(ShardControlClientTest, CallsThatAServerEndsAsItShutsDownMayBeRepeated) {
+  auto client = Client();
+  Ask(*client);
+  service_.WaitFor(kCalls);
+
+  server_->Shutdown(absl::ZeroDuration());
+  while (outcome_.calls < kCalls) absl::SleepFor(absl::Milliseconds(1));
+
+  EXPECT_EQ(outcome_.unavailable, kCalls);
 }
 
 TEST_F(ShardControlClientTest, DestructionWithoutAServerIsPrompt) {

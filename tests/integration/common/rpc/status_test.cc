@@ -26,6 +26,17 @@ TEST(GrpcStatusTest, CodesAndMessagesSurviveBothWays) {
   }
 }
 
+TEST(GrpcStatusTest, CallThatAServerCancelsMayBeRepeated) {
+  const grpc::Status cancelled(grpc::StatusCode::CANCELLED, "shutdown");
+  EXPECT_THAT(FromServerStatus(cancelled),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(FromServerStatus(cancelled, /*cancelled_here=*/true),
+            absl::CancelledError("shutdown"));
+  EXPECT_EQ(FromServerStatus(ToGrpcStatus(absl::AbortedError("why"))),
+            absl::AbortedError("why"));
+  EXPECT_OK(FromServerStatus(grpc::Status::OK));
+}
+
 TEST(GrpcStatusTest, DetailSurvivesBothWays) {
   const absl::Status full = WithCause(absl::ResourceExhaustedError("full"),
                                       FailureCause::kNoRoomForRows);
