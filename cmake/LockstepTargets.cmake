@@ -158,8 +158,17 @@ function(_lockstep_precompile_headers target use kind)
       target_precompile_headers(${headers} PRIVATE
         <google/protobuf/duration.pb.h> <grpcpp/grpcpp.h>
         <grpcpp/impl/codegen/proto_utils.h>)
-    # Not also those of "templates", which much that speaks gRPC includes: GCC
-    # reads all that it has precompiled, and a source then takes longer.
+      # GCC, which compiles the optimised builds, reads all that it has
+      # precompiled, and a source then takes longer; Clang reads what it needs.
+      if(LOCKSTEP_SANITIZE)
+        target_link_libraries(${headers} PRIVATE lockstep::proto
+          lockstep::cli11 nlohmann_json::nlohmann_json)
+        target_precompile_headers(${headers} PRIVATE
+          <lockstep/v1/coordinator.grpc.pb.h> <lockstep/v1/group.grpc.pb.h>
+          <lockstep/v1/mirror.grpc.pb.h> <lockstep/v1/parameter.grpc.pb.h>
+          <lockstep/v1/shard_control.grpc.pb.h> <lockstep/v1/sync.grpc.pb.h>
+          <lockstep/v1/trace.grpc.pb.h> <CLI/CLI.hpp> <nlohmann/json.hpp>)
+      endif()
     elseif(kind STREQUAL "templates")
       target_link_libraries(${headers} PRIVATE
         lockstep::cli11 nlohmann_json::nlohmann_json)
