@@ -127,9 +127,9 @@ absl::Status CheckpointReader::CheckVariable(
   const absl::string_view name = Stored(variable.name);
   const absl::StatusOr<const SafetensorsReader*> file = FileOf(name);
   if (!file.ok()) {
-    return absl::NotFoundError(
-        absl::StrCat(model_.path(), ": has no variable \"", name,
-                     "\": resume with the model that wrote the checkpoint"));
+    return absl::NotFoundError(absl::StrCat(
+        model_.path(), ": has no variable \"", name,
+        "\"; the model must be the one that wrote the checkpoint"));
   }
   const StoredTensor* stored = (*file)->Find(name);
   const TensorType type = ToTensorType(variable.dtype);
@@ -147,7 +147,7 @@ absl::Status CheckpointReader::CheckVariable(
       (*file)->path(), ": ", DescribeTensor(*stored), " is ",
       TensorTypeName(type), " ", ShapeString(variable.shape),
       variable.grows() ? ", growing," : "",
-      " in the job: resume with the model that wrote the checkpoint"));
+      " in the job; the model must be the one that wrote the checkpoint"));
 }
 
 absl::StatusOr<const SafetensorsReader*> CheckpointReader::FileOf(

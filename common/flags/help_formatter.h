@@ -1,17 +1,21 @@
 #ifndef LOCKSTEP_COMMON_FLAGS_HELP_FORMATTER_H_
 #define LOCKSTEP_COMMON_FLAGS_HELP_FORMATTER_H_
 
+#include <cstddef>
 #include <string>
 
 #include "CLI/CLI.hpp"
 
 namespace lockstep {
 
-// HelpFormatter is CLI11's help text, kept within 80 columns: names on the
-// left, explanations wrapped in a column of their own on the right.
+// HelpFormatter is CLI11's help text, kept within a width: names on the left,
+// explanations wrapped in a column of their own on the right.
 class HelpFormatter : public CLI::Formatter {
  public:
+  // For the window that standard output is, of 40 to 80 columns; 80 columns if
+  // it is no window, so that manual pages and files always have the same lines.
   HelpFormatter();
+  explicit HelpFormatter(size_t width);
 
   std::string make_description(const CLI::App* app) const override;
   std::string make_footer(const CLI::App* app) const override;
@@ -23,6 +27,9 @@ class HelpFormatter : public CLI::Formatter {
  private:
   std::string TwoColumns(const std::string& left,
                          const std::string& right) const;
+
+  const size_t width_;
+  const size_t right_column_;  // where the explanations begin
 };
 
 }  // namespace lockstep

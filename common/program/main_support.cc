@@ -345,7 +345,8 @@ absl::Status CheckExposure(const CommonFlags& flags,
       " is no loopback address, and there are no certificates: every host that "
       "reaches it could stop the job, or read the model. Make certificates "
       "with `lockstep certs make` and name them with --tls_dir, or allow it "
-      "with --insecure, in a program of yours with LOCKSTEP_INSECURE=1"));
+      "with --insecure; in a program of yours with tls_dir or "
+      "LOCKSTEP_TLS_DIR=DIR, and LOCKSTEP_INSECURE=1"));
 }
 
 absl::StatusOr<std::unique_ptr<StatusServer>> ServeStatus(

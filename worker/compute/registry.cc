@@ -43,8 +43,8 @@ absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
     return absl::IsFailedPrecondition(cuda.status()) ? MakeCpu(options)
                                                      : std::move(cuda);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "backend must be one of auto, cpu, cuda, got \"", name, "\""));
+  return absl::InvalidArgumentError(
+      absl::StrCat("device is \"", name, "\", but must be auto, cpu or cuda"));
 }
 
 int CountGpus() { return CountCuda(); }

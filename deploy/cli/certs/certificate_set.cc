@@ -77,11 +77,11 @@ absl::StatusOr<CertifiedKey> TakeAuthority(const CertificateSet& set) {
   if (!std::filesystem::exists(certificate, error)) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         CertifiedKey made,
-        MakeAuthority(absl::StrCat("Lockstep ", set.job, " ",
-                                   absl::FormatTime("%Y-%m-%d %H:%M:%E3S",
-                                                    set.authority_valid.from,
-                                                    absl::UTCTimeZone())),
-                      set.authority_valid));
+        MakeAuthority(
+            absl::StrCat("Lockstep ", set.job, " ",
+                         absl::FormatTime("%Y-%m-%d %H:%M:%E3S", set.made,
+                                          absl::UTCTimeZone())),
+            set.authority_valid));
     // The certificate is the last file, because its presence means that the
     // authority is made: ca.crt without ca.key asks for a key that was taken
     // away.

@@ -28,6 +28,7 @@ struct CertificateSet {
   std::string only;          // a member, "worker-1"; empty: all
   Validity validity;         // of the pairs
   Validity authority_valid;  // of the authority, if it has to be made
+  absl::Time made;           // for the name of a new authority
 };
 
 // The members of a set, "ps-0" and so on, and "operator-read" and

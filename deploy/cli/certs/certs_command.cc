@@ -180,6 +180,7 @@ absl::StatusOr<CertificateSet> CertsCommands::ReadSet() const {
     }
   }
   const absl::Time now = absl::Now();
+  set.made = now;
   set.validity = {now - kEarlier, now + days_ * kDay};
   set.authority_valid = {now - kEarlier, now + kAuthorityDays * kDay};
   std::error_code error;

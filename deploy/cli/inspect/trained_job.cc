@@ -58,7 +58,9 @@ TrainedJob::TrainedJob(CLI::App& command) {
 
 absl::StatusOr<JobConfig> TrainedJob::Read() const {
   if (file_.empty() && settings_.empty()) {
-    return absl::InvalidArgumentError("there is no job; give --job FILE");
+    return absl::InvalidArgumentError(
+        "there is no job; give --job FILE, or, for a model of your program, "
+        "--checkpoints DIR -- COMMAND, as in -- python3 eval.py");
   }
   // A job may consist of settings alone, as for `lockstep run` without --job.
   if (file_.empty()) return DecodeJobFile("", "--set", settings_);

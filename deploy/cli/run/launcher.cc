@@ -24,7 +24,9 @@ namespace {
 // Supervisor::OnTime() needs a few calls a second.
 constexpr int kTickMillis = 200;
 constexpr size_t kTailLines = 10;
+constexpr size_t kReadLines = 60;  // a traceback may be long
 constexpr size_t kTailColumns = 400;
+constexpr std::ptrdiff_t kReasonLines = 10;  // the reason is among the last
 constexpr absl::Duration kLookAtLogs = absl::Seconds(5);
 
 // Steady, unlike the wall clock.
@@ -303,9 +305,11 @@ std::map<TaskId, LogTail> Launcher::ReadLogs(const RunOutcome& outcome) const {
                     [&](const BadEnd& end) { return end.task == launch.task; });
     // Only the logs of these are quoted; the others' may be long.
     if (bad) {
-      log.lines = ReadLastLines(log.path, log_starts_.at(launch.task),
-                                kTailLines, kTailColumns);
-      log.reason = ReasonIn(log.lines);
+      const std::vector<std::string> read = ReadLastLines(
+          log.path, log_starts_.at(launch.task), kReadLines, kTailColumns);
+      log.lines = EndToShow(read, kTailLines);
+      log.reason = ReasonIn(
+          {read.end() - std::min(std::ssize(read), kReasonLines), read.end()});
     }
   }
   return logs;

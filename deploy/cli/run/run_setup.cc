@@ -171,6 +171,11 @@ absl::Status CheckJob(const RunRequest& request, const JobConfig& job,
       job, {.own_workers = !request.command.empty(),
             .has_evaluator = HasEvaluator(cluster),
             .own_evaluator = !request.evaluator_command.empty()}));
+  if (!request.evaluator_command.empty() && job.checkpoint.directory.empty()) {
+    return absl::InvalidArgumentError(
+        "--evaluator is given, but the job has no checkpoint.directory, so "
+        "there is nothing to evaluate; add --set checkpoint.directory=DIR");
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckBatch(job, cluster.num_workers));
   LOCKSTEP_RETURN_IF_ERROR(CheckSummaries(job));
   return CheckCheckpoints(job, request.beginning);
@@ -348,6 +353,7 @@ absl::StatusOr<std::string> MakeCertificates(const RunRequest& request,
   set.directory = absl::StrCat(parent.path(), "/tls");
   set.validity = {now - absl::Hours(1), now + kCertificatesLast};
   set.authority_valid = set.validity;
+  set.made = now;
   LOCKSTEP_RETURN_IF_ERROR(WriteCertificateSet(set).status());
   unlink(
       absl::StrCat(set.directory, "/", CertificateSet::kAuthorityKey).c_str());

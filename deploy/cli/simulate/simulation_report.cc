@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/flags/wrap_text.h"
 #include "deploy/cli/text/text_format.h"
 #include "deploy/cli/text/text_table.h"
 #include "nlohmann/json.hpp"
@@ -83,7 +84,8 @@ std::string SimulationText(const Simulation& simulation, size_t width) {
   std::string text =
       absl::StrCat(Table(simulation, width), "\n", Plot(simulation, width));
   for (const std::string& change : simulation.changes) {
-    absl::StrAppend(&text, Clip(absl::StrCat("AUTO at ", change), width), "\n");
+    absl::StrAppend(&text, WrapText(absl::StrCat("AUTO at ", change), width, 2),
+                    "\n");
   }
   return text;
 }

@@ -86,7 +86,8 @@ std::string MemberTable(const JobStatus& status, size_t width) {
   TextTable table({{.title = "task"},
                    {.title = "state"},
                    {.title = "heard", .align = Align::kRight},
-                   {.title = "doing", .shrinks = true},
+                   // "computes step 12345"
+                   {.title = "doing", .shrinks = true, .wanted = 19},
                    {.title = "since", .align = Align::kRight},
                    {.title = "passes", .align = Align::kRight},
                    {.title = "accepted", .align = Align::kRight},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -11,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
+#include "common/flags/nearest_match.h"
 #include "deploy/cli/status/status_report.h"
 #include "deploy/cli/text/text_format.h"
 
@@ -22,11 +24,25 @@ constexpr absl::Duration kPollEvery = absl::Milliseconds(100);
 
 using IsSo = std::function<bool(const JobStatus&)>;
 
-absl::Status NoNumber(const std::string& assignment) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(assignment,
-                   ": replicas_to_aggregate=COUNT and "
-                   "learning_rate=NUMBER are possible, once each"));
+constexpr char kReplicas[] = "replicas_to_aggregate";
+constexpr char kRate[] = "learning_rate";
+
+absl::Status CannotSet(const std::string& name, const std::string& value,
+                       bool has_value) {
+  if (name != kReplicas && name != kRate) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Printable(name), " cannot be changed while the job runs; ", kReplicas,
+        " and ", kRate, " can",
+        DidYouMean(name, std::vector<std::string>{kReplicas, kRate})));
+  }
+  if (!has_value) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has no value; write ", name, "=",
+                     name == kRate ? "NUMBER" : "COUNT"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " is \"", Printable(value), "\", but must be a ",
+      name == kRate ? "number" : "whole number", ", and given once"));
 }
 
 absl::StatusOr<int> ParseWorker(absl::string_view text) {
@@ -113,16 +129,15 @@ absl::StatusOr<CoordinatorClient::Change> ParseSettings(
         absl::StrSplit(assignment, absl::MaxSplits('=', 1));
     int count = 0;
     double number = 0;
-    if (parts.first == "replicas_to_aggregate" &&
-        !change.replicas_to_aggregate.has_value() &&
+    if (parts.first == kReplicas && !change.replicas_to_aggregate.has_value() &&
         absl::SimpleAtoi(parts.second, &count)) {
       change.replicas_to_aggregate = count;
-    } else if (parts.first == "learning_rate" &&
-               !change.learning_rate.has_value() &&
+    } else if (parts.first == kRate && !change.learning_rate.has_value() &&
                absl::SimpleAtod(parts.second, &number)) {
       change.learning_rate = number;
     } else {
-      return NoNumber(assignment);
+      return CannotSet(parts.first, parts.second,
+                       absl::StrContains(assignment, '='));
     }
   }
   return change;

@@ -39,18 +39,19 @@ std::string TextTable::Format(size_t width) const {
 std::vector<size_t> TextTable::Widths(size_t width) const {
   size_t shown = columns_.size();
   while (true) {
-    const std::vector<size_t> widths = WidthsOf(shown, width);
+    const std::vector<size_t> widths = WidthsOf(shown, width, true);
     size_t total = 0;
     for (size_t i = 0; i < shown; ++i) total += widths[i] + (i == 0 ? 0 : kGap);
+    if (total <= width) return widths;
     // A number without its last digits is another number.
-    const bool cut = total > width && shown > 1 &&
-                     columns_[shown - 1].align == Align::kRight;
-    if (!cut) return widths;
+    const bool number = shown > 1 && columns_[shown - 1].align == Align::kRight;
+    if (!number) return WidthsOf(shown, width, false);
     --shown;
   }
 }
 
-std::vector<size_t> TextTable::WidthsOf(size_t shown, size_t width) const {
+std::vector<size_t> TextTable::WidthsOf(size_t shown, size_t width,
+                                        bool as_wanted) const {
   std::vector<size_t> widths(shown);
   size_t total = 0;
   for (size_t i = 0; i < shown; ++i) {
@@ -61,7 +62,11 @@ std::vector<size_t> TextTable::WidthsOf(size_t shown, size_t width) const {
   for (size_t i = 0; i < shown && total > width; ++i) {
     if (!columns_[i].shrinks) continue;
     // A title is never cut, so that the column can be told.
-    const size_t spare = widths[i] - Columns(rows_.front()[i]);
+    const size_t title = Columns(rows_.front()[i]);
+    const size_t least =
+        as_wanted ? std::max(title, std::min(widths[i], columns_[i].wanted))
+                  : title;
+    const size_t spare = widths[i] - least;
     const size_t given = std::min(spare, total - width);
     widths[i] -= given;
     total -= given;

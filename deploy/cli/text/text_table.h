@@ -20,6 +20,9 @@ class TextTable {
     std::string title{};
     Align align = Align::kLeft;
     bool shrinks = false;  // gets narrower if the table is too wide
+    // Other columns are left out before a column that shrinks gets narrower
+    // than this, or than its cells.
+    size_t wanted = 0;
   };
 
   explicit TextTable(std::vector<Column> columns);
@@ -28,15 +31,16 @@ class TextTable {
   void AddRow(std::vector<std::string> cells);
 
   // Returns lines of at most `width` columns, each ended by a line feed.
-  // Columns that shrink do so first, down to the width of their title; then
-  // numbers at the end, columns aligned to the right, are left out, and other
-  // lines are cut.
+  // Columns that shrink do so first, down to the width that they want; then
+  // numbers at the end, columns aligned to the right, are left out; then
+  // columns shrink down to the width of their title, and at last lines are cut.
   std::string Format(size_t width) const;
 
  private:
   // One for each column that is shown.
   std::vector<size_t> Widths(size_t width) const;
-  std::vector<size_t> WidthsOf(size_t shown, size_t width) const;
+  std::vector<size_t> WidthsOf(size_t shown, size_t width,
+                               bool as_wanted) const;
   std::string FormatRow(const std::vector<std::string>& cells,
                         const std::vector<size_t>& widths, size_t width) const;
 

@@ -20,7 +20,7 @@ constexpr char kLongText[] =
 class HelpFormatterTest : public ::testing::Test {
  protected:
   HelpFormatterTest() {
-    app_.formatter(std::make_shared<HelpFormatter>());
+    app_.formatter(std::make_shared<HelpFormatter>(80));
     app_.add_option("--dir", value_, kLongText);
     app_.add_option("--a_flag_with_a_rather_long_name", value_, kLongText);
   }
@@ -29,7 +29,7 @@ class HelpFormatterTest : public ::testing::Test {
   CLI::App app_{kLongText, "program"};
 };
 
-TEST_F(HelpFormatterTest, NoLineIsLongerThan80Columns) {
+TEST_F(HelpFormatterTest, NoLineIsLongerThanTheWindow) {
   app_.add_subcommand("launch", kLongText);
   app_.footer(kLongText);
   app_.add_option("file", value_, kLongText)->check(CLI::ExistingFile);
@@ -37,10 +37,12 @@ TEST_F(HelpFormatterTest, NoLineIsLongerThan80Columns) {
       ->check(CLI::IsMember({"gradient_descent", "momentum", "adam", "adagrad",
                              "rmsprop", "something_else_altogether"}));
 
-  std::istringstream help(app_.help());
-
-  for (std::string line; std::getline(help, line);) {
-    EXPECT_THAT(line, SizeIs(testing::Le(80u)));
+  for (const size_t width : {80, 60, 40}) {
+    app_.formatter(std::make_shared<HelpFormatter>(width));
+    std::istringstream help(app_.help());
+    for (std::string line; std::getline(help, line);) {
+      EXPECT_THAT(line, SizeIs(testing::Le(width)));
+    }
   }
 }
 

@@ -37,10 +37,10 @@ TEST(BackendRegistryTest, CudaIsAGpuOrSaysWhyNot) {
 }
 
 TEST(BackendRegistryTest, UnknownNameListsTheKnownOnes) {
-  EXPECT_THAT(
-      MakeBackend("tpu", {}),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("auto, cpu, cuda"), HasSubstr("got \"tpu\""))));
+  EXPECT_THAT(MakeBackend("tpu", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("device is \"tpu\""),
+                             HasSubstr("auto, cpu or cuda"))));
 }
 
 TEST(BackendRegistryTest, OptionsReachTheBackend) {

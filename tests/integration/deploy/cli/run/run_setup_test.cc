@@ -198,6 +198,8 @@ TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   refused("--evaluator is given, but the cluster has no evaluator");
   request_.cluster_file = "";
   request_.counts.workers = 2;
+  refused("--evaluator is given, but the job has no checkpoint.directory");
+  request_.settings = {"checkpoint.directory=" + directory_.Join("kept")};
   request_.evaluator_command = "pyton3 eval.py";
   refused("--evaluator: pyton3: there is no such program in PATH");
   request_.evaluator_command = "";

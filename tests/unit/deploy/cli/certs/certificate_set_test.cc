@@ -33,6 +33,7 @@ class CertificateSetTest : public ::testing::Test {
     set_.directory = directory_.Join("tls");
     set_.validity = {now - absl::Hours(1), now + absl::Hours(24 * 90)};
     set_.authority_valid = set_.validity;
+    set_.made = set_.validity.from;
   }
 
   CheckedTlsFiles Checked(const std::string& member) const {

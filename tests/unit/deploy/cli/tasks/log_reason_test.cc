@@ -1,9 +1,14 @@
 #include "deploy/cli/tasks/log_reason.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::cli {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 TEST(ReasonInTest, TheLastErrorCountsWhateverFollowsIt) {
   EXPECT_EQ(ReasonIn({"2026-11-23T11:37:20.123 error   worker 1: the first",
@@ -27,6 +32,33 @@ TEST(ReasonInTest, WithoutAnErrorTheLastLineHasToDo) {
                 "2026-11-23T11:37:20.123 warning ps 0: stopped: SIGTERM"}),
       "stopped: SIGTERM");
   EXPECT_EQ(ReasonIn({}), "");
+}
+
+TEST(EndToShowTest, IsTheLastLines) {
+  EXPECT_THAT(EndToShow({"a", "b", "c"}, 2), ElementsAre("b", "c"));
+  EXPECT_THAT(EndToShow({"a"}, 2), ElementsAre("a"));
+  EXPECT_THAT(EndToShow({}, 2), IsEmpty());
+}
+
+TEST(EndToShowTest, ATracebackIsWholeAndWithoutMarks) {
+  const std::vector<std::string> lines = {
+      "before",
+      "Traceback (most recent call last):",
+      "  File \"train.py\", line 3, in <module>",
+      "    worker = lockstep.torch.Worker(model)",
+      "             ^^^^^^^^~~~~~",
+      "ValueError: another shape"};
+  EXPECT_THAT(EndToShow(lines, 2),
+              ElementsAre(lines[1], lines[2], lines[3], lines[5]));
+  EXPECT_THAT(EndToShow(lines, 9),
+              ElementsAre("before", lines[1], lines[2], lines[3], lines[5]));
+}
+
+TEST(EndToShowTest, AVeryLongTracebackIsCut) {
+  std::vector<std::string> lines = {"Traceback (most recent call last):"};
+  for (int i = 0; i < 8; ++i) lines.push_back("  frame");
+  EXPECT_THAT(EndToShow(lines, 2), SizeIs(2));
+  EXPECT_THAT(EndToShow(lines, 3), SizeIs(9));
 }
 
 }  // namespace

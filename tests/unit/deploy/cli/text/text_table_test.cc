@@ -32,6 +32,26 @@ TEST(TextTableTest, AColumnThatShrinksGivesWayFirst) {
             "a very l~      7\n");
 }
 
+TEST(TextTableTest, NumbersGiveWayToAColumnThatWantsItsWidth) {
+  TextTable table({{.title = "doing", .shrinks = true, .wanted = 12},
+                   {.title = "n", .align = Align::kRight},
+                   {.title = "more", .align = Align::kRight}});
+  table.AddRow({"computes step 15", "7", "8"});
+
+  EXPECT_EQ(table.Format(23),
+            "doing           n  more\n"
+            "computes step~  7     8\n");
+  EXPECT_EQ(table.Format(20),
+            "doing             n\n"
+            "computes step 15  7\n");
+  EXPECT_EQ(table.Format(15),
+            "doing         n\n"
+            "computes st~  7\n");
+  EXPECT_EQ(table.Format(10),
+            "doing\n"
+            "computes ~\n");
+}
+
 TEST(TextTableTest, NumbersThatDoNotFitAreLeftOutAndNotCut) {
   TextTable table = NameAndCount();
   table.AddRow({"long name", "1234567890"});
