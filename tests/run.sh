@@ -14,7 +14,7 @@
 # Environment:
 #   LOCKSTEP_JOBS          compilers and tests at a time, and half of the
 #                          clusters of end-to-end tests; default: the cores
-#   LOCKSTEP_FUZZ_SECONDS  for each fuzz target; default 5
+#   LOCKSTEP_FUZZ_SECONDS  for each fuzz target; default 2
 #   LOCKSTEP_SYSTEM_TESTS  no: do not boot a Debian with the package, nor train
 #                          in pods; default yes, where root and mounts are had
 #   LOCKSTEP_ASAN_E2E      end-to-end tests under asan: all, light (default;
@@ -29,7 +29,7 @@ cd "$(dirname "$0")/.."
 source deploy/packages.sh
 
 jobs=${LOCKSTEP_JOBS:-$(nproc)}
-fuzz_seconds=${LOCKSTEP_FUZZ_SECONDS:-5}
+fuzz_seconds=${LOCKSTEP_FUZZ_SECONDS:-2}
 logs=build/test-logs
 rows=() failures=() reasons=() skips=() tests=0 failed=0 broken=0
 

@@ -13,6 +13,9 @@
 namespace lockstep::cli {
 namespace {
 
+// A long job goes on trying numbers that are about as good.
+constexpr size_t kMostChanges = 6;
+
 constexpr size_t kWidestPlot = 100;
 
 // "50.3 ms", with three digits that count.
@@ -83,9 +86,16 @@ size_t Simulation::Best() const {
 std::string SimulationText(const Simulation& simulation, size_t width) {
   std::string text =
       absl::StrCat(Table(simulation, width), "\n", Plot(simulation, width));
-  for (const std::string& change : simulation.changes) {
-    absl::StrAppend(&text, WrapText(absl::StrCat("AUTO at ", change), width, 2),
-                    "\n");
+  for (size_t i = 0; i < simulation.changes.size(); ++i) {
+    if (i == kMostChanges) {
+      absl::StrAppend(&text, "and ", simulation.changes.size() - i,
+                      " more changes, which --json has\n");
+      break;
+    }
+    absl::StrAppend(
+        &text,
+        WrapText(absl::StrCat("AUTO at ", simulation.changes[i]), width, 2),
+        "\n");
   }
   return text;
 }

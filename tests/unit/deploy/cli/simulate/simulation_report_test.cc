@@ -53,6 +53,20 @@ TEST(SimulationReportTest, SixtyColumnsAreEnough) {
   EXPECT_THAT(text, HasSubstr("25.0 %"));
 }
 
+TEST(SimulationReportTest, ReasonsAreWrappedAndTheFirstChangesSay) {
+  Simulation simulation = Example();
+  EXPECT_THAT(
+      SimulationText(simulation, 60),
+      HasSubstr("AUTO at 2.3 s, step 20: 1 backup instead of 0: a long\n"
+                "  reason that does not fit into a narrow window\n"));
+  simulation.changes.assign(9, "1 s: another");
+  EXPECT_THAT(SimulationText(simulation, 60),
+              HasSubstr("another\nand 3 more changes, which --json has\n"));
+  EXPECT_EQ(
+      nlohmann::json::parse(SimulationJson(simulation))["auto_changes"].size(),
+      9u);
+}
+
 TEST(SimulationReportTest, JsonHasTheSame) {
   const nlohmann::json json = nlohmann::json::parse(SimulationJson(Example()));
   EXPECT_EQ(json["workers"], 4);
