@@ -55,10 +55,9 @@ TEST(SimulationReportTest, SixtyColumnsAreEnough) {
 
 TEST(SimulationReportTest, ReasonsAreWrappedAndTheFirstChangesSay) {
   Simulation simulation = Example();
-  EXPECT_THAT(
-      SimulationText(simulation, 60),
-      HasSubstr("AUTO at 2.3 s, step 20: 1 backup instead of 0: a long\n"
-                "  reason that does not fit into a narrow window\n"));
+  EXPECT_THAT(SimulationText(simulation, 60),
+              HasSubstr("AUTO at 2.3 s, step 20: 1 backup instead of 0: a long "
+                        "reason\n  that does not fit into a narrow window\n"));
   simulation.changes.assign(9, "1 s: another");
   EXPECT_THAT(SimulationText(simulation, 60),
               HasSubstr("another\nand 3 more changes, which --json has\n"));
