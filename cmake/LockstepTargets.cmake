@@ -120,7 +120,7 @@ function(_lockstep_optimise_little target kind)
 endfunction()
 
 # Tests take longer to optimise than to run, above all where sanitizers check each
-# access. Their lines cost a sixth of their compile time, and the report of a
+# access; what computes much is in the libraries. Their lines cost a sixth of their compile time, and the report of a
 # sanitizer has the name of the test without them.
 function(_lockstep_compile_quickly target)
   target_compile_options(${target} PRIVATE -O0)
@@ -309,7 +309,6 @@ endfunction()
 function(_lockstep_finish_test_program program)
   get_target_property(sources ${program} SOURCES)
   _lockstep_compile_together(${program} ${sources})
-  # What computes much is in the libraries.
   get_target_property(dependencies ${program} LINK_LIBRARIES)
   _lockstep_kind_of_headers(kind ${dependencies})
   _lockstep_compile_quickly(${program})

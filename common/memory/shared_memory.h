@@ -23,6 +23,8 @@ struct SharedFile {
   uint64_t size = 0;      // bytes
   std::string proof;      // the first bytes of the file
   std::string pid_space;  // of the holder, see OwnPidSpace()
+
+  bool operator==(const SharedFile&) const = default;
 };
 
 // Returns the name of this process's pid space: the running system and its pid

@@ -17,6 +17,8 @@ struct Fetch {
   int num_parts = 0;
 };
 
+// The bytes of a table's mean for which a call waits. A call for a larger mean
+// that ends too early is repeated.
 constexpr size_t kMostTableBytes = size_t{16} << 20;
 
 // Packs the parts `wanted`, ascending, into calls of about `target_bytes`: many

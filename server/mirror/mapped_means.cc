@@ -12,11 +12,6 @@ namespace {
 // MeanMemory places means so; kernels need at least whole elements.
 constexpr uint64_t kAlignment = 64;
 
-bool SameFile(const SharedFile& a, const SharedFile& b) {
-  return a.pid == b.pid && a.fd == b.fd && a.size == b.size &&
-         a.proof == b.proof && a.pid_space == b.pid_space;
-}
-
 }  // namespace
 
 bool MappedMeans::MayMap(int server) const {
@@ -34,7 +29,7 @@ absl::StatusOr<MappedMeans::Server> MappedMeans::Map(int server,
   MutexLock lock(mutex_);
   Server& known = servers_[server];
   // A server that was started again, or was given another job, has other files.
-  if (known.means != nullptr && SameFile(known.named, means.means)) {
+  if (known.means != nullptr && known.named == means.means) {
     return known;
   }
   absl::StatusOr<std::shared_ptr<const PeerMemory>> bytes =

@@ -37,25 +37,6 @@ struct MeanForm {
   std::optional<GradientRows> rows = {};
 };
 
-// The form of the mean of a table. The rows are copied only if the payload is
-// long enough for all of them, so that a short message cannot allocate much.
-absl::StatusOr<MeanForm> FormOfRows(const PartSpec& table,
-                                    const v1::RowIds& rows,
-                                    size_t payload_size) {
-  const size_t row_size = table.row_width * ElementSize(table.dtype);
-  size_t size = 0;
-  if (__builtin_mul_overflow(row_size, rows.ids_size(), &size) ||
-      size > payload_size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "header.rows names ", rows.ids_size(), " rows of ", row_size,
-        " bytes; the payload has ", payload_size, " bytes"));
-  }
-  GradientRows named;
-  named.indices.assign(rows.ids().begin(), rows.ids().end());
-  named.shape = {rows.ids_size(), table.row_width};
-  return MeanForm{size, std::move(named)};
-}
-
 absl::StatusOr<std::vector<MeanForm>> FormsOf(const v1::MeansHeader& header,
                                               const std::vector<bool>& absent,
                                               absl::Span<const PartSpec> parts,
@@ -69,7 +50,9 @@ absl::StatusOr<std::vector<MeanForm>> FormsOf(const v1::MeansHeader& header,
       form.size = MeanSize(parts[i].dtype, parts[i].count);
     } else if (tables++ < header.rows_size()) {
       LOCKSTEP_ASSIGN_OR_RETURN(
-          form, FormOfRows(parts[i], header.rows(tables - 1), payload_size));
+          NamedRows named, ReadRows(parts[i], ElementSize(parts[i].dtype),
+                                    header.rows(tables - 1), payload_size));
+      form = {named.size, std::move(named.rows)};
     }
   }
   if (tables == header.rows_size()) return forms;

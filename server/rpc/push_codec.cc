@@ -97,8 +97,6 @@ absl::Status CheckCounts(const v1::RowIds& rows, const std::string& part,
   return absl::OkStatus();
 }
 
-// The form of one part's gradient. Row ids are copied only if the payload is
-// long enough for all rows, so that a short message cannot allocate much.
 absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
                                     const Shard& shard, const v1::RowIds* rows,
                                     size_t payload_size) {
@@ -112,25 +110,18 @@ absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
         absl::StrCat(shard.PartName(index), " is a table of ", part.num_rows(),
                      " rows, but header.rows has no entry for it"));
   }
-  // A row has at most 2^56 elements, so this does not overflow. The product
-  // with the number of ids may.
-  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, GradientElementSize(part.dtype, type));
-  size *= static_cast<size_t>(part.row_width);
-  const size_t row_size = size;
-  if (__builtin_mul_overflow(size, rows->ids_size(), &size) ||
-      size > payload_size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rows of ", shard.PartName(index), ": header.rows names ",
-                     rows->ids_size(), " of ", row_size,
-                     " bytes; the payload has ", payload_size, " bytes"));
+  LOCKSTEP_ASSIGN_OR_RETURN(const size_t element,
+                            GradientElementSize(part.dtype, type));
+  absl::StatusOr<NamedRows> named =
+      ReadRows(part, element, *rows, payload_size);
+  if (!named.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rows of ", shard.PartName(index), ": ", named.status().message()));
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckCounts(*rows, shard.PartName(index), shard.job()));
-  GradientRows named;
-  named.indices.assign(rows->ids().begin(), rows->ids().end());
-  named.counts.assign(rows->counts().begin(), rows->counts().end());
-  named.shape = {rows->ids_size(), part.row_width};
-  return GradientForm{size, std::move(named)};
+  named->rows.counts.assign(rows->counts().begin(), rows->counts().end());
+  return GradientForm{named->size, std::move(named->rows)};
 }
 
 absl::StatusOr<std::vector<GradientForm>> FormsOf(
@@ -231,6 +222,23 @@ absl::StatusOr<std::vector<PartGradient>> FindShared(
 }
 
 }  // namespace
+
+absl::StatusOr<NamedRows> ReadRows(const PartSpec& table, size_t element,
+                                   const v1::RowIds& ids, size_t payload_size) {
+  NamedRows named;
+  // A row has at most 2^56 elements, so this does not overflow. The product
+  // with the number of ids may.
+  const size_t row_size = element * static_cast<size_t>(table.row_width);
+  if (__builtin_mul_overflow(row_size, ids.ids_size(), &named.size) ||
+      named.size > payload_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("header.rows names ", ids.ids_size(), " of ", row_size,
+                     " bytes; the payload has ", payload_size, " bytes"));
+  }
+  named.rows.indices.assign(ids.ids().begin(), ids.ids().end());
+  named.rows.shape = {ids.ids_size(), table.row_width};
+  return named;
+}
 
 std::vector<PartGradient> CutIntoGradients(const TensorPayload& payload,
                                            absl::Span<const size_t> sizes) {

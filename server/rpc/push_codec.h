@@ -27,6 +27,21 @@ namespace lockstep::server {
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 
+// The rows of a table that a header names, and the bytes that they have in the
+// payload.
+struct NamedRows {
+  size_t size = 0;
+  GradientRows rows;
+};
+
+// Reads the rows of `table`, of `element` bytes an element. Copies them only if
+// the payload is long enough for all of them, so that a short message cannot
+// allocate much.
+//
+//   kInvalidArgument  the payload has fewer bytes than the rows
+absl::StatusOr<NamedRows> ReadRows(const PartSpec& table, size_t element,
+                                   const v1::RowIds& ids, size_t payload_size);
+
 // Cuts a payload into gradients of these sizes, whose sum must be the size of
 // the payload. The gradients share the received slices.
 //

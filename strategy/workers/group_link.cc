@@ -17,13 +17,6 @@ constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr absl::Duration kGreetDeadline = absl::Seconds(3);
 constexpr absl::Duration kLeaveDeadline = absl::Seconds(1);
 
-// True if the same parcel may reach the member later. A server that ends
-// cancels its calls, so kCancelled is one of these errors. These calls have no
-// deadline: kDeadlineExceeded is the member's answer, whose group has ended.
-bool MayBeRepeated(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsCancelled(status);
-}
-
 }  // namespace
 
 v1::GreetRequest GreetingOf(const Greeting& self, int receiver, bool leaves) {
@@ -105,7 +98,9 @@ void GroupLink::Run() {
       mutex_.Unlock();
       const absl::Status given = CallGive(parcel);
       const bool unread = absl::IsNotFound(given) && parcel.header.has_shared();
-      const bool done = !unread && !MayBeRepeated(given);
+      // These calls have no deadline: kDeadlineExceeded is the answer of a
+      // member whose group has ended.
+      const bool done = !unread && !absl::IsUnavailable(given);
       if (done) options_.on_given(parcel.header.sequence(), given);
       mutex_.Lock();
       if (unread) {
@@ -175,7 +170,7 @@ absl::Status GroupLink::CallGive(const Outgoing& parcel) {
     in_flight_ = nullptr;
   }
   timer.Done();
-  return FromGrpcStatus(status);
+  return FromServerStatus(status);
 }
 
 }  // namespace lockstep::strategy

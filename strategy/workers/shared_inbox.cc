@@ -9,15 +9,6 @@
 #include "common/wire/shared_memory_codec.h"
 
 namespace lockstep::strategy {
-namespace {
-
-bool SameFile(const v1::SharedFile& a, const v1::SharedFile& b) {
-  return a.pid() == b.pid() && a.fd() == b.fd() && a.size() == b.size() &&
-         a.proof() == b.proof() && a.pid_space() == b.pid_space();
-}
-
-}  // namespace
-
 std::vector<int> SharedInbox::members() const {
   MutexLock lock(mutex_);
   std::vector<int> members;
@@ -30,16 +21,16 @@ std::vector<int> SharedInbox::members() const {
 absl::Status SharedInbox::Read(const v1::ParcelHeader& header,
                                ParcelReader& reader) {
   const int rank = header.sender().rank();
-  const v1::SharedFile& file = header.shared().file();
+  const SharedFile file = FromProto(header.shared().file());
   std::shared_ptr<const PeerMemory> memory;
   {
     MutexLock lock(mutex_);
     Mapped& known = mapped_[rank];
-    if (known.memory == nullptr || !SameFile(known.named, file)) {
+    if (known.memory == nullptr || !(known.named == file)) {
       // The older file was smaller, or is that of an earlier process.
       known = Mapped();
       absl::StatusOr<std::shared_ptr<const PeerMemory>> mapped =
-          PeerMemory::Open(FromProto(file), PeerMemory::Require::kSealed);
+          PeerMemory::Open(file, PeerMemory::Require::kSealed);
       if (!mapped.ok()) {
         spdlog::info("shares no memory with rank {}: {}", rank,
                      std::string(mapped.status().message()));

@@ -33,7 +33,7 @@ class SharedInbox {
 
  private:
   struct Mapped {
-    v1::SharedFile named;
+    SharedFile named;  // as the sender described it
     std::shared_ptr<const PeerMemory> memory;
   };
 

@@ -138,7 +138,7 @@ TEST(MeansCodecTest, RefusesRowsThatDoNotFitTheTables) {
   EXPECT_THAT(decode(3, 1, 6, false),
               StatusIs(kInvalid, HasSubstr("header.rows has 3 lists")));
   EXPECT_THAT(decode(2, 9, 4, false),
-              StatusIs(kInvalid, HasSubstr("names 9 rows of 8 bytes")));
+              StatusIs(kInvalid, HasSubstr("names 9 of 8 bytes")));
   EXPECT_THAT(decode(2, 1, 5, false), StatusIs(kInvalid, HasSubstr("have 16")));
   EXPECT_THAT(decode(2, 1, 4, true), StatusIs(kInvalid, HasSubstr("no place")));
 }

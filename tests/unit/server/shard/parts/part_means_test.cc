@@ -17,6 +17,14 @@ namespace {
 using ::lockstep::testing::IsOkAndHolds;
 using ::testing::Each;
 
+// A mean in the memory of a server that counts its writes with `counters`.
+PartGradient LentBy(const WriteCounters& counters, PartGradient mean) {
+  mean.peer_writes = PeerWrites{
+      PeerMemory::Open(counters.file(), PeerMemory::Require::kSealed).value(),
+      0, counters.Count(0)};
+  return mean;
+}
+
 class PartMeansNormTest : public ShardStateFixture {
  protected:
   PartMeansNormTest() {
@@ -104,10 +112,7 @@ TEST_F(PartMeansNormTest, UntrainedVariableIsNoPartOfTheNorm) {
 TEST_F(PartMeansNormTest, MeanThatItsServerWritesAgainHasNoNorm) {
   auto state = CreateActive();
   auto counters = WriteCounters::Create(1).value();
-  PartGradient mean = Gradients(3)[1];
-  mean.peer_writes = PeerWrites{
-      PeerMemory::Open(counters->file(), PeerMemory::Require::kSealed).value(),
-      0, counters->Count(0)};
+  const PartGradient mean = LentBy(*counters, Gradients(3)[1]);
   counters->Begin(0);
 
   EXPECT_TRUE(absl::IsAborted(state->updates().KeepMean(1, mean).status()));
@@ -170,10 +175,7 @@ TEST_F(PartMeansMirrorTest, WithoutSharedMemoryMeansHaveNoPlace) {
 TEST_F(PartMeansMirrorTest, MeanThatItsServerWritesAgainIsNotApplied) {
   auto state = CreateActive();
   auto counters = WriteCounters::Create(1).value();
-  PartGradient mean = Gradients(3)[1];
-  mean.peer_writes = PeerWrites{
-      PeerMemory::Open(counters->file(), PeerMemory::Require::kSealed).value(),
-      0, counters->Count(0)};
+  const PartGradient mean = LentBy(*counters, Gradients(3)[1]);
   ASSERT_OK(state->updates().KeepMean(1, mean));
   EXPECT_OK(state->updates().ApplyMean(1, 0, 0));
 
