@@ -217,7 +217,7 @@ void Chief::Do(const Commit& commit) {
 }
 
 void Chief::Do(const TellCommit& tell) {
-  for (int server = 1; server < servers_.size(); ++server) {
+  for (const int server : tell.servers) {
     servers_.server(server).Commit(tell.step, tell.attempt, {},
                                    [](const absl::Status&, int64_t) {});
   }
@@ -337,7 +337,8 @@ void Chief::Do(const JobReport& report) {
     spdlog::info("{} in {} on {}, epoch {}",
                  CountText(std::ssize(map_.plan.variables), "variable"),
                  CountText(std::ssize(map_.plan.parts), "part"),
-                 CountText(servers_.size(), "server"), servers_.epoch());
+                 CountText(std::ssize(servers_.used()), "server"),
+                 servers_.epoch());
     SetLogStep(begun->step);
   }
   if (const auto* died = std::get_if<ProcessDied>(&report)) {
@@ -357,22 +358,25 @@ void Chief::Do(const Recover& recover) {
 }
 
 absl::StatusOr<RoundOutcome> Chief::RunRound(const Recover& recover) {
-  if (map_.plan.parts.empty()) LOCKSTEP_RETURN_IF_ERROR(MakeStateMap());
+  if (plan_.parts.empty()) LOCKSTEP_RETURN_IF_ERROR(MakePlanOfAll());
   LOCKSTEP_ASSIGN_OR_RETURN(RecoveryRound::Outcome outcome,
-                            round_.Run(map_.plan, recover.step));
+                            round_.Run(plan_, recover.request));
   map_ = std::move(outcome.map);
+  // Workers that register again need the plan of the mirrors that now sum.
+  if (driver_.opened()) status_table_.PublishPlan(map_.plan);
   if (!outcome.plan.copies.empty()) Notify(TextOfCopies(outcome.plan));
   return RoundOutcome{std::move(outcome.plan), outcome.step,
-                      outcome.checkpoint_step, servers_.epoch()};
+                      outcome.checkpoint_step, servers_.epoch(),
+                      std::move(outcome.servers)};
 }
 
-absl::Status Chief::MakeStateMap() {
+absl::Status Chief::MakePlanOfAll() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckGradientType(status_table_.variables(), job_.gradient_wire_type));
   LOCKSTEP_RETURN_IF_ERROR(
       SettingsOf(job_, status_table_.variables()).status());
   LOCKSTEP_ASSIGN_OR_RETURN(
-      map_.plan, PlanOfJob(job_, status_table_.variables(), servers_.size()));
+      plan_, PlanOfJob(job_, status_table_.variables(), servers_.size()));
   return absl::OkStatus();
 }
 

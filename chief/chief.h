@@ -113,9 +113,7 @@ class Chief final : private RecoverySource {
   void Do(const Recover& action);
   void Do(const OpenSettings& action);
   void Do(const CloseSettings& action);
-  void Do(const TakeOut& out) {
-    settings_table_.Leave(out.worker, out.if_asked);
-  }
+  void Do(const TakeOut& out) { settings_table_.Leave(out.worker, out.why); }
   void Do(const Tuned& action);
   void Do(const Say& action);
   void Do(const SumUp& action);
@@ -132,7 +130,7 @@ class Chief final : private RecoverySource {
 
   absl::StatusOr<RoundOutcome> RunRound(const Recover& action);
   // Places the model's parts on the servers.
-  absl::Status MakeStateMap();
+  absl::Status MakePlanOfAll();
 
   absl::StatusOr<int64_t> LatestStep() const override {
     return checkpoints_.LatestStep();
@@ -146,6 +144,8 @@ class Chief final : private RecoverySource {
     driver_.OnFound(reports);
   }
   std::vector<int> EndedInput() const override { return driver_.EndedInput(); }
+  std::vector<int> Servers() const override { return driver_.Servers(); }
+  void OnStateElsewhere() override { driver_.OnStateElsewhere(); }
   bool OnResume(absl::Span<const ServerReport> reports, bool first) override {
     return driver_.OnResume(reports, first);
   }
@@ -185,6 +185,7 @@ class Chief final : private RecoverySource {
   // Only the thread that runs Run() uses these members, and while a checkpoint
   // is written the thread that writes it.
   JobCheckpoints checkpoints_;
+  Plan plan_;  // over all servers of the cluster
   StateMap map_;
   RecoveryRound round_{job_, servers_, members_, *this, clock_};
   std::thread checkpoint_thread_;

@@ -13,7 +13,7 @@
 namespace lockstep::chief {
 
 // ShardGroupClient calls the servers of a job over the wire, all together or
-// one at a time. If all are called, each call has a thread of its own.
+// one at a time. If several are called, each call has a thread of its own.
 class ShardGroupClient final : public ShardGroup {
  public:
   // `addresses` by index of the ps task.
@@ -29,16 +29,16 @@ class ShardGroupClient final : public ShardGroup {
 
  protected:
   // Calls all at once, so that the delays of slow servers do not add up.
-  absl::Status AskFrom(int first, AskOne ask) override {
-    std::vector<absl::Status> answers(clients_.size());
+  absl::Status AskThese(const std::vector<int>& servers, AskOne ask) override {
+    std::vector<absl::Status> answers(servers.size());
     std::vector<std::thread> threads;
-    for (int i = first + 1; i < size(); ++i) {
-      threads.emplace_back([&, i] { answers[i] = ask(i); });
+    for (size_t i = 1; i < servers.size(); ++i) {
+      threads.emplace_back([&, i] { answers[i] = ask(servers[i]); });
     }
-    if (first < size()) answers[first] = ask(first);
+    if (!servers.empty()) answers[0] = ask(servers[0]);
     for (std::thread& thread : threads) thread.join();
-    for (int i = first; i < size(); ++i) {
-      LOCKSTEP_RETURN_IF_ERROR(Named(i, answers[i]));
+    for (size_t i = 0; i < servers.size(); ++i) {
+      LOCKSTEP_RETURN_IF_ERROR(Named(servers[i], answers[i]));
     }
     return absl::OkStatus();
   }

@@ -17,8 +17,17 @@ constexpr int kNoPart = -1;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // The time that a server which must end waits for the chief's checkpoint.
 constexpr absl::Duration kStopGrace = absl::Seconds(15);
+// The time that a server still serves a job which goes on without it: the chief
+// takes its worker out meanwhile, and no step has to wait for this server.
+constexpr absl::Duration kLeaveGrace = absl::Seconds(1);
 
 absl::Status Gone() { return absl::UnavailableError("this ps has ended"); }
+
+// True if the job goes on when this server leaves. Mirror 0 commits the steps.
+bool MayLeave(const JobConfig& job, int index) {
+  return job.elastic_workers && index > 0 &&
+         job.strategy.kind == StrategyKind::kMultiWorkerMirrored;
+}
 
 }  // namespace
 
@@ -72,6 +81,7 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
                    const Clock& clock)
     : clock_(clock),
       incarnation_(incarnation),
+      index_(cluster.self().index),
       own_state_dir_(options.own_state_dir ? options.state_dir : ""),
       host_({cluster.self().index, incarnation, options.state_dir,
              options.shared_memory, cluster.chief(),
@@ -165,14 +175,7 @@ absl::Status PsServer::Run() {
     spdlog::warn("taken for dead ({}); joining again",
                  std::string(chief_.end().message()));
   }
-  // The chief was asked to stop the job with a checkpoint; its end arrives with
-  // a heartbeat. A chief that is away can tell nothing.
-  if (stop_ && asked_ && !chief_.ended()) {
-    spdlog::info("waits up to {} for the chief to end the job",
-                 absl::FormatDuration(kStopGrace));
-    const absl::Time deadline = clock_.Now() + kStopGrace;
-    while (!chief_.ended() && clock_.Now() < deadline) absl::SleepFor(kTick);
-  }
+  if (stop_) AwaitEnd();
   const absl::Status end =
       chief_.ended() ? chief_.end() : absl::CancelledError("asked to stop");
   // Without a checkpoint the state files are the only copy of the steps.
@@ -185,6 +188,25 @@ absl::Status PsServer::Run() {
   chief_.Leave(end.ok() ? LeaveCause::kDone : LeaveCause::kStopped,
                end.ok() ? "done" : std::string(end.message()));
   return end;
+}
+
+void PsServer::AwaitEnd() {
+  if (chief_.ended()) return;
+  absl::Duration grace;
+  if (asked_) {
+    // The chief was asked to stop the job with a checkpoint; its end arrives
+    // with a heartbeat. A chief that is away can tell nothing.
+    grace = kStopGrace;
+    spdlog::info("waits up to {} for the chief to end the job",
+                 absl::FormatDuration(grace));
+  } else if (may_leave()) {
+    grace = kLeaveGrace;
+    // The worker may have left because the job has ended: then the answer says
+    // so, and whether the state is saved.
+    chief_.BeatNow();
+  }
+  const absl::Time deadline = clock_.Now() + grace;
+  while (!chief_.ended() && clock_.Now() < deadline) absl::SleepFor(kTick);
 }
 
 MetricFamilies PsServer::Metrics() const {
@@ -208,11 +230,22 @@ absl::Status PsServer::Join() {
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
                             chief_.Register());
   host_.SetJobId(membership.job_id);
+  member_ =
+      MayLeave(membership.job, index_) ? Member::kMayLeave : Member::kNeeded;
   return absl::OkStatus();
 }
 
 void PsServer::RequestStop(const std::string& reason) {
-  asked_ = chief_.AskToStop(reason);
+  if (!may_leave()) asked_ = chief_.AskToStop(reason);
+  EndRun();
+}
+
+void PsServer::FollowWorker(const std::string& reason) {
+  if (member_ == Member::kNeeded) asked_ = chief_.AskToStop(reason);
+  EndRun();
+}
+
+void PsServer::EndRun() {
   stop_ = true;
   chief_.Stop();
 }

@@ -29,9 +29,12 @@
 namespace lockstep::server {
 
 // PsServer is one ps task, from registration to the end of the job. If the
-// chief declares it dead by mistake, it joins again with all its state.
+// chief declares it dead by mistake, it joins again with all its state. In a
+// job with elastic workers, each mirror but that of worker 0 may leave while
+// the job goes on.
 //
-// Threads: RequestStop() and Metrics() may be called from any thread.
+// Threads: RequestStop(), FollowWorker(), may_leave() and Metrics() may be
+//          called from any thread.
 class PsServer {
  public:
   struct Options {
@@ -56,25 +59,42 @@ class PsServer {
                                                          const Clock& clock);
   ~PsServer();
 
-  // Serves until the job ends.
+  // Serves until the job ends, or this server has left it.
   //
   //   kOk         the job is done
-  //   kCancelled  the job was stopped
+  //   kCancelled  the job or this server was stopped
   //   and the errors of ChiefClient::end() and Register()
   absl::Status Run();
 
   // The shard's step and size, and the outcomes of pushes.
   MetricFamilies Metrics() const;
 
-  // Requests that the chief stop the job with a checkpoint, since this server
-  // must end. Run() returns when that has happened, or after 15 seconds.
+  // Makes Run() return, since this server must end. Unless may_leave(),
+  // requests that the chief stop the job with a checkpoint; Run() returns when
+  // that has happened, or after 15 seconds. A server that may leave serves for
+  // another second, in which the chief can take its worker out.
   void RequestStop(const std::string& reason);
+  // The same after the worker beside this server has left with its reason. It
+  // requests nothing of the chief while the server does not know its job: the
+  // worker's reason is enough for jobs of all kinds.
+  void FollowWorker(const std::string& reason);
+
+  // True if the job goes on when this server leaves. False until the server has
+  // registered.
+  bool may_leave() const { return member_ == Member::kMayLeave; }
 
  private:
+  // The job's need of this server, as far as this server knows.
+  enum class Member { kUnknown, kNeeded, kMayLeave };
+
   PsServer(const Options& options, const Cluster& cluster, uint64_t incarnation,
            ChiefClient::Options chief, const Clock& clock);
   // Registers with the chief.
   absl::Status Join();
+  // Ends the wait for the end of the job.
+  void EndRun();
+  // After a stop: waits for the end of the job, but not for long.
+  void AwaitEnd();
   // Loop of a thread: answers calls that have waited for long, and cancels
   // calls whose callers do not read the answers.
   void Tick();
@@ -87,6 +107,7 @@ class PsServer {
 
   const Clock& clock_;
   const uint64_t incarnation_;
+  const int index_;                  // of this task
   const std::string own_state_dir_;  // empty: not removed at the end
   ShardHost host_;
   ChiefCommands commands_;
@@ -102,6 +123,7 @@ class PsServer {
   std::unique_ptr<MeanFetcher> fetcher_;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> asked_ = false;  // the chief, to stop the job
+  std::atomic<Member> member_ = Member::kUnknown;
   std::atomic<bool> closing_ = false;
   std::atomic<bool> end_ticks_ = false;
   std::thread ticks_;

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <atomic>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -89,18 +90,21 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
     roles->SetOnStopped(
         [&](const std::string& why) { (*worker)->RequestStop(why); });
   }
+  std::atomic<bool> trains = true;
   signals.SetHandler([&](const std::string& reason) {
-    if (roles != nullptr) {
+    // The worker leaves first where it can, and its mirror follows.
+    if (roles != nullptr && (roles->carries_job() || !trains)) {
       roles->RequestStop(reason);
     } else {
       (*worker)->RequestStop(reason);
     }
   });
   const absl::Status status = (*worker)->Run();
+  trains = false;
   // The job waits for the roles of this process to come back with the worker:
   // nothing here may stop the job, or wait for its end.
   if (roles != nullptr && (*worker)->stays_member()) EndProcessNow(status);
-  if (!status.ok() && roles != nullptr) roles->OnWorkerFailed(status);
+  if (!status.ok() && roles != nullptr) roles->OnWorkerEnded(status);
   const absl::Status job = roles == nullptr ? absl::OkStatus() : roles->Wait();
   signals.SetHandler(nullptr);
   return EndProcess(flags.common, status.ok() ? job : status);

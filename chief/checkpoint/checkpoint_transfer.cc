@@ -124,7 +124,8 @@ absl::Status ReadPortion(const Portion& portion,
   return absl::OkStatus();
 }
 
-// Writes to the servers that have the portion: all of them if they are mirrors.
+// Writes to the servers that have the portion: all that take part if they are
+// mirrors.
 absl::Status WritePortion(const Portion& portion,
                           const std::vector<char>& bytes, bool mirrored,
                           const std::vector<ShardAccess*>& servers) {
@@ -138,7 +139,10 @@ absl::Status WritePortion(const Portion& portion,
                                  size);
                    });
     for (size_t server = 0; server < servers.size(); ++server) {
-      if (!mirrored && server != static_cast<size_t>(piece.server)) continue;
+      const bool has_it = mirrored
+                              ? servers[server] != nullptr
+                              : server == static_cast<size_t>(piece.server);
+      if (!has_it) continue;
       LOCKSTEP_RETURN_IF_ERROR(
           servers[server]->WriteParts(portion.StretchOf(piece), piece_bytes));
     }

@@ -10,6 +10,8 @@
 
 #include "absl/status/status.h"
 #include "chief/events/job_reports.h"
+#include "chief/operators/settings_table.h"
+#include "chief/recovery/recovery_round.h"
 #include "common/plan/run_settings.h"
 #include "common/plan/step_vocabulary.h"
 
@@ -33,11 +35,12 @@ struct Commit {  // of ps task 0
   // By server, as in CommitRequest; an empty set says nothing.
   std::vector<std::vector<int>> contributors = {};
 };
-// To all servers but ps task 0, which otherwise learn of a commit from the next
-// take, or before a snapshot. The answers do not matter.
+// To `servers`, all that take part but ps task 0, which otherwise learn of a
+// commit from the next take, or before a snapshot. The answers do not matter.
 struct TellCommit {
   int64_t step = 0;
   int64_t attempt = 0;
+  std::vector<int> servers = {};
 };
 struct Expire {
   int64_t round = 0;
@@ -81,7 +84,7 @@ struct LookForEnd {};
 // One round, as RecoveryRound::Run(); RecoveryDone is the answer. Events of
 // calls that were made before the round no longer count.
 struct Recover {
-  std::optional<int64_t> step = {};  // the last one seen committed, if any
+  RecoveryRound::Request request = {};
 };
 
 // Opens the settings table for operators.
@@ -93,8 +96,9 @@ struct CloseSettings {
   bool over = false;  // the job has ended
 };
 struct TakeOut {  // in an elastic job
+  using Why = SettingsTable::WhyOut;
   int worker = 0;
-  bool if_asked = false;  // only if an operator has asked for it
+  Why why = Why::kLeft;
 };
 // Records that the chief itself has changed the number of gradients of a step:
 // later changes by operators must start from that number.

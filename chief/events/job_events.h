@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -73,6 +74,7 @@ struct RoundOutcome {
   int64_t step = 0;
   int64_t checkpoint_step = -1;
   uint64_t epoch = 0;
+  std::vector<int> servers = {};  // that are open
 };
 struct RecoveryDone {
   absl::StatusOr<RoundOutcome> outcome = RoundOutcome{};

@@ -87,8 +87,8 @@ bool Farewell::AwaitsLeaves() const {
   if (may_join && context_.members.AwaitsWorkers()) return true;
   return std::any_of(members.begin(), members.end(), [&](const auto& member) {
     return member.state == State::kAlive ||
-           (member.state == State::kDead &&
-            member.task.type == TaskType::kPs) ||
+           (member.state == State::kDead && member.task.type == TaskType::kPs &&
+            context_.servers.TakesPart(member.task.index)) ||
            (may_join && member.task.type == TaskType::kWorker &&
             member.state != State::kLeft);
   });

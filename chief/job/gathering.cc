@@ -22,7 +22,7 @@ Gathering::Turn Gathering::Look() {
     absl::StrAppend(to, task.ToString());
   };
   std::string missing =
-      absl::StrJoin(context_.members.NotAlive(TaskType::kPs), ", ", name);
+      absl::StrJoin(context_.servers.AwayAtFirst(began_, now), ", ", name);
   if (!has_model_) {
     absl::StrAppend(&missing, missing.empty() ? "" : ", ",
                     "a worker that describes the model");

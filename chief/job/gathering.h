@@ -8,7 +8,8 @@
 namespace lockstep::chief {
 
 // Gathering is the wait for a job's members before its servers are open for the
-// first time: all servers, and a worker that describes the model.
+// first time: all servers, and a worker that describes the model. Mirrors that
+// an elastic job may not need are awaited for a lease.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: the context.

@@ -11,6 +11,7 @@
 #include "chief/events/job_actions.h"
 #include "chief/job/job_settings.h"
 #include "chief/members/membership_table.h"
+#include "chief/members/servers_in_use.h"
 #include "chief/operators/status_table.h"
 #include "common/base/stop_status.h"
 #include "common/job/job_config.h"
@@ -29,15 +30,21 @@ inline void RecordStop(const absl::Status& wish,
 //
 // Borrows: the job and the members.
 struct JobContext {
+  // `anew`: as ServersInUse has it.
   JobContext(const JobConfig& of_job, MembershipTable& of_members,
-             absl::Time at)
-      : job(of_job), members(of_members), now(at), settings(of_job) {}
+             absl::Time at, bool anew = false)
+      : job(of_job),
+        members(of_members),
+        now(at),
+        settings(of_job),
+        servers(of_job, of_members, anew) {}
 
   const JobConfig& job;
   MembershipTable& members;
   absl::Time now;  // of the event
   JobActions out;  // the effects of the event
   JobSettings settings;
+  ServersInUse servers;
   std::optional<absl::Status> stop;  // StoppedStatus(), if wanted
   absl::Time stop_wanted_at;         // at the first WantStop()
   StatusTable::Losses losses;

@@ -15,8 +15,6 @@ namespace {
 // Bounds how late deaths, deadlines and the ends of pauses are noticed.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr char kDoneBefore[] = "it was done before";
-// The time between two lines of the log about a wait of the end.
-constexpr absl::Duration kReportEvery = absl::Seconds(10);
 
 }  // namespace
 
@@ -24,13 +22,13 @@ JobDriver::JobDriver(const JobConfig& job, const Options& options,
                      MembershipTable& members, absl::Time now)
     : options_(options),
       started_(now),
-      context_(job, members, now),
+      context_(job, members, now, options.beginning.anew()),
       since_(now),
       last_tick_(now),
       gathering_(context_),
       steps_(job, options.num_servers),
       checkpoints_(job),
-      deaths_(context_, steps_, options.num_servers),
+      deaths_(context_, steps_),
       servers_wait_(job),
       training_(context_, steps_, checkpoints_, deaths_, options.num_servers),
       saving_(context_, steps_, checkpoints_, deaths_),
@@ -63,6 +61,10 @@ void JobDriver::RunTick() {
     case Phase::kTogether:
       return BeginRound();
     case Phase::kTraining:
+      // The chief could not take its worker out.
+      if (context_.servers.IsOneBack() && !context_.settings.ToChange()) {
+        return BringTogether(Cause::kServerAway);
+      }
       return Follow(training_.OnTick());
     case Phase::kSaving:
       return Follow(saving_.OnTick());
@@ -159,10 +161,10 @@ void JobDriver::BeginRound() {
     return;
   }
   if (auto s = deaths_.BuryBeforeRound(); !s.ok()) return TogetherFailed(s);
-  // NotAlive() finds the servers that are away; a mark that stayed would bring
-  // the servers together once more after this round.
+  // A mark that stayed would bring the servers together again after this round.
   deaths_.TakeServerAway();
-  const std::vector<TaskId> away = context_.members.NotAlive(TaskType::kPs);
+  deaths_.GiveUpTheAbsent(servers_wait_.began());
+  const std::vector<TaskId> away = context_.servers.Away();
   if (!away.empty()) LookForEndSince(servers_wait_.began());
   const absl::StatusOr<bool> ready =
       servers_wait_.Ready(away, context_.Stop(), context_.now, context_.out);
@@ -170,11 +172,22 @@ void JobDriver::BeginRound() {
   if (!*ready) return;
   phase_ = Phase::kRound;
   Recover round;
-  if (steps_.opened()) round.step = steps_.step();
+  if (steps_.opened()) round.request.step = steps_.step();
+  round.request.servers = context_.servers.ForRound();
+  round.request.others_have_state = !context_.servers.given_up().empty();
+  // Other mirrors sum the parts from now on: workers need the new plan.
+  if (steps_.opened() && round.request.servers != steps_.servers()) {
+    context_.members.ExpireAll(TaskType::kWorker,
+                               "the mirrors of the job change", context_.now);
+  }
   context_.out.push_back(round);
 }
 
 void JobDriver::OnFound(absl::Span<const ServerReport> reports) {
+  if (context_.servers.OnFound(reports)) {
+    context_.settings.Adopt(reports);
+    context_.servers.SetWorkers(context_.settings.Workers());
+  }
   for (const ServerReport& report : reports) {
     for (const WorkerStanding& worker : report.workers) {
       if (worker.input_ended) deaths_.EndedInput(worker.worker);
@@ -224,6 +237,7 @@ void JobDriver::Handle(const RecoveryDone& event) {
   if (absl::IsAborted(status)) return GiveWay(status);
   phase_ = Phase::kTogether;
   if (!IsPassing(status)) return TogetherFailed(status);
+  if (context_.servers.AwaitsAll()) phase_ = Phase::kGathering;
   servers_wait_.RoundFailed(status, context_.now);
   last_tick_ = context_.now;  // the next round comes a tick later
 }
@@ -238,7 +252,9 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   const bool first = !steps_.opened();
   const int64_t step = outcome.step;
   epoch_ = outcome.epoch;
-  steps_.Open(step, context_.settings.now().replicas_to_aggregate);
+  steps_.Open(step, context_.settings.now().replicas_to_aggregate,
+              outcome.servers);
+  context_.servers.OnOpened();
   context_.out.push_back(SettingsInEffect{context_.settings.now()});
   if (outcome.plan.redo) context_.CountRedone(step);
   context_.losses.steps_repeated +=
@@ -289,6 +305,7 @@ void JobDriver::SetUp() {
   context_.settings.WantNothing();
   takes_settings_ = true;
   context_.out.push_back(OpenSettings{context_.settings.now()});
+  deaths_.TakeOutTheAbsent();
   training_.Begin();
   Follow(training_.NextStep());
 }
@@ -319,6 +336,7 @@ void JobDriver::GoOnAfterDeath() {
     context_.settings.WantNothing();
     context_.out.push_back(OpenSettings{context_.settings.now()});
   }
+  deaths_.TakeOutTheAbsent();
   Follow(training_.NextStep());
 }
 
@@ -329,6 +347,7 @@ void JobDriver::ApplySettings() {
     // A worker's share of the data follows from the set of workers, so every
     // worker must register again.
     context_.members.SetWorkers(workers);
+    context_.servers.SetWorkers(workers);
     context_.members.ExpireAll(TaskType::kWorker,
                                "the workers of the job change", context_.now);
   }
@@ -343,6 +362,7 @@ void JobDriver::GoOnWithSettings() {
        absl::StrCat("from step ", steps_.step() + 1, " on: ",
                     DescribeChange(context_.job, settings_before_, settings()),
                     " (revision ", settings().revision, ")"));
+  deaths_.TakeOutTheAbsent();
   Follow(training_.BeginStep());
 }
 
@@ -442,32 +462,12 @@ void JobDriver::Follow(Saving::Turn turn) {
 void JobDriver::EndSaving(const absl::Status& status) {
   if (!status.ok() || !options_.has_evaluator) return End(status);
   phase_ = Phase::kScoring;
-  since_ = context_.now;
   score_wait_.emplace(steps_.step(), context_.now);
   Score();
 }
 
 void JobDriver::Score() {
-  const absl::Time now = context_.now;
-  const bool scored = scored_ >= steps_.step();
-  const bool over =
-      !scored &&
-      score_wait_->IsOver(context_.members.Get({TaskType::kEvaluator, 0}), now);
-  if (over) {
-    Warn(context_.out, absl::StrCat("step ", steps_.step(),
-                                    " stays unscored: ", score_wait_->why()));
-    context_.out.push_back(ScoreTroubled{score_wait_->why()});
-  }
-  if (scored || over) {
-    context_.out.push_back(Waits{});
-    return End(absl::OkStatus());
-  }
-  context_.out.push_back(
-      Waits{{{"the end", score_wait_->waits_for(), since_}}});
-  if (now - std::max(since_, last_report_) > kReportEvery) {
-    last_report_ = now;
-    Info(context_.out, absl::StrCat("waiting for ", score_wait_->waits_for()));
-  }
+  if (!score_wait_->GoOn(context_, scored_)) return End(absl::OkStatus());
   deaths_.BuryAfterTraining();
   if (context_.stop.has_value()) End(*context_.stop);
 }

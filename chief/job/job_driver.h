@@ -78,6 +78,8 @@ class JobDriver {
   const RunSettings& settings() const { return context_.settings.now(); }
   bool BeginsAnew() const { return options_.beginning.anew(); }
   void OnFound(absl::Span<const ServerReport> reports);
+  std::vector<int> Servers() const { return context_.servers.Needed(); }
+  void OnStateElsewhere() { context_.servers.OnStateElsewhere(); }
   std::vector<int> EndedInput() const { return deaths_.EndedInput(); }
   bool OnResume(absl::Span<const ServerReport> reports, bool first);
   // kCancelled: the job must stop.
@@ -140,7 +142,7 @@ class JobDriver {
 
   void Gather();
   void BringTogether(Cause cause);
-  // Begins a round if all servers are alive.
+  // Begins a round if all servers that take part are alive.
   void BeginRound();
   void TogetherFailed(const absl::Status& status);
   void Opened(const RoundOutcome& outcome);
@@ -161,9 +163,8 @@ class JobDriver {
   const absl::Time started_;
   JobContext context_;
   Phase phase_ = Phase::kStarting;
-  absl::Time since_;  // scoring, or the last bringing together, began
+  absl::Time since_;  // the last bringing together began
   absl::Time last_tick_;
-  absl::Time last_report_ = absl::InfinitePast();
   bool takes_settings_ = false;
 
   Gathering gathering_;

@@ -42,9 +42,13 @@ std::optional<std::string> JobSettings::Adopt(
   // settings of the other mirrors then count, although their change may not be
   // complete: an operator has asked for it.
   if (from->committed_step < 0) {
+    const auto age = [](const ServerReport& report) {
+      return std::pair(report.opened_epoch, report.settings.revision);
+    };
     for (const ServerReport& report : reports) {
-      const bool newer = report.settings.revision > from->settings.revision;
-      if (report.committed_step >= 0 && newer) from = &report;
+      if (report.committed_step >= 0 && age(report) > age(*from)) {
+        from = &report;
+      }
     }
   }
   if (from->settings.revision > 0) now_ = from->settings;
@@ -126,7 +130,7 @@ bool JobSettings::SumsOtherwise(absl::Span<const ServerReport> reports) const {
   return std::any_of(
       reports.begin(), reports.end(), [&](const ServerReport& report) {
         const bool changed = report.settings.revision > 0;
-        return report.has_parts &&
+        return report.has_parts && report.takes_part &&
                !now_.SameSum(changed ? report.settings : initial);
       });
 }

@@ -51,7 +51,11 @@ void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {
     if (dead.cause != DeathCause::kLeft) {
       context_.NoteDeath(name, dead.reason, "nothing");
     }
-  } else if (dead.cause == DeathCause::kLeft) {
+  } else if (!context_.servers.TakesPart(dead.task.index)) {
+    Info(context_.out, absl::StrCat(name, " is gone (", dead.reason,
+                                    "); it takes no part in the job"));
+  } else if (dead.cause == DeathCause::kLeft &&
+             (dead.task.index == 0 || !context_.servers.may_change())) {
     // A server that leaves was asked to end, so the job stops with a
     // checkpoint.
     context_.WantStop(
@@ -62,6 +66,21 @@ void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {
          absl::StrCat(name, " is gone (", dead.reason, "); it holds ", held));
     context_.NoteDeath(name, dead.reason, held);
     server_away_ = true;
+  }
+}
+
+void MemberDeaths::GiveUpTheAbsent(absl::Time since) {
+  context_.servers.TakeBack();
+  for (const int server : context_.servers.GiveUp(since, context_.now)) {
+    Notify(context_.out,
+           absl::StrCat("worker ", server, " and its mirror, ps ", server,
+                        ", do not come back: the job goes on without them"));
+  }
+}
+
+void MemberDeaths::TakeOutTheAbsent() {
+  for (const int server : context_.servers.given_up()) {
+    context_.out.push_back(TakeOut{server, TakeOut::Why::kAway});
   }
 }
 
@@ -82,7 +101,7 @@ absl::Status MemberDeaths::BuryWorker(const MembershipTable::Dead& dead) {
 absl::Status MemberDeaths::OnExpireAnswered(const ExpireAnswered& event,
                                             bool in_step) {
   const absl::StatusOr<WorkerBurials::Heard> heard =
-      burials_.OnAnswer(event, context_.now, context_.out);
+      burials_.OnAnswer(event, steps_.servers(), context_.now, context_.out);
   if (!heard.ok()) return heard.status();
   // The attempt that ps task 0 has answered may be a new one: takes must name
   // it.
@@ -120,12 +139,12 @@ void MemberDeaths::Buried(const MembershipTable::Dead& dead,
   if (dead.leave == LeaveCause::kEndOfInput) {
     workers_left_.EndedInput(dead.task.index);
   } else if (context_.job.elastic_workers && dead.cause == DeathCause::kLeft) {
-    context_.out.push_back(TakeOut{dead.task.index});
+    context_.out.push_back(TakeOut{dead.task.index, TakeOut::Why::kLeft});
   } else if (context_.job.elastic_workers &&
              (dead.cause == DeathCause::kSilent ||
               dead.cause == DeathCause::kWentBack)) {
     // It has no pass to finish any more, after which it would leave.
-    context_.out.push_back(TakeOut{dead.task.index, /*if_asked=*/true});
+    context_.out.push_back(TakeOut{dead.task.index, TakeOut::Why::kIfAsked});
   }
 }
 

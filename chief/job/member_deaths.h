@@ -17,19 +17,19 @@
 namespace lockstep::chief {
 
 // MemberDeaths decides the consequences of a member's end: a dead worker is
-// removed from the step; a dead server must come back; a ps task that has left,
-// or too few remaining workers, end the job.
+// removed from the step; a dead server must come back, or in an elastic job of
+// mirrors is given up in time; a ps task that has left, unless it is such a
+// mirror, or too few remaining workers, end the job.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: context and steps.
 class MemberDeaths {
  public:
-  MemberDeaths(JobContext& context, StepDriver& steps, int num_servers)
+  MemberDeaths(JobContext& context, StepDriver& steps)
       : context_(context),
         steps_(steps),
-        burials_(num_servers, context.job.elastic_workers
-                                  ? RunSettings::kMaxWorkers
-                                  : context.job.total_num_replicas),
+        burials_(context.job.elastic_workers ? RunSettings::kMaxWorkers
+                                             : context.job.total_num_replicas),
         workers_left_(context.job, context.settings) {}
 
   // Handles all members that are dead or have left. On an error the caller must
@@ -48,6 +48,13 @@ class MemberDeaths {
   // Until they have values, a dead worker (such as the one that gives the first
   // values) holds nothing on them, so it needs no burial.
   void FoundServers(bool without_values) { without_values_ = without_values; }
+
+  // Gives up the mirrors of an elastic job that do not come back. Must be
+  // called before a round; the job has waited for servers since `since`.
+  void GiveUpTheAbsent(absl::Time since);
+  // Takes the workers of mirrors that were given up out of the job, whose
+  // settings must be open.
+  void TakeOutTheAbsent();
 
   // Handles an answer to Expire. `in_step`: a step is being made.
   //

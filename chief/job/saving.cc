@@ -35,7 +35,7 @@ Saving::Turn Saving::BeginFailing(const absl::Status& failure) {
   const bool worth =
       absl::IsResourceExhausted(failure) || absl::IsDeadlineExceeded(failure);
   if (!worth || context_.job.checkpoint.directory.empty() ||
-      !context_.members.NotAlive(TaskType::kPs).empty()) {
+      !context_.servers.Away().empty()) {
     return End(failure);
   }
   failing_ = failure;

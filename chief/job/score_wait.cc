@@ -3,6 +3,33 @@
 #include "absl/strings/str_cat.h"
 
 namespace lockstep::chief {
+namespace {
+
+// The time between two lines of the log about the wait.
+constexpr absl::Duration kReportEvery = absl::Seconds(10);
+
+}  // namespace
+
+bool ScoreWait::GoOn(JobContext& context, int64_t scored) {
+  const absl::Time now = context.now;
+  const bool is_scored = scored >= step_;
+  const bool over =
+      !is_scored && IsOver(context.members.Get({TaskType::kEvaluator, 0}), now);
+  if (over) {
+    Warn(context.out, absl::StrCat("step ", step_, " stays unscored: ", why_));
+    context.out.push_back(ScoreTroubled{why_});
+  }
+  if (is_scored || over) {
+    context.out.push_back(Waits{});
+    return false;
+  }
+  context.out.push_back(Waits{{{"the end", waits_for_, began_}}});
+  if (now - said_ > kReportEvery) {
+    said_ = now;
+    Info(context.out, absl::StrCat("waiting for ", waits_for_));
+  }
+  return true;
+}
 
 bool ScoreWait::IsOver(const MembershipTable::Member& evaluator,
                        absl::Time now) {

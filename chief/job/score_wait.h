@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "chief/job/job_context.h"
 #include "chief/members/membership_table.h"
 
 namespace lockstep::chief {
@@ -22,7 +23,16 @@ class ScoreWait {
   static constexpr absl::Duration kTrouble = absl::Seconds(30);
 
   ScoreWait(int64_t step, absl::Time began)
-      : step_(step), alive_at_(began), well_at_(began) {}
+      : step_(step),
+        began_(began),
+        said_(began),
+        alive_at_(began),
+        well_at_(began) {}
+
+  // Must be called at each tick. Returns false if the end must not wait any
+  // longer; reports the wait otherwise. `scored` is the step that was scored
+  // last.
+  bool GoOn(JobContext& context, int64_t scored);
 
   // True if the end must not wait any longer; why() has the reason then.
   bool IsOver(const MembershipTable::Member& evaluator, absl::Time now);
@@ -33,6 +43,8 @@ class ScoreWait {
 
  private:
   const int64_t step_;
+  absl::Time began_;
+  absl::Time said_;      // the last line of the log about the wait
   absl::Time alive_at_;  // when the evaluator was last alive
   absl::Time well_at_;   // when it was last alive without trouble
   std::string why_;

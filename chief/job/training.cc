@@ -104,8 +104,10 @@ void Training::BeginGranted() {
 
 void Training::TellCommit() {
   if (steps_.committed_attempt() == 0) return;  // Activate() gave the step
-  context_.out.push_back(
-      chief::TellCommit{steps_.step(), steps_.committed_attempt()});
+  std::vector<int> others = steps_.servers();
+  std::erase(others, 0);
+  context_.out.push_back(chief::TellCommit{
+      steps_.step(), steps_.committed_attempt(), std::move(others)});
 }
 
 void Training::OnCopied() {

@@ -418,7 +418,13 @@ void MembershipTable::ExpireAll(TaskType type, const std::string& reason,
                                 absl::Time now) {
   MutexLock lock(mutex_);
   for (auto& [task, entry] : entries_) {
-    if (task.type != type || entry.member.state != State::kAlive) continue;
+    if (task.type != type) continue;
+    if (entry.predecessor && type == TaskType::kWorker) {
+      entry.shut_out = 0;
+      entry.predecessor = false;
+      entry.given_up = true;
+    }
+    if (entry.member.state != State::kAlive) continue;
     entry.member.state = State::kDead;
     entry.member.sent_back = true;
     entry.member.since = now;

@@ -180,8 +180,10 @@ class MembershipTable {
   // so that the members' silence proves nothing.
   void RenewAll(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Declares all members of a type dead because the job went back; they may
-  // register again.
+  // Declares all members of a type dead because the job went back, or has
+  // changed so that they must learn of it; they may register again. Workers of
+  // a previous chief that this table has not heard from are shut out, as by
+  // ShutOutWorkers(): they may be at work, too.
   void ExpireAll(TaskType type, const std::string& reason, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

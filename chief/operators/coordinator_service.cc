@@ -166,8 +166,12 @@ absl::Status CoordinatorService::HandleRegister(
     LogRefusal(meant);
     return meant;
   }
+  const RunSettings now = status_table_.Get(clock_.Now()).settings;
+  const bool has_mirror =
+      members_.Get({TaskType::kPs, sender.task.index}).state ==
+      MembershipTable::State::kAlive;
   const absl::Status part = settings_table_.CheckTakesPart(
-      sender.task, request.again(), status_table_.Get(clock_.Now()).settings);
+      sender.task, request.again(), now, has_mirror);
   if (IsHeld(part)) {
     response.set_taken_out(std::string(part.message()));
     return absl::OkStatus();
@@ -437,7 +441,9 @@ absl::Status CoordinatorService::HandleChangeSettings(
   const TaskId task{TaskType::kWorker, *change.remove_worker};
   const MembershipTable::State state = members_.Get(task).state;
   if (state != MembershipTable::State::kAlive) {
-    settings_table_.Leave(task.index, state == MembershipTable::State::kDead);
+    settings_table_.Leave(task.index, state == MembershipTable::State::kDead
+                                          ? SettingsTable::WhyOut::kIfAsked
+                                          : SettingsTable::WhyOut::kLeft);
   }
   return absl::OkStatus();
 }

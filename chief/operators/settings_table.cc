@@ -195,6 +195,11 @@ absl::Status SettingsTable::CheckRemoval(int worker) const {
         absl::StrCat("worker ", worker, " is none of the workers ",
                      absl::StrJoin(wanted_.workers, ", ")));
   }
+  if (worker == 0 && job_.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
+    return absl::FailedPreconditionError(
+        "worker 0 cannot be taken out: its mirror commits the steps of the "
+        "job; stop the job instead");
+  }
   // Workers whose removal is wanted count as gone, except this one: its removal
   // may be asked for again, for example because it died before it could leave.
   const size_t stay = wanted_.workers.size() - to_leave_.size();
@@ -300,7 +305,25 @@ absl::Status SettingsTable::CheckShares(int64_t workers) const {
       "worker out"));
 }
 
-absl::Status SettingsTable::Join(int worker, bool again) {
+absl::Status SettingsTable::CheckMirror(int worker, bool has_mirror) const {
+  if (job_.strategy.kind != StrategyKind::kMultiWorkerMirrored) {
+    return absl::OkStatus();
+  }
+  if (worker >= job_.total_num_replicas) {
+    return absl::NotFoundError(absl::StrCat(
+        "worker ", worker,
+        " has no mirror: strategy.kind is MULTI_WORKER_MIRRORED, and the "
+        "chief's cluster has ",
+        job_.total_num_replicas,
+        " workers; give all processes the largest cluster from the start"));
+  }
+  if (has_mirror) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("worker ", worker, " joins once its mirror, ps ", worker,
+                   ", has registered; retry meanwhile"));
+}
+
+absl::Status SettingsTable::Join(int worker, bool again, bool has_mirror) {
   MutexLock lock(mutex_);
   if (!job_.elastic_workers) {
     return absl::NotFoundError(absl::StrCat(
@@ -318,6 +341,7 @@ absl::Status SettingsTable::Join(int worker, bool again) {
     return absl::FailedPreconditionError(
         absl::StrCat("worker ", worker, " cannot join: ", closed_));
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckMirror(worker, has_mirror));
   if (open_) {
     std::vector<int> workers = wanted_.workers;
     const auto place = std::lower_bound(workers.begin(), workers.end(), worker);
@@ -342,7 +366,8 @@ absl::Status SettingsTable::Join(int worker, bool again) {
 }
 
 absl::Status SettingsTable::CheckTakesPart(const TaskId& task, bool again,
-                                           const RunSettings& in_effect) {
+                                           const RunSettings& in_effect,
+                                           bool has_mirror) {
   if (!job_.elastic_workers || task.type != TaskType::kWorker) {
     return absl::OkStatus();
   }
@@ -353,19 +378,19 @@ absl::Status SettingsTable::CheckTakesPart(const TaskId& task, bool again,
   // Both: a worker that is about to be taken out, or is not let in yet, has no
   // share of the data in the next step.
   if (among(wanted()) && among(in_effect)) return absl::OkStatus();
-  return Join(task.index, again);
+  return Join(task.index, again, has_mirror);
 }
 
-void SettingsTable::Leave(int worker, bool if_asked) {
+void SettingsTable::Leave(int worker, WhyOut why) {
   MutexLock lock(mutex_);
   const bool asked = to_leave_.erase(worker) > 0;
-  if (if_asked && !asked) return;
+  if (why == WhyOut::kIfAsked && !asked) return;
   std::vector<int> workers = wanted_.workers;
   // A job keeps its last worker: without any it could not continue.
   if (!open_ || workers.size() < 2) return;
   if (std::erase(workers, worker) == 0) return;
-  taken_out_.insert(worker);
-  if (if_asked) untold_.insert(worker);
+  if (asked || why == WhyOut::kLeft) taken_out_.insert(worker);
+  if (asked && why != WhyOut::kLeft) untold_.insert(worker);
   SetWorkers(std::move(workers));
 }
 

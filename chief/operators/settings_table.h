@@ -84,33 +84,46 @@ class SettingsTable {
   void KnowExamples(int64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Elastic jobs: admits a worker that registers. `again`: the same process has
-  // taken part before.
+  // taken part before. `has_mirror`: the ps of its index is alive, which jobs
+  // of mirrors need.
   //
-  //   kUnavailable         it will take part once the change is applied; retry
+  //   kUnavailable         it will take part once the change is applied, or
+  //   once
+  //                        its mirror has registered; retry
   //   kCancelled, held     the worker was taken out, and this is the same
   //                        process; a new process may join
-  //   kNotFound            the job is not elastic
+  //   kNotFound            the job is not elastic, or has no mirror for it
   //   kInvalidArgument     an index that is too large
   //   kFailedPrecondition  there are too few examples for another worker, or
   //                        the job is over
-  absl::Status Join(int worker, bool again) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Join(int worker, bool again, bool has_mirror = true)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Checks that the task takes part in the job whose settings are `in_effect`:
   // every task does, except workers that an elastic job has not admitted, which
   // get the answer of Join().
   absl::Status CheckTakesPart(const TaskId& task, bool again,
-                              const RunSettings& in_effect)
+                              const RunSettings& in_effect,
+                              bool has_mirror = true)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes out a worker that has left, or that is dead and unwanted by an
-  // operator; with `if_asked`, only if an operator has asked the worker to
-  // leave: its next process is then told so. The last worker of a job cannot be
-  // taken out.
-  void Leave(int worker, bool if_asked = false) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The reason why a worker is taken out.
+  enum class WhyOut {
+    kLeft,     // the same process must not come back
+    kIfAsked,  // it is dead, and is taken out only if an operator has asked it
+               // to leave: its next process is then told so
+    kAway      // its mirror does not come back; any process may
+  };
+  // Takes out a worker. The last worker of a job cannot be taken out.
+  void Leave(int worker, WhyOut why = WhyOut::kLeft)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // True if an operator has asked the worker to leave.
   bool IsToLeave(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   RunSettings wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Elastic jobs of mirrors: checks that the worker has one.
+  absl::Status CheckMirror(int worker, bool has_mirror) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckReplicas(int replicas) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -15,7 +15,7 @@ constexpr int64_t kAttemptsOfAnEpoch = 1'000'000;
 // The reason why the server cannot continue from `step`; empty: it can.
 std::string Trouble(const ServerReport& report, bool in_place, int64_t step) {
   // A server without parts has no state that could be lost.
-  if (!report.has_parts) return "";
+  if (!report.has_parts || !report.takes_part) return "";
   if (report.committed_step < 0) return "has lost its state";
   if (in_place && !report.active) return "was killed in the midst of a step";
   if (report.committed_step == step) return "";
@@ -66,14 +66,43 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
   // took part in a round that began the step anew but did not finish.
   plan.redo = std::any_of(
       reports.begin(), reports.end(), [&reports](const ServerReport& report) {
-        return !report.active ||
-               (report.committed_step == reports[0].committed_step &&
-                report.attempt > reports[0].attempt);
+        return report.takes_part &&
+               (!report.active ||
+                (report.committed_step == reports[0].committed_step &&
+                 report.attempt > reports[0].attempt));
       });
   return plan;
 }
 
 namespace {
+
+// The epoch of the newest opening that the job may have gone on from: that of
+// ps 0, which is opened last, or if its state is lost the newest of the others.
+uint64_t LastOpening(absl::Span<const ServerReport> reports) {
+  if (reports[0].committed_step >= 0) return reports[0].opened_epoch;
+  uint64_t newest = 0;
+  for (const ServerReport& report : reports) {
+    if (report.committed_step < 0) continue;
+    newest = std::max(newest, report.opened_epoch);
+  }
+  return newest;
+}
+
+// The reports, with those of mirrors without state in place of those that have
+// missed the last opening: the others have gone on without them, so that a step
+// which such a mirror has prepared, or even committed, may have been made again
+// from other gradients.
+std::vector<ServerReport> WithoutTheLate(
+    absl::Span<const ServerReport> reports) {
+  const uint64_t opening = LastOpening(reports);
+  std::vector<ServerReport> result(reports.begin(), reports.end());
+  for (ServerReport& report : result) {
+    if (report.committed_step < 0 || report.opened_epoch >= opening) continue;
+    report.active = false;
+    report.committed_step = report.prepared_step = -1;
+  }
+  return result;
+}
 
 // The newest step that the job may have committed, as far as the servers know.
 int64_t StepOfMirrors(absl::Span<const ServerReport> reports,
@@ -96,22 +125,28 @@ int64_t StepOfMirrors(absl::Span<const ServerReport> reports,
 
 }  // namespace
 
-RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
+RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> found,
                             int64_t checkpoint_step, int64_t known_step,
                             int64_t train_steps) {
+  const std::vector<ServerReport> reports = WithoutTheLate(found);
   const int64_t step = StepOfMirrors(reports, train_steps);
-  std::vector<ServerReport> mended(reports.begin(), reports.end());
+  std::vector<ServerReport> mended = reports;
   std::vector<int> copies;
   std::string reason;
   int donor = -1;
   for (size_t server = 0; server < reports.size(); ++server) {
+    if (!reports[server].takes_part) continue;
     const int index = static_cast<int>(server);
     // A server that has only prepared the step can be the donor: it learns of
     // the commit before its state is copied.
-    const std::string trouble =
-        Trouble(reports[server], /*in_place=*/false, step);
+    std::string trouble = Trouble(reports[server], /*in_place=*/false, step);
+    if (found[server].committed_step > reports[server].committed_step) {
+      trouble = "was away while the others went on";
+    }
     if (trouble.empty()) {
-      if (donor < 0) donor = index;
+      // The donor is opened before the others, and ps 0 must be the last: its
+      // epoch tells which mirrors have missed an opening.
+      if (donor <= 0) donor = index;
       continue;
     }
     absl::StrAppend(&reason, reason.empty() ? "" : ", ", "ps ", index, " ",
@@ -127,8 +162,9 @@ RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
   // back.
   if (donor < 0) copies.clear();
   RecoveryPlan plan =
-      MakeRecoveryPlan(donor < 0 ? reports : absl::MakeConstSpan(mended),
-                       /*in_place=*/false, checkpoint_step, known_step);
+      MakeRecoveryPlan(donor < 0 ? reports : mended, /*in_place=*/false,
+                       checkpoint_step, known_step);
+  plan.nobody_has_it = donor < 0;
   if (plan.action != RecoveryPlan::Action::kResume) return plan;
   plan.copies = std::move(copies);
   plan.reason = std::move(reason);

@@ -30,9 +30,11 @@ struct RecoveryPlan {
   int64_t repeated_steps = 0;
   std::string reason;  // kGoBack, and with copies; for messages
   // kResume with mirrors: servers whose state is lost or too old, ascending,
-  // and the server from which they copy it.
+  // and the server from which they copy it: the first that has it, ps 0 only if
+  // no other has.
   std::vector<int> copies = {};
   int donor = 0;
+  bool nobody_has_it = false;  // mirrors: no server has the job's step
 };
 
 // Decides the action. `reports[0]` is of ps task 0, which always has parts: its
@@ -55,8 +57,10 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
 // If all servers at that step have prepared the next one, the job's step is the
 // next one, because ps task 0 may have committed it, unless the job was paused
 // or that step is beyond `train_steps`. Servers that have neither committed nor
-// prepared the job's step copy it from one that has.
-RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> reports,
+// prepared the job's step copy it from one that has; so do servers that have
+// missed the last opening, whatever they have. Servers that take no part do not
+// count; ps task 0 must take part.
+RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> found,
                             int64_t checkpoint_step, int64_t known_step,
                             int64_t train_steps);
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "chief/plan/mirror_reducers.h"
 #include "common/base/status_macros.h"
 #include "common/text/progress_text.h"
 
@@ -23,40 +24,79 @@ absl::Status WaitForVolume(const absl::Status& why) {
 
 }  // namespace
 
+absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(const Plan& plan,
+                                                        const Request& request,
+                                                        bool anew) {
+  const auto create = [&] {
+    return servers_.Create(
+        job_, PlanAmong(plan, servers_.used()),
+        anew ? ShardCalls::State::kDiscard : ShardCalls::State::kKeep,
+        WatchWork(/*keeps=*/!anew));
+  };
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found, create());
+  if (request.step.has_value()) return found;
+  // What the servers keep of the workers is of the run that ends here.
+  if (!anew) source_.OnFound(found.reports);
+  const std::vector<int> needed = source_.Servers();
+  for (const int server : needed) {
+    if (found.reports[server].takes_part) continue;
+    return absl::UnavailableError(
+        absl::StrCat("ps ", server, " takes part in the job, and is away"));
+  }
+  if (needed == request.servers) return found;
+  servers_.Use(needed);
+  // In a new epoch: a delayed copy of a call above would have a server open its
+  // state again, with the parts of the plan above.
+  LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch());
+  source_.OnEpoch(epoch);
+  return create();
+}
+
+absl::Status RecoveryRound::Decide(
+    absl::FunctionRef<void(int64_t checkpoint_step)> decide, bool first,
+    const Outcome& outcome) {
+  // By the names of checkpoints only: reading a large one takes minutes, and a
+  // job that continues from its servers' state need not wait for that.
+  decide(source_.LatestStep().value_or(-1));
+  if (outcome.plan.action == RecoveryPlan::Action::kResume) {
+    return absl::OkStatus();
+  }
+  // Now reads the whole checkpoint, and decides again if it is damaged.
+  const absl::StatusOr<int64_t> whole = source_.WholeStep();
+  if (!whole.ok()) {
+    return first ? whole.status() : WaitForVolume(whole.status());
+  }
+  decide(*whole);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
-    const Plan& plan, std::optional<int64_t> step) {
-  const bool first = !step.has_value();
+    const Plan& plan, const Request& request) {
+  const bool first = !request.step.has_value();
+  servers_.Use(request.servers);
   LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch());
   source_.OnEpoch(epoch);
   const bool anew = first && source_.BeginsAnew();
   LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
-                            servers_.Create(job_, plan,
-                                            anew ? ShardCalls::State::kDiscard
-                                                 : ShardCalls::State::kKeep,
-                                            WatchWork(/*keeps=*/!anew)));
-  // What the servers keep of the workers is of the run that ends here.
-  if (first && !anew) source_.OnFound(found.reports);
+                            Create(plan, request, anew));
   Outcome outcome;
   outcome.map = std::move(found.map);
+  outcome.servers = servers_.used();
   const auto decide = [&](int64_t checkpoint_step) {
     outcome.checkpoint_step = checkpoint_step;
-    outcome.plan = plan.mirrored
-                       ? MakeMirrorPlan(found.reports, checkpoint_step,
-                                        step.value_or(-1), job_.train_steps)
-                       : MakeRecoveryPlan(found.reports,
-                                          job_.mode == SyncMode::kCompatible,
-                                          checkpoint_step, step.value_or(-1));
+    outcome.plan =
+        plan.mirrored
+            ? MakeMirrorPlan(found.reports, checkpoint_step,
+                             request.step.value_or(-1), job_.train_steps)
+            : MakeRecoveryPlan(found.reports,
+                               job_.mode == SyncMode::kCompatible,
+                               checkpoint_step, request.step.value_or(-1));
   };
-  // By the names of checkpoints only: reading a large one takes minutes, and a
-  // job that continues from its servers' state need not wait for that.
-  decide(source_.LatestStep().value_or(-1));
-  if (outcome.plan.action != RecoveryPlan::Action::kResume) {
-    // Now reads the whole checkpoint, and decides again if it is damaged.
-    const absl::StatusOr<int64_t> whole = source_.WholeStep();
-    if (!whole.ok()) {
-      return first ? whole.status() : WaitForVolume(whole.status());
-    }
-    decide(*whole);
+  LOCKSTEP_RETURN_IF_ERROR(Decide(decide, first, outcome));
+  if (request.others_have_state && outcome.plan.nobody_has_it) {
+    source_.OnStateElsewhere();
+    return absl::UnavailableError(
+        "no server that is left has the state, which another one may have");
   }
   if (outcome.plan.action == RecoveryPlan::Action::kResume) {
     if (source_.OnResume(found.reports, first)) outcome.plan.redo = true;

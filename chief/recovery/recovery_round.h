@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -49,6 +50,13 @@ class RecoverySource {
   // Called in a chief's first round, with the servers' reports, unless the
   // round begins anew.
   virtual void OnFound(absl::Span<const ServerReport> /*reports*/) {}
+  // The servers that must take part, ascending, with ps 0. Called in a chief's
+  // first round, after OnFound(): those that the round was given may be more
+  // than the job needs, or too few.
+  virtual std::vector<int> Servers() const = 0;
+  // Called if no mirror that takes part has the state, but others had it when
+  // the job went on last. The round then fails.
+  virtual void OnStateElsewhere() {}
   // Returns the workers that have used up their data.
   virtual std::vector<int> EndedInput() const { return {}; }
 
@@ -70,7 +78,6 @@ class RecoverySource {
   virtual absl::Status OnWorking(const std::string& /*what*/) {
     return absl::OkStatus();
   }
-  // Called when the round has its epoch.
   // Called with the round's epoch once it is drawn.
   virtual void OnEpoch(uint64_t epoch) = 0;
   // Called before all servers start from plan.step: from then on no later step
@@ -100,25 +107,40 @@ class RecoveryRound {
 
   struct Outcome {
     RecoveryPlan plan;
-    StateMap map;
-    int64_t step = 0;  // at which the servers are open
+    StateMap map;              // its parts are summed by `servers`
+    std::vector<int> servers;  // that are open, ascending
+    int64_t step = 0;          // at which the servers are open
     // The step of the newest checkpoint that fits, if the round looked for one;
     // -1: none.
     int64_t checkpoint_step = -1;
   };
-  // Runs one round. `step` is the last one that this chief has seen committed;
-  // empty in its first round, which takes over the servers from the previous
-  // chief.
+  struct Request {
+    // The last step that this chief has seen committed; empty in its first
+    // round, which takes over the servers from the previous chief.
+    std::optional<int64_t> step = {};
+    std::vector<int> servers = {};  // ascending, with ps 0
+    // Servers that take no part were open when the job went on last.
+    bool others_have_state = false;
+  };
+  // Runs one round. `plan` must be that of all servers of the cluster.
   //
   //   kUnavailable, kDeadlineExceeded  a server is away or hangs. The round
   //                                    waits for a server whose variables make
   //                                    progress, however long that takes. Or,
   //                                    after the first round, the checkpoints
-  //                                    cannot be read
+  //                                    cannot be read. Or the state is
+  //                                    elsewhere: see OnStateElsewhere()
   //   kAborted                         there is a newer chief
-  absl::StatusOr<Outcome> Run(const Plan& plan, std::optional<int64_t> step);
+  absl::StatusOr<Outcome> Run(const Plan& plan, const Request& request);
 
  private:
+  // Creates the state of the servers that take part, or finds it.
+  absl::StatusOr<ShardGroup::Found> Create(const Plan& plan,
+                                           const Request& request, bool anew);
+  // Reads the checkpoint that counts, and decides. `decide` fills in the plan
+  // of the outcome.
+  absl::Status Decide(absl::FunctionRef<void(int64_t checkpoint_step)> decide,
+                      bool first, const Outcome& outcome);
   // Reports the work of servers that create their variables, and ends the wait
   // for one that makes no progress. `keeps`: as in Report().
   ShardGroup::OnWorking WatchWork(bool keeps);

@@ -20,10 +20,11 @@ constexpr int kMaxTries = 10;
 // a server without a part of it. A server without parts reports no scalars; ps
 // 0 has a part: see PlanOfJob().
 absl::StatusOr<std::vector<float>> MergeScalars(
-    const std::vector<ShardSnapshot>& snapshots) {
-  std::vector<float> merged = snapshots[0].scalars;
+    const std::vector<std::optional<ShardSnapshot>>& snapshots) {
+  std::vector<float> merged = snapshots[0]->scalars;
   for (size_t i = 1; i < snapshots.size(); ++i) {
-    const std::vector<float>& scalars = snapshots[i].scalars;
+    if (!snapshots[i].has_value()) continue;  // it takes no part
+    const std::vector<float>& scalars = snapshots[i]->scalars;
     if (scalars.empty()) continue;
     if (scalars.size() != merged.size()) {
       return absl::InternalError(
@@ -85,7 +86,9 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
     const OnWorking& on_working) {
   Found found{{plan, {}, {}}, std::vector<ServerReport>(servers_.size())};
   std::vector<ShardCalls::Created> created(servers_.size());
-  std::vector<bool> done(servers_.size());
+  std::vector<bool> done(servers_.size(), true);
+  for (ServerReport& report : found.reports) report.takes_part = false;
+  for (const int server : used_) done[server] = false;
   // In turns: a call begins, or looks after, work that a server does in the
   // background, so all servers work at the same time.
   while (std::find(done.begin(), done.end(), false) != done.end()) {
@@ -195,11 +198,11 @@ absl::StatusOr<JobSnapshot> ShardGroup::CopyAside(
     return absl::InternalError(absl::StrCat(
         "the snapshot is of step ", copies[i]->global_step, ", not ", step));
   }));
-  std::vector<ShardSnapshot> snapshots;
-  for (const auto& copy : copies) snapshots.push_back(*copy);
   JobSnapshot all;
-  LOCKSTEP_ASSIGN_OR_RETURN(all.scalars, MergeScalars(snapshots));
-  for (ShardSnapshot& one : snapshots) all.rows.push_back(std::move(one.rows));
+  LOCKSTEP_ASSIGN_OR_RETURN(all.scalars, MergeScalars(copies));
+  for (const auto& copy : copies) {
+    all.rows.push_back(copy.value_or(ShardSnapshot()).rows);
+  }
   return all;
 }
 
@@ -227,16 +230,21 @@ absl::StatusOr<ShardCalls::Expired> ShardGroup::ExpireWorker(
   return expired;
 }
 
-absl::Status ShardGroup::AskFrom(int first, AskOne ask) {
-  for (int i = first; i < size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(Named(i, ask(i)));
+absl::Status ShardGroup::AskThese(const std::vector<int>& servers, AskOne ask) {
+  for (const int server : servers) {
+    LOCKSTEP_RETURN_IF_ERROR(Named(server, ask(server)));
   }
   return absl::OkStatus();
 }
 
+absl::Status ShardGroup::AskFrom(int first, AskOne ask) {
+  return AskThese(
+      {std::lower_bound(used_.begin(), used_.end(), first), used_.end()}, ask);
+}
+
 std::vector<ShardAccess*> ShardGroup::Access() {
-  std::vector<ShardAccess*> access;
-  for (ShardCalls* client : servers_) access.push_back(client);
+  std::vector<ShardAccess*> access(servers_.size());
+  for (const int server : used_) access[server] = servers_[server];
   return access;
 }
 

@@ -21,12 +21,13 @@
 
 namespace lockstep::chief {
 
-// ShardGroup makes the calls that go to all servers of a job: create, restore,
-// open, copy aside. Their order is part of the protocol: ps task 0 is opened
-// last, and decides first. All other servers are called together.
+// ShardGroup makes the calls that go to all servers that take part in a job:
+// create, restore, open, copy aside. Their order is part of the protocol: ps
+// task 0 is opened last, and decides first. All other servers are called
+// together.
 //
-// Threads: safe to share, except Add() and TakeEpoch(), which must not run
-//          together with other calls.
+// Threads: safe to share, except Add(), Use() and TakeEpoch(), which must not
+//          run together with other calls.
 // Borrows: the servers.
 // Errors:  those of ShardCalls, with the server named in front.
 class ShardGroup {
@@ -40,9 +41,17 @@ class ShardGroup {
   ShardGroup(const ShardGroup&) = delete;
   ShardGroup& operator=(const ShardGroup&) = delete;
 
-  // Adds the server of the next ps task, from 0 on.
-  void Add(ShardCalls& server) { servers_.push_back(&server); }
+  // Adds the server of the next ps task, from 0 on. It takes part.
+  void Add(ShardCalls& server) {
+    used_.push_back(size());
+    servers_.push_back(&server);
+  }
 
+  // Makes these servers, ascending, with ps task 0, those that take part.
+  void Use(const std::vector<int>& servers) { used_ = servers; }
+  const std::vector<int>& used() const { return used_; }
+
+  // All servers, whether they take part or not.
   int size() const { return static_cast<int>(servers_.size()); }
 
   // Draws an epoch from all servers, ps task 0 last. From then on servers
@@ -57,7 +66,8 @@ class ShardGroup {
   // The epoch that was drawn last.
   uint64_t epoch() const { return epoch_; }
 
-  // The state of the servers.
+  // The state of the servers, by index; those that take no part have a report
+  // that says so.
   struct Found {
     StateMap map;
     std::vector<ServerReport> reports;  // by server
@@ -105,6 +115,7 @@ class ShardGroup {
                                                    uint64_t incarnation,
                                                    const std::string& reason);
 
+  // By server; null for those that take no part.
   std::vector<ShardAccess*> Access();
 
  protected:
@@ -113,16 +124,18 @@ class ShardGroup {
 
   using AskOne = absl::FunctionRef<absl::Status(int server)>;
 
-  // Calls the servers from `first` on. Returns the first failure by index, with
-  // the server named in front. This implementation calls one after the other,
-  // up to a failure.
-  virtual absl::Status AskFrom(int first, AskOne ask);
+  // Calls `servers`. Returns the first failure in their order, with the server
+  // named in front. This implementation calls one after the other, up to a
+  // failure.
+  virtual absl::Status AskThese(const std::vector<int>& servers, AskOne ask);
 
   // As chief::CopyState().
   virtual absl::Status Transfer(const StateMap& map, ShardCalls& from,
                                 const std::vector<ShardCalls*>& to);
 
  private:
+  // Calls the servers that take part, from index `first` on.
+  absl::Status AskFrom(int first, AskOne ask);
   absl::StatusOr<uint64_t> DrawEpoch();
   // As BeginSnapshot(), except that a failure leaves `copies`, by server.
   absl::StatusOr<JobSnapshot> CopyAside(
@@ -131,6 +144,7 @@ class ShardGroup {
 
   const Draw draw_;
   std::vector<ShardCalls*> servers_;
+  std::vector<int> used_;  // those that take part, ascending
   uint64_t epoch_ = 0;
 };
 

@@ -19,6 +19,10 @@ struct ServerReport {
   RunSettings settings{};       // of its state
   int64_t attempt = 0;          // of the current step, if it is open
   std::vector<WorkerStanding> workers{};  // those that it keeps
+  // The epoch in which its state was opened last; 0: never.
+  uint64_t opened_epoch = 0;
+  // False: a mirror without which the job goes on. It was not asked.
+  bool takes_part = true;
 };
 
 }  // namespace lockstep::chief

@@ -161,8 +161,7 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   PassFaultPoint(FaultPoint::kChiefCreateAnswered);
   LOCKSTEP_ASSIGN_OR_RETURN(RunSettings settings,
                             FromProto(response.settings()));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<WorkerStanding> workers,
-                            FromProto(response.workers()));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto workers, FromProto(response.workers()));
   std::vector<std::vector<std::string>> slots;
   for (const v1::VariableSlots& variable : response.variables()) {
     slots.emplace_back(variable.names().begin(), variable.names().end());
@@ -171,12 +170,13 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
     return absl::InternalError(absl::StrCat(
         "variables: ", slots.size(), " answered for ", plan.variables.size()));
   }
-  return Created{std::nullopt,
-                 std::move(slots),
-                 {response.scalars().begin(), response.scalars().end()},
-                 {!parts.empty(), response.active(), response.committed_step(),
-                  response.prepared_step(), std::move(settings),
-                  response.attempt(), std::move(workers)}};
+  return Created{
+      std::nullopt,
+      std::move(slots),
+      {response.scalars().begin(), response.scalars().end()},
+      {!parts.empty(), response.active(), response.committed_step(),
+       response.prepared_step(), std::move(settings), response.attempt(),
+       std::move(workers), response.opened_epoch()}};
 }
 
 absl::Status ShardControlClient::CallRaw(const std::string& method,

@@ -1,6 +1,7 @@
 #include "chief/steps/step_driver.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,12 +29,17 @@ std::string Doing(const MembershipTable::Member& member,
 StepDriver::StepDriver(const JobConfig& job, int num_servers)
     : job_(job),
       num_servers_(num_servers),
+      servers_(num_servers),
       retries_(num_servers),
       server_waits_(num_servers),
       contributors_(num_servers),
-      stalls_(num_servers, job.replicas_to_aggregate) {}
+      stalls_(num_servers, job.replicas_to_aggregate) {
+  std::iota(servers_.begin(), servers_.end(), 0);
+}
 
-void StepDriver::Open(int64_t step, int replicas_to_aggregate) {
+void StepDriver::Open(int64_t step, int replicas_to_aggregate,
+                      const std::vector<int>& servers) {
+  servers_ = servers;
   // Answers to calls of earlier rounds are recognized by this number and
   // dropped.
   ++round_;
@@ -44,23 +50,24 @@ void StepDriver::Open(int64_t step, int replicas_to_aggregate) {
   // committed.
   committed_attempt_ = 0;
   stalls_.SetSize(replicas_to_aggregate);
-  loop_.emplace(num_servers_, step);
+  loop_.emplace(servers_, step);
 }
 
-void StepDriver::GoBack(int64_t step) { loop_.emplace(num_servers_, step); }
+void StepDriver::GoBack(int64_t step) { loop_.emplace(servers_, step); }
 
 void StepDriver::Begin(bool pauses, int64_t next_due, absl::Time now,
                        JobActions& out) {
   // One server can commit by itself: with several, only the chief knows that
   // all are prepared.
-  const bool alone = num_servers_ == 1;
+  const bool alone = servers_.size() == 1;
   if (alone && job_.mode == SyncMode::kStrict && !waits_for_norm_ &&
       !(pauses && !MayStandStill())) {
     granted_until_ =
         std::min({step() + pace_.Ahead(), next_due, job_.train_steps});
   }
   began_ = now;
-  server_waits_.assign(num_servers_, "its update");
+  server_waits_.assign(num_servers_, "");
+  for (const int server : servers_) server_waits_[server] = "its update";
   contributors_.assign(num_servers_, {});
   announced_.clear();
   stalls_.Begin();

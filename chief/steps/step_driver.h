@@ -40,9 +40,10 @@ class StepDriver {
 
   StepDriver(const JobConfig& job, int num_servers);
 
-  // Records that all servers are open at `step`. Answers to earlier calls no
-  // longer count.
-  void Open(int64_t step, int replicas_to_aggregate);
+  // Records that `servers`, those that take part, are open at `step`. Answers
+  // to earlier calls no longer count.
+  void Open(int64_t step, int replicas_to_aggregate,
+            const std::vector<int>& servers);
   // Records that servers have discarded their state for that of `step` and are
   // not open yet.
   void GoBack(int64_t step);
@@ -54,6 +55,8 @@ class StepDriver {
   bool between_steps() const { return loop_->between_steps(); }
   // The attempt of the last commit in this round; 0: there was none.
   int64_t committed_attempt() const { return committed_attempt_; }
+  // The servers that take part, ascending; all before Open().
+  const std::vector<int>& servers() const { return servers_; }
   // The number of the servers' round; grows with Open(). Answers of other
   // rounds do not count.
   int64_t round() const { return round_; }
@@ -106,7 +109,8 @@ class StepDriver {
       absl::Time now) const;
 
   const JobConfig& job_;
-  const int num_servers_;
+  const int num_servers_;     // of the cluster
+  std::vector<int> servers_;  // that take part, ascending
   std::optional<SyncLoop> loop_;
   int64_t round_ = 0;
   Backoff retries_;

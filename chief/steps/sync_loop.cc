@@ -5,12 +5,14 @@
 
 namespace lockstep::chief {
 
-SyncLoop::SyncLoop(int num_servers, int64_t global_step)
-    : step_(global_step), servers_(num_servers) {}
+SyncLoop::SyncLoop(const std::vector<int>& servers, int64_t global_step)
+    : step_(global_step) {
+  for (const int server : servers) servers_[server] = std::nullopt;
+}
 
 SyncLoop::Actions SyncLoop::Begin() {
   phase_ = Phase::kTaking;
-  std::fill(servers_.begin(), servers_.end(), std::nullopt);
+  for (auto& [server, progress] : servers_) progress.reset();
   norm_.reset();
   Actions actions;
   actions.takes = Unprepared();
@@ -20,14 +22,14 @@ SyncLoop::Actions SyncLoop::Begin() {
 SyncLoop::Actions SyncLoop::OnPrepared(int server, int64_t step,
                                        int64_t attempt,
                                        std::optional<double> squares) {
-  if (phase_ != Phase::kTaking || step != step_) return {};
+  if (!IsAwaited(server, step)) return {};
   servers_[server] = Progress{attempt, true, squares.value_or(0)};
   return Decide();
 }
 
 SyncLoop::Actions SyncLoop::OnMeasured(int server, int64_t step,
                                        int64_t attempt, double squares) {
-  if (phase_ != Phase::kTaking || step != step_) return {};
+  if (!IsAwaited(server, step)) return {};
   servers_[server] = Progress{attempt, false, squares};
   Actions actions = Decide();
   // The server answered before it had the norm.
@@ -39,20 +41,24 @@ SyncLoop::Actions SyncLoop::OnMeasured(int server, int64_t step,
 
 SyncLoop::Actions SyncLoop::OnTakeAgain(int server, int64_t step) {
   Actions actions;
-  if (phase_ == Phase::kTaking && step == step_ &&
+  if (IsAwaited(server, step) &&
       !(servers_[server].has_value() && servers_[server]->prepared)) {
     actions.takes.push_back(server);
   }
   return actions;
 }
 
+bool SyncLoop::IsAwaited(int server, int64_t step) const {
+  return phase_ == Phase::kTaking && step == step_ &&
+         servers_.count(server) > 0;
+}
+
 std::vector<int> SyncLoop::ForgetOlder(int64_t newest) {
   std::vector<int> servers;
-  for (size_t server = 0; server < servers_.size(); ++server) {
-    if (!servers_[server].has_value()) continue;
-    if (servers_[server]->attempt >= newest) continue;
-    servers_[server].reset();
-    servers.push_back(static_cast<int>(server));
+  for (auto& [server, progress] : servers_) {
+    if (!progress.has_value() || progress->attempt >= newest) continue;
+    progress.reset();
+    servers.push_back(server);
   }
   // The norm covered gradients that no longer count.
   if (!servers.empty()) norm_.reset();
@@ -64,11 +70,11 @@ SyncLoop::Actions SyncLoop::Decide() {
   int64_t newest = 0;
   double squares = 0;  // added in the order of servers
   bool prepared = true;
-  for (const std::optional<Progress>& server : servers_) {
-    if (!server.has_value()) return actions;
-    newest = std::max(newest, server->attempt);
-    squares += server->squares;
-    prepared = prepared && server->prepared;
+  for (const auto& [server, progress] : servers_) {
+    if (!progress.has_value()) return actions;
+    newest = std::max(newest, progress->attempt);
+    squares += progress->squares;
+    prepared = prepared && progress->prepared;
   }
   // These servers answered for a set that has been given up since.
   actions.takes = ForgetOlder(newest);
@@ -111,10 +117,8 @@ SyncLoop::Actions SyncLoop::OnCommitRefused() {
 
 std::vector<int> SyncLoop::Unprepared() const {
   std::vector<int> servers;
-  for (size_t server = 0; server < servers_.size(); ++server) {
-    if (!servers_[server].has_value() || !servers_[server]->prepared) {
-      servers.push_back(static_cast<int>(server));
-    }
+  for (const auto& [server, progress] : servers_) {
+    if (!progress.has_value() || !progress->prepared) servers.push_back(server);
   }
   return servers;
 }

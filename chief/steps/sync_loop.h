@@ -2,6 +2,7 @@
 #define LOCKSTEP_CHIEF_STEPS_SYNC_LOOP_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -10,7 +11,7 @@
 namespace lockstep::chief {
 
 // SyncLoop decides, step by step, which calls the chief makes to the servers:
-// take on all of them, and once all are prepared with the same set of
+// take on all that take part, and once all are prepared with the same set of
 // gradients, commit on ps task 0. If the norm of the mean gradients is limited,
 // servers that have measured them wait: once all have, for the same attempt,
 // the loop adds up the squares and takes again with the norm.
@@ -33,7 +34,9 @@ class SyncLoop {
     std::optional<CommitAction> commit;  // of ps task 0
   };
 
-  SyncLoop(int num_servers, int64_t global_step);
+  // `servers` are those that take part, with ps task 0. Answers of others are
+  // ignored.
+  SyncLoop(const std::vector<int>& servers, int64_t global_step);
 
   // Begins the step after step(). between_steps() must be true.
   Actions Begin();
@@ -86,13 +89,16 @@ class SyncLoop {
   };
 
   Actions Decide();
+  // True if an answer of `server` about the step after `step` counts.
+  bool IsAwaited(int server, int64_t step) const;
   // Forgets the answers of servers at older attempts than `newest`, and returns
   // these servers: they need another take.
   std::vector<int> ForgetOlder(int64_t newest);
 
   Phase phase_ = Phase::kBetween;
   int64_t step_;
-  std::vector<std::optional<Progress>> servers_;  // those that have answered
+  // By server that takes part; nullopt: it has not answered.
+  std::map<int, std::optional<Progress>> servers_;
   std::optional<MeanNorm> norm_;
 };
 

@@ -19,7 +19,8 @@ void WorkerBurials::Begin(const MembershipTable::Dead& dead, int64_t round,
 }
 
 absl::StatusOr<WorkerBurials::Heard> WorkerBurials::OnAnswer(
-    const ExpireAnswered& event, absl::Time now, JobActions& out) {
+    const ExpireAnswered& event, const std::vector<int>& servers,
+    absl::Time now, JobActions& out) {
   Heard heard;
   const auto found = open_.find(event.worker);
   // A round has made the burial void in between.
@@ -33,8 +34,9 @@ absl::StatusOr<WorkerBurials::Heard> WorkerBurials::OnAnswer(
     // The others get the step, the attempt and the incarnation that ps 0 has
     // decided.
     heard.decided = open.held = *event.answer;
-    open.unanswered = num_servers_ - 1;
-    for (int server = 1; server < num_servers_; ++server) {
+    open.unanswered = static_cast<int>(servers.size()) - 1;
+    for (const int server : servers) {
+      if (server == 0) continue;
       out.push_back(Expire{event.round, server, event.worker,
                            open.held.incarnation, open.dead.reason,
                            open.held.step, open.held.attempt,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -15,18 +16,17 @@
 
 namespace lockstep::chief {
 
-// WorkerBurials removes dead workers from the step on all servers, so that
-// their successors may join: ps task 0 decides, then all others are called at
-// once. A burial that fails for any reason but a newer chief is repeated after
-// a pause.
+// WorkerBurials removes dead workers from the step on all servers that take
+// part, so that their successors may join: ps task 0 decides, then all others
+// are called at once. A burial that fails for any reason but a newer chief is
+// repeated after a pause.
 //
 //   Begin() -> ps task 0 has answered -> all have answered: buried
 //
 // Threads: belongs to the chief's loop.
 class WorkerBurials {
  public:
-  WorkerBurials(int num_servers, int max_workers)
-      : num_servers_(num_servers), pauses_(max_workers) {}
+  explicit WorkerBurials(int max_workers) : pauses_(max_workers) {}
 
   // Begins to bury a dead worker, unless a worker of the same task is being
   // buried or the pause after a failure lasts. `round` is that of the servers.
@@ -44,11 +44,12 @@ class WorkerBurials {
     std::optional<MembershipTable::Dead> buried = {};
     ShardCalls::Expired held = {};
   };
-  // Handles an answer to Expire.
+  // Handles an answer to Expire. `servers` are those that take part.
   //
   //   kAborted  there is a newer chief
-  absl::StatusOr<Heard> OnAnswer(const ExpireAnswered& event, absl::Time now,
-                                 JobActions& out);
+  absl::StatusOr<Heard> OnAnswer(const ExpireAnswered& event,
+                                 const std::vector<int>& servers,
+                                 absl::Time now, JobActions& out);
 
  private:
   struct Open {
@@ -61,7 +62,6 @@ class WorkerBurials {
 
   void Ended(const Open& open, absl::Time now, Heard& heard, JobActions& out);
 
-  const int num_servers_;
   Backoff pauses_;            // by worker
   std::map<int, Open> open_;  // by worker
 };

@@ -79,10 +79,6 @@ absl::Status CheckMirrors(const JobConfig& job) {
                      "total_num_replicas is ",
                      total, "; backups need servers (", kTakesBack, ")"));
   }
-  if (job.elastic_workers) {
-    return Contradicts("elastic_workers", "true", job,
-                       "whose mirrors are those of the cluster");
-  }
   if (job.model.row_limit > 0) {
     return Contradicts("model.row_limit", job.model.row_limit, job,
                        "and tables that grow need servers");

@@ -167,6 +167,13 @@ class ChiefClient {
   // Membership::OnNewerIncarnation(); 0: none. The next heartbeat leaves at
   // once: it brings the chief's reason.
   void OnRefusedByServer(uint64_t newest) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes the next heartbeat leave at once, for a caller that must know soon
+  // whether the job has ended.
+  void BeatNow() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    beat_now_ = true;
+    changed_.SignalAll();
+  }
 
   // Makes Register(), WaitForPlan() and all other waits return.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -17,8 +17,8 @@ struct Plan {
   std::vector<VariableSpec> variables;
   std::vector<Part> parts;
   // Every server holds all parts. A part's `server` is the one that sums its
-  // gradients, and its `index` counts the parts of all servers, those of server
-  // 0 first.
+  // gradients, and may change while a job runs; its `index` counts all parts
+  // and does not.
   bool mirrored = false;
 };
 

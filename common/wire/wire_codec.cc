@@ -185,18 +185,27 @@ Part FromProto(const v1::Part& part) {
 
 namespace {
 
-// By server, the index of its first part where indices count over all servers.
-std::vector<int> FirstIndices(const v1::GetPlanResponse& response,
-                              int num_servers) {
-  std::vector<int> first(num_servers, 0);
-  for (const v1::Part& part : response.parts()) {
-    const int64_t next = int64_t{part.server()} + 1;
-    // Parts of unknown servers are skipped here; PlanFromProto() refuses them.
-    if (next >= 1 && next < num_servers) ++first[next];
+// Checks the indices of a plan's parts, in the plan's order.
+class PartIndices {
+ public:
+  PartIndices(bool mirrored, int num_servers, int num_parts)
+      : next_(mirrored ? 0 : num_servers), used_(mirrored ? num_parts : 0) {}
+
+  // True if `part`, of a known server, has an index that no part before has:
+  // the next one of its server or, if servers hold all parts, any.
+  bool Take(const Part& part) {
+    if (used_.empty()) return part.index == next_[part.server]++;
+    const bool free = part.index >= 0 &&
+                      part.index < static_cast<int>(used_.size()) &&
+                      !used_[part.index];
+    if (free) used_[part.index] = true;
+    return free;
   }
-  for (int i = 1; i < num_servers; ++i) first[i] += first[i - 1];
-  return first;
-}
+
+ private:
+  std::vector<int> next_;   // by server
+  std::vector<bool> used_;  // by index, if servers hold all parts
+};
 
 }  // namespace
 
@@ -209,8 +218,7 @@ absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
   }
   const int num_variables = static_cast<int>(plan.variables.size());
   plan.mirrored = response.mirrored();
-  std::vector<int> next = plan.mirrored ? FirstIndices(response, num_servers)
-                                        : std::vector<int>(num_servers, 0);
+  PartIndices indices(plan.mirrored, num_servers, response.parts_size());
   for (const v1::Part& proto : response.parts()) {
     const Part part = FromProto(proto);
     if (part.server >= num_servers) {
@@ -221,7 +229,7 @@ absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
     }
     const bool known = part.variable >= 0 && part.variable < num_variables &&
                        part.server >= 0 && part.server < num_servers;
-    if (!known || part.index != next[part.server]++ ||
+    if (!known || !indices.Take(part) ||
         !IsPartOf(plan.variables[part.variable], part)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "plan: part ", plan.parts.size(), " (", proto.ShortDebugString(),

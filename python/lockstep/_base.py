@@ -359,7 +359,8 @@ class BaseWorker:
         It tells the chief, and waits up to two seconds for a chief that does not
         answer; Ctrl-C does not end this wait. A process that hosts the job's
         chief or mirror stops the job first, which takes as long as its
-        checkpoint.
+        checkpoint; one that hosts a mirror alone leaves a job with elastic
+        workers, which goes on.
         """
         self._loop.close()
 

@@ -100,6 +100,7 @@ v1::CreateShardResponse Describe(Shard& shard) {
   response.set_committed_step(report.committed_step);
   response.set_prepared_step(report.prepared_step);
   response.set_attempt(report.attempt);
+  response.set_opened_epoch(report.opened_epoch);
   *response.mutable_settings() = ToProto(shard.settings());
   for (const std::vector<std::string>& slots : shard.state().SlotNames()) {
     response.add_variables()->mutable_names()->Assign(slots.begin(),

@@ -75,7 +75,7 @@ absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(request.server()));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(ShardDescription wanted, ToDescription(request));
-  LOCKSTEP_RETURN_IF_ERROR(host_.CheckReducers(wanted.parts));
+  LOCKSTEP_RETURN_IF_ERROR(host_.CheckMirrors(wanted.job, wanted.parts));
   LOCKSTEP_RETURN_IF_ERROR(
       host_.CheckDescription(wanted.job, wanted.variables, wanted.parts));
   LOCKSTEP_RETURN_IF_ERROR(

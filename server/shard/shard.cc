@@ -166,7 +166,7 @@ absl::Status Shard::CheckSettings(const RunSettings& settings) const {
 
 std::vector<Gate::Answer> Shard::Apply(const RunSettings& settings) {
   settings_ = settings;
-  state_->SetSettings(settings);
+  state_->OpenWith(settings);
   // The gate follows the engine: the tokens of the new settings may bring
   // pushes at once.
   engine_->SetReplicas(ReplicasOf(settings));
@@ -216,6 +216,7 @@ Shard::Report Shard::GetReport() const {
   MutexLock lock(mutex_);
   Report report;
   report.active = active_;
+  report.opened_epoch = state_->record().opened_epoch;
   if (active_) {
     report.committed_step = engine_->step();
     report.attempt = engine_->arrivals().attempt;

@@ -63,6 +63,7 @@ class Shard {
     int64_t committed_step = -1;  // -1: never open, so there is no state
     int64_t prepared_step = -1;   // -1, or the step that can be committed
     int64_t attempt = 0;          // of the step at hand, if open; strict mode
+    uint64_t opened_epoch = 0;    // in which it was opened last; 0: never
   };
   Report GetReport() const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -1,5 +1,6 @@
 #include "server/shard/shard_factory.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,24 @@ bool SameOptimizers(const JobConfig& a, const JobConfig& b) {
   return same;
 }
 
+// True if the parts are the same, whichever server sums them: in an elastic job
+// of mirrors, those that take part sum the parts of the others.
+bool SameParts(const std::vector<PartSpec>& a, const std::vector<PartSpec>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](PartSpec x, const PartSpec& y) {
+                      x.reducer = y.reducer;
+                      return x == y;
+                    });
+}
+
+// The difference of a shard's job, or of the servers that sum its parts, from
+// what the chief wants. Empty: there is none.
+std::string Difference(const Shard& shard, const ShardState::Options& wanted) {
+  const std::string rules = DifferenceOfRules(shard.job(), wanted.job);
+  if (!rules.empty() || shard.parts() == wanted.parts) return rules;
+  return "other mirrors sum its parts";
+}
+
 absl::Status CheckSameLayout(const Shard& shard,
                              const std::vector<VariableSpec>& variables,
                              const ShardState::Options& wanted) {
@@ -33,7 +52,7 @@ absl::Status CheckSameLayout(const Shard& shard,
   // In an elastic job the workers may have changed since.
   const bool elastic = job.elastic_workers && wanted.job.elastic_workers;
   const bool same =
-      shard.parts() == wanted.parts && variables == wanted.variables &&
+      SameParts(shard.parts(), wanted.parts) && variables == wanted.variables &&
       job.mode == wanted.job.mode && job.work == wanted.job.work &&
       job.micro_batches_per_step == wanted.job.micro_batches_per_step &&
       job.strategy.kind == wanted.job.strategy.kind &&
@@ -94,7 +113,7 @@ absl::Status CheckSameShard(const Shard& shard,
                             const std::vector<VariableSpec>& variables,
                             const ShardState::Options& wanted) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSameLayout(shard, variables, wanted));
-  const std::string difference = DifferenceOfRules(shard.job(), wanted.job);
+  const std::string difference = Difference(shard, wanted);
   if (difference.empty()) return absl::OkStatus();
   const std::string why = WhyNotReopened(shard, wanted);
   if (why.empty()) return absl::OkStatus();
@@ -105,8 +124,8 @@ absl::Status CheckSameShard(const Shard& shard,
       "all servers"));
 }
 
-bool HasOtherRules(const Shard& shard, const ShardState::Options& wanted) {
-  return !DifferenceOfRules(shard.job(), wanted.job).empty();
+bool IsToOpenAgain(const Shard& shard, const ShardState::Options& wanted) {
+  return !Difference(shard, wanted).empty();
 }
 
 }  // namespace lockstep::server

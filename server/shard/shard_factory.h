@@ -31,18 +31,19 @@ absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
                                     Keep keep);
 
 // Checks that `shard` fits the chief's description of it. The job's rules, as
-// DifferenceOfRules(), may differ if the state can be opened again with the new
-// ones, as after a kill. `variables` are those of `shard`.
+// DifferenceOfRules(), and the mirrors that sum its parts may differ if the
+// state can be opened again with the new ones, as after a kill. `variables` are
+// those of `shard`.
 //
 //   kFailedPrecondition  another layout, mode or number of replicas; or other
-//                        rules, and reopening would lose steps
+//                        rules or reducers, and reopening would lose steps
 absl::Status CheckSameShard(const Shard& shard,
                             const std::vector<VariableSpec>& variables,
                             const ShardState::Options& wanted);
 
 // True if a shard that CheckSameShard() admits has to be opened again, for
-// other rules.
-bool HasOtherRules(const Shard& shard, const ShardState::Options& wanted);
+// other rules or reducers.
+bool IsToOpenAgain(const Shard& shard, const ShardState::Options& wanted);
 
 }  // namespace lockstep::server
 

@@ -139,8 +139,17 @@ absl::Status ShardHost::CheckMeant(int server) const {
       "server's; give all tasks the same cluster"));
 }
 
-absl::Status ShardHost::CheckReducers(
-    const std::vector<PartSpec>& parts) const {
+absl::Status ShardHost::CheckMirrors(const JobConfig& job,
+                                     const std::vector<PartSpec>& parts) const {
+  if (job.elastic_workers && options_.state_dir.empty() &&
+      job.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ps ", options_.task_index,
+        " keeps its state in its own memory, but elastic_workers is true and "
+        "strategy.kind is MULTI_WORKER_MIRRORED, whose mirrors open their "
+        "state again when others come and go; give each of them a --state_dir "
+        "on a memory file system, such as /dev/shm/lockstep"));
+  }
   if (options_.num_servers == 0) return absl::OkStatus();
   for (const PartSpec& part : parts) {
     if (part.reducer < options_.num_servers) continue;
@@ -209,7 +218,7 @@ absl::Status ShardHost::CheckDescription(
 absl::StatusOr<bool> ShardHost::MayStay(
     const ShardState::Options& options) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckSameShard(*shard_, variables_, options));
-  if (HasOtherRules(*shard_, options)) return false;
+  if (IsToOpenAgain(*shard_, options)) return false;
   // A round that failed while it restored a checkpoint leaves a mix: the next
   // round may restore an older one, which lacks some rows of growing tables.
   return !IsUnopened(*shard_) || fence_.IsStateNew(/*active=*/false) ||

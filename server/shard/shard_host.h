@@ -59,10 +59,13 @@ class ShardHost {
   absl::Status CheckMeant(int server) const;
 
   // Checks that the servers which sum the parts of a mirrored job are in this
-  // server's cluster: it fetches their means from there.
+  // server's cluster: it fetches their means from there. The mirrors of an
+  // elastic job open their state again whenever other mirrors sum its parts.
   //
-  //   kInvalidArgument  one is not; the message says what to change
-  absl::Status CheckReducers(const std::vector<PartSpec>& parts) const;
+  //   kInvalidArgument     one is not; the message says what to change
+  //   kFailedPrecondition  an elastic job, and the state is in no file
+  absl::Status CheckMirrors(const JobConfig& job,
+                            const std::vector<PartSpec>& parts) const;
 
   // Checks that a sender is the task that steers servers.
   //
@@ -140,9 +143,10 @@ class ShardHost {
   // and a second Create() waits for the first.
   //
   // An existing shard is opened again from its state if the job's rules have
-  // been edited, as a successor of this process would open it: all servers must
-  // compute by the same rules. A shard that was written but never opened, in an
-  // older epoch, counts as none: its writer has given up.
+  // been edited, or other mirrors sum its parts, as a successor of this process
+  // would open it: all servers must compute by the same rules. A shard that was
+  // written but never opened, in an older epoch, counts as none: its writer has
+  // given up.
   //
   // There may be no room for two shards, so a shard that goes must have
   // released its memory and its file before another one is made. `let_go` is

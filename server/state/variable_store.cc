@@ -419,7 +419,7 @@ absl::Status VariableStore::SetEpoch(uint64_t epoch) {
   return absl::OkStatus();
 }
 
-void VariableStore::SetSettings(const RunSettings& settings) {
+void VariableStore::OpenWith(const RunSettings& settings) {
   StepRecord next = record();
   next.settings_revision = settings.revision;
   next.replicas_to_aggregate = settings.replicas_to_aggregate;
@@ -429,6 +429,7 @@ void VariableStore::SetSettings(const RunSettings& settings) {
   for (int worker : settings.workers) {
     next.workers[worker / 64] |= uint64_t{1} << (worker % 64);
   }
+  next.opened_epoch = next.epoch;
   // Activate() is repeated with the same settings, and need not write the
   // record.
   if (next != record()) tensors_.file().WriteRecord(next);

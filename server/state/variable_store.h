@@ -218,8 +218,9 @@ class VariableStore {
   //   kFailedPrecondition  `epoch` is older than the stored one
   absl::Status SetEpoch(uint64_t epoch);
 
-  // record: stores run-time changes, which must be valid as FromProto() checks.
-  void SetSettings(const RunSettings& settings);
+  // record: stores that the chief of the current epoch opens the state, with
+  // these run-time changes, which must be valid as FromProto() checks.
+  void OpenWith(const RunSettings& settings);
   RunSettings settings() const;
 
   // The memory of the WorkerFences that outlive this process.

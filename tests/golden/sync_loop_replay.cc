@@ -212,7 +212,7 @@ class SyncLoopReplay {
   }
 
   void BeginLoop(int64_t step) {
-    loop_ = std::make_unique<chief::SyncLoop>(1, step);
+    loop_ = std::make_unique<chief::SyncLoop>(std::vector<int>{0}, step);
     Do(loop_->Begin());
   }
 

@@ -1,6 +1,7 @@
 #include "worker/client/mapped_servers.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -82,21 +83,28 @@ absl::StatusOr<bool> MappedServers::Open() {
   return cut;
 }
 
+std::vector<uint64_t> MappedServers::OffsetsFor(int server) const {
+  std::map<int, uint64_t> offsets;  // by the index of the part
+  for (int holder = 0; holder < links_.num_servers(); ++holder) {
+    // A mirror has the parts that other mirrors sum, too.
+    if (holder != server && !mirror_.has_value()) continue;
+    for (const Chunk& chunk : chunks_.chunks()[holder]) {
+      int part = chunk.first_part;
+      for (const MemoryRange& range : chunk.ranges) {
+        offsets[part++] = memory_.shared_offset(range.variable) + range.offset;
+      }
+    }
+  }
+  std::vector<uint64_t> by_index;
+  for (const auto& [part, offset] : offsets) by_index.push_back(offset);
+  return by_index;
+}
+
 absl::StatusOr<MappedValues> MappedServers::OpenServer(int server) {
   v1::OpenSharedMemoryRequest request;
   *request.mutable_identity() = ToProto(links_.self());
   *request.mutable_gradients() = ToProto(memory_.shared_gradients()->file());
-  // One offset for each part of the server, by index. A mirror has the parts of
-  // all servers, in the order of their owners.
-  for (int holder = 0; holder < links_.num_servers(); ++holder) {
-    if (holder != server && !mirror_.has_value()) continue;
-    for (const Chunk& chunk : chunks_.chunks()[holder]) {
-      for (const MemoryRange& range : chunk.ranges) {
-        request.add_offsets(memory_.shared_offset(range.variable) +
-                            range.offset);
-      }
-    }
-  }
+  for (const uint64_t offset : OffsetsFor(server)) request.add_offsets(offset);
   v1::OpenSharedMemoryResponse response;
   RepeatedCalls calls(links_.channel(server), server, links_.cancelled());
   PassFaultPoint(FaultPoint::kWorkerShareSend);

@@ -2,6 +2,7 @@
 #define LOCKSTEP_WORKER_CLIENT_MAPPED_SERVERS_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -79,6 +80,8 @@ class MappedServers {
   };
 
   absl::StatusOr<MappedValues> OpenServer(int server);
+  // The places in shared memory of the parts that the server has, by index.
+  std::vector<uint64_t> OffsetsFor(int server) const;
   bool IsToBeMapped(int server) const;
   // True if Open() must ask the server.
   bool IsDue(int server) const;

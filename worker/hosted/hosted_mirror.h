@@ -20,7 +20,8 @@ namespace lockstep::worker {
 // HostedMirror is a worker's mirror in the worker's process, for a cluster
 // without ps tasks. It has the worker's index and address.
 //
-// Threads: RequestStop() and Metrics() may be called from any thread.
+// Threads: RequestStop(), FollowWorker(), may_leave() and Metrics() may be
+//          called from any thread.
 class HostedMirror {
  public:
   // `cluster` must come from Cluster::WithMirrors(). Errors as
@@ -28,7 +29,7 @@ class HostedMirror {
   static absl::StatusOr<std::unique_ptr<HostedMirror>> Start(
       const Cluster& cluster, const server::PsServer::Options& options,
       const Clock& clock);
-  // Stops the job if it still runs: it cannot go on without this mirror.
+  // Ends the mirror if it still serves. That stops the job, unless may_leave().
   ~HostedMirror();
 
   // Calls `stopped` if the mirror ends because it or the job was stopped; it
@@ -38,12 +39,17 @@ class HostedMirror {
   void SetOnStopped(std::function<void(const std::string& why)> stopped)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // As PsServer::RequestStop().
+  // As PsServer::RequestStop(), FollowWorker() and may_leave().
   void RequestStop(const std::string& reason) { server_->RequestStop(reason); }
+  void FollowWorker(const std::string& reason) {
+    server_->FollowWorker(reason);
+  }
+  bool may_leave() const { return server_->may_leave(); }
 
   MetricFamilies Metrics() const { return server_->Metrics(); }
 
-  // Waits until the job has ended. Returns the status of PsServer::Run().
+  // Waits until the job has ended, or this mirror has left it. Returns the
+  // status of PsServer::Run().
   absl::Status Wait();
 
  private:

@@ -72,9 +72,13 @@ void HostedRoles::SetOnStopped(
   if (mirror_ != nullptr) mirror_->SetOnStopped(std::move(stopped));
 }
 
+bool HostedRoles::carries_job() const {
+  return chief_ != nullptr || !mirror_->may_leave();
+}
+
 void HostedRoles::RequestStop(const std::string& reason) {
-  // The chief's stop reaches this worker as it does all others. A mirror asks
-  // the chief for it.
+  // The chief's stop reaches this worker as it does all others. A mirror that
+  // the job needs asks the chief for it.
   if (chief_ != nullptr) {
     chief_->RequestStop(reason);
   } else {
@@ -82,9 +86,11 @@ void HostedRoles::RequestStop(const std::string& reason) {
   }
 }
 
-void HostedRoles::OnWorkerFailed(const absl::Status& status) {
-  if (chief_ != nullptr) return;
-  mirror_->RequestStop(std::string(status.message()));
+void HostedRoles::OnWorkerEnded(const absl::Status& status) {
+  if (chief_ != nullptr || (status.ok() && carries_job())) return;
+  mirror_is_done_ = status.ok();
+  mirror_->FollowWorker(status.ok() ? "end of input"
+                                    : std::string(status.message()));
 }
 
 MetricFamilies HostedRoles::Metrics() const {
@@ -101,6 +107,7 @@ std::vector<StatusPage> HostedRoles::Pages() const {
 absl::Status HostedRoles::Wait() {
   // The chief's result is that of the job, so it replaces the mirror's.
   absl::Status status = mirror_ == nullptr ? absl::OkStatus() : mirror_->Wait();
+  if (mirror_is_done_) status = absl::OkStatus();
   if (chief_ != nullptr) status = chief_->Wait();
   return status;
 }

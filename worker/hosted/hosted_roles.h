@@ -24,7 +24,8 @@ class HostedMirror;
 // served at the worker's address: the chief if the cluster has no chief task,
 // and the worker's mirror if it has no ps task.
 //
-// Threads: RequestStop(), Metrics() and Pages() may be called from any thread.
+// Threads: carries_job(), RequestStop(), Metrics() and Pages() may be called
+//          from any thread.
 class HostedRoles {
  public:
   struct Options {
@@ -52,23 +53,31 @@ class HostedRoles {
   // As HostedMirror::SetOnStopped().
   void SetOnStopped(std::function<void(const std::string& why)> stopped);
 
-  // Stops the job, by the chief of this process or through the mirror: the job
-  // cannot go on without this process.
+  // True if the job cannot go on without this process. False if it only has a
+  // mirror that PsServer::may_leave() describes, of a job with elastic workers:
+  // a stop must then go to the worker, which finishes its pass before it
+  // leaves, and OnWorkerEnded() follows.
+  bool carries_job() const;
+
+  // If carries_job(), stops the job, by the chief of this process or through
+  // the mirror. Otherwise the mirror alone leaves the job.
   void RequestStop(const std::string& reason);
 
-  // Must be called if the worker of this process has failed. Makes the mirror
-  // end, unless the chief is in this process, too: the chief then decides with
-  // the reason that the worker leaves with. If the worker has not left, as
-  // TrainingMember::stays_member() says, the chief would wait for it: the
-  // process must end instead, by EndProcessNow(), or RequestStop() be called if
-  // it cannot.
-  void OnWorkerFailed(const absl::Status& status);
+  // Must be called if the worker of this process has failed or was stopped.
+  // Makes the mirror end, unless the chief is in this process, too: the chief
+  // then decides with the reason that the worker leaves with. If the worker has
+  // not left, as TrainingMember::stays_member() says, the chief would wait for
+  // it: the process must end instead, by EndProcessNow(), or RequestStop() be
+  // called if it cannot. If `status` is OK, because the worker's input has
+  // ended, only a mirror without which the job goes on ends, and OK counts as
+  // its end.
+  void OnWorkerEnded(const absl::Status& status);
 
   MetricFamilies Metrics() const;
   std::vector<StatusPage> Pages() const;
 
-  // Waits until all roles have ended. Returns the status of the chief if it is
-  // in this process, otherwise that of the mirror.
+  // Waits until all roles have ended, or have left the job. Returns the status
+  // of the chief if it is in this process, otherwise that of the mirror.
   absl::Status Wait();
 
  private:
@@ -77,6 +86,7 @@ class HostedRoles {
   std::unique_ptr<HostedChief> chief_;
   // After the chief, so that it ends first: it serves the chief's calls.
   std::unique_ptr<HostedMirror> mirror_;
+  bool mirror_is_done_ = false;  // it ends after a worker without input
 };
 
 }  // namespace lockstep::worker

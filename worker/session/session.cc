@@ -53,6 +53,7 @@ struct Session::Parts {
   // Marks the end of the worker's own part; returns the reason of a Fail()
   // before it.
   std::optional<std::string> EndMember() ABSL_LOCKS_EXCLUDED(mutex);
+  bool MemberEnded() ABSL_LOCKS_EXCLUDED(mutex);
   void Fail(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex);
   void RequestStop(const std::string& reason);
   // False before the first step, and if there is no such variable.
@@ -133,8 +134,8 @@ absl::Status Session::Parts::Run() {
   } else if (member->stays_member()) {
     // The job would wait for this worker, and this process for the job.
     hosted->RequestStop(std::string(status.message()));
-  } else if (!status.ok()) {
-    hosted->OnWorkerFailed(status);
+  } else if (!status.ok() || member->input_ended()) {
+    hosted->OnWorkerEnded(status);
   }
   const absl::Status job = hosted->Wait();
   return status.ok() ? job : status;
@@ -158,8 +159,14 @@ void Session::Parts::Fail(const std::string& reason) {
   if (late && hosted != nullptr) hosted->RequestStop(reason);
 }
 
+bool Session::Parts::MemberEnded() {
+  MutexLock lock(mutex);
+  return member_ended;
+}
+
 void Session::Parts::RequestStop(const std::string& reason) {
-  if (hosted != nullptr) {
+  // The worker leaves first where it can, and its mirror follows.
+  if (hosted != nullptr && (hosted->carries_job() || MemberEnded())) {
     hosted->RequestStop(reason);
   } else {
     member->RequestStop(reason);
@@ -285,14 +292,14 @@ absl::Status Session::end() const { return parts_->workload.handover().end(); }
 
 bool Session::carries_job() const {
   return parts_->process == getpid() && parts_->hosted != nullptr &&
-         !parts_->workload.handover().ended();
+         parts_->hosted->carries_job() && !parts_->workload.handover().ended();
 }
 
 int Session::exit_code() const {
   // A restart would fail in the same way.
   if (parts_->failed) return kExitFailed;
-  // A process that leaves with the job's chief or a mirror takes the job along:
-  // an exit code of 0 would say that the job is done.
+  // A process that leaves with the job's chief, or with a mirror that the job
+  // needs, takes the job along: an exit code of 0 would say that it is done.
   return ExitCodeOf(
       carries_job() ? absl::CancelledError("the program left its job") : end());
 }

@@ -144,7 +144,8 @@ class Session {
   //               part; with the chief's reason
   absl::Status end() const;
   // True while this process hosts the chief or a mirror of a job that has not
-  // ended: if this process ends, the job stops.
+  // ended: if this process ends, the job stops. A job with elastic workers
+  // needs only the process that hosts its chief.
   bool carries_job() const;
   // The exit code for end(), from the table in the README. While carries_job(),
   // it is the code of a stopped job, since 0 would mean a finished one. 1 after
@@ -265,14 +266,14 @@ class Session {
 
   // Leaves the job in good order. In an elastic job the worker finishes its
   // pass first, unless that takes more than 10 s or RequestStop() is called
-  // again; in others it leaves at once. If this process hosts the chief or a
-  // mirror, the job stops, since it cannot go on without them.
+  // again, and its mirror follows; in others it leaves at once. If
+  // carries_job(), the job stops, since it cannot go on without this process.
   void RequestStop(const std::string& reason);
   // Leaves the job at once. Must be called if the program has a fault that a
   // restart would not cure. If too few workers are left for a step, the job
   // fails with `reason`; without this call, the job would wait for the worker
-  // until its lease expires. If this process hosts the chief or a mirror, a job
-  // that could go on without the worker is stopped with `reason`.
+  // until its lease expires. If carries_job(), a job that could go on without
+  // the worker is stopped with `reason`.
   void Fail(const std::string& reason);
   // Leaves the job as RequestStop("the program has ended") does, unless the job
   // has ended, but at once. Must be called if another thread may be in a call

@@ -233,7 +233,8 @@ absl::Status TrainingMember::RunOnce() {
     meter_.Begin("leaves", Phase::kOther);
     chief_.Leave(WhyItLeaves(status), ReasonToLeave(status));
   }
-  return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
+  input_ended_ = absl::IsOutOfRange(status);
+  return input_ended_ ? absl::OkStatus() : status;
 }
 
 ParameterClient::Options TrainingMember::ClientOptions(

@@ -59,6 +59,9 @@ class TrainingMember {
   // lost. The process must end, and a restarted one takes its place.
   bool stays_member() const { return stays_member_; }
 
+  // After Run(): true if the worker has left since its input has ended.
+  bool input_ended() const { return input_ended_; }
+
   // The counts of this worker's passes so far.
   Progress progress() const { return meter_.Get(); }
 
@@ -118,6 +121,7 @@ class TrainingMember {
   absl::Duration max_wait_;
   bool refused_ = false;  // Run() must register again
   bool stays_member_ = false;
+  bool input_ended_ = false;
   // The time of the first refusal since an incarnation with a pass.
   absl::Time refused_since_ = absl::InfiniteFuture();
 

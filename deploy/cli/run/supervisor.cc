@@ -238,9 +238,10 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
 void Supervisor::OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now) {
   dead_workers_.insert(task.index);
   const int left = AbleWorkers();
-  // An elastic job takes out a worker that has left with its reason, but not
-  // one that was killed.
-  const int needed = elastic_ && exit.permanent() ? 1 : needed_workers_;
+  // An elastic job takes out a worker that has left with its reason. One that
+  // was killed it takes out only if its mirror is gone, too.
+  const bool taken_out = elastic_ && (exit.permanent() || workers_serve_);
+  const int needed = taken_out ? 1 : needed_workers_;
   if (left >= needed || phase_ != Phase::kRunning ||
       job_state_ == JobState::kFinishing) {
     return;

@@ -63,7 +63,7 @@ void VirtualCluster::After(absl::Duration delay, Kind kind, int worker,
 
 absl::StatusOr<SimulatedRun> VirtualCluster::Run() {
   gate_->Activate(0);
-  driver_.Open(0, replicas_);
+  driver_.Open(0, replicas_, driver_.servers());
   BeginStep();
   for (int i = 0; i < n(); ++i) {
     Worker& worker = workers_[static_cast<size_t>(i)];
@@ -387,7 +387,7 @@ void VirtualCluster::Change(const chief::BackupTuner::Change& change) {
   replicas_ = change.replicas;
   not_before_ = now_ + job_.change;
   gate_->SetReplicas(replicas_, {});
-  driver_.Open(step_, replicas_);
+  driver_.Open(step_, replicas_, driver_.servers());
   driver_.Begin(/*pauses=*/true, std::numeric_limits<int64_t>::max(), now_,
                 out_);
   const std::vector<server::Gate::Answer> answers = gate_->Redo(attempt_ + 1);

@@ -275,9 +275,9 @@ StepRecord ShardState::record() const {
   return parts_.store == nullptr ? StepRecord() : parts_.store->record();
 }
 
-void ShardState::SetSettings(const RunSettings& settings) {
+void ShardState::OpenWith(const RunSettings& settings) {
   MutexLock lock(parts_.record_mutex);
-  if (parts_.store != nullptr) parts_.store->SetSettings(settings);
+  if (parts_.store != nullptr) parts_.store->OpenWith(settings);
 }
 
 RunSettings ShardState::settings() const {

@@ -113,9 +113,9 @@ class ShardState {
   // The newest step record; that of a new file if the server has no part.
   StepRecord record() const ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Stores the run-time settings in the step record. No effect if the server
-  // has no part.
-  void SetSettings(const RunSettings& settings)
+  // Stores in the step record that the chief of the current epoch opens the
+  // state, with these run-time settings. No effect if the server has no part.
+  void OpenWith(const RunSettings& settings)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   RunSettings settings() const ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 

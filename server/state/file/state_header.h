@@ -15,7 +15,7 @@ namespace lockstep::server {
 // StateHeader identifies the owner of the state in a file. It never changes
 // after the file was made.
 struct StateHeader {
-  static constexpr uint32_t kVersion = 3;
+  static constexpr uint32_t kVersion = 4;
   static constexpr size_t kSize = 256;            // bytes
   static constexpr size_t kMaxJobIdLength = 100;  // bytes
 

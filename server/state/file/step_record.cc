@@ -21,7 +21,7 @@ struct Slot {
   uint32_t reserved = 0;
 };
 static_assert(std::is_trivially_copyable_v<Slot> && sizeof(Slot) <= kSlotSize);
-static_assert(sizeof(StepRecord) == 336, "the layout is part of state files");
+static_assert(sizeof(StepRecord) == 344, "the layout is part of state files");
 
 uint32_t Checksum(const Slot& slot) {
   std::array<unsigned char, offsetof(Slot, checksum)> bytes;

@@ -29,6 +29,9 @@ struct StepRecord {
   uint32_t current_buffer = 0;        // 0 or 1: holds the committed step
   uint32_t paused = 0;            // run-time change; 1: no step is committed
   int64_t settings_revision = 0;  // counts run-time changes
+  // The epoch of the chief that has opened the state last: a mirror below that
+  // of the others has missed an opening. 0: never opened.
+  uint64_t opened_epoch = 0;
   // Elastic jobs: bit i % 64 of word i / 64: worker i takes part; none: all.
   std::array<uint64_t, 16> workers = {};
 

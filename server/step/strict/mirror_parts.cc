@@ -1,6 +1,7 @@
 #include "server/step/strict/mirror_parts.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 
 namespace lockstep::server {
 
@@ -11,15 +12,8 @@ absl::Status MirrorParts::Check(int first_part, int num_parts,
         "the servers of this job exchange no means: strategy.kind is not "
         "MULTI_WORKER_MIRRORED");
   }
-  // In 64 bits, since both numbers come from another server.
-  const auto end = static_cast<int64_t>(first_part) + num_parts;
-  if (first_part < 0 || num_parts < 1 ||
-      end > static_cast<int64_t>(copied_.size())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "parts ", first_part, " to ", end - 1, " are not all among the ",
-        copied_.size(), " parts of this server"));
-  }
-  for (int part = first_part; part < end; ++part) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange(first_part, num_parts));
+  for (int part = first_part; part < first_part + num_parts; ++part) {
     if (copied_[part] == copied) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("part ", part, " is summed by ",
@@ -27,6 +21,32 @@ absl::Status MirrorParts::Check(int first_part, int num_parts,
                      "; ask the one that the plan names for it"));
   }
   return absl::OkStatus();
+}
+
+absl::Status MirrorParts::CheckPush(int first_part, size_t num_parts) const {
+  if (!mirrored()) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange(first_part, static_cast<int64_t>(num_parts)));
+  for (size_t part = first_part; part < first_part + num_parts; ++part) {
+    if (!copied_[part]) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("part ", part,
+                     " is summed by another mirror since the mirrors of the "
+                     "job changed; register again for the new plan"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MirrorParts::CheckRange(int first_part, int64_t num_parts) const {
+  // In 64 bits, since both numbers come from another process.
+  const int64_t end = first_part + num_parts;
+  if (first_part >= 0 && num_parts >= 1 &&
+      end <= static_cast<int64_t>(copied_.size())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "parts ", first_part, " to ", end - 1, " are not all among the ",
+      copied_.size(), " parts of this server"));
 }
 
 absl::Status CommitRefused(const StepAttempt& asked, const StepAttempt& now,

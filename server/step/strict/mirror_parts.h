@@ -33,12 +33,16 @@ class MirrorParts {
 
   // The check for the parts of a push, whose gradients must be summed here. OK
   // if there are no mirrors.
-  absl::Status CheckPush(int first_part, size_t num_parts) const {
-    return mirrored() ? Check(first_part, static_cast<int>(num_parts), false)
-                      : absl::OkStatus();
-  }
+  //
+  //   kInvalidArgument     a part does not exist
+  //   kFailedPrecondition  another server sums a part: the worker has a plan
+  //                        from before the mirrors of an elastic job changed,
+  //                        and must register again for the new one
+  absl::Status CheckPush(int first_part, size_t num_parts) const;
 
  private:
+  absl::Status CheckRange(int first_part, int64_t num_parts) const;
+
   const std::vector<bool> copied_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,14 +44,18 @@ class ChiefCalls final : public chief::ShardCalls {
     incarnation_ = incarnation;
   }
 
-  absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&, int,
+  absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan& plan, int,
                                       State state) override {
     const bool discard = state == State::kDiscard;
-    const auto report = CallUntilUp<chief::ServerReport>(
-        [chief = Self(), discard](ServerProcess& ps) {
-          return ps.CreateShard(chief, discard);
-        });
+    absl::StatusOr<chief::ServerReport> report =
+        CallUntilUp<chief::ServerReport>(
+            [chief = Self(), parts = plan.parts, discard](ServerProcess& ps) {
+              return ps.CreateShard(chief, parts, discard);
+            });
     if (!report.ok()) return report.status();
+    if (server_ > 0 && job_.Has(PlantedBug::kReturnedMirrorKeepsItsStep)) {
+      report->opened_epoch = std::numeric_limits<uint64_t>::max();
+    }
     return Created{std::nullopt,
                    std::vector<std::vector<std::string>>(job_.variables.size(),
                                                          {"Momentum"}),

@@ -1,5 +1,6 @@
 #include "tests/conformance/simulation/chief_process.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -82,10 +83,15 @@ ChiefProcess::~ChiefProcess() {
   job_.chiefs.erase(number_);
 }
 
+bool ChiefProcess::TakesPart(int server) const {
+  const std::vector<int> servers = driver_.Servers();
+  return std::binary_search(servers.begin(), servers.end(), server);
+}
+
 absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
                                                    uint64_t incarnation) {
-  LOCKSTEP_RETURN_IF_ERROR(
-      settings_table_.CheckTakesPart(task, /*again=*/false, in_effect_));
+  LOCKSTEP_RETURN_IF_ERROR(settings_table_.CheckTakesPart(
+      task, /*again=*/false, in_effect_, IsAlive({TaskType::kPs, task.index})));
   LOCKSTEP_RETURN_IF_ERROR(
       members_.Register(task, incarnation, job_.world.Now()));
   has_model_ |= task.type == TaskType::kWorker;
@@ -129,7 +135,7 @@ void ChiefProcess::RequestStop() {
 
 void ChiefProcess::Do(const chief::TakeOut& out) {
   if (!job_.Has(PlantedBug::kLeaverStaysAMember))
-    settings_table_.Leave(out.worker, out.if_asked);
+    settings_table_.Leave(out.worker, out.why);
 }
 
 // Events.
@@ -228,7 +234,7 @@ void ChiefProcess::Do(const chief::Commit& commit) {
 }
 
 void ChiefProcess::Do(const chief::TellCommit& tell) {
-  for (int server = 1; server < job_.num_servers(); ++server) {
+  for (const int server : tell.servers) {
     job_.world.Call<int64_t>(
         number_, job_.server_place(server),
         [&job = job_, server, tell,
@@ -309,20 +315,27 @@ bool ChiefProcess::CopyServers(int64_t step) {
   const int64_t removed = job_.unfinished_removed;
   Job::Checkpoint checkpoint;
   checkpoint.settings = driver_.ManifestSettings();
-  for (auto& server : calls_) {
-    auto parts = server->ReadAll(*saver_, epoch);
+  for (const int parts : job_.options.parts) {
+    checkpoint.servers.emplace_back(parts);
+  }
+  for (const int server : group_.used()) {
+    auto parts = calls_[server]->ReadAll(*saver_, epoch);
     if (!parts.ok()) return false;
-    const size_t k = checkpoint.servers.size();
-    if (job_.plan.mirrored) {
-      const auto first =
-          parts->begin() + job_.promises.FirstPart(static_cast<int>(k));
-      *parts = std::vector<PartState>(first, first + job_.options.parts[k]);
+    if (!job_.plan.mirrored) {
+      checkpoint.servers[server] = *std::move(parts);
+      continue;
     }
-    checkpoint.servers.push_back(*std::move(parts));
+    // Those that it sums, as SaveCheckpoint() reads them.
+    for (size_t i = 0; i < parts->size(); ++i) {
+      if (plan_.parts[i].server != server) continue;
+      const int holder = job_.plan.parts[i].server;
+      const size_t first = job_.promises.FirstPart(holder);
+      checkpoint.servers[holder][i - first] = (*parts)[i];
+    }
   }
   // As SaveCheckpoint() reads once more before it commits, and as
   // CheckpointWriter::Commit() renames what it has written.
-  if (!calls_.back()->ReadAll(*saver_, epoch).ok() ||
+  if (!calls_[group_.used().back()]->ReadAll(*saver_, epoch).ok() ||
       removed != job_.unfinished_removed) {
     return false;
   }
@@ -381,15 +394,18 @@ void ChiefProcess::Do(const chief::Recover& recover) {
   for (auto& server : calls_) server->set_waiting(waiting_);
   Plan plan = job_.plan;
   if (job_.Has(PlantedBug::kCopiesAreGivenUp)) plan.mirrored = false;
-  const auto outcome = round_.Run(plan, recover.step);
+  const auto outcome = round_.Run(plan, recover.request);
   job_.Trace([&] {
     return absl::StrCat("round of epoch ", group_.epoch(), ": ",
                         outcome.ok() ? absl::StrCat("step ", outcome->step)
                                      : outcome.status().ToString());
   });
   if (!outcome.ok()) return Post(chief::RecoveryDone{outcome.status()});
+  plan_ = outcome->map.plan;
+  plan_.mirrored = job_.plan.mirrored;
   Post(chief::RecoveryDone{chief::RoundOutcome{
-      outcome->plan, outcome->step, outcome->checkpoint_step, group_.epoch()}});
+      outcome->plan, outcome->step, outcome->checkpoint_step, group_.epoch(),
+      outcome->servers}});
 }
 
 absl::StatusOr<int64_t> ChiefProcess::LatestStep() const {
@@ -408,9 +424,9 @@ ChiefProcess::Restore(const chief::StateMap&) {
   for (const std::vector<PartState>& of_server : checkpoint.servers) {
     all.insert(all.end(), of_server.begin(), of_server.end());
   }
-  for (size_t k = 0; k < calls_.size(); ++k) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        calls_[k]->WriteAll(job_.plan.mirrored ? all : checkpoint.servers[k]));
+  for (const int server : group_.used()) {
+    LOCKSTEP_RETURN_IF_ERROR(calls_[server]->WriteAll(
+        job_.plan.mirrored ? all : checkpoint.servers[server]));
   }
   return Restored{step, {}};
 }

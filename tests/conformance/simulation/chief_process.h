@@ -17,6 +17,7 @@
 #include "chief/recovery/recovery_round.h"
 #include "chief/recovery/shard_group.h"
 #include "common/membership/membership.h"
+#include "common/plan/plan.h"
 #include "tests/conformance/simulation/chief_calls.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/process.h"
@@ -42,8 +43,16 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   absl::Status Leave(const TaskId& task, uint64_t incarnation,
                      LeaveCause cause);
   bool HasPlan() const { return has_plan_; }
-  // That members are told with the plan.
-  int64_t global_step() const { return global_step_; }
+  // The answer to a worker that asks for the plan.
+  struct PlanAnswer {
+    Plan plan;
+    int64_t global_step = 0;
+  };
+  // Returns nullopt until there is a plan.
+  std::optional<PlanAnswer> GetPlan() const {
+    if (!has_plan_) return std::nullopt;
+    return PlanAnswer{plan_, global_step_};
+  }
 
   // For operators.
   chief::SettingsTable& settings_table() { return settings_table_; }
@@ -51,6 +60,8 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   bool IsAlive(const TaskId& task) const {
     return members_.Get(task).state == chief::MembershipTable::State::kAlive;
   }
+  // Whether the job needs the server.
+  bool TakesPart(int server) const;
   // Whether its last process has left the job.
   bool HasLeft(const TaskId& task) const {
     return members_.Get(task).state == chief::MembershipTable::State::kLeft;
@@ -107,7 +118,18 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
            !job_.Has(PlantedBug::kSumsOfOldSettingsCount);
   }
   RunSettings settings() const override { return driver_.settings(); }
-  void OnEpoch(uint64_t /*epoch*/) override {}
+  void OnEpoch(uint64_t epoch) override {
+    job_.promises.OnRound(epoch, group_.used());
+  }
+  // The round goes on with these alone.
+  std::vector<int> Servers() const override {
+    job_.promises.OnRound(group_.epoch(), driver_.Servers());
+    return driver_.Servers();
+  }
+  void OnStateElsewhere() override {
+    job_.promises.OnStateElsewhere();
+    driver_.OnStateElsewhere();
+  }
   void OnStartFrom(const chief::RecoveryPlan& plan, bool first) override;
 
   // One that no other process has.
@@ -141,6 +163,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   bool has_model_ = false;
   bool told_model_ = false;
   bool has_plan_ = false;
+  Plan plan_;  // as the last round has opened the servers
   int64_t global_step_ = 0;
   std::string why_ended_;  // as members are told, once the job is over
   bool finished_ = false;

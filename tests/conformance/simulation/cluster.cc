@@ -158,8 +158,20 @@ void Cluster::NoteDone() {
   CalmDown();
 }
 
+bool Cluster::IsServerAwaited(int server) const {
+  if (server == 0 || !job_.has_elastic_mirrors()) return true;
+  if (job_.chief == nullptr) return false;
+  // One without which the job goes on may not have come back to the chief.
+  return job_.chief->TakesPart(server) ||
+         (job_.servers[server]->IsMember() &&
+          job_.chief->IsAlive({TaskType::kPs, server}));
+}
+
 bool Cluster::IsAwaited(int place) const {
-  if (place < job_.worker_place(0)) return true;
+  if (place == job_.chief_place()) return true;
+  if (place < job_.worker_place(0)) {
+    return IsServerAwaited(place - job_.server_place(0));
+  }
   if (static_cast<WorkerProcess&>(*processes_[place]).IsMember()) return true;
   // A chief does not wait for processes that come after the last one has left,
   // and an elastic job need not have let the worker in.

@@ -64,6 +64,7 @@ class Cluster {
   void NoteDone();
   // Whether the chief waits until the process has heard of the end.
   bool IsAwaited(int place) const;
+  bool IsServerAwaited(int server) const;
   void CheckOutcome();
   bool MayFail() const;
   // Compatible mode: the input has ended in the midst of a step, which has

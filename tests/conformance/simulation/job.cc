@@ -9,7 +9,8 @@ Job::Job(const Options& of, World& in)
       world(in),
       promises(of.parts, {of.limits_mean, of.sparse,
                           of.mirrored ? of.total_num_replicas : 0,
-                          of.mode == SyncMode::kCompatible, of.shared}),
+                          of.mode == SyncMode::kCompatible, of.shared,
+                          of.elastic && of.mirrored}),
       compatible(of.parts, of.replicas_to_aggregate, promises),
       servers(of.parts.size()) {
   if (options.limits_mean) {

@@ -59,6 +59,8 @@ enum class PlantedBug {
   kReadersAreNotCounted,     // P4: values are written to while they are read
   kOldCopyCounts,            // P4: workers do not look whether it was too late
   kHalfAStepIsKept,          // P5: compatible mode: of a killed server
+  // P11: a mirror without which the job has gone on hides that.
+  kReturnedMirrorKeepsItsStep,
 };
 
 // How a schedule may end besides with the last step.
@@ -76,7 +78,8 @@ struct Options {
   std::vector<int> parts = {2, 1};  // by server
   int64_t steps = 4;                // then training ends
   int64_t checkpoint_every = 2;     // steps
-  // One more worker may join, and all may leave.
+  // Workers may leave and join. One more may join, unless they have mirrors;
+  // then mirrors come and go with their workers.
   bool elastic = false;
   // Operators change the job in so many of 1000 disturbances.
   int steered = 200;
@@ -123,8 +126,14 @@ struct Job {
   int chief_place() const { return 0; }
   int server_place(int server) const { return 1 + server; }
   int worker_place(int worker) const { return 1 + num_servers() + worker; }
+  // True if mirrors come and go with their workers.
+  bool has_elastic_mirrors() const {
+    return options.elastic && options.mirrored;
+  }
   int num_worker_places() const {
-    return options.total_num_replicas + (options.elastic ? 1 : 0);
+    // A worker beyond the cluster would have no mirror.
+    const bool one_more = options.elastic && !options.mirrored;
+    return options.total_num_replicas + (one_more ? 1 : 0);
   }
   // Where servers have their state: see memory_mapped_file.cc.
   std::string state_dir() const {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/conformance/simulation/simulation.h"
@@ -83,6 +84,15 @@ Options Sparse(Options options) {
 
 Options Mirrored(Options options) {
   options.mirrored = true;
+  return options;
+}
+
+// Workers come and go with their mirrors; passes are slow, so that those come
+// back before the job is over.
+Options ElasticMirrors(Options options) {
+  options.mirrored = options.elastic = true;
+  options.steps = 8;
+  options.pass_times.assign(options.total_num_replicas, absl::Seconds(3));
   return options;
 }
 
@@ -202,6 +212,10 @@ INSTANTIATE_TEST_SUITE_P(
                 PlantedBug::kCopiesAreGivenUp,
                 {"P5"},
                 Mirrored(kAll)},
+        Planted{"ReturnedMirrorKeepsItsStep",
+                PlantedBug::kReturnedMirrorKeepsItsStep,
+                {"P11"},
+                ElasticMirrors({3, 3, {1, 1, 1}})},
         Planted{"WorkersWordCommits",
                 PlantedBug::kWorkersWordCommits,
                 {"P1"},

@@ -133,6 +133,7 @@ void Promises::OnCommit(int64_t step, const std::vector<int>& members) {
     Break(absl::StrCat("P11: step ", step, " has ", members.size(),
                        " gradients, must have ", size));
   }
+  CheckMembers(step, members);
   if (!kind_.in_place) {
     model_[step] = After(committed_, members);
     sets_[step] = members;
@@ -140,30 +141,84 @@ void Promises::OnCommit(int64_t step, const std::vector<int>& members) {
   committed_ = step;
 }
 
-void Promises::OnCommitOfTheLost(int64_t step) {
+void Promises::CheckMembers(int64_t step, const std::vector<int>& members) {
+  if (kind_.mirrors == 0 || kind_.shared) return;
+  std::vector<int> counted = members;
+  std::sort(counted.begin(), counted.end());
+  const std::vector<int> must = WorkersOf(settings_);
+  if (counted == must) return;
+  Break(absl::StrCat("P11: step ", step, " is made by workers ",
+                     absl::StrJoin(counted, ","), ", must be by ",
+                     absl::StrJoin(must, ",")));
+}
+
+std::vector<int> Promises::WorkersOf(const RunSettings& settings) const {
+  if (!settings.workers.empty()) return settings.workers;
+  std::vector<int> all(kind_.mirrors);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+void Promises::OnActivate(int server, uint64_t epoch) {
+  Server& known = servers_[server];
+  if (known.opened != epoch) {
+    known.opened_before = std::exchange(known.opened, epoch);
+  }
+  if (server == 0) opening_ = epoch;
+}
+
+void Promises::OnStateElsewhere() {
+  if (!FirstHasState()) return;
+  Break("P6: the job looks elsewhere for the state, which ps 0 has");
+}
+
+bool Promises::IsLate(size_t server, uint64_t epoch) const {
+  const auto opened = [epoch](const Server& one) {
+    return one.opened == epoch ? one.opened_before : one.opened;
+  };
+  const uint64_t own = opened(servers_[server]);
+  return !FirstHasState() &&
+         std::any_of(servers_.begin() + 1, servers_.end(),
+                     [&](const Server& other) { return opened(other) > own; });
+}
+
+bool Promises::IsInRound(size_t server, uint64_t epoch) const {
+  const auto round = rounds_.find(epoch);
+  if (!kind_.elastic || round == rounds_.end()) return true;
+  return std::count(round->second.begin(), round->second.end(),
+                    static_cast<int>(server)) > 0;
+}
+
+void Promises::OnCommitOfTheLost(int64_t step, RunSettings settings,
+                                 uint64_t epoch) {
   for (size_t k = 1; k < servers_.size(); ++k) {
     const Server& server = servers_[k];
     if (server.committed < 0 || server.committed >= step ||
         server.prepared >= step) {
       continue;
     }
+    // The job may go on without one that is away, or that was away.
+    if (!TakesPart(k) || !IsInRound(k, epoch) || IsLate(k, epoch)) continue;
     Break(absl::StrCat("P1: step ", step, " counts, which ps ", k,
                        " has not prepared"));
   }
-  std::vector<int> all(kind_.mirrors);
-  std::iota(all.begin(), all.end(), 0);
-  OnCommit(step, all);
+  std::swap(settings_, settings);
+  OnCommit(step, WorkersOf(settings_));
+  std::swap(settings_, settings);
 }
 
 void Promises::OnOpen(int64_t step) {
-  const bool copied = std::any_of(
-      servers_.begin() + 1, servers_.end(), [this](const Server& server) {
-        return server.committed >= 0 &&
-               std::max(server.committed, server.prepared) >= committed_;
-      });
+  bool copied = false;
+  for (size_t k = 1; k < servers_.size(); ++k) {
+    const Server& server = servers_[k];
+    copied |= TakesPart(k) && server.committed >= 0 &&
+              std::max(server.committed, server.prepared) >= committed_;
+  }
   if (kind_.mirrors > 0 && !going_back_ && copied) {
+    if (step == committed_ + 1 && committed_ >= 0) {
+      OnCommitOfTheLost(step, settings_before_, opening_);
+    }
     servers_[0].lost = false;
-    if (step == committed_ + 1 && committed_ >= 0) OnCommitOfTheLost(step);
   }
   if (going_back_ || servers_[0].lost) {
     ++history_;
@@ -171,6 +226,9 @@ void Promises::OnOpen(int64_t step) {
     for (Server& server : servers_) server.lost = false;
   } else if (step < committed_) {
     Break(absl::StrCat("P5: ps 0 is back at step ", step, " of ", committed_));
+  }
+  for (size_t k = 0; k < servers_.size(); ++k) {
+    if (TakesPart(k)) servers_[k].history = history_;
   }
   if (!kind_.in_place && model_.count(step) == 0) {
     Break(absl::StrCat("P5: ps 0 opens at step ", step, ", which never was"));
@@ -197,18 +255,18 @@ void Promises::OnServer(int server, server::Shard* shard) {
     if (shard->active()) known.prepared = shard->GetReport().prepared_step;
     return;
   }
-  if (known.checked || !shard->active() || parts_of_server_[server] == 0) {
-    return;
-  }
+  if (known.checked || !shard->active() || !HasParts(server)) return;
   known.checked = true;
+  // While it was away, the job has gone back and made steps again.
+  if (!TakesPart(server) && known.history != history_) return;
   CheckValues(server, *shard);
 }
 
 void Promises::CheckValues(int server, server::Shard& shard) {
   const int64_t step = servers_[server].committed;
-  if (kind_.mirrors > 0 && !going_back_ && servers_[0].lost &&
-      committed_ >= 0 && step == committed_ + 1) {
-    OnCommitOfTheLost(step);
+  if (kind_.mirrors > 0 && TakesPart(server) && !going_back_ &&
+      servers_[0].lost && committed_ >= 0 && step == committed_ + 1) {
+    OnCommitOfTheLost(step, settings_, servers_[server].opened);
   }
   const auto found = model_.find(step);
   if (found == model_.end() ||
@@ -238,13 +296,17 @@ void Promises::OnStateLost(int server) {
 }
 
 void Promises::OnMirrorDiscard(int server) {
-  const auto has_state = [this](const Server& one) {
-    return !one.lost && one.committed >= 0 &&
+  const auto has_state = [this](size_t k) {
+    const Server& one = servers_[k];
+    return TakesPart(k) && !one.lost && one.committed >= 0 &&
            std::max(one.committed, one.prepared) >= committed_;
   };
-  const bool another_has =
-      std::any_of(servers_.begin(), servers_.end(), has_state);
-  if (!has_state(servers_[server])) {
+  const auto discards = static_cast<size_t>(server);
+  bool another_has = false;
+  for (size_t k = 0; k < servers_.size(); ++k) {
+    another_has |= k != discards && has_state(k);
+  }
+  if (!has_state(discards) || IsLate(discards, servers_[server].epoch)) {
     going_back_ = going_back_ || !another_has;
     return;
   }
@@ -278,7 +340,7 @@ void Promises::OnToken(int64_t step) {
   }
   for (size_t k = 0; k < servers_.size(); ++k) {
     const Server& server = servers_[k];
-    if (parts_of_server_[k] == 0 || server.committed < 0) continue;
+    if (!HasParts(k) || !TakesPart(k) || server.committed < 0) continue;
     if (server.committed >= step || server.prepared >= step) continue;
     // It was at the step when that was committed. A process that has ended
     // since leaves half of the next one, from which the servers go back.

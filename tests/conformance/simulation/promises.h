@@ -41,6 +41,8 @@ class Promises {
     // A step takes all its numbers, whichever workers compute them; its members
     // are as many times worker 0.
     bool shared = false;
+    // Mirrors come and go with their workers.
+    bool elastic = false;
   };
   Promises(std::vector<int> parts_of_server, const Kind& kind);
 
@@ -76,9 +78,19 @@ class Promises {
   // ps task 0 has committed `step`, of the gradients of `members`.
   void OnCommit(int64_t step, const std::vector<int>& members);
   // ps task 0 was opened by a chief: its job runs like this from now on.
-  void OnSettings(const RunSettings& settings) { settings_ = settings; }
+  void OnSettings(const RunSettings& settings) {
+    settings_before_ = std::exchange(settings_, settings);
+  }
   // ps task 0 has opened at `step`, and was not open.
   void OnOpen(int64_t step);
+  // The round of this epoch brings these servers together.
+  void OnRound(uint64_t epoch, const std::vector<int>& servers) {
+    rounds_[epoch] = servers;
+  }
+  // The chief of this epoch has opened the server.
+  void OnActivate(int server, uint64_t epoch);
+  // A chief takes it that only mirrors which are away can have the state.
+  void OnStateElsewhere();
 
   void OnToken(int64_t step);
   // Chiefs by their incarnation.
@@ -97,6 +109,14 @@ class Promises {
   // Counts how often the job went back to a checkpoint.
   int history() const { return history_; }
   int64_t committed() const { return committed_; }
+  // True if ps task 0 has the state of the job.
+  bool FirstHasState() const {
+    return committed_ >= 0 && !going_back_ && !servers_[0].lost;
+  }
+  // True if the server has prepared a step that is not committed.
+  bool IsAhead(int server) const {
+    return servers_[server].prepared > committed_;
+  }
 
  private:
   struct Server {
@@ -106,6 +126,10 @@ class Promises {
     bool lost = false;     // its state, since ps task 0 opened last
     uint64_t epoch = 0;
     uint64_t chief = 0;  // whose epoch it is
+    // The epoch of the round that opened it last, and of the one before.
+    uint64_t opened = 0;
+    uint64_t opened_before = 0;
+    int history = 0;  // in which it took part last
   };
 
   // By part, the mean gradient of a step; nothing where all are absent.
@@ -114,12 +138,29 @@ class Promises {
   float ScaleOf(const std::vector<std::optional<float>>& mean) const;
   std::vector<PartState> After(int64_t step,
                                const std::vector<int>& members) const;
+  void CheckMembers(int64_t step, const std::vector<int>& members);
   void CheckValues(int server, server::Shard& shard);
+  bool HasParts(size_t server) const {
+    return kind_.mirrors > 0 || parts_of_server_[server] > 0;
+  }
+  // Mirrors: the workers whose gradients a step takes.
+  std::vector<int> WorkersOf(const RunSettings& settings) const;
+  // False for a mirror that has missed the last opening of ps task 0: what it
+  // has does not count, until it has copied another's state.
+  bool TakesPart(size_t server) const {
+    return !kind_.elastic || servers_[server].opened >= opening_;
+  }
+  // Mirrors, in the round of `epoch`: ps task 0 has no state, and another
+  // server was opened later than this one. Chiefs cannot tell that ps task 0
+  // was not, so it need not count.
+  bool IsLate(size_t server, uint64_t epoch) const;
+  bool IsInRound(size_t server, uint64_t epoch) const;
   // A mirror discards its state: to copy another's, unless it has its own.
   void OnMirrorDiscard(int server);
   // ps task 0 has lost its state, but all others have prepared the step after
-  // the one that it was known to have committed: the job goes on from there.
-  void OnCommitOfTheLost(int64_t step);
+  // the one that it was known to have committed: the job goes on from there, in
+  // the round of `epoch`. `settings`: those of that step.
+  void OnCommitOfTheLost(int64_t step, RunSettings settings, uint64_t epoch);
 
   const std::vector<int> parts_of_server_;
   const Kind kind_;
@@ -127,10 +168,13 @@ class Promises {
   int num_parts_ = 0;
   std::vector<Server> servers_;
   int64_t committed_ = -1;
-  int64_t opened_ = -1;  // where ps task 0 opened last
+  int64_t opened_ = -1;                          // where ps task 0 opened last
+  uint64_t opening_ = 0;                         // the epoch of that round
+  std::map<uint64_t, std::vector<int>> rounds_;  // servers, by epoch
   int history_ = 0;
   bool going_back_ = false;
   RunSettings settings_;
+  RunSettings settings_before_;  // the last opening of ps task 0
   std::map<int64_t, std::vector<PartState>> model_;  // by step
   std::map<int64_t, std::vector<int>> sets_;         // by step
   std::vector<std::string> broken_;

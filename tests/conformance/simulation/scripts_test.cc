@@ -1,8 +1,10 @@
 // Schedules that a test says, step by step.
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/conformance/simulation/chief_process.h"
@@ -13,6 +15,8 @@
 namespace lockstep::simulation {
 namespace {
 
+using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::string NameOf(const Options& options) {
@@ -228,6 +232,121 @@ TEST_F(ElasticTest, EndOfInputIsHeardThoughTheWorkersChangeMeanwhile) {
   script_.For(absl::Seconds(3));
   EXPECT_THAT(script_.Finish(), IsEmpty());
   EXPECT_EQ(script_.job().promises.committed(), 2);
+}
+
+// Three workers, each of which has a mirror. Passes are slow, so that the job
+// is not over before a mirror is given up.
+class ElasticMirrorsTest : public ::testing::Test {
+ protected:
+  static Options OptionsOf(PlantedBug bug) {
+    return {.replicas_to_aggregate = 3,
+            .total_num_replicas = 3,
+            .parts = {1, 1, 1},
+            .steps = 20,
+            .elastic = true,
+            .bug = bug,
+            .mirrored = true,
+            .pass_times = std::vector<absl::Duration>(3, absl::Seconds(2))};
+  }
+  static int MirrorOf(Script& script, int worker) {
+    return script.job().server_place(worker);
+  }
+  static void LosePair(Script& script, int worker) {
+    script.Kill(script.job().worker_place(worker));
+    script.Kill(MirrorOf(script, worker));
+  }
+  static void BringBack(Script& script, int worker) {
+    script.StartAgain(MirrorOf(script, worker));
+    script.StartAgain(script.job().worker_place(worker));
+  }
+  static void LoseTheStateOfTheFirst(Script& script) {
+    script.Kill(MirrorOf(script, 0), /*loses_state=*/true);
+    script.StartAgain(MirrorOf(script, 0));
+  }
+  static void UntilWorkersAre(Script& script, size_t number) {
+    script.Until(
+        absl::StrCat(number, " workers to take part"),
+        [&script, number] {
+          return script.chief().in_effect().workers.size() == number;
+        },
+        absl::Seconds(50));
+  }
+  static int64_t StepOf(Script& script) {
+    return script.job().promises.committed();
+  }
+
+  // Mirror 2 has prepared a step when it goes with its worker. The others make
+  // that step again, and are at it when the mirror comes back.
+  static std::vector<std::string> RunWithAStepMadeAgain(PlantedBug bug) {
+    Script script(OptionsOf(bug));
+    script.StartAll();
+    script.UntilCommitted(3);
+    // No take is answered, so the step is not committed.
+    script.world().Cut(MirrorOf(script, 2), script.job().chief_place(),
+                       absl::Seconds(8));
+    script.Until("mirror 2 to prepare a step",
+                 [&script] { return script.job().promises.IsAhead(2); });
+    const int64_t step = StepOf(script);
+    script.For(absl::Milliseconds(100));
+    EXPECT_EQ(StepOf(script), step);
+    LosePair(script, 2);
+    UntilWorkersAre(script, 2);
+    script.UntilCommitted(step + 1);
+    BringBack(script, 2);
+    UntilWorkersAre(script, 3);
+    return script.Finish();
+  }
+
+  Script script_{OptionsOf(PlantedBug::kNone)};
+};
+
+TEST_F(ElasticMirrorsTest, JobGoesOnWithoutAPairThatNeverComesBack) {
+  script_.StartAll();
+  script_.UntilCommitted(3);
+  LosePair(script_, 2);
+  UntilWorkersAre(script_, 2);
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+  EXPECT_EQ(StepOf(script_), 20);
+  EXPECT_EQ(script_.job().promises.history(), 0);
+}
+
+TEST_F(ElasticMirrorsTest, MirrorCopiesAStepThatOthersMadeAgain) {
+  EXPECT_THAT(RunWithAStepMadeAgain(PlantedBug::kNone), IsEmpty());
+}
+
+TEST_F(ElasticMirrorsTest, MirrorThatKeptItsOwnStepWouldBeFound) {
+  EXPECT_THAT(RunWithAStepMadeAgain(PlantedBug::kReturnedMirrorKeepsItsStep),
+              Contains(HasSubstr("P11")));
+}
+
+TEST_F(ElasticMirrorsTest, MirrorThatIsLeftHasTheStateOfTheFirst) {
+  script_.StartAll();
+  script_.UntilCommitted(3);
+  LosePair(script_, 2);
+  UntilWorkersAre(script_, 2);
+  script_.UntilCommitted(StepOf(script_) + 1);
+  LoseTheStateOfTheFirst(script_);
+  script_.UntilCommitted(StepOf(script_) + 1);
+  BringBack(script_, 2);
+  UntilWorkersAre(script_, 3);
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+  EXPECT_EQ(script_.job().promises.history(), 0);
+}
+
+TEST_F(ElasticMirrorsTest, JobAwaitsThePairsThatAloneHaveTheState) {
+  script_.StartAll();
+  script_.UntilCommitted(3);
+  LosePair(script_, 1);
+  LosePair(script_, 2);
+  LoseTheStateOfTheFirst(script_);
+  const int64_t step = StepOf(script_);
+  script_.For(absl::Seconds(35));
+  EXPECT_EQ(StepOf(script_), step);
+  BringBack(script_, 1);
+  BringBack(script_, 2);
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+  EXPECT_EQ(StepOf(script_), 20);
+  EXPECT_EQ(script_.job().promises.history(), 0);
 }
 
 // Two gradients of three workers: a member that hangs gives its place to the

@@ -12,6 +12,7 @@
 
 #include "chief/servers/shard_calls.h"
 #include "chief/servers/take_result.h"
+#include "common/plan/part.h"
 #include "server/shard/chief_commands.h"
 #include "server/shard/lost_callers.h"
 #include "server/step/strict/mirror_parts.h"
@@ -63,8 +64,10 @@ class ServerProcess final : public Process {
   // For chiefs.
   absl::StatusOr<uint64_t> TakeEpoch(const server::ChiefCommands::Chief& chief,
                                      uint64_t newer_than);
+  // `planned`: the parts of all servers.
   absl::StatusOr<chief::ServerReport> CreateShard(
-      const server::ChiefCommands::Chief& chief, bool discard);
+      const server::ChiefCommands::Chief& chief,
+      const std::vector<Part>& planned, bool discard);
   absl::StatusOr<bool> WriteParts(const server::ChiefCommands::Chief& chief,
                                   const std::vector<PartState>& parts);
   absl::StatusOr<bool> Activate(const server::ChiefCommands::Chief& chief,
@@ -128,7 +131,7 @@ class ServerProcess final : public Process {
   // As MirrorService and MeanFetcher do.
   void AnswerMeans();
   void LookForMeans();
-  void AskForMean(const server::StepAttempt& of, int part);
+  void AskForMean(const server::StepAttempt& of, int part, int reducer);
   void TakeMean(const std::weak_ptr<server::Shard>& asked,
                 const server::StepAttempt& of, int part, const Mean& mean);
   server::Shard* shard() const;

@@ -11,6 +11,18 @@ namespace {
 
 constexpr absl::Duration kLongestTake = absl::Seconds(1);
 
+// Returns the parts that a server has, as the chief describes them to it.
+std::vector<server::PartSpec> SpecsOf(const std::vector<Part>& planned,
+                                      int holder, bool mirrored) {
+  std::vector<server::PartSpec> specs;
+  for (const Part& part : planned) {
+    if (part.server != holder && !mirrored) continue;
+    specs.push_back({part.variable, part.offset, part.count, DType::kFloat32});
+    if (part.server != holder) specs.back().reducer = part.server;
+  }
+  return specs;
+}
+
 }  // namespace
 
 absl::StatusOr<uint64_t> ServerProcess::TakeEpoch(
@@ -22,17 +34,14 @@ absl::StatusOr<uint64_t> ServerProcess::TakeEpoch(
 }
 
 absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
-    const server::ChiefCommands::Chief& chief, bool discard) {
+    const server::ChiefCommands::Chief& chief, const std::vector<Part>& planned,
+    bool discard) {
   const server::ChiefCommands::Chief taken_for = ChiefOf(chief);
   LOCKSTEP_RETURN_IF_ERROR(
       Obeyed(chief, host_.FollowChief(taken_for.job_id, taken_for.epoch,
                                       taken_for.incarnation)));
-  std::vector<server::PartSpec> parts;
-  for (const Part& part : job_.plan.parts) {
-    if (part.server != server_ && !job_.plan.mirrored) continue;
-    parts.push_back({part.variable, part.offset, part.count, DType::kFloat32});
-    if (part.server != server_) parts.back().reducer = part.server;
-  }
+  const std::vector<server::PartSpec> parts =
+      SpecsOf(planned, server_, job_.plan.mirrored);
   const bool reopened = shard() == nullptr;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<server::Shard> made,
@@ -57,7 +66,7 @@ absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
   return chief::ServerReport{!parts.empty(),        report.active,
                              report.committed_step, report.prepared_step,
                              made->settings(),      report.attempt,
-                             host_.Standings()};
+                             host_.Standings(),     report.opened_epoch};
 }
 
 absl::StatusOr<bool> ServerProcess::WriteParts(
@@ -92,6 +101,7 @@ absl::StatusOr<bool> ServerProcess::Activate(
   absl::StatusOr<server::ChiefCommands::Ready> ready =
       control_.Activate(ChiefOf(chief), changed);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, ready.status()));
+  job_.promises.OnActivate(server_, chief.epoch);
   job_.compatible.OnSettings(server_, opening.settings);
   if (server_ == 0) job_.promises.OnSettings(opening.settings);
   Send(*std::move(ready));

@@ -79,12 +79,13 @@ void ServerProcess::LookForMeans() {
     asked_.clear();
   }
   for (const int part : wanted.parts) {
-    if (asked_.insert(part).second) AskForMean(asked_at_, part);
+    if (!asked_.insert(part).second) continue;
+    AskForMean(asked_at_, part, (*open)->parts()[part].reducer);
   }
 }
 
-void ServerProcess::AskForMean(const server::StepAttempt& of, int part) {
-  const int reducer = job_.plan.parts[part].server;
+void ServerProcess::AskForMean(const server::StepAttempt& of, int part,
+                               int reducer) {
   job_.world.Call<Mean>(
       number_, job_.server_place(reducer),
       [&job = job_, reducer, of, part, from = TaskId{TaskType::kPs, server_},

@@ -47,6 +47,65 @@ void Simulation::HangOne(int place) {
   if (succeeded) Restart(place, world_.RandomDuration(absl::Seconds(1)));
 }
 
+void Simulation::LosePair() {
+  const int worker =
+      1 + static_cast<int>(world_.Random(job_.num_servers() - 1));
+  if (!MayLosePair(worker)) return;
+  // Others make that step again, of fewer gradients.
+  if (world_.Chance(600)) {
+    to_lose_ = worker;
+  } else {
+    TakePairAway(worker);
+  }
+}
+
+bool Simulation::MayLosePair(int worker) const {
+  const int place = job_.worker_place(worker);
+  // If the state is with such a pair, max_wait must suffice for its return.
+  return processes_[place] && processes_[job_.server_place(worker)] &&
+         lost_.count(place) == 0 && job_.input_ends.empty() &&
+         world_.Now() >= pair_back_;
+}
+
+void Simulation::TakePairAway(int worker) {
+  if (!MayLosePair(worker)) return;
+  const bool for_good = world_.Chance(250) && AnotherStays(worker);
+  const bool loses = world_.Chance(300);
+  result_.kills += 2;
+  if (loses) ++result_.losses;
+  const int mirror = job_.server_place(worker);
+  const int place = job_.worker_place(worker);
+  Kill(place, false);
+  Kill(mirror, loses);
+  if (for_good) {
+    gone_.insert(worker);
+    for (const int one : {mirror, place}) {
+      lost_.insert(one);
+      ended_[one] = true;
+    }
+    return;
+  }
+  // Two leases pass before the job goes on without them.
+  const absl::Duration time =
+      1.5 * job_.config.lease + world_.RandomDuration(2 * job_.config.lease);
+  pair_back_ = world_.Now() + time + absl::Seconds(2);
+  Restart(mirror, time + world_.RandomDuration(absl::Seconds(2)));
+  Restart(place, time + world_.RandomDuration(absl::Seconds(2)));
+}
+
+void Simulation::BringPairBack(int worker) {
+  gone_.erase(worker);
+  for (const int place :
+       {job_.server_place(worker), job_.worker_place(worker)}) {
+    if (processes_[place]) continue;
+    // No worker comes any more once all are lost.
+    if (job_.workers_lost && place == job_.worker_place(worker)) continue;
+    ended_[place] = false;
+    lost_.erase(place);
+    Start(place);
+  }
+}
+
 void Simulation::CutOne() {
   const int from = static_cast<int>(world_.Random(num_places_));
   const int to = static_cast<int>(world_.Random(num_places_));
@@ -67,6 +126,10 @@ void Simulation::Disturb() {
   int place = static_cast<int>(world_.Random(num_places_));
   if (world_.Chance(200)) place = 0;
   if (world_.Chance(job_.options.steered)) return Steer();
+  if (job_.has_elastic_mirrors() && job_.num_servers() > 1 &&
+      world_.Chance(400)) {
+    return LosePair();
+  }
   // A chief that starts needs a process that describes the model.
   const bool needs_chief = job_.workers_lost || job_.full_at_step >= 0;
   if (needs_chief && place == job_.chief_place()) return;
@@ -119,19 +182,21 @@ void Simulation::Regroup() {
   Chief()->settings_table().Tune(BlocksOf(numbers, block));
 }
 
+bool Simulation::AnotherStays(int worker) const {
+  if (Chief() == nullptr) return false;
+  const std::vector<int>& workers = Chief()->in_effect().workers;
+  // A chief that was started again need not know that others have left.
+  return std::any_of(workers.begin(), workers.end(), [&](int other) {
+    return other != worker && lost_.count(job_.worker_place(other)) == 0;
+  });
+}
+
 void Simulation::RemoveOne() {
   const int worker = static_cast<int>(world_.Random(job_.num_worker_places()));
   const int place = job_.worker_place(worker);
   if (!processes_[place] || world_.IsHung(processes_[place]->number())) return;
   auto& process = static_cast<WorkerProcess&>(*processes_[place]);
-  if (!process.IsMember() || Chief() == nullptr) return;
-  const std::vector<int>& workers = Chief()->in_effect().workers;
-  // A chief that was started again need not know that others have left.
-  const bool another_stays =
-      std::any_of(workers.begin(), workers.end(), [&](int other) {
-        return other != worker && lost_.count(job_.worker_place(other)) == 0;
-      });
-  if (!another_stays) return;
+  if (!process.IsMember() || !AnotherStays(worker)) return;
   job_.Trace([&] { return absl::StrCat("worker ", worker, " is to leave"); });
   lost_.insert(place);
   process.Stop();
@@ -141,6 +206,7 @@ void Simulation::AddOne() {
   for (int worker = 0; worker < job_.num_worker_places(); ++worker) {
     const int place = job_.worker_place(worker);
     if (processes_[place] || !ended_[place]) continue;
+    if (gone_.count(worker) > 0) return BringPairBack(worker);
     ended_[place] = false;
     lost_.erase(place);
     return Start(place);
@@ -155,10 +221,16 @@ void Simulation::Operate() {
     change.paused = false;
     chief->settings_table().Change(change).IgnoreError();
   }
+  // Without ps 0's state the job waits for mirrors that may have it.
+  if (!gone_.empty() && !job_.promises.FirstHasState()) {
+    BringPairBack(*gone_.begin());
+  }
   if (job_.Has(PlantedBug::kLeaverStaysAMember)) return;
   // A worker that is gone for good, which the chief need not know.
   for (const int place : lost_) {
     const TaskId task = job_.TaskAt(place);
+    // The chief itself notices that a mirror does not come back.
+    if (task.type != TaskType::kWorker || gone_.count(task.index) > 0) continue;
     if (job_.workers_lost || processes_[place] || chief->IsAlive(task)) {
       continue;
     }
@@ -209,6 +281,10 @@ Simulation::Result Simulation::Run() {
       BringTheEnd();
     }
     if (!world_.chaos && world_.events() % 100 == 0) Operate();
+    if (!world_.chaos) to_lose_.reset();
+    if (to_lose_.has_value() && job_.promises.IsAhead(*to_lose_)) {
+      TakePairAway(*std::exchange(to_lose_, std::nullopt));
+    }
     if (disturbances_left_ > 0 && world_.events() >= next_disturbance_) {
       Disturb();
     } else if (disturbances_left_ == 0 && world_.chaos &&

@@ -2,6 +2,8 @@
 #define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_SIMULATION_H_
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,11 +42,19 @@ class Simulation final : private Cluster {
   void KillOne(int place);
   void HangOne(int place);
   void CutOne();
+  // Elastic mirrors: a worker and its mirror go together, for so long that the
+  // job goes on without them, or for good.
+  void LosePair();
+  bool MayLosePair(int worker) const;
+  void TakePairAway(int worker);
+  void BringPairBack(int worker);
   // Operators change the job.
   void Steer();
   // The chief changes the micro-batches of a push.
   void Regroup();
   void RemoveOne();
+  // True if the job keeps a worker that is not about to leave.
+  bool AnotherStays(int worker) const;
   void AddOne();
   // Operators see to it that the job goes on.
   void Operate();
@@ -55,6 +65,10 @@ class Simulation final : private Cluster {
   int64_t end_comes_ = 0;  // events
   int disturbances_left_;
   int64_t next_disturbance_ = 0;  // events
+  // Goes with its mirror once that has prepared a step.
+  std::optional<int> to_lose_;
+  absl::Time pair_back_ = absl::InfinitePast();  // of the last that went
+  std::set<int> gone_;  // workers that went with their mirrors for good
   Result result_;
 };
 

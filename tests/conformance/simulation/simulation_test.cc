@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::simulation {
@@ -45,6 +46,19 @@ Options Hasty(Options options) {
 // Each worker has a mirror.
 Options Mirrored(Options options) {
   options.mirrored = true;
+  return options;
+}
+
+// Workers come and go, and mirrors with them.
+Options Elastic(Options options) {
+  options.elastic = true;
+  return options;
+}
+
+// Processes that are away for long come back before the job is over.
+Options Slow(Options options) {
+  options.steps = 8;
+  options.pass_times.assign(options.total_num_replicas, absl::Seconds(3));
   return options;
 }
 
@@ -89,6 +103,11 @@ const std::vector<Options>& Clusters() {
       Mirrored({3, 3, {1, 2, 0}}),
       Mirrored({1, 1, {2}}),
       Mirrored(Clipped({2, 2, {1, 1}})),
+      Elastic(Mirrored({2, 2, {2, 1}})),
+      Slow(Elastic(Mirrored({2, 2, {2, 1}}))),
+      Slow(Elastic(Mirrored({3, 3, {1, 2, 0}}))),
+      Slow(Elastic(Hasty(Mirrored({3, 3, {1, 1, 2}})))),
+      Slow(Elastic(Mirrored(Clipped({3, 3, {1, 1, 1}})))),
       Shared({4, 2, {2, 1}}),
       Shared({3, 3, {1}}),
       Shared({2, 4, {1, 1}}),  // more workers than numbers

@@ -25,16 +25,17 @@ server::PartGradient GradientOf(float value) {
 }  // namespace
 
 WorkerClient::WorkerClient(Job& job, Waiting& waiting, int process, int worker,
-                           uint64_t incarnation)
+                           uint64_t incarnation, const Plan& plan)
     : job_(job),
       waiting_(waiting),
       process_(process),
       worker_(worker),
       incarnation_(incarnation),
+      plan_(plan),
       memory_(worker::ParameterMemory::Make(
                   job.variables, worker::ParameterMemory::Gradients::kPrivate)
                   .value()),
-      chunks_(job.plan, memory_, job.num_servers(), sizeof(float)),
+      chunks_(plan_, memory_, job.num_servers(), sizeof(float)),
       ready_(chunks_.chunks()),
       absent_(job.variables.size()) {}
 
@@ -61,7 +62,7 @@ void WorkerClient::SendPull(const Chunk& chunk, int64_t step,
                             const std::shared_ptr<PullState>& pull,
                             bool share) {
   const int index = chunks_.chunk(chunk.server, chunk.chunk).first_part;
-  const int holder = job_.plan.mirrored ? worker_ : chunk.server;
+  const int holder = plan_.mirrored ? worker_ : chunk.server;
   job_.world.Call<PullReply>(
       process_, job_.server_place(holder),
       [&job = job_, pass = ToPass({}), index, holder, step,
@@ -222,7 +223,7 @@ void WorkerClient::TakePush(const Chunk& chunk,
 }
 
 void WorkerClient::AskAhead(const Chunk& chunk, int64_t step) {
-  const Part& planned = job_.plan.parts[PartOf(chunk)];
+  const Part& planned = plan_.parts[PartOf(chunk)];
   job_.world.Call<PullReply>(
       process_, job_.server_place(planned.server),
       [&job = job_, pass = ToPass({}), index = planned.index,

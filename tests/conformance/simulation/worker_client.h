@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "common/plan/plan.h"
 #include "server/step/gate.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/server_process.h"
@@ -25,8 +26,9 @@ namespace lockstep::simulation {
 // are those of the simulation.
 class WorkerClient final : public worker::StepClient {
  public:
+  // `plan`: as the chief told it when the worker joined.
   WorkerClient(Job& job, Waiting& waiting, int process, int worker,
-               uint64_t incarnation);
+               uint64_t incarnation, const Plan& plan);
 
   absl::StatusOr<int64_t> Pull(int64_t step) override;
   void BeginPass(const PassId& pass, PassKind kind, bool watch) override;
@@ -109,6 +111,7 @@ class WorkerClient final : public worker::StepClient {
   const int process_;
   const int worker_;
   const uint64_t incarnation_;
+  const Plan plan_;
   bool cancelled_ = false;
   worker::ParameterMemory memory_;
   worker::HeldChunks chunks_;

@@ -215,14 +215,12 @@ Member::End WorkerProcess::RunOnce() {
 }
 
 absl::Status WorkerProcess::Train() {
-  std::optional<int64_t> plan;  // the step that it came with
+  using Answer = std::optional<ChiefProcess::PlanAnswer>;
+  Answer plan;
   while (!end_.has_value() && !stopped_) {
-    const auto answer = waiting_.Call<std::optional<int64_t>>(
-        job_.chief_place(),
-        [&job = job_](const World::Reply<std::optional<int64_t>>& reply) {
-          ChiefProcess& chief = job.ServingChief();
-          reply(chief.HasPlan() ? std::optional(chief.global_step())
-                                : std::nullopt);
+    const auto answer = waiting_.Call<Answer>(
+        job_.chief_place(), [&job = job_](const World::Reply<Answer>& reply) {
+          reply(job.ServingChief().GetPlan());
         });
     plan = answer.value_or(std::nullopt);
     if (plan.has_value()) break;
@@ -232,14 +230,14 @@ absl::Status WorkerProcess::Train() {
     return absl::CancelledError("the membership is over");
   }
   clients_.push_back(std::make_unique<WorkerClient>(
-      job_, waiting_, number_, worker_, member_.incarnation()));
+      job_, waiting_, number_, worker_, member_.incarnation(), plan->plan));
   WorkerClient& client = *clients_.back();
   worker::ProgressMeter meter(job_.world);
   Source source(job_, waiting_, client, meter, worker_, job_.promises.history(),
                 passes_, computed_step_);
   worker::TrainingLoop::Options options;
   options.mode = job_.options.mode;
-  options.first_step = *plan;
+  options.first_step = plan->global_step;
   // As the chief answers a registration.
   const std::vector<int>& workers = settings_.workers;
   options.replicas_to_aggregate = settings_.replicas_to_aggregate;

@@ -36,6 +36,8 @@ using golden::ReadInt;
 
 constexpr int kServers = 2;
 
+std::vector<int> AllServers() { return {0, 1}; }
+
 template <typename Future>
 bool IsReady(const Future& future) {
   return future.wait_for(std::chrono::milliseconds(1)) ==
@@ -370,7 +372,7 @@ class ServedTrace {
       request.set_global_step(loop_.step());
       ASSERT_OK(Call(servers_[i]->control(), &Control::Activate, request));
     }
-    loop_ = chief::SyncLoop(kServers, loop_.step());
+    loop_ = chief::SyncLoop(AllServers(), loop_.step());
     ASSERT_NO_FATAL_FAILURE(FileTakes());
     // A server may have had its gradients, but not all servers.
     int prepared = 0;
@@ -463,7 +465,7 @@ class ServedTrace {
   std::vector<Worker> workers_;
   std::vector<TakeFuture> takes_;
   std::vector<TakeFuture> withdrawn_;  // of an older chief
-  chief::SyncLoop loop_{kServers, 0};
+  chief::SyncLoop loop_{AllServers(), 0};
   std::vector<std::unique_ptr<ServedShard>> servers_;
 };
 

@@ -1,8 +1,11 @@
 #include "worker/hosted/hosted_roles.h"
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "common/job/codec/job_config_codec.h"
@@ -95,9 +98,85 @@ TEST_F(HostedRolesTest, AWorkerThatFailedTakesItsMirrorAlong) {
   auto roles = Start(1);
   ASSERT_THAT(roles, IsOk());
 
-  (*roles)->OnWorkerFailed(absl::InvalidArgumentError("another model"));
+  (*roles)->OnWorkerEnded(absl::InvalidArgumentError("another model"));
 
   EXPECT_THAT((*roles)->Wait(), Not(IsOk()));
+}
+
+class ElasticRolesTest : public HostedRolesTest {
+ protected:
+  // The workers end with the job.
+  ~ElasticRolesTest() override {
+    if (!roles_.empty()) roles_[0]->RequestStop("the test is over");
+  }
+
+  // Starts all and waits until both workers train.
+  void Begin() {
+    job_.job().elastic_workers = true;
+    job_.job().train_steps = 1'000'000;
+    for (const int worker : {0, 1}) {
+      auto roles = Start(worker);
+      ASSERT_THAT(roles, IsOk());
+      roles_.push_back(*std::move(roles));
+    }
+    for (const int worker : {0, 1}) workers_.push_back(StartWorker(worker));
+    AwaitPasses(*workers_[1]);
+  }
+
+  // Waits until the worker has made some passes, or too long.
+  static void AwaitPasses(LocalWorker& worker) {
+    const int64_t enough = worker.role().progress().accepted + 5;
+    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    while (worker.role().progress().accepted < enough) {
+      ASSERT_LT(absl::Now(), deadline);
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+
+  std::vector<std::unique_ptr<HostedRoles>> roles_;
+  std::vector<std::unique_ptr<LocalWorker>> workers_;
+};
+
+TEST_F(ElasticRolesTest, AMirrorThatFollowsItsWorkerStopsNoJob) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  EXPECT_TRUE(roles_[0]->carries_job());
+  EXPECT_FALSE(roles_[1]->carries_job());
+
+  workers_[1]->role().RequestStop("maintenance");
+  const absl::Status left = workers_[1]->Wait();
+  EXPECT_THAT(left,
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("maintenance")));
+  roles_[1]->OnWorkerEnded(left);
+  EXPECT_THAT(roles_[1]->Wait(), StatusIs(absl::StatusCode::kCancelled));
+
+  AwaitPasses(*workers_[0]);
+  roles_[0]->RequestStop("enough");
+  EXPECT_THAT(roles_[0]->Wait(),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("enough")));
+}
+
+TEST_F(ElasticRolesTest, AMirrorWhoseWorkerHasNoInputIsDone) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+
+  workers_[1]->role().RequestStop("no more input");
+  EXPECT_THAT(workers_[1]->Wait(), StatusIs(absl::StatusCode::kCancelled));
+  roles_[1]->OnWorkerEnded(absl::OkStatus());
+
+  EXPECT_THAT(roles_[1]->Wait(), IsOk());
+}
+
+TEST_F(ElasticRolesTest, AMirrorHearsThatTheCheckpointHasItsState) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+
+  roles_[0]->RequestStop("enough");
+  const absl::Status heard = workers_[1]->Wait();
+  EXPECT_THAT(heard, StatusIs(absl::StatusCode::kCancelled));
+  roles_[1]->OnWorkerEnded(heard);
+
+  for (const auto& roles : roles_) {
+    EXPECT_THAT(roles->Wait(), StatusIs(absl::StatusCode::kCancelled));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(job_.state_directory()));
 }
 
 TEST_F(HostedRolesTest, AChiefWithoutAJobIsRefused) {

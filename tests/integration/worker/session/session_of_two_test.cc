@@ -3,26 +3,21 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "common/base/clock.h"
 #include "common/job/codec/job_config_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/worker/session/other_worker.h"
 #include "tests/integration/worker/session/session_fixture.h"
 #include "tests/testing/local_job.h"
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
-#include "worker/session/handover.h"
-#include "worker/session/program_workload.h"
 #include "worker/session/session.h"
-#include "worker/session/session_variables.h"
-#include "worker/session/training_member.h"
 
 namespace lockstep::worker {
 namespace {
@@ -34,54 +29,6 @@ using ::lockstep::testing::LocalJob;
 using ::lockstep::testing::StartServer;
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
-
-// Worker 1, whose gradients are zeros. It has no session, because the process
-// of the test has one already.
-class OtherWorker {
- public:
-  OtherWorker(const LocalJob& job,
-              const std::vector<SessionVariable>& variables)
-      : workload_(SpecsOf(variables), InitialOf(variables)),
-        member_(TrainingMember::Make(job.ClusterOf("worker", 1), {}, workload_,
-                                     Clock::Real())) {
-    EXPECT_THAT(member_, IsOk());
-    if (!member_.ok()) return;
-    loop_ =
-        std::thread([this] { workload_.handover().End((*member_)->Run()); });
-    program_ = std::thread([this] { Compute(); });
-  }
-  ~OtherWorker() {
-    if (!member_.ok()) return;
-    (*member_)->RequestStop("the test is over");
-    Wait().IgnoreError();
-  }
-
-  // Waits for the end of its part, and returns it.
-  absl::Status Wait() {
-    if (loop_.joinable()) loop_.join();
-    if (program_.joinable()) program_.join();
-    return workload_.handover().end();
-  }
-
- private:
-  void Compute() {
-    Handover& handover = workload_.handover();
-    while (true) {
-      const Handover::Stage stage = handover.Take(absl::Seconds(1));
-      if (stage == Handover::Stage::kEnded) return;
-      if (stage != Handover::Stage::kPass) continue;
-      for (size_t v = workload_.variables().size(); v > 0; --v) {
-        handover.Ready(v - 1).IgnoreError();
-      }
-      handover.Done({.loss = 0, .examples = 8}).IgnoreError();
-    }
-  }
-
-  ProgramWorkload workload_;
-  absl::StatusOr<std::unique_ptr<TrainingMember>> member_;
-  std::thread loop_;
-  std::thread program_;
-};
 
 // A job of two workers, whose steps have the gradient of one.
 class SessionOfTwoTest : public SessionFixture {
@@ -109,7 +56,7 @@ TEST_F(SessionOfTwoTest, AStepThatIsOverLeavesItsMemoryToTheLoop) {
   auto server = StartServer(job_);
   auto session = Join();
   ASSERT_THAT(session, IsOk());
-  OtherWorker other(job_, Variables());
+  OtherWorker other(job_.ClusterOf("worker", 1), Variables());
   const auto aborted = StatusIs(absl::StatusCode::kAborted);
   ASSERT_TRUE(Next(**session));
   absl::Status wanted;
@@ -147,7 +94,7 @@ TEST_F(SessionWithChiefTest, AFaultAfterTheEndOfTheInputStopsTheJob) {
   auto server = StartServer(job_);
   auto session = Join(JobFile());
   ASSERT_THAT(session, IsOk());
-  OtherWorker other(job_, Variables());
+  OtherWorker other(job_.ClusterOf("worker", 1), Variables());
   ASSERT_TRUE(Next(**session));
   (*session)->EndInput();
   SessionStep step;

@@ -46,8 +46,8 @@ struct Words {
   }
   std::string operator()(const LookForEnd&) const { return "look for the end"; }
   std::string operator()(const Recover& recover) const {
-    return recover.step.has_value() ? absl::StrCat("recover ", *recover.step)
-                                    : "recover";
+    const std::optional<int64_t>& step = recover.request.step;
+    return step.has_value() ? absl::StrCat("recover ", *step) : "recover";
   }
   std::string operator()(const OpenSettings&) const { return "open settings"; }
   std::string operator()(const CloseSettings&) const {
@@ -55,7 +55,8 @@ struct Words {
   }
   std::string operator()(const TakeOut& out) const {
     return absl::StrCat("take out ", out.worker,
-                        out.if_asked ? " if asked" : "");
+                        out.why == TakeOut::Why::kIfAsked ? " if asked" : "",
+                        out.why == TakeOut::Why::kAway ? " (away)" : "");
   }
   std::string operator()(const Tuned& tuned) const {
     return absl::StrCat("tuned to ", tuned.replicas);
@@ -168,6 +169,9 @@ JobDriverTest::Actions JobDriverTest::On(const JobEvent& event) {
   Actions words;
   for (const JobAction& action : driver->On(event, now)) {
     if (const auto* say = std::get_if<Say>(&action)) said.push_back(say->text);
+    if (const auto* recover = std::get_if<Recover>(&action)) {
+      request = recover->request;
+    }
     if (const auto* close = std::get_if<CloseSettings>(&action)) {
       over = close->over;
     }
@@ -222,6 +226,7 @@ JobDriverTest::Actions JobDriverTest::Recovered(int64_t step, int64_t saved,
   outcome.step = step;
   outcome.checkpoint_step = saved;
   outcome.epoch = static_cast<uint64_t>(++round);
+  outcome.servers = driver->Servers();
   return On(RecoveryDone{outcome});
 }
 

@@ -80,10 +80,11 @@ class JobDriverTest : public ::testing::Test {
   absl::Time now = absl::UnixEpoch() + absl::Hours(1);
   std::unique_ptr<MembershipTable> members;
   std::unique_ptr<JobDriver> driver;
-  int64_t round = 0;           // of the servers
-  absl::Time died_at;          // of the last ProcessDied
-  absl::Duration stood_still;  // of the last LossesSoFar
-  bool over = false;           // settings were closed because the job has ended
+  int64_t round = 0;               // of the servers
+  RecoveryRound::Request request;  // of the last Recover
+  absl::Time died_at;              // of the last ProcessDied
+  absl::Duration stood_still;      // of the last LossesSoFar
+  bool over = false;  // settings were closed because the job has ended
   std::vector<std::string> said;
   std::vector<std::string> waits;  // "who: for what", the last ones
 };

@@ -32,7 +32,7 @@ class MemberDeathsTest : public ::testing::Test {
   MembershipTable members_{{ps_, worker_}, absl::Seconds(2)};
   JobContext context_{job_, members_, absl::UnixEpoch() + absl::Hours(1)};
   StepDriver steps_{job_, 1};
-  MemberDeaths deaths_{context_, steps_, 1};
+  MemberDeaths deaths_{context_, steps_};
 };
 
 TEST_F(MemberDeathsTest, SilentServerIsAway) {

@@ -10,7 +10,7 @@ using Turn = Saving::Turn;
 class SavingTest : public ::testing::Test {
  protected:
   SavingTest() {
-    steps_.Open(7, 1);
+    steps_.Open(7, 1, steps_.servers());
     checkpoints_.Begin(0, -1, context_.now);
   }
   Turn Close(const absl::Status& status) {
@@ -26,7 +26,7 @@ class SavingTest : public ::testing::Test {
   JobContext context_{job_, members_, absl::UnixEpoch() + absl::Hours(1)};
   StepDriver steps_{job_, 1};
   CheckpointDriver checkpoints_{job_};
-  MemberDeaths deaths_{context_, steps_, 1};
+  MemberDeaths deaths_{context_, steps_};
   Saving saving_{context_, steps_, checkpoints_, deaths_};
 };
 
@@ -77,7 +77,7 @@ TEST_F(SavingTest, StepThatTheNextOneHasOverwrittenIsGivenUpAtOnce) {
 TEST_F(SavingTest, LostStepsAreSeen) {
   saving_.Begin(absl::OkStatus());
   EXPECT_FALSE(saving_.HasLostSteps());
-  steps_.Open(6, 1);
+  steps_.Open(6, 1, steps_.servers());
   EXPECT_TRUE(saving_.HasLostSteps());
 }
 

@@ -12,7 +12,7 @@ using Turn = Training::Turn;
 class TrainingTest : public ::testing::Test {
  protected:
   TrainingTest() {
-    steps_.Open(0, 1);
+    steps_.Open(0, 1, steps_.servers());
     checkpoints_.Begin(0, -1, context_.now);
     training_.Begin();
   }
@@ -36,7 +36,7 @@ class TrainingTest : public ::testing::Test {
   JobContext context_{job_, members_, absl::UnixEpoch() + absl::Hours(1)};
   StepDriver steps_{job_, 1};
   CheckpointDriver checkpoints_{job_};
-  MemberDeaths deaths_{context_, steps_, 1};
+  MemberDeaths deaths_{context_, steps_};
   Training training_{context_, steps_, checkpoints_, deaths_, 1};
 };
 
@@ -77,7 +77,7 @@ TEST_F(TrainingTest, StopWaitsForTheStepAtHandAndSaysSo) {
 }
 
 TEST_F(TrainingTest, InterruptedCopyBeginsNoStep) {
-  steps_.Open(1, 1);
+  steps_.Open(1, 1, steps_.servers());
   checkpoints_.Want();
   training_.NextStep();
   EXPECT_EQ(Count<BeginSnapshot>(), 1);
@@ -87,7 +87,7 @@ TEST_F(TrainingTest, InterruptedCopyBeginsNoStep) {
 }
 
 TEST_F(TrainingTest, CopyIsFollowedByTheStep) {
-  steps_.Open(1, 1);
+  steps_.Open(1, 1, steps_.servers());
   checkpoints_.Want();
   training_.NextStep();
   training_.OnCopied();
@@ -100,7 +100,7 @@ TEST_F(TrainingTest, CopyIsFollowedByTheStep) {
 TEST_F(TrainingTest, StepThatCannotBeCopiedAnyMoreIsFollowedByTheNext) {
   job_.checkpoint.every_steps = 2;
   checkpoints_.Begin(0, -1, context_.now);
-  steps_.Open(2, 1);
+  steps_.Open(2, 1, steps_.servers());
   EXPECT_EQ(training_.NextStep(), Turn::kGoesOn);
   ASSERT_EQ(Count<BeginSnapshot>(), 1);
 
@@ -115,7 +115,7 @@ TEST_F(TrainingTest, StepThatCannotBeCopiedAnyMoreIsFollowedByTheNext) {
 }
 
 TEST_F(TrainingTest, CopyMayTakeLongerThanAStep) {
-  steps_.Open(1, 1);
+  steps_.Open(1, 1, steps_.servers());
   checkpoints_.Want();
   training_.NextStep();
   context_.now += job_.max_wait;
@@ -145,12 +145,12 @@ TEST(TrainingOfPushesTest, ChiefChoosesMicroBatchesOfAPush) {
   StepDriver steps(job, 1);
   CheckpointDriver checkpoints(job);
   checkpoints.Begin(0, -1, context.now);
-  MemberDeaths deaths(context, steps, 1);
+  MemberDeaths deaths(context, steps);
   Training training(context, steps, checkpoints, deaths, 1);
   Progress progress;
   for (int64_t step = 8; step <= 16; step += 8) {
     EXPECT_FALSE(context.settings.ToChange());
-    steps.Open(step, 8);
+    steps.Open(step, 8, steps.servers());
     progress.micro_batches = progress.pushes = 8 * step;
     progress.micro_batches_time = progress.pushes_time =
         step * absl::Seconds(1);
@@ -175,7 +175,7 @@ TEST(TrainingOfPushesTest, CheckpointThatIsWrittenIsNotInterrupted) {
   StepDriver steps(job, 1);
   CheckpointDriver checkpoints(job);
   checkpoints.Begin(0, -1, context.now);
-  MemberDeaths deaths(context, steps, 1);
+  MemberDeaths deaths(context, steps);
   Training training(context, steps, checkpoints, deaths, 1);
   // Two micro-batches a push are too many for eight workers.
   RunSettings wanted = context.settings.now();
@@ -184,7 +184,7 @@ TEST(TrainingOfPushesTest, CheckpointThatIsWrittenIsNotInterrupted) {
   context.settings.Apply();
   checkpoints.Start(8, 1, context.out);
   checkpoints.OnBegun({8, absl::OkStatus()}, false, context.now, context.out);
-  steps.Open(8, 4);
+  steps.Open(8, 4, steps.servers());
 
   EXPECT_EQ(training.NextStep(), Turn::kGoesOn);
   EXPECT_FALSE(context.settings.ToChange());
@@ -196,7 +196,7 @@ TEST(TrainingOfPushesTest, CheckpointThatIsWrittenIsNotInterrupted) {
 // Two servers.
 class TrainingOfServersTest : public TrainingTest {
  protected:
-  TrainingOfServersTest() { pair_.Open(0, 1); }
+  TrainingOfServersTest() { pair_.Open(0, 1, pair_.servers()); }
 
   // Returns what follows the commit.
   Turn Step(int64_t step) {

@@ -61,6 +61,23 @@ TEST_F(ShutOutWorkersTest, WorkerIsLetInOnlyAsTheIncarnationThatRegisters) {
   EXPECT_THAT(table_.ShutOut(), ElementsAre(WorkerStanding{1, 0}));
 }
 
+// A chief that was started again changes the job before it hears of worker 0.
+TEST_F(ShutOutWorkersTest, UnheardWorkerMustLearnOfTheChangeOfAJob) {
+  ASSERT_OK(TakeOver(kWorker1, 4));
+  table_.ExpectPredecessors();
+
+  table_.ExpireAll(TaskType::kWorker, "the workers change", now_);
+
+  EXPECT_THAT(TakeOver(kWorker0, 5), StatusIs(absl::StatusCode::kAborted));
+  const auto shut_out = table_.ShutOut();
+  ASSERT_THAT(shut_out, SizeIs(1));
+  EXPECT_EQ(shut_out[0].worker, 0);
+  EXPECT_EQ(shut_out[0].shut_out_above, 0u);
+  EXPECT_THAT(Register(kWorker0, 9), StatusIs(absl::StatusCode::kUnavailable));
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 9));
+}
+
 TEST_F(ShutOutWorkersTest, ShutOutWorkerNeedsAnIncarnationBetween) {
   ASSERT_OK(Register(kWorker0, 5));
   table_.ShutOutWorkers();

@@ -334,11 +334,11 @@ TEST_F(SettingsTableTest, AWorkerIsToLeaveUntilItHasLeft) {
 TEST_F(SettingsTableTest, DeadWorkerIsTakenOutOnlyIfAnOperatorHasAsked) {
   SettingsTable& settings_table = Open(Elastic(2, 3));
 
-  settings_table.Leave(1, /*if_asked=*/true);
+  settings_table.Leave(1, SettingsTable::WhyOut::kIfAsked);
   EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2));
 
   ASSERT_OK(settings_table.Change({.remove_worker = 1}));
-  settings_table.Leave(1, /*if_asked=*/true);
+  settings_table.Leave(1, SettingsTable::WhyOut::kIfAsked);
   EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 2));
   EXPECT_EQ(settings_table.wanted().revision, 1);
 }
@@ -346,7 +346,7 @@ TEST_F(SettingsTableTest, DeadWorkerIsTakenOutOnlyIfAnOperatorHasAsked) {
 TEST_F(SettingsTableTest, RestartOfAWorkerThatDiedBeforeItsRemovalIsToldOfIt) {
   SettingsTable& settings_table = Open(Elastic(2, 3));
   ASSERT_OK(settings_table.Change({.remove_worker = 1}));
-  settings_table.Leave(1, /*if_asked=*/true);
+  settings_table.Leave(1, SettingsTable::WhyOut::kIfAsked);
 
   const absl::Status restarted = settings_table.Join(1, /*again=*/false);
 

@@ -209,6 +209,18 @@ ServerReport Paused(ServerReport report) {
 }
 
 // A job of mirrors.
+// The same report of a state that was opened last in `epoch`.
+ServerReport In(uint64_t epoch, ServerReport report) {
+  report.opened_epoch = epoch;
+  return report;
+}
+
+ServerReport NotAsked() {
+  ServerReport report;
+  report.takes_part = false;
+  return report;
+}
+
 struct MirrorCase {
   std::string name;
   std::vector<ServerReport> reports;
@@ -269,7 +281,7 @@ INSTANTIATE_TEST_SUITE_P(
                    .known = 7,
                    .step = 7,
                    .copies = {1},
-                   .donor = 0,
+                   .donor = 2,
                    .reason = "ps 1 has lost its state"},
         MirrorCase{.name = "FirstIsLost",
                    .reports = {kLost, Open(7), Open(7)},
@@ -319,7 +331,43 @@ INSTANTIATE_TEST_SUITE_P(
                    .known = 9,
                    .step = 9,
                    .copies = {0, 1},
-                   .donor = 2}),
+                   .donor = 2},
+        MirrorCase{.name = "OneTakesNoPart",
+                   .reports = {Open(7), NotAsked(), Open(7)},
+                   .known = 7,
+                   .step = 7,
+                   .redo = false},
+        MirrorCase{.name = "FirstIsLostAndOneTakesNoPart",
+                   .reports = {kLost, NotAsked(), Open(7)},
+                   .known = 7,
+                   .step = 7,
+                   .copies = {0},
+                   .donor = 2},
+        // The others have made step 8 without its gradient.
+        MirrorCase{.name = "OneHasPreparedAStepThatOthersMadeWithoutIt",
+                   .reports = {In(5, Open(8)), In(3, Killed(7, 8))},
+                   .known = 8,
+                   .step = 8,
+                   .copies = {1},
+                   .donor = 0,
+                   .reason = "ps 1 was away while the others went on"},
+        MirrorCase{.name = "OneHasCommittedAStepOfAnotherHistory",
+                   .reports = {In(5, Open(8)), In(3, Killed(8))},
+                   .known = 8,
+                   .step = 8,
+                   .copies = {1},
+                   .donor = 0},
+        MirrorCase{.name = "FirstIsLostAndAnotherHasMissedAnOpening",
+                   .reports = {kLost, In(3, Killed(9)), In(5, Open(8))},
+                   .known = 8,
+                   .step = 8,
+                   .copies = {0, 1},
+                   .donor = 2},
+        MirrorCase{.name = "OneWasOpenedInARoundThatDidNotEnd",
+                   .reports = {In(3, Open(8)), In(5, Open(8))},
+                   .known = 8,
+                   .step = 8,
+                   .redo = false}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST(RecoveryPlanOfMirrorsTest, MirrorsThatAnotherChiefHasTakenBackGoBack) {
@@ -329,6 +377,13 @@ TEST(RecoveryPlanOfMirrorsTest, MirrorsThatAnotherChiefHasTakenBackGoBack) {
   EXPECT_EQ(plan.action, Action::kGoBack);
   EXPECT_EQ(plan.step, 2);
   EXPECT_THAT(plan.copies, ::testing::IsEmpty());
+}
+
+TEST(RecoveryPlanOfMirrorsTest, SaysThatNoMirrorThatIsThereHasTheState) {
+  EXPECT_TRUE(
+      MakeMirrorPlan({{kLost, NotAsked()}}, 2, 7, kTrainSteps).nobody_has_it);
+  EXPECT_FALSE(
+      MakeMirrorPlan({{kLost, Open(7)}}, 2, 7, kTrainSteps).nobody_has_it);
 }
 
 }  // namespace

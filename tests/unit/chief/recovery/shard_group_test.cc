@@ -38,6 +38,31 @@ TEST_F(ShardGroupTest, EpochIsThatOfTheFirstServerWhichIsAskedLast) {
   EXPECT_EQ(group_.epoch(), 10U);
 }
 
+TEST_F(ShardGroupTest, ServersThatTakeNoPartAreNotCalled) {
+  group_.Use({0});
+
+  ASSERT_OK(group_.TakeEpoch());
+  const auto found = group_.Create({}, {}, ShardCalls::State::kKeep, {});
+  ASSERT_OK(group_.Activate({}));
+
+  EXPECT_THAT(log_, ElementsAre("epoch 0", "create 0", "activate 0"));
+  ASSERT_OK(found);
+  EXPECT_TRUE(found->reports[0].takes_part);
+  EXPECT_FALSE(found->reports[1].takes_part);
+  EXPECT_EQ(group_.Access()[1], nullptr);
+}
+
+TEST_F(ShardGroupTest, CheckpointIsOfTheServersThatTakePart) {
+  group_.Use({0});
+  ps0_.scalars = {0.5F};
+
+  const auto snapshot = group_.BeginSnapshot(4, 1);
+
+  ASSERT_OK(snapshot);
+  EXPECT_THAT(snapshot->scalars, ElementsAre(0.5F));
+  EXPECT_THAT(log_, ElementsAre("commit 0", "snapshot 0"));
+}
+
 TEST_F(ShardGroupTest, ChiefThatStartsIsNewerThanAnyThatServersKnow) {
   ps0_.newest_chief = 700;
   ps1_.newest_chief = 500;

@@ -35,17 +35,17 @@ class StepDriverTest : public ::testing::Test {
 TEST_F(StepDriverTest, EachOpeningIsARoundOfItsOwn) {
   StepDriver steps(job_, 2);
   EXPECT_FALSE(steps.opened());
-  steps.Open(3, 1);
+  steps.Open(3, 1, steps.servers());
   EXPECT_TRUE(steps.opened());
   EXPECT_EQ(steps.step(), 3);
   const int64_t round = steps.round();
-  steps.Open(3, 1);
+  steps.Open(3, 1, steps.servers());
   EXPECT_GT(steps.round(), round);
 }
 
 TEST_F(StepDriverTest, TakesTellTheNewestAttempt) {
   StepDriver steps(job_, 2);
-  steps.Open(3, 1);
+  steps.Open(3, 1, steps.servers());
   steps.Begin(false, 100, now_, out_);
   EXPECT_EQ(Takes().size(), 2U);
   TakeResult prepared;
@@ -61,7 +61,7 @@ TEST_F(StepDriverTest, TakesTellTheNewestAttempt) {
 
 TEST_F(StepDriverTest, AttemptOfAnotherStepIsOfNoInterest) {
   StepDriver steps(job_, 2);
-  steps.Open(3, 1);
+  steps.Open(3, 1, steps.servers());
   steps.Begin(false, 100, now_, out_);
   out_.clear();
   steps.OnAttempt(2, 9, now_, out_);
@@ -70,7 +70,7 @@ TEST_F(StepDriverTest, AttemptOfAnotherStepIsOfNoInterest) {
 
 TEST_F(StepDriverTest, GrantGrowsOnlyWhereTheJobNeedNotStandStill) {
   StepDriver steps(job_, 1);
-  steps.Open(0, 1);
+  steps.Open(0, 1, steps.servers());
   steps.Begin(false, 100, now_, out_);
   EXPECT_EQ(Takes().at(0).commit_until, 2);
   TakeResult answer;
@@ -87,14 +87,14 @@ TEST_F(StepDriverTest, GrantGrowsOnlyWhereTheJobNeedNotStandStill) {
 
 TEST_F(StepDriverTest, RoundsThatWentBackForgetLaterSteps) {
   StepDriver steps(job_, 2);
-  steps.Open(8, 1);
+  steps.Open(8, 1, steps.servers());
   steps.GoBack(4);
   EXPECT_EQ(steps.step(), 4);
 }
 
 TEST_F(StepDriverTest, RefusalsNameTheServerButForThatOfANewerChief) {
   StepDriver steps(job_, 2);
-  steps.Open(3, 1);
+  steps.Open(3, 1, steps.servers());
   steps.Begin(false, 100, now_, out_);
   EXPECT_THAT(
       steps.OnTake({steps.round(), 1, 3, absl::InternalError("x")}, now_, out_),
@@ -106,7 +106,7 @@ TEST_F(StepDriverTest, RefusalsNameTheServerButForThatOfANewerChief) {
 
 TEST_F(StepDriverTest, WaitsNameThoseThatAreNotThereFirst) {
   StepDriver steps(job_, 1);
-  steps.Open(3, 1);
+  steps.Open(3, 1, steps.servers());
   steps.Begin(false, 100, now_, out_);
   MembershipTable::Member busy;
   busy.task = {TaskType::kWorker, 0};
@@ -128,7 +128,7 @@ TEST_F(StepDriverTest, WaitsNameThoseThatAreNotThereFirst) {
 // It may hang: its last words tell no longer what it does.
 TEST_F(StepDriverTest, WaitsSayWhichWorkerIsNotHeard) {
   StepDriver steps(job_, 1);
-  steps.Open(3, 1);
+  steps.Open(3, 1, steps.servers());
   steps.Begin(false, 100, now_, out_);
   MembershipTable::Member silent;
   silent.task = {TaskType::kWorker, 0};
@@ -146,7 +146,7 @@ TEST_F(StepDriverTest, WaitsSayWhichWorkerIsNotHeard) {
 
 TEST_F(StepDriverTest, TakesTellTheNormOnceAllServersHaveMeasured) {
   StepDriver steps(job_, 2);
-  steps.Open(3, 1);
+  steps.Open(3, 1, steps.servers());
   steps.Begin(false, 100, now_, out_);
   for (const Take& take : Takes()) EXPECT_EQ(take.norm, std::nullopt);
   TakeResult measured;
@@ -165,7 +165,7 @@ TEST_F(StepDriverTest, TakesTellTheNormOnceAllServersHaveMeasured) {
 
 TEST_F(StepDriverTest, ServerThatNeedsTheNormIsGrantedNothing) {
   StepDriver steps(job_, 1);
-  steps.Open(0, 1);
+  steps.Open(0, 1, steps.servers());
   steps.Begin(false, 100, now_, out_);
   EXPECT_EQ(Takes().at(0).commit_until, 2);
   TakeResult measured;

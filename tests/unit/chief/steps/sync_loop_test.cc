@@ -35,7 +35,7 @@ class SyncLoopTest : public ::testing::Test {
     EXPECT_FALSE(loop_.between_steps());
   }
 
-  SyncLoop loop_{3, 4};
+  SyncLoop loop_{{0, 1, 2}, 4};
 };
 
 TEST_F(SyncLoopTest, CommitComesOnceAllServersArePrepared) {
@@ -131,8 +131,18 @@ TEST_F(SyncLoopTest, AnswersToACommitThatIsNotOutstandingDoNotCount) {
   EXPECT_THAT(loop_.OnPrepared(0, 5, 1), AsksNothing());
 }
 
+TEST(SomeServersSyncLoopTest, ServersThatTakeNoPartAreNotAwaited) {
+  SyncLoop loop({0, 2}, 4);
+
+  EXPECT_THAT(loop.Begin(), Takes(std::vector<int>{0, 2}));
+  EXPECT_THAT(loop.OnPrepared(0, 4, 1), AsksNothing());
+  EXPECT_THAT(loop.OnPrepared(1, 4, 1), AsksNothing());
+
+  EXPECT_THAT(loop.OnPrepared(2, 4, 1), Commits(5, 1));
+}
+
 TEST(OneServerSyncLoopTest, StepsThatTheServerCommittedAreSkipped) {
-  SyncLoop loop(1, 3);
+  SyncLoop loop({0}, 3);
   loop.OnCommittedByServer(9);
   EXPECT_EQ(loop.step(), 3);
   loop.Begin();
@@ -149,7 +159,7 @@ TEST(OneServerSyncLoopTest, StepsThatTheServerCommittedAreSkipped) {
 }
 
 TEST(OneServerSyncLoopTest, StepAfterStep) {
-  SyncLoop loop(1, 0);
+  SyncLoop loop({0}, 0);
   for (int64_t step = 0; step < 10; ++step) {
     EXPECT_THAT(loop.Begin(), Takes(Only(0)));
     EXPECT_THAT(loop.OnPrepared(0, step, 1), Commits(step + 1, 1));

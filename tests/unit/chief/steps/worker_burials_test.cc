@@ -24,10 +24,11 @@ class WorkerBurialsTest : public ::testing::Test {
       int server, int worker, const absl::StatusOr<ShardCalls::Expired>& answer,
       int64_t round = 1) {
     out_.clear();
-    return burials_.OnAnswer({round, server, worker, answer}, now_, out_);
+    return burials_.OnAnswer({round, server, worker, answer}, {0, 1, 2}, now_,
+                             out_);
   }
 
-  WorkerBurials burials_{/*num_servers=*/3, /*max_workers=*/4};
+  WorkerBurials burials_{/*max_workers=*/4};
   absl::Time now_ = absl::UnixEpoch();
   JobActions out_;
 };
@@ -94,10 +95,10 @@ TEST_F(WorkerBurialsTest, AnswersOfAnEarlierRoundAreOfNoInterest) {
 }
 
 TEST_F(WorkerBurialsTest, OneServerIsEnough) {
-  WorkerBurials alone(/*num_servers=*/1, /*max_workers=*/4);
+  WorkerBurials alone(/*max_workers=*/4);
   alone.Begin(Dead(1), 1, now_, out_);
   const auto heard =
-      alone.OnAnswer({1, 0, 1, ShardCalls::Expired{}}, now_, out_);
+      alone.OnAnswer({1, 0, 1, ShardCalls::Expired{}}, {0}, now_, out_);
   ASSERT_OK(heard);
   EXPECT_TRUE(heard->buried.has_value());
 }

@@ -144,8 +144,6 @@ TEST(MirrorChecksTest, SettingsThatNeedServersAreRefused) {
   for (const Contradiction& one : {
            Contradiction{"mode",
                          [](JobConfig& j) { j.mode = SyncMode::kCompatible; }},
-           Contradiction{"elastic_workers",
-                         [](JobConfig& j) { j.elastic_workers = true; }},
            Contradiction{"model.row_limit",
                          [](JobConfig& j) { j.model.row_limit = 9; }},
        }) {
@@ -197,6 +195,18 @@ TEST(MirrorChecksTest, TheOrderOfARingIsForMirrorsOfOneReplica) {
     EXPECT_THAT(CheckStrategy(job),
                 refused("set strategy.kind to MULTI_WORKER_MIRRORED"));
   }
+}
+
+TEST(MirrorChecksTest, WorkersWithMirrorsMayBeElastic) {
+  JobConfig job = ManyMirrored();
+  job.elastic_workers = true;
+
+  EXPECT_THAT(CheckStrategy(job), IsOk());
+  EXPECT_THAT(FitToCluster(job, 3), IsOk());
+  // Elastic or not, steps take the gradients of all workers.
+  job.replicas_to_aggregate = 2;
+  EXPECT_THAT(FitToCluster(job, 3),
+              StatusIs(kInvalid, HasSubstr("backups need servers")));
 }
 
 TEST(MirrorChecksTest, ServersAreMirrorsOrNone) {

@@ -103,6 +103,22 @@ TEST(WireCodecTest, PlanIsUsedOnlyIfItsPartsAreWhereItSays) {
               StatusIs(absl::StatusCode::kInvalidArgument));  // no ps 2
 }
 
+TEST(WireCodecTest, MirrorsMaySumEachOthersParts) {
+  v1::GetPlanResponse response = OnePartOf10({0, 0, 4, 1, 0});
+  response.set_mirrored(true);
+  *response.add_parts() = ToProto(Part{0, 4, 4, 0, 2});
+  *response.add_parts() = ToProto(Part{0, 8, 2, 1, 1});
+  EXPECT_OK(PlanFromProto(response, 2));
+
+  const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
+  response.mutable_parts(2)->set_index(2);  // twice
+  EXPECT_THAT(PlanFromProto(response, 2), invalid);
+  response.mutable_parts(2)->set_index(3);
+  EXPECT_THAT(PlanFromProto(response, 2), invalid);
+  response.mutable_parts(2)->set_index(-1);
+  EXPECT_THAT(PlanFromProto(response, 2), invalid);
+}
+
 TEST(WireCodecTest, DurationsBeyondTheWiresRangeAreClamped) {
   EXPECT_EQ(FromProto(ToProto(absl::Milliseconds(-1500))),
             absl::Milliseconds(-1500));

@@ -45,8 +45,13 @@ TEST_F(ShardFactoryTest, ShardThatDiffersInAnythingLastingIsAnother) {
   ShardState::Options wanted = options_;
   wanted.job.learning_rate.base = 7;
   EXPECT_OK(check(wanted));
-  EXPECT_TRUE(HasOtherRules(*made->shard, wanted));
-  EXPECT_FALSE(HasOtherRules(*made->shard, options_));
+  EXPECT_TRUE(IsToOpenAgain(*made->shard, wanted));
+  EXPECT_FALSE(IsToOpenAgain(*made->shard, options_));
+  wanted = options_;
+  wanted.parts[0].reducer = 1;
+  EXPECT_OK(check(wanted));
+  EXPECT_TRUE(IsToOpenAgain(*made->shard, wanted));
+  wanted = options_;
   wanted.job.mode = SyncMode::kCompatible;
   EXPECT_THAT(check(wanted), another);
   wanted = options_;

@@ -100,27 +100,36 @@ TEST_F(ShardHostTest, ChiefAloneSteersServers) {
                                HasSubstr(other.ToString()))));
   }
 
-  const ShardHost hosted({.task_index = 2,
-                          .incarnation = 5,
-                          .state_dir = "",
-                          .chief = {TaskType::kWorker, 0}});
+  const ShardHost hosted({.state_dir = "", .chief = {TaskType::kWorker, 0}});
   EXPECT_OK(hosted.CheckIsChief({TaskType::kWorker, 0}));
   EXPECT_THAT(hosted.CheckIsChief(kWorker1),
               StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
 TEST_F(ShardHostTest, MeansOfServersThatTheClusterLacksAreRefused) {
-  const ShardHost host(
-      {.task_index = 1, .incarnation = 5, .state_dir = "", .num_servers = 2});
+  const ShardHost host({.state_dir = "", .num_servers = 2});
   parts_.push_back({0, 4, 4, DType::kFloat32});
   parts_[1].reducer = 1;
-  EXPECT_OK(host.CheckReducers(parts_));
+  EXPECT_OK(host.CheckMirrors({}, parts_));
 
   parts_[1].reducer = 2;
-  EXPECT_THAT(host.CheckReducers(parts_),
+  EXPECT_THAT(host.CheckMirrors({}, parts_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("ps 2"), HasSubstr("has only 2"),
                              HasSubstr("the same cluster"))));
+}
+
+TEST_F(ShardHostTest, MirrorsOfAnElasticJobNeedAStateFile) {
+  JobConfig job;
+  job.elastic_workers = true;
+  job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
+  const ShardHost in_memory({.state_dir = ""});
+  EXPECT_THAT(in_memory.CheckMirrors(job, parts_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("--state_dir")));
+  EXPECT_OK(ShardHost({.state_dir = "/dev/shm/x"}).CheckMirrors(job, parts_));
+  job.elastic_workers = false;
+  EXPECT_OK(in_memory.CheckMirrors(job, parts_));
 }
 
 TEST_F(ShardHostTest, EpochThatAChiefHasTakenIsAnsweredAgain) {

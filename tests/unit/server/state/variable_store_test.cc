@@ -220,7 +220,7 @@ TEST_F(VariableStoreTest, RunSettingsSurviveTheProcess) {
                                 .workers = {0, 2, 63, 64, 1023}};
   {
     auto store = CreateActive();
-    store->SetSettings(settings);
+    store->OpenWith(settings);
     ASSERT_OK(store->SetEpoch(8));
   }
   options_.incarnation = 2;

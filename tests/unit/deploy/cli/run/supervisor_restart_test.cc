@@ -209,5 +209,23 @@ TEST_F(SupervisorRestartTest, ATaskThatCannotBeStartedAgainEndsTheRun) {
   EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
 }
 
+// Their mirrors are in the same processes.
+TEST(SupervisorOfMirrorsTest, AnElasticJobGoesOnWithoutWorkersThatWereKilled) {
+  for (const bool elastic : {true, false}) {
+    cli::Supervisor supervisor({.tasks = {kWorker0, kWorker1},
+                                .chief = kWorker0,
+                                .needed_workers = 2,
+                                .need_follows_settings = true});
+    supervisor.OnJobState(JobState::kTraining, At(0));
+    Settings settings{.replicas_to_aggregate = 2};
+    if (elastic) settings.workers = {0, 1};
+    supervisor.OnSettings(settings);
+
+    supervisor.OnTaskExit(kWorker1, kKilled, At(1));
+
+    EXPECT_EQ(supervisor.healthy(), elastic);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::testing

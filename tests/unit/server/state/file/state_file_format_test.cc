@@ -135,7 +135,8 @@ TEST_F(StateFileFormatTest, StepRecordIsAsThePageSays) {
           LOCKSTEP_FIELD(opened_step), LOCKSTEP_FIELD(replicas_to_aggregate),
           LOCKSTEP_FIELD(learning_rate_scale), LOCKSTEP_FIELD(powers),
           LOCKSTEP_FIELD(current_buffer), LOCKSTEP_FIELD(paused),
-          LOCKSTEP_FIELD(settings_revision), LOCKSTEP_FIELD(workers),
+          LOCKSTEP_FIELD(settings_revision), LOCKSTEP_FIELD(opened_epoch),
+          LOCKSTEP_FIELD(workers),
           Pair("checksum", Pair(kBefore + sizeof(StepRecord), 4u))));
 #undef LOCKSTEP_FIELD
 }

@@ -67,7 +67,7 @@ TEST_F(StateHeaderTest, OtherVersionIsNamed) {
 
   EXPECT_THAT(DecodeStateHeader(bytes_),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("version 9"), HasSubstr("needs 3"))));
+                       AllOf(HasSubstr("version 9"), HasSubstr("needs 4"))));
 }
 
 TEST(CheckStateHeaderTest, DifferenceIsNamed) {

@@ -34,6 +34,18 @@ TEST(MirrorPartsTest, PartsThatDoNotExistAreRefused) {
   }
 }
 
+TEST(MirrorPartsTest, WorkerWithAnOldPlanRegistersAgain) {
+  const MirrorParts parts({false, true});
+
+  EXPECT_OK(parts.CheckPush(0, 1));
+  EXPECT_THAT(parts.CheckPush(0, 2),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("register again")));
+  EXPECT_THAT(parts.CheckPush(1, 2), StatusIs(kInvalid));
+  EXPECT_THAT(parts.CheckPush(-1, 1), StatusIs(kInvalid));
+  EXPECT_OK(MirrorParts({}).CheckPush(7, 9));
+}
+
 TEST(MirrorPartsTest, WithoutMirrorsNoPartIsCopied) {
   const MirrorParts parts({});
 

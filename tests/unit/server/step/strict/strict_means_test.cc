@@ -194,7 +194,7 @@ TEST(StrictMeansTest, RepeatedMeansCountOnce) {
 
 TEST(StrictMeansTest, GradientsAndMeansOfOthersPartsAreRefused) {
   Mirrors mirrors;
-  EXPECT_TRUE(absl::IsInvalidArgument(
+  EXPECT_TRUE(absl::IsFailedPrecondition(
       mirrors.a.AddPush(1, PushOf({0, 1, 0, 1, 0}, kAttempt, 1, 1, 2))
           .status()));
   EXPECT_TRUE(absl::IsInvalidArgument(

@@ -40,6 +40,24 @@ TEST(ChunkPlanTest, PartsOfOneVariableKeepTheirPlaceInItsMemory) {
   EXPECT_EQ(chunks[0][1].ranges[0].size, 8u);
 }
 
+// A mirror with parts 0 and 1 that also sums parts 4 and 5 of another one.
+TEST(ChunkPlanTest, PartsOfTwoMirrorsTravelApart) {
+  Plan plan{
+      {Floats(4), Floats(4), Floats(4), Floats(4)},
+      {{0, 0, 4, 0, 0}, {1, 0, 4, 0, 4}, {2, 0, 4, 0, 1}, {3, 0, 4, 0, 5}}};
+  plan.mirrored = true;
+
+  const auto chunks = MakeChunks(plan, 1, 1024);
+
+  ASSERT_THAT(chunks[0], SizeIs(2));
+  EXPECT_EQ(chunks[0][0].first_part, 0);
+  EXPECT_EQ(chunks[0][0].num_parts, 2);
+  EXPECT_EQ(chunks[0][0].ranges[1].variable, 2);
+  EXPECT_EQ(chunks[0][1].first_part, 4);
+  EXPECT_EQ(chunks[0][1].num_parts, 2);
+  EXPECT_EQ(chunks[0][1].ranges[1].variable, 3);
+}
+
 TEST(ChunkPlanTest, ServerWithoutPartsHasNoChunk) {
   const Plan plan{{Floats(4)}, {{0, 0, 4, 1, 0}}};
 

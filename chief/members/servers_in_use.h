@@ -1,0 +1,100 @@
+#ifndef LOCKSTEP_CHIEF_MEMBERS_SERVERS_IN_USE_H_
+#define LOCKSTEP_CHIEF_MEMBERS_SERVERS_IN_USE_H_
+
+#include <set>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "chief/members/membership_table.h"
+#include "chief/servers/server_report.h"
+#include "common/cluster/task_id.h"
+#include "common/job/job_config.h"
+
+namespace lockstep::chief {
+
+// ServersInUse decides which servers of the cluster take part in the job. All
+// do, except in an elastic job of mirrors: there mirror i takes part while
+// worker i is one of the job's workers, and a mirror that does not come back is
+// given up. Mirror 0, which commits, always takes part.
+//
+// A chief that has just started does not know the workers of an elastic job. It
+// begins with the mirrors that are alive, and learns the workers from their
+// state: from that of mirror 0, or if it has none from the newest of the
+// others, which may not be the last word.
+//
+// Threads: belongs to the chief's loop.
+// Borrows: the job and the members.
+class ServersInUse {
+ public:
+  // `anew`: the job begins anew, whatever state there is.
+  ServersInUse(const JobConfig& job, const MembershipTable& members,
+               bool anew = false);
+
+  // True if some servers may take no part.
+  bool may_change() const { return may_change_; }
+
+  // The servers that must take part, ascending.
+  std::vector<int> Needed() const;
+  bool TakesPart(int server) const;
+  // The servers to begin a round with.
+  std::vector<int> ForRound() const;
+  // The servers for which a round has to wait, because they are not alive.
+  std::vector<TaskId> Away() const;
+  // As Away(), before the first round of a chief that has waited since `began`:
+  // also those of which it is not known whether the job needs them, unless they
+  // have had a lease to come.
+  std::vector<TaskId> AwayAtFirst(absl::Time began, absl::Time now) const;
+
+  // Sets the job's workers, ascending; those beyond the servers do not count.
+  void SetWorkers(const std::vector<int>& workers);
+
+  // Records the reports of a round before the first opening. Returns true if
+  // some may take no part and a server has state: SetWorkers() must follow,
+  // with the workers of the settings in it.
+  bool OnFound(absl::Span<const ServerReport> reports);
+  // True if the job starts, so that it needs all servers, and one is away.
+  bool AwaitsAll() const;
+  // Records that the servers are open.
+  void OnOpened();
+
+  // Gives up the mirrors that have left, or have been away for a lease since
+  // `since`. Returns them.
+  std::vector<int> GiveUp(absl::Time since, absl::Time now);
+  const std::set<int>& given_up() const { return given_up_; }
+  // True if a mirror that was given up is alive again.
+  bool IsOneBack() const;
+  // Must be called before a round: mirrors that are back take part again.
+  void TakeBack();
+  // Records that a mirror which was given up may be the only one with the
+  // state: none is given up until the servers are open.
+  void OnStateElsewhere();
+
+ private:
+  // The state that the first round has found.
+  enum class Found {
+    kNone,      // no server has any: the job starts, and needs all servers
+    kOfOthers,  // mirror 0 has lost it
+    kOfFirst    // mirror 0 has it
+  };
+
+  bool IsAlive(int server) const;
+  std::vector<int> Alive() const;
+  std::vector<int> All() const;
+
+  const MembershipTable& members_;
+  const absl::Duration lease_;
+  const bool may_change_;
+  const bool anew_;
+  std::set<int> workers_;   // with a mirror
+  std::set<int> given_up_;  // since the servers were open last
+  bool opened_ = false;
+  bool has_found_ = false;  // a round of this chief
+  Found found_ = Found::kNone;
+  std::vector<int> found_with_;  // the servers of that round
+  bool may_give_up_ = true;
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_MEMBERS_SERVERS_IN_USE_H_

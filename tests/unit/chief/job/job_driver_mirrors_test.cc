@@ -1,0 +1,201 @@
+// Elastic jobs of mirrors: a mirror that does not come back is given up.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/chief/job/job_driver_fixture.h"
+
+namespace lockstep::chief {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class JobDriverMirrorsTest : public JobDriverTest {
+ protected:
+  JobDriverMirrorsTest() {
+    servers = workers = 3;
+    job.replicas_to_aggregate = 3;
+    job.elastic_workers = true;
+    job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
+  }
+
+  // The process of mirror `index` and its worker is silent from now on.
+  Actions PassWithout(int index, absl::Duration time) {
+    Actions all;
+    for (absl::Duration passed; passed < time;
+         passed += absl::Milliseconds(100)) {
+      now += absl::Milliseconds(100);
+      for (const MembershipTable::Member& member : members->Members()) {
+        if (member.task.index == index) continue;
+        members->Heartbeat(member.task, member.incarnation, nullptr, now)
+            .IgnoreError();
+      }
+      const Actions actions = Tick();
+      all.insert(all.end(), actions.begin(), actions.end());
+    }
+    return all;
+  }
+
+  RunSettings Without(int worker) {
+    RunSettings settings = driver->settings();
+    std::erase(settings.workers, worker);
+    settings.replicas_to_aggregate = static_cast<int>(settings.workers.size());
+    ++settings.revision;
+    return settings;
+  }
+
+  void LeavePs(int index) {
+    const TaskId task{TaskType::kPs, index};
+    ASSERT_TRUE(members
+                    ->Leave(task, members->Get(task).incarnation,
+                            LeaveCause::kStopped, "bye", nullptr, now)
+                    .ok());
+  }
+
+  // Mirror 2 and its worker are given up.
+  void GiveUp2() {
+    Open();
+    PassWithout(2, job.lease + absl::Seconds(1));
+    ASSERT_THAT(PassWithout(2, job.lease), Contains("recover 0"));
+  }
+};
+
+TEST_F(JobDriverMirrorsTest, MirrorThatDoesNotComeBackIsGivenUp) {
+  Open();
+  // Its lease ends; then the job waits for as long again.
+  EXPECT_THAT(PassWithout(2, job.lease + absl::Seconds(1)),
+              Not(Contains("recover 0")));
+  EXPECT_THAT(waits, Contains(HasSubstr("ps 2")));
+
+  EXPECT_THAT(PassWithout(2, job.lease), Contains("recover 0"));
+
+  EXPECT_THAT(request.servers, ElementsAre(0, 1));
+  EXPECT_TRUE(request.others_have_state);
+  EXPECT_THAT(said, Contains(HasSubstr("the job goes on without them")));
+}
+
+TEST_F(JobDriverMirrorsTest, WorkerOfAGivenUpMirrorIsTakenOut) {
+  GiveUp2();
+
+  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kResume, true),
+              Contains("take out 2 (away)"));
+  EXPECT_THAT(On(SettingsWanted{Without(2)}), IsEmpty());
+  EXPECT_THAT(PassWithout(2, absl::Milliseconds(100)), Contains("recover 0"));
+
+  EXPECT_THAT(request.servers, ElementsAre(0, 1));
+  EXPECT_FALSE(request.others_have_state);
+  const Actions opened = Recovered(0, -1, RecoveryPlan::Action::kResume, true);
+  EXPECT_THAT(opened, Contains("take 1 at 0"));
+  EXPECT_THAT(opened, Not(Contains("take 2 at 0")));
+}
+
+TEST_F(JobDriverMirrorsTest, WorkersAskForThePlanAgain) {
+  GiveUp2();
+
+  EXPECT_EQ(members->Get({TaskType::kWorker, 1}).state,
+            MembershipTable::State::kDead);
+}
+
+TEST_F(JobDriverMirrorsTest, MirrorThatLeavesDoesNotStopTheJob) {
+  Open();
+  LeavePs(1);
+
+  EXPECT_THAT(PassWithout(1, absl::Milliseconds(200)), Contains("recover 0"));
+
+  EXPECT_THAT(request.servers, ElementsAre(0, 2));
+}
+
+TEST_F(JobDriverMirrorsTest, MirrorThatCommitsStopsTheJobAsItLeaves) {
+  Open();
+  LeavePs(0);
+
+  EXPECT_THAT(PassWithout(0, 2 * job.lease), Contains("close settings"));
+
+  EXPECT_THAT(said, Not(Contains(HasSubstr("goes on without"))));
+}
+
+TEST_F(JobDriverMirrorsTest, MirrorThatIsBackInTimeTakesPart) {
+  Open();
+  PassWithout(2, job.lease + absl::Seconds(1));
+  Join(TaskType::kPs, 2, 2);
+
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("recover 0"));
+
+  EXPECT_THAT(request.servers, ElementsAre(0, 1, 2));
+}
+
+TEST_F(JobDriverMirrorsTest, StateThatIsElsewhereBringsAllBack) {
+  GiveUp2();
+
+  driver->OnStateElsewhere();
+  RoundFailed(absl::UnavailableError("the state is elsewhere"));
+
+  EXPECT_THAT(PassWithout(2, 3 * job.lease), Not(Contains("recover 0")));
+  Join(TaskType::kPs, 2, 2);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("recover 0"));
+  EXPECT_THAT(request.servers, ElementsAre(0, 1, 2));
+}
+
+TEST_F(JobDriverMirrorsTest, MirrorOfANewWorkerTakesPart) {
+  GiveUp2();
+  Recovered(0, -1, RecoveryPlan::Action::kResume, true);
+  const RunSettings all = driver->settings();
+  On(SettingsWanted{Without(2)});
+  PassWithout(2, absl::Milliseconds(100));
+  Recovered(0, -1, RecoveryPlan::Action::kResume, true);
+  Join(TaskType::kPs, 2, 2);
+
+  RunSettings wanted = all;
+  wanted.revision = driver->settings().revision + 1;
+  On(SettingsWanted{wanted});
+
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("recover 0"));
+  EXPECT_THAT(request.servers, ElementsAre(0, 1, 2));
+}
+
+TEST_F(JobDriverMirrorsTest, ChiefThatStartsAsksTheMirrorsThatAreThere) {
+  Make();
+  Join(TaskType::kPs, 0);
+  Join(TaskType::kPs, 1);
+  Join(TaskType::kWorker, 0);
+  On(ModelDescribed{});
+  Started();
+
+  EXPECT_THAT(Pass(job.lease + absl::Milliseconds(100)), Contains("recover"));
+  EXPECT_THAT(request.servers, ElementsAre(0, 1));
+
+  // No server has any state: the job starts, and needs all.
+  ServerReport not_asked;
+  not_asked.takes_part = false;
+  driver->OnFound({{ServerReport(), ServerReport(), not_asked}});
+  RoundFailed(absl::UnavailableError("ps 2 takes part"));
+  EXPECT_THAT(Pass(2 * job.max_wait), Not(Contains("recover")));
+  Join(TaskType::kPs, 2);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("recover"));
+}
+
+TEST_F(JobDriverMirrorsTest, ChiefThatStartsLearnsTheWorkersFromTheServers) {
+  Make();
+  Join(TaskType::kPs, 0);
+  Join(TaskType::kPs, 1);
+  Join(TaskType::kWorker, 0);
+  On(ModelDescribed{});
+  Started();
+  Pass(job.lease + absl::Milliseconds(100));
+  ServerReport open;
+  open.committed_step = 4;
+  open.settings = Without(2);
+  ServerReport not_asked;
+  not_asked.takes_part = false;
+
+  driver->OnFound({{open, open, not_asked}});
+
+  EXPECT_THAT(driver->Servers(), ElementsAre(0, 1));
+  EXPECT_THAT(driver->settings().workers, ElementsAre(0, 1));
+}
+
+}  // namespace
+}  // namespace lockstep::chief
