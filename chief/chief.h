@@ -129,7 +129,7 @@ class Chief final : private RecoverySource {
   SummarySample Sample() const;
 
   absl::StatusOr<RoundOutcome> RunRound(const Recover& action);
-  // Places the model's parts on the servers.
+  // Places the model's parts on all servers of the cluster.
   absl::Status MakePlanOfAll();
 
   absl::StatusOr<int64_t> LatestStep() const override {

@@ -61,7 +61,6 @@ void JobDriver::RunTick() {
     case Phase::kTogether:
       return BeginRound();
     case Phase::kTraining:
-      // The chief could not take its worker out.
       if (context_.servers.IsOneBack() && !context_.settings.ToChange()) {
         return BringTogether(Cause::kServerAway);
       }
@@ -174,13 +173,16 @@ void JobDriver::BeginRound() {
   Recover round;
   if (steps_.opened()) round.request.step = steps_.step();
   round.request.servers = context_.servers.ForRound();
-  round.request.others_have_state = !context_.servers.given_up().empty();
-  // Other mirrors sum the parts from now on: workers need the new plan.
-  if (steps_.opened() && round.request.servers != steps_.servers()) {
-    context_.members.ExpireAll(TaskType::kWorker,
-                               "the mirrors of the job change", context_.now);
-  }
+  round.request.others_have_state =
+      context_.servers.HasGivenUpOneOf(steps_.servers());
+  SendBackForPlan(round.request.servers);
   context_.out.push_back(round);
+}
+
+void JobDriver::SendBackForPlan(const std::vector<int>& servers) {
+  if (!steps_.opened() || servers == steps_.servers()) return;
+  context_.members.ExpireAll(TaskType::kWorker, "the mirrors of the job change",
+                             context_.now);
 }
 
 void JobDriver::OnFound(absl::Span<const ServerReport> reports) {
@@ -188,11 +190,7 @@ void JobDriver::OnFound(absl::Span<const ServerReport> reports) {
     context_.settings.Adopt(reports);
     context_.servers.SetWorkers(context_.settings.Workers());
   }
-  for (const ServerReport& report : reports) {
-    for (const WorkerStanding& worker : report.workers) {
-      if (worker.input_ended) deaths_.EndedInput(worker.worker);
-    }
-  }
+  deaths_.OnFound(reports);
 }
 
 bool JobDriver::OnResume(absl::Span<const ServerReport> reports, bool first) {
@@ -252,6 +250,8 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   const bool first = !steps_.opened();
   const int64_t step = outcome.step;
   epoch_ = outcome.epoch;
+  // Again: a worker may have registered, and got the old plan, meanwhile.
+  SendBackForPlan(outcome.servers);
   steps_.Open(step, context_.settings.now().replicas_to_aggregate,
               outcome.servers);
   context_.servers.OnOpened();
@@ -270,8 +270,9 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
                           ? "is paused, and `lockstep resume` lets it train"
                           : "goes on from there"));
     // A server alone goes on committing steps without a chief.
-    context_.NoteChiefDeath(options_.num_servers > 1 ? started_ : context_.now,
-                            step, outcome.plan.redo);
+    const bool alone = outcome.servers.size() == 1;
+    context_.NoteChiefDeath(alone ? context_.now : started_, step,
+                            outcome.plan.redo);
     if (saved >= 0) context_.out.push_back(CheckpointSaved{saved});
     checkpoints_.Begin(saved, saved, context_.now);
   }
@@ -365,8 +366,6 @@ void JobDriver::GoOnWithSettings() {
   deaths_.TakeOutTheAbsent();
   Follow(training_.BeginStep());
 }
-
-// Training.
 
 void JobDriver::Handle(const TakeAnswered& event) {
   if (phase_ == Phase::kTraining) Follow(training_.OnTake(event));

@@ -69,6 +69,14 @@ void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {
   }
 }
 
+void MemberDeaths::OnFound(absl::Span<const ServerReport> reports) {
+  for (const ServerReport& report : reports) {
+    for (const WorkerStanding& worker : report.workers) {
+      if (worker.input_ended) workers_left_.EndedInput(worker.worker);
+    }
+  }
+}
+
 void MemberDeaths::GiveUpTheAbsent(absl::Time since) {
   context_.servers.TakeBack();
   for (const int server : context_.servers.GiveUp(since, context_.now)) {

@@ -7,10 +7,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "chief/events/job_events.h"
 #include "chief/job/job_context.h"
 #include "chief/job/workers_left.h"
 #include "chief/members/membership_table.h"
+#include "chief/servers/server_report.h"
 #include "chief/steps/step_driver.h"
 #include "chief/steps/worker_burials.h"
 
@@ -76,8 +78,8 @@ class MemberDeaths {
     return !context_.job.elastic_workers &&
            workers_left_.TooFewStay(context_.members.Members());
   }
-  // Records that a worker has used up its data, as servers report it.
-  void EndedInput(int worker) { workers_left_.EndedInput(worker); }
+  // Records which workers have used up their data, as servers report it.
+  void OnFound(absl::Span<const ServerReport> reports);
   std::vector<int> EndedInput() const { return workers_left_.ended_input(); }
 
  private:

@@ -14,10 +14,13 @@ int WorkersLeft::Needed() const {
 }
 
 bool WorkersLeft::InputEnded(const MembershipTable& members) const {
+  // A worker that was taken out of an elastic job is none of these.
+  const std::vector<int> workers = settings_.Workers();
   const auto gone =
-      std::count_if(ended_.begin(), ended_.end(), [&](int worker) {
-        return members.Get({TaskType::kWorker, worker}).state !=
-               MembershipTable::State::kAlive;
+      std::count_if(workers.begin(), workers.end(), [&](int worker) {
+        return ended_.count(worker) > 0 &&
+               members.Get({TaskType::kWorker, worker}).state !=
+                   MembershipTable::State::kAlive;
       });
   const int left = settings_.num_workers() - static_cast<int>(gone);
   return left < std::max(settings_.workers_needed(), 1);

@@ -128,6 +128,12 @@ std::vector<int> ServersInUse::GiveUp(absl::Time since, absl::Time now) {
   return gone;
 }
 
+bool ServersInUse::HasGivenUpOneOf(const std::vector<int>& servers) const {
+  return std::any_of(servers.begin(), servers.end(), [this](int server) {
+    return given_up_.count(server) > 0;
+  });
+}
+
 bool ServersInUse::IsOneBack() const {
   return std::any_of(given_up_.begin(), given_up_.end(),
                      [this](int server) { return IsAlive(server); });

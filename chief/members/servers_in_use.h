@@ -62,7 +62,11 @@ class ServersInUse {
   // `since`. Returns them.
   std::vector<int> GiveUp(absl::Time since, absl::Time now);
   const std::set<int>& given_up() const { return given_up_; }
-  // True if a mirror that was given up is alive again.
+  // True if one of `servers`, those that were open last, is given up: it may
+  // have the state when all others have lost it.
+  bool HasGivenUpOneOf(const std::vector<int>& servers) const;
+  // True if a mirror that was given up is alive again, while its worker is
+  // still one of the job's.
   bool IsOneBack() const;
   // Must be called before a round: mirrors that are back take part again.
   void TakeBack();
@@ -87,7 +91,7 @@ class ServersInUse {
   const bool may_change_;
   const bool anew_;
   std::set<int> workers_;   // with a mirror
-  std::set<int> given_up_;  // since the servers were open last
+  std::set<int> given_up_;  // of workers_
   bool opened_ = false;
   bool has_found_ = false;  // a round of this chief
   Found found_ = Found::kNone;

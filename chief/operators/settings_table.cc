@@ -155,10 +155,10 @@ absl::Status SettingsTable::CheckReplicas(int replicas) const {
   // Accumulators take any number of gradients, even several of one worker.
   if (job_.mode == SyncMode::kCompatible) return absl::OkStatus();
   if (job_.strategy.kind == StrategyKind::kMultiWorkerMirrored &&
-      replicas != job_.total_num_replicas) {
+      replicas != num_workers()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "replicas_to_aggregate cannot be changed to ", replicas, ": each step ",
-        "takes the gradients of all ", job_.total_num_replicas,
+        "takes the gradients of all ", num_workers(),
         " workers where strategy.kind is MULTI_WORKER_MIRRORED"));
   }
   if (job_.shares_work()) {

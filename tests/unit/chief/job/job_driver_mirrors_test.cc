@@ -99,6 +99,21 @@ TEST_F(JobDriverMirrorsTest, WorkersAskForThePlanAgain) {
             MembershipTable::State::kDead);
 }
 
+// A worker that registers during the round may have got the plan before it.
+TEST_F(JobDriverMirrorsTest, WorkerThatCameDuringTheRoundAsksForThePlanAgain) {
+  GiveUp2();
+  const TaskId worker{TaskType::kWorker, 1};
+  for (const auto& dead : members->TakeDead(now)) {
+    members->Buried(dead.task, dead.incarnation);
+  }
+  Join(TaskType::kWorker, 1, 5);
+  ASSERT_EQ(members->Get(worker).state, MembershipTable::State::kAlive);
+
+  Recovered(0, -1, RecoveryPlan::Action::kResume, true);
+
+  EXPECT_EQ(members->Get(worker).state, MembershipTable::State::kDead);
+}
+
 TEST_F(JobDriverMirrorsTest, MirrorThatLeavesDoesNotStopTheJob) {
   Open();
   LeavePs(1);

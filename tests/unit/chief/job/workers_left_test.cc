@@ -54,6 +54,21 @@ TEST_F(WorkersLeftTest, InputEndsWhenTooFewWorkersHaveData) {
   EXPECT_TRUE(left_.InputEnded(members_));
 }
 
+TEST_F(WorkersLeftTest, WorkerThatWasTakenOutIsNotMissedTwice) {
+  job_.elastic_workers = true;
+  RunSettings settings = settings_.now();
+  settings.workers = {0, 1};
+  settings.replicas_to_aggregate = 1;
+  settings_.Want(settings);
+  settings_.Apply();
+
+  left_.EndedInput(2);
+  left_.EndedInput(1);
+  EXPECT_FALSE(left_.InputEnded(members_));
+  left_.EndedInput(0);
+  EXPECT_TRUE(left_.InputEnded(members_));
+}
+
 TEST_F(WorkersLeftTest, TooFewStayWhenMoreHaveLeftThanAStepCanSpare) {
   std::vector<MembershipTable::Member> members = Failed(1);
   EXPECT_FALSE(left_.TooFewStay(members));

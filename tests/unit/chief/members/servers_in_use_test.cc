@@ -109,6 +109,8 @@ TEST_F(ServersInUseTest, MirrorIsGivenUpAfterALease) {
 
   EXPECT_THAT(servers_.Away(), IsEmpty());
   EXPECT_THAT(servers_.ForRound(), ElementsAre(0, 2));
+  EXPECT_TRUE(servers_.HasGivenUpOneOf({0, 1, 2}));
+  EXPECT_FALSE(servers_.HasGivenUpOneOf({0, 2}));
 }
 
 TEST_F(ServersInUseTest, MirrorThatHasLeftIsGivenUpAtOnce) {
