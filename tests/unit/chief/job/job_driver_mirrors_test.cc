@@ -25,8 +25,7 @@ class JobDriverMirrorsTest : public JobDriverTest {
   // The process of mirror `index` and its worker is silent from now on.
   Actions PassWithout(int index, absl::Duration time) {
     Actions all;
-    for (absl::Duration passed; passed < time;
-         passed += absl::Milliseconds(100)) {
+    for (const absl::Time until = now + time; now < until;) {
       now += absl::Milliseconds(100);
       for (const MembershipTable::Member& member : members->Members()) {
         if (member.task.index == index) continue;
@@ -53,6 +52,22 @@ class JobDriverMirrorsTest : public JobDriverTest {
                     ->Leave(task, members->Get(task).incarnation,
                             LeaveCause::kStopped, "bye", nullptr, now)
                     .ok());
+  }
+
+  // A chief that was started again, while mirror 2 and its worker are away.
+  void StartWithout2() {
+    Make();
+    Join(TaskType::kPs, 0);
+    Join(TaskType::kPs, 1);
+    Join(TaskType::kWorker, 0);
+    On(ModelDescribed{});
+    Started();
+  }
+
+  static ServerReport NotAsked() {
+    ServerReport report;
+    report.takes_part = false;
+    return report;
   }
 
   // Mirror 2 and its worker are given up.
@@ -172,20 +187,13 @@ TEST_F(JobDriverMirrorsTest, MirrorOfANewWorkerTakesPart) {
 }
 
 TEST_F(JobDriverMirrorsTest, ChiefThatStartsAsksTheMirrorsThatAreThere) {
-  Make();
-  Join(TaskType::kPs, 0);
-  Join(TaskType::kPs, 1);
-  Join(TaskType::kWorker, 0);
-  On(ModelDescribed{});
-  Started();
+  StartWithout2();
 
   EXPECT_THAT(Pass(job.lease + absl::Milliseconds(100)), Contains("recover"));
   EXPECT_THAT(request.servers, ElementsAre(0, 1));
 
   // No server has any state: the job starts, and needs all.
-  ServerReport not_asked;
-  not_asked.takes_part = false;
-  driver->OnFound({{ServerReport(), ServerReport(), not_asked}});
+  driver->OnFound({{ServerReport(), ServerReport(), NotAsked()}});
   RoundFailed(absl::UnavailableError("ps 2 takes part"));
   EXPECT_THAT(Pass(2 * job.max_wait), Not(Contains("recover")));
   Join(TaskType::kPs, 2);
@@ -193,20 +201,13 @@ TEST_F(JobDriverMirrorsTest, ChiefThatStartsAsksTheMirrorsThatAreThere) {
 }
 
 TEST_F(JobDriverMirrorsTest, ChiefThatStartsLearnsTheWorkersFromTheServers) {
-  Make();
-  Join(TaskType::kPs, 0);
-  Join(TaskType::kPs, 1);
-  Join(TaskType::kWorker, 0);
-  On(ModelDescribed{});
-  Started();
+  StartWithout2();
   Pass(job.lease + absl::Milliseconds(100));
   ServerReport open;
   open.committed_step = 4;
   open.settings = Without(2);
-  ServerReport not_asked;
-  not_asked.takes_part = false;
 
-  driver->OnFound({{open, open, not_asked}});
+  driver->OnFound({{open, open, NotAsked()}});
 
   EXPECT_THAT(driver->Servers(), ElementsAre(0, 1));
   EXPECT_THAT(driver->settings().workers, ElementsAre(0, 1));
