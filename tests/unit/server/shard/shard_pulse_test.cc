@@ -1,7 +1,8 @@
 #include "server/shard/shard_pulse.h"
 
-#include <future>
+#include <atomic>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -20,7 +21,12 @@ class ShardPulseTest : public ::testing::Test {
   ShardPulse::Options Options() {
     return {.every = absl::Milliseconds(1),
             .longest = absl::Seconds(20),
-            .touch = [this] { const std::lock_guard<std::mutex> lock(mutex_); },
+            .touch =
+                [this] {
+                  waits_ = true;
+                  const std::lock_guard<std::mutex> lock(mutex_);
+                  waits_ = false;
+                },
             .tell =
                 [this](bool lives) {
                   const std::lock_guard<std::mutex> lock(told_mutex_);
@@ -31,12 +37,18 @@ class ShardPulseTest : public ::testing::Test {
     const std::lock_guard<std::mutex> lock(told_mutex_);
     return told_;
   }
+  // The test must hold `mutex_`: then the pulse has noted the time of the touch
+  // before, and waits in the next one.
+  void WaitUntilThePulseWaits() {
+    while (!waits_) std::this_thread::yield();
+  }
   void WaitUntilTold(size_t times) {
     while (Told().size() < times) std::this_thread::yield();
   }
 
   testing::ManualClock clock_;
   std::mutex mutex_;  // of the shard
+  std::atomic<bool> waits_ = false;
   std::mutex told_mutex_;
   std::vector<bool> told_;
 };
@@ -45,6 +57,7 @@ TEST_F(ShardPulseTest, LockThatIsHeldForTooLongIsTold) {
   ShardPulse pulse(Options(), clock_);
   {
     const std::lock_guard<std::mutex> held(mutex_);
+    WaitUntilThePulseWaits();
     for (int second = 0; second < 20; ++second) {
       clock_.Advance(absl::Seconds(1));
       pulse.Look();
@@ -63,6 +76,7 @@ TEST_F(ShardPulseTest, LockThatIsHeldForTooLongIsTold) {
 TEST_F(ShardPulseTest, PauseOfTheWholeProcessIsNotTheShards) {
   ShardPulse pulse(Options(), clock_);
   const std::lock_guard<std::mutex> held(mutex_);
+  WaitUntilThePulseWaits();
   clock_.Advance(absl::Hours(1));
 
   pulse.Look();
