@@ -25,11 +25,6 @@ absl::Status CheckMayHave(const JobConfig& job, absl::string_view field,
                  "1 where strategy.kind is ONE_DEVICE; set the kind to "
                  "MIRRORED for more");
   }
-  if (replicas > 1 && job.model.kind == kExternalModel) {
-    return Wrong(field, replicas,
-                 "1 where model.kind is \"external\": a program of yours "
-                 "computes one gradient a pass; start more workers instead");
-  }
   if (replicas > 1 && HasTables(job.model)) {
     return Wrong(field, replicas,
                  absl::StrCat("1 where model.kind is \"", job.model.kind,

@@ -161,9 +161,7 @@ absl::Status CheckStrategyWorkers(const JobConfig& job, int num_workers) {
       "strategy.kind is ", StrategyKindName(job.strategy.kind),
       ", which has one worker; the cluster has ", num_workers,
       ": leave one in it",
-      // A program of the user has one replica.
-      job.strategy.kind == StrategyKind::kMirrored &&
-              job.model.kind != kExternalModel
+      job.strategy.kind == StrategyKind::kMirrored
           ? absl::StrCat(" and set strategy.replicas_per_worker to ",
                          num_workers)
           : "",

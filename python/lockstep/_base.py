@@ -160,13 +160,14 @@ def narrow(native, tables, touched):
 class BaseStep:
     """What the steps of all workers have."""
 
-    def __init__(self, worker, number, share, batch, seed):
+    def __init__(self, worker, number, share, replica, batch, seed):
         # A worker holds its step: a cycle would keep it in the job until the
         # garbage is collected.
         self._worker_if_there = weakref.ref(worker)
         self._batch = batch
         self.number = number
         self.share = share
+        self.replica = replica
         self.seed = seed
 
     @property
@@ -260,7 +261,7 @@ class BaseWorker:
     def _wait(self):
         native = self._loop.native
         try:
-            number, share, batch, seed, membership = self._loop.wait(
+            number, share, replica, batch, seed, membership = self._loop.wait(
                 self._choose)
         except _session.JobEnded:
             if self._job is None:
@@ -279,7 +280,7 @@ class BaseWorker:
         for table in self._tables:
             table.take(native)
         self._begin(native)
-        return self._step_class(self, number, share, batch, seed)
+        return self._step_class(self, number, share, replica, batch, seed)
 
     def _choose(self, _step):
         for table in self._tables:
@@ -305,7 +306,7 @@ class BaseWorker:
 
     @property
     def batch_size(self):
-        """Examples per worker and pass."""
+        """Examples per pass."""
         return self._described(2)
 
     @property
@@ -323,9 +324,14 @@ class BaseWorker:
         """How many workers share the data."""
         return self._described(5)
 
+    @property
+    def replicas(self):
+        """How many replicas each worker computes, one after the other."""
+        return self._described(6)
+
     def _passes_per_step(self):
         """Above 1: the values of a step may be read more than once."""
-        return self._described(6)
+        return self._described(7)
 
     def steps(self):
         """Yields a Step for each pass, until the job or its input ends.

@@ -162,7 +162,7 @@ class Loop:
         atexit.register(self._at_exit)
 
     def wait(self, choose):
-        """Returns (number, share, batch, seed, membership) of the next pass.
+        """Returns (number, share, replica, batch, seed, membership) of the next pass.
 
         ``choose`` is called where rows of tables must be chosen. Raises
         JobEnded, or the exception that the end of the job calls for.

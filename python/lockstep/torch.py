@@ -27,13 +27,16 @@ __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
 
 
 class Step(_base.BaseStep):
-    """One pass of a worker: the gradient of one share of one step.
+    """One pass of a replica: the gradient of one share of one step.
 
     Attributes:
       number: committed steps; the pass computes the next one.
       share: 0, unless there are fewer workers than gradients in a step; with
         ``work: SHARED`` the number of the micro-batch, which any worker may
         compute.
+      replica: with ``strategy.replicas_per_worker`` above 1 the loop has one
+        pass after the other for each replica of this worker, on the same
+        values; the mean of their gradients is pushed. Otherwise 0.
       seed: for torch.manual_seed; the same if the pass is computed again.
     """
 
@@ -48,8 +51,8 @@ class Step(_base.BaseStep):
     def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
 
-        A function of the job's seed, the step and the share: a pass that is
-        computed again gets the same ones. With ``data.epochs`` in the job, the
+        A function of the job's seed, the step, the share and the replica: a
+        pass that is computed again gets the same ones. With ``data.epochs`` in the job, the
         loop over the steps ends after the last epoch.
 
         Args:

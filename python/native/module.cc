@@ -141,8 +141,8 @@ class PySession {
 
   ~PySession() { Close(""); }
 
-  // (turn, number, share, batch, seed, membership)
-  std::tuple<int, int64_t, int, int64_t, uint64_t, int64_t> Next(
+  // (turn, number, share, replica, batch, seed, membership)
+  std::tuple<int, int64_t, int, int, int64_t, uint64_t, int64_t> Next(
       double timeout) {
     SessionStep step;
     const Session::Turn turn = Check(Inside([&](Session& session) {
@@ -150,9 +150,9 @@ class PySession {
     }));
     // With the lock: this gives up references to Python objects.
     if (turn == Session::Turn::kStep) buffers_.clear();
-    return {
-        static_cast<int>(turn), step.number, step.share, step.batch, step.seed,
-        step.membership};
+    return {static_cast<int>(turn), step.number, step.share,
+            step.replica,           step.batch,  step.seed,
+            step.membership};
   }
 
   // (code, message, exit code)
@@ -162,11 +162,13 @@ class PySession {
             session().exit_code()};
   }
 
-  // (name, seed, batch size, train steps, worker, workers, passes per step)
-  std::tuple<std::string, uint64_t, int64_t, int64_t, int, int, int> Job() {
+  // (name, seed, batch size, train steps, worker, workers, replicas, passes per
+  // step)
+  std::tuple<std::string, uint64_t, int64_t, int64_t, int, int, int, int>
+  Job() {
     const SessionJob job = session().job();
-    return {job.name,   job.seed,        job.batch_size,     job.train_steps,
-            job.worker, job.num_workers, job.passes_per_step};
+    return {job.name,   job.seed,        job.batch_size, job.train_steps,
+            job.worker, job.num_workers, job.replicas,   job.passes_per_step};
   }
 
   // The variable must be no table: the memory of rows is another with each

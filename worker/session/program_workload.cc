@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/job/job_config.h"
+#include "common/job/replicas.h"
 
 namespace lockstep::worker {
 namespace {
@@ -118,11 +119,18 @@ absl::Status ProgramWorkload::Begin(
   for (size_t v = 0; v < initial_.size() && job.refuse_non_finite; ++v) {
     LOCKSTEP_RETURN_IF_ERROR(CheckFinite(variables_[v], initial_[v]));
   }
+  if (const int replicas = ReplicasPerWorker(job, /*gpus=*/0);
+      has_tables_ && replicas > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "strategy.replicas_per_worker is ", replicas,
+        ", but this program has tables, of which one replica a worker pulls "
+        "the rows: leave the field out, and start more workers"));
+  }
   handover_.Reopen();
   MutexLock lock(mutex_);
   membership_ = membership;
   // A new membership may have another share of the examples.
-  schedule_.reset();
+  schedules_.clear();
   return absl::OkStatus();
 }
 
@@ -144,6 +152,16 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ProgramWorkload::MakeSource(
   return std::make_unique<Source>(*this);
 }
 
+int ProgramWorkload::turns() const {
+  MutexLock lock(mutex_);
+  return Replicas();
+}
+
+int ProgramWorkload::Replicas() const {
+  // A program has no GPUs of which the job knows.
+  return ReplicasPerWorker(membership_.job, /*gpus=*/0);
+}
+
 std::shared_ptr<ParameterMemory> ProgramWorkload::memory() const {
   MutexLock lock(mutex_);
   return memory_;
@@ -155,7 +173,7 @@ ChiefClient::Registration ProgramWorkload::membership() const {
 }
 
 absl::Status ProgramWorkload::Schedule(int64_t num_examples) {
-  if (schedule_.has_value() && scheduled_examples_ == num_examples) {
+  if (!schedules_.empty() && scheduled_examples_ == num_examples) {
     return absl::OkStatus();
   }
   const JobConfig& job = membership_.job;
@@ -165,19 +183,36 @@ absl::Status ProgramWorkload::Schedule(int64_t num_examples) {
         "batch_size=N, or in the job's file), or choose the examples in the "
         "program");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      schedule_,
-      BatchSchedule::Create(ScheduleOf(
-          job, num_examples, membership_.data_shard, membership_.num_workers)));
+  const int replicas = Replicas();
+  std::vector<BatchSchedule> schedules;
+  for (int r = 0; r < replicas; ++r) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        BatchSchedule schedule,
+        BatchSchedule::Create(
+            ScheduleOf(job, num_examples,
+                       // As many data shards as there are replicas in the job.
+                       int64_t{membership_.data_shard} * replicas + r,
+                       int64_t{membership_.num_workers} * replicas)));
+    schedules.push_back(std::move(schedule));
+  }
+  schedules_ = std::move(schedules);
   scheduled_examples_ = num_examples;
   return absl::OkStatus();
+}
+
+ProgramWorkload::Place ProgramWorkload::PlaceOf(int64_t batch) {
+  // Any schedule refuses a negative index.
+  if (batch < 0) return {schedules_[0], batch};
+  return {schedules_[static_cast<size_t>(batch % Replicas())],
+          batch / Replicas()};
 }
 
 absl::StatusOr<std::vector<int64_t>> ProgramWorkload::Examples(
     int64_t num_examples, int64_t batch) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(Schedule(num_examples));
-  return schedule_->Batch(batch);
+  const Place place = PlaceOf(batch);
+  return place.schedule.Batch(place.index);
 }
 
 absl::Status ProgramWorkload::CheckInput(int64_t batch) {
@@ -186,7 +221,8 @@ absl::Status ProgramWorkload::CheckInput(int64_t batch) {
   if (scheduled_examples_ == 0 || !Schedule(scheduled_examples_).ok()) {
     return absl::OkStatus();
   }
-  return schedule_->Check(batch);
+  const Place place = PlaceOf(batch);
+  return place.schedule.Check(place.index);
 }
 
 }  // namespace lockstep::worker

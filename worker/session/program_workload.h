@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,7 +32,8 @@ class ProgramWorkload final : public Workload {
   ProgramWorkload(std::vector<VariableSpec> variables,
                   std::vector<absl::Span<const std::byte>> initial);
 
-  //   kInvalidArgument  the job trains a built-in model
+  //   kInvalidArgument  the job trains a built-in model, or its workers have
+  //                     several replicas and the program has tables
   absl::Status Begin(const ChiefClient::Registration& membership) override;
   const std::vector<VariableSpec>& variables() const override {
     return variables_;
@@ -42,6 +42,7 @@ class ProgramWorkload final : public Workload {
       size_t variable) override;
   absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) override;
+  int turns() const override ABSL_LOCKS_EXCLUDED(mutex_);
   void Cancel() override { handover_.Cancel(); }
 
   Handover& handover() { return handover_; }
@@ -50,8 +51,9 @@ class ProgramWorkload final : public Workload {
   ChiefClient::Registration membership() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the indices, below `num_examples`, of this worker's examples in
-  // batch `batch`. They depend on the job's seed, the worker's data shard and
-  // the arguments alone.
+  // batch `batch`, which counts the batches of all its replicas: see turns().
+  // They depend on the job's seed, the worker's data shard and the arguments
+  // alone.
   //
   //   kInvalidArgument  the job has no batch_size; or as
   //                     BatchSchedule::Create()
@@ -68,9 +70,17 @@ class ProgramWorkload final : public Workload {
   // kOutOfRange if the job's epochs are over at `batch`, for as many examples
   // as the last Examples() was for; before the first, nothing is known.
   absl::Status CheckInput(int64_t batch) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Makes `schedule_` that for `num_examples`. Errors as Examples().
+  // Makes `schedules_` those for `num_examples`. Errors as Examples().
   absl::Status Schedule(int64_t num_examples)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where batch `batch` of this worker's replicas is: Schedule() must have been
+  // called.
+  struct Place {
+    BatchSchedule& schedule;  // of the replica
+    int64_t index;            // in it
+  };
+  Place PlaceOf(int64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int Replicas() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::vector<VariableSpec> variables_;
   std::vector<absl::Span<const std::byte>> initial_;
@@ -80,8 +90,9 @@ class ProgramWorkload final : public Workload {
   mutable Mutex mutex_;
   ChiefClient::Registration membership_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ParameterMemory> memory_ ABSL_GUARDED_BY(mutex_);
-  // The schedule for `scheduled_examples_`, those of the last Examples().
-  std::optional<BatchSchedule> schedule_ ABSL_GUARDED_BY(mutex_);
+  // By replica, for `scheduled_examples_`, those of the last Examples(); empty
+  // before it.
+  std::vector<BatchSchedule> schedules_ ABSL_GUARDED_BY(mutex_);
   int64_t scheduled_examples_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

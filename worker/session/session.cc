@@ -13,15 +13,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/clock.h"
-#include "common/base/fingerprint.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
 #include "common/observe/status_server.h"
-#include "common/plan/shares.h"
 #include "common/program/main_support.h"
 #include "common/trace/span_recorder.h"
 #include "worker/hosted/hosted_roles.h"
+#include "worker/session/pass_facts.h"
 #include "worker/session/program_workload.h"
 #include "worker/session/session_variables.h"
 #include "worker/session/training_member.h"
@@ -31,12 +30,6 @@ namespace {
 
 // A process has one log and one set of certificates, so one session.
 std::atomic<bool> has_session{false};
-
-int PassesPerStep(const JobConfig& job, int worker) {
-  if (job.mode == SyncMode::kCompatible) return 1;
-  if (job.shares_work()) return std::max(job.micro_batches_per_step, 1);
-  return SharesOf(worker, job.replicas_to_aggregate, job.total_num_replicas);
-}
 
 }  // namespace
 
@@ -90,8 +83,7 @@ struct Session::Parts {
   bool open = false;
   std::shared_ptr<ParameterMemory> memory;
   int64_t membership = 0;
-  uint64_t seed = 0;  // of the job
-  bool shares_work = false;
+  PassFacts facts;
   bool choosing = false;  // rows, before the pull
   bool unpulled = false;  // rows were chosen after it
   std::vector<bool> ready;
@@ -263,20 +255,16 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   if (memory != parts.memory) {
     ++parts.membership;
     // Only once per membership: membership() copies the whole job.
-    const JobConfig job = parts.workload.membership().job;
-    parts.seed = job.seed;
-    parts.shares_work = job.shares_work();
+    parts.facts = PassFacts(parts.workload.membership().job, parts.worker,
+                            parts.workload.turns());
   }
   parts.memory = memory;
   const Handover::Offer offer = parts.workload.handover().offer();
-  // Any worker may compute a pass of shared work, with the same result.
-  const int drawing_worker = parts.shares_work ? 0 : parts.worker;
-  Fingerprint seed;
-  seed.Add(parts.seed)
-      .Add(static_cast<uint64_t>(drawing_worker))
-      .Add(static_cast<uint64_t>(offer.pass.step))
-      .Add(static_cast<uint64_t>(offer.pass.slot));
-  step = {offer.pass.step, offer.pass.slot, offer.batch, seed.value(),
+  step = {offer.pass.step,
+          offer.pass.slot,
+          parts.facts.ReplicaOf(offer.batch),
+          offer.batch,
+          parts.facts.SeedOf(offer.pass, offer.batch),
           parts.membership};
   parts.choosing = stage == Handover::Stage::kRows;
   if (parts.choosing) return Turn::kRows;
@@ -306,13 +294,16 @@ int Session::exit_code() const {
 
 SessionJob Session::job() const {
   const ChiefClient::Registration membership = parts_->workload.membership();
-  return {membership.job.name,
-          membership.job.seed,
-          membership.job.pass_batch_size(),
-          membership.job.train_steps,
+  const JobConfig& job = membership.job;
+  const PassFacts facts(job, parts_->worker, parts_->workload.turns());
+  return {job.name,
+          job.seed,
+          job.pass_batch_size(),
+          job.train_steps,
           parts_->worker,
           membership.num_workers,
-          PassesPerStep(membership.job, parts_->worker)};
+          facts.replicas,
+          facts.passes_per_step};
 }
 
 bool Session::Parts::HasMemory(size_t variable) const {

@@ -27,16 +27,21 @@ struct SessionVariable {
   absl::Span<const std::byte> initial{};
 };
 
-// One pass: the gradient of share `share` of global step `number`.
+// One pass: the gradient of share `share` of global step `number`, by one of
+// the worker's replicas.
 struct SessionStep {
   int64_t number = 0;  // committed steps; the pass computes the next one
   // 0 unless a step averages more gradients than there are workers; with
   // `work: SHARED` the number of the micro-batch in the step.
   int share = 0;
+  // With `strategy.replicas_per_worker` above 1, the program computes for one
+  // replica after the other, on the same values, and the worker pushes the mean
+  // of their gradients. Otherwise 0.
+  int replica = 0;
   int64_t batch = 0;  // the argument for Examples()
-  // Seed for the random numbers of the pass. It differs by worker, step and
-  // share, and is equal if the pass is computed again; with `work: SHARED` it
-  // is equal on all workers.
+  // Seed for the random numbers of the pass. It differs by worker, replica,
+  // step and share, and is equal if the pass is computed again; with
+  // `work: SHARED` it is equal on all workers.
   uint64_t seed = 0;
   // Grows when this worker has joined again: values and gradients are then in
   // other memory.
@@ -47,10 +52,11 @@ struct SessionStep {
 struct SessionJob {
   std::string name;
   uint64_t seed = 0;
-  int64_t batch_size = 0;   // examples per worker and pass
+  int64_t batch_size = 0;   // examples per pass
   int64_t train_steps = 0;  // the global step that ends training
   int worker = 0;           // index of this task
   int num_workers = 0;
+  int replicas = 1;  // of each worker
   // The most passes that this worker may make of one step. If above 1, several
   // passes may read the same values, so a program must not overwrite them.
   int passes_per_step = 1;
@@ -66,7 +72,9 @@ struct SessionJob {
 // pass of a program does not begin early, as one of a built-in model does.
 // Ready() starts to send a gradient while the program computes the others. The
 // session sends heartbeats, repeats calls, shares memory with servers of this
-// host, redoes steps, and joins again after its lease has expired.
+// host, redoes steps, and joins again after its lease has expired. If a worker
+// has several replicas, Next() returns a pass of each, in their order, before
+// it returns one of another share or step, unless the step is over.
 //
 // Threads: one thread calls; RequestStop(), Fail() and Leave() may come from
 //          any. A process may have one session at a time. A child made by

@@ -12,6 +12,7 @@
 #include "common/metrics/durations.h"
 #include "common/wire/status_detail.h"
 #include "worker/blocks/block_source.h"
+#include "worker/blocks/replica_turns.h"
 #include "worker/loop/gradient_clipper.h"
 #include "worker/loop/training_loop.h"
 
@@ -77,6 +78,21 @@ GradientClipper::Gradients TrainedGradients(
     if (variables[v].buffer || !settings[v].trained) spans.back() = {};
   }
   return spans;
+}
+
+// The source of passes of several batches of `source`; null if its own passes
+// are those of the worker. Shared work has one replica a worker.
+std::unique_ptr<GradientSource> SeriesOf(
+    const Workload& workload, const JobConfig& job, GradientSource& source,
+    const std::vector<VariableSpec>& variables, GradientClipper& clipper,
+    ParameterMemory& memory) {
+  if (job.shares_work()) {
+    return std::make_unique<BlockSource>(
+        source, variables, job.micro_batches_per_step, clipper, memory);
+  }
+  if (workload.turns() == 1) return nullptr;
+  return std::make_unique<ReplicaTurns>(source, variables, workload.turns(),
+                                        clipper, memory);
 }
 
 }  // namespace
@@ -290,9 +306,8 @@ absl::Status TrainingMember::Train(
   GradientClipper clipper(clipping, clipped, [&] {
     return TrainedGradients(*memory, plan.variables, settings);
   });
-  BlockSource blocks(**source, plan.variables, job.micro_batches_per_step,
-                     clipper, *memory);
-  const bool shared = job.shares_work();
+  const std::unique_ptr<GradientSource> series =
+      SeriesOf(workload_, job, **source, plan.variables, clipper, *memory);
   // Before SetClient(): a job that ends in between must cancel the client, too.
   chief_.set_on_end([this, &client] {
     client.Cancel();
@@ -302,10 +317,11 @@ absl::Status TrainingMember::Train(
   const int64_t examples_before = meter_.Get().examples;
   const absl::Time began = clock_.Now();
   const absl::Status status =
-      TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
-                    task_.index, step, &leaving_, shared ? nullptr : &clipper,
-                    job.micro_batches_per_step, job.train_steps},
-                   client, shared ? blocks : **source, meter_)
+      TrainingLoop(
+          {job.mode, job.replicas_to_aggregate, job.total_num_replicas,
+           task_.index, step, &leaving_, series == nullptr ? &clipper : nullptr,
+           job.micro_batches_per_step, job.train_steps},
+          client, series == nullptr ? **source : *series, meter_)
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);

@@ -64,6 +64,12 @@ class Workload {
   virtual absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) = 0;
 
+  // The passes of the source that make one pass of the worker, whose gradients
+  // are the mean of theirs: one for each replica of a source that computes for
+  // one at a time. To the source, batch `index` of the worker is its batches
+  // index x turns() to index x turns() + turns() - 1.
+  virtual int turns() const { return 1; }
+
   // True if the source clips gradients as the job demands, before it reports
   // them ready; otherwise the training loop clips them.
   virtual bool clips() const { return false; }

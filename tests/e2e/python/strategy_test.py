@@ -33,6 +33,34 @@ for step in worker.steps():
     step.backward(torch.nn.functional.cross_entropy(model(x[rows]), y[rows]))
 """
 
+# With numbers that each replica draws, a buffer that all share, a branch that
+# only some passes take, and batches that a sampler fetches ahead.
+VARIED = """
+import torch
+import lockstep.torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+model = torch.nn.Sequential(
+    torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU(),
+    torch.nn.Dropout(0.5), torch.nn.Linear(16, 4), torch.nn.Linear(4, 4))
+generator = torch.Generator().manual_seed(1)
+data = torch.utils.data.TensorDataset(
+    torch.randn(256, 8, generator=generator),
+    torch.randint(0, 4, (256,), generator=generator))
+worker = lockstep.torch.Worker(model)
+sampler = lockstep.torch.Sampler(worker, data)
+loader = torch.utils.data.DataLoader(data, batch_sampler=sampler)
+for step, (x, y) in sampler.steps(loader):
+    if step.number % 10 == 0:
+        print("step", step.number, "replica", step.replica, "of",
+              worker.replicas, flush=True)
+    torch.manual_seed(step.seed)
+    logits = model[:-1](x)
+    if step.seed % 3 == 0:
+        logits = model[-1](logits)
+    step.backward(torch.nn.functional.cross_entropy(logits, y))
+"""
+
 STEPS = 150
 SETS = [f"train_steps={STEPS}", "learning_rate=0.01", "optimizer.kind=ADAMW",
         "max_part_bytes=128"]
@@ -84,6 +112,23 @@ class StrategyTest(unittest.TestCase):
         self.assertEqual(
             self.train("MULTI_WORKER_MIRRORED", 2, 2, lose, slow), servers)
 
+    def test_replicas_in_turn_have_the_bits_of_as_many_workers(self):
+        workers = self.train("PARAMETER_SERVER", 2, 1, program=VARIED)
+
+        def kill(job):
+            job.wait_for_log("step 50 replica 1 of 2\n")
+            job.kill("worker", 0)
+            job.start_worker(0, slow)
+        slow = "import time\n" + VARIED.replace(
+            "    torch.manual_seed(step",
+            "    time.sleep(0.005)\n    torch.manual_seed(step")
+        self.assertNotEqual(slow.count("sleep"), 0)
+        self.sets = ["strategy.replicas_per_worker=2"]
+        for kind in ("MIRRORED", "MULTI_WORKER_MIRRORED", "PARAMETER_SERVER"):
+            self.assertEqual(self.train(kind, 1, 1, program=VARIED), workers,
+                             kind)
+        self.assertEqual(self.train("MIRRORED", 1, 1, kill, slow), workers)
+
     # Halves are exact in any floating-point number.
     def test_hooks_and_the_gradient_of_the_loss_change_what_is_sent(self):
         halved = WORKER.replace("worker = ", "for p in model.parameters():\n"
@@ -100,13 +145,13 @@ class StrategyTest(unittest.TestCase):
                 self.train("MULTI_WORKER_MIRRORED", 2, 2, program=program),
                 whole)
 
-    def run_command(self, *sets):
+    def run_command(self, *sets, workers=2):
         with tempfile.TemporaryDirectory() as folder:
             program = os.path.join(folder, "train.py")
             with open(program, "w") as file:
                 file.write(WORKER)
             command = [os.path.join(BIN, "lockstep"), "run", "--log_dir",
-                       os.path.join(folder, "logs"), "--workers", "2"]
+                       os.path.join(folder, "logs"), "--workers", str(workers)]
             for one in [*SETS, "batch_size=8", *sets]:
                 command += ["--set", one]
             return subprocess.run([*command, "--", sys.executable, program],
@@ -118,11 +163,21 @@ class StrategyTest(unittest.TestCase):
         self.assertIn("2 ps, 1 chief, 2 workers", run.stdout)
         self.assertIn(f"done: step {STEPS}", run.stdout)
 
+    def test_run_starts_one_program_for_several_replicas(self):
+        run = self.run_command("strategy.kind=MIRRORED",
+                               "strategy.replicas_per_worker=2", workers=1)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("1 chief, 1 worker", run.stdout)
+        self.assertIn(f"done: step {STEPS}", run.stdout)
+
     def test_what_a_program_cannot_do_is_refused_with_the_fix(self):
         for sets, words in (
-                (["strategy.kind=MIRRORED", "strategy.replicas_per_worker=2"],
-                 "start more workers instead"),
-                (["strategy.kind=MIRRORED"], "which has one worker"),
+                (["strategy.kind=ONE_DEVICE", "strategy.replicas_per_worker=2"],
+                 "set the kind to MIRRORED"),
+                (["strategy.kind=MIRRORED", "strategy.devices=cpu:0,cpu:1"],
+                 "chooses its device itself"),
+                (["strategy.kind=MIRRORED"],
+                 "set strategy.replicas_per_worker to 2"),
                 (["strategy.kind=MULTI_WORKER_MIRRORED", "mode=COMPATIBLE"],
                  "set strategy.kind to PARAMETER_SERVER")):
             run = self.run_command(*sets)

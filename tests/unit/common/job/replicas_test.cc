@@ -42,12 +42,16 @@ TEST(ReplicasTest, OtherKindsHaveOne) {
   EXPECT_EQ(ReplicasPerWorker(JobOf(StrategyKind::kOneDevice), 4), 1);
 }
 
-TEST(ReplicasTest, AProgramOfTheUserHasOne) {
+TEST(ReplicasTest, AProgramOfTheUserHasOneUnlessTheJobSaysMore) {
   JobConfig job = JobOf(StrategyKind::kMultiWorkerMirrored);
   job.model.kind = "external";
 
   EXPECT_EQ(ReplicasPerWorker(job, 4), 1);
   EXPECT_FALSE(HasReplicaOnEachGpu(job));
+
+  job.strategy.replicas_per_worker = 3;
+  EXPECT_OK(CheckReplicas(job));
+  EXPECT_EQ(ReplicasPerWorker(job, 4), 3);
 }
 
 // One replica computes tables; a ring is over the workers.

@@ -70,14 +70,6 @@ TEST(StrategyChecksTest, ReplicasAreCounted) {
   }
 }
 
-TEST(StrategyChecksTest, AProgramOfTheUserHasOneReplica) {
-  JobConfig job = Mirrored(2);
-  job.model.kind = kExternalModel;
-
-  EXPECT_THAT(CheckStrategy(job),
-              StatusIs(kInvalid, HasSubstr("start more workers")));
-}
-
 struct Contradiction {
   const char* field;
   std::function<void(JobConfig&)> set;

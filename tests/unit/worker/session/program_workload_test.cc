@@ -148,6 +148,55 @@ TEST(ProgramWorkloadTest, APassBeginsWithoutTheRowsOfThePassBefore) {
   EXPECT_EQ(memory->row_sum(1), nullptr);
 }
 
+ChiefClient::Registration WithReplicas(int shard, int replicas) {
+  ChiefClient::Registration membership = External(shard);
+  membership.job.strategy.replicas_per_worker = replicas;
+  return membership;
+}
+
+TEST(ProgramWorkloadTest, ReplicasHaveTheBatchesOfAsManyWorkers) {
+  ProgramWorkload replicas({{.name = "w"}}, {{}});
+  ASSERT_OK(replicas.Begin(WithReplicas(1, 3)));
+  EXPECT_EQ(replicas.turns(), 3);
+
+  for (const int replica : {0, 1, 2}) {
+    ChiefClient::Registration alone = External(1 * 3 + replica);
+    alone.num_workers = 2 * 3;
+    ProgramWorkload worker({{.name = "w"}}, {{}});
+    ASSERT_OK(worker.Begin(alone));
+    for (const int64_t batch : {0, 1, 7}) {
+      EXPECT_EQ(*replicas.Examples(40, 3 * batch + replica),
+                *worker.Examples(40, batch))
+          << batch << " of replica " << replica;
+    }
+  }
+}
+
+TEST(ProgramWorkloadTest, NoReplicaHasAPassBehindTheLastEpoch) {
+  ProgramWorkload workload({{.name = "w"}}, {{}});
+  ChiefClient::Registration membership = WithReplicas(0, 2);
+  membership.job.data.epochs = 1;
+  ASSERT_OK(workload.Begin(membership));
+
+  // 16 examples are two batches of each of the four replicas.
+  EXPECT_OK(workload.Examples(16, 3).status());
+  EXPECT_THAT(workload.Examples(16, 4).status(),
+              StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT((*workload.MakeSource(nullptr))->Prepare({}, 4),
+              StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(workload.Examples(16, -1).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(ProgramWorkloadTest, TablesOfSeveralReplicasAreRefused) {
+  ProgramWorkload workload(
+      {{.name = "t", .shape = {4, 1}, .row_cut = RowCut::kMod}}, {{}});
+
+  EXPECT_THAT(workload.Begin(WithReplicas(0, 2)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("strategy.replicas_per_worker is 2")));
+}
+
 TEST(ProgramWorkloadTest, TooFewExamplesForTheWorkersAreRefused) {
   ProgramWorkload workload({{.name = "w"}}, {{}});
   ASSERT_OK(workload.Begin(External(0)));
