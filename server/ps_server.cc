@@ -23,12 +23,6 @@ constexpr absl::Duration kLeaveGrace = absl::Seconds(1);
 
 absl::Status Gone() { return absl::UnavailableError("this ps has ended"); }
 
-// True if the job goes on when this server leaves. Mirror 0 commits the steps.
-bool MayLeave(const JobConfig& job, int index) {
-  return job.elastic_workers && index > 0 &&
-         job.strategy.kind == StrategyKind::kMultiWorkerMirrored;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
@@ -193,17 +187,17 @@ absl::Status PsServer::Run() {
 void PsServer::AwaitEnd() {
   if (chief_.ended()) return;
   absl::Duration grace;
-  if (asked_) {
+  if (may_leave()) {
+    grace = kLeaveGrace;
+    // The worker may have left because the job has ended: then the answer says
+    // so, and whether the state is saved.
+    chief_.BeatNow();
+  } else if (asked_) {
     // The chief was asked to stop the job with a checkpoint; its end arrives
     // with a heartbeat. A chief that is away can tell nothing.
     grace = kStopGrace;
     spdlog::info("waits up to {} for the chief to end the job",
                  absl::FormatDuration(grace));
-  } else if (may_leave()) {
-    grace = kLeaveGrace;
-    // The worker may have left because the job has ended: then the answer says
-    // so, and whether the state is saved.
-    chief_.BeatNow();
   }
   const absl::Time deadline = clock_.Now() + grace;
   while (!chief_.ended() && clock_.Now() < deadline) absl::SleepFor(kTick);
@@ -230,8 +224,9 @@ absl::Status PsServer::Join() {
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
                             chief_.Register());
   host_.SetJobId(membership.job_id);
-  member_ =
-      MayLeave(membership.job, index_) ? Member::kMayLeave : Member::kNeeded;
+  // Mirror 0 commits the steps.
+  const bool may_leave = membership.job.has_elastic_mirrors() && index_ > 0;
+  member_ = may_leave ? Member::kMayLeave : Member::kNeeded;
   return absl::OkStatus();
 }
 

@@ -71,8 +71,10 @@ class PsServer {
 
   // Makes Run() return, since this server must end. Unless may_leave(),
   // requests that the chief stop the job with a checkpoint; Run() returns when
-  // that has happened, or after 15 seconds. A server that may leave serves for
-  // another second, in which the chief can take its worker out.
+  // that has happened, or after 15 seconds. The chief does not stop a job that
+  // can go on without this server, which may not have registered yet. A server
+  // that may leave serves for another second, in which the chief can take its
+  // worker out.
   void RequestStop(const std::string& reason);
   // The same after the worker beside this server has left with its reason. It
   // requests nothing of the chief while the server does not know its job: the

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/text/count_text.h"
+#include "common/text/duration_text.h"
 
 namespace lockstep::chief {
 
@@ -27,6 +28,28 @@ void SayGoingBack(const RecoveryPlan& plan, int64_t latest, JobActions& out) {
   Error(out,
         absl::StrCat(plan.reason, ": all servers go back to ", from,
                      "; repeated: ", CountText(plan.repeated_steps, "step")));
+}
+
+void SayHeld(int64_t step, bool paused, JobActions& out) {
+  Warn(out,
+       absl::StrCat("the servers hold step ", step, " of this job: it ",
+                    paused ? "is paused, and `lockstep resume` lets it train"
+                           : "goes on from there"));
+}
+
+void SayGoesOn(int64_t step, int64_t before, uint64_t epoch,
+               absl::Duration stood_still, JobActions& out) {
+  Warn(out, absl::StrCat("the job goes on from step ", step, " (it was at ",
+                         before, "), epoch ", epoch, "; it stood still for ",
+                         DurationText(stood_still, absl::Milliseconds(10))));
+}
+
+void SayTakenBack(int64_t step, uint64_t epoch, absl::Duration took,
+                  JobActions& out) {
+  Warn(out, absl::StrCat("the job goes on from step ", step,
+                         " with the mirrors that are back, epoch ", epoch,
+                         "; taking them back took ",
+                         DurationText(took, absl::Milliseconds(10))));
 }
 
 void SayRedone(int64_t step, int64_t before, bool redone, JobActions& out) {

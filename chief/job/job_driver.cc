@@ -7,7 +7,6 @@
 #include "chief/events/call_errors.h"
 #include "chief/events/job_lines.h"
 #include "chief/operators/settings_table.h"
-#include "common/text/duration_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -62,7 +61,7 @@ void JobDriver::RunTick() {
       return BeginRound();
     case Phase::kTraining:
       if (context_.servers.IsOneBack() && !context_.settings.ToChange()) {
-        return BringTogether(Cause::kServerAway);
+        return BringTogether(Cause::kMirrorBack);
       }
       return Follow(training_.OnTick());
     case Phase::kSaving:
@@ -161,12 +160,15 @@ void JobDriver::BeginRound() {
   }
   if (auto s = deaths_.BuryBeforeRound(); !s.ok()) return TogetherFailed(s);
   // A mark that stayed would bring the servers together again after this round.
-  deaths_.TakeServerAway();
-  deaths_.GiveUpTheAbsent(servers_wait_.began());
-  const std::vector<TaskId> away = context_.servers.Away();
-  if (!away.empty()) LookForEndSince(servers_wait_.began());
+  const bool died = deaths_.TakeServerAway();
+  if (died && cause_ == Cause::kMirrorBack) cause_ = Cause::kServerAway;
+  const absl::Time began = servers_wait_.began();
+  deaths_.GiveUpTheAbsent(began);
+  const ServersWait::Absent absent{context_.servers.Away(),
+                                   context_.servers.AllGivenUpAt(began)};
+  if (!absent.servers.empty()) LookForEndSince(began);
   const absl::StatusOr<bool> ready =
-      servers_wait_.Ready(away, context_.Stop(), context_.now, context_.out);
+      servers_wait_.Ready(absent, context_.Stop(), context_.now, context_.out);
   if (!ready.ok()) return TogetherFailed(ready.status());
   if (!*ready) return;
   phase_ = Phase::kRound;
@@ -175,6 +177,7 @@ void JobDriver::BeginRound() {
   round.request.servers = context_.servers.ForRound();
   round.request.others_have_state =
       context_.servers.HasGivenUpOneOf(steps_.servers());
+  round.request.opened_epoch = epoch_;
   SendBackForPlan(round.request.servers);
   context_.out.push_back(round);
 }
@@ -264,11 +267,7 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {
     checkpoints_.Begin(step, saved, context_.now);
   } else if (first) {
-    Warn(context_.out,
-         absl::StrCat("the servers hold step ", step, " of this job: it ",
-                      settings().paused
-                          ? "is paused, and `lockstep resume` lets it train"
-                          : "goes on from there"));
+    SayHeld(step, settings().paused, context_.out);
     // A server alone goes on committing steps without a chief.
     const bool alone = outcome.servers.size() == 1;
     context_.NoteChiefDeath(alone ? context_.now : started_, step,
@@ -285,6 +284,7 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
     case Cause::kEndOfInput:
       return EndWithInput();
     case Cause::kServerAway:
+    case Cause::kMirrorBack:
     case Cause::kSaving:
       return GoOnAfterDeath();
   }
@@ -315,12 +315,13 @@ void JobDriver::GoOnAfterDeath() {
   const int64_t step = steps_.step();
   StatusTable::Losses& losses = context_.losses;
   const absl::Duration stood_still = context_.now - still_since_;
-  losses.recoveries += 1;
-  losses.stood_still += stood_still;
-  Warn(context_.out,
-       absl::StrCat("the job goes on from step ", step, " (it was at ",
-                    step_before_, "), epoch ", epoch_, "; it stood still for ",
-                    DurationText(stood_still, absl::Milliseconds(10))));
+  if (cause_ == Cause::kMirrorBack) {
+    SayTakenBack(step, epoch_, stood_still, context_.out);
+  } else {
+    losses.recoveries += 1;
+    losses.stood_still += stood_still;
+    SayGoesOn(step, step_before_, epoch_, stood_still, context_.out);
+  }
   context_.out.push_back(Waits{});
   SayRedone(step, step_before_, losses.steps_redone > redone_before_,
             context_.out);

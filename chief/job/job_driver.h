@@ -116,7 +116,14 @@ class JobDriver {
     kOver
   };
   // The reason for which servers are brought together.
-  enum class Cause { kSetUp, kServerAway, kSettings, kEndOfInput, kSaving };
+  enum class Cause {
+    kSetUp,
+    kServerAway,
+    kMirrorBack,  // one that was given up
+    kSettings,
+    kEndOfInput,
+    kSaving
+  };
 
   void Handle(const Started& event);
   void Handle(const ModelDescribed& event);
@@ -150,6 +157,7 @@ class JobDriver {
   void TogetherFailed(const absl::Status& status);
   void Opened(const RoundOutcome& outcome);
   void SetUp();
+  // After the death of a server, or the return of a mirror.
   void GoOnAfterDeath();
   void ApplySettings();
   void GoOnWithSettings();

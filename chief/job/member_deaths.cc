@@ -78,11 +78,19 @@ void MemberDeaths::OnFound(absl::Span<const ServerReport> reports) {
 }
 
 void MemberDeaths::GiveUpTheAbsent(absl::Time since) {
-  context_.servers.TakeBack();
-  for (const int server : context_.servers.GiveUp(since, context_.now)) {
+  for (const int server : context_.servers.TakeBack()) {
+    Warn(context_.out,
+         absl::StrCat("ps ", server,
+                      ", which was given up, is back and takes part again"));
+  }
+  const bool stops = context_.stop.has_value();
+  for (const int server :
+       context_.servers.GiveUp(since, context_.now, /*at_once=*/stops)) {
     Notify(context_.out,
            absl::StrCat("worker ", server, " and its mirror, ps ", server,
-                        ", do not come back: the job goes on without them"));
+                        stops ? ", are away: the job stops without them"
+                              : ", do not come back: the job goes on without "
+                                "them"));
   }
 }
 

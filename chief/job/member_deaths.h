@@ -51,8 +51,10 @@ class MemberDeaths {
   // values) holds nothing on them, so it needs no burial.
   void FoundServers(bool without_values) { without_values_ = without_values; }
 
-  // Gives up the mirrors of an elastic job that do not come back. Must be
-  // called before a round; the job has waited for servers since `since`.
+  // Gives up the mirrors of an elastic job that do not come back; if the job
+  // must stop, all that are away, so that the others write its last checkpoint.
+  // Must be called before a round; the job has waited for servers since
+  // `since`.
   void GiveUpTheAbsent(absl::Time since);
   // Takes the workers of mirrors that were given up out of the job, whose
   // settings must be open.

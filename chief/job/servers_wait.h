@@ -28,30 +28,38 @@ class ServersWait {
   // Records that a round has failed for a reason that may pass.
   void RoundFailed(const absl::Status& why, absl::Time now);
 
-  // True if a round must begin now; `away` are the servers that are not alive.
-  // `stop` is StoppedStatus(), or kOk.
+  // The servers that are not alive.
+  struct Absent {
+    std::vector<TaskId> servers = {};
+    // The time at which the job goes on without them; infinite: it does not.
+    absl::Time given_up_at = absl::InfiniteFuture();
+  };
+  // True if a round must begin now. `stop` is StoppedStatus(), or kOk.
   //
   //   kDeadlineExceeded    the wait has lasted for max_wait, in which the
   //                        longest round does not count
-  //   kFailedPrecondition  the job must stop, and a server does not come or
-  //                        rounds fail
-  absl::StatusOr<bool> Ready(const std::vector<TaskId>& away,
-                             const absl::Status& stop, absl::Time now,
-                             JobActions& out);
+  //   kFailedPrecondition  the job must stop, and for a lease a server has not
+  //                        come or rounds have failed
+  absl::StatusOr<bool> Ready(const Absent& absent, const absl::Status& stop,
+                             absl::Time now, JobActions& out);
 
   // Reports that servers create their variables. `what` is the text of one
   // server's progress.
   void ReportWork(const std::string& what, absl::Time now, JobActions& out);
 
  private:
-  void Report(const std::string& whom, absl::Time now, JobActions& out);
+  // `end` is that of the wait, to be added to the text.
+  void Report(const std::string& whom, const std::string& end, absl::Time now,
+              JobActions& out);
+  std::string TextOfEnd(const Absent& absent, absl::Time now) const;
 
   const JobConfig& job_;
   absl::Time began_ = absl::InfinitePast();
   absl::Time round_began_ = absl::InfinitePast();
-  absl::Duration longest_round_;  // of those that failed
-  std::string failed_;            // the error of the last round
-  std::string said_;              // the absent servers that were last reported
+  absl::Time failing_since_ = absl::InfinitePast();  // the first failed round
+  absl::Duration longest_round_;                     // of those that failed
+  std::string failed_;  // the error of the last round
+  std::string said_;    // the absent servers that were last reported
   absl::Time said_at_ = absl::InfinitePast();
 };
 

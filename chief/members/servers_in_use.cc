@@ -9,8 +9,7 @@ ServersInUse::ServersInUse(const JobConfig& job, const MembershipTable& members,
                            bool anew)
     : members_(members),
       lease_(job.lease),
-      may_change_(job.elastic_workers &&
-                  job.strategy.kind == StrategyKind::kMultiWorkerMirrored),
+      may_change_(job.has_elastic_mirrors()),
       anew_(anew),
       has_found_(anew) {
   for (int i = 0; i < job.total_num_replicas; ++i) workers_.insert(i);
@@ -105,27 +104,47 @@ bool ServersInUse::AwaitsAll() const {
 
 void ServersInUse::OnOpened() {
   opened_ = true;
-  may_give_up_ = true;
+  without_state_.reset();
 }
 
-std::vector<int> ServersInUse::GiveUp(absl::Time since, absl::Time now) {
-  std::vector<int> gone;
+bool ServersInUse::MayGiveUp() const {
   // Without mirror 0 there is no round, and it may come back without the state,
   // which the mirrors that are away have.
-  const bool may = may_change_ && may_give_up_ && IsAlive(0) &&
-                   (opened_ || found_ == Found::kOfFirst);
-  if (!may) return gone;
+  const bool may =
+      may_change_ && IsAlive(0) && (opened_ || found_ == Found::kOfFirst);
+  if (!may || !without_state_.has_value()) return may;
+  // The next round tells whether a mirror that has come since has it.
+  const std::vector<int> alive = Alive();
+  return !std::includes(without_state_->begin(), without_state_->end(),
+                        alive.begin(), alive.end());
+}
+
+absl::Time ServersInUse::GivenUpAt(int server, absl::Time since) const {
+  const MembershipTable::Member member = members_.Get({TaskType::kPs, server});
+  const absl::Time away = std::max(member.since, since);
+  const bool left = member.state == MembershipTable::State::kLeft;
+  return left ? away : away + lease_;
+}
+
+std::vector<int> ServersInUse::GiveUp(absl::Time since, absl::Time now,
+                                      bool at_once) {
+  std::vector<int> gone;
+  if (!MayGiveUp()) return gone;
   for (const int server : Needed()) {
-    const MembershipTable::Member member =
-        members_.Get({TaskType::kPs, server});
-    if (server == 0 || member.state == MembershipTable::State::kAlive) continue;
-    const bool left = member.state == MembershipTable::State::kLeft;
-    if (left || now - std::max(member.since, since) >= lease_) {
-      gone.push_back(server);
-    }
+    if (IsAlive(server)) continue;
+    if (at_once || now >= GivenUpAt(server, since)) gone.push_back(server);
   }
   given_up_.insert(gone.begin(), gone.end());
   return gone;
+}
+
+absl::Time ServersInUse::AllGivenUpAt(absl::Time since) const {
+  if (!MayGiveUp()) return absl::InfiniteFuture();
+  absl::Time all = absl::InfinitePast();
+  for (const int server : Needed()) {
+    if (!IsAlive(server)) all = std::max(all, GivenUpAt(server, since));
+  }
+  return all;
 }
 
 bool ServersInUse::HasGivenUpOneOf(const std::vector<int>& servers) const {
@@ -139,13 +158,16 @@ bool ServersInUse::IsOneBack() const {
                      [this](int server) { return IsAlive(server); });
 }
 
-void ServersInUse::TakeBack() {
-  std::erase_if(given_up_, [this](int server) { return IsAlive(server); });
+std::vector<int> ServersInUse::TakeBack() {
+  std::vector<int> back(given_up_.begin(), given_up_.end());
+  std::erase_if(back, [this](int server) { return !IsAlive(server); });
+  for (const int server : back) given_up_.erase(server);
+  return back;
 }
 
 void ServersInUse::OnStateElsewhere() {
   given_up_.clear();
-  may_give_up_ = false;
+  without_state_ = Alive();
 }
 
 }  // namespace lockstep::chief

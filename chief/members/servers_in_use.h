@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_CHIEF_MEMBERS_SERVERS_IN_USE_H_
 #define LOCKSTEP_CHIEF_MEMBERS_SERVERS_IN_USE_H_
 
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -59,8 +60,12 @@ class ServersInUse {
   void OnOpened();
 
   // Gives up the mirrors that have left, or have been away for a lease since
-  // `since`. Returns them.
-  std::vector<int> GiveUp(absl::Time since, absl::Time now);
+  // `since`; with `at_once`, all that are away. Returns them.
+  std::vector<int> GiveUp(absl::Time since, absl::Time now,
+                          bool at_once = false);
+  // The time at which GiveUp() will have given up all that are away, if none
+  // comes back; InfiniteFuture() if it may not give them up now.
+  absl::Time AllGivenUpAt(absl::Time since) const;
   const std::set<int>& given_up() const { return given_up_; }
   // True if one of `servers`, those that were open last, is given up: it may
   // have the state when all others have lost it.
@@ -69,9 +74,11 @@ class ServersInUse {
   // still one of the job's.
   bool IsOneBack() const;
   // Must be called before a round: mirrors that are back take part again.
-  void TakeBack();
+  // Returns them.
+  std::vector<int> TakeBack();
   // Records that a mirror which was given up may be the only one with the
-  // state: none is given up until the servers are open.
+  // state: none is given up until another mirror comes, which may have it, too,
+  // or the servers are open.
   void OnStateElsewhere();
 
  private:
@@ -83,6 +90,9 @@ class ServersInUse {
   };
 
   bool IsAlive(int server) const;
+  // True if a mirror that takes part may be given up, if it is away.
+  bool MayGiveUp() const;
+  absl::Time GivenUpAt(int server, absl::Time since) const;
   std::vector<int> Alive() const;
   std::vector<int> All() const;
 
@@ -96,7 +106,8 @@ class ServersInUse {
   bool has_found_ = false;  // a round of this chief
   Found found_ = Found::kNone;
   std::vector<int> found_with_;  // the servers of that round
-  bool may_give_up_ = true;
+  // The servers that were alive when the state was elsewhere.
+  std::optional<std::vector<int>> without_state_;
 };
 
 }  // namespace lockstep::chief

@@ -79,6 +79,31 @@ absl::Status PutValues(GivenValues* values, const Sender& sender,
                        request.offset(), request.payload());
 }
 
+std::string StopReason(const v1::StopRequest& request) {
+  return request.reason().empty() ? "asked to stop" : CutText(request.reason());
+}
+
+// True if the request stops the job; false if its sender is a mirror that must
+// end, without which the job goes on. It may not have registered, so that it
+// does not know the job.
+absl::StatusOr<bool> StopsJob(const Caller& caller, const JobConfig& job,
+                              const v1::StopRequest& request) {
+  if (request.hold() && !caller.HasOneOf(Bit(Role::kSteerer))) {
+    return absl::PermissionDeniedError(
+        "only operator/steer may hold a job that it stops; leave out hold");
+  }
+  if (request.task_type().empty()) return true;
+  LOCKSTEP_ASSIGN_OR_RETURN(const TaskType type,
+                            ParseTaskType(request.task_type()));
+  const TaskId sender{type, request.task_index()};
+  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender));
+  if (type != TaskType::kPs || sender.index <= 0) return true;
+  if (!job.has_elastic_mirrors()) return true;
+  spdlog::info("{} ends, and the job goes on: {}", sender.ToString(),
+               StopReason(request));
+  return false;
+}
+
 }  // namespace
 
 CoordinatorService::CoordinatorService(Options options,
@@ -400,15 +425,12 @@ grpc::ServerUnaryReactor* CoordinatorService::ReportEvaluation(
 grpc::ServerUnaryReactor* CoordinatorService::Stop(
     grpc::CallbackServerContext* context, const v1::StopRequest* request,
     v1::StopResponse*) {
-  if (request->hold() && !CallerOf(*context).HasOneOf(Bit(Role::kSteerer))) {
-    return Answer(context, absl::PermissionDeniedError(
-                               "only operator/steer may hold a job that it "
-                               "stops; leave out hold"));
+  const absl::StatusOr<bool> stops =
+      StopsJob(CallerOf(*context), options_.job, *request);
+  if (stops.ok() && *stops) {
+    options_.on_stop(StopReason(*request), request->hold());
   }
-  options_.on_stop(
-      request->reason().empty() ? "asked to stop" : CutText(request->reason()),
-      request->hold());
-  return Answer(context, absl::OkStatus());
+  return Answer(context, stops.status());
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Checkpoint(

@@ -74,10 +74,6 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
   return plan;
 }
 
-namespace {
-
-// The epoch of the newest opening that the job may have gone on from: that of
-// ps 0, which is opened last, or if its state is lost the newest of the others.
 uint64_t LastOpening(absl::Span<const ServerReport> reports) {
   if (reports[0].committed_step >= 0) return reports[0].opened_epoch;
   uint64_t newest = 0;
@@ -87,6 +83,8 @@ uint64_t LastOpening(absl::Span<const ServerReport> reports) {
   }
   return newest;
 }
+
+namespace {
 
 // The reports, with those of mirrors without state in place of those that have
 // missed the last opening: the others have gone on without them, so that a step

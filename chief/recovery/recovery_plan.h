@@ -64,6 +64,11 @@ RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> found,
                             int64_t checkpoint_step, int64_t known_step,
                             int64_t train_steps);
 
+// The epoch of the newest opening that the job may have gone on from, as far as
+// mirrors know: that of ps task 0, which is opened last, or if its state is
+// lost the newest of the others; 0: none has any state.
+uint64_t LastOpening(absl::Span<const ServerReport> reports);
+
 // Describes the servers that copy, and the state that they take. `plan` must
 // have copies.
 std::string TextOfCopies(const RecoveryPlan& plan);

@@ -27,21 +27,33 @@ absl::Status WaitForVolume(const absl::Status& why) {
 absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(const Plan& plan,
                                                         const Request& request,
                                                         bool anew) {
-  const auto create = [&] {
+  const auto create = [&](std::map<int, absl::Status>* failed) {
     return servers_.Create(
         job_, PlanAmong(plan, servers_.used()),
         anew ? ShardCalls::State::kDiscard : ShardCalls::State::kKeep,
-        WatchWork(/*keeps=*/!anew));
+        WatchWork(/*keeps=*/!anew), failed);
   };
-  LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found, create());
-  if (request.step.has_value()) return found;
+  if (request.step.has_value()) return create(nullptr);
+  std::map<int, absl::Status> failed;
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
+                            create(plan.mirrored && !anew ? &failed : nullptr));
+  // The state of mirror 0 alone says for sure which mirrors the job needs.
+  if (!failed.empty() && found.reports[0].committed_step < 0) {
+    return failed.begin()->second;
+  }
   // What the servers keep of the workers is of the run that ends here.
   if (!anew) source_.OnFound(found.reports);
   const std::vector<int> needed = source_.Servers();
   for (const int server : needed) {
     if (found.reports[server].takes_part) continue;
+    if (failed.count(server) > 0) return failed[server];
     return absl::UnavailableError(
         absl::StrCat("ps ", server, " takes part in the job, and is away"));
+  }
+  for (const auto& [server, why] : failed) {
+    source_.OnLeftOut(absl::StrCat(why.message(),
+                                   "; the job, which does not need ps ", server,
+                                   ", goes on without it"));
   }
   if (needed == request.servers) return found;
   servers_.Use(needed);
@@ -49,7 +61,7 @@ absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(const Plan& plan,
   // state again, with the parts of the plan above.
   LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch());
   source_.OnEpoch(epoch);
-  return create();
+  return create(nullptr);
 }
 
 absl::Status RecoveryRound::Decide(
@@ -93,7 +105,12 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
                                checkpoint_step, request.step.value_or(-1));
   };
   LOCKSTEP_RETURN_IF_ERROR(Decide(decide, first, outcome));
-  if (request.others_have_state && outcome.plan.nobody_has_it) {
+  // Without the state of mirror 0, only a mirror that has not missed the last
+  // opening has all that the job has committed.
+  const bool elsewhere = outcome.plan.nobody_has_it ||
+                         (found.reports[0].committed_step < 0 &&
+                          LastOpening(found.reports) < request.opened_epoch);
+  if (request.others_have_state && elsewhere) {
     source_.OnStateElsewhere();
     return absl::UnavailableError(
         "no server that is left has the state, which another one may have");

@@ -54,9 +54,12 @@ class RecoverySource {
   // first round, after OnFound(): those that the round was given may be more
   // than the job needs, or too few.
   virtual std::vector<int> Servers() const = 0;
-  // Called if no mirror that takes part has the state, but others had it when
-  // the job went on last. The round then fails.
+  // Called if no mirror that takes part has the state of the last opening, but
+  // others had it. The round then fails.
   virtual void OnStateElsewhere() {}
+  // Called in a chief's first round if the job goes on without a server that
+  // failed. `what` names the server and the reason.
+  virtual void OnLeftOut(const std::string& /*what*/) {}
   // Returns the workers that have used up their data.
   virtual std::vector<int> EndedInput() const { return {}; }
 
@@ -121,6 +124,9 @@ class RecoveryRound {
     std::vector<int> servers = {};  // ascending, with ps 0
     // Servers that take no part were open when the job went on last.
     bool others_have_state = false;
+    // The epoch in which that was; 0 in a chief's first round. A mirror whose
+    // state was opened in it, or later, knows of all steps since.
+    uint64_t opened_epoch = 0;
   };
   // Runs one round. `plan` must be that of all servers of the cluster.
   //
@@ -134,7 +140,8 @@ class RecoveryRound {
   absl::StatusOr<Outcome> Run(const Plan& plan, const Request& request);
 
  private:
-  // Creates the state of the servers that take part, or finds it.
+  // Creates the state of the servers that take part, or finds it. In a chief's
+  // first round, leaves out servers that the job does not need.
   absl::StatusOr<ShardGroup::Found> Create(const Plan& plan,
                                            const Request& request, bool anew);
   // Reads the checkpoint that counts, and decides. `decide` fills in the plan

@@ -83,9 +83,10 @@ absl::StatusOr<uint64_t> ShardGroup::DrawEpoch() {
 
 absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
     const JobConfig& job, const Plan& plan, ShardCalls::State state,
-    const OnWorking& on_working) {
+    const OnWorking& on_working, std::map<int, absl::Status>* failed) {
   Found found{{plan, {}, {}}, std::vector<ServerReport>(servers_.size())};
   std::vector<ShardCalls::Created> created(servers_.size());
+  std::vector<absl::Status> failures(servers_.size());  // that end no call
   std::vector<bool> done(servers_.size(), true);
   for (ServerReport& report : found.reports) report.takes_part = false;
   for (const int server : used_) done[server] = false;
@@ -94,12 +95,25 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
   while (std::find(done.begin(), done.end(), false) != done.end()) {
     LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
       if (done[i]) return absl::OkStatus();
-      LOCKSTEP_ASSIGN_OR_RETURN(created[i],
-                                servers_[i]->CreateShard(job, plan, i, state));
+      absl::StatusOr<ShardCalls::Created> answer =
+          servers_[i]->CreateShard(job, plan, i, state);
+      const absl::Status status = answer.status();
+      if (answer.ok()) {
+        created[i] = *std::move(answer);
+      } else if (failed == nullptr || i == 0 || absl::IsAborted(status)) {
+        return status;
+      } else {
+        failures[i] = Named(i, status);
+      }
       return absl::OkStatus();
     }));
     for (size_t i = 0; i < done.size(); ++i) {
       if (done[i]) continue;
+      if (!failures[i].ok()) {
+        done[i] = true;
+        failed->emplace(static_cast<int>(i), failures[i]);
+        continue;
+      }
       if (created[i].working.has_value()) {
         LOCKSTEP_RETURN_IF_ERROR(
             on_working(static_cast<int>(i), *created[i].working));

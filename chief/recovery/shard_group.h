@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -77,10 +78,13 @@ class ShardGroup {
       std::function<absl::Status(int server, const ShardCalls::Working&)>;
   // Finds the state of each server, or creates its parts with their initial
   // values; with kDiscard, creates them in any case. Servers do long work in
-  // parallel.
+  // parallel. With `failed`, servers other than ps task 0 may fail: then they
+  // have no part in the result, and `failed` has the reasons, by server. A
+  // newer chief (kAborted) ends the call nevertheless.
   absl::StatusOr<Found> Create(const JobConfig& job, const Plan& plan,
                                ShardCalls::State state,
-                               const OnWorking& on_working);
+                               const OnWorking& on_working,
+                               std::map<int, absl::Status>* failed = nullptr);
 
   // As RestoreCheckpoint(). The servers must not be open.
   absl::StatusOr<std::vector<float>> Restore(

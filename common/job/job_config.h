@@ -358,6 +358,12 @@ struct JobConfig {
   absl::Duration stall_timeout = absl::ZeroDuration();
 
   bool shares_work() const { return work == Work::kShared; }
+  // True if the job goes on without any mirror except the first, which commits
+  // the steps.
+  bool has_elastic_mirrors() const {
+    return elastic_workers &&
+           strategy.kind == StrategyKind::kMultiWorkerMirrored;
+  }
   // True also for 1 local step with a rate of its own: the worker then sends a
   // change of values and not a gradient.
   bool has_local_steps() const {

@@ -153,8 +153,8 @@ class ChiefClient {
   absl::Status ReportEvaluation(int64_t step, const Score& score);
 
   // Asks the chief to stop the job with a checkpoint, because this process must
-  // end and the job cannot continue without it. Returns false if the chief does
-  // not answer.
+  // end and the job may not be able to continue without it, which the chief
+  // decides. Returns false if the chief does not answer.
   bool AskToStop(const std::string& reason);
 
   // Leaves the job in good order, and ends the heartbeats. `reason` is for

@@ -1,5 +1,7 @@
 #include "common/membership/chief_requests.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "common/wire/wire_codec.h"
 
@@ -65,6 +67,8 @@ v1::LeaveRequest LeaveRequestOf(const ChiefClient::Options& options,
 v1::StopRequest StopRequestOf(const TaskId& task, const std::string& reason) {
   v1::StopRequest request;
   request.set_reason(absl::StrCat(task.ToString(), ": ", reason));
+  request.set_task_type(std::string(TaskTypeName(task.type)));
+  request.set_task_index(task.index);
   return request;
 }
 

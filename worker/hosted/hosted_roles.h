@@ -60,7 +60,8 @@ class HostedRoles {
   bool carries_job() const;
 
   // If carries_job(), stops the job, by the chief of this process or through
-  // the mirror. Otherwise the mirror alone leaves the job.
+  // the mirror: the chief does not stop a job that can go on without a mirror
+  // which has not registered yet. Otherwise the mirror alone leaves the job.
   void RequestStop(const std::string& reason);
 
   // Must be called if the worker of this process has failed or was stopped.

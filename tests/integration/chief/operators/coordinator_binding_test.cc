@@ -138,6 +138,17 @@ TEST_F(CoordinatorBindingTest, ServerStopsTheJobButCannotHoldIt) {
   EXPECT_EQ(stops_, 2);
 }
 
+TEST_F(CoordinatorBindingTest, ServerCannotStopTheJobInAnothersName) {
+  v1::StopRequest request;
+  request.set_task_type("ps");
+  request.set_task_index(1);
+  EXPECT_THAT(CallAs("ps/0", &Stub::Stop, request),
+              StatusIs(kDenied, HasSubstr("from ps 1")));
+  EXPECT_EQ(stops_, 0);
+  EXPECT_OK(CallAs("ps/1", &Stub::Stop, request));
+  EXPECT_EQ(stops_, 1);
+}
+
 TEST_F(CoordinatorBindingTest, CertificateThatExpiresSoonIsInTheStatus) {
   const CertifiedKey soon = authority_.Issue(
       "worker/0",

@@ -13,9 +13,67 @@ namespace {
 
 using Stub = v1::CoordinatorService::Stub;
 
-class CoordinatorSteeringTest : public CoordinatorFixture {};
+class CoordinatorSteeringTest : public CoordinatorFixture {
+ protected:
+  using CoordinatorFixture::CoordinatorFixture;
+
+  // A task that must end requests a stop.
+  absl::Status StopFrom(const std::string& type, int index) {
+    v1::StopRequest request;
+    request.set_reason("maintenance");
+    request.set_task_type(type);
+    request.set_task_index(index);
+    return Call(*stub_, &Stub::Stop, request).status();
+  }
+};
+
+JobConfig ElasticMirrors() {
+  JobConfig job = Job();
+  job.elastic_workers = true;
+  job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
+  return job;
+}
+
+class ElasticMirrorsSteeringTest : public CoordinatorSteeringTest {
+ protected:
+  ElasticMirrorsSteeringTest()
+      : CoordinatorSteeringTest(/*workers=*/2, /*has_evaluator=*/true,
+                                ElasticMirrors()) {}
+};
 
 TEST_F(CoordinatorSteeringTest, OperatorCanAskForAStop) {
+  v1::StopRequest request;
+  request.set_reason("enough");
+
+  EXPECT_OK(Call(*stub_, &Stub::Stop, request));
+
+  EXPECT_EQ(stopped_, "enough");
+}
+
+TEST_F(CoordinatorSteeringTest, ServerThatMustEndStopsTheJob) {
+  EXPECT_OK(StopFrom("ps", 1));
+
+  EXPECT_EQ(stopped_, "maintenance");
+}
+
+TEST_F(CoordinatorSteeringTest, StopFromATaskThatCannotBeIsRefused) {
+  EXPECT_THAT(StopFrom("printer", 1),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+
+  EXPECT_FALSE(stopped_.has_value());
+}
+
+// Its process is stopped before it has registered, so that it cannot know that
+// the job goes on.
+TEST_F(ElasticMirrorsSteeringTest, MirrorThatMustEndDoesNotStopTheJob) {
+  EXPECT_OK(StopFrom("ps", 1));
+
+  EXPECT_FALSE(stopped_.has_value());
+}
+
+TEST_F(ElasticMirrorsSteeringTest, FirstMirrorAndOperatorsStopTheJob) {
+  EXPECT_OK(StopFrom("ps", 0));
+  EXPECT_EQ(stopped_, "maintenance");
   v1::StopRequest request;
   request.set_reason("enough");
 

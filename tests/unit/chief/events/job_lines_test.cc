@@ -57,6 +57,28 @@ TEST_F(JobLinesTest, GoingBackNamesWhereTo) {
   EXPECT_THAT(Said(), HasSubstr("initial values"));
 }
 
+TEST_F(JobLinesTest, StepThatServersHoldIsToldWithWhatFollows) {
+  SayHeld(4, /*paused=*/false, out_);
+  EXPECT_THAT(Said(), AllOf(HasSubstr("hold step 4"), HasSubstr("goes on")));
+  out_.clear();
+  SayHeld(4, /*paused=*/true, out_);
+  EXPECT_THAT(Said(), HasSubstr("lockstep resume"));
+}
+
+TEST_F(JobLinesTest, JobThatGoesOnAfterADeathStoodStill) {
+  SayGoesOn(4, /*before=*/5, /*epoch=*/3, absl::Milliseconds(1234), out_);
+  EXPECT_EQ(Said(),
+            "the job goes on from step 4 (it was at 5), epoch 3; it stood "
+            "still for 1.23s;");
+}
+
+TEST_F(JobLinesTest, ReturnOfAMirrorIsNoDeath) {
+  SayTakenBack(4, /*epoch=*/3, absl::Milliseconds(1234), out_);
+  EXPECT_EQ(Said(),
+            "the job goes on from step 4 with the mirrors that are back, epoch "
+            "3; taking them back took 1.23s;");
+}
+
 TEST_F(JobLinesTest, RedoneAreLostStepsOrElseTheOneAtHand) {
   SayRedone(3, /*before=*/5, /*redone=*/true, out_);
   SayRedone(5, /*before=*/5, /*redone=*/true, out_);

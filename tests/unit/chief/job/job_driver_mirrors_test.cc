@@ -83,12 +83,14 @@ TEST_F(JobDriverMirrorsTest, MirrorThatDoesNotComeBackIsGivenUp) {
   // Its lease ends; then the job waits for as long again.
   EXPECT_THAT(PassWithout(2, job.lease + absl::Seconds(1)),
               Not(Contains("recover 0")));
-  EXPECT_THAT(waits, Contains(HasSubstr("ps 2")));
+  EXPECT_THAT(waits, Contains(HasSubstr("ps 2 (gone), and goes on without it "
+                                        "in ")));
 
   EXPECT_THAT(PassWithout(2, job.lease), Contains("recover 0"));
 
   EXPECT_THAT(request.servers, ElementsAre(0, 1));
   EXPECT_TRUE(request.others_have_state);
+  EXPECT_EQ(request.opened_epoch, 1U);
   EXPECT_THAT(said, Contains(HasSubstr("the job goes on without them")));
 }
 
@@ -155,6 +157,49 @@ TEST_F(JobDriverMirrorsTest, MirrorThatIsBackInTimeTakesPart) {
   EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("recover 0"));
 
   EXPECT_THAT(request.servers, ElementsAre(0, 1, 2));
+}
+
+TEST_F(JobDriverMirrorsTest, JobThatMustStopGivesUpTheAbsentAtOnce) {
+  Open();
+  PassWithout(2, job.lease + absl::Seconds(1));
+  Stop();
+
+  EXPECT_THAT(PassWithout(2, absl::Milliseconds(200)), Contains("recover 0"));
+
+  EXPECT_THAT(request.servers, ElementsAre(0, 1));
+  EXPECT_THAT(said, Contains(HasSubstr("the job stops without them")));
+}
+
+TEST_F(JobDriverMirrorsTest, MirrorThatWasGivenUpIsTakenBackAsNoDeath) {
+  GiveUp2();
+  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kResume, true),
+              Contains(HasSubstr("lost: 1")));
+  Join(TaskType::kPs, 2, 2);
+
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("recover 0"));
+  EXPECT_THAT(request.servers, ElementsAre(0, 1, 2));
+  EXPECT_THAT(said, Contains(HasSubstr("ps 2, which was given up, is back")));
+  said.clear();
+  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kResume, true),
+              Contains(HasSubstr("lost: 1")));
+
+  EXPECT_THAT(said, Contains(HasSubstr("with the mirrors that are back")));
+  EXPECT_THAT(said, Not(Contains(HasSubstr("stood still"))));
+}
+
+TEST_F(JobDriverMirrorsTest, DeathWhileAMirrorIsTakenBackIsADeath) {
+  GiveUp2();
+  Recovered(0, -1, RecoveryPlan::Action::kResume, true);
+  Join(TaskType::kPs, 2, 2);
+  Pass(absl::Milliseconds(100));
+  RoundFailed(absl::UnavailableError("ps 1 does not answer"));
+  LeavePs(1);
+  ASSERT_THAT(PassWithout(1, absl::Milliseconds(200)), Contains("recover 0"));
+
+  Recovered(0, -1, RecoveryPlan::Action::kResume, true);
+
+  EXPECT_THAT(request.servers, ElementsAre(0, 2));
+  EXPECT_THAT(said, Not(Contains(HasSubstr("the mirrors that are back"))));
 }
 
 TEST_F(JobDriverMirrorsTest, StateThatIsElsewhereBringsAllBack) {

@@ -20,12 +20,13 @@ class ServersWaitTest : public ::testing::Test {
   absl::StatusOr<bool> Ready(const std::vector<TaskId>& away,
                              const absl::Status& stop = absl::OkStatus()) {
     out_.clear();
-    return wait_.Ready(away, stop, now_, out_);
+    return wait_.Ready({away, given_up_at_}, stop, now_, out_);
   }
 
   const JobConfig job_ = Job();
   const std::vector<TaskId> away_ = {{TaskType::kPs, 1}};
   absl::Time now_ = absl::UnixEpoch();
+  absl::Time given_up_at_ = absl::InfiniteFuture();
   JobActions out_;
   ServersWait wait_{job_};
 };
@@ -46,6 +47,31 @@ TEST_F(ServersWaitTest, SaysWhomOnceEveryTenSeconds) {
   Ready(away_).IgnoreError();
   EXPECT_EQ(std::get<Say>(out_.at(1)).text,
             "the job has waited 11s for ps 1 (gone)");
+}
+
+TEST_F(ServersWaitTest, SaysWhenTheJobGoesOnWithoutThem) {
+  given_up_at_ = now_ + absl::Milliseconds(2500);
+  Ready(away_).IgnoreError();
+  EXPECT_EQ(std::get<Say>(out_.at(1)).text,
+            "the job waits for ps 1 (gone), and goes on without it in 3s");
+
+  // The time that is left is in the status table, and not in more lines.
+  now_ += absl::Seconds(1);
+  Ready(away_).IgnoreError();
+  ASSERT_EQ(out_.size(), 1U);
+  EXPECT_EQ(std::get<Waits>(std::get<JobReport>(out_[0])).waits.at(0).waits_for,
+            "ps 1 (gone), and goes on without it in 2s");
+
+  Ready({{TaskType::kPs, 1}, {TaskType::kPs, 2}}).IgnoreError();
+  EXPECT_EQ(std::get<Say>(out_.at(1)).text,
+            "the job waits for ps 1 (gone), ps 2 (gone), and goes on without "
+            "them in 2s");
+}
+
+TEST_F(ServersWaitTest, DoesNotSayWhatMaxWaitPrevents) {
+  given_up_at_ = now_ + absl::Seconds(30);
+  Ready(away_).IgnoreError();
+  EXPECT_EQ(std::get<Say>(out_.at(1)).text, "the job waits for ps 1 (gone)");
 }
 
 TEST_F(ServersWaitTest, LastsNoLongerThanMaxWait) {
@@ -105,6 +131,21 @@ TEST_F(ServersWaitTest, StopEndsRoundsThatFailAfterALease) {
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        "enough, while the servers cannot be brought together: "
                        "ps 0: x"));
+}
+
+// A server that died late in the wait is known to be dead after a lease, and
+// can then be given up.
+TEST_F(ServersWaitTest, RoundsMayFailForALeaseAfterAWait) {
+  const absl::Status stop = absl::CancelledError("enough");
+  EXPECT_FALSE(*Ready(away_, stop));
+  now_ += absl::Milliseconds(2900);
+  EXPECT_TRUE(*Ready({}, stop));
+  wait_.RoundFailed(absl::UnavailableError("ps 2: x"), now_);
+  now_ += absl::Seconds(3);
+  EXPECT_TRUE(*Ready({}, stop));
+  wait_.RoundFailed(absl::UnavailableError("ps 2: x"), now_);
+  now_ += absl::Seconds(1);
+  EXPECT_THAT(Ready({}, stop), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST_F(ServersWaitTest, LongWorkIsSaid) {

@@ -121,6 +121,25 @@ TEST_F(ServersInUseTest, MirrorThatHasLeftIsGivenUpAtOnce) {
   EXPECT_THAT(servers_.GiveUp(now_, now_), ElementsAre(2));
 }
 
+TEST_F(ServersInUseTest, AllThatAreAwayAreGivenUpAtOnceIfNeedBe) {
+  Open();
+  Die(1);
+
+  EXPECT_THAT(servers_.GiveUp(now_, now_), IsEmpty());
+  EXPECT_THAT(servers_.GiveUp(now_, now_, /*at_once=*/true), ElementsAre(1));
+}
+
+TEST_F(ServersInUseTest, TimeAtWhichAllAreGivenUpIsKnown) {
+  Open();
+  Die(1);
+  const absl::Time since = now_ + absl::Seconds(1);
+  EXPECT_EQ(servers_.AllGivenUpAt(since), since + kLease);
+
+  Die(0);
+  EXPECT_EQ(servers_.AllGivenUpAt(since), absl::InfiniteFuture());
+  EXPECT_THAT(servers_.GiveUp(now_, now_, /*at_once=*/true), IsEmpty());
+}
+
 TEST_F(ServersInUseTest, NobodyIsGivenUpWhileTheMirrorThatCommitsIsAway) {
   Open();
   Die(1);
@@ -137,7 +156,7 @@ TEST_F(ServersInUseTest, MirrorThatIsBackTakesPartAgain) {
 
   Come({1});
   EXPECT_TRUE(servers_.IsOneBack());
-  servers_.TakeBack();
+  EXPECT_THAT(servers_.TakeBack(), ElementsAre(1));
 
   EXPECT_THAT(servers_.ForRound(), ElementsAre(0, 1, 2));
 }
@@ -165,6 +184,25 @@ TEST_F(ServersInUseTest, NobodyIsGivenUpWhereTheStateMayBeElsewhere) {
   EXPECT_THAT(servers_.GiveUp(now_, now_ + absl::Hours(1)), IsEmpty());
   servers_.OnOpened();
   EXPECT_THAT(servers_.GiveUp(now_, now_ + absl::Hours(1)), ElementsAre(1));
+}
+
+TEST_F(ServersInUseTest, MirrorThatComesMayHaveTheStateThatWasElsewhere) {
+  Open();
+  Die(1);
+  Die(2);
+  ASSERT_THAT(servers_.GiveUp(now_, now_ + kLease), ElementsAre(1, 2));
+  servers_.OnStateElsewhere();
+  ASSERT_EQ(servers_.AllGivenUpAt(now_), absl::InfiniteFuture());
+
+  Come({1});
+  EXPECT_THAT(servers_.GiveUp(now_, now_ + kLease), ElementsAre(2));
+  EXPECT_THAT(servers_.ForRound(), ElementsAre(0, 1));
+  EXPECT_TRUE(servers_.HasGivenUpOneOf({0, 1, 2}));
+
+  // It has not.
+  servers_.OnStateElsewhere();
+  EXPECT_THAT(servers_.Away(), ElementsAre(Ps(2)));
+  EXPECT_THAT(servers_.GiveUp(now_, now_ + absl::Hours(1)), IsEmpty());
 }
 
 TEST_F(ServersInUseTest, FirstRoundComesWithoutMirrorsThatHaveHadALease) {

@@ -22,6 +22,7 @@ class FakeShardCalls final : public ShardCalls {
   uint64_t newest_chief = 0;  // the incarnation that it knows
   ServerReport report;
   ServerReport discarded_report;  // of a shard that was created anew
+  absl::Status created;           // the result of CreateShard()
   absl::Status activated;
   Opening opening;             // the last one
   std::vector<float> scalars;  // of a snapshot
@@ -50,6 +51,7 @@ class FakeShardCalls final : public ShardCalls {
   absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&, int,
                                       State state) override {
     Log(state == State::kKeep ? "create" : "discard");
+    if (!created.ok()) return created;
     if (works_for-- > 0) {
       done_bytes += bytes_between_calls;
       return Created{Working{done_bytes, total_bytes}};

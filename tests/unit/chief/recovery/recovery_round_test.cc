@@ -52,8 +52,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
     }
   }
   std::vector<int> EndedInput() const override { return ended_input_; }
-  std::vector<int> Servers() const override { return needed_; }
-  void OnStateElsewhere() override { log_.push_back("elsewhere"); }
+  std::vector<int> Servers() const override { return {0, 1}; }
   void OnEpoch(uint64_t) override {}
   absl::Status OnWorking(const std::string& what) override {
     log_.push_back(what);
@@ -74,7 +73,6 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   testing::ManualClock clock_;
   JobConfig job_;
   Plan plan_;
-  std::vector<int> needed_ = {0, 1};
   int64_t checkpoint_ = -1;
   // The step of the newest whole checkpoint, if that is another.
   std::optional<absl::StatusOr<int64_t>> whole_;
@@ -175,51 +173,6 @@ TEST_F(RecoveryRoundTest, MirrorTakesItsStateAlthoughTheJobStops) {
   EXPECT_EQ(outcome->plan.copies, (std::vector<int>{1}));
   EXPECT_THAT(log_, Contains("ps 1 to take the state of step 4 from ps 0"));
   EXPECT_THAT(log_, Contains("discard 1"));
-}
-
-TEST_F(RecoveryRoundTest, ServersThatTakeNoPartAreNotCalled) {
-  plan_.mirrored = true;
-  ps0_.report = {.active = true, .committed_step = 4};
-
-  const auto outcome = round_.Run(plan_, {4, {0}});
-
-  ASSERT_OK(outcome);
-  EXPECT_EQ(outcome->servers, (std::vector<int>{0}));
-  EXPECT_THAT(log_, ElementsAre("epoch 0", "create 0", "activate 0"));
-}
-
-TEST_F(RecoveryRoundTest, FirstRoundGoesOnWithTheServersThatTheJobNeeds) {
-  plan_.mirrored = true;
-  ps0_.report = {.active = true, .committed_step = 4};
-  needed_ = {0};
-
-  const auto outcome = Run(std::nullopt);
-
-  ASSERT_OK(outcome);
-  EXPECT_EQ(outcome->servers, (std::vector<int>{0}));
-  EXPECT_THAT(log_, Not(Contains("activate 1")));
-}
-
-TEST_F(RecoveryRoundTest, FirstRoundFailsWithoutAServerThatTheJobNeeds) {
-  plan_.mirrored = true;
-  ps0_.report = {.active = true, .committed_step = 4};
-
-  const auto outcome = round_.Run(plan_, {std::nullopt, {0}});
-
-  EXPECT_THAT(outcome, StatusIs(absl::StatusCode::kUnavailable,
-                                HasSubstr("ps 1 takes part")));
-  EXPECT_THAT(log_, Not(Contains("activate 0")));
-}
-
-TEST_F(RecoveryRoundTest, JobDoesNotGoBackWhileAnAbsentMirrorMayHaveTheState) {
-  plan_.mirrored = true;
-  checkpoint_ = 2;
-
-  const auto outcome = round_.Run(plan_, {4, {0}, /*others_have_state=*/true});
-
-  EXPECT_THAT(outcome, StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(log_, Contains("elsewhere"));
-  EXPECT_THAT(log_, Not(Contains("restore")));
 }
 
 TEST_F(RecoveryRoundTest, ServerThatWasKilledGoesOnWithANewAttempt) {

@@ -1,5 +1,7 @@
 #include "chief/recovery/shard_group.h"
 
+#include <map>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -50,6 +52,34 @@ TEST_F(ShardGroupTest, ServersThatTakeNoPartAreNotCalled) {
   EXPECT_TRUE(found->reports[0].takes_part);
   EXPECT_FALSE(found->reports[1].takes_part);
   EXPECT_EQ(group_.Access()[1], nullptr);
+}
+
+TEST_F(ShardGroupTest, ServerThatMayFailHasNoPartInTheResult) {
+  ps1_.created = absl::DataLossError("the state file is damaged");
+  std::map<int, absl::Status> failed;
+
+  const auto found =
+      group_.Create({}, {}, ShardCalls::State::kKeep, {}, &failed);
+
+  ASSERT_OK(found);
+  EXPECT_TRUE(found->reports[0].takes_part);
+  EXPECT_FALSE(found->reports[1].takes_part);
+  EXPECT_THAT(failed[1], StatusIs(absl::StatusCode::kDataLoss,
+                                  HasSubstr("ps 1: the state file")));
+  EXPECT_THAT(group_.Create({}, {}, ShardCalls::State::kKeep, {}),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST_F(ShardGroupTest, NewerChiefAndTheFirstServerMayNotFail) {
+  std::map<int, absl::Status> failed;
+  ps1_.created = absl::AbortedError("newer");
+  EXPECT_THAT(group_.Create({}, {}, ShardCalls::State::kKeep, {}, &failed),
+              StatusIs(absl::StatusCode::kAborted));
+  ps1_.created = absl::OkStatus();
+  ps0_.created = absl::DataLossError("damaged");
+  EXPECT_THAT(group_.Create({}, {}, ShardCalls::State::kKeep, {}, &failed),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_TRUE(failed.empty());
 }
 
 TEST_F(ShardGroupTest, CheckpointIsOfTheServersThatTakePart) {

@@ -61,7 +61,10 @@ TEST(ChiefRequestsTest, ALeaveHasItsCauseAndTheProgress) {
 }
 
 TEST(ChiefRequestsTest, AStopNamesTheTask) {
-  EXPECT_EQ(StopRequestOf({TaskType::kPs, 1}, "why").reason(), "ps 1: why");
+  const v1::StopRequest request = StopRequestOf({TaskType::kPs, 1}, "why");
+  EXPECT_EQ(request.reason(), "ps 1: why");
+  EXPECT_EQ(request.task_type(), "ps");
+  EXPECT_EQ(request.task_index(), 1);
 }
 
 }  // namespace

@@ -1,0 +1,174 @@
+// Rounds of mirrors of which some take no part.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chief/recovery/recovery_round.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/chief/recovery/fake_shard_calls_fixture.h"
+
+namespace lockstep::chief {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const absl::Status kDamaged = absl::DataLossError("the state file is damaged");
+
+class RecoveryRoundMirrorsTest : public ::testing::Test,
+                                 protected RecoverySource {
+ protected:
+  RecoveryRoundMirrorsTest() {
+    group_.Add(ps0_);
+    group_.Add(ps1_);
+    plan_.mirrored = true;
+  }
+
+  absl::StatusOr<int64_t> LatestStep() const override { return checkpoint_; }
+  absl::StatusOr<std::optional<Restored>> Restore(const StateMap&) override {
+    log_.push_back("restore");
+    return std::nullopt;
+  }
+  std::vector<int> Servers() const override { return needed_; }
+  void OnStateElsewhere() override { log_.push_back("elsewhere"); }
+  void OnLeftOut(const std::string& what) override {
+    left_out_.push_back(what);
+  }
+  void OnEpoch(uint64_t) override {}
+  void OnStartFrom(const RecoveryPlan&, bool) override {}
+
+  // Mirror 1 has `step`, as the chief of `epoch` has opened it; mirror 0 has
+  // lost its state.
+  void OnlyTheSecondHas(int64_t step, uint64_t epoch) {
+    ps1_.report = {.active = true, .committed_step = step};
+    ps1_.report.opened_epoch = epoch;
+  }
+  // A later round of a chief that has seen step 4 committed, as others that
+  // were opened in epoch 3 are away.
+  absl::StatusOr<RecoveryRound::Outcome> RunWithoutOthers() {
+    return round_.Run(plan_, {4, {0, 1}, /*others_have_state=*/true, 3});
+  }
+
+  testing::ManualClock clock_;
+  JobConfig job_;
+  Plan plan_;
+  std::vector<int> needed_ = {0, 1};
+  int64_t checkpoint_ = -1;
+  std::vector<std::string> log_;
+  std::vector<std::string> left_out_;
+  FakeShardCalls ps0_{0, log_};
+  FakeShardCalls ps1_{1, log_};
+  ShardGroup group_;
+  MembershipTable members_{{}, absl::Seconds(2)};
+  RecoveryRound round_{job_, group_, members_, *this, clock_};
+};
+
+TEST_F(RecoveryRoundMirrorsTest, ServersThatTakeNoPartAreNotCalled) {
+  ps0_.report = {.active = true, .committed_step = 4};
+
+  const auto outcome = round_.Run(plan_, {4, {0}});
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->servers, (std::vector<int>{0}));
+  EXPECT_THAT(log_, ElementsAre("epoch 0", "create 0", "activate 0"));
+}
+
+TEST_F(RecoveryRoundMirrorsTest,
+       FirstRoundGoesOnWithTheServersThatTheJobNeeds) {
+  ps0_.report = {.active = true, .committed_step = 4};
+  needed_ = {0};
+
+  const auto outcome = round_.Run(plan_, {std::nullopt, {0, 1}});
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->servers, (std::vector<int>{0}));
+  EXPECT_THAT(log_, Not(Contains("activate 1")));
+}
+
+TEST_F(RecoveryRoundMirrorsTest, FirstRoundFailsWithoutAServerThatTheJobNeeds) {
+  ps0_.report = {.active = true, .committed_step = 4};
+
+  const auto outcome = round_.Run(plan_, {std::nullopt, {0}});
+
+  EXPECT_THAT(outcome, StatusIs(absl::StatusCode::kUnavailable,
+                                HasSubstr("ps 1 takes part")));
+  EXPECT_THAT(log_, Not(Contains("activate 0")));
+}
+
+TEST_F(RecoveryRoundMirrorsTest,
+       JobDoesNotGoBackWhileAnAbsentMirrorMayHaveTheState) {
+  checkpoint_ = 2;
+
+  const auto outcome = round_.Run(plan_, {4, {0}, /*others_have_state=*/true});
+
+  EXPECT_THAT(outcome, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(log_, Contains("elsewhere"));
+  EXPECT_THAT(log_, Not(Contains("restore")));
+}
+
+TEST_F(RecoveryRoundMirrorsTest, StateOfTheLastOpeningIsEnough) {
+  OnlyTheSecondHas(4, /*epoch=*/3);
+
+  const auto outcome = RunWithoutOthers();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+  EXPECT_EQ(outcome->plan.donor, 1);
+  EXPECT_THAT(log_, Not(Contains("elsewhere")));
+}
+
+// One that is away may have committed another step.
+TEST_F(RecoveryRoundMirrorsTest, StateOfAnEarlierOpeningIsNotEnough) {
+  for (const int64_t step : {2, 4}) {
+    log_.clear();
+    OnlyTheSecondHas(step, /*epoch=*/2);
+
+    EXPECT_THAT(RunWithoutOthers(), StatusIs(absl::StatusCode::kUnavailable))
+        << step;
+    EXPECT_THAT(log_, Contains("elsewhere"));
+    EXPECT_THAT(log_, Not(Contains("restore")));
+  }
+}
+
+TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsIsLeftOutIfItIsNotNeeded) {
+  ps0_.report = {.active = true, .committed_step = 4};
+  ps1_.created = kDamaged;
+  needed_ = {0};
+
+  const auto outcome = round_.Run(plan_, {std::nullopt, {0, 1}});
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->servers, (std::vector<int>{0}));
+  EXPECT_THAT(left_out_,
+              ElementsAre(HasSubstr("ps 1: the state file is damaged")));
+}
+
+TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsEndsTheRoundIfItIsNeeded) {
+  ps0_.report = {.active = true, .committed_step = 4};
+  ps1_.created = kDamaged;
+
+  EXPECT_THAT(round_.Run(plan_, {std::nullopt, {0, 1}}),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(left_out_, IsEmpty());
+}
+
+// Mirror 0, which knows for sure which mirrors are needed, has lost its state.
+TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsMayBeTheOneThatKnows) {
+  ps1_.created = kDamaged;
+  needed_ = {0};
+
+  EXPECT_THAT(round_.Run(plan_, {std::nullopt, {0, 1}}),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(left_out_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace lockstep::chief
