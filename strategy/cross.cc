@@ -137,9 +137,10 @@ absl::StatusOr<Value> Cross::ReduceAlong(ReduceOp op, const Distributed& value,
   return engine_.group().ReduceAlong(op, value, axes);
 }
 
-absl::StatusOr<Leaf> Cross::GatherAlong(const Distributed& value,
-                                        int64_t axis) const {
-  return engine_.group().Gather(value, axis);
+absl::StatusOr<Leaf> Cross::GatherAlong(
+    const Distributed& value, int64_t axis,
+    const CommunicationOptions& options) const {
+  return engine_.group().Gather(value, axis, options);
 }
 
 absl::StatusOr<Value> Cross::Reduce(ReduceOp op, const Variable& variable) {

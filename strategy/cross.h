@@ -103,9 +103,9 @@ class Cross {
   //
   // Errors: as ReplicaGroup::Gather().
   template <class D>
-  requires Reducible<D> absl::StatusOr<Leaf> Gather(const D& value,
-                                                    int64_t axis) {
-    return GatherAlong(ToDistributed(value), axis);
+  requires Reducible<D> absl::StatusOr<Leaf> Gather(
+      const D& value, int64_t axis, const CommunicationOptions& options = {}) {
+    return GatherAlong(ToDistributed(value), axis, options);
   }
 
   // Returns `value` with a copy on each device of the target. Nothing is sent
@@ -195,8 +195,8 @@ class Cross {
       const CommunicationOptions& options) const;
   absl::StatusOr<Value> ReduceAlong(ReduceOp op, const Distributed& value,
                                     absl::Span<const int64_t> axes) const;
-  absl::StatusOr<Leaf> GatherAlong(const Distributed& value,
-                                   int64_t axis) const;
+  absl::StatusOr<Leaf> GatherAlong(const Distributed& value, int64_t axis,
+                                   const CommunicationOptions& options) const;
   absl::Status CheckOwner(const Variable& variable) const;
   // OK if the devices are those of this strategy or of its variables. The
   // default strategy takes any, because it may use all variables.

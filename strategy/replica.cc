@@ -199,10 +199,12 @@ absl::StatusOr<Value> Replica::AllReduce(ReduceOp op, const Value& value,
   return std::get<Value>(std::move(reduced[0]));
 }
 
-absl::StatusOr<Value> Replica::AllGather(const Value& value, int64_t axis) {
+absl::StatusOr<Value> Replica::AllGather(const Value& value, int64_t axis,
+                                         const CommunicationOptions& options) {
   return Merge(
       [&](Cross& cross, const PerReplica<Value>& all) -> absl::StatusOr<Value> {
-        LOCKSTEP_ASSIGN_OR_RETURN(Leaf joined, cross.Gather(all, axis));
+        LOCKSTEP_ASSIGN_OR_RETURN(Leaf joined,
+                                  cross.Gather(all, axis, options));
         return std::get<Value>(std::move(joined));
       },
       value);

@@ -92,7 +92,8 @@ class Replica {
   // Returns all replicas' values, joined along an axis, to each replica.
   //
   // Errors: as Merge() and ReplicaGroup::Gather().
-  absl::StatusOr<Value> AllGather(const Value& value, int64_t axis);
+  absl::StatusOr<Value> AllGather(const Value& value, int64_t axis,
+                                  const CommunicationOptions& options = {});
 
   // Creates one variable for all replicas; they must all pass the same name.
   // Errors: as Merge() and Cross::Create().

@@ -1,11 +1,13 @@
 #ifndef LOCKSTEP_COMMON_COLLECTIVE_COLLECTIVE_H_
 #define LOCKSTEP_COMMON_COLLECTIVE_COLLECTIVE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/collective/exchange_table.h"
 
 namespace lockstep {
@@ -50,6 +52,40 @@ class Collective {
   // OK while all members take part, as far as this one knows; else the error
   // that has ended the group, or kAborted with the member that has left it.
   virtual absl::Status Ended() const { return absl::OkStatus(); }
+
+  // Sets how long each call of this member waits for the others from now on,
+  // above 0; absent: as long as the group was made for. Members may differ in
+  // it. Must not be called during a call.
+  virtual void SetTimeout(std::optional<absl::Duration> timeout) {
+    timeout_ = timeout;
+  }
+
+ protected:
+  // The timeout of a call, in a group that was made for `of_group`.
+  absl::Duration TimeoutOr(absl::Duration of_group) const {
+    return timeout_.value_or(of_group);
+  }
+
+ private:
+  std::optional<absl::Duration> timeout_;
+};
+
+// While it lives, calls of a group have a timeout of their own. Does nothing
+// without a group or a timeout.
+class ScopedTimeout {
+ public:
+  ScopedTimeout(Collective* group, std::optional<absl::Duration> timeout)
+      : group_(timeout.has_value() ? group : nullptr) {
+    if (group_ != nullptr) group_->SetTimeout(timeout);
+  }
+  ~ScopedTimeout() {
+    if (group_ != nullptr) group_->SetTimeout(std::nullopt);
+  }
+  ScopedTimeout(const ScopedTimeout&) = delete;
+  ScopedTimeout& operator=(const ScopedTimeout&) = delete;
+
+ private:
+  Collective* const group_;
 };
 
 // Checks the argument `for_member` of Scatter().

@@ -39,7 +39,8 @@ class LocalMember final : public Collective {
     // Members must make the same calls in the same order, so equal numbers
     // belong together.
     const uint64_t sequence = next_++;
-    const auto deadline = SteadyDeadline(timeout_);
+    const absl::Duration timeout = TimeoutOr(timeout_);
+    const auto deadline = SteadyDeadline(timeout);
     MutexLock lock(shared_->mutex);
     LOCKSTEP_RETURN_IF_ERROR(shared_->ended);
     LOCKSTEP_RETURN_IF_ERROR(shared_->table.Add(
@@ -60,7 +61,7 @@ class LocalMember final : public Collective {
     absl::Status late = absl::DeadlineExceededError(
         absl::StrCat(description, ": rank ",
                      absl::StrJoin(shared_->table.Missing(sequence), ", "),
-                     " did not come within ", absl::FormatDuration(timeout_)));
+                     " did not come within ", absl::FormatDuration(timeout)));
     shared_->ended = late;
     // Others that wait for the missing members.
     shared_->changed.SignalAll();

@@ -104,7 +104,7 @@ void NcclCommunicator::Abort() {
 }
 
 absl::Status NcclCommunicator::Gather(const Transfer& transfer) {
-  SetDeadline(options_.timeout);
+  SetDeadline(timeout_.value_or(options_.timeout));
   const DeviceScope scope(cuda_, options_.device);
   absl::Status moved = Check("cudaSetDevice", scope.result());
   if (moved.ok() && comm_ == nullptr) {

@@ -69,6 +69,8 @@ class NcclCommunicator {
   //   kResourceExhausted  the GPU has too little memory
   //   others              as Make()
   absl::Status Gather(const Transfer& transfer);
+  // Sets the timeout of Gather() from now on; absent: that of the options.
+  void SetTimeout(std::optional<absl::Duration> timeout) { timeout_ = timeout; }
 
  private:
   // The part of a transfer that is moved at once, and its place in the buffer.
@@ -119,6 +121,7 @@ class NcclCommunicator {
   CudaEvent event_ = nullptr;
   void* buffer_ = nullptr;  // of the device
   size_t buffer_bytes_ = 0;
+  std::optional<absl::Duration> timeout_;  // of Gather()
   absl::Duration patience_;  // the timeout of the current call, for messages
   std::chrono::steady_clock::time_point deadline_;
   // When a member was first known to have left.

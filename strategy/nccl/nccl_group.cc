@@ -264,6 +264,11 @@ absl::Status NcclGroup::End(const std::string& description,
   return ended_;
 }
 
+void NcclGroup::SetTimeout(std::optional<absl::Duration> timeout) {
+  if (group_ != nullptr) group_->SetTimeout(timeout);
+  communicator_->SetTimeout(timeout);
+}
+
 absl::Status NcclGroup::Ended() const {
   return ended_.ok() ? group_->Ended() : ended_;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,8 @@ class NcclGroup final : public Collective {
                                                std::vector<Leaf> mine) override;
 
   absl::Status Ended() const override;
+  // Also for NCCL.
+  void SetTimeout(std::optional<absl::Duration> timeout) override;
 
  private:
   NcclGroup(std::unique_ptr<Collective> group,

@@ -30,10 +30,22 @@ absl::Status StrategyOptions::Validate() const {
 }
 
 absl::Status CommunicationOptions::Validate() const {
-  if (bytes_per_pack.value_or(0) >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("bytes_per_pack is ", *bytes_per_pack,
-                   ", but must be 0 (one pack) or a number of bytes"));
+  if (bytes_per_pack.value_or(0) < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("bytes_per_pack is ", *bytes_per_pack,
+                     ", but must be 0 (one pack) or a number of bytes"));
+  }
+  if (timeout.value_or(absl::ZeroDuration()) < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "timeout is ", absl::FormatDuration(*timeout),
+        ", but must be 0 (no limit), a time, or absent (that of the group)"));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<absl::Duration> CommunicationOptions::GroupTimeout() const {
+  if (timeout == absl::ZeroDuration()) return absl::InfiniteDuration();
+  return timeout;
 }
 
 }  // namespace lockstep::strategy

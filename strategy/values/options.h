@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "common/collective/reduction.h"
 
 namespace lockstep::strategy {
@@ -50,16 +51,24 @@ struct StrategyOptions {
   absl::Status Validate() const;
 };
 
-// Options of one reduction. Its timeout is that of the group of workers, which
-// is the same for all calls.
+// Options of one reduction or gathering.
 struct CommunicationOptions {
   // Present: the values of the call are joined to packs, and a new pack begins
   // when the current one has more bytes than this; 0: one pack. Absent: each
   // value travels alone. Only sums around a ring depend on it, in their last
   // bits.
-  std::optional<int64_t> bytes_per_pack;
+  std::optional<int64_t> bytes_per_pack = {};
+  // How long the call waits for the other workers; 0: without limit. Absent:
+  // WorkersOptions::timeout. A call that waits longer returns kDeadlineExceeded
+  // and ends the group, as any call that misses a timeout does. It has no
+  // effect on replicas of one process, which wait for each other without a
+  // limit.
+  std::optional<absl::Duration> timeout = {};
 
-  //   kInvalidArgument  bytes_per_pack is negative
+  // The timeout of a group of workers for the call: absent as above.
+  std::optional<absl::Duration> GroupTimeout() const;
+
+  //   kInvalidArgument  bytes_per_pack or timeout is negative
   absl::Status Validate() const;
 };
 

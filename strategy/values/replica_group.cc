@@ -273,6 +273,7 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
     const CommunicationOptions& options) const {
   LOCKSTEP_RETURN_IF_ERROR(options.Validate());
   LOCKSTEP_RETURN_IF_ERROR(Check(op, toward, values));
+  const ScopedTimeout timeout(workers_, options.GroupTimeout());
   std::vector<Leaf> results(values.size());
   std::vector<size_t> packed;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -352,9 +353,12 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
       static_cast<double>(std::get<Value>(count[0]).Elements<int64_t>()[0]));
 }
 
-absl::StatusOr<Leaf> ReplicaGroup::Gather(const Distributed& value,
-                                          int64_t axis) const {
+absl::StatusOr<Leaf> ReplicaGroup::Gather(
+    const Distributed& value, int64_t axis,
+    const CommunicationOptions& options) const {
+  LOCKSTEP_RETURN_IF_ERROR(options.Validate());
   LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
+  const ScopedTimeout timeout(workers_, options.GroupTimeout());
   const bool one = options_.kind == Kind::kDefault ||
                    options_.kind == Kind::kOneDevice || replicas() == 1 ||
                    (value.form == Form::kPlain && workers() == 1);

@@ -74,9 +74,11 @@ class ReplicaGroup {
   // Joins the values of all replicas along `axis`, in the order of the
   // replicas; slices are made dense. A plain value gives one part per worker.
   //
-  //   kInvalidArgument  as lockstep::Gather(), ToDense() and CheckComponents()
+  //   kInvalidArgument  as lockstep::Gather(), ToDense(), CheckComponents() and
+  //                     CommunicationOptions::Validate()
   //   others            as Collective::Exchange()
-  absl::StatusOr<Leaf> Gather(const Distributed& value, int64_t axis) const;
+  absl::StatusOr<Leaf> Gather(const Distributed& value, int64_t axis,
+                              const CommunicationOptions& options = {}) const;
 
   // Returns the leaves of all workers, by rank. `description` must be equal at
   // all workers. Errors: as Collective::Exchange().

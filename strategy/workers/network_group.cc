@@ -229,7 +229,7 @@ std::vector<bool> NetworkGroup::SharersOf(
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::GiveAndTake(
     const std::string& description, const std::vector<Parcel>& for_member) {
-  Wait wait(options_.timeout, options_.notice);
+  Wait wait(TimeoutOr(options_.timeout), options_.notice);
   v1::ParcelHeader header;
   header.set_description(description);
   header.mutable_sender()->set_rank(rank());
@@ -313,7 +313,8 @@ absl::Status NetworkGroup::Late(const std::string& description,
                                 uint64_t sequence) const {
   return absl::DeadlineExceededError(absl::StrCat(
       description, ": rank ", absl::StrJoin(AwaitedIn(sequence), ", "),
-      " did not come within ", absl::FormatDuration(options_.timeout)));
+      " did not come within ",
+      absl::FormatDuration(TimeoutOr(options_.timeout))));
 }
 
 bool NetworkGroup::OnAnswer(int rank,

@@ -1,6 +1,7 @@
 // Cases 95 to 97, 100 to 102 and 104: collectives.
 
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "common/collective/local_group.h"
@@ -170,6 +171,34 @@ TEST_P(CollectiveCases, Case102AMissingWorkerIsNamed) {
   for (const auto& worker : impatient) {
     EXPECT_THAT(worker->Reduce(ReduceOp::kSum, Number(1)), late);
   }
+}
+
+// TensorFlow's CommunicationOptions.timeout_seconds.
+TEST_P(CollectiveCases, Case102ACallMayHaveATimeoutOfItsOwn) {
+  const Shape shape = GetParam();
+  if (shape.workers == 1) GTEST_SKIP() << "there is one worker";
+  CommunicationOptions brief;
+  brief.timeout = absl::Milliseconds(1);
+  const auto late =
+      StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("within 1ms"));
+  const auto call = [&](const std::function<absl::Status(Replica&)>& work) {
+    const auto patient = Make(shape, absl::InfiniteDuration());
+    return patient[1]->Run([&](Replica& replica) { return work(replica); });
+  };
+  EXPECT_THAT(
+      call([&](Replica& replica) {
+        return replica.AllReduce(ReduceOp::kSum, Number(1), brief).status();
+      }),
+      late);
+  EXPECT_THAT(call([&](Replica& replica) {
+                return replica.AllGather(Row({1}), 0, brief).status();
+              }),
+              late);
+  brief.timeout = absl::Seconds(-1);
+  EXPECT_THAT(call([&](Replica& replica) {
+                return replica.AllGather(Row({1}), 0, brief).status();
+              }),
+              StatusIs(kInvalid, HasSubstr("timeout is -1s")));
 }
 
 TEST_P(CollectiveCases, Case104TrainingMovesTowardsTheMinimum) {

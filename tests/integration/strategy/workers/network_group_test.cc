@@ -208,6 +208,17 @@ TEST_F(NetworkGroupTest, AMemberThatIsMissingIsNamedAfterTheTimeout) {
   }
 }
 
+TEST_F(NetworkGroupTest, ACallMayHaveATimeoutOfItsOwn) {
+  Reserve(2);
+  std::vector<Group> groups = Join({Of(0), Of(1)});
+  ASSERT_THAT(groups[0], IsOk());
+  const ScopedTimeout timeout(groups[0]->get(), absl::Milliseconds(300));
+
+  EXPECT_THAT(
+      (*groups[0])->Exchange("sum", {}).status(),
+      StatusIs(kLate, AllOf(HasSubstr("sum: rank 1"), HasSubstr("300ms"))));
+}
+
 // The log has one line for each `notice`, and so does not grow fast.
 TEST_F(NetworkGroupTest, ACallThatWaitsSaysForWhomInTheLog) {
   const auto log = std::make_shared<LogText>();

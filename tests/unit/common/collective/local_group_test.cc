@@ -53,6 +53,41 @@ TEST(LocalGroupTest, AMemberThatDoesNotComeIsNamed) {
                        AllOf(HasSubstr("barrier"), HasSubstr("rank 0, 2"))));
 }
 
+TEST(LocalGroupTest, ACallMayHaveATimeoutOfItsOwn) {
+  const auto group = MakeLocalGroup(2, absl::InfiniteDuration());
+  {
+    const ScopedTimeout timeout(group[1].get(), absl::Milliseconds(1));
+    EXPECT_THAT(group[1]->Exchange("sum", {}),
+                StatusIs(absl::StatusCode::kDeadlineExceeded,
+                         AllOf(HasSubstr("rank 0"), HasSubstr("within 1ms"))));
+  }
+}
+
+// The group's own timeout is over at once.
+TEST(LocalGroupTest, ACallWithATimeoutOfItsOwnWaitsForOthers) {
+  const auto group = MakeLocalGroup(2, absl::ZeroDuration());
+  const auto exchange = [&](size_t member) {
+    const ScopedTimeout timeout(group[member].get(), absl::Minutes(5));
+    return group[member]->Exchange("sum", {}).status();
+  };
+  std::thread other([&] { EXPECT_THAT(exchange(1), IsOk()); });
+  EXPECT_THAT(exchange(0), IsOk());
+  other.join();
+
+  EXPECT_THAT(group[1]->Exchange("sum", {}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+}
+
+TEST(LocalGroupTest, ScopeWithoutATimeoutOrAGroupChangesNothing) {
+  const auto group = MakeLocalGroup(2, absl::ZeroDuration());
+  const ScopedTimeout nobody(nullptr, absl::Minutes(5));
+  group[1]->SetTimeout(absl::Milliseconds(2));
+  { const ScopedTimeout none(group[1].get(), std::nullopt); }
+  EXPECT_THAT(
+      group[1]->Exchange("sum", {}),
+      StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("within 2ms")));
+}
+
 // A member that comes too late must not take the exchange for complete.
 TEST(LocalGroupTest, ATimeoutEndsTheGroupForAllMembers) {
   const auto group = MakeLocalGroup(2, absl::ZeroDuration());

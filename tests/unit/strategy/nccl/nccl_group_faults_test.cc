@@ -134,6 +134,23 @@ TEST_F(NcclGroupFaultsTest, AHangEndsWithTheTimeout) {
   }
 }
 
+TEST_F(NcclGroupFaultsTest, AHangEndsWithTheTimeoutOfTheCall) {
+  const auto group = MakeAlike(2, Small());
+  for (const Made& member : group) {
+    ASSERT_OK(member);
+    (*member)->SetTimeout(absl::Milliseconds(500));
+  }
+  nccl_on_cpu::SetHang(1);
+
+  int late = 0;
+  for (const absl::Status& error : Fail(group, Equal)) {
+    late += absl::IsDeadlineExceeded(error) ? 1 : 0;
+    EXPECT_THAT(error, AnyOf(StatusIs(kLate, HasSubstr("within 500ms")),
+                             StatusIs(kAborted, HasSubstr("has left"))));
+  }
+  EXPECT_GE(late, 1);
+}
+
 TEST_F(NcclGroupFaultsTest, AMemberThatLeavesBeforeItsCallEndsTheGroup) {
   auto group = MakeAlike(2, Small());
   ASSERT_OK(group[1]);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -46,6 +47,9 @@ class LeavingGroup final : public Collective {
     const int left = *left_;
     if (left < 0) return absl::OkStatus();
     return absl::AbortedError(absl::StrCat("rank ", left, " has left"));
+  }
+  void SetTimeout(std::optional<absl::Duration> timeout) override {
+    group_->SetTimeout(timeout);
   }
 
  private:

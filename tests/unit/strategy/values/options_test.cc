@@ -38,5 +38,19 @@ TEST(OptionsTest, APackHasNoNegativeSize) {
   EXPECT_THAT(CommunicationOptions{}.Validate(), IsOk());
 }
 
+TEST(OptionsTest, ACallHasTheTimeoutOfItsGroupOrOneOfItsOwn) {
+  CommunicationOptions options;
+  EXPECT_EQ(options.GroupTimeout(), std::nullopt);
+  options.timeout = absl::Seconds(3);
+  EXPECT_THAT(options.Validate(), IsOk());
+  EXPECT_EQ(options.GroupTimeout(), absl::Seconds(3));
+  options.timeout = absl::ZeroDuration();
+  EXPECT_THAT(options.Validate(), IsOk());
+  EXPECT_EQ(options.GroupTimeout(), absl::InfiniteDuration());
+  options.timeout = absl::Seconds(-1);
+  EXPECT_THAT(options.Validate(),
+              StatusIs(kInvalid, HasSubstr("timeout is -1s")));
+}
+
 }  // namespace
 }  // namespace lockstep::strategy
