@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/files/posix_file.h"
@@ -90,6 +91,18 @@ absl::Status Publish(const std::string& made, const std::string& path) {
   }
   const std::string parent = std::filesystem::path(path).parent_path().string();
   return SyncDirectory(parent.empty() ? "." : parent);
+}
+
+// An error of the unfinished file `made`, with the name that the user has given
+// it. One that exists already was left by an export that did not end, and must
+// be named.
+absl::Status NamedAsGiven(const absl::Status& status, const std::string& made,
+                          const std::string& out) {
+  if (absl::IsAlreadyExists(status)) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrReplaceAll(status.message(),
+                          {{made, absl::StrCat("--out is ", out)}}));
 }
 
 }  // namespace
@@ -232,14 +245,15 @@ absl::Status ExportCommand::Write(const CheckpointReader& checkpoint,
   for (const Chosen& one : chosen) tensors.push_back(one.target);
   // Beside the final file, because rename() does not leave a file system.
   const std::string made = out_ + ".partial";
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const std::unique_ptr<SafetensorsWriter> file,
+  absl::StatusOr<std::unique_ptr<SafetensorsWriter>> created =
       SafetensorsWriter::Create(
           made, std::move(tensors),
           {{"format", "lockstep"},
            {"job", checkpoint.manifest().job_name},
            {"global_step", absl::StrCat(checkpoint.manifest().global_step)},
-           {"values", averaged_ ? "averaged" : "plain"}}));
+           {"values", averaged_ ? "averaged" : "plain"}});
+  if (!created.ok()) return NamedAsGiven(created.status(), made, out_);
+  const std::unique_ptr<SafetensorsWriter> file = *std::move(created);
   // All files are looked up before the first byte is copied: the line of
   // progress needs the sum.
   uint64_t total = 0;

@@ -171,11 +171,6 @@ absl::Status CheckJob(const RunRequest& request, const JobConfig& job,
       job, {.own_workers = !request.command.empty(),
             .has_evaluator = HasEvaluator(cluster),
             .own_evaluator = !request.evaluator_command.empty()}));
-  if (!request.evaluator_command.empty() && job.checkpoint.directory.empty()) {
-    return absl::InvalidArgumentError(
-        "--evaluator is given, but the job has no checkpoint.directory, so "
-        "there is nothing to evaluate; add --set checkpoint.directory=DIR");
-  }
   LOCKSTEP_RETURN_IF_ERROR(CheckBatch(job, cluster.num_workers));
   LOCKSTEP_RETURN_IF_ERROR(CheckSummaries(job));
   return CheckCheckpoints(job, request.beginning);
@@ -250,6 +245,11 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       const JobConfig job,
       DecodeJobFile(file.text, file.source, setup.settings));
+  if (!request.evaluator_command.empty() && job.checkpoint.directory.empty()) {
+    return absl::InvalidArgumentError(
+        "--evaluator is given, but the job has no checkpoint.directory, so "
+        "there is nothing to evaluate; add --set checkpoint.directory=DIR");
+  }
   const absl::Status fits = CheckJob(request, job, setup.cluster);
   if (!fits.ok()) {
     // The code stays: kFailedPrecondition is another job in the same directory.

@@ -198,7 +198,11 @@ TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   refused("--evaluator is given, but the cluster has no evaluator");
   request_.cluster_file = "";
   request_.counts.workers = 2;
-  refused("--evaluator is given, but the job has no checkpoint.directory");
+  // Not with the name of the job file: the fault is not in it alone.
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(kInvalid, ::testing::StartsWith(
+                                     "--evaluator is given, but the job has "
+                                     "no checkpoint.directory")));
   request_.settings = {"checkpoint.directory=" + directory_.Join("kept")};
   request_.evaluator_command = "pyton3 eval.py";
   refused("--evaluator: pyton3: there is no such program in PATH");

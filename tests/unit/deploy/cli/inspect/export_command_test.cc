@@ -14,8 +14,10 @@
 namespace lockstep::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 absl::Span<const char> Bytes(const std::vector<float>& values) {
@@ -198,6 +200,22 @@ TEST_F(ExportCommandTest, APathThatCannotBeIsAnError) {
   name_ = std::string(5000, 'x');
   EXPECT_EQ(Run({}), 1);
   EXPECT_THAT(err_, HasSubstr("name too long"));
+}
+
+TEST_F(ExportCommandTest, AnErrorNamesTheFileThatTheUserHasNamed) {
+  Save(3);
+  name_ = "missing/model.safetensors";
+  EXPECT_EQ(Run({}), 1);
+  EXPECT_THAT(err_, AllOf(HasSubstr("--out is " + out() + ": cannot create"),
+                          Not(HasSubstr(".partial"))));
+}
+
+TEST_F(ExportCommandTest, AFileThatAnEndedExportHasLeftIsNamed) {
+  Save(3);
+  std::ofstream(out() + ".partial") << "half";
+  EXPECT_EQ(Run({}), 1);
+  EXPECT_THAT(err_, HasSubstr(out() + ".partial: "));
+  EXPECT_FALSE(std::filesystem::exists(out()));
 }
 
 TEST_F(ExportCommandTest, ADamagedCheckpointIsNotCopied) {
