@@ -146,7 +146,9 @@ class Chief final : private RecoverySource {
   std::vector<int> EndedInput() const override { return driver_.EndedInput(); }
   std::vector<int> Servers() const override { return driver_.Servers(); }
   void OnStateElsewhere() override { driver_.OnStateElsewhere(); }
-  void OnLeftOut(const std::string& what) override { Notify(what); }
+  void OnLeftOut(int server, const absl::Status& why) override {
+    driver_.OnLeftOut(server, why);
+  }
   bool OnResume(absl::Span<const ServerReport> reports, bool first) override {
     return driver_.OnResume(reports, first);
   }

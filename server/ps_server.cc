@@ -162,7 +162,10 @@ void PsServer::UpdateReturnedParts() {
 
 absl::Status PsServer::Run() {
   while (true) {
-    LOCKSTEP_RETURN_IF_ERROR(Join());
+    if (absl::Status joined = Join(); !joined.ok()) {
+      was_refused_ = !stop_ && member_ != Member::kUnknown;
+      return joined;
+    }
     while (!stop_ && !chief_.WaitForEnd(absl::Hours(1))) {
     }
     if (stop_ || !chief_.lease_lost()) break;

@@ -81,6 +81,9 @@ class PsServer {
   // worker's reason is enough for jobs of all kinds.
   void FollowWorker(const std::string& reason);
 
+  // After Run(): true if the chief has refused to let this server in again.
+  bool was_refused() const { return was_refused_; }
+
   // True if the job goes on when this server leaves. False until the server has
   // registered.
   bool may_leave() const { return member_ == Member::kMayLeave; }
@@ -126,6 +129,7 @@ class PsServer {
   std::atomic<bool> stop_ = false;
   std::atomic<bool> asked_ = false;  // the chief, to stop the job
   std::atomic<Member> member_ = Member::kUnknown;
+  std::atomic<bool> was_refused_ = false;
   std::atomic<bool> closing_ = false;
   std::atomic<bool> end_ticks_ = false;
   std::thread ticks_;

@@ -19,7 +19,8 @@ namespace lockstep::worker {
 // Worker is the role of the `worker` program: a TrainingMember whose workload
 // is a built-in model.
 //
-// Threads: RequestStop() and progress() may be called from any thread.
+// Threads: RequestStop(), OnMirrorEnded() and progress() may be called from any
+// thread.
 class Worker {
  public:
   struct Options {
@@ -50,6 +51,8 @@ class Worker {
 
   // Leaves the job in good order, as TrainingMember::RequestStop().
   void RequestStop(const std::string& reason) { member_->RequestStop(reason); }
+  // As TrainingMember::OnMirrorEnded().
+  void OnMirrorEnded(const absl::Status& why) { member_->OnMirrorEnded(why); }
 
  private:
   explicit Worker(std::unique_ptr<ModelWorkload> workload)

@@ -88,7 +88,7 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
       cluster.Address(cluster.self()).value_or(""));
   if (roles != nullptr) {
     roles->SetOnStopped(
-        [&](const std::string& why) { (*worker)->RequestStop(why); });
+        [&](const absl::Status& why) { (*worker)->OnMirrorEnded(why); });
   }
   std::atomic<bool> trains = true;
   signals.SetHandler([&](const std::string& reason) {

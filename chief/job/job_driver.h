@@ -80,6 +80,9 @@ class JobDriver {
   void OnFound(absl::Span<const ServerReport> reports);
   std::vector<int> Servers() const { return context_.servers.Needed(); }
   void OnStateElsewhere() { context_.servers.OnStateElsewhere(); }
+  void OnLeftOut(int server, const absl::Status& why) {
+    deaths_.LeaveOut(server, why);
+  }
   std::vector<int> EndedInput() const { return deaths_.EndedInput(); }
   bool OnResume(absl::Span<const ServerReport> reports, bool first);
   // kCancelled: the job must stop.

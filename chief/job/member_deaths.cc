@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "chief/events/call_errors.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::chief {
@@ -61,11 +62,15 @@ void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {
     context_.WantStop(
         StoppedStatus(absl::StrCat(name, " ", dead.reason), /*hold=*/false));
   } else {
+    server_away_ = true;
+    // It was not open.
+    if (dead.leave == LeaveCause::kCannotTakePart) {
+      return Warn(context_.out, absl::StrCat(name, " ", dead.reason));
+    }
     const std::string held = absl::StrCat("its share of step ", steps_.step());
     Warn(context_.out,
          absl::StrCat(name, " is gone (", dead.reason, "); it holds ", held));
     context_.NoteDeath(name, dead.reason, held);
-    server_away_ = true;
   }
 }
 
@@ -92,6 +97,20 @@ void MemberDeaths::GiveUpTheAbsent(absl::Time since) {
                               : ", do not come back: the job goes on without "
                                 "them"));
   }
+}
+
+void MemberDeaths::LeaveOut(int server, const absl::Status& why) {
+  if (IsPassing(why)) return;
+  const TaskId mirror{TaskType::kPs, server};
+  const MembershipTable::Member member = context_.members.Get(mirror);
+  const absl::Status left = context_.members.Leave(
+      mirror, member.incarnation, LeaveCause::kCannotTakePart,
+      std::string(why.message()), nullptr, context_.now);
+  // It has died meanwhile.
+  if (!left.ok()) return;
+  Notify(context_.out,
+         absl::StrCat("mirror ", server, " cannot take part (", why.message(),
+                      "); the job goes on without it and worker ", server));
 }
 
 void MemberDeaths::TakeOutTheAbsent() {

@@ -56,6 +56,10 @@ class MemberDeaths {
   // Must be called before a round; the job has waited for servers since
   // `since`.
   void GiveUpTheAbsent(absl::Time since);
+  // Leaves out a mirror of an elastic job that could not open its state. Unless
+  // the error may pass, it has left the job until its process is started again.
+  // `why` names it.
+  void LeaveOut(int server, const absl::Status& why);
   // Takes the workers of mirrors that were given up out of the job, whose
   // settings must be open.
   void TakeOutTheAbsent();

@@ -256,6 +256,12 @@ absl::Status MembershipTable::Heartbeat(const TaskId& task,
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
   Member& member = entries_[task].member;
+  // A process that leaves by itself sends no more heartbeats.
+  if (member.CannotTakePart()) {
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(), " cannot take part (",
+                     member.leave_reason, "); register to learn of the cause"));
+  }
   member.last_heartbeat = now;
   if (progress != nullptr) member.progress = *progress;
   if (load != nullptr) member.load = *load;

@@ -64,6 +64,10 @@ class MembershipTable {
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
     Progress progress = {};
     std::optional<ProcessLoad> load = {};  // its last report
+
+    bool CannotTakePart() const {
+      return state == State::kLeft && leave == LeaveCause::kCannotTakePart;
+    }
   };
 
   // An incarnation that ended without leaving, or was replaced.
@@ -108,7 +112,8 @@ class MembershipTable {
   //
   //   kNotFound            the cluster has no such task
   //   kAborted             its lease had ended, or it has no part in an elastic
-  //                        job; register with a new incarnation
+  //                        job, or was made to leave; register with a new
+  //                        incarnation
   //   kFailedPrecondition  not the member: replaced, even by one that cannot
   //                        join yet
   //   kUnavailable         the task has no member yet: retry

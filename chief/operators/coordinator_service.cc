@@ -192,11 +192,9 @@ absl::Status CoordinatorService::HandleRegister(
     return meant;
   }
   const RunSettings now = status_table_.Get(clock_.Now()).settings;
-  const bool has_mirror =
-      members_.Get({TaskType::kPs, sender.task.index}).state ==
-      MembershipTable::State::kAlive;
   const absl::Status part = settings_table_.CheckTakesPart(
-      sender.task, request.again(), now, has_mirror);
+      sender.task, request.again(), now,
+      members_.Get({TaskType::kPs, sender.task.index}));
   if (IsHeld(part)) {
     response.set_taken_out(std::string(part.message()));
     return absl::OkStatus();

@@ -305,7 +305,8 @@ absl::Status SettingsTable::CheckShares(int64_t workers) const {
       "worker out"));
 }
 
-absl::Status SettingsTable::CheckMirror(int worker, bool has_mirror) const {
+absl::Status SettingsTable::CheckMirror(
+    int worker, const MembershipTable::Member& mirror) const {
   if (job_.strategy.kind != StrategyKind::kMultiWorkerMirrored) {
     return absl::OkStatus();
   }
@@ -317,13 +318,14 @@ absl::Status SettingsTable::CheckMirror(int worker, bool has_mirror) const {
         job_.total_num_replicas,
         " workers; give all processes the largest cluster from the start"));
   }
-  if (has_mirror) return absl::OkStatus();
+  if (mirror.state == MembershipTable::State::kAlive) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("worker ", worker, " joins once its mirror, ps ", worker,
                    ", has registered; retry meanwhile"));
 }
 
-absl::Status SettingsTable::Join(int worker, bool again, bool has_mirror) {
+absl::Status SettingsTable::Join(int worker, bool again,
+                                 const MembershipTable::Member& mirror) {
   MutexLock lock(mutex_);
   if (!job_.elastic_workers) {
     return absl::NotFoundError(absl::StrCat(
@@ -341,7 +343,7 @@ absl::Status SettingsTable::Join(int worker, bool again, bool has_mirror) {
     return absl::FailedPreconditionError(
         absl::StrCat("worker ", worker, " cannot join: ", closed_));
   }
-  LOCKSTEP_RETURN_IF_ERROR(CheckMirror(worker, has_mirror));
+  LOCKSTEP_RETURN_IF_ERROR(CheckMirror(worker, mirror));
   if (open_) {
     std::vector<int> workers = wanted_.workers;
     const auto place = std::lower_bound(workers.begin(), workers.end(), worker);
@@ -365,9 +367,14 @@ absl::Status SettingsTable::Join(int worker, bool again, bool has_mirror) {
       "worker ", worker, " joins at the next step boundary; retry meanwhile"));
 }
 
-absl::Status SettingsTable::CheckTakesPart(const TaskId& task, bool again,
-                                           const RunSettings& in_effect,
-                                           bool has_mirror) {
+absl::Status SettingsTable::CheckTakesPart(
+    const TaskId& task, bool again, const RunSettings& in_effect,
+    const MembershipTable::Member& mirror) {
+  if (task.type == TaskType::kPs && again && mirror.CannotTakePart()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        task.ToString(), " cannot take part: ", mirror.leave_reason,
+        "; mend the cause, and start the process again"));
+  }
   if (!job_.elastic_workers || task.type != TaskType::kWorker) {
     return absl::OkStatus();
   }
@@ -378,7 +385,7 @@ absl::Status SettingsTable::CheckTakesPart(const TaskId& task, bool again,
   // Both: a worker that is about to be taken out, or is not let in yet, has no
   // share of the data in the next step.
   if (among(wanted()) && among(in_effect)) return absl::OkStatus();
-  return Join(task.index, again, has_mirror);
+  return Join(task.index, again, mirror);
 }
 
 void SettingsTable::Leave(int worker, WhyOut why) {

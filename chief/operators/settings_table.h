@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "chief/members/membership_table.h"
 #include "common/base/mutex.h"
 #include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
@@ -84,26 +85,29 @@ class SettingsTable {
   void KnowExamples(int64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Elastic jobs: admits a worker that registers. `again`: the same process has
-  // taken part before. `has_mirror`: the ps of its index is alive, which jobs
-  // of mirrors need.
+  // taken part before. `mirror`: the ps of its index, which must be alive in a
+  // job of mirrors; others ignore it.
   //
   //   kUnavailable         it will take part once the change is applied, or
-  //   once
-  //                        its mirror has registered; retry
+  //                        once its mirror has registered; retry
   //   kCancelled, held     the worker was taken out, and this is the same
   //                        process; a new process may join
   //   kNotFound            the job is not elastic, or has no mirror for it
   //   kInvalidArgument     an index that is too large
   //   kFailedPrecondition  there are too few examples for another worker, or
   //                        the job is over
-  absl::Status Join(int worker, bool again, bool has_mirror = true)
+  absl::Status Join(int worker, bool again,
+                    const MembershipTable::Member& mirror = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Checks that the task takes part in the job whose settings are `in_effect`:
   // every task does, except workers that an elastic job has not admitted, which
-  // get the answer of Join().
+  // get the answer of Join(), and mirrors that the chief has left out, until
+  // another process takes their place. `mirror` is the ps of the task's index.
+  //
+  //   kFailedPrecondition  also: this process's mirror was left out
   absl::Status CheckTakesPart(const TaskId& task, bool again,
                               const RunSettings& in_effect,
-                              bool has_mirror = true)
+                              const MembershipTable::Member& mirror = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The reason why a worker is taken out.
   enum class WhyOut {
@@ -122,7 +126,8 @@ class SettingsTable {
 
  private:
   // Elastic jobs of mirrors: checks that the worker has one.
-  absl::Status CheckMirror(int worker, bool has_mirror) const
+  absl::Status CheckMirror(int worker,
+                           const MembershipTable::Member& mirror) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckReplicas(int replicas) const

@@ -24,38 +24,37 @@ absl::Status WaitForVolume(const absl::Status& why) {
 
 }  // namespace
 
-absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(const Plan& plan,
-                                                        const Request& request,
-                                                        bool anew) {
-  const auto create = [&](std::map<int, absl::Status>* failed) {
+absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
+    const Plan& plan, const Request& request, bool anew,
+    ShardGroup::Failures failed) {
+  const auto create = [&](ShardGroup::Failures* failures) {
     return servers_.Create(
         job_, PlanAmong(plan, servers_.used()),
         anew ? ShardCalls::State::kDiscard : ShardCalls::State::kKeep,
-        WatchWork(/*keeps=*/!anew), failed);
+        WatchWork(/*keeps=*/!anew), failures);
   };
-  if (request.step.has_value()) return create(nullptr);
-  std::map<int, absl::Status> failed;
+  const bool first = !request.step.has_value();
   LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
-                            create(plan.mirrored && !anew ? &failed : nullptr));
-  // The state of mirror 0 alone says for sure which mirrors the job needs.
+                            create(MayLeaveOut(anew) ? &failed : nullptr));
+  // The state of mirror 0 is enough to go on from, and alone says for sure
+  // which mirrors the job needs.
   if (!failed.empty() && found.reports[0].committed_step < 0) {
     return failed.begin()->second;
   }
   // What the servers keep of the workers is of the run that ends here.
-  if (!anew) source_.OnFound(found.reports);
-  const std::vector<int> needed = source_.Servers();
+  if (first && !anew) source_.OnFound(found.reports);
+  for (const auto& [server, why] : failed) source_.OnLeftOut(server, why);
+  const std::vector<int> needed = first ? source_.Servers() : request.servers;
   for (const int server : needed) {
     if (found.reports[server].takes_part) continue;
-    if (failed.count(server) > 0) return failed[server];
+    // The next round begins without a mirror that was left out.
     return absl::UnavailableError(
-        absl::StrCat("ps ", server, " takes part in the job, and is away"));
+        failed.count(server) > 0
+            ? std::string(failed[server].message())
+            : absl::StrCat("ps ", server,
+                           " takes part in the job, and is away"));
   }
-  for (const auto& [server, why] : failed) {
-    source_.OnLeftOut(absl::StrCat(why.message(),
-                                   "; the job, which does not need ps ", server,
-                                   ", goes on without it"));
-  }
-  if (needed == request.servers) return found;
+  if (needed == servers_.used()) return found;
   servers_.Use(needed);
   // In a new epoch: a delayed copy of a call above would have a server open its
   // state again, with the parts of the plan above.
@@ -86,11 +85,14 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
     const Plan& plan, const Request& request) {
   const bool first = !request.step.has_value();
   servers_.Use(request.servers);
-  LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch());
-  source_.OnEpoch(epoch);
   const bool anew = first && source_.BeginsAnew();
+  ShardGroup::Failures failed;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const uint64_t epoch,
+      servers_.TakeEpoch(MayLeaveOut(anew) ? &failed : nullptr));
+  source_.OnEpoch(epoch);
   LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
-                            Create(plan, request, anew));
+                            Create(plan, request, anew, std::move(failed)));
   Outcome outcome;
   outcome.map = std::move(found.map);
   outcome.servers = servers_.used();

@@ -57,9 +57,9 @@ class RecoverySource {
   // Called if no mirror that takes part has the state of the last opening, but
   // others had it. The round then fails.
   virtual void OnStateElsewhere() {}
-  // Called in a chief's first round if the job goes on without a server that
-  // failed. `what` names the server and the reason.
-  virtual void OnLeftOut(const std::string& /*what*/) {}
+  // Elastic mirrors: called if the job goes on without a mirror that could not
+  // open its state. `why` names it.
+  virtual void OnLeftOut(int /*server*/, const absl::Status& /*why*/) {}
   // Returns the workers that have used up their data.
   virtual std::vector<int> EndedInput() const { return {}; }
 
@@ -135,15 +135,23 @@ class RecoveryRound {
   //                                    progress, however long that takes. Or,
   //                                    after the first round, the checkpoints
   //                                    cannot be read. Or the state is
-  //                                    elsewhere: see OnStateElsewhere()
+  //                                    elsewhere: see OnStateElsewhere(). Or a
+  //                                    mirror was left out: see OnLeftOut()
   //   kAborted                         there is a newer chief
   absl::StatusOr<Outcome> Run(const Plan& plan, const Request& request);
 
  private:
   // Creates the state of the servers that take part, or finds it. In a chief's
-  // first round, leaves out servers that the job does not need.
+  // first round, leaves out servers that the job does not need. In an elastic
+  // job of mirrors, leaves out mirrors that fail, and those that have `failed`.
   absl::StatusOr<ShardGroup::Found> Create(const Plan& plan,
-                                           const Request& request, bool anew);
+                                           const Request& request, bool anew,
+                                           ShardGroup::Failures failed);
+  // True if the job can go on without a mirror that fails; a job that begins
+  // anew needs all.
+  bool MayLeaveOut(bool anew) const {
+    return job_.has_elastic_mirrors() && !anew;
+  }
   // Reads the checkpoint that counts, and decides. `decide` fills in the plan
   // of the outcome.
   absl::Status Decide(absl::FunctionRef<void(int64_t checkpoint_step)> decide,

@@ -39,6 +39,11 @@ absl::StatusOr<std::vector<float>> MergeScalars(
   return merged;
 }
 
+// False if the error says that there is a newer chief.
+bool IsOfServerAlone(const absl::Status& error) {
+  return !absl::IsAborted(error) && NewestIncarnationOf(error) == 0;
+}
+
 }  // namespace
 
 absl::Status ShardGroup::Named(int server, const absl::Status& status) {
@@ -50,8 +55,8 @@ absl::Status ShardGroup::Named(int server, const absl::Status& status) {
   return WithMessage(status, absl::StrCat(name, ": ", status.message()));
 }
 
-absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
-  absl::StatusOr<uint64_t> epoch = DrawEpoch();
+absl::StatusOr<uint64_t> ShardGroup::TakeEpoch(Failures* failed) {
+  absl::StatusOr<uint64_t> epoch = DrawEpoch(failed);
   // Only before the first epoch: later, a newer incarnation belongs to a chief
   // that has taken over.
   for (int tries = 0; tries < kMaxTries && epoch_ == 0; ++tries) {
@@ -60,20 +65,31 @@ absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
     if (newest == 0 || newest >= kLargestIncarnation) break;
     const uint64_t drawn = draw_(newest);
     for (ShardCalls* client : servers_) client->set_incarnation(drawn);
-    epoch = DrawEpoch();
+    epoch = DrawEpoch(failed);
   }
   return epoch;
 }
 
-absl::StatusOr<uint64_t> ShardGroup::DrawEpoch() {
+absl::StatusOr<uint64_t> ShardGroup::DrawEpoch(Failures* failed) {
   std::vector<uint64_t> epochs(servers_.size(), epoch_);
+  std::vector<absl::Status> failures(servers_.size());
   const auto draw = [&](int i, uint64_t newer_than) -> absl::Status {
     LOCKSTEP_ASSIGN_OR_RETURN(epochs[i], servers_[i]->TakeEpoch(newer_than));
     return absl::OkStatus();
   };
   // ps 0 last: its epoch is used for all servers, so it must be above those of
   // the others.
-  LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) { return draw(i, epoch_); }));
+  LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) {
+    const absl::Status status = draw(i, epoch_);
+    if (failed == nullptr || !IsOfServerAlone(status)) return status;
+    failures[i] = Named(i, status);
+    return absl::OkStatus();
+  }));
+  for (size_t i = 0; i < failures.size(); ++i) {
+    if (failures[i].ok()) continue;
+    std::erase(used_, static_cast<int>(i));
+    failed->emplace(static_cast<int>(i), failures[i]);
+  }
   const uint64_t newest = *std::max_element(epochs.begin(), epochs.end());
   LOCKSTEP_RETURN_IF_ERROR(Named(0, draw(0, newest)));
   epoch_ = epochs[0];
@@ -83,7 +99,7 @@ absl::StatusOr<uint64_t> ShardGroup::DrawEpoch() {
 
 absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
     const JobConfig& job, const Plan& plan, ShardCalls::State state,
-    const OnWorking& on_working, std::map<int, absl::Status>* failed) {
+    const OnWorking& on_working, Failures* failed) {
   Found found{{plan, {}, {}}, std::vector<ServerReport>(servers_.size())};
   std::vector<ShardCalls::Created> created(servers_.size());
   std::vector<absl::Status> failures(servers_.size());  // that end no call
@@ -100,7 +116,7 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
       const absl::Status status = answer.status();
       if (answer.ok()) {
         created[i] = *std::move(answer);
-      } else if (failed == nullptr || i == 0 || absl::IsAborted(status)) {
+      } else if (failed == nullptr || i == 0 || !IsOfServerAlone(status)) {
         return status;
       } else {
         failures[i] = Named(i, status);

@@ -33,6 +33,9 @@ namespace lockstep::chief {
 // Errors:  those of ShardCalls, with the server named in front.
 class ShardGroup {
  public:
+  // Errors by server.
+  using Failures = std::map<int, absl::Status>;
+
   // Returns an incarnation above `above`, different from any that another
   // process draws.
   using Draw = std::function<uint64_t(uint64_t above)>;
@@ -62,8 +65,11 @@ class ShardGroup {
   // incarnation is newer (because its clock was ahead), by drawing a still
   // newer one. A chief that has had an epoch gives way instead.
   //
+  // With `failed`, servers other than ps task 0 may fail: then they are used no
+  // more, until Use(), and `failed` has the reasons, by server.
+  //
   //   kAborted  there is a newer chief
-  absl::StatusOr<uint64_t> TakeEpoch();
+  absl::StatusOr<uint64_t> TakeEpoch(Failures* failed = nullptr);
   // The epoch that was drawn last.
   uint64_t epoch() const { return epoch_; }
 
@@ -79,12 +85,13 @@ class ShardGroup {
   // Finds the state of each server, or creates its parts with their initial
   // values; with kDiscard, creates them in any case. Servers do long work in
   // parallel. With `failed`, servers other than ps task 0 may fail: then they
-  // have no part in the result, and `failed` has the reasons, by server. A
-  // newer chief (kAborted) ends the call nevertheless.
+  // have no part in the result, and `failed` has the reasons.
+  //
+  //   kAborted  also with `failed`: there is a newer chief
   absl::StatusOr<Found> Create(const JobConfig& job, const Plan& plan,
                                ShardCalls::State state,
                                const OnWorking& on_working,
-                               std::map<int, absl::Status>* failed = nullptr);
+                               Failures* failed = nullptr);
 
   // As RestoreCheckpoint(). The servers must not be open.
   absl::StatusOr<std::vector<float>> Restore(
@@ -140,7 +147,7 @@ class ShardGroup {
  private:
   // Calls the servers that take part, from index `first` on.
   absl::Status AskFrom(int first, AskOne ask);
-  absl::StatusOr<uint64_t> DrawEpoch();
+  absl::StatusOr<uint64_t> DrawEpoch(Failures* failed);
   // As BeginSnapshot(), except that a failure leaves `copies`, by server.
   absl::StatusOr<JobSnapshot> CopyAside(
       int64_t step, int64_t attempt,

@@ -4,11 +4,13 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -79,6 +81,17 @@ class ElasticMirrorsTest : public ::testing::Test {
             .empty());
   }
 
+  std::string StateFileOf(int server) {
+    const std::string end = absl::StrCat(".ps-", server, ".state");
+    for (const std::string& name : job_->StateFiles()) {
+      if (absl::EndsWith(name, end)) {
+        return absl::StrCat(job_->state_directory(), "/", name);
+      }
+    }
+    ADD_FAILURE() << "no state of ps " << server;
+    return "";
+  }
+
   std::string Log(int worker) {
     return job_->cluster().ReadLog("worker", worker).value_or("");
   }
@@ -112,6 +125,31 @@ TEST_F(ElasticMirrorsTest, AWorkerThatComesBackTakesPartAgain) {
     EXPECT_THAT(job_->StateFiles(), IsEmpty());
     EXPECT_THAT(Log(0), HasSubstr("takes the state of step"));
   }
+}
+
+// A directory that has the name of the state file, which no server can open,
+// stands for a broken disk.
+TEST_F(ElasticMirrorsTest, AMirrorThatCannotOpenItsStateEndsNoJob) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  const std::string state = StateFileOf(2);
+  ASSERT_NO_FATAL_FAILURE(Kill(2));
+  ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 1}));
+  RemoveState(*job_, 2);
+  ASSERT_TRUE(std::filesystem::create_directory(state));
+
+  ASSERT_NO_FATAL_FAILURE(Start(2));
+
+  ExpectEnd(2, {.code = kExitFailed});
+  EXPECT_THAT(Log(2), HasSubstr("ps 2 cannot take part: "));
+  EXPECT_THAT(Log(0), HasSubstr("mirror 2 cannot take part (ps 2: "));
+  ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 1}));
+
+  // Once the cause is mended, the worker may come back.
+  ASSERT_TRUE(std::filesystem::remove(state));
+  ASSERT_NO_FATAL_FAILURE(Start(2));
+  ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 1, 2}));
+  ASSERT_THAT(job_->cluster().WaitAllSucceed(kPatience), IsOk());
+  ExpectWholeJob();
 }
 
 TEST_F(ElasticMirrorsTest, AWorkerThatIsToldToStopLeavesAJobThatGoesOn) {

@@ -19,20 +19,22 @@ absl::StatusOr<std::unique_ptr<HostedMirror>> HostedMirror::Start(
 
 void HostedMirror::Run() {
   status_ = server_->Run();
-  std::function<void(const std::string&)> stopped;
+  std::function<void(const absl::Status&)> stopped;
   {
     MutexLock lock(mutex_);
     ended_ = true;
     stopped = on_stopped_;
   }
   // Outside the lock: the callback stops the worker, which may call back.
-  if (stopped && absl::IsCancelled(status_)) {
-    stopped(std::string(status_.message()));
-  }
+  if (stopped && EndsWorker()) stopped(status_);
+}
+
+bool HostedMirror::EndsWorker() const {
+  return absl::IsCancelled(status_) || server_->was_refused();
 }
 
 void HostedMirror::SetOnStopped(
-    std::function<void(const std::string&)> stopped) {
+    std::function<void(const absl::Status&)> stopped) {
   {
     MutexLock lock(mutex_);
     on_stopped_ = stopped;
@@ -40,7 +42,7 @@ void HostedMirror::SetOnStopped(
     // mirror ended before this call.
     if (!ended_) return;
   }
-  if (absl::IsCancelled(status_)) stopped(std::string(status_.message()));
+  if (EndsWorker()) stopped(status_);
 }
 
 HostedMirror::~HostedMirror() {

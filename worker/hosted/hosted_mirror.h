@@ -32,11 +32,13 @@ class HostedMirror {
   // Ends the mirror if it still serves. That stops the job, unless may_leave().
   ~HostedMirror();
 
-  // Calls `stopped` if the mirror ends because it or the job was stopped; it
-  // must make the worker end, too. `stopped` runs in another thread, or in this
-  // call if the mirror has ended already. What it uses must stay valid until
-  // Wait() has returned or this object is gone. Must be called at most once.
-  void SetOnStopped(std::function<void(const std::string& why)> stopped)
+  // Calls `stopped` if the mirror ends because it or the job was stopped
+  // (kCancelled), or because the chief refused to let it in again; with its
+  // result. It must make the worker end, too. `stopped` runs in another thread,
+  // or in this call if the mirror has ended already. What it uses must stay
+  // valid until Wait() has returned or this object is gone. Must be called at
+  // most once.
+  void SetOnStopped(std::function<void(const absl::Status& why)> stopped)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // As PsServer::RequestStop(), FollowWorker() and may_leave().
@@ -57,11 +59,13 @@ class HostedMirror {
 
   // Loop of the thread.
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  // After Run(): true if the worker must end as well.
+  bool EndsWorker() const;
 
   std::unique_ptr<server::PsServer> server_;
   Mutex mutex_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::function<void(const std::string&)> on_stopped_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(const absl::Status&)> on_stopped_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_;
   std::thread thread_;
 };

@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<HostedRoles>> HostedRoles::Start(
 }
 
 void HostedRoles::SetOnStopped(
-    std::function<void(const std::string& why)> stopped) {
+    std::function<void(const absl::Status& why)> stopped) {
   if (mirror_ != nullptr) mirror_->SetOnStopped(std::move(stopped));
 }
 

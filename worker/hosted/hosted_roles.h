@@ -51,7 +51,7 @@ class HostedRoles {
   ~HostedRoles();
 
   // As HostedMirror::SetOnStopped().
-  void SetOnStopped(std::function<void(const std::string& why)> stopped);
+  void SetOnStopped(std::function<void(const absl::Status& why)> stopped);
 
   // True if the job cannot go on without this process. False if it only has a
   // mirror that PsServer::may_leave() describes, of a job with elastic workers:

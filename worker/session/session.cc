@@ -108,7 +108,7 @@ absl::Status Session::Parts::Host(const Cluster& cluster,
                             HostedRoles::Start(cluster, roles, Clock::Real()));
   if (hosted == nullptr) return absl::OkStatus();
   hosted->SetOnStopped(
-      [this](const std::string& why) { member->RequestStop(why); });
+      [this](const absl::Status& why) { member->OnMirrorEnded(why); });
   LOCKSTEP_ASSIGN_OR_RETURN(
       status_server, ServeStatus(
                          flags, cluster, [this] { return hosted->Metrics(); },

@@ -183,6 +183,15 @@ void TrainingMember::Fail(const std::string& reason) {
   StopNow(absl::UnknownError(reason));
 }
 
+void TrainingMember::OnMirrorEnded(const absl::Status& why) {
+  const std::string reason(why.message());
+  if (absl::IsCancelled(why)) {
+    RequestStop(reason);
+  } else {
+    Fail(reason);
+  }
+}
+
 void TrainingMember::Leave(const absl::Status& why) {
   MutexLock lock(mutex_);
   if (leave_.has_value() || ended_) return;
@@ -232,13 +241,17 @@ absl::Status TrainingMember::RunOnce() {
   chief_.JoinHeartbeats();
   if (meter_.Get().passes > 0) refused_since_ = absl::InfiniteFuture();
   meter_.BeginAnew();
-  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
-                            chief_.Register());
-  max_wait_ = membership.job.max_wait;
+  const absl::StatusOr<ChiefClient::Registration> registered =
+      chief_.Register();
   {
     MutexLock lock(mutex_);
-    elastic_ = membership.job.elastic_workers;
+    // The reason of whatever made Register() return, which does not know it.
+    if (!registered.ok() && stop_.has_value()) return *stop_;
+    LOCKSTEP_RETURN_IF_ERROR(registered.status());
+    elastic_ = registered->job.elastic_workers;
   }
+  const ChiefClient::Registration& membership = *registered;
+  max_wait_ = membership.job.max_wait;
   const absl::Status status = Judge(Train(membership), membership.job);
   // kUnavailable means that this process's device is lost. Such a worker does
   // not leave: the process ends, and takes its place in the job again once it

@@ -77,6 +77,10 @@ class TrainingMember {
   // Leaves the job at once, as a worker that would fail again after a restart:
   // if too few workers are left for a step, the job fails with `reason`.
   void Fail(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Must be called when the mirror in this process has ended before the worker,
+  // with HostedMirror's reason: RequestStop() if that is kCancelled, else
+  // Fail().
+  void OnMirrorEnded(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ~TrainingMember();
 

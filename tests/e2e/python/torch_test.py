@@ -298,7 +298,7 @@ for step in worker.steps():
         worker = object.__new__(lockstep.torch.Worker)
         worker._calls, worker._unwanted = 0, False
         worker._begin_sending = drop
-        step = lockstep.torch.Step(worker, 0, 0, 0, 0)
+        step = lockstep.torch.Step(worker, 0, 0, 0, 0, 0)
         step._calls = 2
         worker._after(step)
         self.assertTrue(worker._unwanted)

@@ -46,7 +46,7 @@ TEST_F(HostedMirrorTest, StoppedBeforeTheChiefIsThereItEndsItsWorker) {
   ASSERT_THAT(mirror, IsOk());
   auto worker = StartWorker(1);
   (*mirror)->SetOnStopped(
-      [&](const std::string& why) { worker->role().RequestStop(why); });
+      [&](const absl::Status& why) { worker->role().OnMirrorEnded(why); });
 
   (*mirror)->RequestStop("changed my mind");
 

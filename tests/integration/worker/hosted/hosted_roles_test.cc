@@ -80,7 +80,7 @@ TEST_F(HostedRolesTest, AMirrorThatHasToGoStopsTheJobForAll) {
   auto worker0 = StartWorker(0);
   auto worker1 = StartWorker(1);
   (*roles1)->SetOnStopped(
-      [&](const std::string& why) { worker1->role().RequestStop(why); });
+      [&](const absl::Status& why) { worker1->role().OnMirrorEnded(why); });
   while (worker1->role().progress().accepted < 5) {
     absl::SleepFor(absl::Milliseconds(1));
   }

@@ -214,6 +214,43 @@ TEST_F(JobDriverMirrorsTest, StateThatIsElsewhereBringsAllBack) {
   EXPECT_THAT(request.servers, ElementsAre(0, 1, 2));
 }
 
+TEST_F(JobDriverMirrorsTest, MirrorThatCannotBeOpenedEndsNoJob) {
+  GiveUp2();
+  Recovered(0, -1, RecoveryPlan::Action::kResume, true);
+  Join(TaskType::kPs, 2, 2);
+  Pass(absl::Milliseconds(100));
+  ASSERT_THAT(request.servers, ElementsAre(0, 1, 2));
+
+  driver->OnLeftOut(2, absl::ResourceExhaustedError("ps 2: no memory"));
+  RoundFailed(absl::UnavailableError("ps 2: no memory"));
+
+  EXPECT_THAT(Pass(absl::Milliseconds(200)), Contains("recover 0"));
+  EXPECT_THAT(request.servers, ElementsAre(0, 1));
+  EXPECT_THAT(said, Contains(HasSubstr("mirror 2 cannot take part (ps 2: no "
+                                       "memory); the job goes on without it")));
+  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kResume, true),
+              Contains("take out 2 (away)"));
+
+  // The same process is not tried again, and a new one is.
+  EXPECT_THAT(Pass(2 * job.lease), Not(Contains("recover 0")));
+  Join(TaskType::kPs, 2, 3);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("recover 0"));
+  EXPECT_THAT(request.servers, ElementsAre(0, 1, 2));
+}
+
+TEST_F(JobDriverMirrorsTest, MirrorWhoseErrorMayPassIsTriedAgain) {
+  GiveUp2();
+  Recovered(0, -1, RecoveryPlan::Action::kResume, true);
+  Join(TaskType::kPs, 2, 2);
+  Pass(absl::Milliseconds(100));
+
+  driver->OnLeftOut(2, absl::UnavailableError("ps 2: no answer"));
+  RoundFailed(absl::UnavailableError("ps 2: no answer"));
+
+  EXPECT_THAT(Pass(absl::Milliseconds(200)), Contains("recover 0"));
+  EXPECT_THAT(request.servers, ElementsAre(0, 1, 2));
+}
+
 TEST_F(JobDriverMirrorsTest, MirrorOfANewWorkerTakesPart) {
   GiveUp2();
   Recovered(0, -1, RecoveryPlan::Action::kResume, true);

@@ -131,5 +131,25 @@ TEST_F(ShutOutWorkersTest, WorkerThatWasAwayWhenTheJobWentBackJoinsAnew) {
   EXPECT_THAT(table_.ShutOut(), ElementsAre(WorkerStanding{1, 5}));
 }
 
+// Its process must register again, and is then told why it may not.
+TEST(LeftOutMirrorTest, HeartbeatsEndAndAnotherProcessMayCome) {
+  const TaskId mirror{TaskType::kPs, 2};
+  MembershipTable table({mirror}, absl::Seconds(10));
+  const absl::Time now = absl::FromUnixSeconds(1000);
+  ASSERT_OK(table.Register(mirror, 5, now));
+  ASSERT_OK(table.Leave(mirror, 5, LeaveCause::kCannotTakePart, "no memory",
+                        nullptr, now));
+
+  EXPECT_THAT(table.Heartbeat(mirror, 5, nullptr, now),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("no memory")));
+  EXPECT_TRUE(table.Get(mirror).CannotTakePart());
+
+  for (const MembershipTable::Dead& dead : table.TakeDead(now)) {
+    table.Buried(dead.task, dead.incarnation);
+  }
+  EXPECT_OK(table.Register(mirror, 6, now));
+  EXPECT_FALSE(table.Get(mirror).CannotTakePart());
+}
+
 }  // namespace
 }  // namespace lockstep::chief

@@ -22,6 +22,7 @@ class FakeShardCalls final : public ShardCalls {
   uint64_t newest_chief = 0;  // the incarnation that it knows
   ServerReport report;
   ServerReport discarded_report;  // of a shard that was created anew
+  absl::Status epoch_taken;       // the result of TakeEpoch()
   absl::Status created;           // the result of CreateShard()
   absl::Status activated;
   Opening opening;             // the last one
@@ -38,6 +39,7 @@ class FakeShardCalls final : public ShardCalls {
     if (incarnation_ < newest_chief) {
       return WithNewestIncarnation(absl::AbortedError("older"), newest_chief);
     }
+    if (!epoch_taken.ok()) return epoch_taken;
     last_epoch = std::max(last_epoch, newer_than) + 1;
     return last_epoch;
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "chief/recovery/recovery_round.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -30,6 +31,8 @@ class RecoveryRoundMirrorsTest : public ::testing::Test,
     group_.Add(ps0_);
     group_.Add(ps1_);
     plan_.mirrored = true;
+    job_.strategy.kind = StrategyKind::kMultiWorkerMirrored;
+    job_.elastic_workers = true;
   }
 
   absl::StatusOr<int64_t> LatestStep() const override { return checkpoint_; }
@@ -39,8 +42,8 @@ class RecoveryRoundMirrorsTest : public ::testing::Test,
   }
   std::vector<int> Servers() const override { return needed_; }
   void OnStateElsewhere() override { log_.push_back("elsewhere"); }
-  void OnLeftOut(const std::string& what) override {
-    left_out_.push_back(what);
+  void OnLeftOut(int server, const absl::Status& why) override {
+    left_out_.push_back(absl::StrCat(server, ": ", why.message()));
   }
   void OnEpoch(uint64_t) override {}
   void OnStartFrom(const RecoveryPlan&, bool) override {}
@@ -148,15 +151,46 @@ TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsIsLeftOutIfItIsNotNeeded) {
   ASSERT_OK(outcome);
   EXPECT_EQ(outcome->servers, (std::vector<int>{0}));
   EXPECT_THAT(left_out_,
-              ElementsAre(HasSubstr("ps 1: the state file is damaged")));
+              ElementsAre(HasSubstr("1: ps 1: the state file is damaged")));
 }
 
-TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsEndsTheRoundIfItIsNeeded) {
+TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsIsLeftOutBeforeTheNextRound) {
   ps0_.report = {.active = true, .committed_step = 4};
   ps1_.created = kDamaged;
+  for (const std::optional<int64_t> step : {std::optional<int64_t>(), {4}}) {
+    left_out_.clear();
 
-  EXPECT_THAT(round_.Run(plan_, {std::nullopt, {0, 1}}),
-              StatusIs(absl::StatusCode::kDataLoss));
+    EXPECT_THAT(round_.Run(plan_, {step, {0, 1}}),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr("damaged")));
+    EXPECT_THAT(left_out_, ElementsAre(HasSubstr("1: ps 1")));
+    EXPECT_THAT(log_, Not(Contains("activate 0")));
+  }
+}
+
+TEST_F(RecoveryRoundMirrorsTest, MirrorThatKeepsNoEpochIsLeftOut) {
+  ps0_.report = {.active = true, .committed_step = 4};
+  ps1_.epoch_taken = kDamaged;
+
+  EXPECT_THAT(round_.Run(plan_, {4, {0, 1}}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("damaged")));
+  EXPECT_THAT(left_out_, ElementsAre(HasSubstr("1: ps 1")));
+  EXPECT_THAT(log_, Not(Contains("create 1")));
+
+  // The job does not need it.
+  needed_ = {0};
+  EXPECT_OK(round_.Run(plan_, {std::nullopt, {0, 1}}));
+  EXPECT_THAT(log_, Not(Contains("create 1")));
+}
+
+// Without elastic workers the job cannot go on without any of its mirrors.
+TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsEndsTheRoundOfAFixedJob) {
+  ps0_.report = {.active = true, .committed_step = 4};
+  ps1_.created = kDamaged;
+  job_.elastic_workers = false;
+  for (const std::optional<int64_t> step : {std::optional<int64_t>(), {4}}) {
+    EXPECT_THAT(round_.Run(plan_, {step, {0, 1}}),
+                StatusIs(absl::StatusCode::kDataLoss));
+  }
   EXPECT_THAT(left_out_, IsEmpty());
 }
 

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "common/wire/incarnation_bounds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -52,6 +53,29 @@ TEST_F(ShardGroupTest, ServersThatTakeNoPartAreNotCalled) {
   EXPECT_TRUE(found->reports[0].takes_part);
   EXPECT_FALSE(found->reports[1].takes_part);
   EXPECT_EQ(group_.Access()[1], nullptr);
+}
+
+TEST_F(ShardGroupTest, ServerThatKeepsNoEpochIsNotUsedIfItMayFail) {
+  ps1_.epoch_taken = absl::DataLossError("the state file is damaged");
+  EXPECT_THAT(group_.TakeEpoch(), StatusIs(absl::StatusCode::kDataLoss));
+  ShardGroup::Failures failed;
+
+  EXPECT_OK(group_.TakeEpoch(&failed));
+
+  EXPECT_THAT(group_.used(), ElementsAre(0));
+  EXPECT_THAT(failed, ElementsAre(::testing::Pair(
+                          1, StatusIs(absl::StatusCode::kDataLoss,
+                                      HasSubstr("ps 1: the state file")))));
+}
+
+// All servers are another chief's.
+TEST_F(ShardGroupTest, NewerChiefIsNoFaultOfAServer) {
+  ps1_.newest_chief = kLargestIncarnation;
+  ShardGroup::Failures failed;
+
+  EXPECT_THAT(group_.TakeEpoch(&failed), StatusIs(absl::StatusCode::kAborted));
+
+  EXPECT_THAT(group_.used(), ElementsAre(0, 1));
 }
 
 TEST_F(ShardGroupTest, ServerThatMayFailHasNoPartInTheResult) {
