@@ -147,7 +147,7 @@ class Chief final : private RecoverySource {
   std::vector<int> Servers() const override { return driver_.Servers(); }
   void OnStateElsewhere() override { driver_.OnStateElsewhere(); }
   void OnLeftOut(int server, const absl::Status& why) override {
-    driver_.OnLeftOut(server, why);
+    driver_.deaths().LeaveOut(server, why);
   }
   bool OnResume(absl::Span<const ServerReport> reports, bool first) override {
     return driver_.OnResume(reports, first);

@@ -80,9 +80,7 @@ class JobDriver {
   void OnFound(absl::Span<const ServerReport> reports);
   std::vector<int> Servers() const { return context_.servers.Needed(); }
   void OnStateElsewhere() { context_.servers.OnStateElsewhere(); }
-  void OnLeftOut(int server, const absl::Status& why) {
-    deaths_.LeaveOut(server, why);
-  }
+  MemberDeaths& deaths() { return deaths_; }  // of this driver's members
   std::vector<int> EndedInput() const { return deaths_.EndedInput(); }
   bool OnResume(absl::Span<const ServerReport> reports, bool first);
   // kCancelled: the job must stop.

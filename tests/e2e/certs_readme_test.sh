@@ -91,7 +91,7 @@ trains() {
   lockstep status --cluster cluster.json --tls_dir certs/operator-read --json \
     2>/dev/null | grep -Eq '"global_step": *[1-9]'
 }
-deadline=$((SECONDS + 60))
+deadline=$((SECONDS + 120))
 until trains; do
   [ "$SECONDS" -lt "$deadline" ] || fail "the job does not train"
   sleep 0.2

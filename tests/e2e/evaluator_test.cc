@@ -130,19 +130,31 @@ TEST_F(EvaluatorTest, EvaluatorServesItsHealth) {
       IsOk());
 }
 
+// Expects the first task of a type to refuse the job's data.
+void ExpectOutsideOfTheDataRoot(TrainingJob& job, const std::string& task) {
+  EXPECT_THAT(job.cluster().Wait(task, 0, kPatience),
+              IsOkAndHolds(Field(&cli::TaskExit::code, 1)));
+  EXPECT_THAT(job.cluster().ReadLog(task, 0),
+              IsOkAndHolds(HasSubstr("is not below --data_root")));
+}
+
 TEST_F(EvaluatorTest, DataOutsideOfTheDataRootIsRefused) {
   auto job = TrainingJob::Make({.evaluator = true, .set = {"train_steps=100"}});
   for (const auto& [task, index] :
        {std::pair("worker", 0), {"worker", 1}, {"evaluator", 0}}) {
     job->cluster().AddArgument(task, index, "--data_root=" + directory_.path());
   }
-  ASSERT_THAT(job->StartAll(), IsOk());
-  for (const char* task : {"worker", "evaluator"}) {
-    EXPECT_THAT(job->cluster().Wait(task, 0, kPatience),
-                IsOkAndHolds(Field(&cli::TaskExit::code, 1)));
-    EXPECT_THAT(job->cluster().ReadLog(task, 0),
-                IsOkAndHolds(HasSubstr("is not below --data_root")));
+  // The evaluator first: the workers' failure ends the job, and its chief waits
+  // for no evaluator that comes later.
+  ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
+  ASSERT_THAT(job->cluster().Start("evaluator", 0), IsOk());
+  ASSERT_NO_FATAL_FAILURE(ExpectOutsideOfTheDataRoot(*job, "evaluator"));
+  for (const auto& [task, index] : job->Tasks()) {
+    if (task != "chief" && task != "evaluator") {
+      ASSERT_THAT(job->cluster().Start(task, index), IsOk());
+    }
   }
+  ASSERT_NO_FATAL_FAILURE(ExpectOutsideOfTheDataRoot(*job, "worker"));
 }
 
 }  // namespace

@@ -41,9 +41,9 @@ fail() {
   exit 1
 }
 
-# until_true WHAT COMMAND...: tries the command for a minute.
+# until_true WHAT COMMAND...: tries the command for two minutes.
 until_true() {
-  local what=$1 deadline=$((SECONDS + 60))
+  local what=$1 deadline=$((SECONDS + 120))
   shift
   until "$@"; do
     [ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for: $what"

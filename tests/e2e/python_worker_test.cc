@@ -93,7 +93,12 @@ TEST(PythonWorkerTest, PushesTheSameGradientAgainWhenAMemberDies) {
   const std::unique_ptr<TrainingJob> job = TrainingJob::Make(options);
   job->cluster().AddArgument("worker", 0,
                              absl::StrCat("--die_when_selected=", kSteps / 3));
-  ASSERT_OK(job->StartAll());
+  // The backup starts when worker 0 has died, which is a member until then: on
+  // a busy machine another one might be faster in every step.
+  for (const auto& [name, index] : job->Tasks()) {
+    if (name == "worker" && index == 2) continue;
+    ASSERT_OK(job->cluster().Start(name, index));
+  }
 
   ASSERT_OK(
       job->cluster().WaitForLog("worker", 0, "dies as a member", kPatience));
@@ -101,10 +106,10 @@ TEST(PythonWorkerTest, PushesTheSameGradientAgainWhenAMemberDies) {
   // gone; the test does not wait for the lease.
   ASSERT_OK(job->cluster().Wait("worker", 0, kPatience).status());
   job->cluster().AddArgument("worker", 0, "--die_when_selected=-1");
-  ASSERT_OK(job->cluster().Start("worker", 0));
+  ASSERT_OK(job->StartAll());
 
   ASSERT_OK(job->cluster().WaitAllSucceed(kPatience));
-  EXPECT_THAT(LogOf(*job, 1) + LogOf(*job, 2), HasSubstr("again, attempt 2"));
+  EXPECT_THAT(LogOf(*job, 1), HasSubstr("again, attempt 2"));
 }
 
 // After the chief's restart only the workers know the model.

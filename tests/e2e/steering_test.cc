@@ -66,6 +66,14 @@ class SteeringTest : public ::testing::Test {
                 IsOk());
   }
 
+  // Waits until the worker is about to begin its first pass: fewer than all
+  // workers are enough for a step, so it may not even have registered.
+  void AwaitWorker(int worker) {
+    ASSERT_THAT(job_->cluster().WaitForLog(
+                    "worker", worker, "shares memory with ps 1", kPatience),
+                IsOk());
+  }
+
   void ExpectEnd(const std::string& task, int index, cli::TaskExit exit) {
     EXPECT_THAT(job_->cluster().Wait(task, index, kPatience),
                 IsOkAndHolds(exit))
@@ -102,6 +110,8 @@ TEST_F(SteeringTest, AStoppedJobIsDoneForTasksThatAreToldSo) {
   Begin({.workers = 3,
          .set = {"elastic_workers=true", "replicas_to_aggregate=2", kForever},
          .more_args = {"--stopped_is_done"}});
+  // One that comes when it has been removed would join anew.
+  ASSERT_NO_FATAL_FAILURE(AwaitWorker(1));
 
   Change({.remove_worker = 1});
   ExpectEnd("worker", 1, cli::TaskExit{});
@@ -226,11 +236,9 @@ TEST_F(SteeringTest, WorkersOfAnElasticJobComeAndGo) {
   Begin({.workers = 3,
          .set = {"elastic_workers=true", "replicas_to_aggregate=2", kForever}});
 
-  // Two other workers are enough for a step, so this one may not have begun its
-  // pass.
-  ASSERT_THAT(job_->cluster().WaitForLog("worker", 1, "shares memory with ps 1",
-                                         kPatience),
-              IsOk());
+  for (const int worker : {0, 1}) {
+    ASSERT_NO_FATAL_FAILURE(AwaitWorker(worker));
+  }
   ASSERT_THAT(job_->cluster().Signal("worker", 1, SIGTERM), IsOk());
   ExpectEnd("worker", 1, kStopped);
   const auto left = [](const JobStatus& status) {

@@ -1,6 +1,11 @@
 #include "tests/e2e/training_job.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -44,6 +49,14 @@ data {
 }
 checkpoint { directory: "$1" }
 )";
+
+// The names of two files, or directories, change places.
+void Exchange(const std::string& one, const std::string& other) {
+  EXPECT_EQ(renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(),
+                      RENAME_EXCHANGE),
+            0)
+      << one << ": " << strerror(errno);
+}
 
 }  // namespace
 
@@ -241,6 +254,18 @@ std::string ReadCheckpoint(const std::string& checkpoints, int64_t step,
   bytes << in.rdbuf();
   EXPECT_FALSE(bytes.str().empty()) << path << " is missing";
   return bytes.str();
+}
+
+void PutInTheWay(const std::string& directory) {
+  const std::string aside = absl::StrCat(directory, ".aside");
+  std::ofstream(aside) << "in the way";
+  Exchange(directory, aside);
+}
+
+void TakeOutOfTheWay(const std::string& directory) {
+  const std::string aside = absl::StrCat(directory, ".aside");
+  Exchange(directory, aside);
+  std::filesystem::remove(aside);
 }
 
 void RemoveState(const TrainingJob& job, int server) {

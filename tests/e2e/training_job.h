@@ -128,6 +128,12 @@ void UseProgram(TrainingJob::Options& options);
 std::string ReadCheckpoint(const std::string& checkpoints, int64_t step,
                            const std::string& file);
 
+// Puts a file in place of a directory, which prevents writing there, even for
+// root; TakeOutOfTheWay() brings the directory back. Both at one instant: a
+// task that writes there meanwhile would make the directory anew.
+void PutInTheWay(const std::string& directory);
+void TakeOutOfTheWay(const std::string& directory);
+
 // Removes the state file that a ps has left, of the one job in the directory.
 // Without such a file the test fails.
 void RemoveState(const TrainingJob& job, int server);

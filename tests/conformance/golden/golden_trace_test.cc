@@ -8,11 +8,13 @@
 #include "tests/golden/replay.h"
 #include "tests/golden/trace.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace lockstep::golden {
 namespace {
 
 using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TempDir;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -24,8 +26,7 @@ std::vector<std::byte> Values(DType dtype, const std::string& data) {
       .values;
 }
 
-std::string WriteFile(const std::string& name, const std::string& text) {
-  std::string path = ::testing::TempDir() + name;
+std::string Written(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
   return path;
 }
@@ -67,23 +68,27 @@ TEST(GoldenTraceTest, DistanceIsInUnitsInTheLastPlaceOfTheScale) {
 }
 
 TEST(GoldenTraceTest, ReadsOneScenarioPerLine) {
+  const TempDir directory;
   const std::string line = R"({"format":1,"file":"f","name":"n"})";
   EXPECT_THAT(
-      ReadScenarios(WriteFile("two.jsonl", line + "\n\n" + line)).value(),
+      ReadScenarios(Written(directory.Join("two.jsonl"), line + "\n\n" + line))
+          .value(),
       SizeIs(2));
 }
 
 TEST(GoldenTraceTest, WhatIsNoTraceIsRefusedWithItsLine) {
-  EXPECT_THAT(ReadScenarios(::testing::TempDir() + "no/such/file"),
+  const TempDir directory;
+  EXPECT_THAT(ReadScenarios(directory.Join("no/such/file")),
               StatusIs(absl::StatusCode::kNotFound));
   for (const char* text : {"\n{", "\n[]", "\n{}", "\n1",
                            "\n{\"format\":2,\"file\":\"f\",\"name\":\"n\"}",
                            "\n{\"format\":1,\"file\":1,\"name\":\"n\"}"}) {
-    EXPECT_THAT(ReadScenarios(WriteFile("bad.jsonl", text)),
+    EXPECT_THAT(ReadScenarios(Written(directory.Join("bad.jsonl"), text)),
                 StatusIs(kInvalid, HasSubstr("bad.jsonl:2: ")))
         << text;
   }
-  EXPECT_THAT(ReadScenarios(WriteFile("empty.jsonl", "")), StatusIs(kInvalid));
+  EXPECT_THAT(ReadScenarios(Written(directory.Join("empty.jsonl"), "")),
+              StatusIs(kInvalid));
 }
 
 // Takes out or changes every value of every kind of scenario, one at a time:

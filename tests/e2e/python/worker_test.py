@@ -283,24 +283,31 @@ print("ends", flush=True)
         sets = ["replicas_to_aggregate=1", "total_num_replicas=2",
                 "train_steps=1000000"]
         program = SHRINK.replace("    step.push", """
-    print("sleeps", step.number, flush=True)
-    time.sleep(0.5)
+    print("waits", step.number, flush=True)
+    while step.number >= FIRST and os.path.exists("HOLD"):
+        time.sleep(0.01)
     print("pushes", step.number, flush=True)
     step.push""").replace("import sys", "import time, sys")
         for number, code, says in (
                 (signal.SIGTERM, 143, "JobStopped: SIGTERM"),
                 (signal.SIGINT, -signal.SIGINT, "KeyboardInterrupt")):
             with self.subTest(number), LocalJob(workers=2, sets=sets) as job:
-                job.start_worker(0, program)
+                hold, always = job.path("hold"), job.path("always")
+                for path in hold, always:
+                    open(path, "w").close()
+                job.start_worker(0, program.replace("FIRST", "3").replace(
+                    "HOLD", hold))
                 # Every step is worker 0's.
-                job.start_worker(1, program.replace("0.5", "100"))
-                job.wait_for_pattern(r"sleeps \d+\n$")
+                job.start_worker(1, program.replace("FIRST", "0").replace(
+                    "HOLD", always))
+                job.wait_for_log("waits 3\n")
                 job.tasks["ps", 0].send_signal(signal.SIGSTOP)
-                job.wait_for_pattern(r"pushes \d+\n$")
+                os.remove(hold)
+                job.wait_for_log("pushes 3\n")
                 time.sleep(0.5)  # the wait begins
-                self.assertRegex(job.log("worker"), r"pushes \d+\n$")
+                self.assertNotIn("pushed 3\n", job.log("worker"))
                 job.tasks["worker", 0].send_signal(number)
-                self.assertEqual(job.wait("worker", timeout=10), code,
+                self.assertEqual(job.wait("worker", timeout=20), code,
                                  job.log("worker")[-2000:])
                 self.assertIn(says, job.log("worker"))
 

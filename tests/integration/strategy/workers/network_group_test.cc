@@ -288,6 +288,8 @@ TEST_F(NetworkGroupTest, AClusterInAnotherOrderIsRefused) {
     each.timeout = absl::Seconds(2);
     each.join_timeout = absl::Seconds(5);
   }
+  // It is refused, however late on a busy machine.
+  options[0].join_timeout = absl::Minutes(1);
   const std::vector<Group> groups = Join(options);
   EXPECT_THAT(groups[0].status(),
               StatusIs(kInvalid, HasSubstr("same cluster")));

@@ -221,7 +221,7 @@ TEST_F(JobDriverMirrorsTest, MirrorThatCannotBeOpenedEndsNoJob) {
   Pass(absl::Milliseconds(100));
   ASSERT_THAT(request.servers, ElementsAre(0, 1, 2));
 
-  driver->OnLeftOut(2, absl::ResourceExhaustedError("ps 2: no memory"));
+  driver->deaths().LeaveOut(2, absl::ResourceExhaustedError("ps 2: no memory"));
   RoundFailed(absl::UnavailableError("ps 2: no memory"));
 
   EXPECT_THAT(Pass(absl::Milliseconds(200)), Contains("recover 0"));
@@ -244,7 +244,7 @@ TEST_F(JobDriverMirrorsTest, MirrorWhoseErrorMayPassIsTriedAgain) {
   Join(TaskType::kPs, 2, 2);
   Pass(absl::Milliseconds(100));
 
-  driver->OnLeftOut(2, absl::UnavailableError("ps 2: no answer"));
+  driver->deaths().LeaveOut(2, absl::UnavailableError("ps 2: no answer"));
   RoundFailed(absl::UnavailableError("ps 2: no answer"));
 
   EXPECT_THAT(Pass(absl::Milliseconds(200)), Contains("recover 0"));

@@ -1,6 +1,7 @@
 #include "chief/page/recorder.h"
 
 #include <filesystem>
+#include <future>
 
 #include "common/checkpoint/files/posix_file.h"
 #include "gmock/gmock.h"
@@ -31,16 +32,24 @@ TEST(RecorderTest, RecordOutlivesTheChief) {
   sample.job.state = JobState::kTraining;
   sample.job.global_step = 7;
   sample.learning_rate = 0.5;
-  const Recorder::Options options{directory.path(), "job-1",
-                                  [&] { return sample; },
+  // Every second a sample is taken. This thread may be held up for longer, but
+  // the first sample, which alone is written at once, must have all notes.
+  std::promise<void> noted;
+  const auto sample_once_noted = [&, all = noted.get_future().share()] {
+    all.wait();
+    return sample;
+  };
+  const Recorder::Options options{directory.path(), "job-1", sample_once_noted,
                                   [] { return JobStatus(); }};
   {
     Recorder first(options);
     first.Note(TrainingBegun{0}, sample.now);
     first.Note(StepReached{7}, sample.now + absl::Seconds(7));
+    noted.set_value();
   }
   sample.job.global_step = 9;
   { Recorder second(options); }
+  const auto record = Written(directory);  // before the third one may write
   Recorder third(options);
   for (const StatusPage& page : third.Pages()) {
     EXPECT_TRUE(page.is_private) << page.path;
@@ -48,7 +57,6 @@ TEST(RecorderTest, RecordOutlivesTheChief) {
       EXPECT_THAT(page.body(), HasSubstr("<!DOCTYPE html>"));
     }
   }
-  const auto record = Written(directory);
   ASSERT_OK(record);
   EXPECT_EQ(record->Points("learning_rate").size(), 2u);
   EXPECT_NEAR(record->Points(JobRecord::kMedian).back().value, 1, 0.03);

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace lockstep {
 namespace {
@@ -27,11 +28,13 @@ class TfConfigLoaderTest : public ::testing::Test {
   }
   void TearDown() override { SetUp(); }
 
-  static std::string WriteFile(const std::string& text) {
-    const std::string name = ::testing::TempDir() + "/tf_config_loader.json";
+  std::string WriteFile(const std::string& text) const {
+    const std::string name = directory_.Join("tf_config.json");
     std::ofstream(name, std::ios::binary) << text;
     return name;
   }
+
+  const testing::TempDir directory_;
 };
 
 TEST_F(TfConfigLoaderTest, UnsetVariableIsAnErrorThatNamesIt) {
@@ -104,7 +107,7 @@ TEST_F(TfConfigLoaderTest, MissingFileAndFolderAreNotFound) {
   EXPECT_THAT(LoadTfConfig("/no/such/file"),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("/no/such/file cannot be read: No such")));
-  EXPECT_THAT(LoadTfConfig(::testing::TempDir()),
+  EXPECT_THAT(LoadTfConfig(directory_.path()),
               StatusIs(absl::StatusCode::kNotFound));
 }
 

@@ -152,6 +152,8 @@ TEST_F(RunCommandTest, OtherSignalsHaveCodesOfTheirOwn) {
     Pids();
 
     ASSERT_THAT(run->Signal(signal), IsOk());
+    // Programs that end before the signal is seen would be started again.
+    chief_->WaitForStop();
     Write("stop", "");
 
     EXPECT_THAT(run->Wait(kPatience),
@@ -251,6 +253,7 @@ TEST_F(RunCommandTest, ATerminalShowsOneLiveLine) {
     if (!stopped && shown.find("7/100") != std::string::npos) {
       stopped = true;
       run.Type("\x03");  // Ctrl-C
+      chief_->WaitForStop();
       Write("stop", "");
     }
   }
