@@ -91,7 +91,8 @@ bool ChiefProcess::TakesPart(int server) const {
 absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
                                                    uint64_t incarnation) {
   LOCKSTEP_RETURN_IF_ERROR(settings_table_.CheckTakesPart(
-      task, /*again=*/false, in_effect_, IsAlive({TaskType::kPs, task.index})));
+      task, /*again=*/false, in_effect_,
+      members_.Get({TaskType::kPs, task.index})));
   LOCKSTEP_RETURN_IF_ERROR(
       members_.Register(task, incarnation, job_.world.Now()));
   has_model_ |= task.type == TaskType::kWorker;

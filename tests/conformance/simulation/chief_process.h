@@ -130,6 +130,9 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
     job_.promises.OnStateElsewhere();
     driver_.OnStateElsewhere();
   }
+  void OnLeftOut(int server, const absl::Status& why) override {
+    driver_.deaths().LeaveOut(server, why);
+  }
   void OnStartFrom(const chief::RecoveryPlan& plan, bool first) override;
 
   // One that no other process has.
