@@ -101,13 +101,9 @@ void MemberDeaths::GiveUpTheAbsent(absl::Time since) {
 
 void MemberDeaths::LeaveOut(int server, const absl::Status& why) {
   if (IsPassing(why)) return;
-  const TaskId mirror{TaskType::kPs, server};
-  const MembershipTable::Member member = context_.members.Get(mirror);
-  const absl::Status left = context_.members.Leave(
-      mirror, member.incarnation, LeaveCause::kCannotTakePart,
-      std::string(why.message()), nullptr, context_.now);
-  // It has died meanwhile.
-  if (!left.ok()) return;
+  const bool is_left_out = context_.members.LeaveOut(
+      {TaskType::kPs, server}, std::string(why.message()), context_.now);
+  if (!is_left_out) return;  // it has died meanwhile
   Notify(context_.out,
          absl::StrCat("mirror ", server, " cannot take part (", why.message(),
                       "); the job goes on without it and worker ", server));

@@ -155,7 +155,7 @@ absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
   if (incarnation != member.incarnation) member.progress = Progress();
   member.incarnation = incarnation;
   member.state = State::kAlive;
-  member.sent_back = false;
+  member.sent_back = member.left_out = false;
   member.since = now;
   member.last_heartbeat = now;
   member.leave_reason.clear();
@@ -256,8 +256,7 @@ absl::Status MembershipTable::Heartbeat(const TaskId& task,
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
   Member& member = entries_[task].member;
-  // A process that leaves by itself sends no more heartbeats.
-  if (member.CannotTakePart()) {
+  if (member.left_out) {
     return absl::AbortedError(
         absl::StrCat(task.ToString(), " cannot take part (",
                      member.leave_reason, "); register to learn of the cause"));
@@ -284,6 +283,24 @@ absl::Status MembershipTable::Leave(const TaskId& task, uint64_t incarnation,
   entry.unburied.push_back({task, incarnation, absl::StrCat("left: ", reason),
                             DeathCause::kLeft, cause});
   return CheckIsKnown(entry);
+}
+
+bool MembershipTable::LeaveOut(const TaskId& task, const std::string& reason,
+                               absl::Time now) {
+  MutexLock lock(mutex_);
+  const auto found = entries_.find(task);
+  if (found == entries_.end()) return false;
+  Member& member = found->second.member;
+  if (member.state != State::kAlive) return false;
+  member.state = State::kLeft;
+  member.since = now;
+  member.leave_reason = reason;
+  member.leave = LeaveCause::kCannotTakePart;
+  member.left_out = true;
+  found->second.unburied.push_back({task, member.incarnation,
+                                    absl::StrCat("is left out: ", reason),
+                                    DeathCause::kLeft, member.leave});
+  return true;
 }
 
 absl::Status MembershipTable::CheckIsKnown(const Entry& entry) {

@@ -64,10 +64,7 @@ class MembershipTable {
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
     Progress progress = {};
     std::optional<ProcessLoad> load = {};  // its last report
-
-    bool CannotTakePart() const {
-      return state == State::kLeft && leave == LeaveCause::kCannotTakePart;
-    }
+    bool left_out = false;                 // kLeft, by LeaveOut()
   };
 
   // An incarnation that ended without leaving, or was replaced.
@@ -112,7 +109,7 @@ class MembershipTable {
   //
   //   kNotFound            the cluster has no such task
   //   kAborted             its lease had ended, or it has no part in an elastic
-  //                        job, or was made to leave; register with a new
+  //                        job, or was left out; register with a new
   //                        incarnation
   //   kFailedPrecondition  not the member: replaced, even by one that cannot
   //                        join yet
@@ -130,6 +127,12 @@ class MembershipTable {
   absl::Status Leave(const TaskId& task, uint64_t incarnation, LeaveCause cause,
                      const std::string& reason, const Progress* progress,
                      absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends the membership of a task that the job goes on without. Its process
+  // must register again, and learn the reason then. Returns false, and changes
+  // nothing, if no process of the task is alive.
+  bool LeaveOut(const TaskId& task, const std::string& reason, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Declares members dead whose lease has ended, and returns all incarnations
   // that are dead or have left and are not buried.

@@ -370,7 +370,7 @@ absl::Status SettingsTable::Join(int worker, bool again,
 absl::Status SettingsTable::CheckTakesPart(
     const TaskId& task, bool again, const RunSettings& in_effect,
     const MembershipTable::Member& mirror) {
-  if (task.type == TaskType::kPs && again && mirror.CannotTakePart()) {
+  if (task.type == TaskType::kPs && again && mirror.left_out) {
     return absl::FailedPreconditionError(absl::StrCat(
         task.ToString(), " cannot take part: ", mirror.leave_reason,
         "; mend the cause, and start the process again"));

@@ -137,18 +137,32 @@ TEST(LeftOutMirrorTest, HeartbeatsEndAndAnotherProcessMayCome) {
   MembershipTable table({mirror}, absl::Seconds(10));
   const absl::Time now = absl::FromUnixSeconds(1000);
   ASSERT_OK(table.Register(mirror, 5, now));
-  ASSERT_OK(table.Leave(mirror, 5, LeaveCause::kCannotTakePart, "no memory",
-                        nullptr, now));
 
+  EXPECT_TRUE(table.LeaveOut(mirror, "no memory", now));
+
+  EXPECT_FALSE(table.LeaveOut(mirror, "no memory", now));
   EXPECT_THAT(table.Heartbeat(mirror, 5, nullptr, now),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("no memory")));
-  EXPECT_TRUE(table.Get(mirror).CannotTakePart());
+  EXPECT_EQ(table.Get(mirror).state, MembershipTable::State::kLeft);
 
   for (const MembershipTable::Dead& dead : table.TakeDead(now)) {
     table.Buried(dead.task, dead.incarnation);
   }
   EXPECT_OK(table.Register(mirror, 6, now));
-  EXPECT_FALSE(table.Get(mirror).CannotTakePart());
+  EXPECT_OK(table.Heartbeat(mirror, 6, nullptr, now));
+}
+
+// Its last heartbeat may be on the way as it leaves.
+TEST(LeftOutMirrorTest, MemberThatLeavesByItselfNeedNotRegister) {
+  const TaskId worker{TaskType::kWorker, 2};
+  MembershipTable table({worker}, absl::Seconds(10));
+  const absl::Time now = absl::FromUnixSeconds(1000);
+  ASSERT_OK(table.Register(worker, 5, now));
+
+  ASSERT_OK(table.Leave(worker, 5, LeaveCause::kCannotTakePart, "no data",
+                        nullptr, now));
+
+  EXPECT_OK(table.Heartbeat(worker, 5, nullptr, now));
 }
 
 }  // namespace

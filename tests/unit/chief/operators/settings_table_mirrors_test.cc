@@ -57,7 +57,7 @@ TEST_F(SettingsTableMirrorsTest, MirrorThatWasLeftOutMustBeStartedAgain) {
   };
 
   EXPECT_OK(check(/*again=*/true));
-  mirror.leave = LeaveCause::kCannotTakePart;
+  mirror.left_out = true;
   mirror.leave_reason = "ps 2: no memory";
   EXPECT_THAT(check(/*again=*/true),
               StatusIs(absl::StatusCode::kFailedPrecondition,
