@@ -43,7 +43,7 @@ absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
   }
   // What the servers keep of the workers is of the run that ends here.
   if (first && !anew) source_.OnFound(found.reports);
-  for (const auto& [server, why] : failed) source_.OnLeftOut(server, why);
+  LeaveOut(failed).IgnoreError();  // those that the job needs are below
   const std::vector<int> needed = first ? source_.Servers() : request.servers;
   for (const int server : needed) {
     if (found.reports[server].takes_part) continue;
@@ -58,9 +58,19 @@ absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
   servers_.Use(needed);
   // In a new epoch: a delayed copy of a call above would have a server open its
   // state again, with the parts of the plan above.
-  LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch());
+  ShardGroup::Failures later;
+  ShardGroup::Failures* const may_fail = MayLeaveOut(anew) ? &later : nullptr;
+  LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch(may_fail));
   source_.OnEpoch(epoch);
-  return create(nullptr);
+  LOCKSTEP_ASSIGN_OR_RETURN(found, create(may_fail));
+  LOCKSTEP_RETURN_IF_ERROR(LeaveOut(later));
+  return found;
+}
+
+absl::Status RecoveryRound::LeaveOut(const ShardGroup::Failures& failed) {
+  for (const auto& [server, why] : failed) source_.OnLeftOut(server, why);
+  if (failed.empty()) return absl::OkStatus();
+  return absl::UnavailableError(failed.begin()->second.message());
 }
 
 absl::Status RecoveryRound::Decide(
@@ -180,9 +190,13 @@ absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
                             " to take the state of step ", outcome.step,
                             " from ps ", outcome.plan.donor),
                /*keeps=*/true));
-    LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(servers_.CopyState(
+    ShardGroup::Failures failed;
+    const absl::Status copied = servers_.CopyState(
         job_, outcome.map, outcome.plan.donor, outcome.plan.copies,
-        WatchWork(/*keeps=*/true), opening)));
+        WatchWork(/*keeps=*/true), opening,
+        MayLeaveOut(/*anew=*/false) ? &failed : nullptr);
+    LOCKSTEP_RETURN_IF_ERROR(LeaveOut(failed));
+    LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(copied));
   }
   LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(servers_.Activate(opening)));
   return first ? ExpirePredecessors() : absl::OkStatus();

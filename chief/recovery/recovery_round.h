@@ -152,6 +152,10 @@ class RecoveryRound {
   bool MayLeaveOut(bool anew) const {
     return job_.has_elastic_mirrors() && !anew;
   }
+  // Leaves out these mirrors.
+  //
+  //   kUnavailable  there is one: the next round begins without it
+  absl::Status LeaveOut(const ShardGroup::Failures& failed);
   // Reads the checkpoint that counts, and decides. `decide` fills in the plan
   // of the outcome.
   absl::Status Decide(absl::FunctionRef<void(int64_t checkpoint_step)> decide,

@@ -148,7 +148,8 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
 absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
                                    int donor, const std::vector<int>& to,
                                    const OnWorking& on_working,
-                                   ShardCalls::Opening& opening) {
+                                   ShardCalls::Opening& opening,
+                                   Failures* failed) {
   ShardCalls& from = *servers_[donor];
   // The donor may have prepared the step without committing it: it is opened
   // first, so that its copy is of that step.
@@ -165,12 +166,16 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
     targets.push_back(servers_[server]);
     // State of this epoch is kept; older state is discarded.
     while (true) {
-      LOCKSTEP_ASSIGN_OR_RETURN(
-          const ShardCalls::Created created,
+      const absl::StatusOr<ShardCalls::Created> created =
           servers_[server]->CreateShard(job, map.plan, server,
-                                        ShardCalls::State::kDiscard));
-      if (!created.working.has_value()) break;
-      LOCKSTEP_RETURN_IF_ERROR(on_working(server, *created.working));
+                                        ShardCalls::State::kDiscard);
+      if (!created.ok() && failed != nullptr &&
+          IsOfServerAlone(created.status())) {
+        failed->emplace(server, Named(server, created.status()));
+      }
+      LOCKSTEP_RETURN_IF_ERROR(created.status());
+      if (!created->working.has_value()) break;
+      LOCKSTEP_RETURN_IF_ERROR(on_working(server, *created->working));
     }
   }
   LOCKSTEP_RETURN_IF_ERROR(Transfer(map, from, targets));

@@ -100,11 +100,13 @@ class ShardGroup {
 
   // For mirrors: opens `donor`, and copies its state, with the step in
   // `opening`, to the servers `to`, whose own state is discarded. Those are not
-  // opened. Adds the scalars to `opening`.
+  // opened. Adds the scalars to `opening`. The copy ends with the first error;
+  // with `failed`, that has it if it is of one of `to` alone.
   absl::Status CopyState(const JobConfig& job, const StateMap& map, int donor,
                          const std::vector<int>& to,
                          const OnWorking& on_working,
-                         ShardCalls::Opening& opening);
+                         ShardCalls::Opening& opening,
+                         Failures* failed = nullptr);
 
   // As chief::WriteInitialValues().
   absl::StatusOr<int> WriteInitialValues(const SafetensorsReader& values,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "chief/events/call_errors.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 
@@ -89,10 +90,12 @@ bool ChiefProcess::TakesPart(int server) const {
 }
 
 absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
-                                                   uint64_t incarnation) {
+                                                   uint64_t incarnation,
+                                                   bool again) {
+  // A worker that is removed ends by itself here, and is not refused.
+  again &= task.type == TaskType::kPs;
   LOCKSTEP_RETURN_IF_ERROR(settings_table_.CheckTakesPart(
-      task, /*again=*/false, in_effect_,
-      members_.Get({TaskType::kPs, task.index})));
+      task, again, in_effect_, members_.Get({TaskType::kPs, task.index})));
   LOCKSTEP_RETURN_IF_ERROR(
       members_.Register(task, incarnation, job_.world.Now()));
   has_model_ |= task.type == TaskType::kWorker;
@@ -445,6 +448,12 @@ absl::Status ChiefProcess::Group::Transfer(
     LOCKSTEP_RETURN_IF_ERROR(static_cast<ChiefCalls*>(one)->WriteAll(parts));
   }
   return absl::OkStatus();
+}
+
+void ChiefProcess::OnLeftOut(int server, const absl::Status& why) {
+  if (!chief::IsPassing(why)) ++job_.left_out;
+  if (job_.Has(PlantedBug::kBrokenMirrorIsAwaited)) return;
+  driver_.deaths().LeaveOut(server, why);
 }
 
 void ChiefProcess::OnStartFrom(const chief::RecoveryPlan& plan, bool first) {

@@ -35,9 +35,10 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   ~ChiefProcess() override;
 
   // For members.
-  // Returns the settings in effect.
-  absl::StatusOr<RunSettings> Register(const TaskId& task,
-                                       uint64_t incarnation);
+  // Returns the settings in effect. `again`: the same process has been a member
+  // before.
+  absl::StatusOr<RunSettings> Register(const TaskId& task, uint64_t incarnation,
+                                       bool again);
   absl::StatusOr<Membership::Answer> Heartbeat(const TaskId& task,
                                                uint64_t incarnation);
   absl::Status Leave(const TaskId& task, uint64_t incarnation,
@@ -130,9 +131,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
     job_.promises.OnStateElsewhere();
     driver_.OnStateElsewhere();
   }
-  void OnLeftOut(int server, const absl::Status& why) override {
-    driver_.deaths().LeaveOut(server, why);
-  }
+  void OnLeftOut(int server, const absl::Status& why) override;
   void OnStartFrom(const chief::RecoveryPlan& plan, bool first) override;
 
   // One that no other process has.

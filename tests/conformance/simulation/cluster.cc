@@ -45,15 +45,16 @@ void Cluster::StartAll() {
 
 void Cluster::Kill(int place, bool loses_state) {
   processes_[place].reset();
-  const int server = place - job_.server_place(0);
-  if (loses_state) {
-    DiscardState(job_, server);
-    job_.promises.OnStateLost(server);
-  }
+  if (loses_state) LoseState(place - job_.server_place(0));
   job_.Trace([&] {
     return absl::StrCat(job_.TaskAt(place).ToString(), " is killed",
                         loses_state ? ", its state is lost" : "");
   });
+}
+
+void Cluster::LoseState(int server) {
+  DiscardState(job_, server);
+  job_.promises.OnStateLost(server);
 }
 
 void Cluster::Hang(int place, absl::Duration time, bool succeeded) {
@@ -88,12 +89,45 @@ void Cluster::Start(int place) {
   if (place == job_.chief_place()) {
     processes_[place] = std::make_unique<ChiefProcess>(job_);
   } else if (place < job_.worker_place(0)) {
-    processes_[place] =
-        std::make_unique<ServerProcess>(job_, place - job_.server_place(0));
+    StartServer(place - job_.server_place(0));
   } else {
     processes_[place] =
         std::make_unique<WorkerProcess>(job_, place - job_.worker_place(0));
   }
+}
+
+void Cluster::StartServer(int server) {
+  auto fault = ServerProcess::Fault::kNone;
+  // Without the state of mirror 0 the job would end.
+  if (to_break_.erase(server) > 0 && job_.promises.FirstHasState()) {
+    fault = world_.Chance(500) ? ServerProcess::Fault::kDiskIsFull
+                               : ServerProcess::Fault::kDamaged;
+    job_.Trace([] { return std::string("and cannot open its state"); });
+  }
+  processes_[job_.server_place(server)] =
+      std::make_unique<ServerProcess>(job_, server, fault);
+}
+
+bool Cluster::IsBroken(int place) const {
+  const bool is_server =
+      place >= job_.server_place(0) && place < job_.worker_place(0);
+  return is_server && processes_[place] &&
+         static_cast<ServerProcess&>(*processes_[place]).IsBroken();
+}
+
+bool Cluster::HasBrokenMirror() const {
+  for (int place = 0; place < num_places_; ++place) {
+    if (IsBroken(place)) return true;
+  }
+  return false;
+}
+
+void Cluster::OnBrokenEnded(int server) {
+  const int place = job_.worker_place(server);
+  // A worker of a job that is over ends by itself.
+  const bool ends = processes_[place] && !job_.done &&
+                    processes_[place]->state() == Process::State::kRuns;
+  if (ends) Kill(place, /*loses_state=*/false);
 }
 
 void Cluster::Restart(int place, absl::Duration delay) {
@@ -117,13 +151,19 @@ void Cluster::Reap() {
       return absl::StrCat(job_.TaskAt(place).ToString(), " ends",
                           state == Process::State::kExited ? "" : " anew");
     });
+    const bool broken = IsBroken(place);
     processes_[place].reset();
     ended_[place] = state == Process::State::kExited;
     if (state == Process::State::kChiefIsGone && must_end_.count(place) > 0) {
       job_.promises.Break(absl::StrCat("P7: ", job_.TaskAt(place).ToString(),
                                        " does not hear that the job is over"));
     }
-    if (!ended_[place]) Restart(place, absl::Milliseconds(50));
+    if (ended_[place]) continue;
+    if (broken) {
+      OnBrokenEnded(place - job_.server_place(0));
+    } else {
+      Restart(place, absl::Milliseconds(50));
+    }
   }
   std::erase_if(successors_hung_, [](const auto& process) {
     return process->state() != Process::State::kRuns;
@@ -161,6 +201,8 @@ void Cluster::NoteDone() {
 bool Cluster::IsServerAwaited(int server) const {
   if (server == 0 || !job_.has_elastic_mirrors()) return true;
   if (job_.chief == nullptr) return false;
+  // The chief may refuse it before it hears of the end.
+  if (job_.servers[server]->IsBroken()) return false;
   // One without which the job goes on may not have come back to the chief.
   return job_.chief->TakesPart(server) ||
          (job_.servers[server]->IsMember() &&

@@ -28,10 +28,20 @@ class Cluster {
   void StartAll();
   void Start(int place);
   void Restart(int place, absl::Duration delay);
+  // Elastic mirrors: the next process of mirror `server`, not 0, cannot open
+  // its state, unless mirror 0 has none when it starts.
+  void BreakNext(int server) { to_break_.insert(server); }
+  // Whether there is a process that cannot open its state.
+  bool IsBroken(int place) const;
+  bool HasBrokenMirror() const;
+  // Such a process of mirror `server` has ended: so has its worker's, which
+  // carried it. Nothing starts them again here.
+  virtual void OnBrokenEnded(int server);
   // Takes away processes that have ended by themselves.
   void Reap();
   // As by SIGKILL; a server may lose its state with it.
   void Kill(int place, bool loses_state);
+  void LoseState(int server);
   // As by SIGSTOP. `succeeded`: another process takes the place meanwhile, once
   // it is started, and no call reaches this one any more.
   void Hang(int place, absl::Duration time, bool succeeded);
@@ -61,6 +71,7 @@ class Cluster {
   bool done_noted_ = false;
 
  private:
+  void StartServer(int server);
   void NoteDone();
   // Whether the chief waits until the process has heard of the end.
   bool IsAwaited(int place) const;
@@ -71,6 +82,7 @@ class Cluster {
   // overwritten the last one, so there can be no checkpoint of it.
   bool HasLostLastStep() const;
 
+  std::set<int> to_break_;  // as BreakNext() says
   std::set<int> must_end_;  // places whose process was fine at the end
   absl::Duration calm_before_done_;
 };

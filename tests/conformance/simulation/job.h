@@ -61,6 +61,7 @@ enum class PlantedBug {
   kHalfAStepIsKept,          // P5: compatible mode: of a killed server
   // P11: a mirror without which the job has gone on hides that.
   kReturnedMirrorKeepsItsStep,
+  kBrokenMirrorIsAwaited,  // P6: though it cannot open its state
 };
 
 // How a schedule may end besides with the last step.
@@ -166,6 +167,8 @@ struct Job {
   int64_t held_up = 0;
   // How often a worker found a value overwritten before it had copied it.
   int64_t late_copies = 0;
+  // How often a chief has left out a mirror that could not open its state.
+  int64_t left_out = 0;
   // How often checkpoints in the making have been removed.
   int64_t unfinished_removed = 0;
 

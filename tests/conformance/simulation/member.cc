@@ -35,8 +35,9 @@ void Member::Register() {
   const uint64_t incarnation = membership_.incarnation();
   job_.world.Call<RunSettings>(
       process_, job_.chief_place(),
-      [task, incarnation, &job = job_](World::Reply<RunSettings> reply) {
-        reply(job.ServingChief().Register(task, incarnation));
+      [task, incarnation, again = was_member_,
+       &job = job_](World::Reply<RunSettings> reply) {
+        reply(job.ServingChief().Register(task, incarnation, again));
       },
       [this, incarnation](const absl::StatusOr<RunSettings>& answer) {
         if (IsOf(incarnation)) OnRegisterAnswer(answer);
@@ -48,7 +49,7 @@ void Member::OnRegisterAnswer(const absl::StatusOr<RunSettings>& answer) {
   const Next next = membership_.OnRegisterAnswer(
       answer.status(), NewestIncarnationOf(answer.status()), job_.world.Now());
   if (next == Next::kMember) {
-    joined_ = true;
+    joined_ = was_member_ = true;
     settings_ = *answer;
     membership_.BeginHeartbeats(job_.id, job_.config.max_wait,
                                 job_.world.Now());

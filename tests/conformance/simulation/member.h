@@ -75,6 +75,7 @@ class Member {
   const std::function<void(End)> on_end_;
   Membership membership_;
   bool joined_ = false;
+  bool was_member_ = false;  // this process
   bool left_ = false;
   RunSettings settings_;
 };

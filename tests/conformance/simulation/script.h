@@ -40,6 +40,12 @@ class Script final : private Cluster {
   using Cluster::StartAll;
   // A process comes up at a place that has none.
   void StartAgain(int place) { Start(place); }
+  // One of mirror `server` that cannot open its state. Once it has ended, it
+  // and its worker stay away until StartAgain().
+  void StartBroken(int server) {
+    BreakNext(server);
+    Start(job_.server_place(server));
+  }
   // A killed process stays away until StartAgain().
   void Kill(int place, bool loses_state = false);
   void Hang(int place, absl::Duration time) {

@@ -297,6 +297,21 @@ class ElasticMirrorsTest : public ::testing::Test {
     return script.Finish();
   }
 
+  // Mirror 2 is started again, and cannot open its state until its process
+  // ends.
+  static void RestartBroken(Script& script) {
+    script.StartAll();
+    script.UntilCommitted(3);
+    script.Kill(MirrorOf(script, 2));
+    script.StartBroken(2);
+  }
+  static void UntilBrokenHasEnded(Script& script) {
+    script.Until("the broken mirror to end",
+                 [&script] { return !script.IsThere(MirrorOf(script, 2)); });
+    EXPECT_GE(script.job().left_out, 1);
+    EXPECT_FALSE(script.IsThere(script.job().worker_place(2)));
+  }
+
   Script script_{OptionsOf(PlantedBug::kNone)};
 };
 
@@ -347,6 +362,38 @@ TEST_F(ElasticMirrorsTest, JobAwaitsThePairsThatAloneHaveTheState) {
   EXPECT_THAT(script_.Finish(), IsEmpty());
   EXPECT_EQ(StepOf(script_), 20);
   EXPECT_EQ(script_.job().promises.history(), 0);
+}
+
+TEST_F(ElasticMirrorsTest, JobGoesOnWithoutAMirrorThatCannotOpenItsState) {
+  RestartBroken(script_);
+  UntilBrokenHasEnded(script_);
+  UntilWorkersAre(script_, 2);
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+  EXPECT_EQ(StepOf(script_), 20);
+  EXPECT_EQ(script_.job().promises.history(), 0);
+}
+
+TEST_F(ElasticMirrorsTest, PairThatComesBackBrokenTakesPartOnceItIsMended) {
+  script_.StartAll();
+  script_.UntilCommitted(3);
+  LosePair(script_, 2);
+  UntilWorkersAre(script_, 2);
+  script_.StartBroken(2);
+  script_.StartAgain(script_.job().worker_place(2));
+  UntilBrokenHasEnded(script_);
+  UntilWorkersAre(script_, 2);
+  script_.UntilCommitted(StepOf(script_) + 1);
+  BringBack(script_, 2);
+  UntilWorkersAre(script_, 3);
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+  EXPECT_EQ(StepOf(script_), 20);
+  EXPECT_EQ(script_.job().promises.history(), 0);
+}
+
+TEST_F(ElasticMirrorsTest, BrokenMirrorThatIsNotLeftOutWouldBeFound) {
+  Script script(OptionsOf(PlantedBug::kBrokenMirrorIsAwaited));
+  RestartBroken(script);
+  EXPECT_THAT(script.Finish(), Contains(HasSubstr("P6")));
 }
 
 // Two gradients of three workers: a member that hangs gives its place to the

@@ -16,9 +16,10 @@ constexpr absl::Duration kLongestWait = absl::Seconds(3);
 
 }  // namespace
 
-ServerProcess::ServerProcess(Job& job, int server)
+ServerProcess::ServerProcess(Job& job, int server, Fault fault)
     : job_(job),
       server_(server),
+      fault_(fault),
       host_incarnation_(++job.last_incarnation),
       host_({server, host_incarnation_, job.state_dir(),
              job.options.shared_memory, TaskId{TaskType::kChief, 0},

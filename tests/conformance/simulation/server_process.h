@@ -40,7 +40,14 @@ struct PullReply {
 // that are planted are made here.
 class ServerProcess final : public Process {
  public:
-  ServerProcess(Job& job, int server);
+  // Elastic mirrors: why a process cannot open its state, until it ends.
+  enum class Fault {
+    kNone,
+    kDiskIsFull,  // it cannot draw an epoch
+    kDamaged,     // it cannot create its shard
+  };
+
+  ServerProcess(Job& job, int server, Fault fault = Fault::kNone);
   ~ServerProcess() override;
 
   // For workers.
@@ -98,6 +105,7 @@ class ServerProcess final : public Process {
   }
 
   bool IsMember() const { return member_.joined(); }
+  bool IsBroken() const { return fault_ != Fault::kNone; }
   bool HasShard() const { return shard() != nullptr; }
   bool IsOpen() const { return shard() != nullptr && shard()->active(); }
   // Whether the worker is in the set of the step at hand; for ps task 0.
@@ -140,6 +148,7 @@ class ServerProcess final : public Process {
 
   Job& job_;
   const int server_;
+  const Fault fault_;
   const uint64_t host_incarnation_;
   server::ShardHost host_;
   server::ChiefCommands control_;

@@ -27,6 +27,9 @@ std::vector<server::PartSpec> SpecsOf(const std::vector<Part>& planned,
 
 absl::StatusOr<uint64_t> ServerProcess::TakeEpoch(
     const server::ChiefCommands::Chief& chief, uint64_t newer_than) {
+  if (fault_ == Fault::kDiskIsFull) {
+    return absl::ResourceExhaustedError("the disk is full");
+  }
   const auto epoch =
       control_.TakeEpoch(chief.job_id, newer_than, chief.incarnation);
   if (epoch.ok()) job_.promises.OnEpoch(server_, *epoch, chief.incarnation);
@@ -40,6 +43,9 @@ absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
   LOCKSTEP_RETURN_IF_ERROR(
       Obeyed(chief, host_.FollowChief(taken_for.job_id, taken_for.epoch,
                                       taken_for.incarnation)));
+  if (fault_ == Fault::kDamaged) {
+    return absl::DataLossError("the state is damaged");
+  }
   const std::vector<server::PartSpec> parts =
       SpecsOf(planned, server_, job_.plan.mirrored);
   const bool reopened = shard() == nullptr;

@@ -9,6 +9,12 @@
 #include "tests/conformance/simulation/worker_process.h"
 
 namespace lockstep::simulation {
+namespace {
+
+// A round in which a mirror could not open its state is over by then.
+constexpr absl::Duration kHeardOfBroken = absl::Seconds(15);
+
+}  // namespace
 
 Simulation::Simulation(const Options& options, uint64_t seed, bool tracing)
     : Cluster(options, seed, tracing),
@@ -30,11 +36,44 @@ void Simulation::KillOne(int place) {
   ++result_.kills;
   const int server = place - job_.server_place(0);
   const bool is_server = server >= 0 && server < job_.num_servers();
-  const bool loses = is_server && world_.Chance(200);
+  bool loses = is_server && world_.Chance(200);
+  if (IsBroken(place)) first_keeps_until_ = world_.Now() + kHeardOfBroken;
+  if (server == 0 && (HasBrokenMirror() || world_.Now() < first_keeps_until_)) {
+    loses = false;
+  }
   if (loses) ++result_.losses;
   Kill(place, loses);
-  Restart(place, world_.RandomDuration(world_.Chance(200) ? absl::Seconds(4)
-                                                          : absl::Seconds(1)));
+  absl::Duration time = world_.RandomDuration(
+      world_.Chance(200) ? absl::Seconds(4) : absl::Seconds(1));
+  if (is_server && MayComeBroken(server) && world_.Chance(150)) {
+    BreakNext(server);
+    // A round that has found its state is over by then.
+    time += absl::Seconds(2);
+    pair_back_ = world_.Now() + time + absl::Seconds(2);
+  }
+  Restart(place, time);
+}
+
+bool Simulation::MayComeBroken(int server) const {
+  return server > 0 && job_.has_elastic_mirrors() && !HasBrokenMirror() &&
+         lost_.count(job_.worker_place(server)) == 0 &&
+         job_.input_ends.empty() && world_.Now() >= pair_back_;
+}
+
+void Simulation::OnBrokenEnded(int server) {
+  Cluster::OnBrokenEnded(server);
+  if (world_.Chance(300)) {
+    ++result_.losses;
+    LoseState(server);
+    job_.Trace([&] { return absl::StrCat("ps ", server, " loses its state"); });
+  }
+  const absl::Duration time = world_.RandomDuration(absl::Seconds(5));
+  pair_back_ = std::max(pair_back_, world_.Now() + time + absl::Seconds(2));
+  first_keeps_until_ = world_.Now() + kHeardOfBroken;
+  for (const int place :
+       {job_.server_place(server), job_.worker_place(server)}) {
+    Restart(place, time + world_.RandomDuration(absl::Seconds(2)));
+  }
 }
 
 void Simulation::HangOne(int place) {
@@ -64,7 +103,7 @@ bool Simulation::MayLosePair(int worker) const {
   // If the state is with such a pair, max_wait must suffice for its return.
   return processes_[place] && processes_[job_.server_place(worker)] &&
          lost_.count(place) == 0 && job_.input_ends.empty() &&
-         world_.Now() >= pair_back_;
+         !HasBrokenMirror() && world_.Now() >= pair_back_;
 }
 
 void Simulation::TakePairAway(int worker) {
@@ -91,6 +130,7 @@ void Simulation::TakePairAway(int worker) {
   pair_back_ = world_.Now() + time + absl::Seconds(2);
   Restart(mirror, time + world_.RandomDuration(absl::Seconds(2)));
   Restart(place, time + world_.RandomDuration(absl::Seconds(2)));
+  if (world_.Chance(250)) BreakNext(worker);
 }
 
 void Simulation::BringPairBack(int worker) {
@@ -302,6 +342,7 @@ Simulation::Result Simulation::Run() {
   result_.replaced = job_.replaced;
   result_.held_up = job_.held_up;
   result_.late_copies = job_.late_copies;
+  result_.left_out = job_.left_out;
   Clear();
   return result_;
 }

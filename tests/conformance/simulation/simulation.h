@@ -13,9 +13,9 @@
 namespace lockstep::simulation {
 
 // Simulation runs one job from its start to its end, while processes are killed
-// (servers with their state or without), hang, are replaced while they hang,
-// and while the network loses, repeats, delays and cuts. After a while all of
-// that ends, and the job must.
+// (servers with their state or without), hang, are replaced while they hang, or
+// as elastic mirrors cannot open their state, and while the network loses,
+// repeats, delays and cuts. After a while all of that ends, and the job must.
 //
 // The schedule follows from the seed alone.
 class Simulation final : private Cluster {
@@ -31,6 +31,7 @@ class Simulation final : private Cluster {
     int64_t replaced = 0;  // as in Job
     int64_t held_up = 0;   // likewise
     int64_t late_copies = 0;
+    int64_t left_out = 0;  // as in Job
   };
 
   Simulation(const Options& options, uint64_t seed, bool tracing = false);
@@ -48,6 +49,10 @@ class Simulation final : private Cluster {
   bool MayLosePair(int worker) const;
   void TakePairAway(int worker);
   void BringPairBack(int worker);
+  // Whether mirror `server`, whose process has been killed, may come back with
+  // a state that it cannot open.
+  bool MayComeBroken(int server) const;
+  void OnBrokenEnded(int server) override;
   // Operators change the job.
   void Steer();
   // The chief changes the micro-batches of a push.
@@ -68,6 +73,8 @@ class Simulation final : private Cluster {
   // Goes with its mirror once that has prepared a step.
   std::optional<int> to_lose_;
   absl::Time pair_back_ = absl::InfinitePast();  // of the last that went
+  // A chief that has just heard of a broken mirror needs mirror 0's state.
+  absl::Time first_keeps_until_ = absl::InfinitePast();
   std::set<int> gone_;  // workers that went with their mirrors for good
   Result result_;
 };

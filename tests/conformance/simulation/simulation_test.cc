@@ -152,6 +152,7 @@ struct Sum {
   int64_t replaced = 0;
   int64_t held_up = 0;
   int64_t late_copies = 0;
+  int64_t left_out = 0;
 };
 
 Sum RunMany(uint64_t first, uint64_t last, uint64_t stride) {
@@ -166,6 +167,7 @@ Sum RunMany(uint64_t first, uint64_t last, uint64_t stride) {
     sum.replaced += result.replaced;
     sum.held_up += result.held_up;
     sum.late_copies += result.late_copies;
+    sum.left_out += result.left_out;
     if (result.broken.empty()) continue;
     ++sum.broken;
     if (sum.failed == 0) sum.failed = seed;
@@ -206,6 +208,7 @@ TEST(SimulationTest, PromisesHoldWhateverHappens) {
     all.replaced += sum.replaced;
     all.held_up += sum.held_up;
     all.late_copies += sum.late_copies;
+    all.left_out += sum.left_out;
     all.broken += sum.broken;
   }
   std::cout << schedules << " schedules, " << all.events << " events, "
@@ -213,7 +216,8 @@ TEST(SimulationTest, PromisesHoldWhateverHappens) {
             << all.went_back << " times back to a checkpoint, " << all.redone
             << " redone, " << all.replaced << " replaced, " << all.held_up
             << " updates held up, " << all.late_copies << " late copies, "
-            << all.broken << " broken\n";
+            << all.left_out << " mirrors left out, " << all.broken
+            << " broken\n";
   // The schedules were no walk in the park.
   EXPECT_GT(all.kills, static_cast<int64_t>(schedules / 3));
   EXPECT_GT(all.went_back, static_cast<int64_t>(schedules / 100));
@@ -222,6 +226,7 @@ TEST(SimulationTest, PromisesHoldWhateverHappens) {
   EXPECT_GE(all.replaced, static_cast<int64_t>(schedules / 5000));
   EXPECT_GE(all.held_up, static_cast<int64_t>(schedules / 200));
   EXPECT_GE(all.late_copies, static_cast<int64_t>(schedules / 2000));
+  EXPECT_GE(all.left_out, static_cast<int64_t>(schedules / 5000));
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ class FakeShardCalls final : public ShardCalls {
   ServerReport discarded_report;  // of a shard that was created anew
   absl::Status epoch_taken;       // the result of TakeEpoch()
   absl::Status created;           // the result of CreateShard()
+  absl::Status discarded;         // the same with kDiscard
+  int fails_from_call = 1 << 30;  // of CreateShard()
+  int creations = 0;              // calls of it
   absl::Status activated;
   Opening opening;             // the last one
   std::vector<float> scalars;  // of a snapshot
@@ -54,6 +57,8 @@ class FakeShardCalls final : public ShardCalls {
                                       State state) override {
     Log(state == State::kKeep ? "create" : "discard");
     if (!created.ok()) return created;
+    if (state == State::kDiscard && !discarded.ok()) return discarded;
+    if (++creations >= fails_from_call) return absl::DataLossError("no disk");
     if (works_for-- > 0) {
       done_bytes += bytes_between_calls;
       return Created{Working{done_bytes, total_bytes}};

@@ -182,6 +182,30 @@ TEST_F(RecoveryRoundMirrorsTest, MirrorThatKeepsNoEpochIsLeftOut) {
   EXPECT_THAT(log_, Not(Contains("create 1")));
 }
 
+TEST_F(RecoveryRoundMirrorsTest, MirrorThatCannotTakeACopyIsLeftOut) {
+  ps0_.report = {.active = true, .committed_step = 4};
+  ps1_.discarded = kDamaged;
+
+  EXPECT_THAT(round_.Run(plan_, {4, {0, 1}}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("damaged")));
+
+  EXPECT_THAT(left_out_, ElementsAre(HasSubstr("1: ps 1")));
+  EXPECT_THAT(log_, Contains("discard 1"));
+}
+
+TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsWithTheFinalPlanIsLeftOut) {
+  ps0_.report = {.active = true, .committed_step = 4};
+  FakeShardCalls ps2{2, log_};
+  group_.Add(ps2);
+  ps1_.fails_from_call = 2;
+  needed_ = {0, 1};
+
+  EXPECT_THAT(round_.Run(plan_, {std::nullopt, {0, 1, 2}}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no disk")));
+
+  EXPECT_THAT(left_out_, ElementsAre(HasSubstr("1: ps 1")));
+}
+
 // Without elastic workers the job cannot go on without any of its mirrors.
 TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsEndsTheRoundOfAFixedJob) {
   ps0_.report = {.active = true, .committed_step = 4};
