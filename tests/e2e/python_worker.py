@@ -9,6 +9,7 @@ TF_CONFIG names the task. Exit codes are those of the built-in worker.
 """
 
 import argparse
+import faulthandler
 import json
 import os
 import sys
@@ -128,7 +129,7 @@ class Member:
     def heartbeats(self):
         incarnation = self.incarnation
         interval = self.joined.job.heartbeat_interval.ToTimedelta()
-        answered = time.monotonic()
+        answered = said = time.monotonic()
         while self.end is None and incarnation == self.incarnation:
             request = pb.coordinator.HeartbeatRequest(
                 identity=self.identity(),
@@ -148,6 +149,10 @@ class Member:
                 self.end = ended
             except grpc.RpcError as error:
                 silence = time.monotonic() - answered
+                if time.monotonic() - said > 5:
+                    said = time.monotonic()
+                    say(f"no heartbeat was answered for {silence:.1f} s: "
+                        f"{error.code().name}: {error.details()}")
                 if error.code() == grpc.StatusCode.ABORTED:
                     self.end = JoinAgain(error.details())
                 elif error.code() not in TRANSIENT:
@@ -461,6 +466,8 @@ def main():
     parser.add_argument("--clock_ahead", type=int, default=0)
     parser.add_argument("--tls_dir", default="")
     options = parser.parse_args()
+    # A test gives up after 100 s, and kills a program that hangs.
+    faulthandler.dump_traceback_later(90)
     sys.path.insert(0, options.generated)
     global pb
 
