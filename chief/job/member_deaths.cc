@@ -63,7 +63,7 @@ void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {
         StoppedStatus(absl::StrCat(name, " ", dead.reason), /*hold=*/false));
   } else {
     server_away_ = true;
-    // It was not open.
+    // A mirror that was left out has no share any more: see LeaveOut().
     if (dead.leave == LeaveCause::kCannotTakePart) {
       return Warn(context_.out, absl::StrCat(name, " ", dead.reason));
     }

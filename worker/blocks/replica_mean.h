@@ -30,6 +30,9 @@ class ReplicaMean {
   bool Store(DType dtype, int replicas, absl::Span<std::byte> gradient);
 
  private:
+  void AddBFloat16(bool first, size_t count,
+                   absl::Span<const std::byte> gradient);
+
   std::vector<std::byte> sum_;  // its memory is kept
   int terms_ = 0;
 };

@@ -26,14 +26,7 @@ bool ReplicaTurns::Add(size_t variable, bool absent) {
 
 GradientResult ReplicaTurns::Joined(
     const std::vector<GradientResult>& results) const {
-  GradientResult all;
-  for (const GradientResult& result : results) {
-    all.loss += result.loss;
-    all.examples += result.examples;
-    all.non_finite += result.non_finite;
-  }
-  all.loss /= static_cast<double>(results.size());
-  return all;
+  return ResultOfReplicas(results);
 }
 
 }  // namespace lockstep::worker

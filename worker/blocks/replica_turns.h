@@ -37,7 +37,6 @@ class ReplicaTurns final : public PassSeries {
   Part PartOf(const PassId& pass, int64_t index, int number) const override;
   void Reset() override;
   bool Add(size_t variable, bool absent) override;
-  // The mean of the losses, and the sums of the counts.
   GradientResult Joined(
       const std::vector<GradientResult>& results) const override;
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "common/plan/step_vocabulary.h"
 #include "worker/loop/gradient_pass.h"
 
@@ -16,6 +17,10 @@ struct GradientResult {
   int64_t examples = 0;
   int64_t non_finite = 0;  // elements of the gradients that are NaN or infinite
 };
+
+// Returns the result of a pass of several replicas, of which there must be at
+// least one: the mean of the losses, and the sums of the counts.
+GradientResult ResultOfReplicas(absl::Span<const GradientResult> replicas);
 
 // GradientSource computes gradients, one batch at a time: it reads the values
 // of variables in the worker's memory and writes gradients there. A pass has

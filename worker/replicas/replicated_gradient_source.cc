@@ -111,14 +111,7 @@ absl::StatusOr<GradientResult> ReplicatedGradientSource::Finish(
     own.End();
     return absl::OkStatus();
   }));
-  GradientResult all;
-  for (const GradientResult& result : results) {
-    all.loss += result.loss;
-    all.examples += result.examples;
-    all.non_finite += result.non_finite;
-  }
-  all.loss /= static_cast<double>(results.size());
-  return all;
+  return ResultOfReplicas(results);
 }
 
 absl::Status ReplicatedGradientSource::NeedValues(size_t first, size_t count,

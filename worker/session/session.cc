@@ -295,7 +295,7 @@ int Session::exit_code() const {
 SessionJob Session::job() const {
   const ChiefClient::Registration membership = parts_->workload.membership();
   const JobConfig& job = membership.job;
-  const PassFacts facts(job, parts_->worker, parts_->workload.turns());
+  const PassFacts& facts = parts_->facts;
   return {job.name,
           job.seed,
           job.pass_batch_size(),

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/worker/blocks/recording_pass.h"
 
 namespace lockstep::worker {
 namespace {
@@ -43,9 +44,9 @@ class Source final : public GradientSource {
       pass.GradientReady(2);
     }
     const bool even = index_ % 2 == 0;
-    Store(1, even ? 10 : 0);
+    StoreGradient(memory_, 1, even ? 10 : 0);
     even ? pass.GradientReady(1) : pass.GradientAbsent(1);
-    Store(0, index);
+    StoreGradient(memory_, 0, index);
     pass.GradientReady(0);
     return GradientResult{static_cast<double>(index_), 4, 1};
   }
@@ -54,33 +55,8 @@ class Source final : public GradientSource {
   bool with_table = false;
 
  private:
-  void Store(size_t variable, float gradient) {
-    std::memcpy(memory_.gradient(variable).data(), &gradient, sizeof(gradient));
-  }
-
   ParameterMemory& memory_;
   int64_t index_ = 0;
-};
-
-class Pass final : public GradientPass {
- public:
-  void GradientReady(size_t variable) override {
-    reports.push_back(absl::StrCat("ready ", variable));
-  }
-  void GradientAbsent(size_t variable) override {
-    reports.push_back(absl::StrCat("absent ", variable));
-  }
-  absl::Status PullRows() override {
-    ++pulls;
-    return absl::OkStatus();
-  }
-  absl::Status CheckWanted() override {
-    return wanted ? absl::OkStatus() : absl::AbortedError("dropped");
-  }
-
-  std::vector<std::string> reports;
-  int pulls = 0;
-  bool wanted = true;
 };
 
 // Steps of seven micro-batches.
@@ -94,13 +70,7 @@ class BlockSourceTest : public ::testing::Test {
   GradientClipper::Gradients Gradients() {
     return {memory_.gradient(0), memory_.gradient(1)};
   }
-  std::vector<float> Values() {
-    std::vector<float> values(2);
-    for (size_t v = 0; v < 2; ++v) {
-      std::memcpy(&values[v], memory_.gradient(v).data(), sizeof(float));
-    }
-    return values;
-  }
+  std::vector<float> Values() { return TwoGradients(memory_); }
 
   std::vector<VariableSpec> variables_ = {
       {.name = "a"},
@@ -109,7 +79,7 @@ class BlockSourceTest : public ::testing::Test {
   ParameterMemory memory_ =
       *ParameterMemory::Make(variables_, ParameterMemory::Gradients::kPrivate);
   Source source_{memory_};
-  Pass pass_;
+  RecordingPass pass_;
   ClippingConfig clipping_;
   GradientClipper clipper_{clipping_, DType::kFloat32,
                            [this] { return Gradients(); }};

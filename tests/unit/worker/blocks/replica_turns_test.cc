@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/worker/blocks/recording_pass.h"
 
 namespace lockstep::worker {
 namespace {
@@ -35,9 +36,9 @@ class Source final : public GradientSource {
   }
   absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
     const bool has_second = index_ % 3 == 0 && !none_has_second;
-    Store(1, has_second ? 12 : 0);
+    StoreGradient(memory_, 1, has_second ? 12 : 0);
     has_second ? pass.GradientReady(1) : pass.GradientAbsent(1);
-    Store(0, static_cast<float>(index_));
+    StoreGradient(memory_, 0, static_cast<float>(index_));
     pass.GradientReady(0);
     return GradientResult{static_cast<double>(index_), 4, 1};
   }
@@ -47,28 +48,8 @@ class Source final : public GradientSource {
   int64_t input_ends = -1;
 
  private:
-  void Store(size_t variable, float gradient) {
-    std::memcpy(memory_.gradient(variable).data(), &gradient, sizeof(gradient));
-  }
-
   ParameterMemory& memory_;
   int64_t index_ = 0;
-};
-
-class Pass final : public GradientPass {
- public:
-  void GradientReady(size_t variable) override {
-    reports.push_back(absl::StrCat("ready ", variable));
-  }
-  void GradientAbsent(size_t variable) override {
-    reports.push_back(absl::StrCat("absent ", variable));
-  }
-  absl::Status CheckWanted() override {
-    return wanted ? absl::OkStatus() : absl::AbortedError("dropped");
-  }
-
-  std::vector<std::string> reports;
-  bool wanted = true;
 };
 
 // Three replicas.
@@ -81,19 +62,13 @@ class ReplicaTurnsTest : public ::testing::Test {
     if (auto status = turns_.Begin(index, pass_); !status.ok()) return status;
     return turns_.Finish(pass_);
   }
-  std::vector<float> Gradients() {
-    std::vector<float> gradients(2);
-    for (size_t v = 0; v < 2; ++v) {
-      std::memcpy(&gradients[v], memory_.gradient(v).data(), sizeof(float));
-    }
-    return gradients;
-  }
+  std::vector<float> Gradients() { return TwoGradients(memory_); }
 
   std::vector<VariableSpec> variables_ = {{.name = "a"}, {.name = "b"}};
   ParameterMemory memory_ =
       *ParameterMemory::Make(variables_, ParameterMemory::Gradients::kPrivate);
   Source source_{memory_};
-  Pass pass_;
+  RecordingPass pass_;
   ClippingConfig clipping_;
   GradientClipper clipper_{clipping_, DType::kFloat32, [this] {
                              return GradientClipper::Gradients{
@@ -156,7 +131,7 @@ TEST_F(ReplicaTurnsTest, EndOfInputOfAnyReplicaEndsTheWorkersInput) {
                                HasSubstr("end of input")));
 }
 
-// Clipped one by one: the mean of 1, 1 and 1, not that of 3, 4 and 5 clipped.
+// To a norm of 4: the mean of 3, 4 and 4. Their mean, 4, needs no clipping.
 TEST(ReplicaTurnsClippingTest, EachReplicasGradientsAreClippedByThemselves) {
   const std::vector<VariableSpec> variables = {{.name = "a"}, {.name = "b"}};
   ParameterMemory memory =
@@ -170,7 +145,7 @@ TEST(ReplicaTurnsClippingTest, EachReplicasGradientsAreClippedByThemselves) {
     return GradientClipper::Gradients{memory.gradient(0), memory.gradient(1)};
   });
   ReplicaTurns turns(source, variables, 3, clipper, memory);
-  Pass pass;
+  RecordingPass pass;
 
   ASSERT_THAT(turns.Prepare({}, 1), IsOk());
   ASSERT_THAT(turns.Begin(1, pass), IsOk());
