@@ -91,6 +91,8 @@ void MemberDeaths::GiveUpTheAbsent(absl::Time since) {
   const bool stops = context_.stop.has_value();
   for (const int server :
        context_.servers.GiveUp(since, context_.now, /*at_once=*/stops)) {
+    // LeaveOut() has reported it.
+    if (context_.members.Get({TaskType::kPs, server}).left_out) continue;
     Notify(context_.out,
            absl::StrCat("worker ", server, " and its mirror, ps ", server,
                         stops ? ", are away: the job stops without them"

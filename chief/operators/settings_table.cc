@@ -371,9 +371,9 @@ absl::Status SettingsTable::CheckTakesPart(
     const TaskId& task, bool again, const RunSettings& in_effect,
     const MembershipTable::Member& mirror) {
   if (task.type == TaskType::kPs && again && mirror.left_out) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        task.ToString(), " cannot take part: ", mirror.leave_reason,
-        "; mend the cause, and start the process again"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("this mirror cannot take part: ", mirror.leave_reason,
+                     "; mend the cause, and start the process again"));
   }
   if (!job_.elastic_workers || task.type != TaskType::kWorker) {
     return absl::OkStatus();

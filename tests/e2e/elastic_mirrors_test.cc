@@ -140,7 +140,7 @@ TEST_F(ElasticMirrorsTest, AMirrorThatCannotOpenItsStateEndsNoJob) {
   ASSERT_NO_FATAL_FAILURE(Start(2));
 
   ExpectEnd(2, {.code = kExitFailed});
-  EXPECT_THAT(Log(2), HasSubstr("ps 2 cannot take part: "));
+  EXPECT_THAT(Log(2), HasSubstr("this mirror cannot take part: ps 2: "));
   EXPECT_THAT(Log(0), HasSubstr("mirror 2 cannot take part (ps 2: "));
   ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 1}));
 
