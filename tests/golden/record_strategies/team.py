@@ -10,6 +10,7 @@ import sys
 import time
 
 SECONDS = 300  # for one scenario; TensorFlow takes about one
+PATIENCE = 5  # seconds, until an idle process that must end is killed
 
 
 class Silent(Exception):
@@ -82,11 +83,16 @@ class Team:
         raise Silent("a worker of %s is silent" % scenario["name"])
 
     def close(self):
+        """Ends the processes, which then remove their temporary files."""
         for process in self.processes:
-            process.kill()
-        for process in self.processes:
-            process.wait()
             process.stdin.close()
+        until = time.monotonic() + PATIENCE
+        for process in self.processes:
+            try:
+                process.wait(max(0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
             process.stdout.close()
 
     def __enter__(self):
