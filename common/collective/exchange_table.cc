@@ -1,5 +1,6 @@
 #include "common/collective/exchange_table.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,20 @@ absl::Status ExchangeTable::Add(int rank, uint64_t sequence,
   exchange.parcels[place] = std::move(parcel);
   ++exchange.come;
   return absl::OkStatus();
+}
+
+void ExchangeTable::Forget(int rank) {
+  const auto place = static_cast<size_t>(rank);
+  for (auto entry = exchanges_.begin(); entry != exchanges_.end();) {
+    Exchange& exchange = entry->second;
+    if (place < exchange.descriptions.size() &&
+        exchange.descriptions[place].has_value()) {
+      exchange.descriptions[place].reset();
+      exchange.parcels[place].reset();
+      --exchange.come;
+    }
+    entry = exchange.come == 0 ? exchanges_.erase(entry) : std::next(entry);
+  }
 }
 
 absl::Status ExchangeTable::Compare(const Exchange& exchange,

@@ -36,6 +36,9 @@ class ExchangeTable {
   absl::Status Add(int rank, uint64_t sequence, std::string description,
                    Parcel parcel);
 
+  // Removes all parcels that member `rank` has given, as if it had not come.
+  void Forget(int rank);
+
   // Returns the parcels by rank, or the error that the exchange has for all
   // members; nothing while members are missing. Each taker must take its answer
   // once; the last one removes the exchange.

@@ -317,11 +317,24 @@ absl::Status NetworkGroup::Late(const std::string& description,
       absl::FormatDuration(TimeoutOr(options_.timeout))));
 }
 
+uint64_t NetworkGroup::StartOf(int rank) const {
+  return rank >= 0 && rank < members() ? view_.incarnation(rank) : 0;
+}
+
+void NetworkGroup::ForgetReplaced(int rank, uint64_t start) {
+  // A member that has formed its group gives its first parcel at once, maybe
+  // before this one has formed its own. If it then dies, this group is formed
+  // with its next start, whose parcels must not be mixed with that one.
+  if (start != 0 && StartOf(rank) != start) table_.Forget(rank);
+}
+
 bool NetworkGroup::OnAnswer(int rank,
                             const absl::StatusOr<GreetingAnswer>& answer) {
   MutexLock lock(mutex_);
   if (answer.ok()) {
+    const uint64_t start = StartOf(rank);
     view_.Answered(rank, *answer);
+    ForgetReplaced(rank, start);
   } else if (absl::IsInvalidArgument(answer.status()) ||
              absl::IsPermissionDenied(answer.status())) {
     // These errors last: the member has another cluster or certificate.
@@ -360,6 +373,7 @@ absl::StatusOr<GreetingAnswer> NetworkGroup::Hear(const Greeting& greeting,
   bool awaits = false;
   {
     MutexLock lock(mutex_);
+    const uint64_t start = StartOf(greeting.rank);
     if (receiver != rank()) {
       answer = absl::InvalidArgumentError(absl::StrCat(
           "rank ", greeting.rank, " takes rank ", rank(), " for rank ",
@@ -374,6 +388,7 @@ absl::StatusOr<GreetingAnswer> NetworkGroup::Hear(const Greeting& greeting,
       // A member whose group has ended must not count as joined.
       if (answer.ok() && !ended_.ok()) answer->joins = false;
     }
+    ForgetReplaced(greeting.rank, start);
     awaits = answer.ok() && ended_.ok() && greeting.rank >= 0 &&
              greeting.rank < members() && view_.awaits(greeting.rank);
     changed_.SignalAll();

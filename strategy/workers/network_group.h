@@ -146,6 +146,12 @@ class NetworkGroup final : public Collective, private GroupHandler {
                       std::vector<Leaf> leaves) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The start of a member that the view has; 0: none, or no such member.
+  uint64_t StartOf(int rank) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Called after a change of the view, with the start that it had before.
+  void ForgetReplaced(int rank, uint64_t start)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   absl::Status AdmitLocked(const v1::ParcelHeader& header) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True if the parcel had arrived before: the answer to its sender was lost,

@@ -313,6 +313,30 @@ TEST_F(GroupCallsTest, AMemberThatAnswersNoProbeEndsTheGroup) {
   EXPECT_THAT(Give(Header(2)), StatusIs(kAborted, HasSubstr("has ended")));
 }
 
+// A start of rank 1 has formed its group, and given a parcel, before rank 0 has
+// its answer; then it dies.
+TEST_F(GroupCallsTest, ParcelsOfAStartThatWasReplacedDoNotCount) {
+  server_.reset();
+  std::vector<Group> groups(2);
+  std::thread first([&] { groups[0] = NetworkGroup::Join(Of(0)); });
+  own_ = Greet(Hello())->incarnation();
+  EXPECT_THAT(Give(Header(0)), IsOk()) << "the parcel without a value";
+
+  std::thread second([&] { groups[1] = NetworkGroup::Join(Of(1)); });
+  first.join();
+  second.join();
+  for (int exchange = 0; exchange < 2; ++exchange) {
+    ForEach(2, [&](size_t rank) {
+      ASSERT_THAT(groups[rank], IsOk());
+      const auto parcels =
+          (*groups[rank])
+              ->Exchange("sum", {Value::Scalar(static_cast<double>(rank))});
+      ASSERT_THAT(parcels, IsOk());
+      EXPECT_THAT(*(*parcels)[1], ::testing::ElementsAre(Value::Scalar(1.0)));
+    });
+  }
+}
+
 TEST_F(GroupCallsTest, AnotherReceiverIsRefused) {
   const auto group = Formed();
   v1::GreetRequest request = Hello();

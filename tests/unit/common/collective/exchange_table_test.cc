@@ -47,6 +47,24 @@ TEST(ExchangeTableTest, AFastMemberMayBeAnExchangeAhead) {
   EXPECT_EQ(table.open(), 2u);
 }
 
+TEST(ExchangeTableTest, AMemberThatIsForgottenHasNotCome) {
+  ExchangeTable table(2, /*takers=*/1);
+  EXPECT_THAT(table.Add(1, 0, "a", Number(1)), IsOk());
+  EXPECT_THAT(table.Add(1, 1, "b", Number(2)), IsOk());
+  EXPECT_THAT(table.Add(0, 1, "b", Number(3)), IsOk());
+  table.Forget(1);
+  table.Forget(1);
+  EXPECT_EQ(table.open(), 1u) << "nothing is left of the first exchange";
+  EXPECT_THAT(table.Missing(1), ElementsAre(1));
+
+  EXPECT_THAT(table.Add(1, 1, "b", Number(4)), IsOk());
+  const auto taken = table.Take(1);
+  ASSERT_TRUE(taken.has_value());
+  ASSERT_THAT(*taken, IsOk());
+  EXPECT_EQ(*(**taken)[0], *Number(3));
+  EXPECT_EQ(*(**taken)[1], *Number(4));
+}
+
 TEST(ExchangeTableTest, DifferentCallsAreAnErrorOfAllWithBothDescriptions) {
   ExchangeTable table(3);
   EXPECT_THAT(table.Add(0, 4, "all-reduce of float32 [2]", Number(1)), IsOk());
