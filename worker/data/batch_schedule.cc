@@ -39,10 +39,11 @@ absl::Status CheckEnough(const BatchSchedule::Options& options) {
   // order is left out.
   const int64_t share = options.num_examples / options.num_workers;
   if (share >= options.batch_size) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "batch_size is ", options.batch_size, ", but ", options.num_examples,
-      " examples over ", options.num_workers, " workers are ", share,
-      " each; make batch_size or the number of workers smaller"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("batch_size is ", options.batch_size, ", but ",
+                   options.num_examples, " examples over ", options.num_workers,
+                   " workers (each replica counts as one) are ", share,
+                   " each; make batch_size or the number of workers smaller"));
 }
 
 }  // namespace

@@ -308,7 +308,7 @@ TEST_F(RunSetupTest, ABatchLargerThanTheDataIsRefusedBeforeAnythingIsMade) {
 
   EXPECT_THAT(SetUpRun(request_),
               StatusIs(kInvalid, AllOf(HasSubstr("job.textproto: batch_size"),
-                                       HasSubstr("over 2 workers are 1"))));
+                                       HasSubstr("over 2 workers"))));
   EXPECT_FALSE(fs::exists(directory_.Join("logs")));
 }
 

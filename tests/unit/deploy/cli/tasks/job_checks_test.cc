@@ -125,8 +125,10 @@ TEST_F(JobChecksTest, ABatchOfMorePicturesThanAWorkerHasIsRefused) {
     EXPECT_THAT(CheckBatch(job_, 2), IsOk());
     EXPECT_THAT(
         CheckBatch(job_, 3),
-        StatusIs(kInvalid, HasSubstr("batch_size is 4, but 11 examples over 3 "
-                                     "workers are 3 each")));
+        StatusIs(kInvalid,
+                 AllOf(HasSubstr("batch_size is 4, but 11 examples over 3 "
+                                 "workers"),
+                       HasSubstr("are 3 each"))));
   }
   // Elastic: workers may have been removed.
   job_.elastic_workers = true;
