@@ -1,6 +1,8 @@
 #include "strategy/distributed_dataset.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -67,12 +69,35 @@ absl::StatusOr<std::vector<Element>> DistributedDataset::Pull() {
     if (!piece.has_value()) break;
     pieces.push_back(*std::move(piece));
   }
+  LOCKSTEP_RETURN_IF_ERROR(LearnEmpty(pieces));
+  return pieces;
+}
+
+absl::Status DistributedDataset::LearnEmpty(
+    const std::vector<Element>& pieces) {
   // A single replica takes elements as they are, also scalars, of which no
   // empty batch can be made.
-  if (!pieces.empty() && engine_.group().replicas() > 1) {
-    LOCKSTEP_ASSIGN_OR_RETURN(empty_, EmptyLike(pieces[0]));
+  if (engine_.group().replicas() == 1 || like_known_) return absl::OkStatus();
+  const auto local = static_cast<size_t>(engine_.group().local());
+  const auto real =
+      std::find_if(pieces.begin(), pieces.end(),
+                   [](const Element& piece) { return !piece.empty(); });
+  const bool lacks =
+      pieces.size() < local ||
+      std::any_of(pieces.begin(), pieces.end(),
+                  [](const Element& piece) { return piece.empty(); });
+  if (lacks && !std::exchange(like_asked_, true)) {
+    if (const std::optional<Element> like = like_()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(empty_, NoExamples(*like));
+      like_known_ = true;
+      return absl::OkStatus();
+    }
   }
-  return pieces;
+  if (real == pieces.end()) return absl::OkStatus();
+  absl::StatusOr<Element> empty = EmptyLike(*real);
+  if (empty.ok()) empty_ = *std::move(empty);
+  // Elements that cannot be divided are no mistake while every replica has one.
+  return lacks ? empty.status() : absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
@@ -105,7 +130,12 @@ absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
   }
   const auto local = static_cast<size_t>(engine_.group().local());
   if (!any || (drop_short && pieces->size() < local)) return std::nullopt;
-  pieces->resize(local, empty_);
+  pieces->resize(local);
+  for (Element& piece : *pieces) {
+    if (piece.empty()) piece = empty_;
+    // Nobody knows what a piece would be: no worker has ever had an example.
+    if (piece.empty()) return std::nullopt;
+  }
   return std::optional(
       PerReplica<Element>(*std::move(pieces), engine_.group().first_replica()));
 }
@@ -138,7 +168,9 @@ absl::StatusOr<DistributedDataset> Distribute(Engine& engine,
   // Opens once in vain, so that a mistake in the options fails here and not in
   // the first Next().
   LOCKSTEP_RETURN_IF_ERROR(open().status());
-  return DistributedDataset(engine, open, options, dataset.HasStaticShapes());
+  return DistributedDataset(
+      engine, open, [dataset] { return EmptyPiece(dataset); }, options,
+      dataset.HasStaticShapes());
 }
 
 absl::StatusOr<DistributedDataset> DistributeFrom(Engine& engine,
@@ -147,8 +179,8 @@ absl::StatusOr<DistributedDataset> DistributeFrom(Engine& engine,
   LOCKSTEP_RETURN_IF_ERROR(CheckOptions(options));
   LOCKSTEP_ASSIGN_OR_RETURN(const Dataset dataset, make(ContextOf(engine)));
   return DistributedDataset(
-      engine, [dataset] { return dataset.Open(); }, options,
-      dataset.HasStaticShapes());
+      engine, [dataset] { return dataset.Open(); },
+      [dataset] { return dataset.Like(); }, options, dataset.HasStaticShapes());
 }
 
 }  // namespace lockstep::strategy

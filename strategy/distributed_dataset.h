@@ -38,10 +38,13 @@ using DatasetFunction =
 // Outlived: by its strategy.
 class DistributedDataset {
  public:
+  // `like` returns Dataset::Like() of the pieces.
   DistributedDataset(Engine& engine, std::function<StreamOr()> open,
+                     std::function<std::optional<Element>()> like,
                      const InputOptions& options, bool static_shapes)
       : engine_(engine),
         open_(std::move(open)),
+        like_(std::move(like)),
         options_(options),
         static_shapes_(static_shapes) {}
 
@@ -65,14 +68,20 @@ class DistributedDataset {
   absl::Status Open();
   // Reads one piece for each local replica, or fewer at the end of the data.
   absl::StatusOr<std::vector<Element>> Pull();
+  // Learns what a piece of no examples is: from like_() once a replica needs
+  // one, and else from one of the pieces.
+  absl::Status LearnEmpty(const std::vector<Element>& pieces);
   absl::StatusOr<std::optional<PerReplica<Element>>> Step(bool drop_short);
 
   Engine& engine_;
   const std::function<StreamOr()> open_;
+  const std::function<std::optional<Element>()> like_;
   const InputOptions options_;
   const bool static_shapes_;
   std::unique_ptr<ElementStream> stream_;
-  Element empty_;  // a piece of no examples; empty before the first piece
+  Element empty_;  // a piece of no examples; without tensors while unknown
+  bool like_asked_ = false;
+  bool like_known_ = false;  // empty_ is of like_()
 };
 
 // Distributes a data set that all workers pass in: each step is one batch of

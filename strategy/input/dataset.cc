@@ -17,9 +17,16 @@ absl::Status AtLeast(const char* name, int64_t value, int64_t least) {
 
 }  // namespace
 
-Dataset Dataset::Counted(
-    int64_t count, std::function<absl::StatusOr<Element>(int64_t i)> make) {
+Dataset Dataset::Counted(int64_t count,
+                         std::function<absl::StatusOr<Element>(int64_t i)> make,
+                         std::optional<Element> like) {
   Step step;
+  step.like =
+      [count, make, like = std::move(like)](
+          std::optional<Element>) -> absl::StatusOr<std::optional<Element>> {
+    if (like.has_value() || count <= 0) return like;
+    return make(0);
+  };
   step.mistake = AtLeast("the number of elements", count, 0);
   step.open = [count, make = std::move(make)](const Opener&) -> StreamOr {
     return CountedStream(count, make);
@@ -28,14 +35,17 @@ Dataset Dataset::Counted(
 }
 
 Dataset Dataset::Range(int64_t count) {
-  return Counted(count, [](int64_t i) -> absl::StatusOr<Element> {
+  const auto number = [](int64_t i) -> absl::StatusOr<Element> {
     return Element{Value::Of<int64_t>(ElementType::kInt64, {}, {i})};
-  });
+  };
+  return Counted(count, number, *number(0));
 }
 
 Dataset Dataset::FromFiles(std::vector<std::string> files, FileOpener open,
-                           int cycle) {
+                           int cycle, std::optional<Element> like) {
   Step step;
+  step.like = [like = std::move(like)](std::optional<Element>)
+      -> absl::StatusOr<std::optional<Element>> { return like; };
   step.mistake = AtLeast("cycle", cycle, 1);
   step.files = files;
   step.open_file = open;
@@ -64,6 +74,11 @@ Dataset Dataset::Batch(int64_t size, bool drop_remainder) const {
   step.mistake = AtLeast("the size of a batch", size, 1);
   step.batch_size = size;
   step.drop_remainder = drop_remainder;
+  step.like = [size, drop_remainder](std::optional<Element> example)
+      -> absl::StatusOr<std::optional<Element>> {
+    if (!example.has_value()) return example;
+    return BatchLike(*example, drop_remainder ? size : 0);
+  };
   step.open = [size, drop_remainder](const Opener& before) -> StreamOr {
     LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
     return BatchStream(std::move(input), size, drop_remainder);
@@ -118,18 +133,23 @@ Dataset Dataset::Prefetch(int64_t buffer) const {
 
 Dataset Dataset::Map(
     std::function<absl::StatusOr<Element>(Element)> map) const {
-  Dataset mapped = MapBatches(std::move(map));
+  Dataset mapped = MapBatches(map);
   Step step = *mapped.last_;
   // As MapBatches(), but batches keep their size.
   step.kind = Kind::kMap;
+  step.like = [map](std::optional<Element> element)
+      -> absl::StatusOr<std::optional<Element>> {
+    if (!element.has_value()) return element;
+    return map(*std::move(element));
+  };
   return Dataset(std::make_shared<const Step>(std::move(step)));
 }
 
 Dataset Dataset::MapBatches(
     std::function<absl::StatusOr<Element>(Element)> map) const {
-  return Then(
+  const Dataset mapped = Then(
       Kind::kMapBatches, absl::OkStatus(),
-      [map = std::move(map)](const Opener& before) -> StreamOr {
+      [map](const Opener& before) -> StreamOr {
         LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
         return ChangeStream(
             std::move(input),
@@ -138,6 +158,14 @@ Dataset Dataset::MapBatches(
               return std::optional<Element>(std::move(made));
             });
       });
+  Step step = *mapped.last_;
+  step.like = [map = std::move(map)](std::optional<Element> element)
+      -> absl::StatusOr<std::optional<Element>> {
+    if (!element.has_value()) return element;
+    LOCKSTEP_ASSIGN_OR_RETURN(const Element made, map(*std::move(element)));
+    return EmptyLike(made);
+  };
+  return Dataset(std::make_shared<const Step>(std::move(step)));
 }
 
 Dataset Dataset::Filter(
@@ -190,6 +218,23 @@ bool Dataset::HasStaticShapes() const {
     }
   }
   return true;
+}
+
+std::optional<Element> Dataset::Like() const {
+  std::vector<const Step*> steps;
+  for (const Step* step = last_.get(); step != nullptr;
+       step = step->before.get()) {
+    steps.push_back(step);
+  }
+  std::optional<Element> like;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if ((*step)->like == nullptr) continue;
+    absl::StatusOr<std::optional<Element>> next = (*step)->like(like);
+    // A function that takes no such element leaves its results unknown.
+    if (!next.ok() || !next->has_value()) return std::nullopt;
+    like = *std::move(next);
+  }
+  return like;
 }
 
 bool Dataset::ReadsFiles() const {

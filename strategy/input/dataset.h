@@ -26,15 +26,18 @@ namespace lockstep::strategy {
 // Errors:  a step with an invalid argument is reported by Open().
 class Dataset {
  public:
-  // The elements make(0), ..., make(count - 1).
-  static Dataset Counted(
-      int64_t count, std::function<absl::StatusOr<Element>(int64_t i)> make);
+  // The elements make(0), ..., make(count - 1). `like` is as Like(); without it
+  // make(0) has the types and shapes.
+  static Dataset Counted(int64_t count,
+                         std::function<absl::StatusOr<Element>(int64_t i)> make,
+                         std::optional<Element> like = std::nullopt);
   // The int64 scalars 0 to count - 1.
   static Dataset Range(int64_t count);
   // The elements of files; `cycle` files are open at a time, and one element is
-  // read from each in turn.
+  // read from each in turn. `like` is as Like().
   static Dataset FromFiles(std::vector<std::string> files, FileOpener open,
-                           int cycle = 1);
+                           int cycle = 1,
+                           std::optional<Element> like = std::nullopt);
 
   // Stacks `size` elements along a new first axis; the last batch may be
   // smaller, unless `drop_remainder` leaves it out.
@@ -47,7 +50,8 @@ class Dataset {
   Dataset Skip(int64_t count) const;
   // Reads up to `buffer` elements ahead in a thread.
   Dataset Prefetch(int64_t buffer) const;
-  // `map` must leave the number of examples of a batch as it is.
+  // `map` must leave the number of examples of a batch as it is. It may be
+  // called with an element of zeros, or a batch of no examples: see Like().
   Dataset Map(std::function<absl::StatusOr<Element>(Element)> map) const;
   // `map` may change the number of examples.
   Dataset MapBatches(std::function<absl::StatusOr<Element>(Element)> map) const;
@@ -64,6 +68,12 @@ class Dataset {
   bool HasStaticShapes() const;
   // True if the elements come from files.
   bool ReadsFiles() const;
+
+  // Returns an element with the types and shapes of all elements, in which a
+  // dimension that may differ between elements is 0, and whose numbers mean
+  // nothing; nullopt if that is unknown. TensorFlow's name for it is the
+  // element spec. Applies the functions of Map() to such an element.
+  std::optional<Element> Like() const;
 
   // Returns the same steps over files index, index + count, ... alone. If there
   // are fewer files than `count`, reading the first element fails.
@@ -85,6 +95,10 @@ class Dataset {
     absl::Status mistake;  // of the arguments
     int64_t batch_size = 0;
     bool drop_remainder = false;
+    // Turns Like() of the steps before into that of this one; null: as before.
+    std::function<absl::StatusOr<std::optional<Element>>(
+        std::optional<Element>)>
+        like;
     // For a source that reads files.
     std::vector<std::string> files;
     FileOpener open_file;

@@ -1,5 +1,6 @@
 #include "strategy/input/element.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -53,6 +54,29 @@ absl::StatusOr<Element> ExamplesOf(const Element& batch, int64_t first,
 absl::StatusOr<Element> EmptyLike(const Element& batch) {
   LOCKSTEP_RETURN_IF_ERROR(CountExamples(batch).status());
   return ExamplesOf(batch, 0, 0);
+}
+
+absl::StatusOr<Element> BatchLike(const Element& example, int64_t examples) {
+  Element batch;
+  for (const Value& tensor : example) {
+    std::vector<int64_t> shape = tensor.shape();
+    shape.insert(shape.begin(), examples);
+    LOCKSTEP_ASSIGN_OR_RETURN(batch.emplace_back(),
+                              Value::Zeros(tensor.type(), std::move(shape)));
+  }
+  return batch;
+}
+
+absl::StatusOr<Element> NoExamples(const Element& like) {
+  Element none;
+  for (const Value& tensor : like) {
+    std::vector<int64_t> shape = tensor.shape();
+    const bool known = std::find(shape.begin(), shape.end(), 0) == shape.end();
+    if (known && !shape.empty()) shape[0] = 0;
+    LOCKSTEP_ASSIGN_OR_RETURN(none.emplace_back(),
+                              Value::Zeros(tensor.type(), std::move(shape)));
+  }
+  return none;
 }
 
 absl::StatusOr<Element> JoinBatches(absl::Span<const Element> batches) {

@@ -41,6 +41,15 @@ absl::StatusOr<Element> ExamplesOf(const Element& batch, int64_t first,
 // Returns a batch of no examples, with the types and shapes of `batch`.
 absl::StatusOr<Element> EmptyLike(const Element& batch);
 
+// Returns a batch of `examples` examples of zeros with the types and shapes of
+// `example`.
+absl::StatusOr<Element> BatchLike(const Element& example, int64_t examples);
+
+// Returns what a replica without data gets, where all elements are as `like`,
+// in which dimensions that differ are 0: `like`, of whose tensors those without
+// such a dimension have none in the first one; a scalar is 0.
+absl::StatusOr<Element> NoExamples(const Element& like);
+
 // Returns one batch of the examples of all batches, in order. There must be at
 // least one batch.
 absl::StatusOr<Element> JoinBatches(absl::Span<const Element> batches);

@@ -15,18 +15,14 @@ using NextOr = absl::StatusOr<std::optional<Element>>;
 // Cuts the stream of examples in these sizes, again and again.
 class CutStream final : public ElementStream {
  public:
-  CutStream(std::unique_ptr<ElementStream> input, std::vector<int64_t> sizes)
-      : input_(std::move(input)), sizes_(std::move(sizes)) {}
+  CutStream(std::unique_ptr<ElementStream> input, std::vector<int64_t> sizes,
+            const Dataset& dataset)
+      : input_(std::move(input)), sizes_(std::move(sizes)), dataset_(dataset) {}
 
   NextOr Next() override {
     const int64_t size = sizes_[next_];
     std::vector<Element> parts;
     int64_t have = 0;
-    if (size == 0) {
-      LOCKSTEP_RETURN_IF_ERROR(Fill());  // EmptyLike() needs the shapes
-      // An input without batches has none, nor a piece for anybody.
-      if (!read_) return std::nullopt;
-    }
     while (have < size) {
       LOCKSTEP_RETURN_IF_ERROR(Fill());
       if (left_ == 0) break;
@@ -43,14 +39,23 @@ class CutStream final : public ElementStream {
     if (size > 0 && have == 0) return std::nullopt;
     next_ = (next_ + 1) % sizes_.size();
     if (size == 0) {
-      LOCKSTEP_ASSIGN_OR_RETURN(Element empty, EmptyLike(batch_));
-      return std::optional<Element>(std::move(empty));
+      if (!empty_.has_value()) LOCKSTEP_RETURN_IF_ERROR(LearnEmpty());
+      return empty_;
     }
     LOCKSTEP_ASSIGN_OR_RETURN(Element piece, JoinBatches(parts));
     return std::optional<Element>(std::move(piece));
   }
 
  private:
+  absl::Status LearnEmpty() {
+    empty_ = EmptyPiece(dataset_);
+    if (empty_.has_value()) return absl::OkStatus();
+    LOCKSTEP_RETURN_IF_ERROR(Fill());
+    // An input without batches gives a piece that only other workers know.
+    LOCKSTEP_ASSIGN_OR_RETURN(empty_, EmptyLike(batch_));
+    return absl::OkStatus();
+  }
+
   // Reads the next batch that has examples into `batch_`, if none are left in
   // it. At the end of the input leaves it as it is.
   absl::Status Fill() {
@@ -60,7 +65,6 @@ class CutStream final : public ElementStream {
       if (ended_) break;
       LOCKSTEP_ASSIGN_OR_RETURN(left_, CountExamples(*next));
       batch_ = *std::move(next);
-      read_ = true;
       place_ = 0;
     }
     return absl::OkStatus();
@@ -68,11 +72,12 @@ class CutStream final : public ElementStream {
 
   const std::unique_ptr<ElementStream> input_;
   const std::vector<int64_t> sizes_;
-  size_t next_ = 0;  // of sizes_
-  Element batch_;    // the newest batch of the input
+  const Dataset dataset_;         // that input_ reads
+  std::optional<Element> empty_;  // once a piece was empty
+  size_t next_ = 0;               // of sizes_
+  Element batch_;                 // the newest batch of the input
   int64_t place_ = 0;
   int64_t left_ = 0;
-  bool read_ = false;  // a batch has been read
   bool ended_ = false;
 };
 
@@ -135,6 +140,14 @@ std::vector<int64_t> BatchSizesForWorker(int64_t global_batch, int workers,
   return sizes;
 }
 
+std::optional<Element> EmptyPiece(const Dataset& dataset) {
+  const std::optional<Element> batch = dataset.Like();
+  if (!batch.has_value()) return batch;
+  // Pieces differ in their number of examples.
+  absl::StatusOr<Element> piece = EmptyLike(*batch);
+  return piece.ok() ? std::optional(*std::move(piece)) : std::nullopt;
+}
+
 StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
                     const InputContext& context) {
   const int workers = context.num_input_pipelines;
@@ -159,8 +172,10 @@ StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
   // TensorFlow cuts equal pieces under kData also with one worker.
   if (size.has_value() && policy != AutoShardPolicy::kData) {
     return std::make_unique<CutStream>(
-        std::move(stream), BatchSizesForWorker(*size, workers, count / workers,
-                                               context.input_pipeline_id));
+        std::move(stream),
+        BatchSizesForWorker(*size, workers, count / workers,
+                            context.input_pipeline_id),
+        dataset);
   }
   auto pieces = std::make_unique<EqualPieces>(std::move(stream), count);
   if (policy != AutoShardPolicy::kData || workers == 1) return pieces;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -37,14 +38,18 @@ struct InputContext {
 std::vector<int64_t> BatchSizesForWorker(int64_t global_batch, int workers,
                                          int replicas, int worker);
 
+// Returns a piece of no examples; nullopt if Dataset::Like() is unknown.
+std::optional<Element> EmptyPiece(const Dataset& dataset);
+
 // Returns the pieces of a data set for the replicas of one worker: the pieces
 // of the first step by replica, then those of the second, and so on.
 //
 //   one replica in all   the elements, unchanged
 //   kOff and kFile, if   the stream of examples, cut anew into the sizes of
 //   BatchSize() is       BatchSizesForWorker(), again and again; a size of 0
-//   known                gives an empty piece, also after the end, unless
-//                        the input has no batches
+//   known                gives an empty piece, also after the end; without
+//                        tensors if only other workers know its shape: if
+//                        Dataset::Like() is unknown, and there are no batches
 //   all else             each batch, cut into equal pieces for all replicas of
 //                        a step; the last may be short or empty. Under kData a
 //                        worker keeps its own pieces of each batch

@@ -282,6 +282,32 @@ TEST_P(DataCases, WorkersWithoutDataGetBatchesWithoutExamples) {
   });
 }
 
+// Only the first worker's file has numbers, and the others do not know of what
+// type and shape they are.
+TEST_P(DataCases, WorkersWithEmptyFilesLearnTheShapeFromTheOthers) {
+  Each([&](Strategy& s) {
+    std::vector<std::string> names;
+    for (int w = 0; w < s.workers(); ++w) names.push_back(w == 0 ? "two" : "");
+    auto data = s.Distribute(
+        Dataset::FromFiles(names,
+                           [](const std::string& name) {
+                             return Dataset::Range(name.empty() ? 0 : 2).Open();
+                           })
+            .Batch(1),
+        With(AutoShardPolicy::kFile));
+    ASSERT_THAT(data, IsOk());
+    const Rows rows = ReadAll(*data);
+    EXPECT_THAT(data->Next(), StatusIs(absl::StatusCode::kOutOfRange));
+    EXPECT_EQ(rows.size(), static_cast<size_t>(2 * all()));
+    std::vector<int64_t> numbers;
+    for (const auto& row : rows) {
+      numbers.insert(numbers.end(), row.begin(), row.end());
+    }
+    EXPECT_EQ(numbers, s.worker() == 0 ? (std::vector<int64_t>{0, 1})
+                                       : std::vector<int64_t>());
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, DataCases, ::testing::ValuesIn(AllShapes()),
                          [](const auto& info) { return NameOf(info.param); });
 

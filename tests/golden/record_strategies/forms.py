@@ -1,5 +1,7 @@
 """Values of a trace of strategies: their form in the file, and TensorFlow's."""
 
+import json
+
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.distribute import distribute_lib, ps_values, values
@@ -40,7 +42,8 @@ def leaf(form):
     shape = form.get("dense_shape")
     return tf.IndexedSlices(
         tf.constant(array(form["values"])),
-        tf.constant(form["indices"], tf.int64, [len(form["indices"])]),
+        tf.constant(form["indices"], form.get("index_dtype", "int64"),
+                    [len(form["indices"])]),
         None if shape is None else tf.constant(shape, tf.int64))
 
 
@@ -55,9 +58,14 @@ def leaf_form(value):
             [int(d) for d in np.asarray(shape)]}
 
 
+def same(forms):
+    """Whether all forms are equal, also in the sign of a zero."""
+    return len({json.dumps(form, sort_keys=True) for form in forms}) < 2
+
+
 def components(forms):
     """A list of components, or its one with `times` where all are equal."""
-    if len(forms) > 1 and all(form == forms[0] for form in forms):
+    if len(forms) > 1 and same(forms):
         return {"times": len(forms), "list": forms[:1]}
     return {"list": forms}
 
@@ -88,19 +96,27 @@ class Values:
         each = self.topology["replicas_per_worker"]
         return leaves[self.worker * each:(self.worker + 1) * each]
 
+    def placed(self, leaves):
+        """This worker's leaves, each on the device of its replica."""
+        if self.topology["kind"] in _PLAIN_KINDS:
+            return [leaf(leaves[0])]
+        made = []
+        for form, device in zip(leaves, self.strategy.extended.worker_devices):
+            with tf.device(device):
+                made.append(leaf(form))
+        return made
+
     def into(self, form):
         """What the function of TensorFlow is given for `form`."""
+        plain = self.topology["kind"] in _PLAIN_KINDS
         if "per_replica" in form:
-            made = [leaf(x) for x in self.mine(form["per_replica"])]
-            if self.topology["kind"] in _PLAIN_KINDS:
-                return made[0]
-            return values.PerReplica(made)
+            made = self.placed(self.mine(form["per_replica"]))
+            return made[0] if plain else values.PerReplica(made)
         if "mirrored" in form:
-            if self.topology["kind"] in _PLAIN_KINDS:
-                return leaf(form["mirrored"])
-            return values.Mirrored(
-                [leaf(form["mirrored"])] *
-                self.topology["replicas_per_worker"])
+            # Copies, not one object: TensorFlow sees whether it is the same.
+            made = self.placed([form["mirrored"]] *
+                               self.topology["replicas_per_worker"])
+            return made[0] if plain else values.Mirrored(made)
         if "tensor" in form:
             return leaf(form["tensor"])
         if "per_worker" in form:
@@ -129,8 +145,7 @@ class Values:
             return None
         name = self.name_of(value)
         if name is not None:
-            return {"variable": name,
-                    "copy": leaf_form(self.local(value)[0])}
+            return {"variable": name}
         if isinstance(value, values.PerReplica):
             return wrapped("per_replica", [self.out(x) for x in value.values])
         if isinstance(value, values.Mirrored) and not isinstance(
@@ -155,4 +170,4 @@ class Values:
 
 
 __all__ = ["Values", "array", "components", "distribute_lib", "leaf",
-           "leaf_form", "number", "tensor", "wrapped"]
+           "leaf_form", "number", "same", "tensor", "wrapped"]

@@ -27,6 +27,7 @@ ANSWERS = {
     "TypeError": "INVALID_ARGUMENT",
     "AssertionError": "INVALID_ARGUMENT",
     "KeyError": "INVALID_ARGUMENT",
+    "IndexError": "INVALID_ARGUMENT",
     "AttributeError": "INVALID_ARGUMENT",
     "RuntimeError": "FAILED_PRECONDITION",
     "NotImplementedError": "UNIMPLEMENTED",

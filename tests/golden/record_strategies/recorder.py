@@ -4,7 +4,9 @@ puts the answers beside the operations."""
 import importlib
 import json
 
+from record_strategies.forms import same
 from record_strategies.team import Team
+from recording import Random
 
 OUTPUTS = ("status", "reason", "exception", "result", "state", "after",
            "trainable", "contexts", "end")
@@ -61,16 +63,28 @@ class Recorder:
         self.close()
 
 
-def write(kind, rng, seed, count, file):
-    """Writes `count` rounds of scenarios of every topology, one a line."""
+def made(module, rng, topology, count):
+    """`count` scenarios of a topology, from as many rounds as that takes."""
+    scenarios = []
+    turn = 0
+    while len(scenarios) < count:
+        a_round = list(module.scenarios(rng, topology, turn))
+        rng.shuffle(a_round)
+        scenarios += a_round
+        turn += 1
+    # Those that break the collectives of their processes need a team each.
+    return sorted(scenarios[:count], key=lambda x: bool(x.get("fatal")))
+
+
+def write(kind, seed, count, file):
+    """Writes `count` random scenarios of every topology, one a line."""
+    rng = Random("%s %d" % (kind, seed))
     with Recorder(kind) as recorder:
         for topology in recorder.module.TOPOLOGIES:
-            for turn in range(count):
-                for made in recorder.module.scenarios(rng, topology, turn):
-                    scenario = {"format": 1, "file": kind,
-                                "name": made["name"], "seed": seed,
-                                "strategy": topology, **made}
-                    file.write(json.dumps(recorder.record(scenario)) + "\n")
+            for scenario in made(recorder.module, rng, topology, count):
+                file.write(json.dumps(recorder.record(
+                    {"format": 1, "file": kind, "name": scenario["name"],
+                     "seed": seed, "strategy": topology, **scenario})) + "\n")
 
 
 def differences(kind, lines):
@@ -80,5 +94,5 @@ def differences(kind, lines):
             before = json.loads(line)
             now = recorder.record(before)
             for old, new in zip(before["ops"], now["ops"]):
-                if old != new:
+                if not same(old, new):
                     yield before["name"], old, new

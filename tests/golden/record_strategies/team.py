@@ -10,6 +10,7 @@ import sys
 import time
 
 SECONDS = 300  # for one scenario; TensorFlow takes about one
+LAST_SECONDS = 20  # for the next worker, after one has answered a fatal one
 PATIENCE = 5  # seconds, until an idle process that must end is killed
 
 
@@ -68,8 +69,13 @@ class Team:
             process.stdin.write(line)
             process.stdin.flush()
         until = time.monotonic() + SECONDS
-        answers = [self._answer(process, until, scenario)
-                   for process in self.processes]
+        answers = []
+        for process in self.processes:
+            answers.append(self._answer(process, until, scenario))
+            if scenario.get("fatal"):
+                # The others notice the failure when this one is gone, or never.
+                process.stdin.close()
+                until = min(until, time.monotonic() + LAST_SECONDS)
         return list(zip(*answers))
 
     def _answer(self, process, until, scenario):

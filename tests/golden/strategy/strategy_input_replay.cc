@@ -60,7 +60,7 @@ Dataset SourceOf(const Json& source, const InputContext& context) {
               return Element{Number(numbers[static_cast<size_t>(i)])};
             });
       },
-      static_cast<int>(cycle));
+      static_cast<int>(cycle), Element{Number(0)});
 }
 
 // Adds a number to every element.

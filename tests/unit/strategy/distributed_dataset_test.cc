@@ -56,6 +56,34 @@ TEST_F(DistributedDatasetTest, AShortStepOfBatchesOfOneSizeIsLeftOut) {
   EXPECT_FALSE(dropped.NextIfAny()->has_value());
 }
 
+TEST_F(DistributedDatasetTest, ElementsThatCannotBeDividedNeedAPieceForEach) {
+  auto numbers =
+      strategy_
+          ->DistributeFrom([](const InputContext&) -> absl::StatusOr<Dataset> {
+            return Dataset::Range(5);
+          })
+          .value();
+  EXPECT_THAT(RowsOf(*numbers.Next()), ElementsAre(Row{0}, Row{1}));
+  EXPECT_THAT(RowsOf(*numbers.Next()), ElementsAre(Row{2}, Row{3}));
+  EXPECT_THAT(numbers.Next(), StatusIs(absl::StatusCode::kOutOfRange));
+  numbers.Restart();
+  EXPECT_TRUE(numbers.NextIfAny()->has_value());
+  EXPECT_TRUE(numbers.NextIfAny()->has_value());
+  EXPECT_THAT(RowsOf(**numbers.NextIfAny()), ElementsAre(Row{4}, Row{0}));
+}
+
+TEST_F(DistributedDatasetTest, APieceOfNoExamplesHasNoSizeThatIsUnknown) {
+  auto data = strategy_
+                  ->Distribute(Dataset::Range(5).Batch(2).Batch(2),
+                               {.auto_shard = AutoShardPolicy::kOff})
+                  .value();
+  EXPECT_THAT(data.Next(), IsOk());
+  const auto last = data.Next();
+  ASSERT_THAT(last, IsOk());
+  EXPECT_THAT(last->local()[0][0].shape(), ElementsAre(1, 1));
+  EXPECT_THAT(last->local()[1][0].shape(), ElementsAre(0, 0));
+}
+
 // Counts the pieces that a data set has made.
 class PieceCounter {
  public:

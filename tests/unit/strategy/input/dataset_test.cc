@@ -12,6 +12,9 @@ using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::SizeIs;
 using Row = std::vector<int64_t>;
 
 std::vector<Row> Read(const Dataset& dataset) {
@@ -64,6 +67,55 @@ TEST(DatasetTest, ImpossibleArgumentsAreReportedOnOpening) {
   // Two steps before the one that opens with its first element.
   invalid(Dataset::Range(3).Batch(0).Map(same).Repeat(), "batch is 0");
   invalid(Dataset::Range(-1), "elements is -1");
+}
+
+std::vector<int64_t> ShapeOfLike(const Dataset& dataset) {
+  return dataset.Like().value().at(0).shape();
+}
+
+TEST(DatasetTest, DimensionsThatMayDifferAreZeroInLike) {
+  const Dataset numbers = Dataset::Range(0);
+  EXPECT_THAT(ShapeOfLike(numbers), IsEmpty());
+  EXPECT_THAT(ShapeOfLike(numbers.Batch(3)), ElementsAre(0));
+  EXPECT_THAT(ShapeOfLike(numbers.Batch(3, true).Skip(1).Repeat()),
+              ElementsAre(3));
+  EXPECT_THAT(ShapeOfLike(numbers.Batch(3, true).MapBatches(kSame)),
+              ElementsAre(0));
+  EXPECT_THAT(ShapeOfLike(numbers.Batch(2).Batch(2)), ElementsAre(0, 0));
+  EXPECT_THAT(ShapeOfLike(numbers.Batch(2, true).Batch(4)), ElementsAre(0, 2));
+}
+
+TEST(DatasetTest, LikeIsWhatAFunctionMakesOfIt) {
+  const Dataset pairs = Dataset::Range(0).Batch(2).Map(
+      [](Element element) -> absl::StatusOr<Element> {
+        element.push_back(
+            *Value::Zeros(ElementType::kFloat32, {element[0].shape()[0], 5}));
+        return element;
+      });
+  const std::optional<Element> like = pairs.Like();
+  ASSERT_THAT(like, Optional(SizeIs(2)));
+  EXPECT_THAT((*like)[1].shape(), ElementsAre(0, 5));
+  EXPECT_EQ((*like)[1].type(), ElementType::kFloat32);
+
+  const Dataset refused =
+      Dataset::Range(3).Map([](Element) -> absl::StatusOr<Element> {
+        return absl::InvalidArgumentError("takes no zeros");
+      });
+  EXPECT_FALSE(refused.Like().has_value());
+}
+
+TEST(DatasetTest, LikeIsUnknownForASourceWithoutElements) {
+  const auto make = [](int64_t) -> absl::StatusOr<Element> {
+    return Element{*Value::Zeros(ElementType::kFloat32, {7})};
+  };
+  EXPECT_FALSE(Dataset::Counted(0, make).Batch(2).Like().has_value());
+  EXPECT_THAT(ShapeOfLike(Dataset::Counted(1, make)), ElementsAre(7));
+  EXPECT_THAT(ShapeOfLike(Dataset::Counted(0, make, *make(0)).Batch(2)),
+              ElementsAre(0, 7));
+  const auto open = [](const std::string&) { return NumberStream(1, 0); };
+  EXPECT_FALSE(Dataset::FromFiles({"0"}, open).Like().has_value());
+  EXPECT_THAT(ShapeOfLike(Dataset::FromFiles({"0"}, open, 1, *make(0))),
+              ElementsAre(7));
 }
 
 TEST(DatasetTest, FilesAreSharedOut) {

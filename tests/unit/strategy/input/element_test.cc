@@ -42,6 +42,18 @@ TEST(ElementTest, ABatchWithFewerElementsThanItsShapeIsRefused) {
   EXPECT_THAT(EmptyLike({Ints({4}, {1, 2})}), refused);
 }
 
+TEST(ElementTest, WithoutDataDimensionsThatMayDifferAreZeroOrElseTheFirst) {
+  const auto shape_of = [](std::vector<int64_t> shape) {
+    const Value like = *Value::Zeros(ElementType::kInt32, std::move(shape));
+    return NoExamples({like})->at(0).shape();
+  };
+  EXPECT_THAT(shape_of({3, 2}), ElementsAre(0, 2));
+  EXPECT_THAT(shape_of({0, 2}), ElementsAre(0, 2));
+  EXPECT_THAT(shape_of({3, 0}), ElementsAre(3, 0));
+  EXPECT_THAT(shape_of({}), ElementsAre());
+  EXPECT_THAT(*NoExamples({Value::Scalar(4)}), ElementsAre(Value::Scalar(0)));
+}
+
 TEST(ElementTest, AScalarIsNoBatch) {
   EXPECT_THAT(CountExamples({Ints({}, {4})}),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -13,6 +13,8 @@ using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::SizeIs;
 using Row = std::vector<int64_t>;
 
 std::vector<Row> Pieces(const Dataset& dataset, AutoShardPolicy policy,
@@ -49,10 +51,22 @@ TEST(RebatchTest, ASizeOfZeroIsAnEmptyPieceAlsoAfterTheEnd) {
               ElementsAre(Row{}, Row{0}, Row{}));
 }
 
-TEST(RebatchTest, ADataSetWithoutBatchesHasNoPiecesForAnyWorker) {
+TEST(RebatchTest, ASizeOfZeroIsAPieceOfNoDataToo) {
   const Dataset data = Dataset::Range(0).Batch(1);
-  for (const int worker : {0, 1}) {
-    EXPECT_THAT(Pieces(data, AutoShardPolicy::kOff, {2, worker, 2}), IsEmpty());
+  EXPECT_THAT(Pieces(data, AutoShardPolicy::kOff, {2, 0, 2}), IsEmpty());
+  EXPECT_THAT(Pieces(data, AutoShardPolicy::kOff, {2, 1, 2}),
+              ElementsAre(Row{}));
+}
+
+// The elements of files, of which nothing is known before they are read.
+TEST(RebatchTest, AnEmptyPieceHasTheShapeOfTheDataOrNoTensors) {
+  for (const int64_t count : {0, 1}) {
+    const Dataset data = Dataset::FromFiles({"0"}, [count](const std::string&) {
+                           return NumberStream(count, 5);
+                         }).Batch(1);
+    const auto stream = *OpenPieces(data, AutoShardPolicy::kOff, {2, 1, 2});
+    EXPECT_THAT(stream->Next(),
+                IsOkAndHolds(Optional(SizeIs(static_cast<size_t>(count)))));
   }
 }
 
