@@ -133,7 +133,7 @@ absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
   pieces->resize(local);
   for (Element& piece : *pieces) {
     if (piece.empty()) piece = empty_;
-    // Nobody knows what a piece would be: no worker has ever had an example.
+    // The shape is unknown everywhere: no worker has ever had an example.
     if (piece.empty()) return std::nullopt;
   }
   return std::optional(

@@ -9,7 +9,14 @@ processor with AVX; everything runs on one thread, with resource variables and
 without graph rewriting, which would reorder products.
 
 Kinds: dense_accumulator, sparse_accumulator, token_queue, optimizer,
-moving_average, clip, partition, placement and sync_loop.
+moving_average, clip, partition, placement and sync_loop; strategy_values,
+strategy_variables, strategy_input, strategy_training and run_steps, which have
+`count` scenarios of every topology.
+
+    record.py --again FILE
+
+has TensorFlow answer the scenarios of a trace of strategies once more, and
+prints the operations whose answers are not those of the file.
 """
 
 import argparse
@@ -17,6 +24,7 @@ import contextlib
 import json
 import pathlib
 
+from record_strategies import recorder
 from recording import (REFUSALS, Place, Random, Waiting, number, session,
                        status_of, tensor)
 from recording_placement import record_partition, record_placement
@@ -403,6 +411,37 @@ KINDS = {
 }
 
 
+STRATEGY_KINDS = ["strategy_values", "strategy_variables", "strategy_input",
+                  "strategy_training", "run_steps"]
+
+
+def write(kind, seed, count, file):
+    """Writes `count` random scenarios of a kind to `file`, one a line."""
+    rng = Random("%s %d" % (kind, seed))
+    for i in range(count):
+        dtype = "float32" if kind == "sync_loop" else rng.choice(DTYPES)
+        scenario = None
+        while scenario is None:
+            # A server takes one call for another now and then.
+            with contextlib.suppress(tf.errors.AbortedError):
+                scenario = KINDS[kind](rng, kind, dtype)
+        file.write(json.dumps({
+            "format": 1, "file": kind, "name": "%s_%s_%03d" % (kind, dtype, i),
+            "seed": seed, **scenario}) + "\n")
+
+
+def compare(path):
+    """Records the scenarios of a file again. Returns how many answers differ."""
+    count = 0
+    with open(path) as lines:
+        for name, before, now in recorder.differences(path.stem, lines):
+            count += 1
+            print("%s\n  in the file: %s\n  now:         %s" %
+                  (name, json.dumps(before), json.dumps(now)))
+    print("%s: %d answers differ" % (path.name, count))
+    return count
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -410,30 +449,28 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20,
                         help="scenarios of each kind")
-    parser.add_argument("--out", type=pathlib.Path, required=True,
-                        help="directory that the files go to")
+    task = parser.add_mutually_exclusive_group(required=True)
+    task.add_argument("--out", type=pathlib.Path,
+                      help="directory that the files go to")
+    task.add_argument("--again", type=pathlib.Path, metavar="FILE",
+                      help="a trace of strategies, to be recorded again")
     parser.add_argument("kinds", nargs="*", metavar="KIND")
     arguments = parser.parse_args()
-    unknown = set(arguments.kinds) - set(KINDS)
+    known = list(KINDS) + STRATEGY_KINDS
+    unknown = set(arguments.kinds) - set(known)
     if unknown:
         parser.error("unknown kind %s; there are %s" %
-                     (", ".join(sorted(unknown)), ", ".join(KINDS)))
+                     (", ".join(sorted(unknown)), ", ".join(known)))
+    if arguments.again:
+        if arguments.again.stem not in STRATEGY_KINDS:
+            parser.error("--again takes a trace of strategies: %s" %
+                         ", ".join(STRATEGY_KINDS))
+        raise SystemExit(1 if compare(arguments.again) else 0)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for kind in arguments.kinds or KINDS:
-        rng = Random("%s %d" % (kind, arguments.seed))
+    for kind in arguments.kinds or known:
+        record = recorder.write if kind in STRATEGY_KINDS else write
         with open(arguments.out / (kind + ".jsonl"), "w") as file:
-            for i in range(arguments.count):
-                dtype = ("float32" if kind == "sync_loop" else
-                         rng.choice(DTYPES))
-                scenario = None
-                while scenario is None:
-                    # A server takes one call for another now and then.
-                    with contextlib.suppress(tf.errors.AbortedError):
-                        scenario = KINDS[kind](rng, kind, dtype)
-                file.write(json.dumps({
-                    "format": 1, "file": kind,
-                    "name": "%s_%s_%03d" % (kind, dtype, i),
-                    "seed": arguments.seed, **scenario}) + "\n")
+            record(kind, arguments.seed, arguments.count, file)
 
 
 if __name__ == "__main__":

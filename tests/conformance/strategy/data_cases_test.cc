@@ -282,8 +282,8 @@ TEST_P(DataCases, WorkersWithoutDataGetBatchesWithoutExamples) {
   });
 }
 
-// Only the first worker's file has numbers, and the others do not know of what
-// type and shape they are.
+// Only the first worker's file has numbers, so the others have not seen their
+// type and shape.
 TEST_P(DataCases, WorkersWithEmptyFilesLearnTheShapeFromTheOthers) {
   Each([&](Strategy& s) {
     std::vector<std::string> names;
