@@ -12,9 +12,8 @@ server applies the same rule.
 
 Where torchft is installed (it needs PyTorch 2.7), a column has its
 DistributedDataParallel over gloo, with a lighthouse server in this process and
-a replica group for each worker; without it the first line says so. This column
-has not been run with torchft itself: it follows torchft's train_ddp.py, and the
-test has a stand-in with the same calls.
+a replica group for each worker; without it the first line says so. It follows
+torchft's train_ddp.py; the test has a stand-in with the same calls.
 
 `float` compares something else: one worker in Python that computes nothing, with
 numpy, beside the worker of `step_benchmark`, which runs the loop of the built-in
@@ -25,12 +24,14 @@ difference is what Python costs in a step.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import os
 import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 
 from killed_torch_worker import measure_killed
 
@@ -200,13 +201,27 @@ def run_ranks(program, case, steps, environment):
     """
     pauses = workers_of(case)
     ranks = []
-    for rank, pause in enumerate(pauses):
-        env = dict(os.environ, CASE=case, STEPS=str(steps), PAUSE=str(pause),
-                   OMP_NUM_THREADS="1", **environment(rank, len(pauses)))
-        ranks.append(subprocess.Popen([sys.executable, "-c", program], env=env,
-                                      stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, text=True))
-    texts = [rank.communicate(timeout=600)[0] for rank in ranks]
+    with contextlib.ExitStack() as files:
+        # A process whose pipe is full would wait, and all others for it.
+        outputs = [files.enter_context(tempfile.TemporaryFile("w+"))
+                   for _ in pauses]
+        for rank, pause in enumerate(pauses):
+            env = dict(os.environ, CASE=case, STEPS=str(steps),
+                       PAUSE=str(pause), OMP_NUM_THREADS="1",
+                       **environment(rank, len(pauses)))
+            ranks.append(subprocess.Popen([sys.executable, "-c", program],
+                                          env=env, stdout=outputs[rank],
+                                          stderr=subprocess.STDOUT))
+        try:
+            for rank in ranks:
+                rank.wait(timeout=600)
+        finally:
+            for rank in ranks:
+                rank.kill()
+        texts = []
+        for output in outputs:
+            output.seek(0)
+            texts.append(output.read())
     return max(map(median_of, texts))
 
 
@@ -224,6 +239,8 @@ def has_torchft():
 
 
 def run_torchft(case, steps):
+    # It says in a line what it does in every step.
+    os.environ.setdefault("RUST_LOG", "error")
     from torchft.coordination import LighthouseServer
     lighthouse = LighthouseServer(bind="[::]:0",
                                   min_replicas=len(workers_of(case)))

@@ -94,5 +94,5 @@ def differences(kind, lines):
             before = json.loads(line)
             now = recorder.record(before)
             for old, new in zip(before["ops"], now["ops"]):
-                if not same(old, new):
+                if not same([old, new]):
                     yield before["name"], old, new
