@@ -72,14 +72,21 @@ void CheckpointDriver::Saved(int64_t step, JobActions& out) {
   if (const auto over = trouble_.Saved(step)) Notify(out, *over);
 }
 
-void CheckpointDriver::ReportWait(absl::Time since, absl::Time now,
-                                  JobActions& out) {
+absl::Status CheckpointDriver::CheckNotOverdue(absl::Time now) const {
+  if (!IsOverdue(now)) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat(
+      "the checkpoint of step ", step_, " takes longer than max_wait (",
+      absl::FormatDuration(job_.max_wait), "); check its volume"));
+}
+
+void CheckpointDriver::ReportWait(const std::string& who, absl::Time since,
+                                  absl::Time now, JobActions& out) {
   const std::string what =
       absl::StrCat("the checkpoint of step ", step_, " to be written");
-  out.push_back(Waits{{{"the end", what, since}}});
+  out.push_back(Waits{{{who, what, since}}});
   if (now - std::max(since, said_at_) <= kReportEvery) return;
   said_at_ = now;
-  Info(out, absl::StrCat("the end has waited ", DurationText(now - since),
+  Info(out, absl::StrCat(who, " has waited ", DurationText(now - since),
                          " for ", what));
 }
 

@@ -53,9 +53,10 @@ class CheckpointDriver {
                JobActions& out);
   void OnDone(const SnapshotDone& event, absl::Time now, JobActions& out);
 
-  // Reports that the end of the job has waited since `since` for the checkpoint
-  // that is being written.
-  void ReportWait(absl::Time since, absl::Time now, JobActions& out);
+  // Reports that `who`, such as "the end", has waited since `since` for the
+  // checkpoint that is being written.
+  void ReportWait(const std::string& who, absl::Time since, absl::Time now,
+                  JobActions& out);
 
   // Records that the checkpoint of `step` is there, also if the attempt to
   // write it ended with an error.
@@ -67,6 +68,9 @@ class CheckpointDriver {
   bool IsOverdue(absl::Time now) const {
     return phase_ == Phase::kWriting && now - writes_since_ >= job_.max_wait;
   }
+  // OK, or if it is overdue the reason for which a job that must end gives its
+  // checkpoint up.
+  absl::Status CheckNotOverdue(absl::Time now) const;
   bool copying() const { return phase_ == Phase::kCopying; }
   int64_t saved_step() const { return saved_step_; }  // -1: none
   // The result of the newest checkpoint that has ended.

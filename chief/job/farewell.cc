@@ -24,7 +24,7 @@ bool Farewell::AwaitsCheckpoint() const {
 bool Farewell::GoOn() {
   if (!told_.has_value()) {
     if (AwaitsCheckpoint()) {
-      checkpoints_.ReportWait(began_, context_.now, context_.out);
+      checkpoints_.ReportWait("the end", began_, context_.now, context_.out);
       return false;
     }
     Tell();

@@ -87,10 +87,6 @@ void JobDriver::Handle(const StopWanted& event) {
   context_.WantStop(event.status);
 }
 
-void JobDriver::Handle(const Scored& event) {
-  scored_ = std::max(scored_, event.step);
-}
-
 // Before servers are open for the first time.
 
 void JobDriver::Handle(const Started& event) {
@@ -154,8 +150,10 @@ void JobDriver::BeginRound() {
   // A checkpoint is written with calls of the round before.
   if (checkpoints_.busy()) {
     servers_wait_.Begin(context_.now);  // the time before is no wait for them
-    context_.out.push_back(Waits{
-        {{"the job", "the checkpoint that is being written to end", since_}}});
+    checkpoints_.ReportWait("the job", since_, context_.now, context_.out);
+    // A stop does not wait for a volume that hangs.
+    const absl::Status late = checkpoints_.CheckNotOverdue(context_.now);
+    if (!late.ok() && context_.stop.has_value()) TogetherFailed(late);
     return;
   }
   if (auto s = deaths_.BuryBeforeRound(); !s.ok()) return TogetherFailed(s);
@@ -215,7 +213,7 @@ absl::Status JobDriver::OnWorking(const std::string& what, absl::Time now,
 
 absl::Time JobDriver::OnStartFrom(const RecoveryPlan& plan, bool first,
                                   int64_t latest, JobActions& out) {
-  deaths_.FoundServers(plan.action == RecoveryPlan::Action::kStart);
+  deaths_.StartAnew(plan.action == RecoveryPlan::Action::kStart);
   if (!first) steps_.GoBack(plan.step);
   if (plan.action != RecoveryPlan::Action::kGoBack) return absl::InfinitePast();
   SayGoingBack(plan, latest, out);

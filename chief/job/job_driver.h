@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_CHIEF_JOB_JOB_DRIVER_H_
 #define LOCKSTEP_CHIEF_JOB_JOB_DRIVER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -141,7 +142,7 @@ class JobDriver {
   void Handle(const SettingsWanted& event);
   void Handle(const CheckpointWanted& event);
   void Handle(const StopWanted& event);
-  void Handle(const Scored& event);
+  void Handle(const Scored& event) { scored_ = std::max(scored_, event.step); }
   void Handle(const Tick& event);
 
   void RunTick();

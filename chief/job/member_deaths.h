@@ -46,10 +46,14 @@ class MemberDeaths {
   // As BuryAll(), while servers are not together: dead workers stay unburied,
   // unless the servers have no values yet.
   absl::Status BuryBeforeRound();
-  // Records whether the servers that a round has found are without values.
-  // Until they have values, a dead worker (such as the one that gives the first
-  // values) holds nothing on them, so it needs no burial.
-  void FoundServers(bool without_values) { without_values_ = without_values; }
+  // Called before servers start from a checkpoint, or without values. Until
+  // they have values, a dead worker (such as the one that gives the first
+  // values) holds nothing on them, so it needs no burial. Workers whose data
+  // has ended have data again for the steps that are made once more.
+  void StartAnew(bool without_values) {
+    without_values_ = without_values;
+    workers_left_.BeginAnew();
+  }
 
   // Gives up the mirrors of an elastic job that do not come back; if the job
   // must stop, all that are away, so that the others write its last checkpoint.

@@ -127,7 +127,7 @@ Saving::Turn Saving::OnTick() {
   // A volume may hang, and members die meanwhile.
   deaths_.BuryAfterTraining();
   if (!checkpoints_.busy()) return Turn::kGoesOn;
-  checkpoints_.ReportWait(began_, context_.now, context_.out);
+  checkpoints_.ReportWait("the end", began_, context_.now, context_.out);
   if (!failing_.has_value() || !checkpoints_.IsOverdue(context_.now)) {
     return Turn::kGoesOn;
   }

@@ -23,6 +23,8 @@ class WorkersLeft {
 
   // Records that the worker has used up its data.
   void EndedInput(int worker) { ended_.insert(worker); }
+  // Records that the job goes back: no worker has used up its data then.
+  void BeginAnew() { ended_.clear(); }
 
   // True if too few workers have data left for another step. A worker that has
   // registered again counts as having data.

@@ -55,6 +55,20 @@ absl::Status Twice(const TaskId& task, const absl::Status& why) {
       " is the newer one's"));
 }
 
+// An evaluator reports each score once, so one that a chief takes over has told
+// its scores to an earlier chief: it must begin anew, or the job would wait for
+// a score that has been reported.
+absl::Status CheckKnowsScores(const Sender& sender,
+                              const MembershipTable& members) {
+  if (sender.task.type != TaskType::kEvaluator ||
+      members.Get(sender.task).incarnation != 0) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(
+      "this chief has not heard the evaluator's scores; register with a new "
+      "incarnation, and score the newest checkpoint again");
+}
+
 // True if the worker must send the initial values; asked while there is no
 // plan.
 bool AreValuesWanted(GivenValues* values, const Sender& sender,
@@ -131,9 +145,8 @@ absl::StatusOr<Sender> CoordinatorService::Check(
 
 // Fills in the job as it runs at this moment: a worker that joins later must
 // compute with the settings in effect, not with those of the job file.
-void CoordinatorService::FillJob(const TaskId& task,
+void CoordinatorService::FillJob(const TaskId& task, const RunSettings& now,
                                  v1::RegisterResponse& response) const {
-  const RunSettings now = status_table_.Get(clock_.Now()).settings;
   JobConfig job = options_.job;
   response.set_num_workers(options_.num_workers);
   response.set_data_shard(task.index);
@@ -210,7 +223,9 @@ absl::Status CoordinatorService::HandleRegister(
                  sender.incarnation);
   }
   response.set_job_id(options_.job_id);
-  FillJob(sender.task, response);
+  const RunSettings in_effect = status_table_.Get(clock_.Now()).settings;
+  FillJob(sender.task, in_effect, response);
+  told_shares_.Told(sender, in_effect.workers);
   return absl::OkStatus();
 }
 
@@ -289,6 +304,7 @@ absl::Status CoordinatorService::HandleHeartbeat(
   // A chief that was started again takes over members by their heartbeats, but
   // only those that speak its version.
   if (request.protocol_version() == kProtocolVersion) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckKnowsScores(sender, members_));
     LOCKSTEP_RETURN_IF_ERROR(
         members_.TakeOver(sender.task, sender.incarnation, clock_.Now()));
   } else if (members_.Get(sender.task).incarnation == 0) {
@@ -303,6 +319,7 @@ absl::Status CoordinatorService::HandleHeartbeat(
   // For a chief that was started again, and has taken the worker over.
   gpus_.Add(sender.task, request.gpus(), members_).IgnoreError();
   const StatusTable::View view = status_table_.Get(clock_.Now());
+  LOCKSTEP_RETURN_IF_ERROR(told_shares_.Check(sender, view.settings.workers));
   response.set_state(static_cast<v1::JobState>(view.state));
   response.set_reason(view.reason);
   response.set_global_step(view.global_step);

@@ -12,6 +12,7 @@
 #include "chief/members/membership_table.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
+#include "chief/operators/told_shares.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/job/job_config.h"
@@ -102,7 +103,8 @@ class CoordinatorService final
   // Logs a refusal, which no operator would see otherwise: once if it is
   // repeated, and at most one per second.
   void LogRefusal(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  void FillJob(const TaskId& task, v1::RegisterResponse& response) const;
+  void FillJob(const TaskId& task, const RunSettings& now,
+               v1::RegisterResponse& response) const;
   absl::Status HandleChangeSettings(const v1::ChangeSettingsRequest& request,
                                     v1::ChangeSettingsResponse& response);
   absl::Status HandleRegister(const Caller& caller,
@@ -137,6 +139,7 @@ class CoordinatorService final
   SettingsTable& settings_table_;
   const Clock& clock_;
   GpuCounts gpus_;
+  ToldShares told_shares_;
 
   Mutex mutex_;
   std::string refusal_ ABSL_GUARDED_BY(mutex_);  // the last one in the log

@@ -53,7 +53,8 @@ absl::Status CheckOneWorker(const JobConfig& job) {
   }
   if (job.model.row_limit > 0) {
     return Contradicts("model.row_limit", job.model.row_limit, job,
-                       "and tables that grow need servers");
+                       "and tables that grow need the strategy "
+                       "PARAMETER_SERVER");
   }
   return absl::OkStatus();
 }

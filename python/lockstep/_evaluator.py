@@ -148,10 +148,16 @@ class Evaluator:
             raise ValueError("the job has no checkpoint.directory, so there is "
                              "nothing to evaluate; set it in the job file")
         last = -1
+        joins = self._native.joins()
         self._native.set_trouble("")
         try:
             # It joins again if the chief has given this task up.
             while not _signals.wait(self._native.wait, _session.WAIT):
+                if joins != self._native.joins():
+                    # A chief that was started again has not heard the figures
+                    # of the newest checkpoint.
+                    joins = self._native.joins()
+                    last = -1
                 found = self._newer(directory, last)
                 if found is not None:
                     last = found.step

@@ -30,6 +30,7 @@ class Sampler:
         self._worker = worker
         self._dataset = dataset
         self._first = worker._pending._batch if worker._pending else 0
+        self._given = {}  # rows that the loader was given, by batch
         if worker._pending:
             # For its error, which would otherwise arise in the loader.
             try:
@@ -41,12 +42,19 @@ class Sampler:
         """Yields lists of indices, from the expected batch on."""
         batch = self._first
         while True:
-            try:
-                rows = self._worker._examples(len(self._dataset), batch)
-            except (_native.EndOfInput, RuntimeError):
+            rows = self._rows(batch)
+            if rows is None:
                 return  # the input is over, or the worker is closed
-            yield rows.tolist()
+            self._given[batch] = rows
+            yield rows
             batch += 1
+
+    def _rows(self, batch):
+        """This worker's examples of a batch now; None: the input is over."""
+        try:
+            return self._worker._examples(len(self._dataset), batch).tolist()
+        except (_native.EndOfInput, RuntimeError):
+            return None
 
     def steps(self, loader):
         """Yields (Step, batch) for each pass, until the job ends.
@@ -62,22 +70,38 @@ class Sampler:
         batches, at = None, 0  # `at`: the batch that `batches` is at
         for step in self._worker.steps():
             wanted = step._batch
-            if batches is None or wanted > at + self._MOST_SKIPPED:
-                self._first = at = wanted
-                batches = iter(loader)
-            try:
-                while at < wanted:
-                    next(batches)
-                    at += 1
-                if at == wanted:
-                    batch = next(batches)
-                    at += 1
-                else:
-                    # The job went back: the loader stays where it is.
-                    batch = self._fetch(loader, wanted)
-            except StopIteration:
-                return
+            # The loader may have been given examples of another share: the
+            # workers of an elastic job change.
+            anew = (batches is None or wanted > at + self._MOST_SKIPPED
+                    or self._is_of_another_share(wanted))
+            while True:
+                if anew:
+                    self._first = at = wanted
+                    self._given.clear()
+                    batches = iter(loader)
+                try:
+                    while at < wanted:
+                        next(batches)
+                        at += 1
+                    if at == wanted:
+                        batch = next(batches)
+                        at += 1
+                    else:
+                        # The job went back: the loader stays where it is.
+                        batch = self._fetch(loader, wanted)
+                    break
+                except StopIteration:
+                    # The share that the loader was given may have had less.
+                    if anew or self._rows(wanted) is None:
+                        return
+                    anew = True
+            for old in [b for b in self._given if b < at]:
+                del self._given[old]
             yield step, batch
+
+    def _is_of_another_share(self, batch):
+        given = self._given.get(batch)
+        return given is not None and given != self._rows(batch)
 
     def _fetch(self, loader, batch):
         rows = self._worker._examples(len(self._dataset), batch)

@@ -343,6 +343,8 @@ class PyEvaluation {
         WithoutLock([&] { return evaluation_->Wait(absl::Seconds(timeout)); }));
   }
 
+  int Joins() const { return evaluation_->joins(); }
+
   std::tuple<std::string, std::string, int> End() {
     const absl::Status end = evaluation_->end();
     return {absl::StatusCodeToString(end.code()), std::string(end.message()),
@@ -423,6 +425,7 @@ PYBIND11_MODULE(_native, module) {
                     const std::string&, double, bool>())
       .def("join", &PyEvaluation::Join)
       .def("wait", &PyEvaluation::Wait)
+      .def("joins", &PyEvaluation::Joins)
       .def("end", &PyEvaluation::End)
       .def("job", &PyEvaluation::Job)
       .def("report", &PyEvaluation::Report)

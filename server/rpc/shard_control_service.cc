@@ -374,13 +374,11 @@ grpc::ServerUnaryReactor* ShardControlService::EndSnapshot(
 
 absl::Status ShardControlService::HandleCloseTokens(
     const v1::CloseTokensRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            CheckedShard(request.chief()));
-  if (shard->gate() == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "ps ", host_.task_index(), " has no token queue; ask ps 0"));
-  }
-  replies_.SendTokens(shard->gate()->Finish());
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChiefCommands::Chief chief,
+                            ToChief(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Gate::Answer> answers,
+                            commands_.CloseTokens(chief));
+  replies_.SendTokens(std::move(answers));
   return absl::OkStatus();
 }
 

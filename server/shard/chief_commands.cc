@@ -65,6 +65,17 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Activate(
   return ready;
 }
 
+absl::StatusOr<std::vector<Gate::Answer>> ChiefCommands::CloseTokens(
+    const Chief& chief) {
+  MutexLock lock(epoch_mutex_);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
+  if (shard->gate() == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ps ", host_.task_index(), " has no token queue; ask ps 0"));
+  }
+  return shard->gate()->Finish();
+}
+
 absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(
     const Chief& chief, uint64_t ticket, const TakeOrder& order) {
   const int64_t step = order.step;

@@ -51,8 +51,8 @@ class ChiefCommands {
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(const Chief& chief);
 
   // As ShardHost::TakeEpoch(). Once it has returned, no Activate(),
-  // ExpireWorker() or ReplaceMember() of an older chief takes effect, and no
-  // commit that it has ordered or granted can happen.
+  // ExpireWorker(), ReplaceMember() or CloseTokens() of an older chief takes
+  // effect, and no commit that it has ordered or granted can happen.
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
                                      uint64_t newer_than, uint64_t chief = 0)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
@@ -120,6 +120,13 @@ class ChiefCommands {
   };
   absl::StatusOr<Replaced> ReplaceMember(const Chief& chief, int worker,
                                          int64_t step, int64_t attempt)
+      ABSL_LOCKS_EXCLUDED(epoch_mutex_);
+
+  // Closes the token queue of ps task 0, and returns the answers to those that
+  // wait for a token.
+  //
+  //   kFailedPrecondition  this server has no token queue
+  absl::StatusOr<std::vector<Gate::Answer>> CloseTokens(const Chief& chief)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
   // Must be called with the answers of every call of the engine before they are

@@ -33,6 +33,7 @@ struct Evaluation::Parts {
   std::string trouble ABSL_GUARDED_BY(mutex);
   ChiefClient chief;
   bool joined = false;
+  int joins = 0;
   std::string job_name;
   std::string directory;
   absl::Status end;
@@ -79,6 +80,7 @@ absl::Status Evaluation::Join() {
   parts_->end = membership.status();
   LOCKSTEP_RETURN_IF_ERROR(membership.status());
   parts_->joined = true;
+  ++parts_->joins;
   parts_->job_name = membership->job.name;
   parts_->directory = membership->job.checkpoint.directory;
   return absl::OkStatus();
@@ -101,6 +103,8 @@ absl::StatusOr<bool> Evaluation::Wait(absl::Duration timeout) {
   }
   return over || parts_->chief.stopped();
 }
+
+int Evaluation::joins() const { return parts_->joins; }
 
 absl::Status Evaluation::end() const { return parts_->end; }
 

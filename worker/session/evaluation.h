@@ -56,6 +56,11 @@ class Evaluation {
   //   others               of Join(), when it joins again
   absl::StatusOr<bool> Wait(absl::Duration timeout);
 
+  // How often this evaluator has joined. When Wait() has joined again, the
+  // chief may not know the figures that were reported before, so the program
+  // must report those of the newest checkpoint once more.
+  int joins() const;
+
   // Valid after Wait() has returned true or Join() an error:
   //   kOk         training is over
   //   kCancelled  the job was stopped, or this evaluator

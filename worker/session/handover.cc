@@ -20,8 +20,9 @@ absl::Status Handover::Wait(Stage stage, const Offer& offer) {
   if (stage_ != Stage::kEnded) stage_ = Stage::kNothing;
   pass_ = nullptr;
   if (answer_.has_value()) return answer_->status();
-  // A program that has not taken the offer misses nothing.
-  lost_ = taken_;
+  // A program that has not taken the offer misses nothing of it, but it may
+  // still be in an earlier pass that was withdrawn.
+  lost_ = lost_ || taken_;
   return absl::CancelledError("the job has ended");
 }
 

@@ -212,11 +212,15 @@ void TrainingMember::Leave(const absl::Status& why) {
 }
 
 void TrainingMember::StopNow(const absl::Status& why) {
+  {
+    MutexLock lock(mutex_);
+    // The first reason is kept: a program that has called Fail() also ends,
+    // which stops this worker a second time.
+    if (!stop_.has_value()) stop_ = why;
+  }
+  // Only now: the loop, which this wakes up, looks for the reason.
   chief_.Stop();
   MutexLock lock(mutex_);
-  // The first reason is kept: a program that has called Fail() also ends, which
-  // stops this worker a second time.
-  if (!stop_.has_value()) stop_ = why;
   if (client_ != nullptr) client_->Cancel();
   workload_.Cancel();
 }

@@ -55,11 +55,12 @@ TaskCommand::TaskCommand(CLI::App& parent)
                   "Directory with one directory per job.")
       ->capture_default_str();
   app_.add_option("--state_dir", state_dir_,
-                  "Where a ps keeps its state. Otherwise $RUNTIME_DIRECTORY, "
+                  "Where a ps, or a worker or chief with a copy of the "
+                  "variables, keeps its state. Otherwise $RUNTIME_DIRECTORY, "
                   "which systemd sets, or the program's own default.");
   app_.add_flag("--pod_index", pod_index_,
                 "Take the index from this host's name, after the last '-', as "
-                "in a pod of a StatefulSet.");
+                "in a pod of an indexed Job.");
   app_.add_flag("--show", show_, "Print the command instead of running it.");
   app_.add_option("--program_dir", program_dir_)->group("");
   // Words that are not known here are for the program, and stay in order.
@@ -67,7 +68,8 @@ TaskCommand::TaskCommand(CLI::App& parent)
   app_.footer(
       "Flags after INSTANCE go to the program. After -- stands your own "
       "program "
-      "for a worker or an evaluator: lockstep task worker JOB.INDEX -- python3 "
+      "for a worker, an evaluator or a chief that trains: lockstep task worker "
+      "JOB.INDEX -- python3 "
       "train.py");
 }
 

@@ -91,6 +91,10 @@ class LocalJob:
                     LOCKSTEP_EXIT_WITH_PARENT="1", PYTHONUNBUFFERED="1",
                     **{**self.hosted, **more})
 
+    def add_worker(self):
+        """Adds a worker to the cluster of tasks that start from now on."""
+        self.cluster["worker"].append(self._ports.address())
+
     def start_worker(self, index, program, **more):
         """`program` is Python source, or the path of a file."""
         return self.start_program("worker", index, program, **more)

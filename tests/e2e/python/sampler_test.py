@@ -67,6 +67,19 @@ class SamplerTest(unittest.TestCase):
                 self.assertIn("ended", log)
                 self.assertNotIn("fetched here", log)
 
+    def test_batches_are_those_of_the_share_after_a_worker_has_come(self):
+        with TorchJob(sets=["train_steps=150", "elastic_workers=true"]) as job:
+            job.start_worker(0, program(pause="0.05"))
+            job.wait_for_log("step 10 ")
+            # The chief does not know it; each has half of the examples then.
+            job.add_worker()
+            job.start_worker(1, program(pause="0.05"))
+            for worker in (0, 1):
+                self.assertEqual(job.wait("worker", worker), 0,
+                                 job.log("worker", worker)[-3000:])
+            for worker in (0, 1):
+                self.assertIn("step 149 ", job.log("worker", worker))
+
     def test_a_program_that_its_loader_imports_again_joins_once(self):
         for method in ("spawn", "forkserver"):
             with self.subTest(method), TorchJob(

@@ -357,6 +357,14 @@ TEST_F(CoordinatorServiceTest, CauseThatCannotBeInThisJobIsNotBelieved) {
   }
 }
 
+// Its scores are known to the chief before; it would not report them again.
+TEST_F(CoordinatorServiceTest, EvaluatorOfAnEarlierChiefRegistersAgain) {
+  EXPECT_THAT(Heartbeat(Task(TaskType::kEvaluator, 0, 1)),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("score")));
+  ASSERT_OK(Register(Registration(Task(TaskType::kEvaluator, 0, 2))));
+  EXPECT_OK(Heartbeat(Task(TaskType::kEvaluator, 0, 2)));
+}
+
 TEST_F(CoordinatorServiceTest, FiguresOfAUsersEvaluatorAreInTheStatus) {
   ASSERT_OK(Register(Registration(Task(TaskType::kEvaluator, 0, 1))));
   v1::ReportEvaluationRequest report;

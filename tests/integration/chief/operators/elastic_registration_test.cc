@@ -54,6 +54,15 @@ class ElasticRegistrationTest : public ::testing::Test {
     return Call(*stub_, &Stub::Register, request);
   }
 
+  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(int worker,
+                                                  uint64_t incarnation) {
+    v1::HeartbeatRequest request;
+    *request.mutable_identity() =
+        ToProto(Sender{"job-1", {TaskType::kWorker, worker}, incarnation});
+    request.set_protocol_version(kProtocolVersion);
+    return Call(*stub_, &Stub::Heartbeat, request);
+  }
+
   chief::MembershipTable members_{{{TaskType::kPs, 0},
                                    {TaskType::kWorker, 0},
                                    {TaskType::kWorker, 1},
@@ -69,6 +78,35 @@ class ElasticRegistrationTest : public ::testing::Test {
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<Stub> stub_;
 };
+
+// A chief that was started again learns of the workers that have joined from
+// the servers, after some have registered; or another worker joins meanwhile.
+TEST_F(ElasticRegistrationTest, ShareOfASetThatWasReplacedIsGivenAnew) {
+  const auto first = Register(1, 1, /*again=*/false);
+  ASSERT_OK(first);
+  EXPECT_EQ(first->num_workers(), 3);
+  EXPECT_EQ(first->data_shard(), 1);
+  EXPECT_OK(Heartbeat(1, 1));
+  EXPECT_OK(Heartbeat(2, 4)) << "of an earlier chief";
+
+  RunSettings settings = chief::InitialSettings(Elastic());
+  settings.workers = {1, 2};
+  status_table_.SetSettings(settings, absl::Now());
+
+  EXPECT_THAT(Heartbeat(1, 1), StatusIs(absl::StatusCode::kAborted,
+                                        HasSubstr("new incarnation")));
+  EXPECT_OK(Heartbeat(2, 4));
+  // The chief's loop buries the start that is replaced.
+  EXPECT_THAT(Register(1, 2, /*again=*/true), StatusIs(kUnavailable));
+  for (const auto& dead : members_.TakeDead(absl::Now())) {
+    members_.Buried(dead.task, dead.incarnation);
+  }
+  const auto second = Register(1, 2, /*again=*/true);
+  ASSERT_OK(second);
+  EXPECT_EQ(second->num_workers(), 2);
+  EXPECT_EQ(second->data_shard(), 0);
+  EXPECT_OK(Heartbeat(1, 2));
+}
 
 TEST_F(ElasticRegistrationTest, WhoWasTakenOutMeanwhileIsToEnd) {
   ASSERT_OK(Register(0, 1, /*again=*/false));

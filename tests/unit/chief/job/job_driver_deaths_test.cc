@@ -292,6 +292,24 @@ TEST_F(JobDriverDeathsTest, JobWhoseInputHasEndedIsDone) {
   EXPECT_EQ(driver->step(), 1);
 }
 
+// The steps that are made again need data, which the workers have again.
+TEST_F(JobDriverDeathsTest, JobThatGoesBackAfterTheEndOfInputIsNotDone) {
+  Open(2);
+  Leave(1, LeaveCause::kEndOfInput);
+  Pass(absl::Milliseconds(100));
+  Expired(0, 1);
+  Expired(1, 1);
+  Pass(absl::Milliseconds(100));
+  EXPECT_EQ(driver->EndedInput(), (std::vector<int>{1}));
+
+  RecoveryPlan plan;
+  plan.action = RecoveryPlan::Action::kGoBack;
+  plan.step = 1;
+  JobActions out;
+  driver->OnStartFrom(plan, /*first=*/false, /*latest=*/2, out);
+  EXPECT_THAT(driver->EndedInput(), IsEmpty());
+}
+
 TEST_F(JobDriverDeathsTest, InputOfABackupMayEnd) {
   workers = 3;
   Open();

@@ -150,8 +150,7 @@ TEST_F(JobDriverSettingsTest, ChangeWaitsForACheckpointThatIsWritten) {
   Copied(1);
   EXPECT_THAT(Want(Slower()), IsEmpty());
   EXPECT_THAT(waits,
-              ElementsAre("the job: the checkpoint that is being written to "
-                          "end"));
+              ElementsAre("the job: the checkpoint of step 1 to be written"));
   EXPECT_THAT(Written(1), ElementsAre("saved 1"));
   EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 1"));
 }
@@ -166,6 +165,23 @@ TEST_F(JobDriverSettingsTest, LongCheckpointIsNoWaitForServers) {
   EXPECT_THAT(Pass(2 * job.max_wait), IsEmpty());
   Written(1);
   EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 1"));
+}
+
+TEST_F(JobDriverSettingsTest, StopDoesNotWaitForAVolumeThatHangs) {
+  job.checkpoint.directory = "/checkpoints";
+  job.checkpoint.every_steps = 1;
+  Open();
+  Step();
+  Copied(1);
+  PassWithout({TaskType::kPs, 1}, job.lease + absl::Milliseconds(100));
+  said.clear();
+  EXPECT_THAT(PassWithout({TaskType::kPs, 1}, job.max_wait), IsEmpty());
+  EXPECT_THAT(said, Contains(HasSubstr("for the checkpoint of step 1 to be")));
+
+  Stop();
+  const Actions end = PassWithout({TaskType::kPs, 1}, absl::Seconds(1));
+  EXPECT_THAT(end, Contains("close settings"));
+  EXPECT_THAT(said, Contains(HasSubstr("takes longer than max_wait")));
 }
 
 TEST_F(JobDriverSettingsTest, PausedJobDoesNotWarnOfItsOwnCheckpoint) {

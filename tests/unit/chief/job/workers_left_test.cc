@@ -54,6 +54,13 @@ TEST_F(WorkersLeftTest, InputEndsWhenTooFewWorkersHaveData) {
   EXPECT_TRUE(left_.InputEnded(members_));
 }
 
+TEST_F(WorkersLeftTest, JobThatGoesBackHasData) {
+  for (const int worker : {0, 1, 2}) left_.EndedInput(worker);
+  left_.BeginAnew();
+  EXPECT_FALSE(left_.InputEnded(members_));
+  EXPECT_TRUE(left_.ended_input().empty());
+}
+
 TEST_F(WorkersLeftTest, WorkerThatWasTakenOutIsNotMissedTwice) {
   job_.elastic_workers = true;
   RunSettings settings = settings_.now();

@@ -242,6 +242,37 @@ TEST_F(ChiefCommandsTest, OlderChiefIsObeyedInNothing) {
   EXPECT_THAT(control_.Commit(kChief, 1, 1), fenced);
   EXPECT_THAT(control_.ExpireWorker(kChief, 0, 1, 0, 0), fenced);
   EXPECT_THAT(control_.ReplaceMember(kChief, 0, 0, 1), fenced);
+  EXPECT_THAT(control_.CloseTokens(kChief), fenced);
+}
+
+TEST_F(ChiefCommandsTest, WorkersThatWaitLearnThatTheTokensAreClosed) {
+  Join();
+  const auto answers = control_.CloseTokens(kChief);
+  ASSERT_OK(answers);
+  EXPECT_THAT(*answers, SizeIs(2));
+}
+
+// The old chief closes tokens while the new one opens the server.
+TEST_F(ChiefCommandsTest, TokensOfANewerChiefAreNotClosedByAnOlderOne) {
+  uint64_t epoch = kEpoch;
+  for (int round = 0; round < 300; ++round) {
+    std::atomic<int> closed = 0;
+    std::thread old_chief([&, old = ChiefCommands::Chief{"job", epoch}] {
+      while (control_.CloseTokens(old).ok()) ++closed;
+    });
+    while (closed == 0) std::this_thread::yield();
+    const auto newer = control_.TakeEpoch("job", epoch);
+    ASSERT_OK(newer);
+    epoch = *newer;
+    ASSERT_OK(host_.FollowChief("job", epoch));
+    ASSERT_OK(control_.Activate({"job", epoch}, {}));
+    old_chief.join();
+    const auto token = shard().gate()->Wait(
+        1, {0, static_cast<uint64_t>(round) + 1, -1, 0, 0}, 0, kNow);
+    ASSERT_THAT(token, IsOkAndHolds(ElementsAre(TokenFor(1, 0)))) << round;
+    ASSERT_OK(control_.ExpireWorker({"job", epoch}, 0,
+                                    static_cast<uint64_t>(round) + 1, 0, 0));
+  }
 }
 
 TEST_F(ChiefCommandsTest, DeathOfAMemberBeginsAnAttemptOfValuesToo) {

@@ -140,6 +140,27 @@ TEST_F(HandoverTest, CancelFreesTheLoopWhileTheProgramComputes) {
               StatusIs(absl::StatusCode::kCancelled));
 }
 
+// The members of an elastic job change twice while the program computes.
+TEST_F(HandoverTest, APassThatWasWithdrawnIsOverAfterAnotherOfferToo) {
+  OfferPass(1);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  handover_.Cancel();
+  EXPECT_THAT(Result(), StatusIs(absl::StatusCode::kCancelled));
+  handover_.Reopen();
+  OfferPass(2);
+  while (handover_.offer().pass.step != 2) std::this_thread::yield();
+  handover_.Cancel();
+  EXPECT_THAT(Result(), StatusIs(absl::StatusCode::kCancelled));
+
+  EXPECT_THAT(handover_.Ready(0), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(handover_.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(handover_.PullRows(), StatusIs(absl::StatusCode::kAborted));
+  handover_.Reopen();
+  OfferPass(3);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_OK(handover_.Ready(0));
+}
+
 TEST_F(HandoverTest, AMembershipThatBeginsAnewMakesOffersAgain) {
   handover_.Cancel();
   handover_.Reopen();
