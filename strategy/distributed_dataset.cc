@@ -11,7 +11,12 @@ namespace lockstep::strategy {
 namespace {
 
 // The state of a worker's data before a step, which it sends to all others.
-enum class Have : int64_t { kNothing = 0, kPieces = 1, kError = 2 };
+enum class Have : int64_t {
+  kNothing = 0,
+  kPieces = 1,  // for each replica
+  kError = 2,
+  kSome = 3,  // a replica needs a piece of no examples
+};
 
 InputContext ContextOf(const Engine& engine) {
   return {engine.group().workers(), engine.group().worker(),
@@ -38,6 +43,8 @@ Have HaveOf(const std::vector<Leaf>& parcel) {
   }
   return static_cast<Have>(told.Elements<int64_t>()[0]);
 }
+
+bool HasTensors(const Element& piece) { return !piece.empty(); }
 
 // The tensors behind the state: a batch of no examples.
 Element TensorsOf(const std::vector<Leaf>& parcel) {
@@ -69,43 +76,48 @@ absl::StatusOr<std::vector<Element>> DistributedDataset::Pull() {
     if (!piece.has_value()) break;
     pieces.push_back(*std::move(piece));
   }
-  LOCKSTEP_RETURN_IF_ERROR(LearnEmpty(pieces));
+  LearnEmpty(pieces);
   return pieces;
 }
 
-absl::Status DistributedDataset::LearnEmpty(
-    const std::vector<Element>& pieces) {
+void DistributedDataset::LearnEmpty(const std::vector<Element>& pieces) {
   // A single replica takes elements as they are, also scalars, of which no
   // empty batch can be made.
-  if (engine_.group().replicas() == 1 || like_known_) return absl::OkStatus();
-  const auto local = static_cast<size_t>(engine_.group().local());
-  const auto real =
-      std::find_if(pieces.begin(), pieces.end(),
-                   [](const Element& piece) { return !piece.empty(); });
-  const bool lacks =
-      pieces.size() < local ||
-      std::any_of(pieces.begin(), pieces.end(),
-                  [](const Element& piece) { return piece.empty(); });
-  if (lacks && !std::exchange(like_asked_, true)) {
+  if (engine_.group().replicas() == 1 || like_known_) return;
+  if (Lacks(pieces) && !std::exchange(like_asked_, true)) {
     if (const std::optional<Element> like = like_()) {
-      LOCKSTEP_ASSIGN_OR_RETURN(empty_, NoExamples(*like));
-      like_known_ = true;
-      return absl::OkStatus();
+      if (absl::StatusOr<Element> empty = NoExamples(*like); empty.ok()) {
+        empty_ = *std::move(empty);
+        like_known_ = true;
+        return;
+      }
     }
   }
-  if (real == pieces.end()) return absl::OkStatus();
-  absl::StatusOr<Element> empty = EmptyLike(*real);
-  if (empty.ok()) empty_ = *std::move(empty);
+  const auto real = std::find_if(pieces.begin(), pieces.end(), HasTensors);
+  if (real == pieces.end()) return;
   // Elements that cannot be divided are no mistake while every replica has one.
-  return lacks ? empty.status() : absl::OkStatus();
+  if (absl::StatusOr<Element> empty = EmptyLike(*real); empty.ok()) {
+    empty_ = *std::move(empty);
+  }
+}
+
+bool DistributedDataset::Lacks(const std::vector<Element>& pieces) const {
+  return pieces.size() < static_cast<size_t>(engine_.group().local()) ||
+         !std::all_of(pieces.begin(), pieces.end(), HasTensors);
 }
 
 absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
     bool drop_short) {
   absl::StatusOr<std::vector<Element>> pieces = Pull();
-  const Have have = !pieces.ok()      ? Have::kError
-                    : pieces->empty() ? Have::kNothing
-                                      : Have::kPieces;
+  Have have = Have::kError;
+  if (pieces.ok()) {
+    // A piece without tensors is one of no examples, whose shape only other
+    // workers know.
+    const bool some = std::any_of(pieces->begin(), pieces->end(), HasTensors);
+    have = !some            ? Have::kNothing
+           : Lacks(*pieces) ? Have::kSome
+                            : Have::kPieces;
+  }
   std::vector<Leaf> told = {Value::Of<int64_t>(ElementType::kInt64, {},
                                                {static_cast<int64_t>(have)})};
   // A worker whose own data is empty learns the shape of a batch of no examples
@@ -119,22 +131,31 @@ absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
   // Only after the exchange: the other workers would wait for this one.
   if (!pieces.ok()) return pieces.status();
   bool any = false;
+  bool any_lacks = false;
+  bool known = false;
   for (size_t w = 0; w < parcels.size(); ++w) {
     const Have theirs = HaveOf(*parcels[w]);
     if (theirs == Have::kError) {
       return absl::AbortedError(
           absl::StrCat("worker ", w, " cannot read its data"));
     }
-    any = any || theirs == Have::kPieces;
-    if (empty_.empty()) empty_ = TensorsOf(*parcels[w]);
+    any = any || theirs != Have::kNothing;
+    any_lacks = any_lacks || theirs != Have::kPieces;
+    const Element empty = TensorsOf(*parcels[w]);
+    known = known || !empty.empty();
+    if (empty_.empty()) empty_ = empty;
   }
   const auto local = static_cast<size_t>(engine_.group().local());
   if (!any || (drop_short && pieces->size() < local)) return std::nullopt;
+  // From what all workers have told, so that all of them decide alike.
+  if (any_lacks && !known) {
+    return absl::InvalidArgumentError(
+        "a replica has no element in this step, and the elements cannot be "
+        "divided among replicas; batch the data set");
+  }
   pieces->resize(local);
   for (Element& piece : *pieces) {
     if (piece.empty()) piece = empty_;
-    // The shape is unknown everywhere: no worker has ever had an example.
-    if (piece.empty()) return std::nullopt;
   }
   return std::optional(
       PerReplica<Element>(*std::move(pieces), engine_.group().first_replica()));

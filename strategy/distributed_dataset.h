@@ -52,9 +52,11 @@ class DistributedDataset {
   // under kCentral always, a step that lacks pieces for some replicas counts as
   // the end of the data.
   //
-  //   kOutOfRange  the data has ended, for all workers together
-  //   kAborted     another worker cannot read its data
-  //   others       of the data set; as Collective::Exchange()
+  //   kOutOfRange       the data has ended, for all workers together
+  //   kInvalidArgument  a replica has no piece, and the elements cannot be
+  //                     divided, so that there is no piece of no examples
+  //   kAborted          another worker cannot read its data
+  //   others            of the data set; as Collective::Exchange()
   absl::StatusOr<PerReplica<Element>> Next();
 
   // The same; returns nullopt at the end. Steps that lack pieces are returned,
@@ -69,8 +71,10 @@ class DistributedDataset {
   // Reads one piece for each local replica, or fewer at the end of the data.
   absl::StatusOr<std::vector<Element>> Pull();
   // Learns what a piece of no examples is: from like_() once a replica needs
-  // one, and else from one of the pieces.
-  absl::Status LearnEmpty(const std::vector<Element>& pieces);
+  // one, and else from one of the pieces. It may stay unknown.
+  void LearnEmpty(const std::vector<Element>& pieces);
+  // True if a local replica needs a piece of no examples.
+  bool Lacks(const std::vector<Element>& pieces) const;
   absl::StatusOr<std::optional<PerReplica<Element>>> Step(bool drop_short);
 
   Engine& engine_;

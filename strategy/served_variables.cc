@@ -73,7 +73,14 @@ absl::StatusOr<std::vector<int64_t>> ServedVariables::Examples(
   if (!pass_.has_value()) {
     return absl::OutOfRangeError("training is over: there is no pass");
   }
-  return job_->Examples(num_examples, pass_->batch);
+  absl::StatusOr<std::vector<int64_t>> rows =
+      job_->Examples(num_examples, pass_->batch);
+  if (absl::IsOutOfRange(rows.status())) {
+    // A process that starts after the job's epochs learns of their end here.
+    job_->EndInput();
+    LOCKSTEP_RETURN_IF_ERROR(TakeNext());
+  }
+  return rows;
 }
 
 }  // namespace lockstep::strategy

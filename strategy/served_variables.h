@@ -60,8 +60,8 @@ class ServedVariables {
   // Returns the indices, below `num_examples`, of this worker's examples in
   // pass().
   //
-  //   kOutOfRange  training is over
-  //   others       as TrainingJob::Examples()
+  //   kOutOfRange  training is over, and pass() is absent from then on
+  //   others       as TrainingJob::Examples() and Next()
   absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples);
 
  private:

@@ -197,6 +197,13 @@ absl::Status TrainedBy::Check(const All& all) const {
       }
       if (!mine[i].gradient.has_value()) continue;
       any = true;
+      if (!IsFloatingPoint(mine[i].variable.type())) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "variable \"", mine[i].variable.name(), "\" is of ",
+            std::string(NameOf(mine[i].variable.type())),
+            ", but a variable that is trained must be of floating-point "
+            "numbers"));
+      }
       LOCKSTEP_RETURN_IF_ERROR(
           CheckGradient(*mine[i].gradient, mine[i].variable));
     }

@@ -44,6 +44,10 @@ absl::StatusOr<GreetingAnswer> GroupView::Hear(const Greeting& other) {
   }
   Member& member = members_[static_cast<size_t>(other.rank)];
   const bool same = member.incarnation == other.incarnation;
+  if (other.incarnation < member.incarnation) {
+    if (!formed()) member.answered = false;
+    return GreetingAnswer{self_.incarnation, false};
+  }
   if (!same && formed()) {
     if (member.gone.ok()) {
       member.gone = absl::AbortedError(
@@ -60,6 +64,10 @@ void GroupView::Answered(int rank, const GreetingAnswer& answer) {
   // An answer that arrives late must not change the starts of a formed group.
   if (!answer.joins || !CheckRank(rank).ok() || formed()) return;
   Member& member = members_[static_cast<size_t>(rank)];
+  if (answer.incarnation < member.incarnation &&
+      std::exchange(member.doubted, answer.incarnation) != answer.incarnation) {
+    return;  // the member is greeted again, as it is awaited
+  }
   member.incarnation = answer.incarnation;
   member.answered = true;
   member.pid_space = answer.pid_space;

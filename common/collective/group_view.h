@@ -43,13 +43,17 @@ class GroupView {
 
   const Greeting& self() const { return self_; }
 
-  // Handles another member's greeting and returns the answer.
+  // Handles another member's greeting and returns the answer. One from a start
+  // with a smaller number than the known one is late, or its process must make
+  // way: it ends no group, and before a group is formed it is asked again which
+  // start there is.
   //
   //   kInvalidArgument  no such member, or it has another number of members or
   //                     another purpose; names both
   absl::StatusOr<GreetingAnswer> Hear(const Greeting& other);
 
-  // Handles another member's answer to this one's greeting.
+  // Handles another member's answer to this one's greeting. If the known start
+  // has a larger number the answer may be late: only a second one counts.
   void Answered(int rank, const GreetingAnswer& answer);
 
   // Handles another member's departure. Has no effect if `incarnation` is a
@@ -95,6 +99,7 @@ class GroupView {
   struct Member {
     uint64_t incarnation = 0;  // 0: unknown
     bool answered = false;
+    uint64_t doubted = 0;  // a start whose answer may have been late
     std::string pid_space = {};
     absl::Status gone = absl::OkStatus();
   };

@@ -265,7 +265,8 @@ absl::Status NcclGroup::End(const std::string& description,
 }
 
 void NcclGroup::SetTimeout(std::optional<absl::Duration> timeout) {
-  if (group_ != nullptr) group_->SetTimeout(timeout);
+  if (group_ == nullptr) return;  // has ended
+  group_->SetTimeout(timeout);
   communicator_->SetTimeout(timeout);
 }
 

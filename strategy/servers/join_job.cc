@@ -67,6 +67,8 @@ class SessionJob final : public TrainingJob {
     return session_->Examples(num_examples, batch);
   }
 
+  void EndInput() override { session_->EndInput(); }
+
  private:
   const std::unique_ptr<Session> session_;
 };

@@ -63,6 +63,10 @@ class TrainingJob {
   //   kOutOfRange       the job's epochs are over
   virtual absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
                                                         int64_t batch) = 0;
+
+  // Ends this worker's part in the job, whose input is over: Next() then
+  // returns nullopt. Must be called if Examples() returns kOutOfRange.
+  virtual void EndInput() = 0;
 };
 
 }  // namespace lockstep::strategy

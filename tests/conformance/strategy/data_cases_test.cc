@@ -282,6 +282,31 @@ TEST_P(DataCases, WorkersWithoutDataGetBatchesWithoutExamples) {
   });
 }
 
+// The elements are scalars, of which there is no batch of none; worker 0 has
+// one more for each of its replicas.
+TEST_P(DataCases, WorkersAgreeThatAnElementIsMissing) {
+  Each([&](Strategy& s) {
+    const int64_t each = s.local_replicas();
+    auto data = s.DistributeFrom([each](const InputContext& context)
+                                     -> absl::StatusOr<Dataset> {
+                   const int64_t steps = context.input_pipeline_id == 0 ? 3 : 2;
+                   return Dataset::FromFiles(
+                       {"numbers"}, [steps, each](const std::string&) {
+                         return Dataset::Range(steps * each).Open();
+                       });
+                 }).value();
+    EXPECT_THAT(data.Next(), IsOk());
+    EXPECT_THAT(data.Next(), IsOk());
+    if (s.workers() == 1) {
+      EXPECT_THAT(data.Next(), IsOk());
+      EXPECT_THAT(data.Next(), StatusIs(absl::StatusCode::kOutOfRange));
+    } else {
+      EXPECT_THAT(data.Next(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        HasSubstr("batch the data set")));
+    }
+  });
+}
+
 // Only the first worker's file has numbers, so the others have not seen their
 // type and shape.
 TEST_P(DataCases, WorkersWithEmptyFilesLearnTheShapeFromTheOthers) {

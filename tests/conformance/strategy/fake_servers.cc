@@ -28,6 +28,7 @@ class FakeServers::Job final : public TrainingJob {
   absl::StatusOr<std::vector<int64_t>> Examples(int64_t, int64_t) override {
     return absl::InvalidArgumentError("the job has no batch_size");
   }
+  void EndInput() override {}  // these jobs have no epochs
 
  private:
   FakeServers& servers_;

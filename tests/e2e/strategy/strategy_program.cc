@@ -137,8 +137,8 @@ absl::StatusOr<State> Train(const std::string& path, int64_t steps,
     state.momentum = moments->Elements<float>();
     if (strategy.should_checkpoint()) Save(path, state);
   }
-  // No worker ends before all have come here.
-  done = strategy.Read(*line).status();
+  // No worker ends before all have come here: the values travel to all.
+  done = strategy.Reduce(ReduceOp::kMean, Value::Scalar(0)).status();
   if (!done.ok()) return done;
   return state;
 }
@@ -146,6 +146,11 @@ absl::StatusOr<State> Train(const std::string& path, int64_t steps,
 // Lives of the group until one of them comes to the end. Returns the exit code.
 int TrainOn(const std::string& path, int64_t steps,
             std::chrono::milliseconds pause, const WorkersOptions& workers) {
+  // The others have ended: they would not join.
+  if (const State last = Load(path); last.step == steps) {
+    Say("done: " + TextOf(last));
+    return 0;
+  }
   while (true) {
     const absl::StatusOr<State> end = Train(path, steps, pause, workers);
     if (end.ok()) {

@@ -30,6 +30,7 @@ struct Servers {
   std::deque<int64_t> steps = {0, 1, 2};  // of the passes to come
   absl::Status end;                       // after them
   absl::Status answer;                    // to a push
+  bool epochs_are_over = false;
   std::vector<Pushed> pushed;
 };
 
@@ -63,7 +64,12 @@ class FakeJob final : public TrainingJob {
   }
   absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
                                                 int64_t batch) override {
+    if (servers_.epochs_are_over) return absl::OutOfRangeError("epochs");
     return std::vector<int64_t>{num_examples, batch};
+  }
+  void EndInput() override {
+    EXPECT_TRUE(servers_.epochs_are_over);
+    servers_.steps.clear();
   }
 
  private:
@@ -236,6 +242,16 @@ TEST_F(ServedVariablesTest, ExamplesAreThoseOfThePassAtHand) {
   ASSERT_THAT(Minimize(1, 1), IsOk());
   EXPECT_THAT(trained_->served()->Examples(50),
               IsOkAndHolds(ElementsAre(50, 1)));
+}
+
+// The process was started again after the job's last epoch.
+TEST_F(ServedVariablesTest, TheEndOfTheInputEndsThePasses) {
+  ASSERT_THAT(Begin(), IsOk());
+  servers_.epochs_are_over = true;
+  EXPECT_THAT(trained_->served()->Examples(50),
+              StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_FALSE(trained_->served()->pass().has_value());
+  EXPECT_TRUE(servers_.pushed.empty());
 }
 
 TEST_F(ServedVariablesTest, SlotsLieOnTheServers) {

@@ -280,6 +280,17 @@ TEST_F(TrainedByTest, GradientsThatDoNotFitChangeNothing) {
                 return Pairs{{Leaf(Number(1).Reshaped({1})), w_}};
               }),
               StatusIs(kInvalid, HasSubstr("does not fit")));
+  const Variable counter =
+      strategy_
+          ->Create("counter", Value::Of<int32_t>(ElementType::kInt32, {}, {0}))
+          .value();
+  EXPECT_THAT(
+      apply([&](Replica&) {
+        return Pairs{
+            {Leaf(Number(1)), w_},
+            {Leaf(Value::Of<int32_t>(ElementType::kInt32, {}, {1})), counter}};
+      }),
+      StatusIs(kInvalid, HasSubstr("\"counter\" is of int32")));
   EXPECT_THAT(CopiesOf(w_), ElementsAre(1, 1));
   EXPECT_TRUE(trained->OwnVariables().empty());
 }

@@ -212,7 +212,10 @@ TEST_F(LargeShardTest, SaysHowFarItIsToWhoAsksAgain) {
     EXPECT_GE(next->working().done_bytes(), done);
     if (next->working().done_bytes() > done) ++further;
     done = next->working().done_bytes();
-    EXPECT_LT(done, next->working().total_bytes());
+    // The size of the work is not known before it begins.
+    if (done > 0) {
+      EXPECT_LT(done, next->working().total_bytes());
+    }
   }
 
   shard_.host().StopCreating();

@@ -59,6 +59,34 @@ TEST(GroupViewTest, AnotherStartEndsAGroupThatIsFormed) {
   EXPECT_EQ(view.incarnation(1), 11U);
 }
 
+// The greeting was on its way when its process died.
+TEST(GroupViewTest, AGreetingOfAnOlderStartReplacesNoNewerOne) {
+  GroupView view({0, 10, 3, "p"});
+  EXPECT_TRUE(view.Hear({1, 22, 3, "p"})->joins);
+  view.Answered(1, {22, true});
+  EXPECT_FALSE(view.Hear({1, 21, 3, "p"})->joins);
+  EXPECT_EQ(view.incarnation(1), 22U);
+  EXPECT_TRUE(view.awaits(1)) << "the member is asked which start there is";
+  view.Answered(1, {22, true});
+  view.Answered(2, {5, true});
+  ASSERT_TRUE(view.formed());
+
+  EXPECT_FALSE(view.Hear({1, 21, 3, "p"})->joins);
+  EXPECT_THAT(view.gone(1), IsOk());
+}
+
+TEST(GroupViewTest, AnAnswerOfAnOlderStartCountsIfItIsRepeated) {
+  GroupView view({0, 10, 3, "p"});
+  EXPECT_TRUE(view.Hear({1, 22, 3, "p"})->joins);
+  view.Answered(1, {21, true});
+  EXPECT_TRUE(view.awaits(1));
+  EXPECT_EQ(view.incarnation(1), 22U);
+  // The clock of the member's host was set back between its starts.
+  view.Answered(1, {21, true});
+  EXPECT_FALSE(view.awaits(1));
+  EXPECT_EQ(view.incarnation(1), 21U);
+}
+
 TEST(GroupViewTest, AMemberThatLeavesIsGone) {
   GroupView view(Of(0, 10));
   view.Answered(1, {11, true});
