@@ -128,12 +128,9 @@ Saving::Turn Saving::OnTick() {
   deaths_.BuryAfterTraining();
   if (!checkpoints_.busy()) return Turn::kGoesOn;
   checkpoints_.ReportWait("the end", began_, context_.now, context_.out);
-  if (!failing_.has_value() || !checkpoints_.IsOverdue(context_.now)) {
-    return Turn::kGoesOn;
-  }
-  return TriedBeforeFailing(absl::DeadlineExceededError(
-      absl::StrCat("it takes longer than max_wait (",
-                   absl::FormatDuration(context_.job.max_wait), ")")));
+  const absl::Status late = checkpoints_.CheckNotOverdue(context_.now);
+  if (!failing_.has_value() || late.ok()) return Turn::kGoesOn;
+  return TriedBeforeFailing(late);
 }
 
 Saving::Turn Saving::Pause() {

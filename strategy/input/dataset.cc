@@ -270,6 +270,7 @@ absl::StatusOr<Dataset> Dataset::ShardFiles(int64_t count,
     }
     Step sharded =
         *FromFiles(std::move(mine), source.open_file, source.cycle).last_;
+    sharded.like = source.like;
     const auto all = static_cast<int64_t>(source.files.size());
     // Too few files fail with the first element, as in TensorFlow, also under
     // kAuto.

@@ -433,11 +433,16 @@ def write(kind, seed, count, file):
 def compare(path):
     """Records the scenarios of a file again. Returns how many answers differ."""
     count = 0
-    with open(path) as lines:
-        for name, before, now in recorder.differences(path.stem, lines):
-            count += 1
-            print("%s\n  in the file: %s\n  now:         %s" %
-                  (name, json.dumps(before), json.dumps(now)))
+    lines = path.read_text().splitlines()
+    kinds = {json.loads(line)["file"] for line in lines}
+    if len(kinds) != 1 or not kinds <= set(STRATEGY_KINDS):
+        raise SystemExit("%s has traces of %s; --again takes one of %s" % (
+            path, ", ".join(sorted(kinds)) or "nothing",
+            ", ".join(STRATEGY_KINDS)))
+    for name, before, now in recorder.differences(kinds.pop(), lines):
+        count += 1
+        print("%s\n  in the file: %s\n  now:         %s" %
+              (name, json.dumps(before), json.dumps(now)))
     print("%s: %d answers differ" % (path.name, count))
     return count
 
@@ -462,9 +467,6 @@ def main():
         parser.error("unknown kind %s; there are %s" %
                      (", ".join(sorted(unknown)), ", ".join(known)))
     if arguments.again:
-        if arguments.again.stem not in STRATEGY_KINDS:
-            parser.error("--again takes a trace of strategies: %s" %
-                         ", ".join(STRATEGY_KINDS))
         raise SystemExit(1 if compare(arguments.again) else 0)
     arguments.out.mkdir(parents=True, exist_ok=True)
     for kind in arguments.kinds or known:

@@ -3,24 +3,21 @@
 import json
 
 import numpy as np
+import recording
 import tensorflow as tf
-from tensorflow.python.distribute import distribute_lib, ps_values, values
+from tensorflow.python.distribute import ps_values, values
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
 _PLAIN_KINDS = ("Default", "OneDevice")
 
 
 def number(x):
-    """The shortest number that reads back as x in its own type."""
+    """A number as JSON has it, which reads back as x in its own type."""
     if isinstance(x, (np.bool_, bool)):
         return bool(x)
     if np.issubdtype(type(x), np.integer):
         return int(x)
-    if np.isnan(x):
-        return "nan"
-    if np.isinf(x):
-        return "inf" if x > 0 else "-inf"
-    return float(str(x))
+    return recording.number(x)
 
 
 def tensor(array):
@@ -167,7 +164,3 @@ class Values:
         if isinstance(variable, values.DistributedVariable):
             return variable.values
         return self.strategy.experimental_local_results(variable)
-
-
-__all__ = ["Values", "array", "components", "distribute_lib", "leaf",
-           "leaf_form", "number", "same", "tensor", "wrapped"]

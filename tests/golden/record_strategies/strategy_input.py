@@ -18,6 +18,7 @@ REASONS = [
     ("IndexError", "", "not_batched"),
     ("ValueError", "divisible", "batch_not_divisible"),
     ("InvalidArgumentError", "shard", "too_few_files"),
+    ("InvalidArgumentError", "greater than zero", "batch_size_below_one"),
     ("NotFoundError", "", "no_files"),
     ("NotImplementedError", "", "per_replica_input"),
     ("AttributeError", "", "per_replica_input"),

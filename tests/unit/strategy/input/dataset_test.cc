@@ -114,8 +114,9 @@ TEST(DatasetTest, LikeIsUnknownForASourceWithoutElements) {
               ElementsAre(0, 7));
   const auto open = [](const std::string&) { return NumberStream(1, 0); };
   EXPECT_FALSE(Dataset::FromFiles({"0"}, open).Like().has_value());
-  EXPECT_THAT(ShapeOfLike(Dataset::FromFiles({"0"}, open, 1, *make(0))),
-              ElementsAre(7));
+  const Dataset files = Dataset::FromFiles({"0", "1"}, open, 1, *make(0));
+  EXPECT_THAT(ShapeOfLike(files), ElementsAre(7));
+  EXPECT_THAT(ShapeOfLike(files.ShardFiles(2, 1).value()), ElementsAre(7));
 }
 
 TEST(DatasetTest, FilesAreSharedOut) {
