@@ -201,7 +201,7 @@ void Chief::Do(const Take& take) {
                                              const TakeResult& answer) {
             RecordTake(spans_, began, take.server, take.step, answer.attempt);
             events_.Push(TakeAnswered{take.round, take.server, take.step,
-                                      std::move(status), answer});
+                                      std::move(status), answer, take.call});
           });
 }
 

@@ -27,6 +27,7 @@ struct Take {
   int64_t commit_until = 0;  // as in TakeAndApplyRequest
   int64_t attempt = 0;       // as in TakeAndApplyRequest
   std::optional<MeanNorm> norm = {};
+  int64_t call = 0;  // grows with every take, whatever the server
 };
 struct Commit {  // of ps task 0
   int64_t round = 0;

@@ -30,6 +30,7 @@ struct TakeAnswered {
   int64_t step = 0;
   absl::Status status = {};
   TakeResult answer = {};
+  int64_t call = 0;  // as in the action
 };
 struct CommitAnswered {
   int64_t round = 0;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/operators/job_history_codec.h"
+#include "chief/operators/share_check.h"
 #include "chief/plan/placement.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
@@ -161,6 +162,9 @@ void CoordinatorService::FillJob(const TaskId& task, const RunSettings& now,
     response.set_data_shard(static_cast<int>(
         std::lower_bound(now.workers.begin(), now.workers.end(), task.index) -
         now.workers.begin()));
+    if (task.type == TaskType::kWorker) {
+      response.mutable_workers()->Add(now.workers.begin(), now.workers.end());
+    }
   }
   *response.mutable_job() = ToProto(job);
 }
@@ -225,7 +229,6 @@ absl::Status CoordinatorService::HandleRegister(
   response.set_job_id(options_.job_id);
   const RunSettings in_effect = status_table_.Get(clock_.Now()).settings;
   FillJob(sender.task, in_effect, response);
-  told_shares_.Told(sender, in_effect.workers);
   return absl::OkStatus();
 }
 
@@ -319,7 +322,12 @@ absl::Status CoordinatorService::HandleHeartbeat(
   // For a chief that was started again, and has taken the worker over.
   gpus_.Add(sender.task, request.gpus(), members_).IgnoreError();
   const StatusTable::View view = status_table_.Get(clock_.Now());
-  LOCKSTEP_RETURN_IF_ERROR(told_shares_.Check(sender, view.settings.workers));
+  // Before, a restarted chief does not know yet which workers the job has.
+  if (view.state == JobState::kTraining) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckShare(
+        sender.task, {request.workers().begin(), request.workers().end()},
+        view.settings.workers));
+  }
   response.set_state(static_cast<v1::JobState>(view.state));
   response.set_reason(view.reason);
   response.set_global_step(view.global_step);

@@ -12,7 +12,6 @@
 #include "chief/members/membership_table.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
-#include "chief/operators/told_shares.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/job/job_config.h"
@@ -139,7 +138,6 @@ class CoordinatorService final
   SettingsTable& settings_table_;
   const Clock& clock_;
   GpuCounts gpus_;
-  ToldShares told_shares_;
 
   Mutex mutex_;
   std::string refusal_ ABSL_GUARDED_BY(mutex_);  // the last one in the log

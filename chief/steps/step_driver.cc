@@ -30,6 +30,7 @@ StepDriver::StepDriver(const JobConfig& job, int num_servers)
     : job_(job),
       num_servers_(num_servers),
       servers_(num_servers),
+      newest_take_(num_servers),
       retries_(num_servers),
       server_waits_(num_servers),
       contributors_(num_servers),
@@ -84,8 +85,9 @@ void StepDriver::Begin(bool pauses, int64_t next_due, absl::Time now,
 void StepDriver::Ask(const SyncLoop::Actions& actions, JobActions& out) {
   for (const int server : actions.takes) {
     told_until_ = granted_until_;
+    newest_take_[server] = ++takes_;
     out.push_back(Take{round_, server, step(), granted_until_,
-                       stalls_.attempt(), loop_->norm()});
+                       stalls_.attempt(), loop_->norm(), takes_});
   }
   if (actions.commit.has_value()) {
     out.push_back(Commit{round_, actions.commit->step, actions.commit->attempt,
@@ -105,8 +107,10 @@ void StepDriver::AskAgain(absl::Time now, JobActions& out) {
 
 void StepDriver::Hear(const TakeAnswered& event, absl::Time now) {
   const TakeResult& answer = event.answer;
-  server_waits_[event.server] =
-      answer.prepared ? std::string() : answer.waits_for;
+  if (answer.prepared || event.call == newest_take_[event.server]) {
+    server_waits_[event.server] =
+        answer.prepared ? std::string() : answer.waits_for;
+  }
   if (answer.attempt == 0) return;  // the answer has no progress
   if (event.server == 0) {
     announced_ = answer.announced_workers;
@@ -126,7 +130,11 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
                                                      JobActions& out) {
   // A late answer: of an earlier round, or of a step that is over.
   if (event.round != round_ || event.step != step()) return Heard::kNothing;
+  // A server ends its older take when a newer one arrives. If both were made
+  // again, each would end the other one for ever.
+  const bool repeats = event.call == newest_take_[event.server];
   if (IsPassing(event.status)) {
+    if (!repeats) return Heard::kNothing;
     server_waits_[event.server] =
         absl::StrCat("an answer (", event.status.message(), ")");
     retries_.Failed(event.server, now);
@@ -153,7 +161,7 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
     Ask(loop_->OnMeasured(event.server, event.step, event.answer.attempt,
                           *event.answer.squares),
         out);
-  } else {
+  } else if (repeats) {
     Ask(loop_->OnTakeAgain(event.server, event.step), out);
   }
   return Heard::kNothing;

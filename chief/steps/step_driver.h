@@ -113,6 +113,8 @@ class StepDriver {
   std::vector<int> servers_;  // that take part, ascending
   std::optional<SyncLoop> loop_;
   int64_t round_ = 0;
+  int64_t takes_ = 0;                 // that have been asked for
+  std::vector<int64_t> newest_take_;  // by server
   Backoff retries_;
   // A commit whose call to ps task 0 failed; empty while a take is at hand.
   std::optional<SyncLoop::CommitAction> commit_again_;

@@ -43,6 +43,7 @@ struct ChiefClient::Kept {
   }
 
   v1::DescribeModelRequest description;  // for a chief that is started again
+  std::vector<int> workers;              // as the chief told them
   // For a restarted chief: the job's past, and when it was received.
   std::optional<v1::JobHistory> history;
   absl::Time history_at = absl::InfinitePast();
@@ -153,6 +154,7 @@ absl::StatusOr<ChiefClient::Registration> ChiefClient::Register() {
     membership_.BeginHeartbeats(response.job_id(), registration.job.max_wait,
                                 Now());
     registration.incarnation = membership_.incarnation();
+    kept_->workers.assign(response.workers().begin(), response.workers().end());
   }
   spdlog::info("registered with the chief at {}, job {}", options_.address,
                registration.job_id);
@@ -424,6 +426,7 @@ void ChiefClient::FillHeartbeat(v1::HeartbeatRequest& request) {
   MutexLock lock(mutex_);
   beat_now_ = false;  // before the call: a later wish is another one
   kept_->FillHistory(request, Now());
+  request.mutable_workers()->Add(kept_->workers.begin(), kept_->workers.end());
 }
 
 void ChiefClient::OnAnswer(v1::HeartbeatResponse& response) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "chief/events/call_errors.h"
+#include "chief/operators/share_check.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 
@@ -103,10 +104,14 @@ absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
 }
 
 absl::StatusOr<Membership::Answer> ChiefProcess::Heartbeat(
-    const TaskId& task, uint64_t incarnation) {
+    const TaskId& task, uint64_t incarnation, const std::vector<int>& workers) {
   const absl::Time now = job_.world.Now();
   LOCKSTEP_RETURN_IF_ERROR(members_.TakeOver(task, incarnation, now));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(task, incarnation, nullptr, now));
+  if (state_ == chief::JobState::kTraining) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        chief::CheckShare(task, workers, in_effect_.workers));
+  }
   has_model_ |= task.type == TaskType::kWorker;
   // A server describes the model if no worker does.
   if (task.type == TaskType::kPs && now - began_ > kWorkersDescribe) {
@@ -213,9 +218,12 @@ void ChiefProcess::Do(const chief::Take& take) {
                 reply);
       },
       [take](const absl::StatusOr<chief::TakeResult>& answer) {
-        return chief::TakeAnswered{take.round, take.server, take.step,
+        return chief::TakeAnswered{take.round,
+                                   take.server,
+                                   take.step,
                                    answer.status(),
-                                   answer.value_or(chief::TakeResult())};
+                                   answer.value_or(chief::TakeResult()),
+                                   take.call};
       });
 }
 

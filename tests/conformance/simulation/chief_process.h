@@ -39,8 +39,10 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   // before.
   absl::StatusOr<RunSettings> Register(const TaskId& task, uint64_t incarnation,
                                        bool again);
+  // `workers`: of an elastic job, as a registration told them to the member.
   absl::StatusOr<Membership::Answer> Heartbeat(const TaskId& task,
-                                               uint64_t incarnation);
+                                               uint64_t incarnation,
+                                               const std::vector<int>& workers);
   absl::Status Leave(const TaskId& task, uint64_t incarnation,
                      LeaveCause cause);
   bool HasPlan() const { return has_plan_; }

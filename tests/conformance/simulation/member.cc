@@ -71,15 +71,20 @@ void Member::OnRegisterAnswer(const absl::StatusOr<RunSettings>& answer) {
   on_end_(End::kLost);
 }
 
+std::vector<int> Member::ToldWorkers() const {
+  const bool is_told = job_.TaskAt(place_).type == TaskType::kWorker;
+  return is_told ? settings_.workers : std::vector<int>();
+}
+
 void Member::Beat() {
   if (!joined() || left_) return;
   const TaskId task = job_.TaskAt(place_);
   const uint64_t incarnation = membership_.incarnation();
   job_.world.Call<Membership::Answer>(
       process_, job_.chief_place(),
-      [task, incarnation,
+      [task, incarnation, workers = ToldWorkers(),
        &job = job_](const World::Reply<Membership::Answer>& reply) {
-        reply(job.ServingChief().Heartbeat(task, incarnation));
+        reply(job.ServingChief().Heartbeat(task, incarnation, workers));
       },
       [this, incarnation](const absl::StatusOr<Membership::Answer>& answer) {
         if (IsOf(incarnation) && joined() && !left_) OnHeartbeatAnswer(answer);

@@ -65,6 +65,7 @@ class Member {
   void DrawIncarnation();
   void Register();
   void OnRegisterAnswer(const absl::StatusOr<RunSettings>& answer);
+  std::vector<int> ToldWorkers() const;
   void Beat();
   void OnHeartbeatAnswer(const absl::StatusOr<Membership::Answer>& answer);
 

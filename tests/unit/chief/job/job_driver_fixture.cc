@@ -169,6 +169,9 @@ JobDriverTest::Actions JobDriverTest::On(const JobEvent& event) {
   Actions words;
   for (const JobAction& action : driver->On(event, now)) {
     if (const auto* say = std::get_if<Say>(&action)) said.push_back(say->text);
+    if (const auto* take = std::get_if<Take>(&action)) {
+      newest_take[take->server] = take->call;
+    }
     if (const auto* recover = std::get_if<Recover>(&action)) {
       request = recover->request;
     }
@@ -241,13 +244,14 @@ JobDriverTest::Actions JobDriverTest::Prepared(int server, int64_t attempt,
 
 JobDriverTest::Actions JobDriverTest::Waiting(int server,
                                               const TakeResult& answer) {
-  return On(
-      TakeAnswered{round, server, driver->step(), absl::OkStatus(), answer});
+  return On(TakeAnswered{round, server, driver->step(), absl::OkStatus(),
+                         answer, newest_take[server]});
 }
 
 JobDriverTest::Actions JobDriverTest::TakeFailed(int server,
                                                  const absl::Status& status) {
-  return On(TakeAnswered{round, server, driver->step(), status});
+  return On(TakeAnswered{
+      round, server, driver->step(), status, {}, newest_take[server]});
 }
 
 JobDriverTest::Actions JobDriverTest::Committed(int64_t attempt,

@@ -2,6 +2,7 @@
 #define LOCKSTEP_TESTS_UNIT_CHIEF_JOB_JOB_DRIVER_FIXTURE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,10 +81,11 @@ class JobDriverTest : public ::testing::Test {
   absl::Time now = absl::UnixEpoch() + absl::Hours(1);
   std::unique_ptr<MembershipTable> members;
   std::unique_ptr<JobDriver> driver;
-  int64_t round = 0;               // of the servers
-  RecoveryRound::Request request;  // of the last Recover
-  absl::Time died_at;              // of the last ProcessDied
-  absl::Duration stood_still;      // of the last LossesSoFar
+  std::map<int, int64_t> newest_take;  // by server: its call
+  int64_t round = 0;                   // of the servers
+  RecoveryRound::Request request;      // of the last Recover
+  absl::Time died_at;                  // of the last ProcessDied
+  absl::Duration stood_still;          // of the last LossesSoFar
   bool over = false;  // settings were closed because the job has ended
   std::vector<std::string> said;
   std::vector<std::string> waits;  // "who: for what", the last ones

@@ -163,6 +163,43 @@ TEST_F(StepDriverTest, TakesTellTheNormOnceAllServersHaveMeasured) {
   for (const Take& take : takes) EXPECT_EQ(take.norm, (MeanNorm{1, 4}));
 }
 
+// The server ends the older of two takes when the newer one arrives.
+TEST_F(StepDriverTest, TakeThatANewerOneReplacedIsNotRepeated) {
+  StepDriver steps(job_, 2);
+  steps.Open(3, 1, steps.servers());
+  steps.Begin(false, 100, now_, out_);
+  const Take first = Takes().at(1);
+  ASSERT_EQ(first.server, 1);
+  TakeResult measured;
+  measured.attempt = 1;
+  measured.squares = 8;
+  for (const int server : {0, 1}) {
+    ASSERT_OK(
+        steps.OnTake({steps.round(), server, 3, {}, measured}, now_, out_));
+  }
+  const Take with_norm = Takes().at(1);
+  ASSERT_EQ(with_norm.server, 1);
+  // Another member dies while this take is under way.
+  steps.OnAttempt(3, 2, now_, out_);
+  const Take newest = Takes().at(1);
+  ASSERT_EQ(newest.server, 1);
+  EXPECT_GT(newest.call, with_norm.call);
+  const auto answer = [&](const Take& take, const absl::Status& status) {
+    ASSERT_OK(
+        steps.OnTake({steps.round(), 1, 3, status, {}, take.call}, now_, out_));
+  };
+
+  answer(with_norm, absl::OkStatus());
+  EXPECT_TRUE(Takes().empty());
+  answer(with_norm, absl::UnavailableError("gone"));
+  EXPECT_EQ(steps.next(), absl::InfiniteFuture());
+
+  answer(newest, absl::UnavailableError("gone"));
+  EXPECT_LT(steps.next(), absl::InfiniteFuture());
+  steps.AskAgain(steps.next(), out_);
+  EXPECT_EQ(Takes().size(), 1U);
+}
+
 TEST_F(StepDriverTest, ServerThatNeedsTheNormIsGrantedNothing) {
   StepDriver steps(job_, 1);
   steps.Open(0, 1, steps.servers());
