@@ -6,13 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/operators/job_history_codec.h"
+#include "chief/operators/registration_answer.h"
 #include "chief/operators/share_check.h"
 #include "chief/plan/placement.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
-#include "common/job/codec/job_config_codec.h"
 #include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/status.h"
 #include "common/text/plain_text.h"
@@ -146,29 +146,6 @@ absl::StatusOr<Sender> CoordinatorService::Check(
 
 // Fills in the job as it runs at this moment: a worker that joins later must
 // compute with the settings in effect, not with those of the job file.
-void CoordinatorService::FillJob(const TaskId& task, const RunSettings& now,
-                                 v1::RegisterResponse& response) const {
-  JobConfig job = options_.job;
-  response.set_num_workers(options_.num_workers);
-  response.set_data_shard(task.index);
-  // Workers of shared work learn from each token how many of its micro-batches
-  // they push at once.
-  if (now.replicas_to_aggregate > 0 && !job.shares_work()) {
-    job.replicas_to_aggregate = now.replicas_to_aggregate;
-  }
-  if (!now.workers.empty()) {
-    job.total_num_replicas = static_cast<int>(now.workers.size());
-    response.set_num_workers(job.total_num_replicas);
-    response.set_data_shard(static_cast<int>(
-        std::lower_bound(now.workers.begin(), now.workers.end(), task.index) -
-        now.workers.begin()));
-    if (task.type == TaskType::kWorker) {
-      response.mutable_workers()->Add(now.workers.begin(), now.workers.end());
-    }
-  }
-  *response.mutable_job() = ToProto(job);
-}
-
 absl::Status CoordinatorService::CheckIsMeant(
     const Sender& sender, const v1::RegisterRequest& request) const {
   if (request.protocol_version() != kProtocolVersion) {
@@ -228,7 +205,7 @@ absl::Status CoordinatorService::HandleRegister(
   }
   response.set_job_id(options_.job_id);
   const RunSettings in_effect = status_table_.Get(clock_.Now()).settings;
-  FillJob(sender.task, in_effect, response);
+  FillJob(options_.job, options_.num_workers, sender.task, in_effect, response);
   return absl::OkStatus();
 }
 

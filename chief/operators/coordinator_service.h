@@ -102,8 +102,6 @@ class CoordinatorService final
   // Logs a refusal, which no operator would see otherwise: once if it is
   // repeated, and at most one per second.
   void LogRefusal(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  void FillJob(const TaskId& task, const RunSettings& now,
-               v1::RegisterResponse& response) const;
   absl::Status HandleChangeSettings(const v1::ChangeSettingsRequest& request,
                                     v1::ChangeSettingsResponse& response);
   absl::Status HandleRegister(const Caller& caller,

@@ -12,6 +12,7 @@
 #include "common/membership/coordinator_answers.h"
 #include "common/membership/coordinator_calls.h"
 #include "common/membership/initial_values.h"
+#include "common/membership/kept_messages.h"
 #include "common/membership/trace_reporter.h"
 #include "common/process/process.h"
 #include "common/text/duration_text.h"
@@ -28,35 +29,13 @@ constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 
 }  // namespace
 
-struct ChiefClient::Kept {
-  // The history that the chief wants, as old as it is.
-  void FillHistory(v1::HeartbeatRequest& request, absl::Time now) const {
-    if (!history_wanted || !history.has_value()) return;
-    *request.mutable_history() = Aged(*history, now - history_at);
-  }
-
-  void TakeHistory(v1::HeartbeatResponse& response, absl::Time now) {
-    history_wanted = response.history_wanted();
-    if (!response.has_history()) return;
-    history = std::move(*response.mutable_history());
-    history_at = now;
-  }
-
-  v1::DescribeModelRequest description;  // for a chief that is started again
-  std::vector<int> workers;              // as the chief told them
-  // For a restarted chief: the job's past, and when it was received.
-  std::optional<v1::JobHistory> history;
-  absl::Time history_at = absl::InfinitePast();
-  bool history_wanted = false;
-};
-
 ChiefClient::ChiefClient(Options options)
     : options_(std::move(options)),
       calls_(std::make_unique<CoordinatorCalls>(options_.address)),
       traces_(std::make_unique<TraceReporter>(
           TraceReporter::Options{options_.task, options_.spans})),
       membership_({options_.address, options_.chief_wait}),
-      kept_(std::make_unique<Kept>()) {}
+      kept_(std::make_unique<KeptMessages>()) {}
 
 ChiefClient::~ChiefClient() { JoinHeartbeats(); }
 
@@ -425,8 +404,7 @@ void ChiefClient::FillHeartbeat(v1::HeartbeatRequest& request) {
   *request.mutable_load() = ToProto(load_meter_.Measure(Now()));
   MutexLock lock(mutex_);
   beat_now_ = false;  // before the call: a later wish is another one
-  kept_->FillHistory(request, Now());
-  request.mutable_workers()->Add(kept_->workers.begin(), kept_->workers.end());
+  kept_->Fill(request, Now());
 }
 
 void ChiefClient::OnAnswer(v1::HeartbeatResponse& response) {

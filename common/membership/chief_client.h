@@ -38,6 +38,7 @@ class RegisterResponse;
 }  // namespace v1
 
 class CoordinatorCalls;
+struct KeptMessages;
 class TraceReporter;
 
 // ChiefClient is a process's membership in a job: it registers, renews the
@@ -208,9 +209,6 @@ class ChiefClient {
       ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
 
  private:
-  // Messages that are kept between calls.
-  struct Kept;
-
   v1::Identity Identity() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Time Now() const { return options_.clock->Now(); }
   absl::Status TryRegister(v1::RegisterResponse& response);
@@ -261,7 +259,7 @@ class ChiefClient {
   bool heartbeats_stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<VariableSpec> model_ ABSL_GUARDED_BY(mutex_);  // as described
-  const std::unique_ptr<Kept> kept_ ABSL_PT_GUARDED_BY(mutex_);
+  const std::unique_ptr<KeptMessages> kept_ ABSL_PT_GUARDED_BY(mutex_);
 
   Mutex on_end_mutex_;  // before mutex_
   std::function<void()> on_end_ ABSL_GUARDED_BY(on_end_mutex_);

@@ -1,4 +1,5 @@
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -13,6 +14,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 using Stub = v1::CoordinatorService::Stub;
@@ -54,12 +56,14 @@ class ElasticRegistrationTest : public ::testing::Test {
     return Call(*stub_, &Stub::Register, request);
   }
 
-  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(int worker,
-                                                  uint64_t incarnation) {
+  // `told`: the workers that a registration named.
+  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(
+      int worker, uint64_t incarnation, const std::vector<int>& told) {
     v1::HeartbeatRequest request;
     *request.mutable_identity() =
         ToProto(Sender{"job-1", {TaskType::kWorker, worker}, incarnation});
     request.set_protocol_version(kProtocolVersion);
+    request.mutable_workers()->Add(told.begin(), told.end());
     return Call(*stub_, &Stub::Heartbeat, request);
   }
 
@@ -86,16 +90,20 @@ TEST_F(ElasticRegistrationTest, ShareOfASetThatWasReplacedIsGivenAnew) {
   ASSERT_OK(first);
   EXPECT_EQ(first->num_workers(), 3);
   EXPECT_EQ(first->data_shard(), 1);
-  EXPECT_OK(Heartbeat(1, 1));
-  EXPECT_OK(Heartbeat(2, 4)) << "of an earlier chief";
+  EXPECT_THAT(first->workers(), ElementsAre(0, 1, 2));
+  EXPECT_OK(Heartbeat(1, 1, {0, 1, 2}));
+  EXPECT_OK(Heartbeat(2, 4, {1, 2})) << "the chief does not know the set yet";
 
   RunSettings settings = chief::InitialSettings(Elastic());
   settings.workers = {1, 2};
   status_table_.SetSettings(settings, absl::Now());
+  status_table_.StartTraining(0, absl::Now());
 
-  EXPECT_THAT(Heartbeat(1, 1), StatusIs(absl::StatusCode::kAborted,
-                                        HasSubstr("new incarnation")));
-  EXPECT_OK(Heartbeat(2, 4));
+  const auto again =
+      StatusIs(absl::StatusCode::kAborted, HasSubstr("new incarnation"));
+  EXPECT_THAT(Heartbeat(1, 1, {0, 1, 2}), again);
+  EXPECT_OK(Heartbeat(2, 4, {1, 2}));
+  EXPECT_THAT(Heartbeat(2, 4, {0, 1, 2}), again) << "of an earlier chief";
   // The chief's loop buries the start that is replaced.
   EXPECT_THAT(Register(1, 2, /*again=*/true), StatusIs(kUnavailable));
   for (const auto& dead : members_.TakeDead(absl::Now())) {
@@ -105,7 +113,8 @@ TEST_F(ElasticRegistrationTest, ShareOfASetThatWasReplacedIsGivenAnew) {
   ASSERT_OK(second);
   EXPECT_EQ(second->num_workers(), 2);
   EXPECT_EQ(second->data_shard(), 0);
-  EXPECT_OK(Heartbeat(1, 2));
+  EXPECT_THAT(second->workers(), ElementsAre(1, 2));
+  EXPECT_OK(Heartbeat(1, 2, {1, 2}));
 }
 
 TEST_F(ElasticRegistrationTest, WhoWasTakenOutMeanwhileIsToEnd) {

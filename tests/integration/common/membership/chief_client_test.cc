@@ -150,10 +150,18 @@ class OneJobChief : public v1::CoordinatorService::CallbackService {
 };
 
 // A chief that gives its history away, is away for one heartbeat, and tells
-// whether the next one has that history.
+// the next one.
 class ReturningChief final : public OneJobChief {
  public:
   ReturningChief() : OneJobChief(absl::Milliseconds(10)) {}
+
+  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
+                                     const v1::RegisterRequest* request,
+                                     v1::RegisterResponse* response) override {
+    response->add_workers(0);
+    response->add_workers(4);
+    return OneJobChief::Register(context, request, response);
+  }
 
   grpc::ServerUnaryReactor* Heartbeat(
       grpc::CallbackServerContext* context, const v1::HeartbeatRequest* request,
@@ -162,26 +170,28 @@ class ReturningChief final : public OneJobChief {
     if (number == 1) {
       response->mutable_history()->mutable_training_time()->set_seconds(7);
     }
-    if (number == 3) told_.set_value(request->history());
+    if (number == 3) told_.set_value(*request);
     return Answer(context, number == 2 ? absl::UnavailableError("away")
                                        : absl::OkStatus());
   }
 
-  v1::JobHistory Told() { return told_.get_future().get(); }
+  v1::HeartbeatRequest Told() { return told_.get_future().get(); }
 
  private:
   std::atomic<int> heartbeats_ = 0;
-  std::promise<v1::JobHistory> told_;
+  std::promise<v1::HeartbeatRequest> told_;
 };
 
-TEST(ChiefClientTest, ChiefThatComesBackHearsThePastWithTheFirstHeartbeat) {
+TEST(ChiefClientTest, ChiefThatComesBackIsToldThePastAndTheWorkers) {
   ReturningChief chief;
   const auto server = GrpcServer::Start("127.0.0.1:0", {&chief});
   ASSERT_OK(server);
   ChiefClient client(WorkerOf(**server));
   ASSERT_OK(client.Register());
 
-  EXPECT_GE(chief.Told().training_time().seconds(), 7);
+  const v1::HeartbeatRequest told = chief.Told();
+  EXPECT_GE(told.history().training_time().seconds(), 7);
+  EXPECT_THAT(told.workers(), ::testing::ElementsAre(0, 4));
 }
 
 // A chief that counts heartbeats, whose interval is longer than the test.
