@@ -89,15 +89,23 @@ namespace {
 // The reports, with those of mirrors without state in place of those that have
 // missed the last opening: the others have gone on without them, so that a step
 // which such a mirror has prepared, or even committed, may have been made again
-// from other gradients.
-std::vector<ServerReport> WithoutTheLate(
-    absl::Span<const ServerReport> reports) {
-  const uint64_t opening = LastOpening(reports);
+// from other gradients. A mirror that has missed only rounds which did not
+// complete keeps its committed step, since no step was committed since; what it
+// has prepared may be of other gradients.
+std::vector<ServerReport> WithoutTheLate(absl::Span<const ServerReport> reports,
+                                         uint64_t opened_epoch) {
+  const uint64_t newest = LastOpening(reports);
+  const bool first_has_it = reports[0].committed_step >= 0;
+  const uint64_t completed = first_has_it || opened_epoch == 0
+                                 ? newest
+                                 : std::min(newest, opened_epoch);
   std::vector<ServerReport> result(reports.begin(), reports.end());
   for (ServerReport& report : result) {
-    if (report.committed_step < 0 || report.opened_epoch >= opening) continue;
+    if (report.committed_step < 0 || report.opened_epoch >= newest) continue;
+    report.prepared_step = -1;
+    if (report.opened_epoch >= completed) continue;
     report.active = false;
-    report.committed_step = report.prepared_step = -1;
+    report.committed_step = -1;
   }
   return result;
 }
@@ -125,8 +133,8 @@ int64_t StepOfMirrors(absl::Span<const ServerReport> reports,
 
 RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> found,
                             int64_t checkpoint_step, int64_t known_step,
-                            int64_t train_steps) {
-  const std::vector<ServerReport> reports = WithoutTheLate(found);
+                            int64_t train_steps, uint64_t opened_epoch) {
+  const std::vector<ServerReport> reports = WithoutTheLate(found, opened_epoch);
   const int64_t step = StepOfMirrors(reports, train_steps);
   std::vector<ServerReport> mended = reports;
   std::vector<int> copies;

@@ -60,9 +60,14 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
 // prepared the job's step copy it from one that has; so do servers that have
 // missed the last opening, whatever they have. Servers that take no part do not
 // count; ps task 0 must take part.
+//
+// `opened_epoch`: that of the last round of this chief which was completed; 0:
+// there was none. Steps are committed only after such a round, so without the
+// state of ps task 0 a server that was opened in it has missed nothing, though
+// others were opened later.
 RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> found,
                             int64_t checkpoint_step, int64_t known_step,
-                            int64_t train_steps);
+                            int64_t train_steps, uint64_t opened_epoch = 0);
 
 // The epoch of the newest opening that the job may have gone on from, as far as
 // mirrors know: that of ps task 0, which is opened last, or if its state is

@@ -108,13 +108,13 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   outcome.servers = servers_.used();
   const auto decide = [&](int64_t checkpoint_step) {
     outcome.checkpoint_step = checkpoint_step;
-    outcome.plan =
-        plan.mirrored
-            ? MakeMirrorPlan(found.reports, checkpoint_step,
-                             request.step.value_or(-1), job_.train_steps)
-            : MakeRecoveryPlan(found.reports,
-                               job_.mode == SyncMode::kCompatible,
-                               checkpoint_step, request.step.value_or(-1));
+    outcome.plan = plan.mirrored
+                       ? MakeMirrorPlan(found.reports, checkpoint_step,
+                                        request.step.value_or(-1),
+                                        job_.train_steps, request.opened_epoch)
+                       : MakeRecoveryPlan(
+                             found.reports, job_.mode == SyncMode::kCompatible,
+                             checkpoint_step, request.step.value_or(-1));
   };
   LOCKSTEP_RETURN_IF_ERROR(Decide(decide, first, outcome));
   // Without the state of mirror 0, only a mirror that has not missed the last

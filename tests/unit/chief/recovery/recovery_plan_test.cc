@@ -379,6 +379,33 @@ TEST(RecoveryPlanOfMirrorsTest, MirrorsThatAnotherChiefHasTakenBackGoBack) {
   EXPECT_THAT(plan.copies, ::testing::IsEmpty());
 }
 
+// The donor of a round that did not complete was opened in epoch 5.
+TEST(RecoveryPlanOfMirrorsTest, RoundThatDidNotCompleteMakesNoMirrorLate) {
+  const std::vector<ServerReport> reports = {kLost, In(5, Open(8)),
+                                             In(3, Open(8))};
+
+  const RecoveryPlan plan = MakeMirrorPlan(reports, kNone, 8, kTrainSteps, 3);
+
+  EXPECT_EQ(plan.action, Action::kResume);
+  EXPECT_EQ(plan.step, 8);
+  EXPECT_THAT(plan.copies, ::testing::ElementsAre(0));
+  // A chief that was restarted cannot tell.
+  EXPECT_THAT(MakeMirrorPlan(reports, kNone, 8, kTrainSteps).copies,
+              ::testing::ElementsAre(0, 2));
+  EXPECT_THAT(MakeMirrorPlan(reports, kNone, 8, kTrainSteps, 5).copies,
+              ::testing::ElementsAre(0, 2));
+}
+
+TEST(RecoveryPlanOfMirrorsTest,
+     StepThatWasPreparedBeforeSuchARoundIsNotTakenForCommitted) {
+  const RecoveryPlan plan =
+      MakeMirrorPlan({{kLost, In(5, Open(8, 9)), In(3, Killed(8, 9))}}, kNone,
+                     8, kTrainSteps, 3);
+
+  EXPECT_EQ(plan.step, 8);
+  EXPECT_THAT(plan.copies, ::testing::ElementsAre(0));
+}
+
 TEST(RecoveryPlanOfMirrorsTest, SaysThatNoMirrorThatIsThereHasTheState) {
   EXPECT_TRUE(
       MakeMirrorPlan({{kLost, NotAsked()}}, 2, 7, kTrainSteps).nobody_has_it);
