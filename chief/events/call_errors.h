@@ -6,11 +6,6 @@
 
 namespace lockstep::chief {
 
-// True if the next call may succeed, once the server is alive.
-inline bool IsPassing(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
-
 // Puts the server's name in front of its error. kAborted stays unchanged: it
 // reports a newer chief, not a fault of the server.
 inline absl::Status OfServer(int server, const absl::Status& status) {

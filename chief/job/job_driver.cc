@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "chief/events/call_errors.h"
 #include "chief/events/job_lines.h"
 #include "chief/operators/settings_table.h"
+#include "common/base/passing_error.h"
 
 namespace lockstep::chief {
 namespace {

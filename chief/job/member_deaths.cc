@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "chief/events/call_errors.h"
+#include "common/base/passing_error.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::chief {

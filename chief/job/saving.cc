@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "chief/events/call_errors.h"
+#include "common/base/passing_error.h"
 
 namespace lockstep::chief {
 namespace {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "chief/events/call_errors.h"
+#include "common/base/passing_error.h"
 #include "common/text/figure_text.h"
 
 namespace lockstep::chief {

@@ -45,6 +45,9 @@ struct MeanNorm {
 // The answer of ps task 0 to a worker's announcement of a pass.
 enum class Decision { kSelected, kNotNeeded, kTooLate };
 
+// The outcome of one part of a push.
+enum class PushOutcome { kAccepted, kStale, kDuplicate, kSuperseded };
+
 // The facts about a worker that servers keep for a chief that has no record of
 // it.
 struct WorkerStanding {

@@ -1,6 +1,6 @@
 #include "server/rpc/replies.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "common/base/fault_points.h"
@@ -9,6 +9,7 @@
 #include "common/wire/tensor_message.h"
 #include "lockstep/v1/sync.pb.h"
 #include "server/rpc/push_codec.h"
+#include "server/shard/step_progress.h"
 
 namespace lockstep::server {
 namespace {
@@ -50,26 +51,19 @@ void AddMembers(const std::vector<int>& workers,
   for (int worker : workers) response.add_announced_workers(worker);
 }
 
-// Fills in the progress of the current step. If every worker is a member from
-// the start, reports the workers that have pushed all parts in place of the
-// members.
-void FillArrivals(Shard& shard, const std::vector<int>& lost,
+void FillResponse(Shard& shard, const std::vector<int>& lost,
                   v1::TakeAndApplyResponse& response) {
   for (int worker : lost) response.add_lost_workers(worker);
-  response.set_waits_for(shard.engine().WaitsFor());
-  const Engine::Arrivals arrivals = shard.engine().arrivals();
-  response.set_attempt(arrivals.attempt);
-  response.set_open_parts(arrivals.open_parts);
-  std::vector<int> pushed_all;
-  for (const auto& [worker, parts] : arrivals.parts) {
+  const StepProgress progress = ProgressOf(shard);
+  response.set_waits_for(progress.waits_for);
+  response.set_attempt(progress.arrivals.attempt);
+  response.set_open_parts(progress.arrivals.open_parts);
+  for (const auto& [worker, parts] : progress.arrivals.parts) {
     v1::PushedParts& pushed = *response.add_pushed();
     pushed.set_worker(worker);
     pushed.set_parts(parts);
-    if (parts == arrivals.open_parts) pushed_all.push_back(worker);
   }
-  if (shard.gate() == nullptr) return;
-  AddMembers(shard.everybody_counts() ? pushed_all : shard.gate()->Members(),
-             response);
+  AddMembers(progress.members, response);
 }
 
 }  // namespace
@@ -155,10 +149,7 @@ void Replies::SendTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
         call->response->set_waits_for(shard.engine().WaitsFor());
       }
     }
-    // A commit clears the set of its step.
-    if (shard.gate() != nullptr && committed_step == 0) {
-      AddMembers(shard.gate()->Members(), *call->response);
-    }
+    AddMembers(MembersAfterTake(shard, committed_step), *call->response);
     PassFaultPoint(FaultPoint::kPsTakeAnswering);
     call->reactor->Finish(ToGrpcStatus(answer.status));
   }
@@ -221,7 +212,7 @@ void Replies::AnswerOldTakes(absl::Time now) {
     if (!call.has_value()) continue;
     if (auto shard = host_.shard(); shard.ok()) {
       (*shard)->engine().CancelTake(ticket);
-      FillArrivals(**shard, lost_.Workers(clock_.Now()), *call->response);
+      FillResponse(**shard, lost_.Workers(clock_.Now()), *call->response);
     }
     PassFaultPoint(FaultPoint::kPsTakeAnswering);
     call->reactor->Finish(grpc::Status::OK);
@@ -230,25 +221,17 @@ void Replies::AnswerOldTakes(absl::Time now) {
 
 bool Replies::HasNewsOfLost() {
   std::vector<int> lost = lost_.Workers(clock_.Now());
-  if (lost.empty() && told_.lost.empty()) return false;  // the usual case
+  if (!news_.MayBeNews(lost)) return false;
   const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
   if (!shard.ok()) return false;
   const Engine& engine = (*shard)->engine();
-  Told state{engine.step(), engine.arrivals().attempt, {}, {}};
   // Other servers than ps 0 do not know the set.
+  std::optional<std::vector<int>> members;
   if (const Gate* gate = (*shard)->gate(); gate != nullptr) {
-    state.members = gate->Members();
-    std::erase_if(lost, [&](int worker) {
-      return !std::binary_search(state.members.begin(), state.members.end(),
-                                 worker);
-    });
+    members = gate->Members();
   }
-  if (lost.empty() && told_.lost.empty()) return false;
-  state.lost = std::move(lost);
-  // Once is enough; the next take would be answered at once, too.
-  if (state == told_) return false;
-  told_ = std::move(state);
-  return true;
+  return news_.Tell(engine.step(), engine.arrivals().attempt, members,
+                    std::move(lost));
 }
 
 void Replies::EndAll(const absl::Status& why) {

@@ -18,6 +18,7 @@
 #include "server/rpc/push_metrics.h"
 #include "server/shard/chief_commands.h"
 #include "server/shard/lost_callers.h"
+#include "server/shard/lost_news.h"
 #include "server/shard/shard_host.h"
 
 namespace lockstep::server {
@@ -124,8 +125,7 @@ class Replies {
                  int64_t committed_step);
   void AnswerOldTokenWaits(absl::Time now);
   void AnswerOldTakes(absl::Time now);
-  // True if the lost workers that may hold up the step at hand are others than
-  // the chief was told, or the step has changed since. Notes them as told.
+  // As LostNews::Tell(), about the step at hand.
   bool HasNewsOfLost();
 
   ShardHost& host_;
@@ -137,15 +137,7 @@ class Replies {
   PostponedCalls postponed_;
   PushMetrics counts_;
   LostCallers lost_;
-  // The last state of a step in which the chief was told of lost workers. Used
-  // by AnswerOld() alone.
-  struct Told {
-    int64_t step = 0;
-    int64_t attempt = 0;
-    std::vector<int> members;
-    std::vector<int> lost;
-    bool operator==(const Told&) const = default;
-  } told_;
+  LostNews news_;  // used by AnswerOld() alone
   const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
 };
 

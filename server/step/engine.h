@@ -58,8 +58,7 @@ struct LentBytes {
   SharedPlace place = {};
 };
 
-// The outcome of one part of a push.
-enum class PushOutcome { kAccepted, kStale, kDuplicate, kSuperseded };
+using lockstep::PushOutcome;
 
 // One worker's gradients of consecutive parts.
 struct Push {

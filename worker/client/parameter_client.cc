@@ -2,6 +2,7 @@
 
 #include "common/base/status_macros.h"
 #include "worker/client/chunks/held_chunks.h"
+#include "worker/client/exchange/token_answer.h"
 #include "worker/client/mapped_servers.h"
 #include "worker/client/pulls.h"
 #include "worker/client/pushes.h"
@@ -80,16 +81,16 @@ absl::StatusOr<Announcement> ParameterClient::Announce(const PassId& pass) {
 }
 
 void ParameterClient::BeginPush(const PassId& pass, int64_t attempt) {
-  parts_->pushes.BeginPush(pass, attempt);
+  parts_->pushes.BeginPush({pass, attempt});
 }
 
 absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
                                                  int64_t attempt) {
-  return parts_->pushes.Push(pass, attempt);
+  return parts_->pushes.Push({pass, attempt});
 }
 
 void ParameterClient::SendRest(const PassId& pass, int64_t attempt) {
-  parts_->pushes.SendRest(pass, attempt);
+  parts_->pushes.SendRest({pass, attempt});
 }
 
 absl::Status ParameterClient::AwaitValues(size_t first, size_t count) {
@@ -99,12 +100,8 @@ absl::Status ParameterClient::AwaitValues(size_t first, size_t count) {
 absl::StatusOr<Token> ParameterClient::TakeToken(const PassId& pass,
                                                  int64_t attempt) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Token token,
-                            parts_->sync.TakeToken(pass, attempt));
-  if (token.kind == Token::Kind::kToken) {
-    // Values that answers brought were those of an uncommitted step until now:
-    // the token names the attempt that was committed.
-    parts_->chunks.Settle(token.step, token.attempt);
-  }
+                            parts_->sync.TakeToken({pass, attempt}));
+  SettleValues(token, parts_->chunks);
   return token;
 }
 

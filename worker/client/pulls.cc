@@ -1,6 +1,5 @@
 #include "worker/client/pulls.h"
 
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -78,10 +77,8 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
 }
 
 absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
-  const bool one_step = step >= 0;
   ChunkTransfer transfer(
-      links_.TransferOptions("pull"),
-      chunks_.Missing(one_step ? std::optional(step) : std::nullopt),
+      links_.TransferOptions("pull"), chunks_.Missing(step),
       [&](int server, size_t index, ChunkTransfer::Report report) {
         Start(server, index, step, mapped_.Maps(Holder(server)),
               std::move(report));
@@ -91,7 +88,7 @@ absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
   // The values may be of several steps then: those that lack the newest one are
   // not pulled here, as it may be over as well before they come. The caller
   // takes a new token, and may be told to leave.
-  if (one_step) Note(/*overtaken=*/newest != step);
+  if (step >= 0) Note(/*overtaken=*/newest != step);
   return newest;
 }
 

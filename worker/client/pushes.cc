@@ -1,8 +1,8 @@
 #include "worker/client/pushes.h"
 
-#include <algorithm>
-#include <set>
+#include <deque>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/fault_points.h"
@@ -13,6 +13,7 @@
 #include "common/wire/wire_codec.h"
 #include "lockstep/v1/parameter.pb.h"
 #include "worker/client/chunk_messages.h"
+#include "worker/client/exchange/push_answers.h"
 
 namespace lockstep::worker {
 namespace {
@@ -20,35 +21,30 @@ namespace {
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 
-void CountOutcomes(const v1::PushResult& result, PushCounts& counts) {
-  for (int outcome : result.outcomes()) {
-    switch (outcome) {
-      case v1::ACCEPTED:
-        ++counts.accepted;
-        break;
-      case v1::STALE:
-        ++counts.stale;
-        break;
-      case v1::DUPLICATE:
-        ++counts.duplicate;
-        break;
-      default:
-        ++counts.superseded;
-    }
+PushOutcome OutcomeOf(int outcome) {
+  switch (outcome) {
+    case v1::ACCEPTED:
+      return PushOutcome::kAccepted;
+    case v1::STALE:
+      return PushOutcome::kStale;
+    case v1::DUPLICATE:
+      return PushOutcome::kDuplicate;
+    default:
+      return PushOutcome::kSuperseded;
   }
 }
 
 }  // namespace
 
 struct Pushes::Active {
-  PassId pass;
-  int64_t attempt = 0;
-  bool rest_sent = false;
+  Active(const PushId& of, int num_servers)
+      : id(of), answers(of, num_servers) {}
+
+  const PushId id;
   v1::PushHeader header;
 
   Mutex mutex;
-  PushCounts counts ABSL_GUARDED_BY(mutex);
-  std::vector<std::set<size_t>> through ABSL_GUARDED_BY(mutex);  // by server
+  PushAnswers answers ABSL_GUARDED_BY(mutex);
   std::unique_ptr<ChunkTransfer> transfer;
 
   struct StartAdded final : CallPoller::Event {
@@ -66,8 +62,7 @@ Pushes::Pushes(ServerLinks& links, HeldChunks& chunks, MappedServers& mapped,
       sync_(sync),
       memory_(memory),
       type_(type),
-      absent_(chunks.num_variables()),
-      ready_(chunks.chunks()) {
+      sends_(chunks) {
   OnNewChunks();
 }
 
@@ -79,7 +74,7 @@ void Pushes::OnNewChunks() {
     // 0 is no pass: the numbers of passes begin at 1.
     rounded_.emplace_back(chunks.size());
   }
-  ready_ = ReadyChunks(chunks_.chunks());
+  sends_.OnNewChunks(chunks_);
 }
 
 absl::Status Pushes::Take(const grpc::ByteBuffer& response, int server,
@@ -102,13 +97,10 @@ absl::Status Pushes::Take(const grpc::ByteBuffer& response, int server,
     return absl::InternalError(absl::StrCat(
         "Push answered ", payload.size, " bytes for parts of ", chunk.size));
   }
-  if (has_values) {
-    chunks_.Hold(server, index, {push.pass.step + 1, push.attempt});
-  }
+  if (has_values) chunks_.Hold(server, index, push.id.Values());
   MutexLock lock(push.mutex);
-  CountOutcomes(result, push.counts);
-  // After Hold(): AwaitValues() reads what is held of chunks that are through.
-  push.through[server].insert(index);
+  for (int outcome : result.outcomes()) push.answers.Count(OutcomeOf(outcome));
+  push.answers.MarkThrough({server, index});
   return absl::OkStatus();
 }
 
@@ -130,7 +122,7 @@ void Pushes::Start(int server, size_t index, Active& push,
   header.set_server(server);
   header.mutable_parts()->set_first_part(chunk.first_part);
   header.mutable_parts()->set_num_parts(chunk.num_parts);
-  AddAbsent(chunk, absent_, header);
+  AddAbsent(chunk, sends_.absent(), header);
   std::vector<grpc::Slice> payload;
   if (chunk.table.has_value()) {
     // Rows of the next step are not known before its batch is chosen, so tables
@@ -151,7 +143,7 @@ void Pushes::Start(int server, size_t index, Active& push,
     // Memory holds elements of the variable's type, rounded already.
     header.set_gradient_type(v1::VARIABLE);
   } else {
-    payload = ChunkGradients(chunk, absent_, memory_, type_);
+    payload = ChunkGradients(chunk, sends_.absent(), memory_, type_);
   }
   PassFaultPoint(FaultPoint::kWorkerPushSend);
   links_.channel(server).Call(
@@ -167,22 +159,12 @@ void Pushes::Start(int server, size_t index, Active& push,
 
 void Pushes::BeginPass(StepClient::PassKind kind) {
   Drop();
-  token_early_ = kind != StepClient::PassKind::kShared;
-  std::fill(absent_.begin(), absent_.end(), uint8_t{0});
-  // Where every worker counts, the next pass begins early: see TrainingLoop.
-  ready_.Reset(kind == StepClient::PassKind::kEverybodyCounts
-                   ? ReadyChunks::Order::kThirdsLast
-                   : ReadyChunks::Order::kAsReady);
+  sends_.BeginPass(kind);
 }
-
-void Pushes::GradientAbsent(size_t variable) { absent_[variable] = 1; }
 
 void Pushes::GradientReady(size_t variable) {
   chunks_.RouteSum(variable);
-  for (const ReadyChunks::Id& id : ready_.MarkReady(variable)) {
-    // MarkReady() must still run: BeginPush() sends the chunks that became
-    // ready before it.
-    if (active_ == nullptr) continue;
+  for (const ReadyChunks::Id& id : sends_.MarkReady(variable)) {
     ChunkTransfer& transfer = *active_->transfer;
     // To start a large call takes as long as to copy it to the kernel, which
     // this thread, in the midst of a pass, leaves to one of the poller.
@@ -194,25 +176,17 @@ void Pushes::GradientReady(size_t variable) {
   }
 }
 
-void Pushes::BeginPush(const PassId& pass, int64_t attempt) {
+void Pushes::BeginPush(const PushId& id) {
   Drop();
-  active_ = std::make_unique<Active>();
-  active_->pass = pass;
-  active_->attempt = attempt;
+  active_ = std::make_unique<Active>(id, links_.num_servers());
   v1::PushHeader& header = active_->header;
   *header.mutable_identity() = ToProto(links_.self());
-  header.set_local_step(pass.step);
-  header.set_pass(pass.number);
-  header.set_slot(pass.slot);
-  header.set_attempt(attempt);
-  // Attempt 0 is a push of compatible mode, whose values are pulled: other
-  // gradients may count as well.
-  header.set_return_values(attempt > 0);
+  header.set_local_step(id.pass.step);
+  header.set_pass(id.pass.number);
+  header.set_slot(id.pass.slot);
+  header.set_attempt(id.attempt);
+  header.set_return_values(id.BringsValues());
   header.set_gradient_type(ToProto(type_));
-  {
-    MutexLock lock(active_->mutex);
-    active_->through.resize(links_.num_servers());
-  }
   ChunkTransfer::Options options = links_.TransferOptions("push");
   // Workers that cut the same gradients into other chunks fill their windows in
   // another order, and would wait for one another. Without a window no worker
@@ -228,73 +202,55 @@ void Pushes::BeginPush(const PassId& pass, int64_t attempt) {
                                    ChunkTransfer::Report report) {
         Start(server, index, *push, std::move(report));
       });
-  // The members of an attempt send in one order. In a later attempt some of
-  // them may have begun the pass as one in which only some workers count.
-  if (attempt > 1) ready_.KeepNothingBack();
+  const std::vector<std::deque<size_t>>& order = sends_.BeginPush(id);
   for (int server = 0; server < links_.num_servers(); ++server) {
-    for (size_t chunk : ready_.order()[server]) {
+    for (size_t chunk : order[server]) {
       active_->transfer->Add(server, chunk);
     }
   }
 }
 
-void Pushes::SendRest(const PassId& pass, int64_t attempt) {
-  const bool begun = active_ != nullptr && active_->pass == pass &&
-                     active_->attempt == attempt;
-  if (begun && active_->rest_sent) return;
+void Pushes::SendRest(const PushId& id) {
+  const PassSends::Rest rest = sends_.RestOf(id);
+  if (!rest.sends_chunks) return;
   // All small calls travel in one packet. The wait for the token comes first in
   // it, so the server has it when the last gradient completes the step.
   ServerChannel::Together together(links_.channel(0));
-  if (attempt > 0 && token_early_) sync_.SendTakeToken(pass, attempt);
-  if (!begun) BeginPush(pass, attempt);
-  active_->rest_sent = true;
-  for (const ReadyChunks::Id& id : ready_.MarkRest()) {
-    active_->transfer->Add(id.server, id.chunk);
+  if (rest.sends_token_call) sync_.SendTakeToken(id);
+  if (rest.begins_push) BeginPush(id);
+  for (const ReadyChunks::Id& chunk : sends_.MarkRest()) {
+    active_->transfer->Add(chunk.server, chunk.chunk);
   }
   // The token's call was the last small call before an answer, unless some
   // chunks still wait for the window.
-  if (attempt > 0 && active_->transfer->AllStarted(0)) together.Wait();
+  if (id.attempt > 0 && active_->transfer->AllStarted(0)) together.Wait();
 }
 
-absl::StatusOr<PushCounts> Pushes::Push(const PassId& pass, int64_t attempt) {
-  SendRest(pass, attempt);
+absl::StatusOr<PushCounts> Pushes::Push(const PushId& id) {
+  SendRest(id);
   const absl::Status status = links_.Finish(*active_->transfer);
   const std::unique_ptr<Active> push = std::move(active_);
+  sends_.EndPush();
   LOCKSTEP_RETURN_IF_ERROR(status);
   MutexLock lock(push->mutex);
-  return push->counts;
+  return push->answers.counts();
 }
 
 absl::Status Pushes::AwaitValues(size_t first, size_t count) {
   if (active_ == nullptr) return absl::AbortedError("no push is under way");
-  std::vector<ReadyChunks::Id> chunks;
-  for (size_t variable = first; variable < first + count; ++variable) {
-    const auto& of_variable = ready_.ChunksOf(variable);
-    chunks.insert(chunks.end(), of_variable.begin(), of_variable.end());
-  }
-  // Returns true when the values of all chunks are held, or some chunk was
-  // answered without them; `chunks` keeps those not known to be held.
-  const auto known = [&] {
+  PassSends::Chunks chunks = sends_.ChunksOf(first, count);
+  const auto values = [&] {
     MutexLock lock(active_->mutex);
-    while (!chunks.empty() && active_->through[chunks.back().server].contains(
-                                  chunks.back().chunk)) {
-      const HeldChunks::Held& held =
-          chunks_.held(chunks.back().server, chunks.back().chunk);
-      if (held.step != active_->pass.step + 1 ||
-          held.attempt != active_->attempt) {
-        return true;
-      }
-      chunks.pop_back();
-    }
-    return chunks.empty();
+    return active_->answers.ValuesOf(chunks, chunks_);
   };
-  if (!known()) {
-    active_->transfer->RunUntil(known);
+  if (values() == PushAnswers::Values::kAwaited) {
+    active_->transfer->RunUntil(
+        [&] { return values() != PushAnswers::Values::kAwaited; });
     // This thread polled while it waited, and now computes: another one must
     // poll.
     links_.poller().ServeAlone();
   }
-  if (known() && chunks.empty()) return absl::OkStatus();
+  if (values() == PushAnswers::Values::kHeld) return absl::OkStatus();
   return absl::AbortedError("the push has not brought all of the values");
 }
 
@@ -304,6 +260,7 @@ void Pushes::Drop() {
   // end. Their results do not matter: the pass was dropped.
   active_->transfer->Run().IgnoreError();
   active_.reset();
+  sends_.EndPush();
 }
 
 }  // namespace lockstep::worker

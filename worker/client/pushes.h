@@ -13,6 +13,8 @@
 #include "worker/client/chunks/chunk_transfer.h"
 #include "worker/client/chunks/held_chunks.h"
 #include "worker/client/chunks/ready_chunks.h"
+#include "worker/client/exchange/pass_sends.h"
+#include "worker/client/exchange/push_id.h"
 #include "worker/client/mapped_servers.h"
 #include "worker/client/server_links.h"
 #include "worker/client/sync_client.h"
@@ -23,7 +25,8 @@ namespace lockstep::worker {
 
 // Pushes sends the gradients of one pass at a time to the servers, chunk by
 // chunk as they become ready, and copies the values of the answers to the
-// worker's memory. Private to worker/client.
+// worker's memory. PassSends and PushAnswers decide what is sent when, and what
+// the answers mean. Private to worker/client.
 //
 // Threads: one thread calls.
 // Borrows: all constructor arguments.
@@ -43,10 +46,10 @@ class Pushes {
   // push that a dropped pass has left under way.
   void BeginPass(StepClient::PassKind kind);
   void GradientReady(size_t variable);
-  void GradientAbsent(size_t variable);
-  void BeginPush(const PassId& pass, int64_t attempt);
-  void SendRest(const PassId& pass, int64_t attempt);
-  absl::StatusOr<PushCounts> Push(const PassId& pass, int64_t attempt);
+  void GradientAbsent(size_t variable) { sends_.MarkAbsent(variable); }
+  void BeginPush(const PushId& id);
+  void SendRest(const PushId& id);
+  absl::StatusOr<PushCounts> Push(const PushId& id);
   absl::Status AwaitValues(size_t first, size_t count);
 
  private:
@@ -79,14 +82,8 @@ class Pushes {
   const GradientType type_;
   // By server and chunk: the newest pass for which RoundInPlace() has rounded.
   std::vector<std::vector<int64_t>> rounded_;
-  // By variable: 1 if the pass has no gradient for it. Not vector<bool>, whose
-  // elements share bytes: threads of the poller read the elements of ready
-  // variables while this thread writes others.
-  std::vector<uint8_t> absent_;
-  ReadyChunks ready_;
-  // The call for the token is sent before the answers to the push.
-  bool token_early_ = true;
-  std::unique_ptr<Active> active_;
+  PassSends sends_;
+  std::unique_ptr<Active> active_;  // while sends_ has a push
 };
 
 }  // namespace lockstep::worker

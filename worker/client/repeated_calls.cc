@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/passing_error.h"
 #include "common/wire/tensor_message.h"
 
 namespace lockstep::worker {
@@ -42,7 +43,7 @@ absl::Status RepeatedCalls::CallUntilAnswered(
     const absl::Status result = call->status;
     if (result.ok()) return DecodeMessage(call->answer, response);
     call = nullptr;
-    if (!absl::IsUnavailable(result) && !absl::IsDeadlineExceeded(result)) {
+    if (!IsPassing(result)) {
       // A cancelled channel fails calls with kCancelled, but a race may report
       // another error first.
       return cancelled_ ? absl::CancelledError("the job ended") : result;

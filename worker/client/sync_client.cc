@@ -1,6 +1,7 @@
 #include "worker/client/sync_client.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "common/base/clock.h"
@@ -9,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/text/duration_text.h"
 #include "common/wire/tensor_message.h"
+#include "worker/client/exchange/token_answer.h"
 
 namespace lockstep::worker {
 namespace {
@@ -18,6 +20,31 @@ constexpr char kTakeToken[] = "/lockstep.v1.SyncService/TakeToken";
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
+
+TokenAnswer::Outcome OutcomeOf(const v1::TakeTokenResponse& response) {
+  switch (response.outcome()) {
+    case v1::TOKEN:
+      return TokenAnswer::Outcome::kToken;
+    case v1::TOKEN_REDO:
+      return TokenAnswer::Outcome::kRedo;
+    case v1::TOKEN_FINISHED:
+      return TokenAnswer::Outcome::kFinished;
+    case v1::TOKEN_WAIT:
+      return TokenAnswer::Outcome::kWait;
+    default:
+      return TokenAnswer::Outcome::kOther;
+  }
+}
+
+TokenAnswer AnswerFrom(const v1::TakeTokenResponse& response) {
+  return {OutcomeOf(response),
+          response.step(),
+          response.slot(),
+          response.attempt(),
+          response.selected_attempt(),
+          response.not_needed(),
+          std::max(response.block(), 1)};
+}
 
 }  // namespace
 
@@ -43,38 +70,28 @@ absl::StatusOr<Announcement> SyncClient::Announce(const PassId& pass) {
   return announcement;
 }
 
-v1::TakeTokenRequest SyncClient::TokenRequest(const PassId& pass,
-                                              int64_t attempt) const {
+v1::TakeTokenRequest SyncClient::TokenRequest(const PushId& after) const {
   v1::TakeTokenRequest request;
   *request.mutable_identity() = ToProto(self_);
-  request.set_local_step(pass.step);
-  request.set_pass(pass.number);
-  request.set_slot(pass.slot);
-  request.set_block(pass.block);
-  request.set_attempt(attempt);
+  request.set_local_step(after.pass.step);
+  request.set_pass(after.pass.number);
+  request.set_slot(after.pass.slot);
+  request.set_block(after.pass.block);
+  request.set_attempt(after.attempt);
   return request;
 }
 
-void SyncClient::SendTakeToken(const PassId& pass, int64_t attempt) {
+void SyncClient::SendTakeToken(const PushId& after) {
   EndWatch();
   PassFaultPoint(FaultPoint::kWorkerTokenSend);
-  early_wait_ = {
-      pass, attempt,
-      calls_.Start(kTakeToken, EncodeMessage(TokenRequest(pass, attempt)))};
+  early_call_.Keep(
+      after, calls_.Start(kTakeToken, EncodeMessage(TokenRequest(after))));
 }
 
-absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
-                                            int64_t attempt) {
+absl::StatusOr<Token> SyncClient::TakeToken(const PushId& after) {
   EndWatch();
-  const v1::TakeTokenRequest request = TokenRequest(pass, attempt);
-  std::shared_ptr<RepeatedCalls::Call> call;
-  // SendTakeToken() has sent the same request already.
-  if (early_wait_.has_value() && early_wait_->pass == pass &&
-      early_wait_->attempt == attempt) {
-    call = std::move(early_wait_->call);
-  }
-  // An early call for another pass is dropped with its answer.
-  early_wait_.reset();
+  const v1::TakeTokenRequest request = TokenRequest(after);
+  std::shared_ptr<RepeatedCalls::Call> call = early_call_.Take(after);
   const absl::Time began = Clock::Real().Now();
   absl::Time reported = began;
   while (true) {
@@ -84,38 +101,23 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
         kTakeToken, request, response, std::move(call)));
     PassFaultPoint(FaultPoint::kWorkerTokenAnswered);
     call = nullptr;
-    switch (response.outcome()) {
-      case v1::TOKEN:
-        SetLogStep(response.step());
-        return Token{Token::Kind::kToken,
-                     response.step(),
-                     response.slot(),
-                     response.attempt(),
-                     response.selected_attempt(),
-                     response.not_needed(),
-                     std::max(response.block(), 1)};
-      case v1::TOKEN_REDO:
-        return Token{Token::Kind::kRedo, 0, 0, response.attempt()};
-      case v1::TOKEN_FINISHED:
-        return Token{.kind = Token::Kind::kFinished,
-                     .not_needed = response.not_needed()};
-      // TOKEN_WAIT: the server ends a wait before the call's deadline, which
-      // only a dead connection lets pass. Call again.
-      default:
-        break;
+    const std::optional<Token> token = TokenOf(AnswerFrom(response));
+    if (token.has_value()) {
+      if (token->kind == Token::Kind::kToken) SetLogStep(token->step);
+      return *token;
     }
     if (Clock::Real().Now() - reported > kReportEvery) {
       reported = Clock::Real().Now();
       spdlog::info("has waited {} for a token after step {}",
                    DurationText(reported - began, absl::Seconds(1)),
-                   pass.step + 1);
+                   after.pass.step + 1);
     }
   }
 }
 
 void SyncClient::Watch(const PassId& pass) {
   EndWatch();
-  v1::TakeTokenRequest request = TokenRequest(pass, 0);
+  v1::TakeTokenRequest request = TokenRequest({pass, 0});
   // The server then answers when the step is over, and gives no token.
   request.set_computing(true);
   watch_ = std::make_shared<StepWatch>(channel_, EncodeMessage(request));
@@ -132,11 +134,15 @@ void SyncClient::AskAboutStep(const std::shared_ptr<StepWatch>& watch) {
         PassFaultPoint(FaultPoint::kWorkerWatchAnswered);
         v1::TakeTokenResponse response;
         if (!status.ok() || !DecodeMessage(answer, response).ok()) return;
-        if (response.outcome() == v1::TOKEN ||
-            response.outcome() == v1::TOKEN_FINISHED) {
-          watch->step_is_over = true;
-        } else if (response.outcome() == v1::TOKEN_WAIT && !watch->ended) {
-          AskAboutStep(watch);
+        switch (WatchResultOf(OutcomeOf(response), watch->ended)) {
+          case WatchResult::kStepIsOver:
+            watch->step_is_over = true;
+            break;
+          case WatchResult::kAskAgain:
+            AskAboutStep(watch);
+            break;
+          case WatchResult::kEnd:
+            break;
         }
       });
 }

@@ -4,14 +4,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/wire/wire_codec.h"
 #include "lockstep/v1/sync.pb.h"
+#include "worker/client/exchange/early_call.h"
+#include "worker/client/exchange/push_id.h"
 #include "worker/client/repeated_calls.h"
 #include "worker/client/rpc/server_channel.h"
 #include "worker/loop/step_client.h"
@@ -33,11 +33,11 @@ class SyncClient {
 
   // As the methods of StepClient.
   absl::StatusOr<Announcement> Announce(const PassId& pass);
-  absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt);
+  absl::StatusOr<Token> TakeToken(const PushId& after);
 
   // Sends the call for a token without waiting, so that it travels together
-  // with a push. TakeToken() with the same arguments then waits for its answer.
-  void SendTakeToken(const PassId& pass, int64_t attempt);
+  // with a push. TakeToken() with the same argument then waits for its answer.
+  void SendTakeToken(const PushId& after);
 
   // Makes StepIsOver() follow the step of `pass`, until the next Watch(),
   // SendTakeToken() or TakeToken().
@@ -51,12 +51,6 @@ class SyncClient {
   void Cancel() { cancelled_ = true; }
 
  private:
-  // The call for the token after a pass, sent before the pass's gradient.
-  struct EarlyWait {
-    PassId pass;
-    int64_t attempt = 0;
-    std::shared_ptr<RepeatedCalls::Call> call;
-  };
   // Shared with the call in flight, whose callback may run after this object
   // was destroyed.
   struct StepWatch {
@@ -74,13 +68,13 @@ class SyncClient {
   static void AskAboutStep(const std::shared_ptr<StepWatch>& watch);
   void EndWatch();
 
-  v1::TakeTokenRequest TokenRequest(const PassId& pass, int64_t attempt) const;
+  v1::TakeTokenRequest TokenRequest(const PushId& after) const;
 
   ServerChannel& channel_;
   const Sender self_;
   std::atomic<bool> cancelled_ = false;
   RepeatedCalls calls_;
-  std::optional<EarlyWait> early_wait_;
+  EarlyCall<RepeatedCalls::Call> early_call_;
   std::shared_ptr<StepWatch> watch_;
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "chief/events/call_errors.h"
 #include "chief/operators/share_check.h"
+#include "common/base/passing_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 
@@ -459,7 +459,7 @@ absl::Status ChiefProcess::Group::Transfer(
 }
 
 void ChiefProcess::OnLeftOut(int server, const absl::Status& why) {
-  if (!chief::IsPassing(why)) ++job_.left_out;
+  if (!IsPassing(why)) ++job_.left_out;
   if (job_.Has(PlantedBug::kBrokenMirrorIsAwaited)) return;
   driver_.deaths().LeaveOut(server, why);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "server/shard/step_progress.h"
 #include "server/state/file/state_file.h"
 
 namespace lockstep::simulation {
@@ -281,6 +282,10 @@ void ServerProcess::Send(server::ChiefCommands::Ready ready) {
       taken.prepared = answer.prepared;
       taken.attempt = answer.attempt;
       taken.committed_step = ready.committed_step;
+      if (server::Shard* open = shard(); open != nullptr) {
+        taken.announced_workers =
+            server::MembersAfterTake(*open, ready.committed_step);
+      }
       taken.contributors = answer.contributors;
       taken.squares = answer.squares;
       last_squares_ = std::sqrt(answer.squares.value_or(0));

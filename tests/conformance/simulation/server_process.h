@@ -15,6 +15,7 @@
 #include "common/plan/part.h"
 #include "server/shard/chief_commands.h"
 #include "server/shard/lost_callers.h"
+#include "server/shard/lost_news.h"
 #include "server/step/strict/mirror_parts.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/lent_views.h"
@@ -102,6 +103,8 @@ class ServerProcess final : public Process {
   // The connection of a worker's process has ended.
   void LostConnection(uint64_t incarnation) {
     lost_.Ended(incarnation, job_.world.Now());
+    job_.world.AfterFor(number_, server::LostCallers::kGrace,
+                        [this] { TellOfLost(); });
   }
 
   bool IsMember() const { return member_.joined(); }
@@ -134,6 +137,9 @@ class ServerProcess final : public Process {
   void UpdateReturnedParts();
   void Send(server::ChiefCommands::Ready ready);
   void SendTokens(const std::vector<server::Gate::Answer>& answers);
+  // As Replies::AnswerOld() does.
+  void AnswerLateTake(uint64_t ticket);
+  void TellOfLost();
   // As Replies::LetGo().
   void LetGo();
   // As MirrorService and MeanFetcher do.
@@ -155,6 +161,7 @@ class ServerProcess final : public Process {
   Member member_;
   // A process has one stream here, whose number is its incarnation.
   server::LostCallers lost_;
+  server::LostNews news_;
   LentViews views_{job_, server_};
   uint64_t tickets_ = 0;
   // For planted bugs.

@@ -4,12 +4,15 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "server/shard/step_progress.h"
 #include "tests/conformance/simulation/server_process.h"
 
 namespace lockstep::simulation {
 namespace {
 
+// As Replies and PsServer have them.
 constexpr absl::Duration kLongestTake = absl::Seconds(1);
+constexpr absl::Duration kTick = absl::Milliseconds(100);
 
 // Returns the parts that a server has, as the chief describes them to it.
 std::vector<server::PartSpec> SpecsOf(const std::vector<Part>& planned,
@@ -142,23 +145,43 @@ void ServerProcess::Take(const server::ChiefCommands::Chief& chief,
     takes_.erase(ticket);
     return reply(status);
   }
-  job_.world.AfterFor(number_, kLongestTake, [this, ticket] {
-    auto call = takes_.extract(ticket);
-    server::Shard* open = shard();
-    if (call.empty() || open == nullptr) return;
-    open->engine().CancelTake(ticket);
-    const server::Engine::Arrivals arrivals = open->engine().arrivals();
-    chief::TakeResult late;
-    late.attempt = arrivals.attempt;
-    late.open_parts = arrivals.open_parts;
-    late.pushed = {arrivals.parts.begin(), arrivals.parts.end()};
-    late.lost_workers = lost_.Workers(job_.world.Now());
-    if (open->gate() != nullptr) {
-      late.announced_workers = open->gate()->Members();
-    }
-    call.mapped()(late);
-  });
+  job_.world.AfterFor(number_, kLongestTake,
+                      [this, ticket] { AnswerLateTake(ticket); });
   Send(*std::move(ready));
+  // Not before the take waits: it is to be told.
+  if (news_.MayBeNews(lost_.Workers(job_.world.Now()))) {
+    job_.world.AfterFor(number_, kTick, [this] { TellOfLost(); });
+  }
+}
+
+void ServerProcess::AnswerLateTake(uint64_t ticket) {
+  auto call = takes_.extract(ticket);
+  if (call.empty()) return;
+  chief::TakeResult late;
+  if (server::Shard* open = shard(); open != nullptr) {
+    open->engine().CancelTake(ticket);
+    server::StepProgress progress = server::ProgressOf(*open);
+    late.attempt = progress.arrivals.attempt;
+    late.waits_for = std::move(progress.waits_for);
+    late.open_parts = progress.arrivals.open_parts;
+    late.pushed = std::move(progress.arrivals.parts);
+    late.lost_workers = lost_.Workers(job_.world.Now());
+    late.announced_workers = std::move(progress.members);
+  }
+  call.mapped()(late);
+}
+
+void ServerProcess::TellOfLost() {
+  std::vector<int> lost = lost_.Workers(job_.world.Now());
+  server::Shard* open = shard();
+  if (takes_.empty() || !news_.MayBeNews(lost) || open == nullptr) return;
+  std::optional<std::vector<int>> members;
+  if (open->gate() != nullptr) members = open->gate()->Members();
+  if (!news_.Tell(open->engine().step(), open->engine().arrivals().attempt,
+                  members, std::move(lost))) {
+    return;
+  }
+  while (!takes_.empty()) AnswerLateTake(takes_.begin()->first);
 }
 
 absl::StatusOr<int64_t> ServerProcess::Commit(

@@ -1,19 +1,37 @@
 #include "tests/conformance/simulation/worker_client.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/passing_error.h"
 #include "common/base/status_macros.h"
+#include "worker/client/exchange/token_answer.h"
 
 namespace lockstep::simulation {
 namespace {
 
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 
-bool Transient(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+// As the service encodes it, and the product's client decodes it.
+worker::TokenAnswer::Outcome OutcomeOf(const server::Gate::Answer& answer) {
+  switch (answer.outcome) {
+    case server::Gate::Outcome::kToken:
+      return worker::TokenAnswer::Outcome::kToken;
+    case server::Gate::Outcome::kRedo:
+      return worker::TokenAnswer::Outcome::kRedo;
+    case server::Gate::Outcome::kFinished:
+      return worker::TokenAnswer::Outcome::kFinished;
+    case server::Gate::Outcome::kCancelled:
+      break;
+  }
+  return worker::TokenAnswer::Outcome::kWait;
+}
+
+worker::TokenAnswer AnswerFrom(const server::Gate::Answer& answer) {
+  return {
+      OutcomeOf(answer),       answer.step,       answer.slot, answer.attempt,
+      answer.selected_attempt, answer.not_needed, answer.block};
 }
 
 server::PartGradient GradientOf(float value) {
@@ -36,8 +54,35 @@ WorkerClient::WorkerClient(Job& job, Waiting& waiting, int process, int worker,
                   job.variables, worker::ParameterMemory::Gradients::kPrivate)
                   .value()),
       chunks_(plan_, memory_, job.num_servers(), sizeof(float)),
-      ready_(chunks_.chunks()),
-      absent_(job.variables.size()) {}
+      sends_(chunks_) {}
+
+void WorkerClient::Pump(const std::shared_ptr<Transfer>& transfer, int server) {
+  while (!cancelled_) {
+    const std::optional<size_t> chunk =
+        transfer->calls.Next(server, job_.world.Now());
+    if (!chunk.has_value()) return;
+    transfer->send(transfer, {server, *chunk});
+  }
+}
+
+void WorkerClient::Done(const std::shared_ptr<Transfer>& transfer,
+                        const Chunk& chunk, const absl::Status& status) {
+  const absl::Time now = job_.world.Now();
+  if (transfer->calls.Done(chunk.server, chunk.chunk, status, now)) {
+    Pump(transfer, chunk.server);
+  } else if (IsPassing(status)) {
+    job_.world.AfterFor(
+        process_, transfer->calls.retry_at(chunk.server) - now,
+        [this, transfer, server = chunk.server] { Pump(transfer, server); });
+  }
+  waiting_.Wake();
+}
+
+absl::Status WorkerClient::Finish(const Transfer& transfer) {
+  waiting_.Until([&] { return transfer.calls.IsOver() || cancelled_; });
+  if (cancelled_) return absl::CancelledError("the membership is over");
+  return transfer.calls.failure();
+}
 
 bool WorkerClient::Take(const Chunk& chunk, const LentValue& lent) {
   const int part = PartOf(chunk);
@@ -59,8 +104,7 @@ bool WorkerClient::Take(const Chunk& chunk, const LentValue& lent) {
 }
 
 void WorkerClient::SendPull(const Chunk& chunk, int64_t step,
-                            const std::shared_ptr<PullState>& pull,
-                            bool share) {
+                            const std::shared_ptr<Transfer>& pull, bool share) {
   const int index = chunks_.chunk(chunk.server, chunk.chunk).first_part;
   const int holder = plan_.mirrored ? worker_ : chunk.server;
   job_.world.Call<PullReply>(
@@ -69,58 +113,34 @@ void WorkerClient::SendPull(const Chunk& chunk, int64_t step,
        share](const World::Reply<PullReply>& reply) {
         reply(job.servers[holder]->Pull(pass, index, 1, step, share));
       },
-      [this, chunk, step, pull,
-       share](const absl::StatusOr<PullReply>& answer) {
-        if (Transient(answer.status()) && !cancelled_) {
-          job_.world.AfterFor(process_, kRetryPause, [=, this] {
-            SendPull(chunk, step, pull, share);
-          });
-          return;
-        }
-        if (answer.ok() && !Take(chunk, answer->values[0])) {
-          return SendPull(chunk, step, pull, /*share=*/false);
-        }
-        --pull->open;
-        pull->status.Update(answer.status());
+      [this, chunk, step, pull](const absl::StatusOr<PullReply>& answer) {
         if (answer.ok()) {
+          if (!Take(chunk, answer->values[0])) {
+            return SendPull(chunk, step, pull, /*share=*/false);
+          }
           chunks_.Hold(chunk.server, chunk.chunk, {answer->step, 0});
         }
-        waiting_.Wake();
+        Done(pull, chunk, answer.status());
       });
 }
 
 absl::StatusOr<int64_t> WorkerClient::Pull(int64_t step) {
-  const bool one_step = step >= 0;
-  while (true) {
-    auto pull = std::make_shared<PullState>();
-    const worker::HeldChunks::Lists missing =
-        chunks_.Missing(one_step ? std::optional(step) : std::nullopt);
-    for (size_t server = 0; server < missing.size(); ++server) {
-      for (const size_t chunk : missing[server]) {
-        ++pull->open;
-        SendPull({static_cast<int>(server), chunk}, step, pull);
-      }
-    }
-    waiting_.Until([this, &pull] { return pull->open == 0 || cancelled_; });
-    if (cancelled_) return absl::CancelledError("the membership is over");
-    LOCKSTEP_RETURN_IF_ERROR(pull->status);
-    const int64_t newest = chunks_.Newest(step);
-    if (!one_step || newest == step) return newest;
-    step = newest;
+  const auto pull = std::make_shared<Transfer>(Transfer{
+      {{}, chunks_.Missing(step)},
+      [this, step](const std::shared_ptr<Transfer>& transfer,
+                   const Chunk& chunk) { SendPull(chunk, step, transfer); }});
+  for (int server = 0; server < job_.num_servers(); ++server) {
+    Pump(pull, server);
   }
+  LOCKSTEP_RETURN_IF_ERROR(Finish(*pull));
+  return chunks_.Newest(step);
 }
 
 void WorkerClient::BeginPass(const PassId& pass, PassKind kind, bool watch) {
   DropPush();
-  token_early_ =
-      kind != PassKind::kShared || job_.Has(PlantedBug::kDoneBeforePushed);
-  ready_.Reset(kind == PassKind::kEverybodyCounts
-                   ? worker::ReadyChunks::Order::kThirdsLast
-                   : worker::ReadyChunks::Order::kAsReady);
-  std::fill(absent_.begin(), absent_.end(), false);
-  if (watch_) watch_->ended = true;
-  watch_.reset();
+  sends_.BeginPass(kind);
   if (!watch) return;
+  EndWatch();
   watch_ = std::make_shared<Watch>();
   AskAboutStep(pass, watch_);
 }
@@ -135,47 +155,56 @@ void WorkerClient::AskAboutStep(const PassId& pass,
       },
       [this, pass, watch](const absl::StatusOr<server::Gate::Answer>& answer) {
         if (!answer.ok()) return;
-        if (answer->outcome == server::Gate::Outcome::kToken ||
-            answer->outcome == server::Gate::Outcome::kFinished) {
-          watch->over = true;
-        } else if (!watch->ended && !cancelled_) {
-          AskAboutStep(pass, watch);
+        switch (worker::WatchResultOf(OutcomeOf(*answer),
+                                      watch->ended || cancelled_)) {
+          case worker::WatchResult::kStepIsOver:
+            watch->over = true;
+            break;
+          case worker::WatchResult::kAskAgain:
+            AskAboutStep(pass, watch);
+            break;
+          case worker::WatchResult::kEnd:
+            break;
         }
       });
 }
 
 void WorkerClient::GradientReady(size_t variable) {
-  for (const Chunk& chunk : ready_.MarkReady(variable)) {
-    if (push_) StartPush(chunk);
-  }
+  for (const Chunk& chunk : sends_.MarkReady(variable)) Add(chunk);
 }
 
-void WorkerClient::BeginPush(const PassId& pass, int64_t attempt) {
+void WorkerClient::Add(const Chunk& chunk) {
+  push_->calls.Add(chunk.server, chunk.chunk);
+  Pump(push_, chunk.server);
+}
+
+void WorkerClient::BeginPush(const worker::PushId& id) {
   DropPush();
-  push_ = std::make_shared<ActivePush>();
-  push_->pass = pass;
-  push_->attempt = attempt;
-  push_->through.resize(job_.num_servers());
-  if (attempt > 1) ready_.KeepNothingBack();
+  push_ = std::make_shared<ActivePush>(
+      id, job_.num_servers(),
+      [this](const std::shared_ptr<Transfer>& transfer, const Chunk& chunk) {
+        SendPush(chunk, std::static_pointer_cast<ActivePush>(transfer));
+      });
+  const auto& order = sends_.BeginPush(id);
   for (int server = 0; server < job_.num_servers(); ++server) {
-    for (const size_t chunk : ready_.order()[server]) {
-      StartPush({server, chunk});
-    }
+    for (const size_t chunk : order[server]) Add({server, chunk});
   }
 }
 
 void WorkerClient::SendPush(const Chunk& chunk,
                             const std::shared_ptr<ActivePush>& push) {
   const int part = PartOf(chunk);
+  const worker::PushId& id = push->answers.push();
+  const bool absent = sends_.absent()[part] != 0;
   lockstep::server::Push request{
-      ToPass(push->pass),
-      push->attempt,
+      ToPass(id.pass),
+      id.attempt,
       chunks_.chunk(chunk.server, chunk.chunk).first_part,
       {},
-      /*return_values=*/push->attempt > 0};
-  request.gradients.push_back(absent_[part] ? server::PartGradient()
-                                            : GradientOf(gradient(part)));
-  request.gradients.back().absent = absent_[part];
+      /*return_values=*/id.BringsValues()};
+  request.gradients.push_back(absent ? server::PartGradient()
+                                     : GradientOf(gradient(part)));
+  request.gradients.back().absent = absent;
   job_.world.Call<PushReply>(
       process_, job_.server_place(chunk.server),
       [&job = job_, request = std::move(request),
@@ -183,43 +212,20 @@ void WorkerClient::SendPush(const Chunk& chunk,
         job.servers[server]->AddPush(request, reply);
       },
       [this, chunk, push](const absl::StatusOr<PushReply>& answer) {
-        TakePush(chunk, push, answer);
+        if (answer.ok()) TakePush(chunk, *answer, push->answers);
+        Done(push, chunk, answer.status());
       });
 }
 
-void WorkerClient::TakePush(const Chunk& chunk,
-                            const std::shared_ptr<ActivePush>& push,
-                            const absl::StatusOr<PushReply>& answer) {
-  if (Transient(answer.status()) && !cancelled_) {
-    job_.world.AfterFor(process_, kRetryPause,
-                        [this, chunk, push] { SendPush(chunk, push); });
-    return;
+void WorkerClient::TakePush(const Chunk& chunk, const PushReply& answer,
+                            worker::PushAnswers& answers) {
+  const worker::PushId& id = answers.push();
+  if (job_.options.hasty) AskAhead(chunk, id.pass.step + 1);
+  if (!answer.values.empty() && Take(chunk, answer.values[0])) {
+    chunks_.Hold(chunk.server, chunk.chunk, id.Values());
   }
-  --push->open;
-  push->through[chunk.server].insert(chunk.chunk);
-  push->status.Update(answer.status());
-  if (job_.options.hasty) AskAhead(chunk, push->pass.step + 1);
-  if (answer.ok()) {
-    if (!answer->values.empty() && Take(chunk, answer->values[0])) {
-      chunks_.Hold(chunk.server, chunk.chunk,
-                   {push->pass.step + 1, push->attempt});
-    }
-    switch (answer->outcomes[0]) {
-      case server::PushOutcome::kAccepted:
-        ++push->counts.accepted;
-        break;
-      case server::PushOutcome::kStale:
-        ++push->counts.stale;
-        break;
-      case server::PushOutcome::kDuplicate:
-        ++push->counts.duplicate;
-        break;
-      case server::PushOutcome::kSuperseded:
-        ++push->counts.superseded;
-        break;
-    }
-  }
-  waiting_.Wake();
+  answers.Count(answer.outcomes[0]);
+  answers.MarkThrough(chunk);
 }
 
 void WorkerClient::AskAhead(const Chunk& chunk, int64_t step) {
@@ -236,50 +242,57 @@ void WorkerClient::AskAhead(const Chunk& chunk, int64_t step) {
 
 void WorkerClient::DropPush() {
   if (!push_) return;
-  waiting_.Until([this] { return push_->open == 0 || cancelled_; });
+  Finish(*push_).IgnoreError();
   push_.reset();
+  sends_.EndPush();
+}
+
+void WorkerClient::BeginPush(const PassId& pass, int64_t attempt) {
+  BeginPush({pass, attempt});
 }
 
 void WorkerClient::SendRest(const PassId& pass, int64_t attempt) {
-  const bool begun = push_ && push_->pass == pass && push_->attempt == attempt;
-  if (begun && push_->rest_sent) return;
-  if (attempt > 0 && token_early_) SendTakeToken(pass, attempt);
-  if (!begun) BeginPush(pass, attempt);
-  push_->rest_sent = true;
-  for (const Chunk& chunk : ready_.MarkRest()) StartPush(chunk);
+  SendRest({pass, attempt});
+}
+
+void WorkerClient::SendRest(const worker::PushId& id) {
+  const worker::PassSends::Rest rest = sends_.RestOf(id);
+  if (!rest.sends_chunks) return;
+  const bool planted =
+      job_.Has(PlantedBug::kDoneBeforePushed) && id.attempt > 0;
+  if (rest.sends_token_call || planted) {
+    EndWatch();
+    early_call_.Keep(id, SendTakeToken(id));
+  }
+  if (rest.begins_push) BeginPush(id);
+  for (const Chunk& chunk : sends_.MarkRest()) Add(chunk);
 }
 
 absl::Status WorkerClient::AwaitValues(size_t first, size_t count) {
+  using Values = worker::PushAnswers::Values;
   if (job_.Has(PlantedBug::kValuesAreNotAwaited)) return absl::OkStatus();
-  for (size_t variable = first; variable < first + count; ++variable) {
-    for (const Chunk& chunk : ready_.ChunksOf(variable)) {
-      waiting_.Until([this, &chunk] {
-        return !push_ || push_->through[chunk.server].contains(chunk.chunk) ||
-               !push_->status.ok() || cancelled_;
-      });
-      const auto& held = chunks_.held(chunk.server, chunk.chunk);
-      if (!push_ || held.step != push_->pass.step + 1 ||
-          held.attempt != push_->attempt) {
-        return absl::AbortedError("the push brings no such values");
-      }
-    }
-  }
-  return absl::OkStatus();
+  if (!push_) return absl::AbortedError("no push is under way");
+  worker::PassSends::Chunks chunks = sends_.ChunksOf(first, count);
+  const auto values = [&] { return push_->answers.ValuesOf(chunks, chunks_); };
+  waiting_.Until([&] {
+    return values() != Values::kAwaited || push_->calls.IsOver() || cancelled_;
+  });
+  if (values() == Values::kHeld) return absl::OkStatus();
+  return absl::AbortedError("the push has not brought all of the values");
 }
 
 absl::StatusOr<worker::PushCounts> WorkerClient::Push(const PassId& pass,
                                                       int64_t attempt) {
-  SendRest(pass, attempt);
-  waiting_.Until(
-      [this] { return push_->open == 0 || !push_->status.ok() || cancelled_; });
-  if (cancelled_) return absl::CancelledError("the membership is over");
+  SendRest({pass, attempt});
+  const absl::Status status = Finish(*push_);
   const std::shared_ptr<ActivePush> push = std::move(push_);
-  LOCKSTEP_RETURN_IF_ERROR(push->status);
-  if (job_.is_compatible() &&
-      push->counts.accepted + push->counts.duplicate > 0) {
+  sends_.EndPush();
+  LOCKSTEP_RETURN_IF_ERROR(status);
+  const worker::PushCounts& counts = push->answers.counts();
+  if (job_.is_compatible() && counts.accepted + counts.duplicate > 0) {
     job_.compatible.OnClaim(ToPass(pass));
   }
-  return push->counts;
+  return counts;
 }
 
 absl::StatusOr<worker::Announcement> WorkerClient::Announce(
@@ -297,70 +310,49 @@ absl::StatusOr<worker::Announcement> WorkerClient::Announce(
           static_cast<worker::Announcement::Decision>(answer->decision),
           answer->attempt};
     }
-    if (!Transient(answer.status())) return answer.status();
+    if (!IsPassing(answer.status())) return answer.status();
     waiting_.Sleep(kRetryPause);
   }
   return absl::CancelledError("the membership is over");
 }
 
-void WorkerClient::SendTakeToken(const PassId& pass, int64_t attempt) {
-  if (watch_) watch_->ended = true;
-  early_wait_ = {
-      pass, attempt,
-      std::make_shared<std::optional<absl::StatusOr<server::Gate::Answer>>>()};
+std::shared_ptr<WorkerClient::TokenCall> WorkerClient::SendTakeToken(
+    const worker::PushId& after) {
+  auto call = std::make_shared<TokenCall>();
   job_.world.Call<server::Gate::Answer>(
       process_, job_.server_place(0),
-      [&job = job_, of = ToPass(pass),
-       attempt](const World::Reply<server::Gate::Answer>& reply) {
+      [&job = job_, of = ToPass(after.pass), attempt = after.attempt](
+          const World::Reply<server::Gate::Answer>& reply) {
         job.servers[0]->TakeToken(of, attempt, /*computing=*/false, reply);
       },
-      [this, answer = early_wait_->answer](
-          const absl::StatusOr<server::Gate::Answer>& came) {
-        *answer = came;
+      [this, call](const absl::StatusOr<server::Gate::Answer>& came) {
+        *call = came;
         waiting_.Wake();
       });
-}
-
-absl::StatusOr<server::Gate::Answer> WorkerClient::WaitForToken(
-    const PassId& pass, int64_t attempt) {
-  if (!early_wait_ || !(early_wait_->pass == pass) ||
-      early_wait_->attempt != attempt) {
-    SendTakeToken(pass, attempt);
-  }
-  const auto answer = early_wait_->answer;
-  waiting_.Until([&] { return answer->has_value() || cancelled_; });
-  early_wait_.reset();
-  if (cancelled_) return absl::CancelledError("the membership is over");
-  return **answer;
+  return call;
 }
 
 absl::StatusOr<worker::Token> WorkerClient::TakeToken(const PassId& pass,
                                                       int64_t attempt) {
+  EndWatch();
+  const worker::PushId after{pass, attempt};
+  std::shared_ptr<TokenCall> call = early_call_.Take(after);
   while (true) {
-    const auto answer = WaitForToken(pass, attempt);
+    if (call == nullptr) call = SendTakeToken(after);
+    waiting_.Until([&] { return call->has_value() || cancelled_; });
+    if (cancelled_) return absl::CancelledError("the membership is over");
+    const absl::StatusOr<server::Gate::Answer> answer = **call;
+    call = nullptr;
     if (!answer.ok()) {
-      if (!Transient(answer.status())) return answer.status();
+      if (!IsPassing(answer.status())) return answer.status();
       waiting_.Sleep(kRetryPause);
       continue;
     }
-    switch (answer->outcome) {
-      case server::Gate::Outcome::kToken:
-        chunks_.Settle(answer->step, answer->attempt);
-        return worker::Token{worker::Token::Kind::kToken,
-                             answer->step,
-                             answer->slot,
-                             answer->attempt,
-                             answer->selected_attempt,
-                             answer->not_needed,
-                             answer->block};
-      case server::Gate::Outcome::kRedo:
-        return worker::Token{worker::Token::Kind::kRedo, 0, 0, answer->attempt};
-      case server::Gate::Outcome::kFinished:
-        return worker::Token{.kind = worker::Token::Kind::kFinished,
-                             .not_needed = answer->not_needed};
-      case server::Gate::Outcome::kCancelled:
-        break;
-    }
+    const std::optional<worker::Token> token =
+        worker::TokenOf(AnswerFrom(*answer));
+    if (!token.has_value()) continue;
+    worker::SettleValues(*token, chunks_);
+    return *token;
   }
 }
 

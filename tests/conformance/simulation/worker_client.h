@@ -1,11 +1,12 @@
 #ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_WORKER_CLIENT_H_
 #define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_WORKER_CLIENT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <set>
-#include <vector>
+#include <utility>
 
 #include "common/plan/plan.h"
 #include "server/step/gate.h"
@@ -14,16 +15,26 @@
 #include "tests/conformance/simulation/waiting.h"
 #include "worker/client/chunks/held_chunks.h"
 #include "worker/client/chunks/ready_chunks.h"
+#include "worker/client/chunks/transfer_calls.h"
+#include "worker/client/exchange/early_call.h"
+#include "worker/client/exchange/pass_sends.h"
+#include "worker/client/exchange/push_answers.h"
+#include "worker/client/exchange/push_id.h"
 #include "worker/loop/step_client.h"
 #include "worker/memory/parameter_memory.h"
 
 namespace lockstep::simulation {
 
 // WorkerClient takes the place of ParameterClient, with a variable and a chunk
-// for each part. The product's HeldChunks says which values the worker lacks
-// and whether those that pushes bring count, ReadyChunks which gradients are
-// sent when; the calls, which it repeats when they fail for a passing reason,
-// are those of the simulation.
+// for each part. It makes the calls, over the simulated network; the product's
+// classes decide about them:
+//
+//   HeldChunks     which values the worker lacks
+//   PassSends      what is sent for a pass, and when
+//   TransferCalls  which calls start, are repeated, and end a pull or a push
+//   PushAnswers    which values of a push may be used
+//   EarlyCall      whether a call for a token that was sent early counts
+//   TokenOf()      the meaning of the answers to waits, as WatchResultOf()
 class WorkerClient final : public worker::StepClient {
  public:
   // `plan`: as the chief told it when the worker joined.
@@ -34,7 +45,7 @@ class WorkerClient final : public worker::StepClient {
   void BeginPass(const PassId& pass, PassKind kind, bool watch) override;
   bool StepIsOver() const override { return watch_ && watch_->over; }
   void GradientReady(size_t variable) override;
-  void GradientAbsent(size_t variable) override { absent_[variable] = true; }
+  void GradientAbsent(size_t variable) override { sends_.MarkAbsent(variable); }
   void BeginPush(const PassId& pass, int64_t attempt) override;
   absl::StatusOr<worker::Announcement> Announce(const PassId& pass) override;
   absl::StatusOr<worker::PushCounts> Push(const PassId& pass,
@@ -54,28 +65,28 @@ class WorkerClient final : public worker::StepClient {
 
  private:
   using Chunk = worker::ReadyChunks::Id;
-  struct ActivePush {
-    PassId pass;
-    int64_t attempt = 0;
-    int open = 0;  // calls
-    bool rest_sent = false;
-    worker::PushCounts counts;
-    absl::Status status;
-    std::vector<std::set<size_t>> through;  // by server
+  // The calls of a pull or a push.
+  struct Transfer {
+    // Makes the call for a chunk.
+    using Send =
+        std::function<void(const std::shared_ptr<Transfer>&, const Chunk&)>;
+
+    worker::TransferCalls calls;
+    Send send;
+  };
+  struct ActivePush : Transfer {
+    ActivePush(const worker::PushId& push, int num_servers, Send send_chunk)
+        : Transfer{{{}, worker::HeldChunks::Lists(num_servers)},
+                   std::move(send_chunk)},
+          answers(push, num_servers) {}
+
+    worker::PushAnswers answers;
   };
   struct Watch {
     bool over = false;
     bool ended = false;
   };
-  struct PullState {
-    int open = 0;
-    absl::Status status;
-  };
-  struct EarlyWait {
-    PassId pass;
-    int64_t attempt = 0;
-    std::shared_ptr<std::optional<absl::StatusOr<server::Gate::Answer>>> answer;
-  };
+  using TokenCall = std::optional<absl::StatusOr<server::Gate::Answer>>;
 
   Pass ToPass(const PassId& pass) const {
     return {worker_,     incarnation_, pass.step,
@@ -87,23 +98,31 @@ class WorkerClient final : public worker::StepClient {
   int PartOf(const Chunk& chunk) const {
     return chunks_.chunk(chunk.server, chunk.chunk).ranges[0].variable;
   }
+  // Starts the calls to a server that are due.
+  void Pump(const std::shared_ptr<Transfer>& transfer, int server);
+  // Must be called with the outcome of each call.
+  void Done(const std::shared_ptr<Transfer>& transfer, const Chunk& chunk,
+            const absl::Status& status);
+  // Adds a chunk to the push.
+  void Add(const Chunk& chunk);
+  // Waits for the end of a transfer.
+  absl::Status Finish(const Transfer& transfer);
   // Asks for values of a step that may not be committed, and ignores them.
   void AskAhead(const Chunk& chunk, int64_t step);
   void SendPull(const Chunk& chunk, int64_t step,
-                const std::shared_ptr<PullState>& pull, bool share = true);
+                const std::shared_ptr<Transfer>& pull, bool share = true);
   // Takes the value of an answer. False: it was gone before it was copied.
   bool Take(const Chunk& chunk, const LentValue& lent);
-  void StartPush(const Chunk& chunk) {
-    ++push_->open;
-    SendPush(chunk, push_);
-  }
+  void BeginPush(const worker::PushId& id);
+  void SendRest(const worker::PushId& id);
   void SendPush(const Chunk& chunk, const std::shared_ptr<ActivePush>& push);
-  void TakePush(const Chunk& chunk, const std::shared_ptr<ActivePush>& push,
-                const absl::StatusOr<PushReply>& answer);
-  void SendTakeToken(const PassId& pass, int64_t attempt);
-  absl::StatusOr<server::Gate::Answer> WaitForToken(const PassId& pass,
-                                                    int64_t attempt);
+  void TakePush(const Chunk& chunk, const PushReply& answer,
+                worker::PushAnswers& answers);
+  std::shared_ptr<TokenCall> SendTakeToken(const worker::PushId& after);
   void AskAboutStep(const PassId& pass, const std::shared_ptr<Watch>& watch);
+  void EndWatch() {
+    if (watch_) watch_->ended = true;
+  }
   void DropPush();
 
   Job& job_;
@@ -115,12 +134,10 @@ class WorkerClient final : public worker::StepClient {
   bool cancelled_ = false;
   worker::ParameterMemory memory_;
   worker::HeldChunks chunks_;
-  worker::ReadyChunks ready_;
-  std::vector<bool> absent_;
-  bool token_early_ = true;
-  std::shared_ptr<ActivePush> push_;
+  worker::PassSends sends_;
+  std::shared_ptr<ActivePush> push_;  // while sends_ has a push
   std::shared_ptr<Watch> watch_;
-  std::optional<EarlyWait> early_wait_;
+  worker::EarlyCall<TokenCall> early_call_;
 };
 
 }  // namespace lockstep::simulation

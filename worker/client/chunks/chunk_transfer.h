@@ -11,12 +11,14 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
+#include "worker/client/chunks/transfer_calls.h"
 
 namespace lockstep::worker {
 
 // ChunkTransfer makes one call per chunk to a number of servers, a few at a
 // time for each, and repeats calls that fail with kUnavailable or
-// kDeadlineExceeded. Its Start function makes the calls.
+// kDeadlineExceeded, as TransferCalls decides. Its Start function makes the
+// calls.
 //
 // More chunks may follow while calls are under way: Add() ... Add(), Run().
 //
@@ -25,14 +27,7 @@ namespace lockstep::worker {
 //          also from within `start`.
 class ChunkTransfer {
  public:
-  struct Options {
-    int window = 4;  // calls in flight per server
-    // By server; may be shorter. True: the server has no window, and all calls
-    // start at once.
-    std::vector<bool> without_window;
-    // The pause after the first failure; it doubles with each further one, up
-    // to 0.3 s.
-    absl::Duration retry_pause = absl::Milliseconds(100);
+  struct Options : TransferCalls::Options {
     // Must return when `done` returns true, which a Report may cause in any
     // thread, or after `at_most`.
     std::function<void(absl::FunctionRef<bool()> done, absl::Duration at_most)>
@@ -76,14 +71,6 @@ class ChunkTransfer {
   void RunUntil(absl::FunctionRef<bool()> enough) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Server {
-    std::deque<size_t> waiting;
-    int in_flight = 0;
-    int window = 0;
-    absl::Duration pause;
-    absl::Time retry_at = absl::InfinitePast();
-  };
-
   // Starts as many calls as the windows allow.
   void Pump(int server) ABSL_LOCKS_EXCLUDED(mutex_);
   void PumpAll() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -95,11 +82,10 @@ class ChunkTransfer {
   const Start start_;
 
   mutable Mutex mutex_;
-  std::vector<Server> servers_ ABSL_GUARDED_BY(mutex_);
-  size_t left_ ABSL_GUARDED_BY(mutex_) = 0;
-  int total_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  TransferCalls calls_ ABSL_GUARDED_BY(mutex_);
+  // Calls in flight, and threads that still use the transfer.
+  int users_ ABSL_GUARDED_BY(mutex_) = 0;
   bool start_asked_ ABSL_GUARDED_BY(mutex_) = false;  // StartAdded() is to come
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::worker

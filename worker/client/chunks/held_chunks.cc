@@ -1,6 +1,7 @@
 #include "worker/client/chunks/held_chunks.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "common/base/call_limits.h"
 
@@ -80,7 +81,7 @@ size_t HeldChunks::BytesOf(const Chunk& chunk, const RoutedRows& rows) const {
          ElementSize(variable.dtype);
 }
 
-HeldChunks::Lists HeldChunks::Missing(std::optional<int64_t> step) const {
+HeldChunks::Lists HeldChunks::Missing(int64_t step) const {
   Lists missing(chunks_.size());
   for (size_t server = 0; server < chunks_.size(); ++server) {
     for (size_t i = 0; i < chunks_[server].size(); ++i) {
@@ -91,7 +92,7 @@ HeldChunks::Lists HeldChunks::Missing(std::optional<int64_t> step) const {
         continue;
       }
       // Values of an uncommitted attempt do not count as held.
-      if (step != held.step || held.attempt != 0 ||
+      if (step < 0 || step != held.step || held.attempt != 0 ||
           held.times_taken != TimesTaken(chunks_[server][i])) {
         missing[server].push_back(i);
       }

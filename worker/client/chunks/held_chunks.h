@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <vector>
 
 #include "common/plan/plan.h"
@@ -87,10 +86,10 @@ class HeldChunks {
     held_[server][index].times_taken = TimesTaken(chunks_[server][index]);
   }
   // Returns the chunks whose values of committed `step` the memory does not
-  // hold; without a step, all chunks. A chunk counts as not held once
+  // hold; if `step` is negative, all chunks. A chunk counts as not held once
   // ParameterMemory::TakeValue() was called for one of its variables. Parts of
   // tables of which the pass needs no rows are never missing.
-  Lists Missing(std::optional<int64_t> step) const;
+  Lists Missing(int64_t step) const;
   // Returns the newest step among those of the held chunks and `step`.
   int64_t Newest(int64_t step) const;
   // Must be called with the step and attempt of each token. Values that pushes

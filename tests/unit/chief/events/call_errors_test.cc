@@ -5,14 +5,6 @@
 namespace lockstep::chief {
 namespace {
 
-TEST(CallErrorsTest, OnlyASilentServerMayAnswerTheNextCall) {
-  EXPECT_TRUE(IsPassing(absl::UnavailableError("")));
-  EXPECT_TRUE(IsPassing(absl::DeadlineExceededError("")));
-  EXPECT_FALSE(IsPassing(absl::OkStatus()));
-  EXPECT_FALSE(IsPassing(absl::AbortedError("")));
-  EXPECT_FALSE(IsPassing(absl::FailedPreconditionError("")));
-}
-
 TEST(CallErrorsTest, RefusalNamesItsServer) {
   const absl::Status named = OfServer(2, absl::InternalError("no disk"));
   EXPECT_EQ(named.code(), absl::StatusCode::kInternal);

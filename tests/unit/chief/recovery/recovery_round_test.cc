@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "chief/events/call_errors.h"
+#include "common/base/passing_error.h"
 #include "common/checkpoint/files/posix_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

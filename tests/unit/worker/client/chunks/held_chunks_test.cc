@@ -46,6 +46,7 @@ TEST_F(HeldChunksTest, ChunkOfTheStepIsNotMissing) {
 
   EXPECT_THAT(chunks_.Missing(4), ElementsAre(ElementsAre(0), IsEmpty()));
   EXPECT_THAT(chunks_.Missing(5), ElementsAre(ElementsAre(0, 1), IsEmpty()));
+  EXPECT_THAT(chunks_.Missing(-1), ElementsAre(ElementsAre(0, 1), IsEmpty()));
   EXPECT_EQ(chunks_.Newest(2), 4);
   EXPECT_EQ(chunks_.Newest(7), 7);
 }

@@ -1,0 +1,45 @@
+#ifndef LOCKSTEP_SERVER_SHARD_LOST_NEWS_H_
+#define LOCKSTEP_SERVER_SHARD_LOST_NEWS_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace lockstep::server {
+
+// LostNews decides whether a chief that waits for a step must be told at once
+// of workers whose connection has ended, since they may hold up the step.
+//
+// Threads: not thread-safe.
+class LostNews {
+ public:
+  // False in the usual case: no worker is lost, and the chief was told of none.
+  bool MayBeNews(const std::vector<int>& lost) const {
+    return !lost.empty() || !told_.lost.empty();
+  }
+
+  // True if the lost workers that may hold up the attempt of the step are
+  // others than the chief was told, or the step has changed since. Notes them
+  // as told. `members` are those of the step, ascending; nullopt: the server
+  // does not know them, and all workers count as members. `lost` must be
+  // ascending.
+  bool Tell(int64_t step, int64_t attempt,
+            const std::optional<std::vector<int>>& members,
+            std::vector<int> lost);
+
+ private:
+  // The last state of a step in which the chief was told of lost workers.
+  struct Told {
+    int64_t step = 0;
+    int64_t attempt = 0;
+    std::vector<int> members = {};
+    std::vector<int> lost = {};
+    bool operator==(const Told&) const = default;
+  };
+
+  Told told_;
+};
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_SHARD_LOST_NEWS_H_
