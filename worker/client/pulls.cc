@@ -77,11 +77,11 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
             });
 }
 
-absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
+absl::StatusOr<int64_t> Pulls::Pull(int64_t step, HeldChunks::Among among) {
   const bool one_step = step >= 0;
   ChunkTransfer transfer(
       links_.TransferOptions("pull"),
-      chunks_.Missing(one_step ? std::optional(step) : std::nullopt),
+      chunks_.Missing(one_step ? std::optional(step) : std::nullopt, among),
       [&](int server, size_t index, ChunkTransfer::Report report) {
         Start(server, index, step, mapped_.Maps(Holder(server)),
               std::move(report));
