@@ -17,7 +17,6 @@
 #include "common/job/variable_settings.h"
 #include "common/status/status_codec.h"
 #include "common/text/count_text.h"
-#include "common/text/progress_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -389,6 +388,12 @@ absl::Status Chief::OnWorking(const std::string& what) {
   return stop_.value_or(absl::OkStatus());
 }
 
+OnTransferred Chief::Watch(std::string what) {
+  return WithProgress(std::move(what), clock_, [this](const std::string& text) {
+    return OnWorking(text);
+  });
+}
+
 void Chief::OnStartFrom(const RecoveryPlan& plan, bool first) {
   went_back_ =
       plan.action == RecoveryPlan::Action::kGoBack || members_.HasTakenOver();
@@ -427,16 +432,19 @@ absl::Status Chief::WriteInitialValues(const StateMap& map) {
   if (HasGivenValues(map.plan.variables)) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<SafetensorsReader> values,
                               AwaitGivenValues(map));
+    const auto watch = Watch("the values that a worker gave to be written");
     LOCKSTEP_RETURN_IF_ERROR(
-        servers_.WriteInitialValues(*values, map).status());
+        servers_.WriteInitialValues(*values, map, watch).status());
   }
   const std::string& file = job_.checkpoint.initial_values;
   if (file.empty()) return absl::OkStatus();
   const auto write = [&]() -> absl::Status {
     LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader reader,
                               SafetensorsReader::Open(file));
+    const auto watch =
+        Watch(absl::StrCat("the values of ", file, " to be written"));
     LOCKSTEP_ASSIGN_OR_RETURN(const int found,
-                              servers_.WriteInitialValues(reader, map));
+                              servers_.WriteInitialValues(reader, map, watch));
     const auto count = CountText(std::ssize(map.plan.variables), "variable");
     spdlog::info("{} of {} begin with the values of {}", found, count, file);
     if (found > 0) return absl::OkStatus();
@@ -445,6 +453,7 @@ absl::Status Chief::WriteInitialValues(const StateMap& map) {
                      map.plan.variables.front().name, "\""));
   };
   const absl::Status done = write();  // a status that is OK drops its message
+  if (absl::IsCancelled(done)) return done;  // the job was stopped
   return {done.code(), absl::StrCat("checkpoint.initial_values: ", file, ": ",
                                     done.message())};
 }
@@ -468,14 +477,10 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
   driver_.OnRestore(checkpoint->manifest().settings, actions);
   Carry(actions);
   Restored restored{checkpoint->manifest().global_step, {}};
-  absl::StatusOr<std::vector<float>> scalars = servers_.Restore(
-      *checkpoint, map,
-      [&, began = clock_.Now()](int64_t done_bytes, int64_t bytes) {
-        return OnWorking(absl::StrCat(
-            "the checkpoint of step ", restored.step, " to be restored",
-            ProgressText(done_bytes, bytes,
-                         absl::ToDoubleSeconds(clock_.Now() - began))));
-      });
+  absl::StatusOr<std::vector<float>> scalars =
+      servers_.Restore(*checkpoint, map,
+                       Watch(absl::StrCat("the checkpoint of step ",
+                                          restored.step, " to be restored")));
   if (!scalars.ok()) {
     return checkpoints_.RestoreFailed(restored.step, scalars.status());
   }

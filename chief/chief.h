@@ -160,6 +160,8 @@ class Chief final : private RecoverySource {
   absl::StatusOr<std::shared_ptr<SafetensorsReader>> AwaitGivenValues(
       const StateMap& map);
   absl::Status OnWorking(const std::string& what) override;
+  // Calls OnWorking() with `what` and the progress of a transfer that begins.
+  OnTransferred Watch(std::string what);
   void OnEpoch(uint64_t epoch) override { status_table_.SetEpoch(epoch); }
   void OnStartFrom(const RecoveryPlan& plan, bool first) override;
 

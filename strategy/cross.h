@@ -2,6 +2,7 @@
 #define LOCKSTEP_STRATEGY_CROSS_H_
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -64,7 +65,9 @@ class Cross {
   requires std::is_invocable_v < F&, Replica&, const Component<A>
   &... > auto Run(F fn, const A&... args);
 
-  // Returns the sum or mean over all replicas, on the target's devices.
+  // Returns the sum or mean over all replicas, on the target's devices. The
+  // mean of a Mirrored or AtVariable is that value itself, on its own devices,
+  // except under kCentral.
   //
   // Errors: as ReplicaGroup::Reduce().
   template <class D>
@@ -275,6 +278,14 @@ requires Reducible<D> absl::StatusOr<AtVariable<Component<D>>> Cross::ReduceTo(
   absl::StatusOr<AtVariable<Leaf>> reduced =
       ReduceLeafTo(op, ToDistributed(value), target, options);
   if (!reduced.ok()) return reduced.status();
+  // As in TensorFlow: the value lies on all devices already.
+  if (op == ReduceOp::kMean && !HasOneCopy(engine_.kind())) {
+    if constexpr (std::is_same_v<D, Mirrored<Component<D>>>) {
+      return AtVariable<Component<D>>(engine_.worker_devices(), value.value());
+    } else if constexpr (std::is_same_v<D, AtVariable<Component<D>>>) {
+      return value;
+    }
+  }
   return AtVariable<Component<D>>(reduced->placement(),
                                   FromLeaf<Component<D>>(reduced->At(0)));
 }

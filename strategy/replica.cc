@@ -4,9 +4,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/text/count_text.h"
 #include "strategy/cross.h"
 
 namespace lockstep::strategy {
+
+absl::Status CheckSameCall(const PerReplica<std::string>& calls) {
+  for (size_t r = 1; r < calls.local().size(); ++r) {
+    if (calls.At(r) == calls.At(0)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "local replica 0 calls ", calls.At(0), ", local replica ", r, " ",
+        calls.At(r),
+        "; all replicas must make the same calls in the same order"));
+  }
+  return absl::OkStatus();
+}
 
 int Replica::id() const {
   return engine_.group().first_replica() + static_cast<int>(local_);
@@ -171,17 +183,17 @@ absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
 absl::StatusOr<std::vector<Leaf>> Replica::AllReduce(
     ReduceOp op, std::vector<Leaf> values,
     const CommunicationOptions& options) {
+  std::string call =
+      absl::StrCat("AllReduce ", op == ReduceOp::kSum ? "SUM" : "MEAN", " of ",
+                   CountText(static_cast<int64_t>(values.size()), "value"));
   return Merge(
-      [&](Cross& cross, const PerReplica<std::vector<Leaf>>& all)
+      [&](Cross& cross, const PerReplica<std::string>& calls,
+          const PerReplica<std::vector<Leaf>>& all)
           -> absl::StatusOr<std::vector<Leaf>> {
+        LOCKSTEP_RETURN_IF_ERROR(CheckSameCall(calls));
         // From value j of replica i to replica i of value j.
         std::vector<Distributed> reduced(all.At(0).size());
         for (const std::vector<Leaf>& of_replica : all.local()) {
-          if (of_replica.size() != reduced.size()) {
-            return absl::InvalidArgumentError(absl::StrCat(
-                "one replica reduces ", reduced.size(), " values, another ",
-                of_replica.size(), "; all must reduce the same"));
-          }
           for (size_t i = 0; i < reduced.size(); ++i) {
             reduced[i].form = Distributed::Form::kPerReplica;
             reduced[i].local.push_back(of_replica[i]);
@@ -189,7 +201,7 @@ absl::StatusOr<std::vector<Leaf>> Replica::AllReduce(
         }
         return cross.AllReduce(op, absl::MakeConstSpan(reduced), options);
       },
-      std::move(values));
+      std::move(call), std::move(values));
 }
 
 absl::StatusOr<Value> Replica::AllReduce(ReduceOp op, const Value& value,
@@ -202,12 +214,14 @@ absl::StatusOr<Value> Replica::AllReduce(ReduceOp op, const Value& value,
 absl::StatusOr<Value> Replica::AllGather(const Value& value, int64_t axis,
                                          const CommunicationOptions& options) {
   return Merge(
-      [&](Cross& cross, const PerReplica<Value>& all) -> absl::StatusOr<Value> {
+      [&](Cross& cross, const PerReplica<std::string>& calls,
+          const PerReplica<Value>& all) -> absl::StatusOr<Value> {
+        LOCKSTEP_RETURN_IF_ERROR(CheckSameCall(calls));
         LOCKSTEP_ASSIGN_OR_RETURN(Leaf joined,
                                   cross.Gather(all, axis, options));
         return std::get<Value>(std::move(joined));
       },
-      value);
+      absl::StrCat("AllGather along axis ", axis), value);
 }
 
 absl::StatusOr<Variable> Replica::Create(const VariableOptions& options) {

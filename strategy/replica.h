@@ -20,6 +20,11 @@ namespace lockstep::strategy {
 
 class Cross;
 
+// OK if all local replicas make the same call, by its description.
+//
+//   kInvalidArgument  names two calls that differ
+absl::Status CheckSameCall(const PerReplica<std::string>& calls);
+
 // Replica is the context of a function that runs once for each replica. Calls
 // that involve the other replicas wait for them, so all replicas must make them
 // in the same order; if one fails or returns instead, the others get an error.
@@ -82,7 +87,9 @@ class Replica {
 
   // Returns the sum or mean of all replicas' values to each replica.
   //
-  // Errors: as Merge() and ReplicaGroup::Reduce().
+  //   kInvalidArgument  also: replicas differ in `op` or in the number of
+  //                     values; has both
+  //   others            as Merge() and ReplicaGroup::Reduce()
   absl::StatusOr<Value> AllReduce(ReduceOp op, const Value& value,
                                   const CommunicationOptions& options = {});
   absl::StatusOr<std::vector<Leaf>> AllReduce(
@@ -91,7 +98,8 @@ class Replica {
 
   // Returns all replicas' values, joined along an axis, to each replica.
   //
-  // Errors: as Merge() and ReplicaGroup::Gather().
+  //   kInvalidArgument  also: replicas differ in the axis; has both
+  //   others            as Merge() and ReplicaGroup::Gather()
   absl::StatusOr<Value> AllGather(const Value& value, int64_t axis,
                                   const CommunicationOptions& options = {});
 

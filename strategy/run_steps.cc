@@ -1,5 +1,6 @@
 #include "strategy/run_steps.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::strategy {
@@ -19,9 +20,13 @@ absl::Status StepContext::Output(Cross& cross, const std::string& name,
 absl::Status StepContext::Output(Replica& replica, const std::string& name,
                                  const Value& mine, ReduceOp op) {
   return replica.Merge(
-      [&](Cross& cross, const PerReplica<Value>& all) {
+      [&](Cross& cross, const PerReplica<std::string>& calls,
+          const PerReplica<Value>& all) -> absl::Status {
+        LOCKSTEP_RETURN_IF_ERROR(CheckSameCall(calls));
         return Output(cross, name, all, op);
       },
+      absl::StrCat("Output(\"", name, "\", ",
+                   op == ReduceOp::kSum ? "SUM" : "MEAN", ")"),
       mine);
 }
 
@@ -32,10 +37,13 @@ void StepContext::Other(Cross&, const std::string& name, std::any value) {
 absl::Status StepContext::Other(Replica& replica, const std::string& name,
                                 std::any value) {
   return replica.Merge(
-      [&](Cross&, const PerReplica<std::any>& all) {
+      [&](Cross&, const PerReplica<std::string>& calls,
+          const PerReplica<std::any>& all) -> absl::Status {
+        LOCKSTEP_RETURN_IF_ERROR(CheckSameCall(calls));
         outputs_.others.insert_or_assign(name, all.At(0));
+        return absl::OkStatus();
       },
-      std::move(value));
+      absl::StrCat("Other(\"", name, "\")"), std::move(value));
 }
 
 }  // namespace lockstep::strategy

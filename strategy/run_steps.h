@@ -40,14 +40,17 @@ class StepContext {
   // Sets an output in a replica: the reduced values `mine` of all replicas, all
   // of which must call it.
   //
-  // Errors: as Replica::Merge() and Cross::Reduce().
+  //   kInvalidArgument  also: replicas differ in `name` or `op`; has both
+  //   others            as Replica::Merge() and Cross::Reduce()
   absl::Status Output(Replica& replica, const std::string& name,
                       const Value& mine, ReduceOp op);
 
   // Set an output that is no tensor. The value of this worker's first replica
   // counts; all replicas must call the second form.
   void Other(Cross& cross, const std::string& name, std::any value);
-  // Errors: as Replica::Merge().
+  //
+  //   kInvalidArgument  replicas differ in `name`; has both
+  //   others            as Replica::Merge()
   absl::Status Other(Replica& replica, const std::string& name, std::any value);
 
  private:

@@ -11,11 +11,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "chief/checkpoint/growing_tables.h"
 #include "chief/checkpoint/tensor_blocks.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/job/variable_settings.h"
+#include "common/text/progress_text.h"
 
 namespace lockstep::chief {
 namespace {
@@ -96,8 +98,16 @@ absl::Status ForEachPortion(const StateMap& map, Visit visit) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> BytesOf(const StateMap& map) {
+// The bytes of all tensors. `rows_of(i)` is the number of rows of the growing
+// table `i`, or an error.
+template <typename RowsOf>
+absl::StatusOr<int64_t> BytesOf(const StateMap& map, RowsOf rows_of) {
   int64_t bytes = 0;
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    if (!map.plan.variables[i].grows()) continue;
+    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t rows, rows_of(i));
+    bytes += BytesOfRows(map, i, rows);
+  }
   LOCKSTEP_RETURN_IF_ERROR(ForEachPortion(map, [&](const Portion& portion) {
     bytes += static_cast<int64_t>(portion.size());
     return absl::OkStatus();
@@ -191,6 +201,8 @@ absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit,
   for (const Portion& portion : portions) {
     total += static_cast<int64_t>(portion.size());
   }
+  // The other threads may take all portions before this one has its first.
+  if (on_transferred) LOCKSTEP_RETURN_IF_ERROR(on_transferred(0, total));
   std::atomic<size_t> next{0};
   std::atomic<int64_t> done{0};
   Mutex mutex;
@@ -296,6 +308,16 @@ absl::Status CheckTensors(const CheckpointReader& checkpoint,
 
 }  // namespace
 
+OnTransferred WithProgress(
+    std::string what, const Clock& clock,
+    std::function<absl::Status(const std::string&)> say) {
+  return [what = std::move(what), &clock, say = std::move(say),
+          began = clock.Now()](int64_t done, int64_t total) {
+    const double seconds = absl::ToDoubleSeconds(clock.Now() - began);
+    return say(absl::StrCat(what, ProgressText(done, total, seconds)));
+  };
+}
+
 absl::StatusOr<std::string> SaveCheckpoint(
     const CheckpointStore& store, const Manifest& manifest, const StateMap& map,
     const JobSnapshot& snapshot, const std::vector<ShardAccess*>& servers,
@@ -312,24 +334,29 @@ absl::StatusOr<std::string> SaveCheckpoint(
                             store.Begin(manifest.global_step, tensors));
   std::vector<char> bytes;
   std::optional<Portion> any;
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t total, BytesOf(map, [&](size_t i) {
+                              return CountRows(map, i, snapshot);
+                            }));
   int64_t done = 0;
-  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t total, BytesOf(map));
+  const auto report = [&](int64_t more) {
+    done += more;
+    return on_transferred ? on_transferred(done, total) : absl::OkStatus();
+  };
+  LOCKSTEP_RETURN_IF_ERROR(report(0));
   LOCKSTEP_RETURN_IF_ERROR(
       ForEachPortion(map, [&](const Portion& portion) -> absl::Status {
         any.emplace(portion);
-        if (on_transferred) {
-          LOCKSTEP_RETURN_IF_ERROR(on_transferred(done, total));
-        }
-        done += static_cast<int64_t>(portion.size());
         LOCKSTEP_RETURN_IF_ERROR(ReadPortion(portion, servers, bytes));
         SafetensorsWriter& file =
             portion.tensor == 0 ? writer->model() : writer->optimizer();
-        return file.WriteAt(portion.name, portion.offset(), bytes);
+        LOCKSTEP_RETURN_IF_ERROR(
+            file.WriteAt(portion.name, portion.offset(), bytes));
+        return report(static_cast<int64_t>(portion.size()));
       }));
   for (size_t i = 0; i < map.plan.variables.size(); ++i) {
     if (!map.plan.variables[i].grows()) continue;
     LOCKSTEP_RETURN_IF_ERROR(
-        SaveGrowingTable(map, i, snapshot, servers, *writer));
+        SaveGrowingTable(map, i, snapshot, servers, *writer, report));
   }
   for (size_t i = 0; i < map.scalars.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(writer->optimizer().WriteAt(
@@ -361,6 +388,13 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     LOCKSTEP_RETURN_IF_ERROR(
         checkpoint.Read(map.scalars[i], absl::MakeSpan(&scalars[i], 1)));
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t total, BytesOf(map, [&](size_t i) {
+                              return StoredRows(checkpoint, map, i);
+                            }));
+  const auto report = [&](int64_t done) {
+    return on_transferred ? on_transferred(done, total) : absl::OkStatus();
+  };
+  int64_t done = 0;
   LOCKSTEP_RETURN_IF_ERROR(VisitPortions(
       map,
       [&](const Portion& portion, std::vector<char>& bytes) -> absl::Status {
@@ -369,16 +403,22 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
         return RestorePortion(*file, portion.name, portion, map.plan.mirrored,
                               servers, bytes);
       },
-      on_transferred));
+      [&](int64_t so_far, int64_t of_variables) {
+        done = of_variables;  // once all of them are visited
+        return report(so_far);
+      }));
   for (size_t i = 0; i < map.plan.variables.size(); ++i) {
     if (!map.plan.variables[i].grows()) continue;
-    LOCKSTEP_RETURN_IF_ERROR(RestoreGrowingTable(checkpoint, map, i, servers));
+    LOCKSTEP_RETURN_IF_ERROR(RestoreGrowingTable(
+        checkpoint, map, i, servers,
+        [&](int64_t more) { return report(done += more); }));
   }
   return scalars;
 }
 
 absl::Status CopyState(const StateMap& map, ShardAccess& from,
-                       const std::vector<ShardAccess*>& to) {
+                       const std::vector<ShardAccess*>& to,
+                       const OnTransferred& on_transferred) {
   const std::vector<ShardAccess*> donors(map.plan.mirrored ? to.size() : 0,
                                          &from);
   if (donors.empty()) {
@@ -393,12 +433,14 @@ absl::Status CopyState(const StateMap& map, ShardAccess& from,
         for (TensorBlock::Piece& piece : here.block.pieces) piece.server = 0;
         LOCKSTEP_RETURN_IF_ERROR(ReadPortion(here, donors, bytes));
         return WritePortion(here, bytes, /*mirrored=*/true, to);
-      });
+      },
+      on_transferred);
 }
 
-absl::StatusOr<int> WriteInitialValues(
-    const SafetensorsReader& values, const StateMap& map,
-    const std::vector<ShardAccess*>& servers) {
+absl::StatusOr<int> WriteInitialValues(const SafetensorsReader& values,
+                                       const StateMap& map,
+                                       const std::vector<ShardAccess*>& servers,
+                                       const OnTransferred& on_transferred) {
   int found = 0;
   for (const VariableSpec& variable : map.plan.variables) {
     const StoredTensor* stored = values.Find(variable.name);
@@ -416,15 +458,17 @@ absl::StatusOr<int> WriteInitialValues(
         variable.grows() ? " as a growing table" : "",
         "; leave it out of the file, or change the model"));
   }
-  LOCKSTEP_RETURN_IF_ERROR(
-      VisitPortions(map, [&](const Portion& portion, std::vector<char>& bytes) {
+  LOCKSTEP_RETURN_IF_ERROR(VisitPortions(
+      map,
+      [&](const Portion& portion, std::vector<char>& bytes) {
         const std::string& name = map.plan.variables[portion.variable].name;
         if (!BeginsAsValue(map, portion) || values.Find(name) == nullptr) {
           return absl::OkStatus();
         }
         return RestorePortion(values, name, portion, map.plan.mirrored, servers,
                               bytes);
-      }));
+      },
+      on_transferred));
   return found;
 }
 

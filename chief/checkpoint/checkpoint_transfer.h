@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "chief/servers/shard_access.h"
 #include "chief/servers/state_map.h"
+#include "common/base/clock.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/format/safetensors_file.h"
@@ -17,9 +18,15 @@
 namespace lockstep::chief {
 
 // Called in the caller's thread with the number of bytes transferred so far and
-// their total, without growing tables. An error ends the transfer, which
-// returns that error.
+// their total: first with 0, before the transfer. An error ends the transfer,
+// which returns that error.
 using OnTransferred = std::function<absl::Status(int64_t done, int64_t total)>;
+// Returns a callback for a transfer that begins now. It calls `say` with `what`
+// and the progress, e.g. "the checkpoint of step 8 to be restored, 40 %".
+//
+// Borrows: the clock.
+OnTransferred WithProgress(std::string what, const Clock& clock,
+                           std::function<absl::Status(const std::string&)> say);
 
 // Writes the servers' snapshots, all of one step, as one checkpoint: whole
 // variables, independent of the parts they were cut into. growing_tables.h
@@ -54,7 +61,8 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
 //   kInternal  the servers are no mirrors
 //   and the errors of ShardAccess
 absl::Status CopyState(const StateMap& map, ShardAccess& from,
-                       const std::vector<ShardAccess*>& to);
+                       const std::vector<ShardAccess*>& to,
+                       const OnTransferred& on_transferred = {});
 
 // Writes the variables that `values` holds to the servers, and the same values
 // to their moving averages. Other variables, and all slots, stay as they are.
@@ -66,7 +74,8 @@ absl::Status CopyState(const StateMap& map, ShardAccess& from,
 //   and the errors of SafetensorsReader and of ShardAccess
 absl::StatusOr<int> WriteInitialValues(
     const SafetensorsReader& values, const StateMap& map,
-    const std::vector<ShardAccess*>& servers);
+    const std::vector<ShardAccess*>& servers,
+    const OnTransferred& on_transferred = {});
 
 }  // namespace lockstep::chief
 

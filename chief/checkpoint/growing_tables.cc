@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -156,10 +157,17 @@ absl::StatusOr<int64_t> CountRows(const StateMap& map, size_t variable,
   return count;
 }
 
+int64_t BytesOfRows(const StateMap& map, size_t variable, int64_t rows) {
+  const auto tensors = static_cast<int64_t>(map.slots[variable].size()) + 1;
+  const auto row =
+      static_cast<int64_t>(RowForm(map.plan.variables[variable]).size);
+  return rows * (static_cast<int64_t>(sizeof(int64_t)) + tensors * row);
+}
+
 absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
                               const JobSnapshot& snapshot,
                               const std::vector<ShardAccess*>& servers,
-                              CheckpointWriter& writer) {
+                              CheckpointWriter& writer, OnRows on_rows) {
   const std::vector<Part> parts = PartsOf(map, variable);
   std::vector<std::vector<int64_t>> keys;
   for (const Part& part : parts) {
@@ -187,6 +195,8 @@ absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
                                             first * row.size, bytes));
     }
     first += block.keys.size();
+    LOCKSTEP_RETURN_IF_ERROR(
+        on_rows(BytesOfRows(map, variable, std::ssize(block.keys))));
   }
 }
 
@@ -228,19 +238,28 @@ absl::Status CheckGrowingTable(const CheckpointReader& checkpoint,
   return absl::OkStatus();
 }
 
-absl::Status RestoreGrowingTable(const CheckpointReader& checkpoint,
-                                 const StateMap& map, size_t variable,
-                                 const std::vector<ShardAccess*>& servers) {
-  const std::vector<Part> parts = PartsOf(map, variable);
-  const RowForm row(map.plan.variables[variable]);
+absl::StatusOr<int64_t> StoredRows(const CheckpointReader& checkpoint,
+                                   const StateMap& map, size_t variable) {
   const std::string name = map.KeysName(variable);
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
                             checkpoint.FileOf(name));
-  const auto rows = static_cast<uint64_t>(file->Find(name)->shape[0]);
+  return file->Find(name)->shape[0];
+}
+
+absl::Status RestoreGrowingTable(const CheckpointReader& checkpoint,
+                                 const StateMap& map, size_t variable,
+                                 const std::vector<ShardAccess*>& servers,
+                                 OnRows on_rows) {
+  const std::vector<Part> parts = PartsOf(map, variable);
+  const RowForm row(map.plan.variables[variable]);
+  const std::string name = map.KeysName(variable);
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto rows,
+                            StoredRows(checkpoint, map, variable));
+  const auto end = static_cast<uint64_t>(rows);
   int64_t before = -1;
   std::vector<char> bytes;
-  for (uint64_t first = 0; first < rows; first += row.at_once) {
-    std::vector<int64_t> keys(std::min<uint64_t>(row.at_once, rows - first));
+  for (uint64_t first = 0; first < end; first += row.at_once) {
+    std::vector<int64_t> keys(std::min<uint64_t>(row.at_once, end - first));
     LOCKSTEP_RETURN_IF_ERROR(
         ReadOn(checkpoint, name, first * sizeof(int64_t),
                absl::MakeSpan(reinterpret_cast<char*>(keys.data()),
@@ -256,6 +275,8 @@ absl::Status RestoreGrowingTable(const CheckpointReader& checkpoint,
       LOCKSTEP_RETURN_IF_ERROR(WriteBlock(parts, keys, static_cast<int>(tensor),
                                           row, bytes, servers));
     }
+    LOCKSTEP_RETURN_IF_ERROR(
+        on_rows(BytesOfRows(map, variable, std::ssize(keys))));
   }
   return absl::OkStatus();
 }

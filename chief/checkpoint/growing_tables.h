@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/servers/shard_access.h"
@@ -26,13 +27,20 @@ namespace lockstep::chief {
 absl::StatusOr<int64_t> CountRows(const StateMap& map, size_t variable,
                                   const JobSnapshot& snapshot);
 
+// The bytes of `rows` rows of a table: keys, values and slots.
+int64_t BytesOfRows(const StateMap& map, size_t variable, int64_t rows);
+
+// Called with the bytes of each block of rows that was transferred. An error
+// ends the transfer, which returns that error.
+using OnRows = absl::FunctionRef<absl::Status(int64_t bytes)>;
+
 // Writes keys, values and slots of a table.
 //
-//   those of CheckpointWriter and of ShardAccess
+//   those of CheckpointWriter, of ShardAccess and of `on_rows`
 absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
                               const JobSnapshot& snapshot,
                               const std::vector<ShardAccess*>& servers,
-                              CheckpointWriter& writer);
+                              CheckpointWriter& writer, OnRows on_rows);
 
 // Checks that the checkpoint has the growing table `variable` of `map`.
 //
@@ -41,13 +49,19 @@ absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
 absl::Status CheckGrowingTable(const CheckpointReader& checkpoint,
                                const StateMap& map, size_t variable);
 
+// The number of rows of a table that CheckGrowingTable() has accepted. Errors
+// as CheckpointReader::FileOf().
+absl::StatusOr<int64_t> StoredRows(const CheckpointReader& checkpoint,
+                                   const StateMap& map, size_t variable);
+
 // Writes a table that CheckGrowingTable() has accepted to the servers.
 //
 //   kDataLoss  keys that are negative or do not ascend
-//   and those of CheckpointReader and of ShardAccess
+//   and those of CheckpointReader, of ShardAccess and of `on_rows`
 absl::Status RestoreGrowingTable(const CheckpointReader& checkpoint,
                                  const StateMap& map, size_t variable,
-                                 const std::vector<ShardAccess*>& servers);
+                                 const std::vector<ShardAccess*>& servers,
+                                 OnRows on_rows);
 
 }  // namespace lockstep::chief
 

@@ -185,15 +185,19 @@ absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
   opening.attempt = outcome.plan.redo ? FirstAttempt(servers_.epoch()) : 0;
   Complete(opening);
   if (!outcome.plan.copies.empty()) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        Report(absl::StrCat("ps ", absl::StrJoin(outcome.plan.copies, ", "),
-                            " to take the state of step ", outcome.step,
-                            " from ps ", outcome.plan.donor),
-               /*keeps=*/true));
+    const std::string what =
+        absl::StrCat("ps ", absl::StrJoin(outcome.plan.copies, ", "),
+                     " to take the state of step ", outcome.step, " from ps ",
+                     outcome.plan.donor);
+    LOCKSTEP_RETURN_IF_ERROR(Report(what, /*keeps=*/true));
+    const auto report =
+        WithProgress(what, clock_, [this](const std::string& text) {
+          return Report(text, /*keeps=*/true);
+        });
     ShardGroup::Failures failed;
     const absl::Status copied = servers_.CopyState(
         job_, outcome.map, outcome.plan.donor, outcome.plan.copies,
-        WatchWork(/*keeps=*/true), opening,
+        WatchWork(/*keeps=*/true), report, opening,
         MayLeaveOut(/*anew=*/false) ? &failed : nullptr);
     LOCKSTEP_RETURN_IF_ERROR(LeaveOut(failed));
     LOCKSTEP_RETURN_IF_ERROR(AgainIfKilled(copied));

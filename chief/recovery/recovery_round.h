@@ -74,10 +74,11 @@ class RecoverySource {
   // The settings of the job once the servers are open.
   virtual RunSettings settings() const { return {}; }
 
-  // Called while servers create their variables. `what` names the server and
-  // its progress, e.g. "ps 1 to create its variables, 40 %". An error ends the
-  // round: at once if servers have discarded their state, and otherwise when
-  // the job's lease has passed since the first error.
+  // Called while servers create their variables, or take the state of another.
+  // `what` names the server and its progress, e.g. "ps 1 to create its
+  // variables, 40 %". An error ends the round: at once if servers have
+  // discarded their state, and otherwise when the job's lease has passed since
+  // the first error.
   virtual absl::Status OnWorking(const std::string& /*what*/) {
     return absl::OkStatus();
   }

@@ -148,6 +148,7 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
 absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
                                    int donor, const std::vector<int>& to,
                                    const OnWorking& on_working,
+                                   const OnTransferred& on_transferred,
                                    ShardCalls::Opening& opening,
                                    Failures* failed) {
   ShardCalls& from = *servers_[donor];
@@ -178,19 +179,21 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
       LOCKSTEP_RETURN_IF_ERROR(on_working(server, *created->working));
     }
   }
-  LOCKSTEP_RETURN_IF_ERROR(Transfer(map, from, targets));
+  LOCKSTEP_RETURN_IF_ERROR(Transfer(map, from, targets, on_transferred));
   opening.scalars = snapshot->scalars;
   return Named(donor, from.EndSnapshot());
 }
 
 absl::Status ShardGroup::Transfer(const StateMap& map, ShardCalls& from,
-                                  const std::vector<ShardCalls*>& to) {
-  return chief::CopyState(map, from, {to.begin(), to.end()});
+                                  const std::vector<ShardCalls*>& to,
+                                  const OnTransferred& on_transferred) {
+  return chief::CopyState(map, from, {to.begin(), to.end()}, on_transferred);
 }
 
 absl::StatusOr<int> ShardGroup::WriteInitialValues(
-    const SafetensorsReader& values, const StateMap& map) {
-  return chief::WriteInitialValues(values, map, Access());
+    const SafetensorsReader& values, const StateMap& map,
+    const OnTransferred& on_transferred) {
+  return chief::WriteInitialValues(values, map, Access(), on_transferred);
 }
 
 absl::StatusOr<std::vector<float>> ShardGroup::Restore(

@@ -100,17 +100,20 @@ class ShardGroup {
 
   // For mirrors: opens `donor`, and copies its state, with the step in
   // `opening`, to the servers `to`, whose own state is discarded. Those are not
-  // opened. Adds the scalars to `opening`. The copy ends with the first error;
-  // with `failed`, that has it if it is of one of `to` alone.
+  // opened. Adds the scalars to `opening`. The copy ends with the first error,
+  // also of `on_working` and `on_transferred`; with `failed`, that has it if it
+  // is of one of `to` alone.
   absl::Status CopyState(const JobConfig& job, const StateMap& map, int donor,
                          const std::vector<int>& to,
                          const OnWorking& on_working,
+                         const OnTransferred& on_transferred,
                          ShardCalls::Opening& opening,
                          Failures* failed = nullptr);
 
   // As chief::WriteInitialValues().
-  absl::StatusOr<int> WriteInitialValues(const SafetensorsReader& values,
-                                         const StateMap& map);
+  absl::StatusOr<int> WriteInitialValues(
+      const SafetensorsReader& values, const StateMap& map,
+      const OnTransferred& on_transferred = {});
 
   // Opens the servers, ps task 0 last: it gives no token before all are open.
   absl::Status Activate(const ShardCalls::Opening& opening);
@@ -144,7 +147,8 @@ class ShardGroup {
 
   // As chief::CopyState().
   virtual absl::Status Transfer(const StateMap& map, ShardCalls& from,
-                                const std::vector<ShardCalls*>& to);
+                                const std::vector<ShardCalls*>& to,
+                                const OnTransferred& on_transferred);
 
  private:
   // Calls the servers that take part, from index `first` on.

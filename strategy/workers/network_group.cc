@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_deadline.h"
 #include "common/process/process.h"
+#include "common/rpc/connection_advice.h"
 #include "strategy/workers/parcel_codec.h"
 
 namespace lockstep::strategy {
@@ -17,6 +18,11 @@ namespace {
 
 // Lets answers that are on their way when the group ends reach their callers.
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
+
+// The members that AdviceFor() tries to connect to, which takes up to two
+// seconds for each. Certificates are mostly missing at one member, or at all
+// others.
+constexpr size_t kMembersToTry = 3;
 
 absl::Status CheckOptions(const NetworkGroup::Options& options) {
   const auto members = static_cast<int>(options.addresses.size());
@@ -40,13 +46,16 @@ absl::Status CheckOptions(const NetworkGroup::Options& options) {
 }  // namespace
 
 struct NetworkGroup::Wait {
-  Wait(absl::Duration timeout, absl::Duration notice)
-      : deadline(SteadyDeadline(timeout)), next_line(SteadyDeadline(notice)) {}
+  Wait(absl::Duration timeout, absl::Duration notice, bool connects = false)
+      : deadline(SteadyDeadline(timeout)),
+        next_line(SteadyDeadline(notice)),
+        advises(connects) {}
 
   const std::chrono::steady_clock::time_point begin =
       std::chrono::steady_clock::now();
   const std::chrono::steady_clock::time_point deadline;
   std::chrono::steady_clock::time_point next_line;  // of the log
+  const bool advises;  // lines of the log have AdviceFor() the members
 };
 
 NetworkGroup::NetworkGroup(const Options& options)
@@ -135,16 +144,20 @@ NetworkGroup::~NetworkGroup() {
 }
 
 absl::Status NetworkGroup::WaitUntilFormed() {
-  Wait wait(options_.join_timeout, options_.notice);
-  MutexLock lock(mutex_);
-  do {
-    LOCKSTEP_RETURN_IF_ERROR(view_.refusal());
-    LOCKSTEP_RETURN_IF_ERROR(ended_);
-    if (view_.formed()) return absl::OkStatus();
-  } while (WaitOn("Join", view_.Awaited(), wait));
-  return absl::DeadlineExceededError(
-      absl::StrCat(NamesOf(view_.Awaited()), " did not join within ",
-                   absl::FormatDuration(options_.join_timeout)));
+  Wait wait(options_.join_timeout, options_.notice, /*connects=*/true);
+  std::vector<int> awaited;
+  {
+    MutexLock lock(mutex_);
+    do {
+      LOCKSTEP_RETURN_IF_ERROR(view_.refusal());
+      LOCKSTEP_RETURN_IF_ERROR(ended_);
+      if (view_.formed()) return absl::OkStatus();
+      awaited = view_.Awaited();
+    } while (WaitOn("Join", awaited, wait));
+  }
+  return absl::DeadlineExceededError(absl::StrCat(
+      NamesOf(awaited), " did not join within ",
+      absl::FormatDuration(options_.join_timeout), AdviceFor(awaited)));
 }
 
 bool NetworkGroup::WaitOn(const std::string& call,
@@ -152,10 +165,19 @@ bool NetworkGroup::WaitOn(const std::string& call,
   const auto now = std::chrono::steady_clock::now();
   if (now >= wait.deadline) return false;
   if (now >= wait.next_line) {
-    spdlog::warn("waits for {} in {} for {}", NamesOf(missing), call,
+    std::string advice;
+    if (wait.advises) {
+      mutex_.Unlock();
+      advice = AdviceFor(missing);
+      mutex_.Lock();
+    }
+    spdlog::warn("waits for {} in {} for {}{}", NamesOf(missing), call,
                  absl::FormatDuration(absl::Trunc(
-                     absl::FromChrono(now - wait.begin), absl::Seconds(1))));
+                     absl::FromChrono(now - wait.begin), absl::Seconds(1))),
+                 advice);
     wait.next_line = SteadyDeadline(2 * options_.notice);
+    // A change may have come while the lock was not held.
+    if (wait.advises) return true;
   }
   changed_.WaitFor(mutex_, std::min(wait.deadline, wait.next_line) - now);
   return true;
@@ -168,6 +190,15 @@ std::string NetworkGroup::NamesOf(const std::vector<int>& ranks) const {
         "rank ", r, " (", options_.addresses[static_cast<size_t>(r)], ")"));
   }
   return absl::StrJoin(names, ", ");
+}
+
+std::string NetworkGroup::AdviceFor(const std::vector<int>& ranks) const {
+  for (size_t i = 0; i < std::min(ranks.size(), kMembersToTry); ++i) {
+    const std::string advice =
+        ConnectionAdvice(options_.addresses[static_cast<size_t>(ranks[i])]);
+    if (!advice.empty()) return absl::StrCat("; ", advice);
+  }
+  return "";
 }
 
 absl::StatusOr<std::vector<Parcel>> NetworkGroup::Exchange(

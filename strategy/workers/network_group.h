@@ -59,7 +59,8 @@ class NetworkGroup final : public Collective, private GroupHandler {
   //   kInvalidArgument   the rank, an address or a timeout is not valid, or a
   //                      member has another purpose or number of members
   //   kUnavailable       the address is in use
-  //   kDeadlineExceeded  members did not join in time; names them
+  //   kDeadlineExceeded  members did not join in time; names them, and has
+  //                      ConnectionAdvice() for them
   static absl::StatusOr<std::unique_ptr<NetworkGroup>> Join(
       const Options& options);
   // Leaves the group, which ends it for the others.
@@ -106,11 +107,16 @@ class NetworkGroup final : public Collective, private GroupHandler {
   // The wait of a call.
   struct Wait;
   // Waits for a change, and says in the log that `call` waits for the `missing`
-  // members. False once the deadline has passed.
+  // members. False once the deadline has passed. May release the lock
+  // meanwhile.
   bool WaitOn(const std::string& call, const std::vector<int>& missing,
               Wait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // "rank 1 (10.0.0.2:7001), rank 2 (10.0.0.3:7001)"
   std::string NamesOf(const std::vector<int>& ranks) const;
+  // "; " and the ConnectionAdvice() for one of the members; empty if there is
+  // none. Blocks for some seconds.
+  std::string AdviceFor(const std::vector<int>& ranks) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Status Start();
   // Probes the members of the formed group.

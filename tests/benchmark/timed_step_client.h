@@ -21,6 +21,10 @@ class TimedStepClient final : public worker::StepClient {
     const Stopwatch watch(now_.pull);
     return client_.Pull(step);
   }
+  absl::StatusOr<int64_t> PullAgain(int64_t step, PulledAgain what) override {
+    const Stopwatch watch(now_.pull);
+    return client_.PullAgain(step, what);
+  }
   void BeginPass(const PassId& pass, PassKind kind, bool watch) override {
     client_.BeginPass(pass, kind, watch);
   }

@@ -16,6 +16,7 @@ class PassSeries::PartPass final : public GradientPass {
     return pass_.NeedValues(first, count);
   }
   absl::Status PullRows() override { return pass_.PullRows(); }
+  absl::Status PullNextBatch() override { return pass_.PullNextBatch(); }
   absl::Status CheckWanted() override { return pass_.CheckWanted(); }
 
   void GradientReady(size_t variable) override {
@@ -86,7 +87,7 @@ absl::StatusOr<GradientResult> PassSeries::Finish(GradientPass& pass) {
     const Part part = PartOf(pass_, index_, number_);
     LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(part.pass, part.index));
     // A program may have taken the values of the batch before.
-    LOCKSTEP_RETURN_IF_ERROR(pass.PullRows());
+    LOCKSTEP_RETURN_IF_ERROR(pass.PullNextBatch());
     PartPass wrapped(*this, pass);
     LOCKSTEP_RETURN_IF_ERROR(source_.Begin(part.index, wrapped));
     LOCKSTEP_RETURN_IF_ERROR(FinishPart(pass));

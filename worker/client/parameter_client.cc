@@ -58,6 +58,14 @@ absl::StatusOr<int64_t> ParameterClient::Pull(int64_t step) {
   return parts_->pulls.Pull(step);
 }
 
+absl::StatusOr<int64_t> ParameterClient::PullAgain(int64_t step,
+                                                   PulledAgain what) {
+  parts_->chunks.RouteTables();
+  return parts_->pulls.Pull(step, what == PulledAgain::kRows
+                                      ? HeldChunks::Among::kTables
+                                      : HeldChunks::Among::kTablesAndTaken);
+}
+
 void ParameterClient::BeginPass(const PassId& pass, PassKind kind, bool watch) {
   parts_->pushes.BeginPass(kind);
   if (watch) parts_->sync.Watch(pass);

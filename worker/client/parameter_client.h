@@ -60,6 +60,7 @@ class ParameterClient final : public StepClient {
   ~ParameterClient() override;
 
   absl::StatusOr<int64_t> Pull(int64_t step) override;
+  absl::StatusOr<int64_t> PullAgain(int64_t step, PulledAgain what) override;
   void BeginPass(const PassId& pass, PassKind kind, bool watch) override;
   bool StepIsOver() const override;
   void GradientReady(size_t variable) override;

@@ -76,9 +76,9 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
             });
 }
 
-absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
+absl::StatusOr<int64_t> Pulls::Pull(int64_t step, HeldChunks::Among among) {
   ChunkTransfer transfer(
-      links_.TransferOptions("pull"), chunks_.Missing(step),
+      links_.TransferOptions("pull"), chunks_.Missing(step, among),
       [&](int server, size_t index, ChunkTransfer::Report report) {
         Start(server, index, step, mapped_.Maps(Holder(server)),
               std::move(report));

@@ -31,9 +31,11 @@ class Pulls {
         memory_(memory),
         mirror_(mirror) {}
 
-  // As StepClient::Pull(). In a job with tables, HeldChunks::RouteTables() must
-  // have been called after the pass chose its rows.
-  absl::StatusOr<int64_t> Pull(int64_t step);
+  // As StepClient::Pull(), for the missing chunks among those named. In a job
+  // with tables, HeldChunks::RouteTables() must have been called after the pass
+  // chose its rows.
+  absl::StatusOr<int64_t> Pull(
+      int64_t step, HeldChunks::Among among = HeldChunks::Among::kAll);
 
  private:
   // The server from which the chunks of `server` are pulled.

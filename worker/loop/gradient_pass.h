@@ -35,12 +35,16 @@ class GradientPass {
     return CheckWanted();
   }
 
-  // Pulls the rows of tables that were chosen anew since the pass began. Must
-  // not be called after GradientReady().
+  // Pulls the rows of tables that were chosen anew since the pass began. All
+  // other values stay as they are. Must not be called after GradientReady().
   //
   //   kAborted  the step is over, or the pass is not wanted any more
   //   others    of StepClient::Pull(); they end the training loop
   virtual absl::Status PullRows() { return CheckWanted(); }
+  // Must be called between two batches of one pass: as PullRows(), and pulls
+  // the values that the batch before has taken from memory. Errors as
+  // PullRows().
+  virtual absl::Status PullNextBatch() { return CheckWanted(); }
 
   // Should be called between layers.
   //

@@ -60,6 +60,16 @@ class StepClient {
   // pass must be dropped. `step` -1: the newest values, each part by itself.
   virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
 
+  // The values that PullAgain() copies.
+  enum class PulledAgain {
+    kRows,          // those of the rows that are chosen in memory
+    kRowsAndTaken,  // also those of variables that were taken since they came
+  };
+  // As Pull(), in the middle of a pass: all other values stay as they are, also
+  // in compatible mode. A message brings several small variables: kRowsAndTaken
+  // may copy the values of some that were not taken.
+  virtual absl::StatusOr<int64_t> PullAgain(int64_t step, PulledAgain what) = 0;
+
   // The kind of rule that chooses the members of the step. It must be equal for
   // all members of one attempt.
   enum class PassKind {

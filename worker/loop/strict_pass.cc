@@ -58,8 +58,9 @@ absl::Status StrictPass::CheckWanted() {
   return absl::AbortedError("the rest of the pass is not wanted");
 }
 
-absl::Status StrictPass::PullRows() {
-  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t pulled, client_.Pull(pass_.step));
+absl::Status StrictPass::PullAgain(StepClient::PulledAgain what) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t pulled,
+                            client_.PullAgain(pass_.step, what));
   if (pulled == pass_.step) return absl::OkStatus();
   dropped_ = true;
   return absl::AbortedError("the step is over");

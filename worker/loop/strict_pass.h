@@ -39,7 +39,12 @@ class StrictPass final : public GradientPass {
 
   // Returns kAborted once the pass is dropped or status() is an error.
   absl::Status CheckWanted() override;
-  absl::Status PullRows() override;
+  absl::Status PullRows() override {
+    return PullAgain(StepClient::PulledAgain::kRows);
+  }
+  absl::Status PullNextBatch() override {
+    return PullAgain(StepClient::PulledAgain::kRowsAndTaken);
+  }
   void GradientReady(size_t variable) override;
   void GradientAbsent(size_t variable) override;
 
@@ -49,8 +54,8 @@ class StrictPass final : public GradientPass {
   //   errors of StepClient::Announce(), whenever that was called
   absl::Status Finish();
 
-  // True if CheckWanted() or PullRows() found that the step is over without
-  // this pass.
+  // True if CheckWanted() or a pull found that the step is over without this
+  // pass.
   bool dropped() const { return dropped_; }
   // The outcome of the announcement. If it is an error, CheckWanted() ends the
   // pass.
@@ -61,6 +66,7 @@ class StrictPass final : public GradientPass {
   int64_t attempt() const { return attempt_; }
 
  private:
+  absl::Status PullAgain(StepClient::PulledAgain what);
   void Send(size_t variable, bool absent);
   // Finds out whether the worker is a member, and begins the push if so.
   void Decide();

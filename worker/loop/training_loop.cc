@@ -50,7 +50,15 @@ class CompatiblePass final : public GradientPass {
     if (clipper_ != nullptr) clipper_->BeginPass();
   }
 
-  absl::Status PullRows() override { return client_.Pull(-1).status(); }
+  // Other values must stay: they would be those of a later step than the rest
+  // of the pass.
+  absl::Status PullRows() override {
+    return client_.PullAgain(-1, StepClient::PulledAgain::kRows).status();
+  }
+  absl::Status PullNextBatch() override {
+    return client_.PullAgain(-1, StepClient::PulledAgain::kRowsAndTaken)
+        .status();
+  }
 
   void GradientReady(size_t variable) override {
     if (clipper_ != nullptr) clipper_->Ready(variable, [](size_t, bool) {});

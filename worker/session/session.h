@@ -176,9 +176,8 @@ class Session {
   // After kStep, before Ready() for the variable: leaves the memory of
   // value(variable) to the program, which may read and write it until its next
   // TakeValue() for the same variable. From now on value(variable) is other
-  // memory; it has defined contents from the next step on. If a pass begins
-  // again with the same values, also after PullRows(), the session pulls the
-  // variable again.
+  // memory; it has defined contents from the next step on, also if a pass
+  // begins again with the same values. PullRows() does not pull the variable.
   //
   //   kInvalidArgument     `variable` is a table, or there is none of that
   //                        index
@@ -208,6 +207,7 @@ class Session {
   absl::Status Pull();
 
   // After kStep: waits for the values of rows that ChooseRows() has replaced.
+  // The values of variables that are no tables stay as they are.
   //
   //   kFailedPrecondition  no step is open, or Ready() or Absent() was called
   //                        in it

@@ -445,7 +445,8 @@ ChiefProcess::Restore(const chief::StateMap&) {
 
 absl::Status ChiefProcess::Group::Transfer(
     const chief::StateMap& /*map*/, chief::ShardCalls& from,
-    const std::vector<chief::ShardCalls*>& to) {
+    const std::vector<chief::ShardCalls*>& to,
+    const chief::OnTransferred& /*on_transferred*/) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<PartState> parts,
       static_cast<ChiefCalls&>(from).ReadAll(waiting_, epoch()));

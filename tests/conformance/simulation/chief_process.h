@@ -150,7 +150,8 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
 
    private:
     absl::Status Transfer(const chief::StateMap& map, chief::ShardCalls& from,
-                          const std::vector<chief::ShardCalls*>& to) override;
+                          const std::vector<chief::ShardCalls*>& to,
+                          const chief::OnTransferred& on_transferred) override;
 
     Job& job_;
     Waiting& waiting_;

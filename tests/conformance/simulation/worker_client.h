@@ -42,6 +42,11 @@ class WorkerClient final : public worker::StepClient {
                uint64_t incarnation, const Plan& plan);
 
   absl::StatusOr<int64_t> Pull(int64_t step) override;
+  // The simulated job has no tables, and its workers take no values.
+  absl::StatusOr<int64_t> PullAgain(int64_t step,
+                                    PulledAgain /*what*/) override {
+    return step;
+  }
   void BeginPass(const PassId& pass, PassKind kind, bool watch) override;
   bool StepIsOver() const override { return watch_ && watch_->over; }
   void GradientReady(size_t variable) override;

@@ -104,6 +104,29 @@ TEST_F(CrossTest, ReducedValuesLieOnTheTargetsDevices) {
   EXPECT_THAT(status, IsOk());
 }
 
+TEST_F(CrossTest, TheMeanOfAMirroredValueIsTheValueOnItsOwnDevices) {
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone);
+  const Placement one{{"cpu:1"}};
+  EXPECT_THAT(strategy_->Across([&](Cross& cross) -> absl::Status {
+    const auto mean =
+        cross.ReduceTo(ReduceOp::kMean, Mirrored<Value>(Number(3)), one);
+    EXPECT_EQ(mean->placement(), v.placement());
+    EXPECT_EQ(mean->At(1), Number(3));
+    const AtVariable<Value> copies(v.placement(), {Number(4), Number(5)});
+    EXPECT_EQ(*cross.ReduceTo(ReduceOp::kMean, copies, one), copies);
+    EXPECT_THAT(cross.ReduceTo(ReduceOp::kSum, copies, one),
+                StatusIs(kInvalid));
+    EXPECT_THAT(cross.ReduceTo(ReduceOp::kMean, copies, Placement{{"gpu:7"}}),
+                StatusIs(kInvalid));
+    // It has a copy for each of the variable's.
+    return cross.Update(
+        v, [](Copy& copy, const Value& mine) { return copy.Assign(mine); },
+        *mean);
+  }),
+              IsOk());
+  EXPECT_THAT(CopiesOf(v), ElementsAre(3, 3));
+}
+
 TEST_F(CrossTest, ABatchIsReducedInItsOrder) {
   const std::vector<Leaf> rows = {Slices{{0}, Row(1), std::nullopt},
                                   Slices{{2}, Row(2), std::nullopt}};

@@ -246,5 +246,43 @@ TEST_F(ReplicaTest, AllReduceAndAllGatherReachEveryReplica) {
   EXPECT_THAT(results, IsOk());
 }
 
+TEST_F(ReplicaTest,
+       ReplicasThatReduceOrGatherOtherwiseAreRefusedWithBothCalls) {
+  const auto refused = [&](auto call, const std::string& first,
+                           const std::string& second) {
+    std::vector<absl::Status> ends(2);
+    EXPECT_THAT(strategy_->Run([&](Replica& replica) {
+      ends[replica.local()] = call(replica, replica.id() == 0);
+    }),
+                IsOk());
+    for (const absl::Status& end : ends) {
+      EXPECT_THAT(end, StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(HasSubstr("replica 0 calls " + first),
+                                      HasSubstr("replica 1 " + second))));
+    }
+  };
+  refused(
+      [](Replica& replica, bool first) {
+        return replica
+            .AllReduce(first ? ReduceOp::kSum : ReduceOp::kMean, Number(1))
+            .status();
+      },
+      "AllReduce SUM of 1 value", "AllReduce MEAN of 1 value");
+  refused(
+      [](Replica& replica, bool first) {
+        return replica
+            .AllReduce(ReduceOp::kSum,
+                       std::vector<Leaf>(first ? 1 : 2, Number(1)))
+            .status();
+      },
+      "AllReduce SUM of 1 value", "AllReduce SUM of 2 values");
+  refused(
+      [](Replica& replica, bool first) {
+        return replica.AllGather(Number(1).Reshaped({1, 1}), first ? 0 : 1)
+            .status();
+      },
+      "AllGather along axis 0", "AllGather along axis 1");
+}
+
 }  // namespace
 }  // namespace lockstep::strategy

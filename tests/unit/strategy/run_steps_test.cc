@@ -7,6 +7,8 @@ namespace {
 
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class RunStepsTest : public TwoReplicas {
  protected:
@@ -40,6 +42,38 @@ TEST_F(RunStepsTest, TheOutputsAreThoseOfTheLastStep) {
   EXPECT_EQ(std::get<Value>(outputs->last_step.at("sum")), Number(5));
   EXPECT_EQ(outputs->last_step.count("first"), 0u);
   EXPECT_EQ(std::any_cast<int>(outputs->others.at("call")), 2);
+}
+
+TEST_F(RunStepsTest, ReplicasThatSetOtherOutputsAreRefusedWithBothCalls) {
+  StepOutputs outputs;
+  StepContext context(outputs);
+  const auto refused = [&](auto set, const std::string& first,
+                           const std::string& second) {
+    EXPECT_THAT(strategy_->Run([&](Replica& replica) -> absl::Status {
+      return set(replica, replica.id() == 0);
+    }),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(first), HasSubstr(second))));
+  };
+  refused(
+      [&](Replica& replica, bool first) {
+        return context.Output(replica, first ? "loss" : "error", Number(1),
+                              ReduceOp::kSum);
+      },
+      "Output(\"loss\", SUM)", "Output(\"error\", SUM)");
+  refused(
+      [&](Replica& replica, bool first) {
+        return context.Output(replica, "loss", Number(1),
+                              first ? ReduceOp::kSum : ReduceOp::kMean);
+      },
+      "Output(\"loss\", SUM)", "Output(\"loss\", MEAN)");
+  refused(
+      [&](Replica& replica, bool first) {
+        return context.Other(replica, first ? "seed" : "name", 1);
+      },
+      "Other(\"seed\")", "Other(\"name\")");
+  EXPECT_TRUE(outputs.last_step.empty());
+  EXPECT_TRUE(outputs.others.empty());
 }
 
 TEST_F(RunStepsTest, WithoutStepsTheFunctionIsNotCalled) {

@@ -81,10 +81,17 @@ size_t HeldChunks::BytesOf(const Chunk& chunk, const RoutedRows& rows) const {
          ElementSize(variable.dtype);
 }
 
-HeldChunks::Lists HeldChunks::Missing(int64_t step) const {
+bool HeldChunks::IsAmong(int server, size_t index, Among among) const {
+  if (among == Among::kAll) return true;
+  if (chunks_[server][index].table.has_value()) return true;
+  return among == Among::kTablesAndTaken && IsTaken(server, index);
+}
+
+HeldChunks::Lists HeldChunks::Missing(int64_t step, Among among) const {
   Lists missing(chunks_.size());
   for (size_t server = 0; server < chunks_.size(); ++server) {
     for (size_t i = 0; i < chunks_[server].size(); ++i) {
+      if (!IsAmong(static_cast<int>(server), i, among)) continue;
       const Held& held = held_[server][i];
       // The pass needs no row of this server's part.
       if (chunks_[server][i].table.has_value() &&
@@ -93,7 +100,7 @@ HeldChunks::Lists HeldChunks::Missing(int64_t step) const {
       }
       // Values of an uncommitted attempt do not count as held.
       if (step < 0 || step != held.step || held.attempt != 0 ||
-          held.times_taken != TimesTaken(chunks_[server][i])) {
+          IsTaken(static_cast<int>(server), i)) {
         missing[server].push_back(i);
       }
     }

@@ -85,11 +85,17 @@ class HeldChunks {
     held_[server][index] = held;
     held_[server][index].times_taken = TimesTaken(chunks_[server][index]);
   }
+  // The chunks among which Missing() looks.
+  enum class Among {
+    kAll,
+    kTables,          // parts of tables
+    kTablesAndTaken,  // also those of variables that were taken since they came
+  };
   // Returns the chunks whose values of committed `step` the memory does not
   // hold; if `step` is negative, all chunks. A chunk counts as not held once
   // ParameterMemory::TakeValue() was called for one of its variables. Parts of
   // tables of which the pass needs no rows are never missing.
-  Lists Missing(int64_t step) const;
+  Lists Missing(int64_t step, Among among = Among::kAll) const;
   // Returns the newest step among those of the held chunks and `step`.
   int64_t Newest(int64_t step) const;
   // Must be called with the step and attempt of each token. Values that pushes
@@ -98,6 +104,12 @@ class HeldChunks {
   void Settle(int64_t step, int64_t attempt);
 
  private:
+  bool IsAmong(int server, size_t index, Among among) const;
+  // True if a variable of the chunk was taken since its values came.
+  bool IsTaken(int server, size_t index) const {
+    return held_[server][index].times_taken !=
+           TimesTaken(chunks_[server][index]);
+  }
   // The sum of ParameterMemory::times_taken() over the chunk's variables: it
   // changes when one of them is taken.
   int64_t TimesTaken(const Chunk& chunk) const;

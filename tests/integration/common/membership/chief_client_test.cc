@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/job/codec/job_config_codec.h"
 #include "common/process/process.h"
+#include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/server.h"
 #include "common/rpc/status.h"
 #include "common/wire/status_detail.h"
@@ -18,6 +19,8 @@
 #include "gtest/gtest.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/testing/test_certificates.h"
 
 namespace lockstep {
 namespace {
@@ -50,6 +53,23 @@ TEST(ChiefClientTest, ChiefThatHasEndedForGoodIsNotWaitedForForEver) {
                 StatusIs(absl::StatusCode::kUnavailable,
                          AllOf(HasSubstr(kNobody), HasSubstr("TF_CONFIG"))));
   }
+}
+
+TEST(ChiefClientTest, RegistrationSaysThatOnlyTheChiefHasCertificates) {
+  const testing::TempDir directory;
+  testing::WriteTlsFiles(directory.path(),
+                         testing::TestAuthority().Files("chief/0"));
+  GrpcServer::Options secured;
+  secured.security = TransportSecurity::Load({directory.path(), ""}).value();
+  const auto server = GrpcServer::Start("127.0.0.1:0", {}, secured).value();
+  ChiefClient::Options options = WorkerOf(*server);
+  options.chief_wait = absl::Milliseconds(200);
+  ChiefClient client(options);
+
+  EXPECT_THAT(client.Register(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("lockstep://fashion/chief/0"),
+                             HasSubstr("speaks TLS"), HasSubstr("--tls_dir"))));
 }
 
 TEST(ChiefClientTest, WaitForTheChiefEndsWhenToldSo) {

@@ -10,10 +10,14 @@
 
 #include "absl/time/clock.h"
 #include "common/base/log.h"
+#include "common/rpc/security/transport/transport_security.h"
+#include "common/rpc/server.h"
 #include "gmock/gmock.h"
 #include "spdlog/sinks/base_sink.h"
 #include "tests/integration/strategy/workers/group_fixture.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/testing/test_certificates.h"
 
 namespace lockstep::strategy {
 namespace {
@@ -242,6 +246,33 @@ TEST_F(NetworkGroupTest, ACallThatWaitsSaysForWhomInTheLog) {
     });
   }
   spdlog::set_default_logger(before);
+}
+
+TEST_F(NetworkGroupTest, JoinSaysThatOnlyTheOtherMemberHasCertificates) {
+  Reserve(2);
+  const testing::TempDir directory;
+  testing::WriteTlsFiles(directory.path(),
+                         testing::TestAuthority().Files("worker/1"));
+  GrpcServer::Options secured;
+  secured.security = TransportSecurity::Load({directory.path(), ""}).value();
+  const auto server = GrpcServer::Start(addresses_[1], {}, secured);
+  ASSERT_THAT(server, IsOk());
+  const auto before = spdlog::default_logger();
+  const auto log = std::make_shared<LogText>();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", log));
+  NetworkGroup::Options options = Of(0);
+  options.notice = absl::Milliseconds(100);
+  options.join_timeout = absl::Milliseconds(500);
+
+  const Group group = NetworkGroup::Join(options);
+
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(
+      group,
+      StatusIs(kLate, AllOf(HasSubstr("rank 1"),
+                            HasSubstr("lockstep://fashion/worker/1"),
+                            HasSubstr("speaks TLS"), HasSubstr("--tls_dir"))));
+  EXPECT_TRUE(log->Has("speaks TLS"));
 }
 
 TEST_F(NetworkGroupTest, WithoutATimeoutALateMemberIsWaitedFor) {

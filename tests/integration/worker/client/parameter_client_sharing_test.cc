@@ -194,6 +194,32 @@ TEST(ParameterClientSharingTest, CompatibleModeWorksOverTheWire) {
   EXPECT_FALSE(IsShared(server, 0));
 }
 
+// The values of "w" stay those of the step with which the pass began.
+TEST(ParameterClientSharingTest, PullInACompatiblePassChangesNoOtherValue) {
+  ServedShard server(0, SyncMode::kCompatible);
+  server.Open();
+  Client worker(server.address(), 1, Gradients::kPrivate);
+  ASSERT_THAT(worker.client.Pull(-1), IsOkAndHolds(0));
+  const std::string before = worker.Values();
+  ASSERT_OK(Call(server.parameters(), &v1::ParameterService::Stub::Push,
+                 ServedShard::PushRequest(0, /*attempt=*/0, 2)));
+  server.FinishStep(0);
+
+  EXPECT_OK(
+      worker.client.PullAgain(-1, worker::StepClient::PulledAgain::kRows));
+  EXPECT_EQ(worker.Values(), before);
+
+  ASSERT_OK(worker.memory.TakeValue(1));
+  EXPECT_OK(worker.client.PullAgain(
+      -1, worker::StepClient::PulledAgain::kRowsAndTaken));
+  EXPECT_EQ(worker.Values().substr(0, 32), before.substr(0, 32));
+  double b = 0;
+  std::memcpy(&b, worker.memory.value(1).data(), sizeof(b));
+  EXPECT_EQ(b, 1);  // 2 - 0.5 * 2
+  EXPECT_THAT(worker.client.Pull(-1), IsOkAndHolds(1));
+  EXPECT_NE(worker.Values().substr(0, 32), before.substr(0, 32));
+}
+
 // FakeService has one value, 48 times the same byte, in memory that says 's'
 // and as a payload that says 'p'.
 class FakeService final : public v1::ParameterService::Service {

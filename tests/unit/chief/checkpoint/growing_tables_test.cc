@@ -137,7 +137,8 @@ class GrowingTablesTest : public ::testing::Test {
           {{x, x + 1}, {-x, -x - 1}}};
     }
   }
-  absl::Status Save(const Cluster& cluster, int64_t step) const {
+  absl::Status Save(const Cluster& cluster, int64_t step,
+                    const OnTransferred& on_transferred = {}) const {
     Manifest manifest;
     manifest.job_name = "job";
     manifest.job_id = "job-1";
@@ -146,13 +147,15 @@ class GrowingTablesTest : public ::testing::Test {
     manifest.num_workers = 2;
     manifest.saved_at_unix_ms = 1;
     return SaveCheckpoint(store_, manifest, cluster.map, cluster.Snapshot(),
-                          cluster.Access())
+                          cluster.Access(), on_transferred)
         .status();
   }
-  absl::Status Restore(int64_t step, Cluster& cluster) const {
+  absl::Status Restore(int64_t step, Cluster& cluster,
+                       const OnTransferred& on_transferred = {}) const {
     const auto checkpoint = store_.Open(step);
     LOCKSTEP_RETURN_IF_ERROR(checkpoint.status());
-    return RestoreCheckpoint(*checkpoint, cluster.map, cluster.Access())
+    return RestoreCheckpoint(*checkpoint, cluster.map, cluster.Access(),
+                             on_transferred)
         .status();
   }
   // All bytes of a tensor.
@@ -200,6 +203,44 @@ TEST_F(GrowingTablesTest, MoreRowsThanAMessageHoldsAreMovedInSeveral) {
   Cluster restored = MakeCluster(3);
   ASSERT_OK(Restore(1, restored));
   EXPECT_TRUE(restored.All() == saved.All());
+}
+
+TEST_F(GrowingTablesTest, TransfersReportTheirProgressAfterEachBlock) {
+  constexpr int64_t kRow = 8 + 2 * sizeof(float) * kWidth;  // key, value, slot
+  constexpr int64_t kBlock = 131'072;
+  constexpr int64_t kRows = 200'000;
+  std::vector<int64_t> reports;
+  const auto report = [&](int64_t done, int64_t total) {
+    EXPECT_EQ(total, kRows * kRow);
+    reports.push_back(done);
+    return absl::OkStatus();
+  };
+  Cluster saved = MakeCluster(2);
+  Fill(saved, kRows);
+
+  ASSERT_OK(Save(saved, 1, report));
+  EXPECT_THAT(reports, ElementsAre(0, kBlock * kRow, kRows * kRow));
+
+  reports.clear();
+  Cluster restored = MakeCluster(3);
+  ASSERT_OK(Restore(1, restored, report));
+  EXPECT_THAT(reports, ElementsAre(0, kBlock * kRow, kRows * kRow));
+}
+
+TEST_F(GrowingTablesTest, AnErrorOfTheReportEndsTheRestoreAfterItsBlock) {
+  Cluster saved = MakeCluster(2);
+  Fill(saved, 200'000);
+  ASSERT_OK(Save(saved, 1));
+  Cluster restored = MakeCluster(3);
+
+  EXPECT_THAT(Restore(1, restored,
+                      [](int64_t done, int64_t) {
+                        return done == 0 ? absl::OkStatus()
+                                         : absl::CancelledError("stop");
+                      }),
+              StatusIs(absl::StatusCode::kCancelled));
+
+  EXPECT_EQ(restored.All().size(), 131'072u);
 }
 
 TEST_F(GrowingTablesTest, ACheckpointHasKeysThatAscendBesideTheRows) {

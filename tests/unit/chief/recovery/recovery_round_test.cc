@@ -164,6 +164,7 @@ TEST_F(RecoveryRoundTest, ServersThatKeepTheirStateHaveALeaseToFindIt) {
 TEST_F(RecoveryRoundTest, MirrorTakesItsStateAlthoughTheJobStops) {
   plan_.mirrored = true;
   ps0_.report = {.active = true, .committed_step = 4};
+  pause_ = job_.lease / 2;
   stop_ = absl::CancelledError("asked to stop");
 
   const auto outcome = Run(/*step=*/4);
@@ -173,6 +174,17 @@ TEST_F(RecoveryRoundTest, MirrorTakesItsStateAlthoughTheJobStops) {
   EXPECT_EQ(outcome->plan.copies, (std::vector<int>{1}));
   EXPECT_THAT(log_, Contains("ps 1 to take the state of step 4 from ps 0"));
   EXPECT_THAT(log_, Contains("discard 1"));
+}
+
+TEST_F(RecoveryRoundTest, MirrorOfAJobThatStopsHasALeaseToTakeItsState) {
+  plan_.mirrored = true;
+  ps0_.report = {.active = true, .committed_step = 4};
+  pause_ = 2 * job_.lease;
+  stop_ = absl::CancelledError("asked to stop");
+
+  EXPECT_THAT(Run(/*step=*/4), StatusIs(absl::StatusCode::kCancelled));
+
+  EXPECT_THAT(log_, Not(Contains("activate 1")));
 }
 
 TEST_F(RecoveryRoundTest, ServerThatWasKilledGoesOnWithANewAttempt) {

@@ -205,10 +205,27 @@ TEST_F(ShardGroupTest, WaitForAMirrorThatCreatesItsVariablesCanBeEnded) {
             return ++asked < 3 ? absl::OkStatus()
                                : absl::CancelledError("asked to stop");
           },
-          opening),
+          /*on_transferred=*/{}, opening),
       StatusIs(absl::StatusCode::kCancelled));
 
   EXPECT_EQ(ps1_.works_for, 97);
+}
+
+TEST_F(ShardGroupTest, CopyOfAMirrorsStateCanBeEnded) {
+  StateMap map;
+  map.plan.mirrored = true;
+  ShardCalls::Opening opening;
+  opening.global_step = 4;
+
+  EXPECT_THAT(
+      group_.CopyState(
+          {}, map, 0, {1},
+          [](int, const ShardCalls::Working&) { return absl::OkStatus(); },
+          [](int64_t, int64_t) {
+            return absl::CancelledError("asked to stop");
+          },
+          opening),
+      StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST_F(ShardGroupTest, CopiesAreReleasedWhereAServerCannotCopy) {

@@ -44,6 +44,10 @@ class Pass final : public GradientPass {
  public:
   explicit Pass(Story& story) : story_(story) {}
   absl::Status PullRows() override {
+    story_.push_back("pull rows");
+    return absl::OkStatus();
+  }
+  absl::Status PullNextBatch() override {
     story_.push_back("pull");
     return absl::OkStatus();
   }

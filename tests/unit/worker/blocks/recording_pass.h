@@ -20,7 +20,7 @@ class RecordingPass final : public GradientPass {
   void GradientAbsent(size_t variable) override {
     reports.push_back(absl::StrCat("absent ", variable));
   }
-  absl::Status PullRows() override {
+  absl::Status PullNextBatch() override {
     ++pulls;
     return absl::OkStatus();
   }

@@ -23,6 +23,12 @@ class ScriptedClient final : public worker::StepClient {
     calls.push_back("pull " + std::to_string(step));
     return pulled.has_value() ? *pulled : step;
   }
+  absl::StatusOr<int64_t> PullAgain(int64_t step, PulledAgain what) override {
+    calls.push_back(
+        (what == PulledAgain::kRows ? "pull rows " : "pull next batch ") +
+        std::to_string(step));
+    return pulled.has_value() ? *pulled : step;
+  }
   void BeginPass(const PassId&, PassKind, bool watch) override {
     if (watch) calls.push_back("watch");
     over = false;
@@ -84,6 +90,7 @@ class CountingSource final : public worker::GradientSource {
     if (index >= end) return absl::OutOfRangeError("end of input");
     batches.push_back(index);
     if (at_begin) at_begin();
+    if (pulls_rows) LOCKSTEP_RETURN_IF_ERROR(pass.PullRows());
     for (int layer = 0; layer < layers && may_begin_early; ++layer) {
       LOCKSTEP_RETURN_IF_ERROR(pass.NeedValues(layer, 1));
     }
@@ -101,6 +108,7 @@ class CountingSource final : public worker::GradientSource {
   }
   bool MayBeginEarly() const override { return may_begin_early; }
 
+  bool pulls_rows = false;
   bool may_begin_early = false;
   int64_t end = INT64_MAX;
   int layers = 0;  // that report a gradient each

@@ -43,6 +43,10 @@ class RecordingClient final : public StepClient {
     return announcement;
   }
   absl::StatusOr<int64_t> Pull(int64_t) override { return pulled; }
+  absl::StatusOr<int64_t> PullAgain(int64_t, PulledAgain what) override {
+    pulled_again.push_back(what);
+    return pulled;
+  }
   absl::StatusOr<PushCounts> Push(const PassId&, int64_t) override {
     return PushCounts();
   }
@@ -55,6 +59,7 @@ class RecordingClient final : public StepClient {
   bool over = false;
   std::vector<std::string> calls;
   std::vector<PassKind> kinds;
+  std::vector<PulledAgain> pulled_again;
 };
 
 class StrictPassTest : public ::testing::Test {
@@ -70,6 +75,17 @@ TEST_F(StrictPassTest, RowsOfAStepThatIsOverDropThePass) {
   client_.pulled = 5;
   EXPECT_THAT(pass.PullRows(), StatusIs(absl::StatusCode::kAborted));
   EXPECT_TRUE(pass.dropped());
+}
+
+TEST_F(StrictPassTest, OnlyTheNextBatchPullsTakenValuesWithItsRows) {
+  StrictPass pass(client_, kPass, {.selected_attempt = 1});
+
+  EXPECT_OK(pass.PullRows());
+  EXPECT_OK(pass.PullNextBatch());
+
+  EXPECT_THAT(client_.pulled_again,
+              ElementsAre(StepClient::PulledAgain::kRows,
+                          StepClient::PulledAgain::kRowsAndTaken));
 }
 
 TEST_F(StrictPassTest, PassOfSharedWorkIsBegunAsOne) {

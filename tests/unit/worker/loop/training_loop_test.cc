@@ -323,6 +323,19 @@ TEST_F(TrainingLoopTest, CompatiblePassIsFreeAndTakesItsTokenAfterwards) {
   EXPECT_EQ(meter_.Get().duplicate, 1);
 }
 
+// Others would be those of a later step than the rest of the pass.
+TEST_F(TrainingLoopTest, CompatiblePassPullsNothingButRowsInItsMiddle) {
+  client_.tokens.answers = {kFinished};
+  client_.pushes.answers = {PushCounts{2, 0, 0, 0}};
+  source_.pulls_rows = true;
+
+  EXPECT_THAT(Run(kCompatible), IsOk());
+
+  EXPECT_THAT(client_.calls,
+              ElementsAre("pull -1", "pull rows -1", "push 7 attempt 0",
+                          "token after 7 attempt 0"));
+}
+
 TEST_F(TrainingLoopTest, EndOfInputEndsTheLoop) {
   client_.tokens.answers = {TokenFor(5)};
   source_.end = 5;

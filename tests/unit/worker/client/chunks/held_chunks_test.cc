@@ -86,6 +86,34 @@ TEST_F(HeldChunksTest, RowsOfAnEarlierPassAreNotHeld) {
               ElementsAre(ElementsAre(0, 1), ElementsAre(0)));
 }
 
+// In compatible mode another value may be of a later step than the rest of the
+// pass.
+TEST_F(HeldChunksTest, OfRowsInAPassOnlyTablesAndTakenValuesAreMissing) {
+  using Among = HeldChunks::Among;
+  ASSERT_TRUE(memory_.ChooseRows(1, {1}).ok());
+  chunks_.RouteTables();
+  chunks_.Hold(0, 0, {.step = 4});
+  chunks_.Hold(0, 1, {.step = 4});
+
+  for (const auto step :
+       {std::optional<int64_t>(5), std::optional<int64_t>()}) {
+    EXPECT_THAT(chunks_.Missing(step, Among::kAll),
+                ElementsAre(ElementsAre(0, 1), ElementsAre(0)));
+    EXPECT_THAT(chunks_.Missing(step, Among::kTables),
+                ElementsAre(IsEmpty(), ElementsAre(0)));
+    EXPECT_THAT(chunks_.Missing(step, Among::kTablesAndTaken),
+                ElementsAre(IsEmpty(), ElementsAre(0)));
+  }
+
+  ASSERT_TRUE(memory_.TakeValue(0).ok());
+  chunks_.Hold(0, 1, {.step = 4});
+
+  EXPECT_THAT(chunks_.Missing(-1, Among::kTables),
+              ElementsAre(IsEmpty(), ElementsAre(0)));
+  EXPECT_THAT(chunks_.Missing(-1, Among::kTablesAndTaken),
+              ElementsAre(ElementsAre(0), ElementsAre(0)));
+}
+
 // The table's part has rows 0 and 1.
 TEST_F(HeldChunksTest, GradientOfATableMayBeASumWithOtherRows) {
   ASSERT_TRUE(memory_.ChooseRows(1, {1}).ok());
