@@ -135,9 +135,7 @@ class Chief final : private RecoverySource {
   absl::StatusOr<int64_t> LatestStep() const override {
     return checkpoints_.LatestStep();
   }
-  absl::StatusOr<int64_t> WholeStep() override {
-    return checkpoints_.FindNewest();
-  }
+  absl::StatusOr<int64_t> WholeStep() override;
   bool BeginsAnew() const override { return driver_.BeginsAnew(); }
   absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
   void OnFound(absl::Span<const ServerReport> reports) override {

@@ -111,6 +111,10 @@ std::optional<BackupTuner::Change> BackupTuner::AtBoundary(
   // The first boundary, or the job has gone back: no step was measured.
   if (!since_.has_value() || step < since_->step) {
     since_ = Mark{step, now};
+    // The steps of a trial are made again, too.
+    if (trial_.has_value()) {
+      trial_->until = std::min(trial_->until, step + kTrialSteps);
+    }
     if (changed_ == absl::InfinitePast()) changed_ = now;
     return std::nullopt;
   }

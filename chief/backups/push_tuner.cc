@@ -55,6 +55,12 @@ std::optional<PushTuner::Change> PushTuner::AtBoundary(int64_t step, int block,
                   absl::StrCat("each of ", workers, " workers gets ",
                                kBlocksPerWorker, " pushes of a step or more")};
   }
+  // The job has gone back.
+  if (step < decided_) {
+    decided_ = step;
+    wished_ = 0;
+    since_ = {};
+  }
   if (step < decided_ + kEverySteps || since_.pushes < kEveryPushes ||
       since_.micro_batches == 0) {
     return std::nullopt;

@@ -129,8 +129,10 @@ Saving::Turn Saving::OnTick() {
   if (!checkpoints_.busy()) return Turn::kGoesOn;
   checkpoints_.ReportWait("the end", began_, context_.now, context_.out);
   const absl::Status late = checkpoints_.CheckNotOverdue(context_.now);
-  if (!failing_.has_value() || late.ok()) return Turn::kGoesOn;
-  return TriedBeforeFailing(late);
+  if (late.ok()) return Turn::kGoesOn;
+  if (failing_.has_value()) return TriedBeforeFailing(late);
+  // The end of a job that is done waits as long as its volume takes.
+  return context_.stop.has_value() ? GiveUp(late) : Turn::kGoesOn;
 }
 
 Saving::Turn Saving::Pause() {

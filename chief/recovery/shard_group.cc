@@ -155,7 +155,8 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
   // The donor may have prepared the step without committing it: it is opened
   // first, so that its copy is of that step.
   LOCKSTEP_RETURN_IF_ERROR(Named(donor, from.Activate(opening)));
-  absl::StatusOr<ShardSnapshot> snapshot = from.BeginSnapshot();
+  absl::StatusOr<ShardSnapshot> snapshot =
+      from.BeginSnapshot(opening.global_step);
   if (!snapshot.ok()) return Named(donor, snapshot.status());
   if (snapshot->global_step != opening.global_step) {
     return absl::UnavailableError(
@@ -231,7 +232,7 @@ absl::StatusOr<JobSnapshot> ShardGroup::CopyAside(
     // The other servers may not know of the commit yet: no take has followed
     // it.
     LOCKSTEP_RETURN_IF_ERROR(servers_[i]->CommitAndWait(step, attempt));
-    LOCKSTEP_ASSIGN_OR_RETURN(copies[i], servers_[i]->BeginSnapshot());
+    LOCKSTEP_ASSIGN_OR_RETURN(copies[i], servers_[i]->BeginSnapshot(step));
     if (copies[i]->global_step == step) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(
         "the snapshot is of step ", copies[i]->global_step, ", not ", step));

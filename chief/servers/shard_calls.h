@@ -78,7 +78,7 @@ class ShardCalls : public ShardAccess {
                                                int64_t step,
                                                int64_t attempt) = 0;
 
-  virtual absl::StatusOr<ShardSnapshot> BeginSnapshot() = 0;
+  virtual absl::StatusOr<ShardSnapshot> BeginSnapshot(int64_t step) = 0;
   virtual absl::Status EndSnapshot() = 0;
 };
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "chief/servers/step_answers_codec.h"
 #include "common/base/backoff.h"
@@ -413,14 +412,15 @@ void ShardControlClient::StartCloseTokens(CloseCallback callback) {
       [this, call](const grpc::Status& status) { Done(call, status); });
 }
 
-absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
+absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot(int64_t step) {
   v1::BeginSnapshotRequest request;
   v1::BeginSnapshotResponse response;
   *request.mutable_chief() = Chief();
   request.set_asks_again(true);
+  request.set_global_step(step);
   PassFaultPoint(FaultPoint::kChiefSnapshotSend);
   int64_t done_bytes = -1;
-  absl::Time moved = absl::Now();
+  absl::Time moved = Clock::Real().Now();
   do {
     grpc::ClientContext context;
     Prepare(context, kCallDeadline);
@@ -429,8 +429,8 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
         FromServerStatus(stub_->BeginSnapshot(&context, request, &response)));
     if (response.working().done_bytes() > done_bytes) {
       done_bytes = response.working().done_bytes();
-      moved = absl::Now();
-    } else if (absl::Now() - moved > ShardCalls::kLongestStandstill) {
+      moved = Clock::Real().Now();
+    } else if (Clock::Real().Now() - moved > ShardCalls::kLongestStandstill) {
       return absl::DeadlineExceededError(
           absl::StrCat("the copy of a step stands at ", done_bytes, " of ",
                        response.working().total_bytes(), " bytes for ",

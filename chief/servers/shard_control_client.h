@@ -91,7 +91,7 @@ class ShardControlClient final : public ShardCalls {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void StartCloseTokens(CloseCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  absl::StatusOr<ShardSnapshot> BeginSnapshot() override;
+  absl::StatusOr<ShardSnapshot> BeginSnapshot(int64_t step) override;
   absl::Status ReadSnapshot(const ElementRange& range,
                             absl::Span<char> bytes) override;
   absl::Status ReadKeys(int part, int64_t first,

@@ -142,7 +142,11 @@ absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
     return Heard::kNothing;
   }
   if (!event.status.ok()) return OfServer(event.server, event.status);
-  retries_.Answered(event.server);
+  // Otherwise the call to be repeated is another one: a newer take, or the
+  // commit of ps 0.
+  if (repeats && !(event.server == 0 && commit_again_.has_value())) {
+    retries_.Answered(event.server);
+  }
   Hear(event, now);
   // The server has committed granted steps by itself.
   if (event.answer.committed_step > event.step) {

@@ -15,7 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
+#include "common/base/clock.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -444,12 +444,12 @@ void SignalGate::SetHandler(
 void SignalGate::OnSignal(int signal) {
   MutexLock lock(mutex_);
   if (first_.has_value()) {
-    if (absl::Now() - *first_ < same_) return;
+    if (Clock::Real().Now() - *first_ < same_) return;
     // _exit() and not exit(): destructors could wait for a step that never
     // ends.
     _exit(128 + signal);
   }
-  first_ = absl::Now();
+  first_ = Clock::Real().Now();
   // Kept for a handler that is set later.
   pending_ = absl::StrCat("SIG", sigabbrev_np(signal));
   if (!handler_) return;

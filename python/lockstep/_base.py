@@ -93,6 +93,10 @@ class TableRows:
                 + ("0 and above" if self.grows else f"0 to {self.rows - 1}"))
         return ids
 
+    def choose_again(self, native):
+        """The step is at hand again: a pull must follow, and take()."""
+        native.choose_rows(self.variable, self.ids.tolist())
+
     def choose_ahead(self, native):
         ids = np.empty(0, np.int64) if self.ahead is None else self.ahead
         self.ahead = None
@@ -240,7 +244,8 @@ class BaseWorker:
     """Joins, waits for steps, leaves. Subclasses hold values and gradients.
 
     They define ``_step_class``, ``_adopt(native)``, called when values have
-    moved to other memory, and ``_begin(native)``, called before each step.
+    moved to other memory, and ``_begin(native, again)``, called before each
+    step; ``again``: an exception may have ended an earlier call for it.
     """
 
     _tables = ()
@@ -258,11 +263,24 @@ class BaseWorker:
             self._loop.close(_errors.fault(error))
             raise
 
-    def _wait(self):
+    def _wait(self, again=False):
+        """Waits for the next step.
+
+        Args:
+          again: the step at hand comes again, if nothing of it was handed in.
+        """
         native = self._loop.native
         try:
-            number, share, replica, batch, seed, membership = self._loop.wait(
-                self._choose)
+            repeated = native.step_again() if again else None
+            if repeated and self._tables:
+                # Rows may have been chosen since, and not have been pulled.
+                for table in self._tables:
+                    table.choose_again(native)
+                native.pull_rows()
+            number, share, replica, batch, seed, membership = (
+                repeated or self._loop.wait(self._choose))
+        except _session.Unwanted:
+            return self._wait()  # while its rows were pulled
         except _session.JobEnded:
             if self._job is None:
                 # Level 4 is the program's line that makes the Worker.
@@ -274,12 +292,12 @@ class BaseWorker:
             return None
         # The session has joined again, and its values are in other memory.
         if membership != self._membership:
-            self._membership = membership
             self._job = native.job()
             self._adopt(native)
+            self._membership = membership
         for table in self._tables:
             table.take(native)
-        self._begin(native)
+        self._begin(native, bool(repeated))
         return self._step_class(self, number, share, replica, batch, seed)
 
     def _choose(self, _step):
@@ -290,8 +308,8 @@ class BaseWorker:
         return np.asarray(self._loop.native.examples(operator.index(n), batch)).view(
             np.int64)
 
-    def _after(self, step):
-        """The body of a step has ended."""
+    def _after(self, step, again):
+        """The body of a step has ended; ``again``: or was left before."""
 
     def _described(self, place):
         if self._job is None:
@@ -336,7 +354,8 @@ class BaseWorker:
     def steps(self):
         """Yields a Step for each pass, until the job or its input ends.
 
-        A loop that was left goes on with the next loop over steps().
+        A loop that was left, by an exception too, goes on with the next loop
+        over steps(): with the same step if none of its gradients was handed in.
 
         Raises:
           JobFailed, JobStopped, Refused: with the chief's reason.
@@ -344,18 +363,20 @@ class BaseWorker:
             was closed.
         """
         if self._pending is None and self._at_hand is not None:
-            self._go_on()  # from the step in which an earlier loop was left
+            # From the step in which an earlier loop was left.
+            self._go_on(again=True)
         while self._pending is not None:
-            step, self._pending = self._pending, None
-            self._at_hand = step
+            # In this order: an exception between the two loses no step.
+            step = self._at_hand = self._pending
+            self._pending = None
             yield step
             if self._at_hand is not step:
                 raise RuntimeError("a later loop over the steps has gone on")
             self._go_on()
 
-    def _go_on(self):
-        self._after(self._at_hand)
-        self._pending = self._wait()
+    def _go_on(self, again=False):
+        self._after(self._at_hand, again)
+        self._pending = self._wait(again)
         if self._pending is None:
             self._at_hand = None
 

@@ -168,7 +168,7 @@ class Loop:
         JobEnded, or the exception that the end of the job calls for.
         """
         while True:
-            turn, *step = self.native.next(WAIT)
+            turn, step = self.native.next(WAIT)
             if turn == _STEP:
                 return step
             if turn == _ROWS:

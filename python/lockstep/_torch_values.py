@@ -58,12 +58,18 @@ class Values:
             for i, like in enumerate(self._like)
             if not moves or _size(like) < LARGE}
 
-    def begin(self, native):
-        """A step begins: the parameters get its values, and no gradients."""
+    def begin(self, native, again=False):
+        """A step begins: the parameters get its values, and no gradients.
+
+        Args:
+          again: it began before, perhaps not to the end.
+        """
         with torch.no_grad():
             for i, p in enumerate(self._parameters):
                 value = self._small.get(i)
-                if value is not None:
+                if again and native.is_taken(self._first + i):
+                    pass  # it has moved, with the values of the step
+                elif value is not None:
                     p.copy_(value)
                 elif not self._may_move(i) or not self._move(native, i):
                     p.copy_(view(native.value(self._first + i), self._like[i]))

@@ -260,7 +260,7 @@ class Worker(_base.BaseWorker):
             self._to[key] = _base.array(native.gradient(i), like.dtype,
                                         like.shape)
 
-    def _begin(self, _native):
+    def _begin(self, _native, _again):
         for key, array in self._values.items():
             # Read-only for the program: writing to them would train nothing.
             array.setflags(write=True)
@@ -346,6 +346,7 @@ class Worker(_base.BaseWorker):
 
     def _push_checked(self, native, checked):
         for table in self._tables:
+            table.gradients = []  # of a push that an exception has ended
             if table.name in checked:
                 table.add(*checked[table.name])
         # The rows of a step cannot change after the first gradient.

@@ -419,7 +419,7 @@ class Worker(_base.BaseWorker):
         self._gradients = [view(native.gradient(first + i), p)
                            for i, p in enumerate(self._parameters)]
 
-    def _begin(self, native):
+    def _begin(self, native, again):
         self._check_places()
         for copies in self._copies.values():
             copies.drop()
@@ -429,14 +429,15 @@ class Worker(_base.BaseWorker):
         self._leftovers.begin()
         for each in self._embeddings:
             each._begin()
-        self._values.begin(native)
+        self._values.begin(native, again)
         self._buffers.begin()
 
-    def _after(self, step):
+    def _after(self, step, again):
         step._check_whole()
         # No call of backward() was known to be the last: in the first step, or
         # in one with fewer calls than the step before. Nothing was sent yet.
-        if not step._over and step._calls > 0:
+        # A body that was left may lack some: its step comes again.
+        if not step._over and step._calls > 0 and not again:
             # The body has made all its calls, though the pass may be unwanted.
             self._calls = step._calls
             step._finish_quietly()

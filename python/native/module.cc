@@ -141,19 +141,26 @@ class PySession {
 
   ~PySession() { Close(""); }
 
-  // (turn, number, share, replica, batch, seed, membership)
-  std::tuple<int, int64_t, int, int, int64_t, uint64_t, int64_t> Next(
-      double timeout) {
+  // (number, share, replica, batch, seed, membership)
+  using Step = std::tuple<int64_t, int, int, int64_t, uint64_t, int64_t>;
+
+  // (turn, step)
+  std::pair<int, Step> Next(double timeout) {
     SessionStep step;
     const Session::Turn turn = Check(Inside([&](Session& session) {
       return session.Next(absl::Seconds(timeout), step);
     }));
     // With the lock: this gives up references to Python objects.
     if (turn == Session::Turn::kStep) buffers_.clear();
-    return {static_cast<int>(turn), step.number, step.share,
-            step.replica,           step.batch,  step.seed,
-            step.membership};
+    return {static_cast<int>(turn), ToTuple(step)};
   }
+
+  std::optional<Step> StepAgain() {
+    const std::optional<SessionStep> step = session().StepAgain();
+    return step.has_value() ? std::optional(ToTuple(*step)) : std::nullopt;
+  }
+
+  bool IsTaken(size_t variable) { return session().is_taken(variable); }
 
   // (code, message, exit code)
   std::tuple<std::string, std::string, int> End() {
@@ -399,6 +406,8 @@ PYBIND11_MODULE(_native, module) {
                     const std::string&,
                     const std::vector<lockstep::worker::Described>&>())
       .def("next", &PySession::Next)
+      .def("step_again", &PySession::StepAgain)
+      .def("is_taken", &PySession::IsTaken)
       .def("end", &PySession::End)
       .def("job", &PySession::Job)
       .def("value", &PySession::Value)

@@ -81,6 +81,7 @@ struct Session::Parts {
   bool member_ended ABSL_GUARDED_BY(mutex) = false;
   // The current pass.
   bool open = false;
+  SessionStep step;
   std::shared_ptr<ParameterMemory> memory;
   int64_t membership = 0;
   PassFacts facts;
@@ -88,6 +89,7 @@ struct Session::Parts {
   bool unpulled = false;  // rows were chosen after it
   std::vector<bool> ready;
   std::vector<bool> absent;  // by variable; valid if it is ready
+  std::vector<bool> taken;   // by variable: TakeValue() was called
   // The gradients of variables from this one on have been sent.
   size_t unsent = 0;
   std::optional<SpanTimer> reading;
@@ -271,9 +273,22 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   parts.ready.assign(parts.workload.variables().size(), false);
   parts.absent.assign(parts.ready.size(), false);
   parts.unsent = parts.ready.size();
+  parts.taken.assign(parts.ready.size(), false);
   parts.unpulled = false;
   parts.open = true;
+  parts.step = step;
   return Turn::kStep;
+}
+
+std::optional<SessionStep> Session::StepAgain() {
+  const bool again = CheckProcess().ok() && parts_->open &&
+                     parts_->NoneReady() &&
+                     parts_->workload.handover().CheckWanted().ok();
+  return again ? std::optional(parts_->step) : std::nullopt;
+}
+
+bool Session::is_taken(size_t variable) const {
+  return variable < parts_->taken.size() && parts_->taken[variable];
 }
 
 absl::Status Session::end() const { return parts_->workload.handover().end(); }
@@ -330,7 +345,9 @@ absl::Status Session::TakeValue(size_t variable) {
         "values can be taken once a step is at hand, before the gradient of "
         "their variable is handed in");
   }
-  return parts_->memory->TakeValue(variable);
+  LOCKSTEP_RETURN_IF_ERROR(parts_->memory->TakeValue(variable));
+  parts_->taken[variable] = true;
+  return absl::OkStatus();
 }
 
 absl::Status Session::CheckRows(size_t variable) const {

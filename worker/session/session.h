@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -144,6 +145,13 @@ class Session {
   //   kFailedPrecondition  the program has not called Finish() for the current
   //                        pass; or this process is a forked child
   absl::StatusOr<Turn> Next(absl::Duration timeout, SessionStep& step);
+  // Returns the step at hand again, if none of its gradients was handed in and
+  // it is still wanted: for a program that an interruption has taken out of its
+  // loop. nullopt: there is none, or the loop must go on with Next(). The
+  // values of variables for which is_taken() is true are the program's already.
+  std::optional<SessionStep> StepAgain();
+  // True if TakeValue() was called in the step at hand.
+  bool is_taken(size_t variable) const;
 
   // After kEnded:
   //   kOk         training or the input has ended

@@ -66,6 +66,8 @@ absl::Status FaultOf(const absl::Status& workload) {
   return absl::InvalidArgumentError(workload.message());
 }
 
+using InitialValue = absl::StatusOr<absl::Span<const std::byte>>;
+
 constexpr int kMaxThreads = 16;
 
 // The memory of all gradients, without that of variables that are not trained.
@@ -300,9 +302,13 @@ absl::Status TrainingMember::Train(
   meter_.Begin("waits for the variables", Phase::kWait);
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      Plan plan, chief_.WaitForPlan(
-                     static_cast<int>(servers_.size()), step,
-                     [this](size_t v) { return workload_.initial_value(v); }));
+      Plan plan, chief_.WaitForPlan(static_cast<int>(servers_.size()), step,
+                                    [this](size_t v) -> InitialValue {
+                                      auto value = workload_.initial_value(v);
+                                      if (!value.ok())
+                                        return FaultOf(value.status());
+                                      return value;
+                                    }));
   LOCKSTEP_ASSIGN_OR_RETURN(
       ParameterMemory made,
       ParameterMemory::Make(plan.variables,

@@ -81,7 +81,8 @@ class ChiefCalls final : public chief::ShardCalls {
       return ps.ExpireWorker(chief, worker, incarnation, step, attempt);
     });
   }
-  absl::StatusOr<chief::ShardSnapshot> BeginSnapshot() override {
+  absl::StatusOr<chief::ShardSnapshot> BeginSnapshot(
+      int64_t /*step*/) override {
     const auto begun =
         Call<chief::ShardSnapshot>([chief = Self()](ServerProcess& ps) {
           return ps.BeginSnapshot(chief);

@@ -55,6 +55,46 @@ def rows_of(job, worker):
     return rows
 
 
+# Exceptions while rows are pulled: in the body, and in the push.
+INTERRUPTED = """
+import numpy as np
+import lockstep
+from lockstep import _base
+
+class Stop(Exception):
+    pass
+
+worker = lockstep.Worker({"t": lockstep.Table(rows=8, dim=2, std=0.0),
+                          "b": np.zeros(1, np.float32)})
+native = worker._loop.native
+pull, stops, pulls = native.pull_rows, 0, 0
+def interrupted():
+    global pulls
+    pulls += 1
+    pull()
+    if pulls in (1, 4): raise Stop
+native.pull_rows = interrupted
+done = False
+while not done:
+    try:
+        for step in worker.steps():
+            rows = np.array([1, 3 + step.number % 2])
+            step.rows("t", rows)
+            for attempt in range(2):
+                try:
+                    step.push({"t": lockstep.Rows(rows[:1], np.ones((1, 2),
+                                                            np.float32)),
+                               "b": np.ones(1, np.float32)})
+                    break
+                except Stop:
+                    stops += 1
+        done = True
+    except Stop:
+        stops += 1
+assert stops == 2, stops
+"""
+
+
 class TableTest(unittest.TestCase):
 
     def train(self, program, workers=1, sets=()):
@@ -70,6 +110,13 @@ class TableTest(unittest.TestCase):
                        for name, each in tensors.items()}
             return (tensors, [rows_of(job, i) for i in range(workers)],
                     [job.log("worker", i) for i in range(workers)])
+
+    def test_exceptions_while_rows_are_pulled_double_no_gradient(self):
+        tensors, _, _ = self.train(INTERRUPTED, sets=[
+            "train_steps=6", "learning_rate=1", "optimizer.kind=SGD"])
+        self.assertEqual(tensors["b"].tolist(), [-6])
+        self.assertEqual(tensors["t"].tolist(),
+                         [[0, 0], [-6, -6]] + [[0, 0]] * 6)
 
     def test_sums_of_micro_batches_change_no_bit(self):
         sets = ["work=SHARED", "micro_batches_per_step=8", "batch_size=32",

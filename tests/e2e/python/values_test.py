@@ -82,6 +82,44 @@ assert len(set(places)) == 2, places
 assert all(a != b for a, b in zip(places, places[1:])), places
 """))
 
+    # An exception of a signal's handler may come anywhere: when the session has
+    # given the step out, when its parameter has moved, in the loop's body.
+    INTERRUPTED = """
+class Stop(Exception):
+    pass
+
+class Once:
+    def __init__(self, at, before=False):
+        self.at, self.before, self.calls = at, before, 0
+    def __call__(self, call, *given):
+        self.calls += 1
+        if self.before and self.calls == self.at: raise Stop
+        result = call(*given)
+        if self.calls == self.at: raise Stop
+        return result
+
+wait, move, body = Once(2), Once(4), Once(3, before=True)
+waits, moves = worker._loop.wait, values._move
+worker._loop.wait = lambda choose: wait(waits, choose)
+values._move = lambda *given: move(moves, *given)
+stops, numbers, done = 0, [], False
+while not done:
+    try:
+        for step in worker.steps():
+            numbers.append(step.number)
+            body(lambda: None)
+            step.backward(loss_of(step.indices(len(x))))
+        done = True
+    except Stop:
+        stops += 1
+assert stops == 3, stops
+assert sorted(set(numbers)) == list(range(STEPS)), numbers
+assert len(numbers) == STEPS + 1, numbers
+"""
+
+    def test_a_step_is_not_lost_where_an_exception_ends_the_loop(self):
+        self.check_same(self.train(JOIN, f"STEPS = {STEPS}", self.INTERRUPTED))
+
     def test_values_stay_from_the_push_to_the_next_step(self):
         self.check_same(self.train(JOIN, """
 import time

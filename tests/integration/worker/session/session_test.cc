@@ -178,7 +178,15 @@ TEST_F(SessionTest, AStepThatIsSkippedIsAnError) {
   EXPECT_THAT((*session)->Next(absl::Seconds(1), step).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("no gradients yet")));
+  const std::optional<SessionStep> again = (*session)->StepAgain();
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->number, step.number);
+  EXPECT_EQ(again->seed, step.seed);
+  EXPECT_FALSE((*session)->is_taken(0));
+  EXPECT_OK((*session)->TakeValue(0));
+  EXPECT_TRUE((*session)->is_taken(0));
   EXPECT_OK((*session)->Ready(0));
+  EXPECT_FALSE((*session)->StepAgain().has_value());
   EXPECT_THAT((*session)->Ready(0),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("handed in before")));

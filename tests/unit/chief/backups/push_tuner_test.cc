@@ -86,6 +86,14 @@ TEST_F(PushTunerTest, FewStepsDecideNothing) {
   EXPECT_THAT(other.AtBoundary(200, 1, 1), Eq(std::nullopt));
 }
 
+TEST_F(PushTunerTest, JobThatHasGoneBackIsMeasuredAnew) {
+  step_ = 1000;
+  Decide(3, 1);
+  step_ = 100;
+  EXPECT_THAT(Decide(3, 1), Eq(std::nullopt));
+  EXPECT_EQ(Block(3, 1), 4);
+}
+
 TEST_F(PushTunerTest, NewProcessCountsFromNothing) {
   tuner_.Hear(0, 1, {1000, absl::Seconds(10), 1000, absl::Seconds(3)});
   tuner_.Hear(0, 2, {1000, absl::Seconds(10), 1000, absl::Seconds(3)});

@@ -273,6 +273,27 @@ TEST_F(JobDriverEndTest, StoppedJobSavesItsStepAndSaysWhy) {
   EXPECT_THAT(Written(1), Contains("stopped: enough (held)"));
 }
 
+TEST_F(JobDriverEndTest, StopDoesNotWaitForALastCheckpointThatHangs) {
+  job.train_steps = 100;
+  Open();
+  Stop();
+  Step();
+  Closed();
+  Copied(1);
+  EXPECT_THAT(Pass(job.max_wait - absl::Seconds(1)), IsEmpty());
+  EXPECT_THAT(Pass(absl::Seconds(2)),
+              Contains(AllOf(HasSubstr("failed: the last checkpoint"),
+                             HasSubstr("takes longer than max_wait"))));
+}
+
+TEST_F(JobDriverEndTest, DoneJobWaitsForItsLastCheckpointHoweverLong) {
+  Train();
+  Closed();
+  Copied(1);
+  EXPECT_THAT(Pass(2 * job.max_wait), IsEmpty());
+  EXPECT_THAT(Written(1), Contains("done: train_steps reached"));
+}
+
 TEST_F(JobDriverEndTest, JobWithoutGradientsStopsAfterALease) {
   Open();
   Stop();

@@ -83,7 +83,7 @@ class FakeShardCalls final : public ShardCalls {
     Log(absl::StrCat("expire ", worker, " at ", step));
     return Expired{false, false, 7, 2, incarnation};
   }
-  absl::StatusOr<ShardSnapshot> BeginSnapshot() override {
+  absl::StatusOr<ShardSnapshot> BeginSnapshot(int64_t /*step*/) override {
     Log("snapshot");
     if (!copied.ok()) return copied;
     return ShardSnapshot{4, scalars};

@@ -1,5 +1,7 @@
 #include "chief/steps/step_driver.h"
 
+#include <algorithm>
+
 #include "common/text/figure_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -196,8 +198,37 @@ TEST_F(StepDriverTest, TakeThatANewerOneReplacedIsNotRepeated) {
 
   answer(newest, absl::UnavailableError("gone"));
   EXPECT_LT(steps.next(), absl::InfiniteFuture());
+  // It may arrive after that.
+  answer(with_norm, absl::OkStatus());
+  EXPECT_LT(steps.next(), absl::InfiniteFuture());
   steps.AskAgain(steps.next(), out_);
   EXPECT_EQ(Takes().size(), 1U);
+}
+
+TEST_F(StepDriverTest, CommitIsRepeatedWhateverTakesAreAnsweredMeanwhile) {
+  StepDriver steps(job_, 2);
+  steps.Open(3, 1, steps.servers());
+  steps.Begin(false, 100, now_, out_);
+  TakeResult prepared;
+  prepared.prepared = true;
+  prepared.attempt = 1;
+  const std::vector<Take> takes = Takes();
+  for (const Take& take : takes) {
+    ASSERT_OK(steps.OnTake(
+        {steps.round(), take.server, 3, {}, prepared, take.call}, now_, out_));
+  }
+  out_.clear();
+  ASSERT_OK(steps.OnCommit(
+      {steps.round(), 4, 1, absl::UnavailableError("gone"), 0}, now_, out_));
+
+  ASSERT_OK(steps.OnTake({steps.round(), 0, 3, {}, prepared, takes[0].call},
+                         now_, out_));
+
+  steps.AskAgain(now_ + absl::Seconds(1), out_);
+  const auto commits = [](const JobAction& action) {
+    return std::holds_alternative<Commit>(action);
+  };
+  EXPECT_TRUE(std::any_of(out_.begin(), out_.end(), commits));
 }
 
 TEST_F(StepDriverTest, ServerThatNeedsTheNormIsGrantedNothing) {
