@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/wire/incarnation_bounds.h"
+#include "common/wire/sender.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
