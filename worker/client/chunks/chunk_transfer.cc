@@ -4,8 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "common/base/clock.h"
-
 namespace lockstep::worker {
 namespace {
 
@@ -81,7 +79,7 @@ void ChunkTransfer::Pump(int server) {
       MutexLock lock(mutex_);
       Server& s = servers_[server];
       if (!failure_.ok() || s.waiting.empty() || s.in_flight >= s.window ||
-          Clock::Real().Now() < s.retry_at) {
+          options_.clock->Now() < s.retry_at) {
         return;
       }
       chunk = s.waiting.front();
@@ -114,7 +112,7 @@ void ChunkTransfer::Done(int server, size_t chunk, const absl::Status& status) {
       // server that hears nothing for long takes this worker for lost.
       more = failure_.ok() && absl::IsDeadlineExceeded(status) &&
              s.pause == options_.retry_pause;
-      s.retry_at = Clock::Real().Now();
+      s.retry_at = options_.clock->Now();
       if (!more) s.retry_at += s.pause;
       s.pause = std::min(2 * s.pause, kLongestPause);
       if (options_.on_retry) options_.on_retry(server, status);

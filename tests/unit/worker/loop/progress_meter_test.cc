@@ -221,7 +221,8 @@ TEST(ProgressMeterTest, OnlyTheNewestPassTimesAreKept) {
 }
 
 TEST(ProgressMeterTest, AFigureReplacesAnEarlierOneOfItsName) {
-  ProgressMeter meter(Clock::Real());
+  const ManualClock clock;
+  ProgressMeter meter(clock);
 
   EXPECT_OK(meter.Report({"norm", 1}));
   EXPECT_OK(meter.Report({"rate", 2}));
