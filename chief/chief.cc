@@ -458,14 +458,6 @@ absl::Status Chief::WriteInitialValues(const StateMap& map) {
                                     done.message())};
 }
 
-absl::StatusOr<int64_t> Chief::WholeStep() {
-  // An earlier chief that hung would otherwise complete its checkpoint after
-  // this one has chosen an older one: it would name steps that the job then
-  // makes again. It reads nothing more from servers, whose epoch is taken.
-  checkpoints_.RemoveUnfinished();
-  return checkpoints_.FindNewest();
-}
-
 absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
     const StateMap& map) {
   const std::optional<CheckpointReader> checkpoint = checkpoints_.TakeNewest();

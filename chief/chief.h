@@ -135,7 +135,9 @@ class Chief final : private RecoverySource {
   absl::StatusOr<int64_t> LatestStep() const override {
     return checkpoints_.LatestStep();
   }
-  absl::StatusOr<int64_t> WholeStep() override;
+  absl::StatusOr<int64_t> WholeStep() override {
+    return checkpoints_.FindNewest();
+  }
   bool BeginsAnew() const override { return driver_.BeginsAnew(); }
   absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
   void OnFound(absl::Span<const ServerReport> reports) override {

@@ -74,6 +74,7 @@ std::optional<int64_t> JobCheckpoints::WholeFrom(int64_t step) {
 absl::StatusOr<int64_t> JobCheckpoints::FindNewest() {
   newest_.reset();
   if (none()) return -1;
+  RemoveUnfinished();
   LOCKSTEP_ASSIGN_OR_RETURN(WholeCheckpoints::Newest newest,
                             whole_.FindNewest());
   newest_ = std::move(newest.reader);
@@ -124,7 +125,6 @@ absl::StatusOr<bool> JobCheckpoints::CheckOrSetAside(int64_t step) {
 }
 
 void JobCheckpoints::RemoveUnfinished() {
-  if (none()) return;
   // If this fails, for example on a read-only volume, no other process can
   // complete a checkpoint either.
   if (absl::Status removed = store_.RemoveUnfinished(); !removed.ok()) {

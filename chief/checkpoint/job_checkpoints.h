@@ -52,7 +52,9 @@ class JobCheckpoints {
   std::optional<int64_t> WholeFrom(int64_t step);
   // Finds the newest whole checkpoint, for TakeNewest(), and returns its step;
   // -1: there is none. Sets aside damaged ones that are newer, and notifies of
-  // them.
+  // them. Must be called once the servers obey this chief: it removes the
+  // unfinished checkpoints of earlier chiefs first, which one that hung would
+  // otherwise complete after an older one was chosen.
   absl::StatusOr<int64_t> FindNewest();
   // Returns the reader that FindNewest() has opened; nullopt without one.
   std::optional<CheckpointReader> TakeNewest();
@@ -67,9 +69,6 @@ class JobCheckpoints {
   //
   // Errors: it cannot be judged, synced or set aside; it stays where it is
   absl::StatusOr<bool> CheckOrSetAside(int64_t step);
-
-  // Removes unfinished checkpoints.
-  void RemoveUnfinished();
   absl::Status CheckWritable() const { return store_.CheckWritable(); }
 
   // Writes a checkpoint from a snapshot that the servers hold.
@@ -83,6 +82,7 @@ class JobCheckpoints {
   void Saved(int64_t step);
 
  private:
+  void RemoveUnfinished();
   const CheckpointConfig config_;
   const Notify notify_;
   const CheckpointStore store_;

@@ -31,8 +31,7 @@ JobDriver::JobDriver(const JobConfig& job, const Options& options,
       servers_wait_(job),
       training_(context_, steps_, checkpoints_, deaths_, options.num_servers),
       saving_(context_, steps_, checkpoints_, deaths_),
-      farewell_(context_, checkpoints_),
-      still_since_(now) {
+      farewell_(context_, checkpoints_) {
   if (job.elastic_workers) members.AwaitWorkers();
 }
 
@@ -136,12 +135,7 @@ void JobDriver::BringTogether(Cause cause) {
   cause_ = cause;
   training_.Interrupt();
   deaths_.Forget();
-  // A paused job stands still for its operator until a server is away.
-  const bool waits =
-      settings().paused || steps_.began() == absl::InfinitePast();
-  still_since_ = waits ? context_.now : steps_.began();
-  step_before_ = steps_.step();
-  redone_before_ = context_.losses.steps_redone;
+  stand_still_.Begin(context_, steps_);
   servers_wait_.Begin(context_.now);
   BeginRound();
 }
@@ -258,8 +252,7 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   context_.servers.OnOpened();
   context_.out.push_back(SettingsInEffect{context_.settings.now()});
   if (outcome.plan.redo) context_.CountRedone(step);
-  context_.losses.steps_repeated +=
-      std::max(outcome.plan.repeated_steps, step_before_ - step);
+  stand_still_.Found(step, outcome.plan.repeated_steps, context_);
   const int64_t saved = outcome.checkpoint_step;
   // A later round that resumes leaves the next checkpoint due as before.
   if (outcome.plan.action != RecoveryPlan::Action::kResume) {
@@ -310,21 +303,8 @@ void JobDriver::SetUp() {
 }
 
 void JobDriver::GoOnAfterDeath() {
-  const int64_t step = steps_.step();
-  StatusTable::Losses& losses = context_.losses;
-  const absl::Duration stood_still = context_.now - still_since_;
-  if (cause_ == Cause::kMirrorBack) {
-    SayTakenBack(step, epoch_, stood_still, context_.out);
-  } else {
-    losses.recoveries += 1;
-    losses.stood_still += stood_still;
-    SayGoesOn(step, step_before_, epoch_, stood_still, context_.out);
-  }
-  context_.out.push_back(Waits{});
-  SayRedone(step, step_before_, losses.steps_redone > redone_before_,
-            context_.out);
-  context_.Reach(step);
-  context_.out.push_back(LossesSoFar{losses});
+  stand_still_.Report(steps_.step(), epoch_, cause_ == Cause::kMirrorBack,
+                      context_);
   if (cause_ == Cause::kSaving) {
     if (!saving_.HasLostSteps()) {
       phase_ = Phase::kSaving;

@@ -21,6 +21,7 @@
 #include "chief/job/saving.h"
 #include "chief/job/score_wait.h"
 #include "chief/job/servers_wait.h"
+#include "chief/job/stand_still.h"
 #include "chief/job/training.h"
 #include "chief/members/membership_table.h"
 #include "chief/steps/step_driver.h"
@@ -190,12 +191,10 @@ class JobDriver {
   std::optional<ScoreWait> score_wait_;
   Farewell farewell_;
 
-  // The reason for which servers were brought together last, and the state
+  // The reason for which servers were brought together last, and the settings
   // before.
   Cause cause_ = Cause::kSetUp;
-  absl::Time still_since_;
-  int64_t step_before_ = 0;
-  int64_t redone_before_ = 0;
+  StandStill stand_still_;
   RunSettings settings_before_;
   uint64_t epoch_ = 0;
 

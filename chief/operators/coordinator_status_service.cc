@@ -23,18 +23,18 @@ namespace {
 constexpr RoleSet kMemberRoles = Bit(Role::kChief) | Bit(Role::kPs) |
                                  Bit(Role::kWorker) | Bit(Role::kEvaluator);
 
-const char* StateName(MembershipTable::State state) {
+v1::MemberState StateToProto(MembershipTable::State state) {
   switch (state) {
     case MembershipTable::State::kMissing:
-      return "missing";
+      return v1::MEMBER_MISSING;
     case MembershipTable::State::kAlive:
-      return "alive";
+      return v1::MEMBER_ALIVE;
     case MembershipTable::State::kDead:
-      return "dead";
+      return v1::MEMBER_DEAD;
     case MembershipTable::State::kLeft:
-      return "left";
+      return v1::MEMBER_LEFT;
   }
-  return "";
+  return v1::MEMBER_STATE_UNSPECIFIED;
 }
 
 // A pass of skip_gram has as many examples as its lines have words that are
@@ -182,8 +182,9 @@ void CoordinatorService::FillMembers(absl::Time now,
     }
     v1::MemberStatus& status = *response.add_members();
     status.set_task(member.task.ToString());
-    status.set_state(
-        members_.JoinsAgain(member, now) ? "joining" : StateName(member.state));
+    status.set_state(members_.JoinsAgain(member, now)
+                         ? v1::MEMBER_JOINING
+                         : StateToProto(member.state));
     status.set_incarnation(member.incarnation);
     if (member.incarnation != 0) {
       *status.mutable_since_heartbeat() = ToProto(now - member.last_heartbeat);

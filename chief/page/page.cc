@@ -242,7 +242,7 @@ std::vector<std::string> Troubles(const PageContents& contents) {
     troubles.push_back(absl::StrCat("the job has failed: ", status.reason));
   }
   for (const MemberStatus& member : status.members) {
-    if (member.state == "dead") {
+    if (member.state == MemberState::kDead) {
       troubles.push_back(absl::StrCat(member.task, " is dead"));
     }
     if (member.load.has_value() && member.load->memory_limit_bytes > 0 &&
@@ -257,7 +257,7 @@ std::vector<std::string> Troubles(const PageContents& contents) {
        RankWorkers(status, contents.paces, contents.heartbeat_interval)) {
     // The rows are sorted by weight, so all that follow are without trouble.
     if (row.weight <= 0) break;
-    if (row.member.state == "dead") continue;  // listed above
+    if (row.member.state == MemberState::kDead) continue;  // listed above
     troubles.push_back(absl::StrCat(row.member.task, ": ", row.trouble));
   }
   for (const WaitStatus& wait : status.waits) {

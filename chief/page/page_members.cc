@@ -28,12 +28,21 @@ std::string Bar(const char* kind, double share, double more = 0) {
       kind, 100 * share, 100 * share, 100 * more);
 }
 
-std::string Dot(const std::string& state, bool trouble) {
-  const char* const kind = state == "dead" || state == "missing" ? "bad"
-                           : trouble                             ? "warn"
-                           : state == "left"                     ? "idle"
-                                                                 : "good";
+std::string Dot(MemberState state, bool trouble) {
+  const bool gone =
+      state == MemberState::kDead || state == MemberState::kMissing;
+  const char* const kind = gone                          ? "bad"
+                           : trouble                     ? "warn"
+                           : state == MemberState::kLeft ? "idle"
+                                                         : "good";
   return absl::StrCat("<i class=\"dot ", kind, "\"></i>");
+}
+
+// The state of a member that is not alive, beside its name.
+std::string StateTag(MemberState state) {
+  if (state == MemberState::kAlive) return "";
+  return absl::StrCat("<span class=\"tag\">", MemberStateName(state),
+                      "</span>");
 }
 
 std::string PassesCell(int64_t accepted, int64_t stale) {
@@ -72,9 +81,8 @@ std::string WorkerLine(const WorkerRow& row, double seldom) {
   if (!row.trouble.empty()) {
     absl::StrAppend(&tags, "<span class=\"tag warn\">", EscapeHtml(row.trouble),
                     "</span>");
-  } else if (member.state != "alive") {
-    absl::StrAppend(&tags, "<span class=\"tag\">", EscapeHtml(member.state),
-                    "</span>");
+  } else {
+    absl::StrAppend(&tags, StateTag(member.state));
   }
   // In addition to a trouble: a slow worker is often the backup.
   if (row.pace.has_value() && row.pace->counted_share < seldom) {
@@ -117,11 +125,7 @@ std::string ServerLine(const MemberStatus& member) {
   const std::string doing = DoingText(member.counts.value_or(WorkerCounts()));
   return absl::StrCat(
       "<tr><th>", Dot(member.state, false), EscapeHtml(member.task),
-      member.state == "alive"
-          ? ""
-          : absl::StrCat("<span class=\"tag\">", EscapeHtml(member.state),
-                         "</span>"),
-      "</th>",
+      StateTag(member.state), "</th>",
       member.load.has_value()
           ? absl::StrCat(MemoryCell(*member.load), "<td>",
                          absl::StrFormat("%.2f", member.load->processors),

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -27,12 +26,13 @@ constexpr double kStuck = 10;
 void Judge(bool training, absl::Duration heartbeat_interval, WorkerRow& row) {
   const MemberStatus& member = row.member;
   // Before training a missing worker may still be starting.
-  if (member.state == "dead" || (member.state == "missing" && training)) {
+  if (member.state == MemberState::kDead ||
+      (member.state == MemberState::kMissing && training)) {
     row.weight = kGone;
-    row.trouble = member.state;
+    row.trouble = std::string(MemberStateName(member.state));
     return;
   }
-  if (member.state != "alive") return;
+  if (member.state != MemberState::kAlive) return;
   const absl::Duration silence =
       member.since_heartbeat.value_or(absl::ZeroDuration());
   const absl::Duration missed = kMissedHeartbeats * heartbeat_interval;
@@ -49,8 +49,7 @@ void Judge(bool training, absl::Duration heartbeat_interval, WorkerRow& row) {
       counts.activity_age -
       (silence > missed ? absl::ZeroDuration() : silence));
   // Only computing counts: a worker that waits is not stuck itself.
-  if (absl::StartsWith(counts.activity, "computes") && age > 1 &&
-      age > kStuck * row.pace->busy_seconds) {
+  if (counts.computes && age > 1 && age > kStuck * row.pace->busy_seconds) {
     row.weight = kSilent + age;
     row.trouble =
         absl::StrCat(counts.activity, " for ", FormatAge(counts.activity_age));

@@ -21,6 +21,13 @@ struct PassTime {
   bool operator==(const PassTime&) const = default;
 };
 
+// The kind of a process's activity.
+enum class ActivityKind : int {
+  kOther = 0,     // or not reported
+  kWaits = 1,     // for other processes or for data
+  kComputes = 2,  // a pass; it ends without other processes
+};
+
 // Progress is a worker's report in each heartbeat, counted since its
 // incarnation began. It counts passes, not parts: a pass whose gradient was not
 // needed is stale, even if its bytes were sent, and so is a pass that was
@@ -36,7 +43,8 @@ struct Progress {
   absl::Duration waiting = {};  // total, for servers, tokens and data
   double loss = 0;              // mean loss of the last pass; NaN if it is old
   int64_t examples = 0;         // examples computed on
-  std::string activity = {};    // e.g. "waits for a token of step 12"
+  std::string activity = {};    // e.g. "waits for a token", for people
+  ActivityKind activity_kind = ActivityKind::kOther;
   absl::Duration activity_age = {};
   int64_t non_finite = 0;  // elements of gradients that were NaN or infinite;
                            // not in heartbeats, but in the worker's metrics

@@ -24,6 +24,24 @@ absl::string_view JobStateName(JobState state) {
   return "unknown";
 }
 
+absl::string_view MemberStateName(MemberState state) {
+  switch (state) {
+    case MemberState::kMissing:
+      return "missing";
+    case MemberState::kAlive:
+      return "alive";
+    case MemberState::kDead:
+      return "dead";
+    case MemberState::kLeft:
+      return "left";
+    case MemberState::kJoining:
+      return "joining";
+    case MemberState::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
 bool IsFinal(JobState state) {
   return state == JobState::kDone || state == JobState::kFailed ||
          state == JobState::kStopped;

@@ -29,6 +29,19 @@ absl::string_view JobStateName(JobState state);
 // True for the states in which every process must leave.
 bool IsFinal(JobState state);
 
+// The state of a member, from the chief's view.
+enum class MemberState : int {
+  kUnknown = 0,  // a newer chief's state without a name here
+  kMissing = 1,  // it has not registered yet
+  kAlive = 2,
+  kDead = 3,
+  kLeft = 4,
+  kJoining = 5,  // a worker that must register again
+};
+
+// "missing", "alive", ...
+absl::string_view MemberStateName(MemberState state);
+
 // The report of a worker; passes and counts concern gradients.
 struct WorkerCounts {
   int64_t local_step = 0;
@@ -36,7 +49,8 @@ struct WorkerCounts {
   int64_t accepted = 0;
   int64_t stale = 0;
   absl::Duration waiting{};  // total, for other processes
-  std::string activity{};    // e.g. "waits for a token"
+  std::string activity{};    // e.g. "waits for a token", for people
+  bool computes = false;     // the activity is the computation of a pass
   absl::Duration activity_age{};
   // By name; the user's program chose them.
   std::vector<std::pair<std::string, double>> figures{};
@@ -51,8 +65,8 @@ struct LoadStatus {
 
 // One member as the chief sees it.
 struct MemberStatus {
-  std::string task{};   // e.g. "worker 1"
-  std::string state{};  // "missing", "alive", "joining", "dead" or "left"
+  std::string task{};  // e.g. "worker 1"
+  MemberState state = MemberState::kUnknown;
   std::optional<absl::Duration> since_heartbeat{};
   std::optional<WorkerCounts> counts{};  // workers only
   std::optional<LoadStatus> load{};      // where it is reported

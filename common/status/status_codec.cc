@@ -28,6 +28,23 @@ JobState Decode(v1::JobState state) {
   }
 }
 
+MemberState Decode(v1::MemberState state) {
+  switch (state) {
+    case v1::MEMBER_MISSING:
+      return MemberState::kMissing;
+    case v1::MEMBER_ALIVE:
+      return MemberState::kAlive;
+    case v1::MEMBER_DEAD:
+      return MemberState::kDead;
+    case v1::MEMBER_LEFT:
+      return MemberState::kLeft;
+    case v1::MEMBER_JOINING:
+      return MemberState::kJoining;
+    default:
+      return MemberState::kUnknown;
+  }
+}
+
 WorkerCounts Decode(const v1::WorkerProgress& progress) {
   std::vector<std::pair<std::string, double>> figures;
   for (const v1::Figure& figure : progress.figures()) {
@@ -39,12 +56,14 @@ WorkerCounts Decode(const v1::WorkerProgress& progress) {
           .stale = progress.stale(),
           .waiting = Decode(progress.waiting()),
           .activity = progress.activity(),
+          .computes = progress.activity_kind() == v1::ACTIVITY_COMPUTES,
           .activity_age = Decode(progress.activity_age()),
           .figures = std::move(figures)};
 }
 
 MemberStatus Decode(const v1::MemberStatus& member) {
-  MemberStatus decoded = {.task = member.task(), .state = member.state()};
+  MemberStatus decoded = {.task = member.task(),
+                          .state = Decode(member.state())};
   if (member.has_since_heartbeat()) {
     decoded.since_heartbeat = Decode(member.since_heartbeat());
   }

@@ -59,7 +59,7 @@ Json ToJson(const LoadStatus& load) {
 Json ToJson(const MemberStatus& member) {
   return {
       {"task", member.task},
-      {"state", member.state},
+      {"state", std::string(MemberStateName(member.state))},
       {"since_heartbeat_seconds", Seconds(member.since_heartbeat)},
       {"progress",
        member.counts.has_value() ? ToJson(*member.counts) : Json(nullptr)},

@@ -353,6 +353,17 @@ absl::Duration FromMicros(uint64_t micros) {
 
 }  // namespace
 
+ActivityKind FromProto(v1::ActivityKind kind) {
+  switch (kind) {
+    case v1::ACTIVITY_WAITS:
+      return ActivityKind::kWaits;
+    case v1::ACTIVITY_COMPUTES:
+      return ActivityKind::kComputes;
+    default:  // a newer worker's
+      return ActivityKind::kOther;
+  }
+}
+
 v1::WorkerProgress ToProto(const Progress& progress) {
   v1::WorkerProgress proto;
   proto.set_local_step(progress.local_step);
@@ -365,6 +376,8 @@ v1::WorkerProgress ToProto(const Progress& progress) {
   proto.set_examples(progress.examples);
   proto.set_computed(progress.computed);
   proto.set_activity(progress.activity);
+  proto.set_activity_kind(
+      static_cast<v1::ActivityKind>(progress.activity_kind));
   *proto.mutable_activity_age() = ToProto(progress.activity_age);
   proto.set_trouble(progress.trouble);
   proto.set_cannot_score(progress.cannot_score);
@@ -394,6 +407,7 @@ Progress FromProto(const v1::WorkerProgress& progress) {
   decoded.examples = progress.examples();
   // Texts of a peer are cut, so that it cannot fill the chief's memory.
   decoded.activity = CutText(progress.activity());
+  decoded.activity_kind = FromProto(progress.activity_kind());
   decoded.activity_age = FromProto(progress.activity_age());
   decoded.computed = progress.computed();
   decoded.trouble = CutText(progress.trouble());

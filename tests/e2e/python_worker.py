@@ -73,7 +73,7 @@ class Member:
         self.servers = [channel_to(a, options, tls_dir) for a in cluster["ps"]]
         self.index = index
         self.incarnation = 0
-        self.progress = pb.coordinator.WorkerProgress(activity="starts")
+        self.progress = pb.progress.WorkerProgress(activity="starts")
         self.end = None  # an exception, once a heartbeat has brought it
         self.state = None
 
@@ -476,6 +476,7 @@ def main():
         from lockstep.v1 import identity_pb2 as identity
         from lockstep.v1 import model_pb2 as model
         from lockstep.v1 import parameter_pb2 as parameter
+        from lockstep.v1 import progress_pb2 as progress
         from lockstep.v1 import status_detail_pb2 as detail
         from lockstep.v1 import sync_pb2 as sync
 

@@ -45,7 +45,7 @@ void CheckChunks(const Plan& plan,
   for (const std::vector<worker::Chunk>& of_server : chunks) {
     for (const worker::Chunk& chunk : of_server) {
       size_t size = 0;
-      for (const worker::MemoryRange& range : chunk.ranges) {
+      for (const worker::ByteRange& range : chunk.ranges) {
         const auto variable = static_cast<size_t>(range.variable);
         Require(variable < plan.variables.size());
         const absl::Span<std::byte> value = memory.value(variable);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Every public header of a room that has functions is included by a test of that
-# room: a file of tests/unit/<room> or tests/integration/<room>. A header is
-# public if another room or a program includes it; what a room keeps to itself,
-# and an interface that has no code, is tested through what uses it.
+# Every public header of a room is included by a test of that room: a file of
+# tests/unit/<room> or tests/integration/<room>, or of a room in it, as a codec
+# tests the types that it carries. A header is public if another room or a
+# program includes it; what a room keeps to itself is tested through what uses
+# it.
 source "$(dirname "$0")/lib.sh"
 cd "$1"
 table=${LOCKSTEP_ROOMS:-$lint_here/rooms.txt}

@@ -24,7 +24,7 @@ void StoreChunk(const TensorPayload& payload, const Chunk& chunk,
                 const ParameterMemory& memory) {
   size_t slice = 0;
   size_t offset = 0;
-  for (const MemoryRange& range : chunk.ranges) {
+  for (const ByteRange& range : chunk.ranges) {
     std::byte* to = memory.value(range.variable).data() + range.offset;
     for (size_t left = range.size; left > 0;) {
       const grpc::Slice& from = payload.slices[slice];
@@ -66,12 +66,12 @@ std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
   std::vector<grpc::Slice> payload;
   if (type == GradientType::kBFloat16) {
     size_t size = 0;
-    for (const MemoryRange& range : chunk.ranges) {
+    for (const ByteRange& range : chunk.ranges) {
       if (absent[range.variable] == 0) size += range.size;
     }
     FilledSlice packed(size / sizeof(float) * kBFloat16Size);
     std::byte* to = packed.memory;
-    for (const MemoryRange& range : chunk.ranges) {
+    for (const ByteRange& range : chunk.ranges) {
       if (absent[range.variable] != 0) continue;
       const size_t elements = range.size / sizeof(float);
       RoundToBFloat16(
@@ -81,7 +81,7 @@ std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
     payload.push_back(std::move(packed.slice));
     return payload;
   }
-  for (const MemoryRange& range : chunk.ranges) {
+  for (const ByteRange& range : chunk.ranges) {
     if (absent[range.variable] != 0) continue;
     payload.push_back(UnownedSlice(
         memory.gradient(range.variable).data() + range.offset, range.size));

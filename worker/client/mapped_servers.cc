@@ -90,7 +90,7 @@ std::vector<uint64_t> MappedServers::OffsetsFor(int server) const {
     if (holder != server && !mirror_.has_value()) continue;
     for (const Chunk& chunk : chunks_.chunks()[holder]) {
       int part = chunk.first_part;
-      for (const MemoryRange& range : chunk.ranges) {
+      for (const ByteRange& range : chunk.ranges) {
         offsets[part++] = memory_.shared_offset(range.variable) + range.offset;
       }
     }
@@ -122,7 +122,7 @@ absl::Status MappedServers::Copy(const Places& places, int server,
                                             chunk.num_parts, " parts"));
   }
   for (int i = 0; i < places.size(); ++i) {
-    const MemoryRange& range = chunk.ranges[i];
+    const ByteRange& range = chunk.ranges[i];
     const absl::Status status = servers_[server]->values.Copy(
         FromProto(places[i]),
         memory_.value(range.variable).subspan(range.offset, range.size));

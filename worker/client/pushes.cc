@@ -107,7 +107,7 @@ absl::Status Pushes::Take(const grpc::ByteBuffer& response, int server,
 void Pushes::RoundInPlace(int server, size_t index, int64_t pass) {
   if (type_ != GradientType::kBFloat16) return;
   if (std::exchange(rounded_[server][index], pass) == pass) return;
-  for (const MemoryRange& range : chunks_.chunk(server, index).ranges) {
+  for (const ByteRange& range : chunks_.chunk(server, index).ranges) {
     if (chunks_.variable(range.variable).dtype != DType::kFloat32) continue;
     RoundToBFloat16InPlace(
         range.size / sizeof(float),

@@ -18,6 +18,11 @@ bool IsWait(Phase phase) {
   return phase != Phase::kCompute && phase != Phase::kOther;
 }
 
+ActivityKind KindOf(Phase phase) {
+  if (phase == Phase::kCompute) return ActivityKind::kComputes;
+  return IsWait(phase) ? ActivityKind::kWaits : ActivityKind::kOther;
+}
+
 Phase UseOf(SpanKind phase) {
   switch (phase) {
     case SpanKind::kForward:
@@ -252,6 +257,7 @@ Progress ProgressMeter::Get() const {
     std::string more = more_();
     if (!more.empty()) progress.activity = std::move(more);
   }
+  progress.activity_kind = KindOf(use_);
   progress.activity_age = now - since_;
   // A wait that has not ended counts already, so that the status shows a worker
   // that hangs in one.

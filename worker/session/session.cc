@@ -20,6 +20,7 @@
 #include "common/program/main_support.h"
 #include "common/trace/span_recorder.h"
 #include "worker/hosted/hosted_roles.h"
+#include "worker/session/handed_in.h"
 #include "worker/session/pass_facts.h"
 #include "worker/session/program_workload.h"
 #include "worker/session/session_variables.h"
@@ -61,10 +62,6 @@ struct Session::Parts {
     if (absl::IsAborted(status)) open = false;
     return status;
   }
-  // True if no gradient of the step at hand has been handed in.
-  bool NoneReady() const {
-    return std::find(ready.begin(), ready.end(), true) == ready.end();
-  }
 
   ProgramWorkload workload;
   const int worker;
@@ -87,11 +84,7 @@ struct Session::Parts {
   PassFacts facts;
   bool choosing = false;  // rows, before the pull
   bool unpulled = false;  // rows were chosen after it
-  std::vector<bool> ready;
-  std::vector<bool> absent;  // by variable; valid if it is ready
-  std::vector<bool> taken;   // by variable: TakeValue() was called
-  // The gradients of variables from this one on have been sent.
-  size_t unsent = 0;
+  HandedIn handed_in;
   std::optional<SpanTimer> reading;
 };
 
@@ -270,10 +263,7 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
           parts.membership};
   parts.choosing = stage == Handover::Stage::kRows;
   if (parts.choosing) return Turn::kRows;
-  parts.ready.assign(parts.workload.variables().size(), false);
-  parts.absent.assign(parts.ready.size(), false);
-  parts.unsent = parts.ready.size();
-  parts.taken.assign(parts.ready.size(), false);
+  parts.handed_in.Begin(parts.workload.variables().size());
   parts.unpulled = false;
   parts.open = true;
   parts.step = step;
@@ -282,13 +272,13 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
 
 std::optional<SessionStep> Session::StepAgain() {
   const bool again = CheckProcess().ok() && parts_->open &&
-                     parts_->NoneReady() &&
+                     parts_->handed_in.empty() &&
                      parts_->workload.handover().CheckWanted().ok();
   return again ? std::optional(parts_->step) : std::nullopt;
 }
 
 bool Session::is_taken(size_t variable) const {
-  return variable < parts_->taken.size() && parts_->taken[variable];
+  return parts_->handed_in.is_taken(variable);
 }
 
 absl::Status Session::end() const { return parts_->workload.handover().end(); }
@@ -340,13 +330,13 @@ std::shared_ptr<const void> Session::owner() const { return parts_->memory; }
 absl::Status Session::TakeValue(size_t variable) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
-  if (variable < parts_->ready.size() && parts_->ready[variable]) {
+  if (parts_->handed_in.has(variable)) {
     return absl::FailedPreconditionError(
         "values can be taken once a step is at hand, before the gradient of "
         "their variable is handed in");
   }
   LOCKSTEP_RETURN_IF_ERROR(parts_->memory->TakeValue(variable));
-  parts_->taken[variable] = true;
+  parts_->handed_in.MarkTaken(variable);
   return absl::OkStatus();
 }
 
@@ -359,7 +349,7 @@ absl::Status Session::CheckRows(size_t variable) const {
   }
   if (parts_->choosing) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
-  if (parts_->NoneReady()) return absl::OkStatus();
+  if (parts_->handed_in.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "rows must be chosen before the first gradient of a step is handed in");
 }
@@ -418,7 +408,7 @@ absl::Status Session::HandIn(size_t variable, bool absent) {
                                                    variables.size()));
   }
   LOCKSTEP_RETURN_IF_ERROR(parts.CheckOpen());
-  if (parts.ready[variable]) {
+  if (parts.handed_in.has(variable)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the gradient of \"", variables[variable].name,
                      "\" was handed in before in this step"));
@@ -434,16 +424,11 @@ absl::Status Session::HandIn(size_t variable, bool absent) {
     const absl::Span<std::byte> none = parts.memory->gradient(variable);
     std::fill(none.begin(), none.end(), std::byte{0});
   }
-  parts.absent[variable] = absent;
-  parts.ready[variable] = true;
-  // Sends the last variable first, whatever order the program computes in:
-  // workers that send in different orders could wait for one another (see
-  // ReadyChunks).
-  while (parts.unsent > 0 && parts.ready[parts.unsent - 1]) {
-    --parts.unsent;
-    LOCKSTEP_RETURN_IF_ERROR(parts.Noted(parts.absent[parts.unsent]
-                                             ? handover.Absent(parts.unsent)
-                                             : handover.Ready(parts.unsent)));
+  parts.handed_in.Add(variable, absent);
+  while (const auto next = parts.handed_in.NextToSend()) {
+    LOCKSTEP_RETURN_IF_ERROR(parts.Noted(next->absent
+                                             ? handover.Absent(next->variable)
+                                             : handover.Ready(next->variable)));
   }
   return absl::OkStatus();
 }
@@ -464,8 +449,8 @@ absl::Status Session::Finish(double loss, int64_t examples) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   Parts& parts = *parts_;
   // Backwards, so that each gradient is sent as soon as it is marked.
-  for (size_t v = parts.ready.size(); v > 0; --v) {
-    if (!parts.ready[v - 1]) LOCKSTEP_RETURN_IF_ERROR(Absent(v - 1));
+  for (size_t v = parts.handed_in.size(); v > 0; --v) {
+    if (!parts.handed_in.has(v - 1)) LOCKSTEP_RETURN_IF_ERROR(Absent(v - 1));
   }
   LOCKSTEP_RETURN_IF_ERROR(parts.Noted(
       parts.workload.handover().Done({.loss = loss, .examples = examples})));

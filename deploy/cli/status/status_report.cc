@@ -66,7 +66,8 @@ std::string Changes(const JobStatus& status) {
 }
 
 std::vector<std::string> MemberRow(const MemberStatus& member) {
-  std::vector<std::string> row = {member.task, member.state, "-"};
+  std::vector<std::string> row = {
+      member.task, std::string(MemberStateName(member.state)), "-"};
   if (member.since_heartbeat.has_value()) {
     row.back() = FormatAge(*member.since_heartbeat);
   }

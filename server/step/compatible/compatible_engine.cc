@@ -70,7 +70,7 @@ void CompatibleEngine::StopTakes() {
   uint64_t id = 0;
   {
     MutexLock lock(mutex_);
-    take_.reset();
+    take_.Forget();
     if (!taking_) return;
     taking_ = false;
     // The takes of a step are filed under its number; see TakePart().
@@ -272,10 +272,7 @@ void CompatibleEngine::Update(int part, const std::vector<Completed>& completed,
     ++updated_parts_;
     // The first failure stays.
     failure_.Update(status);
-    if (take_.has_value() && (all_updated() || !failure_.ok())) {
-      answers.takes.push_back({*take_, failure_.ok(), 0, failure_});
-      take_.reset();
-    }
+    AnswerTake(answers);
   }
 }
 
@@ -294,19 +291,13 @@ absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
       return absl::FailedPreconditionError(absl::StrCat(
           "take of step ", step, " from a server at step ", step_));
     }
-    if (take_.has_value()) {
-      answers.takes.push_back({*take_, false, 0, absl::OkStatus()});
-      take_.reset();
-    }
+    take_.File(ticket, answers);
     // Accumulators keep their takes when the chief's wait ends, so a step files
     // them once.
     begin = !taking_;
     taking_ = true;
-    if (all_updated() || !failure_.ok()) {  // or there is no part
-      answers.takes.push_back({ticket, failure_.ok(), 0, failure_});
-      return answers;
-    }
-    take_ = ticket;
+    AnswerTake(answers);  // there may be no part
+    if (!take_.is_filed()) return answers;
   }
   if (!begin) {
     // A change of settings may have changed the number of gradients since the
@@ -355,7 +346,12 @@ void CompatibleEngine::RequirePart(int part, int64_t step,
 void CompatibleEngine::CancelTake(uint64_t ticket) {
   // The accumulators keep their takes: the chief will ask again.
   MutexLock lock(mutex_);
-  if (take_ == ticket) take_.reset();
+  take_.Cancel(ticket);
+}
+
+void CompatibleEngine::AnswerTake(ShardAnswers& answers) {
+  if (!all_updated() && failure_.ok()) return;
+  take_.Answer({.prepared = failure_.ok(), .status = failure_}, answers);
 }
 
 absl::Status CompatibleEngine::CommitLocked(int64_t step) {

@@ -14,6 +14,7 @@
 
 #include "common/base/mutex.h"
 #include "common/numeric/dtype.h"
+#include "server/step/chief_wait.h"
 #include "server/step/compatible/gradient_accumulator.h"
 #include "server/step/compatible/sparse_accumulator.h"
 #include "server/step/engine.h"
@@ -125,6 +126,8 @@ class CompatibleEngine final : public Engine {
   bool all_updated() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return updated_parts_ == updater_.num_parts() && failure_.ok();
   }
+  // Answers the chief's wait if the step is complete or has failed.
+  void AnswerTake(ShardAnswers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckCommitLocked(int64_t step) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CommitLocked(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -144,7 +147,7 @@ class CompatibleEngine final : public Engine {
   bool changing_ ABSL_GUARDED_BY(mutex_) = false;
   // The failure of an update: the step can neither be completed nor undone.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
+  ChiefWait take_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::map<int, Accepted>> accepted_ ABSL_GUARDED_BY(mutex_);
   std::map<int, Arrived> arrived_ ABSL_GUARDED_BY(mutex_);
 };

@@ -36,6 +36,23 @@ absl::StatusOr<bool> Compute(PartUpdater& updater, PartWork& work) {
 
 }  // namespace
 
+void BlockedWork::Add(PartWork work) {
+  by_part_.insert_or_assign(work.part, std::move(work));
+}
+
+std::vector<PartWork> BlockedWork::TakeOut(int part) {
+  std::vector<PartWork> work;
+  auto found = by_part_.extract(part);
+  if (!found.empty()) work.push_back(std::move(found.mapped()));
+  return work;
+}
+
+std::vector<int> BlockedWork::parts() const {
+  std::vector<int> parts;
+  for (const auto& [part, work] : by_part_) parts.push_back(part);
+  return parts;
+}
+
 absl::Status Perform(PartUpdater& updater, bool refuse_non_finite,
                      PartWork& work) {
   LOCKSTEP_ASSIGN_OR_RETURN(const bool finite, Compute(updater, work));

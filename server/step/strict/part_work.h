@@ -37,6 +37,25 @@ struct PartWork {
   double squares = 0;
 };
 
+// BlockedWork is work that waits for readers of the memory it writes to, at
+// most one piece for each part.
+//
+// Threads: not thread-safe.
+class BlockedWork {
+ public:
+  // Replaces what the part had, which is of an older attempt.
+  void Add(PartWork work);
+  // Returns the work on a part whose readers are gone; empty if it has none.
+  std::vector<PartWork> TakeOut(int part);
+
+  // The parts that have work, ascending.
+  std::vector<int> parts() const;
+  int64_t size() const { return static_cast<int64_t>(by_part_.size()); }
+
+ private:
+  std::map<int, PartWork> by_part_;
+};
+
 // Does the work. If the mean is not finite and `refuse_non_finite` is set,
 // fills in `refused` with the gradients that are not finite.
 absl::Status Perform(PartUpdater& updater, bool refuse_non_finite,

@@ -1,5 +1,6 @@
 #include "server/step/strict/push_checks.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -78,6 +79,11 @@ absl::StatusOr<std::optional<PushOutcome>> JudgePush(const Push& push,
                      ", and hears of others from the chief; retry"));
   }
   return std::nullopt;
+}
+
+void WaitCounts::Add(bool copied, int64_t collected) {
+  ++(copied ? means : open_parts);
+  if (!copied) lacking = std::max(lacking, gradients - collected);
 }
 
 std::string TextOf(const WaitCounts& waits) {

@@ -38,10 +38,14 @@ absl::StatusOr<std::optional<PushOutcome>> JudgePush(const Push& push,
 struct WaitCounts {
   int open_parts = 0;     // parts that lack gradients
   int64_t gradients = 0;  // that a part needs
-  int64_t lacking = 0;    // at most, of a part
+  int64_t lacking = 0;    // of the part that lacks the most
   int means = 0;          // parts whose means come from other mirrors
   int64_t blocked = 0;    // parts whose memory has readers
   bool norm = false;      // of the gradients of all servers
+
+  // Counts a part that is not complete: the mean of a part that is `copied`
+  // from another mirror, or else the gradients beyond those `collected`.
+  void Add(bool copied, int64_t collected);
 };
 
 // The text of Engine::WaitsFor().

@@ -1,6 +1,5 @@
 #include "server/step/strict/strict_engine.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -206,14 +205,13 @@ void StrictEngine::Reset() {
 
 void StrictEngine::AnswerTake(const absl::Status& status,
                               ShardAnswers& answers) {
-  if (!take_.has_value()) return;
-  answers.takes.push_back({*take_,
-                           prepared(),
-                           attempt_,
-                           status,
-                           {contributors_.begin(), contributors_.end()}});
-  if (limits_mean()) answers.takes.back().squares = squares_.Sum();
-  take_.reset();
+  TakeAnswer answer{
+      .prepared = prepared(),
+      .attempt = attempt_,
+      .status = status,
+      .contributors = {contributors_.begin(), contributors_.end()}};
+  if (limits_mean()) answer.squares = squares_.Sum();
+  take_.Answer(std::move(answer), answers);
 }
 
 absl::StatusOr<ShardAnswers> StrictEngine::Take(uint64_t ticket, int64_t step) {
@@ -224,11 +222,7 @@ absl::StatusOr<ShardAnswers> StrictEngine::Take(uint64_t ticket, int64_t step) {
         absl::StrCat("take of step ", step, " from a server at step ", step_));
   }
   ShardAnswers answers;
-  if (take_.has_value()) {
-    // A chief has one wait at a time; it has given up the older one.
-    answers.takes.push_back({*take_, false, 0, absl::OkStatus()});
-  }
-  take_ = ticket;
+  take_.File(ticket, answers);
   // The event that ends the wait may have happened before the wait was filed.
   if (prepared() || squares_.waits() || !failure_.ok()) {
     AnswerTake(failure_, answers);
@@ -244,7 +238,7 @@ std::optional<ShardAnswers::Prepared> StrictEngine::WaitsForCommit() const {
 
 void StrictEngine::CancelTake(uint64_t ticket) {
   MutexLock lock(mutex_);
-  if (take_ == ticket) take_.reset();
+  take_.Cancel(ticket);
 }
 
 absl::Status StrictEngine::Learn(int64_t step) {
@@ -329,18 +323,12 @@ Engine::Arrivals StrictEngine::arrivals() const {
 
 std::string StrictEngine::WaitsFor() const {
   MutexLock lock(mutex_);
-  WaitCounts waits;
-  waits.gradients = replicas_;
-  size_t fewest = replicas_;
+  WaitCounts waits{.gradients = replicas_};
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (HasAll(i)) continue;
-    ++(mirror_.copied(i) ? waits.means : waits.open_parts);
-    if (!mirror_.copied(i))
-      fewest = std::min(fewest, parts_[i].collected.size());
+    waits.Add(mirror_.copied(i), std::ssize(parts_[i].collected));
   }
-  // The report names the part that lacks the most.
-  waits.lacking = replicas_ - static_cast<int64_t>(fewest);
-  waits.blocked = std::ssize(blocked_);
+  waits.blocked = blocked_.size();
   waits.norm = limits_mean() && squares_.waits();
   return TextOf(waits);
 }

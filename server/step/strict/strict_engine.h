@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/base/mutex.h"
+#include "server/step/chief_wait.h"
 #include "server/step/engine.h"
 #include "server/step/strict/mean_squares.h"
 #include "server/step/strict/mirror_parts.h"
@@ -211,11 +212,10 @@ class StrictEngine final : public Engine {
   MeanSquares squares_ ABSL_GUARDED_BY(mutex_);  // where the norm is limited
   const PendingPushes pushes_;
   std::set<int> contributors_ ABSL_GUARDED_BY(mutex_);  // to updated parts
-  // By part: work that waits for readers of the memory it writes to.
-  std::map<int, PartWork> blocked_ ABSL_GUARDED_BY(mutex_);
+  BlockedWork blocked_ ABSL_GUARDED_BY(mutex_);
   // The failure of an update in the attempt at hand; later calls return it.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
+  ChiefWait take_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::server

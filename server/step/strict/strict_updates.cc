@@ -120,7 +120,7 @@ bool StrictEngine::MayRun(PartWork& item, std::vector<PartWork>& work,
   // The lock is held since ClaimNext(), so PartReturned(), which may be called
   // at once, finds the work here. `updating` stays set: MakeWork() must not
   // start the part a second time.
-  blocked_.insert_or_assign(part, std::move(item));
+  blocked_.Add(std::move(item));
   return false;
 }
 
@@ -128,18 +128,14 @@ ShardAnswers StrictEngine::PartReturned(int part) {
   std::vector<PartWork> work;
   {
     MutexLock lock(mutex_);
-    auto blocked = blocked_.extract(part);
-    if (blocked.empty()) return {};
-    work.push_back(std::move(blocked.mapped()));
+    work = blocked_.TakeOut(part);
   }
   return Run(std::move(work));
 }
 
 std::vector<int> StrictEngine::BlockedParts() const {
-  std::vector<int> parts;
   MutexLock lock(mutex_);
-  for (const auto& [part, work] : blocked_) parts.push_back(part);
-  return parts;
+  return blocked_.parts();
 }
 
 }  // namespace lockstep::server

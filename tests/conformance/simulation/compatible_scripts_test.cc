@@ -1,7 +1,9 @@
 // TensorFlow's SyncReplicasOptimizer as a whole, case by case: how
 // many gradients are wasted, whose count, and where it hangs. D1 to D17 number
-// the cases that follow from its rules; those of a single accumulator, D10 to
-// D16, are in protocol/accumulator_cases_test.cc.
+// the cases that follow from its rules, without D7, D9 and D12, which the list
+// does not have; those of a single accumulator, D10 to D16, are in
+// protocol/accumulator_cases_test.cc. R64 to R67 number rules of which the list
+// has no case.
 //
 // A pass takes a second, so that the order of events does not depend on how
 // long calls take.
@@ -66,6 +68,15 @@ class CompatibleScript {
         absl::Hours(1));
     EXPECT_THAT(script_.Broken(), IsEmpty());
     return committed() >= step;
+  }
+  // Until `worker` has pushed, and is the only one that waits for a token.
+  void UntilOnlyWaits(int worker) {
+    script_.Until("one worker to wait for a token", [&] {
+      if (!script_.server(0).IsOpen()) return false;
+      const std::vector<server::Gate::Waiting> waiting = WaitingWorkers();
+      return waiting.size() == 1 && waiting[0].worker == worker;
+    });
+    EXPECT_THAT(script_.Broken(), IsEmpty());
   }
   int64_t committed() const { return script_.job().promises.committed(); }
 
@@ -236,6 +247,53 @@ TEST(CompatibleScriptsTest, D8OneLeavingPerStepHangsNone) {
   }
 
   EXPECT_TRUE(script.ReachesStep(30, 60));
+}
+
+// The two others are in step, so that each takes a token and one of them the
+// third. A server ends a wait after 3 s: the dead worker's is over when the
+// tokens come, and its lease, of 10 s, is not when the third one is needed.
+TEST(CompatibleScriptsTest, R64WorkerThatDiesWhileItWaitsHangsNone) {
+  CompatibleScript script(Compatible(3, 0, {kPass, 4.5 * kPass, 4.5 * kPass}));
+  script.UntilOnlyWaits(0);
+  script.script().For(2.5 * kPass);
+  script.script().Kill(script.place(0));
+  EXPECT_TRUE(script.ReachesStep(1, 2));
+
+  EXPECT_TRUE(script.ReachesStep(2, 10));
+
+  EXPECT_EQ(script.accepted()[0], 1);
+  EXPECT_THAT(script.drops(), IsEmpty());
+}
+
+TEST(CompatibleScriptsTest, R65WorkerThatHadPushedCountsAgainOnceItRestarts) {
+  CompatibleScript script(Compatible(2, 0, {kPass, 10 * kPass}));
+  script.UntilOnlyWaits(0);
+  script.script().Kill(script.place(0));
+  script.script().StartAgain(script.place(0));
+
+  EXPECT_TRUE(script.ReachesStep(1, 5));
+
+  EXPECT_THAT(script.updates(),
+              ElementsAre(ElementsAre(IsPassOf(1, 0), IsPassOf(1, 0))));
+}
+
+// TensorFlow's chief restores a checkpoint, or wipes the variables.
+TEST(CompatibleScriptsTest, R67RestartedChiefGoesOnFromTheServersStep) {
+  Options options = Equal(2, 2, 2);
+  options.steps = 12;
+  CompatibleScript script(options);
+  EXPECT_TRUE(script.ReachesStep(5, 10));
+  script.script().For(kPass / 2);
+  const int64_t step = script.committed();
+  const int chief = script.script().job().chief_place();
+  script.script().Kill(chief);
+  script.script().StartAgain(chief);
+
+  EXPECT_TRUE(script.ReachesStep(step + 1, 10));
+  EXPECT_EQ(script.script().job().promises.history(), 0);
+
+  EXPECT_THAT(script.script().Finish(), IsEmpty());
+  EXPECT_EQ(script.committed(), 12);
 }
 
 // TensorFlow's own tests of the optimizer.

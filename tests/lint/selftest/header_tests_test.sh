@@ -21,10 +21,9 @@ plant tests/integration/server/b_test.cc '#include "server/b.h"\n'
 plant tests/fixture.h 'int H();\n'
 expect_clean "tested headers and folders that are no rooms pass"
 
-fresh; public chief/plan/c.h '#include "a.h"  // (types)\nstruct C {\n  int i = Max(1);\n  bool operator==(const C&) const = default;\n};\n'
-expect_clean "a header of types alone passes"
-fresh; public chief/plan/c.h 'class C {\n  virtual ~C() = default;\n  virtual int F(int i,\n                int j) = 0;\n};\n'
-expect_clean "an interface without code passes"
+fresh; public chief/plan/a.h 'struct A { int i; };\n'
+plant tests/unit/chief/plan/codec/a_test.cc '#include "chief/plan/a.h"\n'
+expect_clean "a test of a room in it tests a header"
 fresh; plant chief/plan/a.h 'int F(int i);\n'
 plant chief/plan/b.cc '#include "chief/plan/a.h"\n'
 plant tests/unit/server/a_test.cc '#include "chief/plan/a.h"\n'
@@ -36,6 +35,9 @@ fresh; public chief/plan/a.h 'int F(int i,\n      int j);\n'
 plant chief/plan/b.cc '#include "chief/plan/a.h"\n'
 plant tests/unit/server/a_test.cc '#include "chief/plan/a.h"\n'
 expect_caught "a source and a test of another room are no tests" "a.h:1: no test"
-fresh; public chief/plan/a.h 'class A {\n  virtual int F() = 0;\n  int G() { return 1; }\n};\n'
-expect_caught "an interface with a function of its own is named" "a.h:1: no test"
+fresh; public chief/plan/a.h 'class A {\n  virtual int F() = 0;\n};\n'
+expect_caught "an interface is named" "a.h:1: no test"
+fresh; public chief/plan/a.h 'struct A { int i; };\n'
+plant tests/unit/chief/planner/a_test.cc '#include "chief/plan/a.h"\n'
+expect_caught "types are named, and a room beside it is not in it" "a.h:1: no test"
 finish

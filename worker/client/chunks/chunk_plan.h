@@ -13,7 +13,7 @@ namespace lockstep::worker {
 // A range of a variable's memory.
 //
 // Units: bytes.
-struct MemoryRange {
+struct ByteRange {
   int variable = 0;
   size_t offset = 0;
   size_t size = 0;
@@ -24,8 +24,8 @@ struct MemoryRange {
 struct Chunk {
   int first_part = 0;
   int num_parts = 0;
-  size_t size = 0;                  // bytes of all parts
-  std::vector<MemoryRange> ranges;  // one per part, in order
+  size_t size = 0;                // bytes of all parts
+  std::vector<ByteRange> ranges;  // one per part, in order
   // Set if the chunk is this part of a table. `size` and the range's size are
   // then 0, since the pass decides which rows travel.
   std::optional<Part> table = {};

@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "common/base/clock.h"
 #include "common/base/passing_error.h"
 
 namespace lockstep::worker {
@@ -56,7 +55,7 @@ void ChunkTransfer::Pump(int server) {
     std::optional<size_t> chunk;
     {
       MutexLock lock(mutex_);
-      chunk = calls_.Next(server, Clock::Real().Now());
+      chunk = calls_.Next(server, options_.clock->Now());
       if (!chunk.has_value()) return;
       ++users_;
     }
@@ -71,7 +70,7 @@ void ChunkTransfer::Pump(int server) {
 void ChunkTransfer::Done(int server, size_t chunk, const absl::Status& status) {
   {
     MutexLock lock(mutex_);
-    const bool more = calls_.Done(server, chunk, status, Clock::Real().Now());
+    const bool more = calls_.Done(server, chunk, status, options_.clock->Now());
     if (IsPassing(status) && options_.on_retry) {
       options_.on_retry(server, status);
     }

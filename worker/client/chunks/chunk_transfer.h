@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "worker/client/chunks/transfer_calls.h"
 
@@ -32,6 +33,8 @@ class ChunkTransfer {
     // thread, or after `at_most`.
     std::function<void(absl::FunctionRef<bool()> done, absl::Duration at_most)>
         wait;
+    // The clock of these pauses; borrowed.
+    const Clock* clock = &Clock::Real();
     // Called, with the transfer's lock held, for each failure that is repeated.
     std::function<void(int server, const absl::Status& status)> on_retry;
   };

@@ -111,7 +111,7 @@ HeldChunks::Lists HeldChunks::Missing(int64_t step, Among among) const {
 int64_t HeldChunks::TimesTaken(const Chunk& chunk) const {
   if (chunk.table.has_value()) return 0;
   int64_t times = 0;
-  for (const MemoryRange& range : chunk.ranges) {
+  for (const ByteRange& range : chunk.ranges) {
     times += memory_.times_taken(range.variable);
   }
   return times;

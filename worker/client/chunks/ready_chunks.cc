@@ -11,7 +11,7 @@ ReadyChunks::ReadyChunks(const std::vector<std::vector<Chunk>>& chunks)
       parts_[server].push_back(chunks[server][i].ranges.size());
       // A chunk is ready when all its ranges are; a variable may be in several
       // chunks.
-      for (const MemoryRange& range : chunks[server][i].ranges) {
+      for (const ByteRange& range : chunks[server][i].ranges) {
         const auto variable = static_cast<size_t>(range.variable);
         if (variable >= by_variable_.size()) by_variable_.resize(variable + 1);
         by_variable_[variable].push_back({static_cast<int>(server), i});

@@ -339,9 +339,9 @@ TEST_F(CoordinatorServiceTest, WhoHasLeftIsNoMember) {
   auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
   ASSERT_OK(status);
   EXPECT_EQ(status->members(0).task(), "ps 0");
-  EXPECT_EQ(status->members(0).state(), "missing");
+  EXPECT_EQ(status->members(0).state(), v1::MEMBER_MISSING);
   EXPECT_EQ(status->members(1).task(), "worker 0");
-  EXPECT_EQ(status->members(1).state(), "left");
+  EXPECT_EQ(status->members(1).state(), v1::MEMBER_LEFT);
 }
 
 TEST_F(CoordinatorServiceTest, CauseThatCannotBeInThisJobIsNotBelieved) {

@@ -158,7 +158,7 @@ TEST_F(ElasticRegistrationTest, WorkerThatIsToRegisterAgainIsNotDead) {
 
   ASSERT_OK(status);
   EXPECT_EQ(status->members(1).task(), "worker 0");
-  EXPECT_EQ(status->members(1).state(), "joining");
+  EXPECT_EQ(status->members(1).state(), v1::MEMBER_JOINING);
 }
 
 TEST_F(ElasticRegistrationTest, NewProcessJoinsInItsPlace) {

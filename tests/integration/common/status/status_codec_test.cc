@@ -61,7 +61,7 @@ TEST(StatusCodecTest, MembersAndTheirProgressAreTakenOver) {
   v1::GetStatusResponse response;
   v1::MemberStatus& worker = *response.add_members();
   worker.set_task("worker 0");
-  worker.set_state("alive");
+  worker.set_state(v1::MEMBER_ALIVE);
   worker.mutable_since_heartbeat()->set_nanos(250'000'000);
   v1::WorkerProgress& progress = *worker.mutable_progress();
   progress.set_local_step(8);
@@ -70,6 +70,7 @@ TEST(StatusCodecTest, MembersAndTheirProgressAreTakenOver) {
   progress.set_stale(2);
   progress.mutable_waiting()->set_seconds(4);
   progress.set_activity("pulls");
+  progress.set_activity_kind(v1::ACTIVITY_WAITS);
   progress.mutable_activity_age()->set_seconds(1);
   response.add_members()->set_task("ps 0");
 
@@ -85,10 +86,30 @@ TEST(StatusCodecTest, MembersAndTheirProgressAreTakenOver) {
   EXPECT_EQ(counts.stale, 2);
   EXPECT_EQ(counts.waiting, absl::Seconds(4));
   EXPECT_EQ(counts.activity, "pulls");
+  EXPECT_FALSE(counts.computes);
   // Old by the age of the heartbeat that told it, 0.25 s, and by 1 s then.
   EXPECT_EQ(counts.activity_age, absl::Seconds(1.25));
   EXPECT_FALSE(status.members[1].since_heartbeat.has_value());
   EXPECT_FALSE(status.members[1].counts.has_value());
+}
+
+TEST(StatusCodecTest, EveryStateOfAMemberIsKnown) {
+  v1::GetStatusResponse response;
+  for (int value = v1::MemberState_MIN; value <= v1::MemberState_MAX; ++value) {
+    v1::MemberStatus& member = *response.add_members();
+    member.set_state(static_cast<v1::MemberState>(value));
+    member.mutable_progress()->set_activity_kind(v1::ACTIVITY_COMPUTES);
+  }
+  response.add_members()->set_state(static_cast<v1::MemberState>(77));
+
+  const JobStatus status = DecodeStatus(response);
+
+  // They have the same numbers here.
+  for (int value = v1::MemberState_MIN; value <= v1::MemberState_MAX; ++value) {
+    EXPECT_EQ(static_cast<int>(status.members[value].state), value);
+    EXPECT_TRUE(status.members[value].counts->computes);
+  }
+  EXPECT_EQ(status.members.back().state, MemberState::kUnknown);
 }
 
 TEST(StatusCodecTest, ScoresAndWaitsAreTakenOver) {

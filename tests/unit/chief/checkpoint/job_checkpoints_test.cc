@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/step_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -66,6 +67,20 @@ TEST_F(JobCheckpointsTest, NewestIsFoundAndTakenOnce) {
   EXPECT_TRUE(checkpoints.TakeNewest().has_value());
   EXPECT_FALSE(checkpoints.TakeNewest().has_value());
   EXPECT_THAT(notices_, IsEmpty());
+}
+
+TEST_F(JobCheckpointsTest, ChiefThatHungCompletesNoneOnceTheNewestIsFound) {
+  Write(10);
+  const CheckpointStore store(scratch_.path());
+  auto hung = store.Begin(20, SampleTensors());
+  ASSERT_OK(hung);
+  ASSERT_NO_FATAL_FAILURE(FillSample(**hung, 20));
+  JobCheckpoints checkpoints = Make(scratch_.path());
+
+  EXPECT_THAT(checkpoints.FindNewest(), IsOkAndHolds(10));
+
+  EXPECT_FALSE((*hung)->Commit(SampleManifest()).ok());
+  EXPECT_THAT(checkpoints.LatestStep(), IsOkAndHolds(10));
 }
 
 TEST_F(JobCheckpointsTest, DamagedOneIsSetAsideAndNotified) {

@@ -12,8 +12,9 @@ using ::testing::Not;
 
 TEST(PageMembersTest, MembersWithoutReportsHaveALine) {
   PageContents contents;
-  contents.status.members = {{.task = "ps 0", .state = "missing"},
-                             {.task = "worker 0", .state = "missing"}};
+  contents.status.members = {
+      {.task = "ps 0", .state = MemberState::kMissing},
+      {.task = "worker 0", .state = MemberState::kMissing}};
   EXPECT_THAT(RenderServers(contents),
               AllOf(HasSubstr("ps 0"), HasSubstr("not heard yet")));
   EXPECT_THAT(RenderWorkers(contents, 10),
@@ -28,8 +29,9 @@ TEST(PageMembersTest, AJobWithoutMembersHasNoTables) {
 TEST(PageMembersTest, ABackupIsAWorkerWhosePassesCountSeldom) {
   PageContents contents;
   contents.status.settings.replicas_to_aggregate = 1;
-  contents.status.members = {{.task = "worker 0", .state = "alive"},
-                             {.task = "worker 1", .state = "alive"}};
+  contents.status.members = {
+      {.task = "worker 0", .state = MemberState::kAlive},
+      {.task = "worker 1", .state = MemberState::kAlive}};
   contents.paces = {{0, {0.1, 1, 0.2, 0.9}}, {1, {0.1, 1, 0.2, 0.1}}};
   const std::string html = RenderWorkers(contents, 10);
   EXPECT_THAT(html, HasSubstr("worker 1<span class=\"tag\">backup now"));
@@ -45,8 +47,9 @@ TEST(PageMembersTest, SharedStepsHaveMicroBatchesAndNoBackups) {
   contents.status.settings = {.replicas_to_aggregate = 1,
                               .micro_batches_per_step = 8,
                               .micro_batches_per_push = 8};
-  contents.status.members = {{.task = "worker 0", .state = "alive"},
-                             {.task = "worker 1", .state = "alive"}};
+  contents.status.members = {
+      {.task = "worker 0", .state = MemberState::kAlive},
+      {.task = "worker 1", .state = MemberState::kAlive}};
   contents.paces = {{0, {0.1, 1, 0.2, 0.9}}, {1, {0.1, 1, 0.2, 0.1}}};
 
   const std::string html = RenderWorkers(contents, 10);
@@ -63,7 +66,7 @@ TEST(PageMembersTest, SharesAreBars) {
   PageContents contents;
   contents.status.members = {
       {.task = "ps 0",
-       .state = "alive",
+       .state = MemberState::kAlive,
        .load = LoadStatus{950'000'000, 1'000'000'000, 0.75}}};
   EXPECT_THAT(RenderServers(contents),
               AllOf(HasSubstr("<rect class=\"first\" width=\"95.0\""),

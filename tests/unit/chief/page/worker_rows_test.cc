@@ -8,13 +8,14 @@ namespace {
 
 constexpr absl::Duration kHeartbeat = absl::Milliseconds(500);
 
-MemberStatus Worker(int index, const std::string& state = "alive") {
+MemberStatus Worker(int index, MemberState state = MemberState::kAlive) {
   WorkerCounts counts;
   counts.passes = 10;
   counts.accepted = 7;
   counts.stale = 3;
   counts.waiting = absl::Seconds(2);
   counts.activity = "computes step 5";
+  counts.computes = true;
   return {.task = absl::StrCat("worker ", index),
           .state = state,
           .since_heartbeat = absl::Seconds(1),
@@ -24,11 +25,11 @@ MemberStatus Worker(int index, const std::string& state = "alive") {
 TEST(WorkerRowsTest, WhatStandsStillComesFirstThenWhatIsSlow) {
   JobStatus status;
   status.state = lockstep::JobState::kTraining;
-  status.members = {{.task = "ps 0", .state = "dead"},
+  status.members = {{.task = "ps 0", .state = MemberState::kDead},
                     Worker(0),
                     Worker(1),
                     Worker(2),
-                    Worker(3, "dead"),
+                    Worker(3, MemberState::kDead),
                     Worker(4),
                     Worker(5)};
   status.members[5].since_heartbeat = absl::Seconds(9);        // worker 4
@@ -76,10 +77,24 @@ TEST(WorkerRowsTest, AWorkerBetweenTwoHeartbeatsIsNoTrouble) {
             "computes step 5 for 38 s");
 }
 
+// The activity's text may be of any program.
+TEST(WorkerRowsTest, AWorkerThatWaitsIsNotStuckWhateverItsTextSays) {
+  JobStatus status;
+  status.state = lockstep::JobState::kTraining;
+  status.members = {Worker(0)};
+  WorkerCounts& counts = *status.members[0].counts;
+  counts.activity_age = absl::Seconds(38);
+  counts.computes = false;
+  const std::map<int, WorkerPace> paces = {{0, {0.1, 1, 0, 1}}};
+
+  EXPECT_EQ(RankWorkers(status, paces, kHeartbeat)[0].trouble, "");
+}
+
 TEST(WorkerRowsTest, AWorkerThatIsNotThereYetOrHasLeftIsNoTrouble) {
   JobStatus status;
   status.state = lockstep::JobState::kStarting;
-  status.members = {Worker(0, "missing"), Worker(1, "left")};
+  status.members = {Worker(0, MemberState::kMissing),
+                    Worker(1, MemberState::kLeft)};
   for (const WorkerRow& row : RankWorkers(status, {}, kHeartbeat)) {
     EXPECT_EQ(row.trouble, "") << row.member.task;
   }

@@ -1,5 +1,6 @@
 #include "chief/servers/step_answers_codec.h"
 
+#include "chief/servers/take_result.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

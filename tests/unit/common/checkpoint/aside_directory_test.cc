@@ -8,7 +8,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/common/checkpoint/paused_child.h"
 #include "tests/unit/common/checkpoint/scratch_directory.h"
 
 namespace lockstep {
@@ -105,24 +104,6 @@ TEST(AsideDirectoryTest, SweepRemovesWhatIsLeftAndSparesWhatIsAlive) {
   EXPECT_THAT(scratch.Names(),
               ElementsAre(".other", StartsWith(".tmp-step-00000004-"),
                           "step-00000002"));
-}
-
-TEST(AsideDirectoryTest, AForkedChildDoesNotKeepItFromTheSweep) {
-  ScratchDirectory scratch;
-  std::optional<AsideDirectory> aside;
-  {
-    auto created = AsideDirectory::Create(scratch.path(), 7);
-    ASSERT_OK(created);
-    aside.emplace(*std::move(created));
-  }
-  const PausedChild child;
-  // As a killed process leaves it: the name is there, the descriptor is not.
-  ASSERT_OK(aside->MoveTo(scratch / ".tmp-step-00000007-0"));
-  aside.reset();
-
-  ASSERT_OK(RemoveStaleAsides(scratch.path()));
-
-  EXPECT_THAT(scratch.Names(), IsEmpty());
 }
 
 TEST(AsideDirectoryTest, OwnerOfARemovedOneCannotMoveItNorAnyOther) {

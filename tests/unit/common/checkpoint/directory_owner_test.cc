@@ -10,7 +10,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/common/checkpoint/paused_child.h"
 #include "tests/unit/common/checkpoint/scratch_directory.h"
 
 namespace lockstep {
@@ -89,21 +88,6 @@ TEST(DirectoryOwnerTest, NextJobHasItOnceTheOneBeforeIsGone) {
   EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "other").status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("job bible-2,")));
-}
-
-TEST(DirectoryOwnerTest, AForkedChildDoesNotHoldTheDirectory) {
-  ScratchDirectory scratch;
-  std::optional<DirectoryOwner> owner;
-  {
-    auto taken = DirectoryOwner::Take(scratch.path(), "fashion-1");
-    ASSERT_OK(taken);
-    owner.emplace(*std::move(taken));
-  }
-  const PausedChild child;
-  owner.reset();
-
-  EXPECT_EQ(DirectoryOwner::Running(scratch.path()), std::nullopt);
-  EXPECT_OK(DirectoryOwner::Take(scratch.path(), "bible-2"));
 }
 
 TEST(DirectoryOwnerTest, AJobThatIsAboutToEndIsWaitedFor) {

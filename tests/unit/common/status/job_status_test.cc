@@ -20,6 +20,16 @@ TEST(JobStateTest, EveryStateHasAName) {
   EXPECT_EQ(JobStateName(static_cast<JobState>(77)), "unknown");
 }
 
+TEST(MemberStateTest, EveryStateHasAName) {
+  EXPECT_EQ(MemberStateName(MemberState::kMissing), "missing");
+  EXPECT_EQ(MemberStateName(MemberState::kAlive), "alive");
+  EXPECT_EQ(MemberStateName(MemberState::kDead), "dead");
+  EXPECT_EQ(MemberStateName(MemberState::kLeft), "left");
+  EXPECT_EQ(MemberStateName(MemberState::kJoining), "joining");
+  EXPECT_EQ(MemberStateName(MemberState::kUnknown), "unknown");
+  EXPECT_EQ(MemberStateName(static_cast<MemberState>(77)), "unknown");
+}
+
 TEST(JobStateTest, ThreeStatesAreFinal) {
   EXPECT_TRUE(IsFinal(JobState::kDone));
   EXPECT_TRUE(IsFinal(JobState::kFailed));

@@ -27,7 +27,7 @@ TEST(StatusJsonTest, UnitsAreInTheNames) {
       .evaluation =
           Evaluation{.step = 10, .loss = 0.5, .accuracy = 0.75, .auc = 0.875},
       .members = {{.task = "worker 0",
-                   .state = "alive",
+                   .state = MemberState::kAlive,
                    .since_heartbeat = absl::Milliseconds(250),
                    .counts =
                        WorkerCounts{.accepted = 3,
@@ -71,7 +71,7 @@ TEST(StatusJsonTest, UnitsAreInTheNames) {
 // Readers need not check if a field exists.
 TEST(StatusJsonTest, AllFieldsAreAlwaysThere) {
   const nlohmann::json json =
-      Parse({.members = {{.task = "ps 0", .state = "missing"}},
+      Parse({.members = {{.task = "ps 0", .state = MemberState::kMissing}},
              .deaths = {{.task = "worker 1"}}});
 
   for (const char* name : {"evaluation", "loss", "last_checkpoint_step",

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/wire/incarnation_bounds.h"
+#include "common/wire/sender.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -168,6 +169,7 @@ TEST(WireCodecTest, ProgressIsTheSameOnTheOtherSide) {
   sent.waiting = absl::Milliseconds(1250);
   sent.loss = 0.25;
   sent.activity = "pulls";
+  sent.activity_kind = ActivityKind::kWaits;
   sent.micro_batches = 12;
   sent.micro_batches_time = absl::Milliseconds(70);
   sent.pushes = 3;
@@ -180,10 +182,24 @@ TEST(WireCodecTest, ProgressIsTheSameOnTheOtherSide) {
   EXPECT_EQ(came.waiting, absl::Milliseconds(1250));
   EXPECT_EQ(came.loss, 0.25);
   EXPECT_EQ(came.activity, "pulls");
+  EXPECT_EQ(came.activity_kind, ActivityKind::kWaits);
   EXPECT_EQ(came.micro_batches, 12);
   EXPECT_EQ(came.micro_batches_time, absl::Milliseconds(70));
   EXPECT_EQ(came.pushes, 3);
   EXPECT_EQ(came.pushes_time, absl::Milliseconds(5));
+}
+
+TEST(WireCodecTest, KindOfAnActivityIsTheSameOnTheOtherSide) {
+  Progress sent;
+  for (const ActivityKind kind :
+       {ActivityKind::kOther, ActivityKind::kWaits, ActivityKind::kComputes}) {
+    sent.activity_kind = kind;
+    EXPECT_EQ(FromProto(ToProto(sent)).activity_kind, kind);
+  }
+  EXPECT_EQ(ToProto(sent).activity_kind(), v1::ACTIVITY_COMPUTES);
+  v1::WorkerProgress newer;
+  newer.set_activity_kind(static_cast<v1::ActivityKind>(99));
+  EXPECT_EQ(FromProto(newer).activity_kind, ActivityKind::kOther);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "worker/data/batch.h"
 
 namespace lockstep::worker {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/base/clock.h"
 #include "common/trace/span_recorder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::worker {
@@ -233,7 +233,8 @@ TEST(PrefetchingBatchesTest, DestructionWaitsForTheBatchInTheMaking) {
 }
 
 TEST(PrefetchingBatchesTest, OnlyAWaitForABatchIsRecorded) {
-  SpanRecorder spans(16, Clock::Real());
+  const testing::ManualClock clock;
+  SpanRecorder spans(16, clock);
   FakeSource source;
   source.Close();
   PrefetchingBatches batches(source.Source(), 2, &spans);

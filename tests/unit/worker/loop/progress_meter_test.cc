@@ -42,6 +42,24 @@ TEST(ProgressMeterTest, OnlyWaitingActivitiesCountAsWaiting) {
   EXPECT_EQ(meter.Get().activity_age, absl::Seconds(1));
 }
 
+TEST(ProgressMeterTest, KindOfTheActivityFollowsItsPhase) {
+  const ManualClock clock;
+  ProgressMeter meter(clock);
+  EXPECT_EQ(meter.Get().activity_kind, ActivityKind::kOther);
+
+  meter.Begin("computes what a program names", Phase::kOther);
+  EXPECT_EQ(meter.Get().activity_kind, ActivityKind::kOther);
+  for (const SpanKind phase : {SpanKind::kForward, SpanKind::kBackward}) {
+    meter.Begin(phase, 7);
+    EXPECT_EQ(meter.Get().activity_kind, ActivityKind::kComputes);
+  }
+  for (const SpanKind phase :
+       {SpanKind::kPull, SpanKind::kPush, SpanKind::kToken}) {
+    meter.Begin(phase, 7);
+    EXPECT_EQ(meter.Get().activity_kind, ActivityKind::kWaits);
+  }
+}
+
 // The next incarnation of a process is one that has done nothing yet.
 TEST(ProgressMeterTest, AnotherIncarnationCountsFromZero) {
   ManualClock clock;
@@ -221,7 +239,8 @@ TEST(ProgressMeterTest, OnlyTheNewestPassTimesAreKept) {
 }
 
 TEST(ProgressMeterTest, AFigureReplacesAnEarlierOneOfItsName) {
-  ProgressMeter meter(Clock::Real());
+  const ManualClock clock;
+  ProgressMeter meter(clock);
 
   EXPECT_OK(meter.Report({"norm", 1}));
   EXPECT_OK(meter.Report({"rate", 2}));

@@ -10,6 +10,7 @@
 
 #include "common/base/status_macros.h"
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 #include "worker/loop/gradient_source.h"
 #include "worker/loop/step_client.h"
 #include "worker/loop/training_loop.h"
@@ -135,7 +136,8 @@ class TrainingLoopFixture : public ::testing::Test {
                                                   1, 7};
   ScriptedClient client_;
   CountingSource source_;
-  worker::ProgressMeter meter_{Clock::Real()};
+  ManualClock clock_;
+  worker::ProgressMeter meter_{clock_};
 };
 
 }  // namespace lockstep::testing

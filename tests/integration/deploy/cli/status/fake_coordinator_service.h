@@ -143,7 +143,7 @@ inline v1::GetStatusResponse TrainingResponse() {
   response.mutable_training_time()->set_seconds(3);
   v1::MemberStatus& worker = *response.add_members();
   worker.set_task("worker 0");
-  worker.set_state("alive");
+  worker.set_state(v1::MEMBER_ALIVE);
   worker.mutable_progress()->set_accepted(7);
   return response;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "common/trace/remedy_limits.h"
 #include "common/trace/task_trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,9 +1,7 @@
 #include "deploy/cli/run/state_directory.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -35,18 +33,6 @@ mode_t ModeOf(const std::string& path) {
   return info.st_mode & 0777;
 }
 
-// Lets a process create a directory and end without removing it.
-void LeaveOneBehind(const std::string& parent) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    const auto state = StateDirectory::CreateIn(parent);
-    _exit(state.ok() ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  ASSERT_EQ(status, 0);
-}
-
 TEST(StateDirectoryTest, IsPrivateAndGoesWithItsOwner) {
   TempDir parent;
   {
@@ -68,18 +54,6 @@ TEST(StateDirectoryTest, SeveralRunsHaveSeveral) {
   ASSERT_THAT(two, IsOk());
   EXPECT_NE((*one)->path(), (*two)->path());
   EXPECT_TRUE(fs::exists((*one)->path()));
-}
-
-TEST(StateDirectoryTest, WhatADeadLauncherLeftIsSwept) {
-  TempDir parent;
-  LeaveOneBehind(parent.path());
-  ASSERT_EQ(CountEntries(parent.path()), 1);
-
-  const auto state = StateDirectory::CreateIn(parent.path());
-
-  ASSERT_THAT(state, IsOk());
-  EXPECT_EQ(CountEntries(parent.path()), 1);
-  EXPECT_TRUE(fs::exists((*state)->path()));
 }
 
 TEST(StateDirectoryTest, NothingElseIsSwept) {

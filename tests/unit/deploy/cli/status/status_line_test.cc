@@ -20,7 +20,7 @@ constexpr absl::Duration kEta = absl::Seconds(12);
 
 MemberStatus Worker(int index, int64_t accepted, int64_t stale, int waiting) {
   return {.task = "worker " + std::to_string(index),
-          .state = "alive",
+          .state = MemberState::kAlive,
           .counts = WorkerCounts{.accepted = accepted,
                                  .stale = stale,
                                  .waiting = absl::Seconds(waiting)}};
@@ -34,7 +34,7 @@ JobStatus Training() {
           .loss = 0.31234,
           .examples_per_second = 12345,
           .evaluation = Evaluation{.step = 1000, .accuracy = 0.89124},
-          .members = {{.task = "ps 0", .state = "alive"},
+          .members = {{.task = "ps 0", .state = MemberState::kAlive},
                       Worker(0, 412, 3, 2),
                       Worker(1, 410, 5, 1),
                       Worker(2, 411, 4, 13)}};

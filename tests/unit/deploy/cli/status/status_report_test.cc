@@ -26,10 +26,10 @@ JobStatus Sample() {
       .examples_per_second = 12345.6,
       .evaluation = Evaluation{.step = 1000, .accuracy = 0.89124},
       .members = {{.task = "ps 0",
-                   .state = "alive",
+                   .state = MemberState::kAlive,
                    .since_heartbeat = absl::Milliseconds(200)},
                   {.task = "worker 0",
-                   .state = "alive",
+                   .state = MemberState::kAlive,
                    .since_heartbeat = absl::Milliseconds(300),
                    .counts = WorkerCounts{.passes = 415,
                                           .accepted = 412,
@@ -37,7 +37,7 @@ JobStatus Sample() {
                                           .waiting = absl::Milliseconds(2100),
                                           .activity = "waits for a token",
                                           .activity_age = absl::Seconds(1)}},
-                  {.task = "worker 1", .state = "missing"}},
+                  {.task = "worker 1", .state = MemberState::kMissing}},
       .waits = {{"step 1235 on ps 0", "1 more gradient; worker 1",
                  absl::Seconds(5)}},
       .last_checkpoint_step = 1000};
@@ -192,7 +192,7 @@ TEST(StatusReportTest, WhatAWorkerDoesGivesWayToItsName) {
 TEST(StatusReportTest, EvaluatorSaysWhatItDoesAndHasNoPasses) {
   JobStatus status = Sample();
   status.members = {{.task = "evaluator 0",
-                     .state = "alive",
+                     .state = MemberState::kAlive,
                      .since_heartbeat = absl::Milliseconds(200),
                      .counts = WorkerCounts{.activity = "scores step 9, 40 %",
                                             .activity_age = absl::Seconds(8)}}};
@@ -205,7 +205,7 @@ TEST(StatusReportTest, EvaluatorSaysWhatItDoesAndHasNoPasses) {
 TEST(StatusReportTest, NothingFromTheWireReachesTheTerminalRaw) {
   JobStatus status = Sample();
   status.job_name = "\x1b[2J";
-  status.members[0].state = "\x1b[2J";
+  status.members[0].task = "\x1b[2J";
   status.waits[0].owner = "\x1b[2J";
 
   EXPECT_THAT(FormatStatusReport(status, 80), Not(HasSubstr("\x1b")));

@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -167,32 +166,6 @@ TEST_F(MappedFileTest, FileInUseCannotBeOpened) {
 
   file->reset();
   EXPECT_OK(MappedFile::Open(path_, kSize));
-}
-
-// As a data loader of a program that hosts its mirror.
-TEST_F(MappedFileTest, AForkedChildDoesNotHoldTheFile) {
-  auto file = MappedFile::Create(path_, kSize);
-  ASSERT_OK(file);
-  ASSERT_OK((*file)->Publish());
-  int runs[2], ends[2];
-  ASSERT_EQ(pipe(runs), 0);
-  ASSERT_EQ(pipe(ends), 0);
-  char byte = 0;
-  const pid_t child = fork();
-  if (child == 0) {
-    close(ends[1]);
-    if (write(runs[1], &byte, 1) != 1) _exit(1);
-    _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);  // until the parent closes it
-  }
-  // The child closes the file as its first act, which is after the return of
-  // fork here.
-  ASSERT_EQ(read(runs[0], &byte, 1), 1);
-  file->reset();
-
-  EXPECT_OK(MappedFile::Open(path_, kSize));
-  for (const int end : {runs[0], runs[1], ends[0], ends[1]}) close(end);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
 }
 
 TEST_F(MappedFileTest, MoreThanTheFileSystemHasIsRefusedAtOnce) {

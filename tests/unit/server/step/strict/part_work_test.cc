@@ -52,6 +52,31 @@ TEST(PartWorkTest, GradientsThatAreNotFiniteAreFoundIfThatIsWanted) {
   }
 }
 
+TEST(BlockedWorkTest, WorkOnAPartIsTakenOutOnce) {
+  BlockedWork blocked;
+  blocked.Add({.part = 2, .attempt = 1});
+  blocked.Add({.part = 0, .attempt = 1});
+  EXPECT_THAT(blocked.parts(), ElementsAre(0, 2));
+  EXPECT_EQ(blocked.size(), 2);
+
+  EXPECT_THAT(blocked.TakeOut(1), IsEmpty());
+  EXPECT_EQ(blocked.TakeOut(2).size(), 1U);
+
+  EXPECT_THAT(blocked.TakeOut(2), IsEmpty());
+  EXPECT_THAT(blocked.parts(), ElementsAre(0));
+}
+
+TEST(BlockedWorkTest, WorkOfANewerAttemptReplacesTheOlder) {
+  BlockedWork blocked;
+  blocked.Add({.part = 1, .attempt = 1});
+  blocked.Add({.part = 1, .attempt = 2});
+
+  const std::vector<PartWork> work = blocked.TakeOut(1);
+
+  ASSERT_EQ(work.size(), 1U);
+  EXPECT_EQ(work[0].attempt, 2);
+}
+
 // Parts of which two make up the least that a thread is worth.
 class LargeParts final : public FakePartUpdater {
  public:

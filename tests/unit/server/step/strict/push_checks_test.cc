@@ -50,5 +50,30 @@ TEST_F(PushChecksTest, ElementsOfALargePartAreLookedAtLater) {
   EXPECT_THAT(Check(Of(0, 1, NAN), true, /*early=*/true), StatusIs(kInvalid));
 }
 
+TEST(WaitCountsTest, PartThatLacksTheMostCounts) {
+  WaitCounts waits{.gradients = 4};
+  waits.Add(/*copied=*/false, /*collected=*/3);
+  waits.Add(false, 1);
+  waits.Add(/*copied=*/true, 0);
+  EXPECT_EQ(waits.open_parts, 2);
+  EXPECT_EQ(waits.lacking, 3);
+  EXPECT_EQ(waits.means, 1);
+  EXPECT_EQ(TextOf(waits), "3 of 4 gradients of 2 parts");
+}
+
+// After a change of their number, or of a part that is being updated.
+TEST(WaitCountsTest, MoreGradientsThanAPartNeedsAreNoneToWaitFor) {
+  WaitCounts waits{.gradients = 2};
+  waits.Add(/*copied=*/false, /*collected=*/3);
+  EXPECT_EQ(waits.lacking, 0);
+}
+
+TEST(WaitCountsTest, MeansOfOtherMirrorsComeLast) {
+  WaitCounts waits{.gradients = 2};
+  EXPECT_EQ(TextOf(waits), "");
+  waits.Add(/*copied=*/true, 0);
+  EXPECT_EQ(TextOf(waits), "the means of 1 part from other mirrors");
+}
+
 }  // namespace
 }  // namespace lockstep::server

@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::worker {
@@ -23,9 +24,12 @@ ChunkTransfer::Options Fast(int window = 4) {
   ChunkTransfer::Options options;
   options.window = window;
   options.retry_pause = absl::Microseconds(100);
+  static testing::ManualClock clock;
+  options.clock = &clock;
   options.wait = [](absl::FunctionRef<bool()> done, absl::Duration at_most) {
-    const absl::Time deadline = absl::Now() + at_most;
-    while (!done() && absl::Now() < deadline) {
+    const absl::Time deadline = clock.Now() + at_most;
+    while (!done() && clock.Now() < deadline) {
+      clock.Advance(absl::Microseconds(10));
       std::this_thread::yield();
     }
   };

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/worker/compute/kernels/grid.h"
+#include "worker/compute/kernels/activation.h"
 
 namespace lockstep::worker::kernels {
 namespace {

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/cpu/cpu_backend.h"
+#include "worker/compute/replay/recording.h"
 
 namespace lockstep::worker {
 namespace {

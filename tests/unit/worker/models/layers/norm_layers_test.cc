@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
+#include "worker/models/layers/pass_context.h"
 
 namespace lockstep::worker {
 namespace {

@@ -1,12 +1,12 @@
-#ifndef LOCKSTEP_TESTS_UNIT_COMMON_CHECKPOINT_PAUSED_CHILD_H_
-#define LOCKSTEP_TESTS_UNIT_COMMON_CHECKPOINT_PAUSED_CHILD_H_
+#ifndef LOCKSTEP_TESTS_TESTING_PAUSED_CHILD_H_
+#define LOCKSTEP_TESTS_TESTING_PAUSED_CHILD_H_
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::testing {
 
 // PausedChild is a forked child of the test, such as a data loader's, that does
 // nothing. It runs when the constructor returns, and the destructor ends it.
@@ -41,6 +41,6 @@ class PausedChild {
   pid_t child_ = -1;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::testing
 
-#endif  // LOCKSTEP_TESTS_UNIT_COMMON_CHECKPOINT_PAUSED_CHILD_H_
+#endif  // LOCKSTEP_TESTS_TESTING_PAUSED_CHILD_H_

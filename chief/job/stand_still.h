@@ -1,0 +1,66 @@
+#ifndef LOCKSTEP_CHIEF_JOB_STAND_STILL_H_
+#define LOCKSTEP_CHIEF_JOB_STAND_STILL_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "chief/events/job_lines.h"
+#include "chief/job/job_context.h"
+#include "chief/operators/status_table.h"
+#include "chief/steps/step_driver.h"
+
+namespace lockstep::chief {
+
+// StandStill counts and reports what a job loses while its servers are brought
+// together: time, and steps that are made again.
+//
+//   Begin() -> Found(), once or several times -> Report()
+//
+// Threads: not safe to share.
+class StandStill {
+ public:
+  // The job has stood still since its step at hand began. A paused job stands
+  // still for its operator until a server is away, which is now.
+  void Begin(const JobContext& context, const StepDriver& steps) {
+    const bool waits =
+        context.settings.now().paused || steps.began() == absl::InfinitePast();
+    since_ = waits ? context.now : steps.began();
+    step_ = steps.step();
+    redone_ = context.losses.steps_redone;
+  }
+
+  // Counts the steps that are made again because the servers are at `step`.
+  // `repeated`: as RecoveryPlan has it.
+  void Found(int64_t step, int64_t repeated, JobContext& context) const {
+    context.losses.steps_repeated += std::max(repeated, step_ - step);
+  }
+
+  // Reports that the job goes on from `step`: with mirrors that were given up
+  // and are back (`taken_back`), or after a server was away.
+  void Report(int64_t step, uint64_t epoch, bool taken_back,
+              JobContext& context) const {
+    StatusTable::Losses& losses = context.losses;
+    const absl::Duration stood_still = context.now - since_;
+    if (taken_back) {
+      SayTakenBack(step, epoch, stood_still, context.out);
+    } else {
+      losses.recoveries += 1;
+      losses.stood_still += stood_still;
+      SayGoesOn(step, step_, epoch, stood_still, context.out);
+    }
+    context.out.push_back(Waits{});
+    SayRedone(step, step_, losses.steps_redone > redone_, context.out);
+    context.Reach(step);
+    context.out.push_back(LossesSoFar{losses});
+  }
+
+ private:
+  absl::Time since_;
+  int64_t step_ = 0;    // at Begin()
+  int64_t redone_ = 0;  // steps that had begun anew until then
+};
+
+}  // namespace lockstep::chief
+
+#endif  // LOCKSTEP_CHIEF_JOB_STAND_STILL_H_
