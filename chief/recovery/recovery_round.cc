@@ -22,6 +22,16 @@ absl::Status WaitForVolume(const absl::Status& why) {
   return absl::UnavailableError(why.message());
 }
 
+// True if one of the mirrors that were found has all that the job has
+// committed: mirror 0, which also says for sure which mirrors the job needs, or
+// one that has not missed the last opening, if this chief knows which that was.
+bool KnowsAll(absl::Span<const ServerReport> reports,
+              const RecoveryRound::Request& request) {
+  if (reports[0].committed_step >= 0) return true;
+  return request.opened_epoch > 0 &&
+         LastOpening(reports) >= request.opened_epoch;
+}
+
 }  // namespace
 
 absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
@@ -36,9 +46,8 @@ absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
   const bool first = !request.step.has_value();
   LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
                             create(MayLeaveOut(anew) ? &failed : nullptr));
-  // The state of mirror 0 is enough to go on from, and alone says for sure
-  // which mirrors the job needs.
-  if (!failed.empty() && found.reports[0].committed_step < 0) {
+  // Otherwise a mirror that has failed may be the only one with the state.
+  if (!failed.empty() && !KnowsAll(found.reports, request)) {
     return failed.begin()->second;
   }
   // What the servers keep of the workers is of the run that ends here.

@@ -171,7 +171,8 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
       const absl::StatusOr<ShardCalls::Created> created =
           servers_[server]->CreateShard(job, map.plan, server,
                                         ShardCalls::State::kDiscard);
-      if (!created.ok() && failed != nullptr &&
+      // No job goes on without mirror 0.
+      if (!created.ok() && failed != nullptr && server != 0 &&
           IsOfServerAlone(created.status())) {
         failed->emplace(server, Named(server, created.status()));
       }

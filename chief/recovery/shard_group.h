@@ -102,7 +102,7 @@ class ShardGroup {
   // `opening`, to the servers `to`, whose own state is discarded. Those are not
   // opened. Adds the scalars to `opening`. The copy ends with the first error,
   // also of `on_working` and `on_transferred`; with `failed`, that has it if it
-  // is of one of `to` alone.
+  // is of one of `to` alone, other than server 0.
   absl::Status CopyState(const JobConfig& job, const StateMap& map, int donor,
                          const std::vector<int>& to,
                          const OnWorking& on_working,

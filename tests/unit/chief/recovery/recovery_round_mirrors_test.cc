@@ -218,6 +218,54 @@ TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsEndsTheRoundOfAFixedJob) {
   EXPECT_THAT(left_out_, IsEmpty());
 }
 
+// Mirror 0 has lost its state in the same round.
+TEST_F(RecoveryRoundMirrorsTest,
+       MirrorThatFailsIsNotNeededIfAThirdHasTheState) {
+  FakeShardCalls ps2{2, log_};
+  group_.Add(ps2);
+  ps1_.created = kDamaged;
+  ps2.report = {.active = true, .committed_step = 4};
+  ps2.report.opened_epoch = 3;
+  needed_ = {0, 1, 2};
+
+  EXPECT_THAT(round_.Run(plan_, {4, {0, 1, 2}, /*others_have_state=*/false, 3}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("damaged")));
+  EXPECT_THAT(left_out_, ElementsAre(HasSubstr("1: ps 1")));
+  EXPECT_THAT(log_, Not(Contains("activate 0")));
+
+  const auto outcome =
+      round_.Run(plan_, {4, {0, 2}, /*others_have_state=*/true, 3});
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+  EXPECT_EQ(outcome->plan.donor, 2);
+  EXPECT_EQ(outcome->plan.copies, (std::vector<int>{0}));
+}
+
+// The third has missed the last opening, or this chief does not know of it.
+TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsMayBeTheOnlyOneWithTheState) {
+  FakeShardCalls ps2{2, log_};
+  group_.Add(ps2);
+  ps1_.created = kDamaged;
+  ps2.report = {.active = true, .committed_step = 4};
+  ps2.report.opened_epoch = 3;
+  needed_ = {0, 1, 2};
+
+  EXPECT_THAT(round_.Run(plan_, {4, {0, 1, 2}, /*others_have_state=*/false, 4}),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(round_.Run(plan_, {std::nullopt, {0, 1, 2}}),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(left_out_, IsEmpty());
+}
+
+TEST_F(RecoveryRoundMirrorsTest, MirrorWithoutWhichNoJobGoesOnIsNotLeftOut) {
+  OnlyTheSecondHas(4, /*epoch=*/3);
+  ps0_.discarded = kDamaged;
+
+  EXPECT_THAT(round_.Run(plan_, {4, {0, 1}, /*others_have_state=*/false, 3}),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(left_out_, IsEmpty());
+}
+
 // Mirror 0, which knows for sure which mirrors are needed, has lost its state.
 TEST_F(RecoveryRoundMirrorsTest, MirrorThatFailsMayBeTheOneThatKnows) {
   ps1_.created = kDamaged;

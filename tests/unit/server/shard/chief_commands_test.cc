@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -252,21 +253,26 @@ TEST_F(ChiefCommandsTest, WorkersThatWaitLearnThatTheTokensAreClosed) {
   EXPECT_THAT(*answers, SizeIs(2));
 }
 
-// The old chief closes tokens while the new one opens the server.
+// The old chief closes tokens while the new one opens the server: several
+// threads, of which some wait for the gate when the epoch changes.
 TEST_F(ChiefCommandsTest, TokensOfANewerChiefAreNotClosedByAnOlderOne) {
+  constexpr int kThreads = 4;
   uint64_t epoch = kEpoch;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 100; ++round) {
     std::atomic<int> closed = 0;
-    std::thread old_chief([&, old = ChiefCommands::Chief{"job", epoch}] {
-      while (control_.CloseTokens(old).ok()) ++closed;
-    });
-    while (closed == 0) std::this_thread::yield();
+    std::vector<std::thread> old_chief;
+    for (int i = 0; i < kThreads; ++i) {
+      old_chief.emplace_back([&, old = ChiefCommands::Chief{"job", epoch}] {
+        while (control_.CloseTokens(old).ok()) ++closed;
+      });
+    }
+    while (closed < kThreads) std::this_thread::yield();
     const auto newer = control_.TakeEpoch("job", epoch);
     ASSERT_OK(newer);
     epoch = *newer;
     ASSERT_OK(host_.FollowChief("job", epoch));
     ASSERT_OK(control_.Activate({"job", epoch}, {}));
-    old_chief.join();
+    for (std::thread& thread : old_chief) thread.join();
     const auto token = shard().gate()->Wait(
         1, {0, static_cast<uint64_t>(round) + 1, -1, 0, 0}, 0, kNow);
     ASSERT_THAT(token, IsOkAndHolds(ElementsAre(TokenFor(1, 0)))) << round;
