@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "chief/checkpoint/initial_values_text.h"
 #include "chief/job_identity.h"
 #include "chief/plan/placement.h"
 #include "chief/traces/chief_spans.h"
@@ -445,17 +446,21 @@ absl::Status Chief::WriteInitialValues(const StateMap& map) {
         Watch(absl::StrCat("the values of ", file, " to be written"));
     LOCKSTEP_ASSIGN_OR_RETURN(const int found,
                               servers_.WriteInitialValues(reader, map, watch));
-    const auto count = CountText(std::ssize(map.plan.variables), "variable");
-    spdlog::info("{} of {} begin with the values of {}", found, count, file);
-    if (found > 0) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("it has none of the model's ", count, "; its first is \"",
-                     map.plan.variables.front().name, "\""));
+    const std::string text = InitialValuesText(reader, map.plan.variables);
+    if (found == 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          text,
+          "; name a file with variables of this model, or leave the "
+          "field out"));
+    }
+    spdlog::info("{}", text);
+    status_table_.Notify(text, clock_.Now());
+    return absl::OkStatus();
   };
   const absl::Status done = write();  // a status that is OK drops its message
   if (absl::IsCancelled(done)) return done;  // the job was stopped
-  return {done.code(), absl::StrCat("checkpoint.initial_values: ", file, ": ",
-                                    done.message())};
+  return {done.code(),
+          absl::StrCat("checkpoint.initial_values: ", done.message())};
 }
 
 absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(

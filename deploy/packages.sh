@@ -17,6 +17,7 @@ LOCKSTEP_TEST_PACKAGES=(
   git ccache clang clang-format clang-tidy libclang-rt-dev llvm lld python3-venv
   "${LOCKSTEP_PACKAGE_PACKAGES[@]}" mmdebstrap systemd-container
   podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
+  # No kubectl: that of Debian 12, 1.20, renders none of deploy/kubernetes.
   slurmctld slurmd slurm-client munge  # a cluster that a test boots
   python3-jsonschema python3-yaml lintian faketime prometheus
   libgloo-dev  # a benchmark's peer

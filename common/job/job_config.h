@@ -277,6 +277,9 @@ enum class StrategyKind : int {
 // How the gradients of workers are added up.
 struct CommunicationConfig {
   SumOrder order = SumOrder::kRank;
+  // kRing: bytes after which a ring over several variables ends; 0: never; -1:
+  // each variable has a ring of its own.
+  int64_t bytes_per_pack = -1;
 };
 
 // The distribution of a step's computation.

@@ -114,6 +114,19 @@ absl::Status CheckOrder(const JobConfig& job) {
   return absl::OkStatus();
 }
 
+// Only rings depend on what is added up together.
+absl::Status CheckPacks(const JobConfig& job) {
+  const CommunicationConfig& options = job.strategy.communication;
+  if (options.bytes_per_pack == -1) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt("strategy.communication.bytes_per_pack",
+                                    options.bytes_per_pack, 0));
+  if (options.order == SumOrder::kRing) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "strategy.communication.bytes_per_pack is ", options.bytes_per_pack,
+      ", but strategy.communication.order is RANK, whose sums do not depend on "
+      "it; leave the field out, or set the order to RING"));
+}
+
 }  // namespace
 
 const char* StrategyKindName(StrategyKind kind) {
@@ -133,6 +146,7 @@ const char* StrategyKindName(StrategyKind kind) {
 absl::Status CheckStrategy(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckReplicas(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckOrder(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPacks(job));
   switch (job.strategy.kind) {
     case StrategyKind::kParameterServer:
       return absl::OkStatus();

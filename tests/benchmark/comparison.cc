@@ -372,25 +372,37 @@ Rows Mirrored(const ComparisonOptions& options) {
   two_servers.servers = 2;
   const Candidate wire = mirrored(options.base, 2, false);
   const Candidate scalar = ScalarOf(options);
-  return {{"mirrored", "step, 2 workers: mirrors / one server", Metric::kStepMs,
-           wire, options.base, AtMost(0.75)},
-          {"mirrored", "mirrors / gloo's all-reduce and the update",
-           Metric::kStepMs, wire, Plain("gloo", wire), AtMost(1.25)},
-          {"mirrored", "mirrors on one host / the same", Metric::kStepMs,
-           mirrored(options.base, 2, true), Plain("gloo", wire), std::nullopt},
-          {"mirrored", "mirrors / two servers", Metric::kStepMs, wire,
-           two_servers, std::nullopt},
-          {"mirrored", "mirrors on one host / one server on the wire",
-           Metric::kStepMs, mirrored(options.base, 2, true), options.base,
-           AtMost(0.4)},
-          {"mirrored", "CPU time of a step: mirrors / one server",
-           Metric::kCpuMs, wire, options.base, std::nullopt},
-          {"mirrored", "step, 4 workers / 2", Metric::kStepMs,
-           mirrored(options.base, 4, false), wire, std::nullopt},
-          {"mirrored", "step, 8 workers / 2", Metric::kStepMs,
-           mirrored(options.base, 8, false), wire, std::nullopt},
-          {"mirrored", "step of one float: mirrors / one server",
-           Metric::kStepMs, mirrored(scalar, 2, false), scalar, std::nullopt}};
+  return {
+      {"mirrored", "step, 2 workers: mirrors / one server", Metric::kStepMs,
+       wire, options.base, AtMost(0.75)},
+      {"mirrored", "mirrors / gloo's all-reduce and the update",
+       Metric::kStepMs, wire, Plain("gloo", wire), AtMost(1.25)},
+      {"mirrored", "mirrors on one host / the same", Metric::kStepMs,
+       mirrored(options.base, 2, true), Plain("gloo", wire), std::nullopt},
+      {"mirrored", "mirrors / two servers", Metric::kStepMs, wire, two_servers,
+       std::nullopt},
+      {"mirrored", "mirrors on one host / one server on the wire",
+       Metric::kStepMs, mirrored(options.base, 2, true), options.base,
+       AtMost(0.4)},
+      {"mirrored", "CPU time of a step: mirrors / one server", Metric::kCpuMs,
+       wire, options.base, std::nullopt},
+      {"mirrored", "step, 4 workers / 2; 3 times the bytes in all",
+       Metric::kStepMs, mirrored(options.base, 4, false), wire, std::nullopt},
+      {"mirrored", "step, 8 workers / 2; 7 times the bytes in all",
+       Metric::kStepMs, mirrored(options.base, 8, false), wire, std::nullopt},
+      // By the formula, and at most a twentieth of headers beyond it.
+      {"mirrored", "models sent by each of 2 workers; 2(n-1)/n is 1",
+       Metric::kModelsSent, wire, std::nullopt, AtMost(1.05 * 1)},
+      {"mirrored", "models sent by each of 4 workers; 2(n-1)/n is 1.5",
+       Metric::kModelsSent, mirrored(options.base, 4, false), std::nullopt,
+       AtMost(1.05 * 1.5)},
+      {"mirrored", "models sent by each of 8 workers; 2(n-1)/n is 1.75",
+       Metric::kModelsSent, mirrored(options.base, 8, false), std::nullopt,
+       AtMost(1.05 * 1.75)},
+      {"mirrored", "models sent to and by one server, for each worker; 2",
+       Metric::kModelsSent, options.base, std::nullopt, std::nullopt},
+      {"mirrored", "step of one float: mirrors / one server", Metric::kStepMs,
+       mirrored(scalar, 2, false), scalar, std::nullopt}};
 }
 
 const std::vector<Entry>& Entries() {

@@ -93,6 +93,20 @@ TEST(ComparisonTableTest, ServerMemoryLeavesItsStateOut) {
   EXPECT_DOUBLE_EQ(Evaluate(rows[2], all).median, 120);
 }
 
+TEST(ComparisonTableTest, BytesAreThoseOfAStepAndAWorkerInModels) {
+  std::vector<Row> rows = MakeRows("mirrored", Options()).value();
+  std::erase_if(rows, [](const Row& row) {
+    return row.metric != Metric::kModelsSent || row.numerator.workers != 4;
+  });
+  ASSERT_EQ(rows.size(), 1U);
+  Measured measured = Rounds(rows[0].numerator, {10});
+  // Two steps of four workers, of which each sends 1.5 times 100 MiB.
+  measured.rounds[0].samples.push_back(measured.rounds[0].samples[0]);
+  measured.rounds[0].sent_bytes = int64_t{2 * 4 * 150} << 20;
+
+  EXPECT_DOUBLE_EQ(Evaluate(rows[0], {measured}).median, 1.5);
+}
+
 TEST(ComparisonTableTest, GoalsAreMetUpToTheirLimit) {
   EXPECT_TRUE(Met({2, false}, 2));
   EXPECT_FALSE(Met({2, false}, 2.1));

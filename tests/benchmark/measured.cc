@@ -24,6 +24,14 @@ double CpuMs(const RunRecord& record) {
          static_cast<double>(std::max<int64_t>(1, CountSteps(record.samples)));
 }
 
+double ModelsSent(const Measured& measured, const RunRecord& record) {
+  const double workers = measured.candidate.workers;
+  const auto steps =
+      static_cast<double>(std::max<int64_t>(1, CountSteps(record.samples)));
+  return static_cast<double>(record.sent_bytes) / steps / workers /
+         static_cast<double>(measured.bytes);
+}
+
 double Value(const Measured& measured, const RunRecord& record, Metric metric) {
   const ProcessMemory& server = record.server;
   switch (metric) {
@@ -39,6 +47,8 @@ double Value(const Measured& measured, const RunRecord& record, Metric metric) {
       return MiB(server.shared - StateBytes(measured));
     case Metric::kPeakMiB:
       return MiB(server.peak - StateBytes(measured));
+    case Metric::kModelsSent:
+      return ModelsSent(measured, record);
   }
   return 0;
 }

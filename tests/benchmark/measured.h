@@ -29,6 +29,9 @@ enum class Metric {
   kServerMiB,   // resident memory of a server but for shared memory
   kSharedMiB,   // shared memory beyond variables and slots, double
   kPeakMiB,     // peak memory, without the double buffers
+  // Bytes that all processes send over loopback for a global step, for each
+  // worker, in bytes of the model. Shared memory is no loopback.
+  kModelsSent,
 };
 
 // One value per round.

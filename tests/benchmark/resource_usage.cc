@@ -10,6 +10,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace lockstep::benchmark {
 namespace {
@@ -73,8 +75,23 @@ ProcessMemory ParseMemory(const std::string& status) {
   return memory;
 }
 
+int64_t ParseSentBytes(const std::string& devices) {
+  std::istringstream lines(devices);
+  for (std::string line; std::getline(lines, line);) {
+    absl::string_view fields = absl::StripAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&fields, "lo:")) continue;
+    // Eight fields of received data come before the sent bytes.
+    std::istringstream words{std::string(fields)};
+    int64_t bytes = 0;
+    for (int field = 0; field < 9; ++field) words >> bytes;
+    return words ? bytes : 0;
+  }
+  return 0;
+}
+
 ResourceUsage UsageOfSiblings() {
   ResourceUsage usage;
+  usage.sent_bytes = ParseSentBytes(ReadFile("/proc/self/net/dev"));
   const pid_t parent = getppid();
   std::error_code ignored;
   for (const auto& entry :

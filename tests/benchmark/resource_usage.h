@@ -23,6 +23,9 @@ struct ProcessMemory {
 struct ResourceUsage {
   double cpu_seconds = 0;  // user and system, of all processes
   ProcessMemory server;    // of the largest server; zeros if there is none
+  // Sent over loopback, with headers, by all processes of this network name
+  // space: in a shared one, also by others (cubic.sh makes one).
+  int64_t sent_bytes = 0;
 };
 
 // Sums over the children of this process's parent, including this process.
@@ -31,6 +34,9 @@ ResourceUsage UsageOfSiblings();
 
 // Parses the text of /proc/PID/status; missing fields are zero.
 ProcessMemory ParseMemory(const std::string& status);
+
+// Parses the text of /proc/net/dev; 0 without a loopback device.
+int64_t ParseSentBytes(const std::string& devices);
 
 }  // namespace lockstep::benchmark
 

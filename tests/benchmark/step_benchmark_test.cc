@@ -85,6 +85,32 @@ TEST(StepBenchmarkTest, GrowthHasItsWorkersAndSizes) {
   EXPECT_THAT(outcome.text, HasSubstr("2 workers of 5 MiB"));
 }
 
+// Loopback is that of other tests, too, so there may be more bytes. There may
+// be a few less: other workers may be ahead at the first step and behind at the
+// last.
+TEST(StepBenchmarkTest, MirrorsSendWhatTheFormulaSays) {
+  const Outcome outcome =
+      RunBenchmark("step_benchmark", {"--compare", "mirrored", "--megabytes",
+                                      "4", "--rounds", "1", "--warmup", "2",
+                                      "--steps", "4", "--scalar_steps", "20"});
+
+  ASSERT_TRUE(outcome.exit.ok()) << outcome.text;
+  for (const auto& [workers, models] :
+       {std::pair{"2", "1"}, {"4", "1.5"}, {"8", "1.75"}}) {
+    EXPECT_THAT(outcome.text,
+                ContainsRegex(absl::StrCat("models sent by each of ", workers,
+                                           " workers; 2\\(n-1\\)/n is ", models,
+                                           " +[0-9.]+ .*(yes|NO)")));
+  }
+  for (const nlohmann::json& line : JsonLines(outcome.text)) {
+    if (!line.contains("job") || line.at("model") != "dense") continue;
+    if (line.at("workers") == 2) continue;  // also those that share memory
+    const double workers = line.at("workers");
+    EXPECT_GE(line.at("models_sent"), 0.8 * 2 * (workers - 1) / workers)
+        << line;
+  }
+}
+
 TEST(StepBenchmarkTest, WhatItDoesNotKnowIsRefused) {
   const Outcome flag = RunBenchmark("step_benchmark", {"--megabyte", "2"});
   const Outcome name = RunBenchmark("step_benchmark", {"--compare", "udp"});
@@ -164,7 +190,7 @@ TEST(StepSamplesTest, RecordComesBackFromItsFile) {
   const lockstep::testing::TempDir directory;
   const std::string path = directory.Join("record");
   const RunRecord record{
-      {{50, 10, 1, 20, 2, 1}, {70, 0, 0, 0, 0, 2}}, 1.5, {10, 20, 30, 70}};
+      {{50, 10, 1, 20, 2, 1}, {70, 0, 0, 0, 0, 2}}, 1.5, {10, 20, 30, 70}, 900};
 
   ASSERT_THAT(WriteRecord(path, record), IsOk());
   auto read = ReadRecord(path);
@@ -173,6 +199,7 @@ TEST(StepSamplesTest, RecordComesBackFromItsFile) {
   EXPECT_EQ(read->cpu_seconds, 1.5);
   EXPECT_EQ(read->server.resident(), 60);
   EXPECT_EQ(read->server.peak, 70);
+  EXPECT_EQ(read->sent_bytes, 900);
   ASSERT_EQ(read->samples.size(), 2u);
   EXPECT_EQ(read->samples.front().push, 20);
   EXPECT_EQ(read->samples.back().steps, 2);
@@ -180,7 +207,7 @@ TEST(StepSamplesTest, RecordComesBackFromItsFile) {
 
 TEST(StepSamplesTest, FileWithoutTimesIsRefused) {
   const lockstep::testing::TempDir directory;
-  std::ofstream(directory.Join("no_steps")) << "0 0 0 0 0\n1 1 1 1 1 0\n";
+  std::ofstream(directory.Join("no_steps")) << "0 0 0 0 0 0\n1 1 1 1 1 0\n";
 
   EXPECT_THAT(ReadRecord(directory.Join("none")).status(),
               StatusIs(absl::StatusCode::kUnavailable));
@@ -225,6 +252,19 @@ TEST(ResourceUsageDeathTest, OwnProcessIsAmongItsSiblingsOnce) {
         _exit(seconds > 0.15 && seconds < 0.35 ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+TEST(ResourceUsageTest, SentBytesAreThoseOfTheLoopbackDevice) {
+  const std::string head =
+      "Inter-|   Receive          |  Transmit\n"
+      " face |bytes packets errs drop fifo frame compressed multicast|bytes\n";
+
+  EXPECT_EQ(
+      ParseSentBytes(head + "  eth0: 1 1 0 0 0 0 0 0 2 2 0 0 0 0 0 0\n"
+                            "    lo:70 1 0 0 0 0 0 0 900 2 0 0 0 0 0 0\n"),
+      900);
+  EXPECT_EQ(ParseSentBytes(head), 0);
+  EXPECT_EQ(ParseSentBytes("lo: 1 2\n"), 0);
 }
 
 TEST(ResourceUsageTest, SilentStatusIsNoMemory) {

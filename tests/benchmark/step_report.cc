@@ -66,6 +66,7 @@ std::string ReportLine(const Measured& measured, const Measured* tcp,
   AddCandidate(measured, line);
   AddTimes(measured, tcp, line);
   line["cpu_ms"] = RoundedMedian(measured, Metric::kCpuMs);
+  line["models_sent"] = RoundedMedian(measured, Metric::kModelsSent);
   line["server_mib"] = RoundedMedian(measured, Metric::kServerMiB);
   line["server_shared_mib"] = RoundedMedian(measured, Metric::kSharedMiB);
   line["server_peak_mib"] = RoundedMedian(measured, Metric::kPeakMiB);

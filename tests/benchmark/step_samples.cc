@@ -10,13 +10,13 @@ namespace lockstep::benchmark {
 
 RunRecorder::RunRecorder(int64_t warmup, int64_t steps)
     : warmup_left_(warmup), steps_left_(steps) {
-  if (warmup <= 0) cpu_seconds_before_ = UsageOfSiblings().cpu_seconds;
+  if (warmup <= 0) before_ = UsageOfSiblings();
 }
 
 void RunRecorder::Add(const StepSample& sample) {
   if (warmup_left_ > 0) {
     warmup_left_ -= sample.steps;
-    if (warmup_left_ <= 0) cpu_seconds_before_ = UsageOfSiblings().cpu_seconds;
+    if (warmup_left_ <= 0) before_ = UsageOfSiblings();
   } else if (steps_left_ > 0) {
     record_.samples.push_back(sample);
     steps_left_ -= sample.steps;
@@ -28,7 +28,8 @@ RunRecord RunRecorder::Finish() {
   if (!finished_) {
     finished_ = true;
     const ResourceUsage usage = UsageOfSiblings();
-    record_.cpu_seconds = usage.cpu_seconds - cpu_seconds_before_;
+    record_.cpu_seconds = usage.cpu_seconds - before_.cpu_seconds;
+    record_.sent_bytes = usage.sent_bytes - before_.sent_bytes;
     record_.server = usage.server;
   }
   return record_;
@@ -44,7 +45,8 @@ absl::Status WriteRecord(const std::string& path, const RunRecord& record) {
   std::ofstream file(path);
   const ProcessMemory& server = record.server;
   file << record.cpu_seconds << ' ' << server.anonymous << ' ' << server.file
-       << ' ' << server.shared << ' ' << server.peak << '\n';
+       << ' ' << server.shared << ' ' << server.peak << ' ' << record.sent_bytes
+       << '\n';
   for (const StepSample& s : record.samples) {
     file << s.total << ' ' << s.pull << ' ' << s.announce << ' ' << s.push
          << ' ' << s.token << ' ' << s.steps << '\n';
@@ -59,7 +61,7 @@ absl::StatusOr<RunRecord> ReadRecord(const std::string& path) {
   RunRecord record;
   ProcessMemory& server = record.server;
   file >> record.cpu_seconds >> server.anonymous >> server.file >>
-      server.shared >> server.peak;
+      server.shared >> server.peak >> record.sent_bytes;
   StepSample s;
   while (file >> s.total >> s.pull >> s.announce >> s.push >> s.token >>
          s.steps) {

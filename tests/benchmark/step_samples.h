@@ -29,6 +29,7 @@ struct RunRecord {
   std::vector<StepSample> samples;
   double cpu_seconds = 0;  // of all processes, over all samples
   ProcessMemory server;    // at the end
+  int64_t sent_bytes = 0;  // over loopback, by all processes, over all samples
   // Gradients of a step, mean of the measured steps, where the job chooses them
   // (AUTO); else 0. Not in the file.
   double gradients = 0;
@@ -49,7 +50,7 @@ class RunRecorder {
  private:
   int64_t warmup_left_;
   int64_t steps_left_;
-  double cpu_seconds_before_ = 0;
+  ResourceUsage before_;  // at the first sample
   bool finished_ = false;
   RunRecord record_;
 };

@@ -10,7 +10,8 @@ here=$source/tests/e2e
 
 # shellcheck source=tests/e2e/system_lib.sh
 source "$here/system/system_lib.sh"
-need_tools kubectl python3
+need_kustomize "$source"
+need_tools python3
 python3 -c 'import yaml' 2>/dev/null || skip "python3-yaml is not installed"
 
 work=$(mktemp -d)

@@ -150,13 +150,14 @@ TEST_F(MirrorsTest, HostedInWorkersThatAreKilledTheyChangeNoBit) {
 
 // With two workers both orders give the same bits.
 TEST_F(MirrorsTest, TheOrderOfARingIsKeptWhenProcessesDie) {
-  const auto make = [](const std::string& order) {
+  const auto make = [](const std::string& order,
+                       const std::vector<std::string>& more = {}) {
+    std::vector<std::string> set = {
+        "train_steps=150", kMirrored,
+        absl::StrCat("strategy.communication.order=", order)};
+    set.insert(set.end(), more.begin(), more.end());
     return TrainingJob::Make(
-        {.servers = 0,
-         .workers = 3,
-         .chief = false,
-         .set = {"train_steps=150", kMirrored,
-                 absl::StrCat("strategy.communication.order=", order)}});
+        {.servers = 0, .workers = 3, .chief = false, .set = set});
   };
   auto rank = make("RANK");
   ASSERT_THAT(rank->Run(), IsOk());
@@ -164,6 +165,12 @@ TEST_F(MirrorsTest, TheOrderOfARingIsKeptWhenProcessesDie) {
   ASSERT_THAT(ring->Run(), IsOk());
   EXPECT_NE(ReadCheckpoint(ring->checkpoints(), 150, "model.safetensors"),
             ReadCheckpoint(rank->checkpoints(), 150, "model.safetensors"));
+
+  // One ring over all variables has other chunks than rings of their own.
+  auto packed = make("RING", {"strategy.communication.bytes_per_pack=0"});
+  ASSERT_THAT(packed->Run(), IsOk());
+  EXPECT_NE(ReadCheckpoint(packed->checkpoints(), 150, "model.safetensors"),
+            ReadCheckpoint(ring->checkpoints(), 150, "model.safetensors"));
 
   auto disturbed = make("RING");
   ASSERT_THAT(disturbed->StartAll(), IsOk());

@@ -89,6 +89,7 @@ static void VisitFields(FieldVisitor& visit, SummaryConfig& summary) {
 
 static void VisitFields(FieldVisitor& visit, CommunicationConfig& options) {
   visit("order", options.order, kSumOrders);
+  visit.Optional("bytes_per_pack", options.bytes_per_pack, -1);
 }
 
 static void VisitFields(FieldVisitor& visit, StrategyConfig& strategy) {

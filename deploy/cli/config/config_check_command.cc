@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster_environment.h"
@@ -70,10 +71,22 @@ ProbeResult ProbeCertificate(const HostPort& address, const TaskId& task,
                               " answers, which is not ", task.ToString())};
 }
 
+// The fix for an address that cannot be reached, as the end of a message.
+absl::string_view FixOf(const std::string& address) {
+  const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
+  if (parsed.ok() && parsed->port == 0) {
+    return "; `lockstep run` chooses one for its tasks: leave --connect out, "
+           "or "
+           "write the port";
+  }
+  return "; start that task, or correct its address";
+}
+
 ProbeResult Probe(const std::string& address, const TaskId& task,
                   const TlsFiles* own, absl::Duration timeout) {
   const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
   if (!parsed.ok()) return {false, "no address"};
+  if (parsed->port == 0) return {false, "no port"};
   // First without TLS, which tells a wrong name or port from a wrong
   // certificate.
   ProbeResult result = ProbeConnection(*parsed, timeout);
@@ -187,10 +200,9 @@ std::map<TaskId, std::string> ConfigCheckCommand::Connect(
       const auto& [task, address] = peers[i];
       reachable[task] = result.text;
       if (result.reached) continue;
-      mistakes.push_back(
-          absl::StrCat(cluster.source(), ": cluster.", TaskTypeName(task.type),
-                       "[", task.index, "] is \"", address, "\": ", result.text,
-                       "; start that task, or correct its address"));
+      mistakes.push_back(absl::StrCat(
+          cluster.source(), ": cluster.", TaskTypeName(task.type), "[",
+          task.index, "] is \"", address, "\": ", result.text, FixOf(address)));
     }
   }
   return reachable;

@@ -151,6 +151,9 @@ std::vector<Field> RulesOf(const JobConfig& job) {
   fields.Add("clipping.limit",
              job.clipping.limits_mean() ? job.clipping.limit : 0);
   fields.Add("refuse_non_finite", job.refuse_non_finite);
+  fields.Add("strategy.communication.order", job.strategy.communication.order);
+  fields.Add("strategy.communication.bytes_per_pack",
+             job.strategy.communication.bytes_per_pack);
   return fields.all();
 }
 

@@ -10,9 +10,10 @@
 namespace lockstep::server {
 
 // Compares what servers compute by: update rules, learning rates, averages,
-// constraints, untrained variables, the norm of the mean, and the refusal of
-// gradients that are not finite. These may differ between two runs of a job,
-// but all servers must have the same ones. Other fields do not count.
+// constraints, untrained variables, the norm of the mean, the refusal of
+// gradients that are not finite, and the order of sums. These may differ
+// between two runs of a job, but all servers must have the same ones. Other
+// fields do not count.
 //
 // Returns the first difference as the job file spells it, with both values:
 // "optimizer.momentum: 0.9 -> 0.8"; without them if they are enumerations;

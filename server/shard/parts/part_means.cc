@@ -50,9 +50,8 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
   const bool measure = parts_.job.clipping.limits_mean();
   const bool ring = parts_.job.strategy.communication.order == SumOrder::kRing;
   const MeanOutcome stored =
-      ring ? StoreRingMean(spec,
-                           NumElements(parts_.variables[spec.variable].shape),
-                           gradients, mean.memory->bytes, measure)
+      ring ? StoreRingMean(spec, ring_places_[spec.variable], gradients,
+                           mean.memory->bytes, measure)
            : StoreMean(spec.dtype, SlicesOf(present),
                        DivisorOf(parts_.job, gradients), mean.memory->bytes,
                        OrderOf(parts_.job, gradients), measure);

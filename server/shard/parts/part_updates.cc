@@ -59,6 +59,8 @@ PartUpdates::PartUpdates(LockedParts& parts, PartValues& values,
       optimizers_(MakeAll<Optimizer>(parts.optimizers)),
       sparse_optimizers_(MakeAll<SparseOptimizer>(parts.optimizers)),
       rates_(LearningRatesOf(parts.job)),
+      ring_places_(RingPlacesOf(parts.job.strategy.communication.bytes_per_pack,
+                                parts.variables, parts.settings)),
       averaged_step_(parts.parts.size(), StepRecord::kNone),
       mean_memory_(std::move(means)),
       means_(parts.parts.size()) {}

@@ -15,6 +15,7 @@
 #include "server/shard/parts/locked_parts.h"
 #include "server/shard/parts/mean_memory.h"
 #include "server/shard/parts/part_values.h"
+#include "server/shard/parts/ring_means.h"
 #include "server/step/engine.h"
 #include "server/update/optimizer.h"
 #include "server/update/sparse_optimizer.h"
@@ -116,6 +117,7 @@ class PartUpdates final : public PartUpdater {
   const std::vector<Optimizer> optimizers_;               // of the job
   const std::vector<SparseOptimizer> sparse_optimizers_;  // likewise
   const std::vector<LearningRateConfig> rates_;           // likewise
+  const std::vector<RingPlace> ring_places_;              // by variable
   // By part, in compatible mode: the step of its average. Guarded by the part's
   // mutex.
   std::vector<int64_t> averaged_step_;

@@ -58,13 +58,46 @@ class Terms {
 
 }  // namespace
 
-MeanOutcome StoreRingMean(const PartSpec& part, int64_t variable_elements,
+std::vector<RingPlace> RingPlacesOf(
+    int64_t bytes_per_pack, const std::vector<VariableSpec>& variables,
+    const std::vector<VariableSettings>& settings) {
+  std::vector<RingPlace> places(variables.size());
+  std::vector<size_t> pack;
+  int64_t elements = 0;  // of the pack
+  const auto end_pack = [&] {
+    for (const size_t i : pack) places[i].elements = elements;
+    pack.clear();
+    elements = 0;
+  };
+  for (size_t i = variables.size(); i-- > 0;) {
+    const VariableSpec& variable = variables[i];
+    const int64_t size = NumElements(variable.shape);
+    if (bytes_per_pack < 0 || variable.is_table() || variable.buffer ||
+        !settings[i].trained) {
+      places[i] = {0, size};
+      continue;
+    }
+    if (!pack.empty()) {
+      const DType type = variables[pack[0]].dtype;
+      const auto bytes = elements * static_cast<int64_t>(ElementSize(type));
+      const bool full = bytes_per_pack > 0 && bytes > bytes_per_pack;
+      if (full || type != variable.dtype) end_pack();
+    }
+    places[i].offset = elements;
+    elements += size;
+    pack.push_back(i);
+  }
+  end_pack();
+  return places;
+}
+
+MeanOutcome StoreRingMean(const PartSpec& part, const RingPlace& place,
                           absl::Span<const PartGradient> gradients,
                           absl::Span<std::byte> mean, bool measure) {
   const size_t ranks = gradients.size();
-  const size_t chunk = RingChunk(static_cast<size_t>(variable_elements), ranks,
+  const size_t chunk = RingChunk(static_cast<size_t>(place.elements), ranks,
                                  ElementSize(part.dtype));
-  const auto offset = static_cast<size_t>(part.offset);
+  const auto offset = static_cast<size_t>(place.offset + part.offset);
   const auto size = static_cast<size_t>(part.count);
   MeanOutcome outcome;
   for (size_t first = 0; first < size;) {

@@ -3,19 +3,40 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
+#include "common/job/variable_settings.h"
+#include "common/plan/variable_spec.h"
 #include "server/state/file/state_layout.h"
 #include "server/step/engine.h"
 #include "server/update/mean_norm.h"
 
 namespace lockstep::server {
 
+// The place of a variable among the elements that one ring adds up.
+//
+// Units: elements.
+struct RingPlace {
+  int64_t offset = 0;    // of the variable's first element
+  int64_t elements = 0;  // of all variables of the ring
+};
+
+// Returns the places by variable. Variables are joined to packs as by
+// ReducePacked(), from the last to the first, each with a ring: a new pack
+// begins when the current one has more than `bytes_per_pack` bytes, and where
+// the element type changes; 0: only there. Tables, buffers and untrained
+// variables are in no pack. -1: all variables have rings of their own.
+// `settings` are those of the variables.
+std::vector<RingPlace> RingPlacesOf(
+    int64_t bytes_per_pack, const std::vector<VariableSpec>& variables,
+    const std::vector<VariableSettings>& settings);
+
 // As StoreMean(), in the order of SumOrder::kRing: the chunks are those of the
-// whole variable, of `variable_elements` elements, and not those of the part.
-// `gradients` are those of all ranks, by rank, at least one of them present;
-// absent ones count as zeros. `part` must be no table.
-MeanOutcome StoreRingMean(const PartSpec& part, int64_t variable_elements,
+// whole ring in which the part's variable has the place `place`, and not those
+// of the part. `gradients` are those of all ranks, by rank, at least one of
+// them present; absent ones count as zeros. `part` must be no table.
+MeanOutcome StoreRingMean(const PartSpec& part, const RingPlace& place,
                           absl::Span<const PartGradient> gradients,
                           absl::Span<std::byte> mean, bool measure);
 

@@ -5,9 +5,11 @@
 # Fashion-MNIST, a worker's container is killed and comes back, the job is
 # stopped, and started again with certificates, as the pods of overlays/tls, it
 # goes on to its end. Then those of overlays/mirrors train, and those that an
-# operator makes of examples/tfjob_mirrors.yaml. Where there is a CUDA
+# operator makes of examples/tfjob_mirrors.yaml. own_program_test.sh has the pods of
+# overlays/own-program. Where there is a CUDA
 # toolkit, the image for GPUs is made too, and trains without one. Needs root, mounts,
-# podman and kubectl: exits with 77, which is "skipped", where one is missing.
+# podman and a kubectl that renders: exits with 77, which is "skipped", where one is
+# missing.
 set -euo pipefail
 script_arguments=("$@")
 here=$(dirname "$0")
@@ -15,13 +17,12 @@ here=$(dirname "$0")
 source "$here/system_lib.sh"
 # shellcheck source=tests/e2e/system/container_lib.sh
 source "$here/container_lib.sh"
+source=$1 build=$2 base=$3 lockstep=$2/bin/lockstep
 need_root
-need_tools podman crun kubectl ip
-python3 -c 'import yaml' 2>/dev/null || skip "python3-yaml is not installed"
+need_containers
 need_data
 in_namespaces --mount --net  # where all ports are free
 ip link set lo up
-source=$1 build=$2 base=$3 lockstep=$2/bin/lockstep
 [ -e "$base/made-for" ] || skip "$base is missing: see debian_tree_test"
 package=$(newest_package "$build")
 
@@ -31,35 +32,6 @@ finish() {
   rm -rf --one-file-system "$work"
 }
 trap finish EXIT
-
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  local name
-  for name in $(names); do
-    echo "---- $name" && pod logs --tail 15 "$name" 2>&1
-  done
-  exit 1
-}
-
-names() { pod ps -a --format '{{.Names}}' | grep -v infra; }
-status() { pod inspect --format "{{.State.$2}}" "$1"; }
-
-build_image() {
-  mkdir -p "$work/context/build/release" "$work/context/deploy"
-  cp "$source/deploy/Containerfile" "$work/context/deploy"
-  cp "$package" "$work/context/build/release"
-  make_image test base "$work/context" || { tail -n 20 "$work/log" >&2; return 1; }
-}
-
-has_step() {
-  local now
-  now=$("$lockstep" status --cluster "$work/cluster.json" "${operator[@]}" \
-    --json 2>/dev/null |
-    sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p')
-  [ "${now:-0}" -ge "$1" ]
-}
-is_another() { [ "$(status "$1" Pid)" -gt 0 ] && [ "$(status "$1" Pid)" != "$2" ]; }
-is_ended() { [ "$(status "$1" Status)" = exited ]; }
 
 # For a package that was built with CUDA, with the toolkit's cuBLAS as a volume.
 gpu_image() {
@@ -110,18 +82,6 @@ gpu_job() {
   grep 'computes on cpu: no GPU here' "$work"/gpu/logs/worker-0.log
 }
 
-operator=()
-
-# pods_of STEPS: the pods of what stands in the input.
-pods_of() {
-  sed 's|image: lockstep:.*|image: localhost/lockstep:test|' >"$work/all.yaml"
-  python3 "$here/pods_of_jobs.py" "$work/all.yaml" \
-    "$work/cluster.json" "$work/volumes" "$1" >"$work/pods.yaml"
-}
-
-# make_pods DIRECTORY: the pods of deploy/kubernetes/DIRECTORY.
-make_pods() { kubectl kustomize "$source/deploy/kubernetes/$1" | pods_of 1000; }
-
 # The example's pods, with the job of the base in its ConfigMap.
 make_operator_pods() {
   local kubernetes=$source/deploy/kubernetes
@@ -130,21 +90,13 @@ make_operator_pods() {
     echo --- && cat "$kubernetes/examples/tfjob_mirrors.yaml"; } | pods_of 400
 }
 
-prepare_pods() {
-  mkdir "$work/volumes"
-  mkdir -m 777 "$work/volumes/state" "$work/volumes/checkpoints"
-  "$lockstep" config make --ps 2 --workers 2 --host_pattern 127.0.0.1 \
-    >"$work/cluster.json"
-  make_pods base
-}
-
 # Each task has a Secret of its own here, whose files the group of the pods reads.
 prepare_secure_pods() {
   "$lockstep" certs make --cluster "$work/cluster.json" --job fashion \
     --out "$work/certs"
   mkdir "$work/volumes/tls"
   cp -rL "$work"/certs/*-[0-9] "$work/volumes/tls"
-  make_pods overlays/tls
+  make_pods overlays/tls 1000
   local group
   group=$(sed -n 's/^ *fsGroup: *//p' "$work/all.yaml" | sort -u)
   chgrp -R "$group" "$work/volumes/tls"
@@ -156,22 +108,6 @@ is_healthy() {
   python3 -c 'import sys, urllib.request
 print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())' \
     "http://127.0.0.1:$1/healthz"
-}
-
-# ends_with CODE NAME...: waits for the end of these containers.
-ends_with() {
-  local code=$1 name
-  shift
-  for name in "$@"; do
-    until_true "the end of $name" is_ended "$name"
-    [ "$(status "$name" ExitCode)" = "$code" ] ||
-      fail "$name ended with $(status "$name" ExitCode), not $code"
-  done
-}
-
-chief_says() {
-  pod logs "$(names | grep chief-0)" 2>&1 | grep "$1" ||
-    fail "the chief says no: $1"
 }
 
 # All but the chief, whose pod is not started again, would be for any other code.
@@ -240,12 +176,12 @@ train_in_mirrors() {
 phase "a base image" podman_or_skip "$base"
 phase "the image" build_image
 phase "the image for GPUs" gpu_image
-phase "the pods' manifests" prepare_pods
+phase "the pods' manifests" prepare_pods base 1000
 phase "a job in pods that is stopped" stop_pods
 phase "the pods' manifests, with certificates" prepare_secure_pods
 phase "the same job to its end, with certificates" train_to_the_end
 phase "the manifests of pods without servers" \
-  prepare_mirrors 2 make_pods overlays/mirrors
+  prepare_mirrors 2 make_pods overlays/mirrors 1000
 phase "a job in pods with copies of the variables" \
   train_in_mirrors 1000 fashion-worker-1-worker 2
 phase "the pods of a TFJob without servers" prepare_mirrors 1 make_operator_pods

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# debian_tree_test.sh BUILD_DIR TREE: makes TREE, a Debian with systemd and with
-# all that apt installs along with the package in BUILD_DIR, but without that:
-# what systemd_test.sh and container_test.sh start from, without a network. A TREE
-# that has what the package asks for is kept. Needs root, mmdebstrap and a mirror
+# debian_tree_test.sh BUILD_DIR TREE NAME...: makes TREE, a Debian with systemd, with
+# the packages of these names, and with all that apt installs along with the package
+# in BUILD_DIR, but without that: what systemd_test.sh, container_test.sh and
+# own_program_test.sh start from, without a network. A TREE that has what the
+# package asks for, and the names, is kept. Needs root, mmdebstrap and a mirror
 # of Debian: exits with 77, which is "skipped", where one is missing.
 set -euo pipefail
 script_arguments=("$@")
@@ -13,7 +14,8 @@ need_tools help2man dpkg-deb mmdebstrap
 in_namespaces --mount
 tree=$2
 package=$(newest_package "$1")
-wanted=$(dpkg-deb -f "$package" Depends)
+more=("${@:3}")
+wanted="$(dpkg-deb -f "$package" Depends)${more[*]:+, ${more[*]}}"
 if [ "$(cat "$tree/made-for" 2>/dev/null)" = "$wanted" ]; then
   echo "$tree is there already"
   exit 0
@@ -42,7 +44,7 @@ install_dependencies() {
   cp "$package" "$work/tree/lockstep.deb"
   cp /etc/resolv.conf "$work/tree/etc/resolv.conf"
   mount -t proc proc "$work/tree/proc"
-  "${apt[@]}" --simulate /lockstep.deb >"$work/plan"
+  "${apt[@]}" --simulate /lockstep.deb "${more[@]}" >"$work/plan"
   local names
   names=$(awk '$1 == "Inst" && $2 != "lockstep" { print $2 }' "$work/plan")
   # shellcheck disable=SC2086  # names are words

@@ -10,7 +10,7 @@ source=$1 lockstep=$2 venv=$3
 # shellcheck source=tests/e2e/system/system_lib.sh
 source "$(dirname "$0")/system_lib.sh"
 
-need_tools kubectl
+need_kustomize "$source"
 if [ ! -x "$venv/bin/kubernetes-validate" ]; then
   { python3 -m venv "$venv" &&
     timeout 240 "$venv/bin/pip" --quiet install kubernetes-validate; } ||

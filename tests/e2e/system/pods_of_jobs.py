@@ -64,7 +64,7 @@ def pod(job, index, volumes, ports):
     container = spec["containers"][0]
     for key in ("startupProbe", "readinessProbe", "livenessProbe", "resources",
                 "ports"):
-        container.pop(key)
+        container.pop(key, None)  # a user's program has no probes
     args = [a for a in container["args"] if a != "--pod_index"]
     container["args"] = [f"fashion.{index}" if a == "fashion" else a for a in args]
     for i, arg in enumerate(container["args"]):

@@ -3,6 +3,7 @@
 #
 #   skip WHY               exits with 77, which is "skipped"
 #   need_root; need_tools TOOL...; need_data   skip where one is missing
+#   need_kustomize SOURCE_DIR   skips where no kubectl renders deploy/kubernetes
 #   in_namespaces OPTION...   goes on in new namespaces (unshare OPTION...), which
 #                          take mounts and networks with them; skips where they
 #                          cannot be made. Call it first: starts the script anew.
@@ -28,6 +29,16 @@ need_tools() {
 need_data() {
   [ -d /usr/share/datasets/fashion-mnist ] ||
     skip "dataset-fashion-mnist is not installed"
+}
+
+# Debian 12's package kubernetes-client has kubectl 1.20, which knows none of the
+# fields that kustomize got since its version 2.
+need_kustomize() {
+  need_tools kubectl
+  kubectl kustomize "$1/deploy/kubernetes/base" >/dev/null 2>&1 ||
+    skip "this kubectl does not render deploy/kubernetes: $(kubectl version \
+      --client 2>&1 | head -n 1); version 1.27 or newer does, and Debian 12 has" \
+      "none"
 }
 
 in_namespaces() {

@@ -189,6 +189,26 @@ TEST(MirrorChecksTest, TheOrderOfARingIsForMirrorsOfOneReplica) {
   }
 }
 
+TEST(MirrorChecksTest, PacksAreForRings) {
+  JobConfig job = ManyMirrored();
+  CommunicationConfig& options = job.strategy.communication;
+  options = {SumOrder::kRing, 0};
+  EXPECT_THAT(CheckStrategy(job), IsOk());
+  options.bytes_per_pack = int64_t{1} << 40;
+  EXPECT_THAT(CheckStrategy(job), IsOk());
+  options.bytes_per_pack = -2;
+  EXPECT_THAT(
+      CheckStrategy(job),
+      StatusIs(kInvalid,
+               HasSubstr("strategy.communication.bytes_per_pack is -2")));
+  options = {SumOrder::kRank, 4096};
+  EXPECT_THAT(
+      CheckStrategy(job),
+      StatusIs(kInvalid,
+               AllOf(HasSubstr("strategy.communication.bytes_per_pack is 4096"),
+                     HasSubstr("set the order to RING"))));
+}
+
 TEST(MirrorChecksTest, WorkersWithMirrorsMayBeElastic) {
   JobConfig job = ManyMirrored();
   job.elastic_workers = true;

@@ -318,7 +318,7 @@ TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {
        {StrategyKind::kParameterServer, StrategyKind::kMirrored,
         StrategyKind::kMultiWorkerMirrored, StrategyKind::kOneDevice}) {
     JobConfig job;
-    job.strategy = {kind, 4, {"cuda:1", "cpu:0"}, {SumOrder::kRing}};
+    job.strategy = {kind, 4, {"cuda:1", "cpu:0"}, {SumOrder::kRing, 0}};
 
     const absl::StatusOr<JobConfig> back = FromProto(ToProto(job));
 
@@ -327,8 +327,10 @@ TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {
     EXPECT_EQ(back->strategy.replicas_per_worker, 4);
     EXPECT_THAT(back->strategy.devices, ElementsAre("cuda:1", "cpu:0"));
     EXPECT_EQ(back->strategy.communication.order, SumOrder::kRing);
+    EXPECT_EQ(back->strategy.communication.bytes_per_pack, 0);
   }
   v1::JobConfig proto;
+  EXPECT_EQ(FromProto(proto)->strategy.communication.bytes_per_pack, -1);
   EXPECT_EQ(FromProto(proto)->strategy.replicas_per_worker, 0);
   proto.mutable_strategy()->set_kind(static_cast<v1::StrategyKind>(5));
   EXPECT_THAT(FromProto(proto),

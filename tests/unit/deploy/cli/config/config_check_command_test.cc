@@ -123,6 +123,18 @@ TEST_F(ConfigCheckCommandTest, AMissingFileIsNamed) {
   EXPECT_THAT(Out(), HasSubstr("mistake: /nowhere/env"));
 }
 
+TEST_F(ConfigCheckCommandTest, ConnectNeedsPorts) {
+  const std::string path =
+      Write("cluster.json", R"({"cluster": {"ps": ["127.0.0.1:0"],
+                                            "worker": ["127.0.0.1:0"]}})");
+
+  EXPECT_EQ(Check({"--cluster", path}), 0);
+  EXPECT_EQ(Check({"--cluster", path, "--connect"}), 1);
+  EXPECT_THAT(Out(),
+              HasSubstr("cluster.ps[0] is \"127.0.0.1:0\": no port; `lockstep "
+                        "run` chooses one for its tasks: leave --connect out"));
+}
+
 TEST_F(ConfigCheckCommandTest, ConnectSaysWhoRefuses) {
   const absl::StatusOr<PortReservation> port = PortReservation::Create();
   ASSERT_OK(port);

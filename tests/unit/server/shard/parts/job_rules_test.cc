@@ -48,6 +48,10 @@ TEST(JobRulesTest, AllThatServersComputeByIsARule) {
       [](JobConfig& job) { job.variable_optimizers[0].optimizer.beta1 = 0.5; },
       [](JobConfig& job) { job.variable_optimizers[0].learning_rate = 7; },
       [](JobConfig& job) { job.learning_rate.warmup_steps = 3; },
+      [](JobConfig& job) {
+        job.strategy.communication.order = SumOrder::kRing;
+      },
+      [](JobConfig& job) { job.strategy.communication.bytes_per_pack = 0; },
   };
   for (const Edit& edit : edits) EXPECT_NE(DifferenceAfter(edit), "");
 }

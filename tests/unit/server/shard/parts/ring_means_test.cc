@@ -54,10 +54,11 @@ PartGradient PartOf(const std::vector<float>& numbers, size_t offset,
 
 std::vector<float> RingMean(const PartSpec& part,
                             const std::vector<PartGradient>& gradients,
-                            MeanOutcome* outcome = nullptr) {
+                            MeanOutcome* outcome = nullptr,
+                            const RingPlace& place = {0, kElements}) {
   std::vector<float> mean(static_cast<size_t>(part.count));
   const MeanOutcome stored = StoreRingMean(
-      part, kElements, gradients,
+      part, place, gradients,
       {reinterpret_cast<std::byte*>(mean.data()), mean.size() * sizeof(float)},
       outcome != nullptr);
   if (outcome != nullptr) *outcome = stored;
@@ -85,6 +86,75 @@ TEST(RingMeansTest, PartsHaveTheBitsOfTheRingOverTheirVariable) {
     }
     EXPECT_EQ(joined, ring) << cut;
   }
+}
+
+// The places of variables that are all trained.
+std::vector<RingPlace> PlacesOf(int64_t bytes_per_pack,
+                                const std::vector<VariableSpec>& variables) {
+  return RingPlacesOf(bytes_per_pack, variables,
+                      std::vector<VariableSettings>(variables.size()));
+}
+
+auto IsPlace(int64_t offset, int64_t elements) {
+  return ::testing::AllOf(::testing::Field(&RingPlace::offset, offset),
+                          ::testing::Field(&RingPlace::elements, elements));
+}
+
+// As the collectives reduce several values at once, with TensorFlow's packs.
+TEST(RingMeansTest, VariablesOfAPackHaveTheBitsOfOneRing) {
+  const std::vector<size_t> sizes = {60, 100, 7, 33};
+  std::vector<VariableSpec> variables;
+  for (const size_t size : sizes) {
+    variables.push_back({.shape = {static_cast<int64_t>(size)}});
+  }
+  for (const int64_t bytes_per_pack : {0, 1, 140, 4000}) {
+    std::vector<std::vector<Value>> by_rank(3);
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+      for (const size_t size : sizes) {
+        by_rank[rank].push_back(Value::Of<float>(ElementType::kFloat32,
+                                                 {static_cast<int64_t>(size)},
+                                                 NumbersOf(rank, size)));
+      }
+    }
+    const auto packed =
+        ReducePacked(ReduceOp::kMean, SumOrder::kRing, by_rank, bytes_per_pack);
+    ASSERT_THAT(packed, testing::IsOk());
+    const std::vector<RingPlace> places = PlacesOf(bytes_per_pack, variables);
+    for (size_t v = 0; v < sizes.size(); ++v) {
+      PartSpec part;
+      part.count = static_cast<int64_t>(sizes[v]);
+      std::vector<PartGradient> gradients;
+      for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+        gradients.push_back(GradientOf(NumbersOf(rank, sizes[v])));
+      }
+      EXPECT_EQ(RingMean(part, gradients, nullptr, places[v]),
+                (*packed)[v].Elements<float>())
+          << v << " of packs of " << bytes_per_pack;
+    }
+  }
+}
+
+TEST(RingPlacesTest, OnlyWhatIsTrainedIsPacked) {
+  std::vector<VariableSpec> variables(5, {.shape = {2, 5}});
+  variables[1].buffer = true;
+  variables[2].row_cut = RowCut::kDiv;
+  std::vector<VariableSettings> settings(5);
+  settings[3].trained = false;
+
+  EXPECT_THAT(
+      RingPlacesOf(0, variables, settings),
+      ::testing::ElementsAre(IsPlace(10, 20), IsPlace(0, 10), IsPlace(0, 10),
+                             IsPlace(0, 10), IsPlace(0, 20)));
+  EXPECT_THAT(PlacesOf(-1, variables), ::testing::Each(IsPlace(0, 10)));
+}
+
+TEST(RingPlacesTest, APackHasOneElementType) {
+  std::vector<VariableSpec> variables(3, {.shape = {4}});
+  variables[0].dtype = DType::kFloat64;
+
+  EXPECT_THAT(
+      PlacesOf(0, variables),
+      ::testing::ElementsAre(IsPlace(0, 4), IsPlace(4, 8), IsPlace(0, 8)));
 }
 
 TEST(RingMeansTest, AbsentGradientsCountAsZeros) {
@@ -158,7 +228,8 @@ TEST(RingMeansTest, EveryTypeOfVariableAndGradientIsCutAtElements) {
                                                        : GradientOf(halves));
       }
       std::vector<std::byte> mean(MeanSize(dtype, kCount));
-      StoreRingMean(part, kElements, gradients, absl::MakeSpan(mean), false);
+      StoreRingMean(part, {0, kElements}, gradients, absl::MakeSpan(mean),
+                    false);
       for (size_t i = 0; i < kCount; ++i) {
         const double got = dtype == DType::kFloat64 ? FromBytes<double>(mean)[i]
                            : dtype == DType::kFloat16
