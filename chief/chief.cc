@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "chief/checkpoint/initial_values_text.h"
 #include "chief/job_identity.h"
 #include "chief/plan/placement.h"
 #include "chief/traces/chief_spans.h"
@@ -439,28 +438,13 @@ absl::Status Chief::WriteInitialValues(const StateMap& map) {
   }
   const std::string& file = job_.checkpoint.initial_values;
   if (file.empty()) return absl::OkStatus();
-  const auto write = [&]() -> absl::Status {
-    LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader reader,
-                              SafetensorsReader::Open(file));
-    const auto watch =
-        Watch(absl::StrCat("the values of ", file, " to be written"));
-    LOCKSTEP_ASSIGN_OR_RETURN(const int found,
-                              servers_.WriteInitialValues(reader, map, watch));
-    const std::string text = InitialValuesText(reader, map.plan.variables);
-    if (found == 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          text,
-          "; name a file with variables of this model, or leave the "
-          "field out"));
-    }
-    spdlog::info("{}", text);
-    status_table_.Notify(text, clock_.Now());
-    return absl::OkStatus();
-  };
-  const absl::Status done = write();  // a status that is OK drops its message
-  if (absl::IsCancelled(done)) return done;  // the job was stopped
-  return {done.code(),
-          absl::StrCat("checkpoint.initial_values: ", done.message())};
+  const auto watch =
+      Watch(absl::StrCat("the values of ", file, " to be written"));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string found,
+                            servers_.WriteInitialValuesOf(file, map, watch));
+  spdlog::info("{}", found);
+  status_table_.Notify(found, clock_.Now());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "chief/checkpoint/initial_values_text.h"
 #include "common/base/status_macros.h"
 #include "common/wire/incarnation_bounds.h"
 #include "common/wire/status_detail.h"
@@ -190,6 +191,27 @@ absl::Status ShardGroup::Transfer(const StateMap& map, ShardCalls& from,
                                   const std::vector<ShardCalls*>& to,
                                   const OnTransferred& on_transferred) {
   return chief::CopyState(map, from, {to.begin(), to.end()}, on_transferred);
+}
+
+absl::StatusOr<std::string> ShardGroup::WriteInitialValuesOf(
+    const std::string& file, const StateMap& map,
+    const OnTransferred& on_transferred) {
+  const auto write = [&]() -> absl::StatusOr<std::string> {
+    LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader reader,
+                              SafetensorsReader::Open(file));
+    LOCKSTEP_ASSIGN_OR_RETURN(const int found,
+                              WriteInitialValues(reader, map, on_transferred));
+    std::string text = InitialValuesText(reader, map.plan.variables);
+    if (found > 0) return text;
+    return absl::FailedPreconditionError(absl::StrCat(
+        text,
+        "; name a file with variables of this model, or leave the field out"));
+  };
+  absl::StatusOr<std::string> done = write();
+  if (done.ok() || absl::IsCancelled(done.status())) return done;
+  return absl::Status(
+      done.status().code(),
+      absl::StrCat("checkpoint.initial_values: ", done.status().message()));
 }
 
 absl::StatusOr<int> ShardGroup::WriteInitialValues(

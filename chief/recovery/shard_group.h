@@ -110,6 +110,15 @@ class ShardGroup {
                          ShardCalls::Opening& opening,
                          Failures* failed = nullptr);
 
+  // Writes the values of checkpoint.initial_values, the path `file`. Returns
+  // InitialValuesText() of it.
+  //
+  //   kFailedPrecondition  the file has no variable of the job
+  //   kCancelled           `on_transferred` has ended it
+  //   others               as chief::WriteInitialValues(), or of the file
+  absl::StatusOr<std::string> WriteInitialValuesOf(
+      const std::string& file, const StateMap& map,
+      const OnTransferred& on_transferred);
   // As chief::WriteInitialValues().
   absl::StatusOr<int> WriteInitialValues(
       const SafetensorsReader& values, const StateMap& map,
