@@ -61,7 +61,16 @@ void UseHugePagesForHeap() {
 
 }  // namespace
 
+void PrepareProcess() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    // open() returns the lowest free number, which is this one.
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);
+  }
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
 void TuneProcess() {
+  PrepareProcess();
   mallopt(M_MMAP_THRESHOLD, kGibibyte);
   mallopt(M_TRIM_THRESHOLD, kGibibyte);
   mallopt(M_TOP_PAD, kTopPadBytes);

@@ -25,8 +25,14 @@ enum ExitCode : int {
   kExitStopped = 143,  // stopped before the job was done, in good order
 };
 
-// Tunes the process for moving tensors. Must be the first call in main, before
-// other threads exist.
+// Opens /dev/null in place of each standard stream that is closed: a socket or a
+// pipe that took its number would receive the log. Makes a write beyond the
+// limit of a file's size (ulimit -f) fail with EFBIG, where SIGXFSZ would end
+// the process. Must be the first call in main.
+void PrepareProcess();
+
+// PrepareProcess(), and tunes the process for moving tensors. Must be the first
+// call in main, before other threads exist.
 //
 // Memory of received messages is kept: by default glibc returns the pages of
 // each message and faults them in again for the next one, which halves

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "common/flags/flag_parser.h"
+#include "common/process/process.h"
 #include "deploy/cli/certs/certs_command.h"
 #include "deploy/cli/command/user_command.h"
 #include "deploy/cli/config/config_check_command.h"
@@ -102,6 +103,7 @@ struct Commands {
 };
 
 int Main(int argc, char** argv) {
+  PrepareProcess();
   FlagParser flags("lockstep",
                    "Trains on this machine, and looks after running jobs.");
   flags.app().require_subcommand(1);

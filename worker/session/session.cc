@@ -379,7 +379,7 @@ absl::Status Session::Pull() {
 absl::Status Session::PullRows() {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
-  if (!parts_->NoneReady()) {
+  if (!parts_->handed_in.empty()) {
     return absl::FailedPreconditionError(
         "rows must be pulled before the first gradient of a step is handed in");
   }

@@ -21,8 +21,10 @@ constexpr char kSettings[] =
 
 absl::Status Load() {
   // Loads the system's settings first; OpenSSL would otherwise load them later,
-  // over these.
-  OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, nullptr);
+  // over these. A process that ends keeps OpenSSL's memory: threads of gRPC may
+  // still use it, as one that waits for a name to be resolved.
+  OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT,
+                      nullptr);
   OPENSSL_load_builtin_modules();
   const BioPtr text = ReadFrom(kSettings);
   const std::unique_ptr<CONF, void (*)(CONF*)> settings(NCONF_new(nullptr),

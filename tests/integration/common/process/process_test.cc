@@ -1,14 +1,18 @@
 #include "common/process/process.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -81,6 +85,37 @@ TEST(ProcessTest, TunedProcessStillAllocates) {
   std::vector<char> large(size_t{64} << 20, 'x');
 
   EXPECT_EQ(large.back(), 'x');
+}
+
+// Ends with 0 if no later file can take the number of a standard stream.
+void EndWithClosedStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(fd);
+  PrepareProcess();
+  const int next = open("/", O_RDONLY);
+  _exit(next > STDERR_FILENO && write(STDERR_FILENO, "x", 1) == 1 ? 0 : 1);
+}
+
+TEST(PrepareProcessDeathTest, StandardStreamsThatAreClosedAreOpened) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(EndWithClosedStreams(), ::testing::ExitedWithCode(0), "");
+}
+
+// Ends with 0 if a file that is too large is an error.
+void EndWithALargeFile(const std::string& path) {
+  PrepareProcess();
+  const rlimit limit = {.rlim_cur = 1, .rlim_max = 1};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  const bool first = write(fd, "a", 1) == 1;
+  _exit(first && write(fd, "b", 1) < 0 && errno == EFBIG ? 0 : 1);
+}
+
+TEST(PrepareProcessDeathTest, FileBeyondItsLimitIsAnError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string path =
+      absl::StrCat(::testing::TempDir(), "/limited-", getpid());
+  EXPECT_EXIT(EndWithALargeFile(path), ::testing::ExitedWithCode(0), "");
+  unlink(path.c_str());
 }
 
 TEST(ProcessTest, ExitCodesSayWhetherToRestart) {
