@@ -201,6 +201,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .input_ends = setup->input_ends,
        .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),
        .place = {.checkpoints = setup->checkpoints,
+                 .state = setup->kept_state,
                  .program = OwnCall(),
                  .beginning = beginning}},
       terminal);
