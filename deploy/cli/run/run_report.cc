@@ -185,10 +185,29 @@ std::string Model(const RunOutcome& outcome, const JobStatus& status,
                       "; ", HowToGoOn(place.beginning), " goes on from it\n");
 }
 
+// Returns "; no checkpoint of step 700, ..." if the launcher ended the chief
+// before the checkpoint was written. A job without checkpoints misses none.
+std::string MissingCheckpoint(const RunOutcome& outcome,
+                              const std::optional<JobStatus>& status,
+                              const RunPlace& place) {
+  if (!outcome.chief_killed || !status.has_value() ||
+      place.checkpoints.empty() ||
+      status->last_checkpoint_step >= status->step) {
+    return "";
+  }
+  return absl::StrCat(
+      "; no checkpoint of step ", status->step,
+      ": the chief was killed before it was written; the servers' state ",
+      place.state.empty() ? std::string("is gone")
+                          : absl::StrCat("stays in ", Printable(place.state)));
+}
+
 // Returns the last line without the directory of checkpoints.
 std::string LastLine(const RunOutcome& outcome,
                      const std::optional<JobStatus>& status,
-                     const std::map<TaskId, LogTail>& logs) {
+                     const std::map<TaskId, LogTail>& logs,
+                     const RunPlace& place) {
+  const std::string missing = MissingCheckpoint(outcome, status, place);
   switch (outcome.verdict) {
     case Verdict::kDone:
       if (!status.has_value()) return "done: before the chief was asked";
@@ -197,14 +216,15 @@ std::string LastLine(const RunOutcome& outcome,
       return absl::StrCat("stopped: ", Progress(status),
                           status.has_value() && !status->reason.empty()
                               ? absl::StrCat("; ", Printable(status->reason))
-                              : "");
+                              : "",
+                          missing);
     case Verdict::kInterrupted:
-      return absl::StrCat("interrupted: ", Progress(status));
+      return absl::StrCat("interrupted: ", Progress(status), missing);
     case Verdict::kFailed:
       break;
   }
   return absl::StrCat("failed: ", Progress(status), "; ",
-                      Reason(outcome, status, logs));
+                      Reason(outcome, status, logs), missing);
 }
 
 }  // namespace
@@ -213,7 +233,7 @@ std::string FormatLastLine(const RunOutcome& outcome,
                            const std::optional<JobStatus>& status,
                            const std::map<TaskId, LogTail>& logs,
                            const RunPlace& place) {
-  std::string line = LastLine(outcome, status, logs);
+  std::string line = LastLine(outcome, status, logs, place);
   if (!status.has_value() || place.checkpoints.empty() ||
       status->last_checkpoint_step < 0) {
     return line;
@@ -246,7 +266,7 @@ std::string FormatRunReport(const RunOutcome& outcome,
     }
     absl::StrAppend(&report, Model(outcome, *status, place));
   }
-  return absl::StrCat(report, LastLine(outcome, status, logs), "\n");
+  return absl::StrCat(report, LastLine(outcome, status, logs, place), "\n");
 }
 
 }  // namespace lockstep::cli

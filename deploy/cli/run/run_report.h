@@ -26,6 +26,9 @@ struct RunPlace {
   // The directory, from the root, since the result is read in other folders
   // too; empty: none are kept.
   std::string checkpoints{};
+  // The directory of the servers' state, from the root; empty: it goes with the
+  // run.
+  std::string state{};
   std::string program = "lockstep";  // as it can be called from anywhere
   Beginning beginning{};
 };

@@ -317,6 +317,7 @@ absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
   } else {
     LOCKSTEP_ASSIGN_OR_RETURN(setup.state,
                               StateDirectory::Adopt(request.state_dir));
+    setup.kept_state = Absolute(request.state_dir);
   }
   // Mostly there are none, so that errors say nothing.
   unlink(absl::StrCat(setup.log_dir, "/", kResultFile).c_str());

@@ -56,6 +56,7 @@ struct RunSetup {
   std::vector<TaskLaunch> launches;
   std::vector<PortReservation> ports;
   std::unique_ptr<StateDirectory> state;
+  std::string kept_state;  // its absolute path; empty: it goes with the run
   // Private, and removed at the end: for certificates, if `state` is kept.
   std::unique_ptr<StateDirectory> secrets;
   std::string operator_tls_dir;  // of this process; empty: none

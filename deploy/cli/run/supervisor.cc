@@ -256,6 +256,7 @@ void Supervisor::OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now) {
 
 Supervisor::Actions Supervisor::OnJobState(JobState state, absl::Time now) {
   job_state_ = state;
+  if (state == JobState::kFinishing) WaitForLastCheckpoint(now);
   if (!IsFinal(state) || fate_ != Fate::kNone) return {};
   // With broken_ the launcher stopped the job, because a needed task had ended:
   // the job has failed.
@@ -343,6 +344,11 @@ RunOutcome Supervisor::Outcome() const {
     lost_part = lost_part || end.task == chief_ ||
                 end.task.type == TaskType::kPs || EndsUnfinished(end);
   }
+  outcome.chief_killed =
+      std::any_of(ends_.begin(), ends_.end(), [this](const End& end) {
+        return end.task == chief_ && end.exit.signal == SIGKILL &&
+               end.sent_signal == SIGKILL;
+      });
   // A job goes on without its evaluator, which therefore ends no run.
   std::stable_partition(
       outcome.bad_ends.begin(), outcome.bad_ends.end(),
@@ -417,6 +423,18 @@ void Supervisor::LeaveUntil(absl::Time deadline) {
   deadline_ = deadline;
   // Restarts that are due would only be ended again.
   due_.clear();
+}
+
+// A chief that answers is alive. One that is ended now leaves no checkpoint of
+// its last step.
+void Supervisor::WaitForLastCheckpoint(absl::Time now) {
+  // The answer may come from a chief that has ended since.
+  if (!running_.contains(chief_)) return;
+  if (phase_ == Phase::kLeaving && (stop_signal_ != 0 || gave_up_)) {
+    deadline_ = std::max(deadline_, now + kStopGrace);
+  } else if (phase_ == Phase::kTerminating) {
+    deadline_ = std::max(deadline_, now + kKillGrace);
+  }
 }
 
 Supervisor::Actions Supervisor::Terminate(absl::Time now) {

@@ -55,6 +55,9 @@ struct RunOutcome {
   int exit_code = 1;
   std::string reason{};  // for kFailed, beyond `bad_ends`; may be empty
   bool gave_up = false;  // `reason` names the task
+  // SIGKILL of the launcher ended the chief, perhaps before the last
+  // checkpoint.
+  bool chief_killed = false;
   // By time, those of evaluators last; the first is the likely cause.
   std::vector<BadEnd> bad_ends{};
   std::map<TaskId, int> restarts{};  // restart counts, by task
@@ -82,7 +85,10 @@ struct RunOutcome {
 // for good and the chief may not know it, or the chief was killed for good, and
 // kUnheardGrace if the chief has ended for good before any task could register,
 // or too few workers are left before the first step. Then the launcher sends
-// SIGTERM, and after kKillGrace SIGKILL.
+// SIGTERM, and after kKillGrace SIGKILL. After a request or SIGTERM, each
+// report of the chief that it finishes the job begins the grace anew: the last
+// checkpoint of a large model takes longer, and the chief bounds it by
+// max_wait.
 //
 // A program of the user that ends with exit code 0 before its job does has left
 // the job: so it counts if the chief has not said within kQuitNotice that the
@@ -140,8 +146,8 @@ class Supervisor {
   // Handles the settings in effect, from the chief.
   void OnSettings(const Settings& settings);
 
-  // Handles SIGINT, SIGTERM or SIGHUP of the launcher: the first one stops the
-  // job in order; one that comes kSecondSignal or more later ends all at once.
+  // Handles a signal that stops the launcher: the first one stops the job in
+  // order; one that comes kSecondSignal or more later ends all at once.
   // After the end of the job, or of a task that it needs, a signal shortens the
   // time to leave, and changes no result.
   Actions OnSignal(int signal, absl::Time now);
@@ -190,6 +196,7 @@ class Supervisor {
   void OnUnheardStops(absl::Time now);
   Actions NoteQuits(absl::Time now);
   void LeaveUntil(absl::Time deadline);
+  void WaitForLastCheckpoint(absl::Time now);
   Actions Terminate(absl::Time now);
   Actions SignalAll(int signal);
   Actions SignalOne(TaskId task, int signal);

@@ -9,11 +9,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
 #include "deploy/cli/tasks/log_files.h"
 #include "deploy/cli/tasks/own_directory.h"
+#include "deploy/cli/text/shell_words.h"
 
 namespace lockstep::cli {
 namespace {
@@ -21,6 +21,19 @@ namespace {
 std::string OwnHostName() {
   char name[HOST_NAME_MAX + 1] = {};
   return gethostname(name, HOST_NAME_MAX) == 0 ? name : "";
+}
+
+// Returns the command in one line, for pasting into a shell.
+std::string CommandLine(const TaskPlan& plan) {
+  std::string line = absl::StrCat("TF_CONFIG=", ShellWord(plan.tf_config));
+  for (const auto& [name, value] : plan.environment) {
+    absl::StrAppend(&line, " ", name, "=", ShellWord(value));
+  }
+  absl::StrAppend(&line, " ", ShellWord(plan.program));
+  for (const std::string& arg : plan.args) {
+    absl::StrAppend(&line, " ", ShellWord(arg));
+  }
+  return line + "\n";
 }
 
 // Replaces this process by the program; returns only if that fails.
@@ -79,13 +92,7 @@ int TaskCommand::Run(const UserCommand& command, Terminal& terminal,
   absl::Status status = plan.status();
   if (plan.ok()) {
     if (show_) {
-      std::string environment;
-      for (const auto& [name, value] : plan->environment) {
-        absl::StrAppend(&environment, name, "=", value, " ");
-      }
-      terminal.Print(absl::StrCat("TF_CONFIG='", plan->tf_config, "' ",
-                                  environment, plan->program, " ",
-                                  absl::StrJoin(plan->args, " "), "\n"));
+      terminal.Print(CommandLine(*plan));
       return 0;
     }
     status = Become(*plan);

@@ -9,9 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
 #include "common/flags/flag_parser.h"
+#include "common/text/excerpt.h"
+#include "common/text/utf8.h"
 #include "deploy/cli/status/operator_security.h"
 #include "deploy/cli/status/status_report.h"
 #include "deploy/cli/tasks/local_cluster.h"
@@ -74,6 +77,8 @@ absl::Status ChiefFlags::Secure() const {
   // The link of a run with --insecure does not exist, and that of a run which
   // is over leads nowhere.
   if (directory.empty()) return absl::OkStatus();
+  // The command itself says what is wrong, once, see ExplainCall().
+  spdlog::set_level(spdlog::level::off);
   return UseOperatorCertificate(directory);
 }
 
@@ -287,6 +292,15 @@ StopCommand::StopCommand(CLI::App& parent)
 }
 
 int StopCommand::Run(Terminal& terminal, std::ostream& err) const {
+  // Messages take no other text.
+  if (!IsUtf8(reason_)) {
+    return RefuseCommand(app_,
+                         absl::InvalidArgumentError(
+                             absl::StrCat("--reason is ", Excerpt(reason_),
+                                          ", which is not UTF-8; write "
+                                          "it in UTF-8")),
+                         kUsageExitCode, err);
+  }
   const absl::StatusOr<std::string> address = chief_.Address();
   if (!address.ok()) {
     return RefuseCommand(app_, address.status(),

@@ -185,17 +185,25 @@ std::optional<TaskExit> TaskProcess::Poll() {
 
 // Processes that the program left in its group are killed, too.
 std::optional<TaskExit> TaskProcess::Reap(int options) {
+  siginfo_t ended = {};
+  int failed = 0;
+  do {
+    failed = waitid(P_PID, static_cast<id_t>(pid_), &ended,
+                    WEXITED | WNOWAIT | options);
+  } while (failed != 0 && errno == EINTR);
+  // The pid is free, and may already be that of a stranger, so that nothing may
+  // be sent to it.
+  if (failed != 0 && errno == ECHILD) return kUnknownEnd;
+  // With WNOHANG no id means that it runs.
+  if (failed != 0 || ended.si_pid != pid_) return std::nullopt;
+  // WNOWAIT has left the pid, and so the group's id, to the process that ended.
+  kill(-pid_, SIGKILL);
   int status = 0;
   pid_t got = 0;
   do {
-    got = waitpid(pid_, &status, options);
+    got = waitpid(pid_, &status, 0);
   } while (got < 0 && errno == EINTR);
-  // The pid is free, and may already be that of a stranger, so that nothing may
-  // be sent to it.
-  if (got < 0 && errno == ECHILD) return kUnknownEnd;
-  if (got != pid_) return std::nullopt;
-  kill(-pid_, SIGKILL);
-  return TaskExit::FromWaitStatus(status);
+  return got == pid_ ? TaskExit::FromWaitStatus(status) : kUnknownEnd;
 }
 
 }  // namespace lockstep::cli

@@ -241,6 +241,25 @@ TEST(RunReportTest, TheLastLineByItselfSaysWhereTheModelIs) {
             "stopped: step 1450 of 1500, 30.1 s");
 }
 
+TEST(RunReportTest, ACheckpointThatAKilledChiefDidNotWriteIsMissed) {
+  JobStatus status = Last(JobState::kFinishing);
+  status.last_checkpoint_step = 500;
+  RunPlace place = {.checkpoints = "/data/c"};
+  const RunOutcome killed = {.verdict = Verdict::kInterrupted,
+                             .chief_killed = true};
+
+  EXPECT_EQ(FormatLastLine(killed, status, {}, place),
+            "interrupted: step 700 of 1500, 30.1 s; no checkpoint of step 700: "
+            "the chief was killed before it was written; the servers' state is "
+            "gone; checkpoint of step 500 in /data/c");
+  place.state = "/data/state";
+  EXPECT_THAT(FormatRunReport(killed, status, {}, place, 80),
+              HasSubstr("; the servers' state stays in /data/state\n"));
+  status.last_checkpoint_step = 700;
+  EXPECT_EQ(FormatLastLine(killed, status, {}, place),
+            "interrupted: step 700 of 1500, 30.1 s; checkpoint in /data/c");
+}
+
 TEST(RunReportTest, RestartsAreCountedByTask) {
   const RunOutcome outcome = {.verdict = Verdict::kDone,
                               .exit_code = 0,

@@ -53,6 +53,14 @@ TEST_F(TaskCommandTest, WhatFollowsTheInstanceIsTheProgramsOwn) {
   EXPECT_THAT(Out(), HasSubstr("/worker --compute_threads 2\n"));
 }
 
+TEST_F(TaskCommandTest, WhatItShowsCanBePasted) {
+  EXPECT_EQ(Task({"--show", "--program_dir", "/my programs", "worker",
+                  "fashion.0", "--data_root", "it's $HOME; \"x\""}),
+            0);
+  EXPECT_THAT(Out(), HasSubstr(" '/my programs/worker' --data_root "
+                               "'it'\\''s $HOME; \"x\"'\n"));
+}
+
 TEST_F(TaskCommandTest, AServersStateIsInTheRuntimeDirectory) {
   setenv("RUNTIME_DIRECTORY", "/run/lockstep/ps", 1);
 
