@@ -25,8 +25,8 @@ enum ExitCode : int {
   kExitStopped = 143,  // stopped before the job was done, in good order
 };
 
-// Opens /dev/null in place of each standard stream that is closed: a socket or a
-// pipe that took its number would receive the log. Makes a write beyond the
+// Opens /dev/null in place of each standard stream that is closed: a socket or
+// a pipe that took its number would receive the log. Makes a write beyond the
 // limit of a file's size (ulimit -f) fail with EFBIG, where SIGXFSZ would end
 // the process. Must be the first call in main.
 void PrepareProcess();

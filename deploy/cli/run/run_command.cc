@@ -200,8 +200,8 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
         << " before any task was started\n";
     return kSignalExitBase + *signal;
   }
-  // A signal must find the loop of the launcher, also while nobody takes the
-  // output.
+  // A signal must find the loop of the launcher, also while the terminal takes
+  // no output.
   terminal.NeverWait();
   terminal.Print(Opening(*setup));
   Launcher launcher(

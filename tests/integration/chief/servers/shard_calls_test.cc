@@ -43,8 +43,9 @@ class NotingService final : public v1::ShardControlService::CallbackService {
   }
   grpc::ServerUnaryReactor* BeginSnapshot(
       grpc::CallbackServerContext* context,
-      const v1::BeginSnapshotRequest* /*request*/,
+      const v1::BeginSnapshotRequest* request,
       v1::BeginSnapshotResponse* response) override {
+    snapshot_step = request->global_step();
     // The copy takes longer than one call.
     if (++snapshot_calls == 1) {
       response->mutable_working()->set_done_bytes(1);
@@ -74,6 +75,7 @@ class NotingService final : public v1::ShardControlService::CallbackService {
   v1::ExpireWorkerRequest expire;
   v1::ExpireWorkerResponse expired;
   int snapshot_calls = 0;
+  int64_t snapshot_step = 0;
   v1::BeginSnapshotResponse snapshot;
   v1::ReadSnapshotRequest read;
   v1::ReadSnapshotResponse bytes;
@@ -122,7 +124,7 @@ class ShardCallsTest : public ::testing::Test {
   // The snapshot of step 6, of which the server answers `bytes`.
   void TakeSnapshot(const std::string& bytes) {
     service_.snapshot.set_global_step(6);
-    EXPECT_OK(calls_->BeginSnapshot());
+    EXPECT_OK(calls_->BeginSnapshot(6));
     service_.bytes.mutable_header()->set_global_step(6);
     service_.bytes.set_payload(bytes);
   }
@@ -208,10 +210,11 @@ TEST_F(ShardCallsTest, SnapshotIsAwaitedAndDescribed) {
   service_.snapshot.add_scalars(0.5F);
   service_.snapshot.add_rows(40);
 
-  const auto snapshot = calls_->BeginSnapshot();
+  const auto snapshot = calls_->BeginSnapshot(6);
 
   ASSERT_OK(snapshot);
   EXPECT_EQ(service_.snapshot_calls, 2);
+  EXPECT_EQ(service_.snapshot_step, 6);
   EXPECT_EQ(snapshot->global_step, 6);
   EXPECT_THAT(snapshot->scalars, ElementsAre(0.5F));
   EXPECT_THAT(snapshot->rows, ElementsAre(40));

@@ -95,8 +95,7 @@ TEST_F(HeldChunksTest, OfRowsInAPassOnlyTablesAndTakenValuesAreMissing) {
   chunks_.Hold(0, 0, {.step = 4});
   chunks_.Hold(0, 1, {.step = 4});
 
-  for (const auto step :
-       {std::optional<int64_t>(5), std::optional<int64_t>()}) {
+  for (const int64_t step : {5, -1}) {
     EXPECT_THAT(chunks_.Missing(step, Among::kAll),
                 ElementsAre(ElementsAre(0, 1), ElementsAre(0)));
     EXPECT_THAT(chunks_.Missing(step, Among::kTables),
