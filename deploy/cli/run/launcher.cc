@@ -35,9 +35,6 @@ absl::Time Now() {
          absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-// These two only wake the loop.
-bool OnlyWakes(int signal) { return signal == SIGCHLD || signal == SIGWINCH; }
-
 std::vector<TaskId> TasksOf(const std::vector<TaskLaunch>& launches) {
   std::vector<TaskId> tasks;
   for (const TaskLaunch& launch : launches) tasks.push_back(launch.task);
@@ -46,10 +43,15 @@ std::vector<TaskId> TasksOf(const std::vector<TaskLaunch>& launches) {
 
 }  // namespace
 
-Launcher::Launcher(Options options, Terminal& terminal)
+SignalInbox Launcher::CatchSignals() {
+  // SIGCHLD and SIGWINCH only wake the loop.
+  return SignalInbox({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGWINCH});
+}
+
+Launcher::Launcher(Options options, Terminal& terminal, SignalInbox& signals)
     : options_(std::move(options)),
       terminal_(terminal),
-      signals_({SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGWINCH}),
+      signals_(signals),
       view_(terminal, Now()),
       supervisor_({.tasks = TasksOf(options_.launches),
                    .chief = options_.chief,
@@ -116,9 +118,7 @@ void Launcher::ShowRest(bool interrupted) {
   while (!terminal_.Flush() && Now() < deadline) {
     pollfd fds[] = {{signals_.fd(), POLLIN, 0}};
     poll(fds, std::size(fds), kTickMillis);
-    for (const int signal : signals_.TakeAll()) {
-      if (!OnlyWakes(signal)) return;
-    }
+    if (signals_.TakeStop().has_value()) return;
   }
 }
 
@@ -260,7 +260,7 @@ std::string Launcher::ReasonOf(TaskId task) const {
 
 void Launcher::TakeSignals(absl::Time now) {
   for (const int signal : signals_.TakeAll()) {
-    if (OnlyWakes(signal)) continue;
+    if (!SignalInbox::IsStop(signal)) continue;
     Apply(supervisor_.OnSignal(signal, now));
   }
 }

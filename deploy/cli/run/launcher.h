@@ -26,7 +26,7 @@ namespace lockstep::cli {
 //
 // Threads: use from the main thread: no process outlives the thread that
 //          started it.
-// Borrows: the terminal.
+// Borrows: the terminal and the inbox of signals.
 class Launcher {
  public:
   struct Options {
@@ -48,13 +48,17 @@ class Launcher {
     int64_t log_limit_bytes = int64_t{64} << 20;
   };
 
-  Launcher(Options options, Terminal& terminal);
+  // Returns the inbox for Run(). From now on its signals do not end this
+  // process, so that it should be made before the first directory.
+  static SignalInbox CatchSignals();
+
+  Launcher(Options options, Terminal& terminal, SignalInbox& signals);
 
   // Runs the cluster and returns the exit code for this process, after printing
-  // the reason. No process of the cluster is left then. SIGINT, SIGTERM and
-  // SIGHUP stop the run, SIGHUP unless it was ignored before, as by nohup. Must
-  // be called once. Output that is blocked delays only the end of this call,
-  // until such a signal, and for kLastOutput after one.
+  // the reason. No process of the cluster is left then. SIGINT, SIGTERM, SIGHUP
+  // and SIGQUIT stop the run, the last two unless they were ignored before, as
+  // by nohup. Must be called once. Output that is blocked delays only the end
+  // of this call, until such a signal, and for kLastOutput after one.
   static constexpr absl::Duration kLastOutput = absl::Seconds(1);
   int Run();
 
@@ -77,7 +81,7 @@ class Launcher {
 
   const Options options_;
   Terminal& terminal_;
-  SignalInbox signals_;  // must be constructed before any thread
+  SignalInbox& signals_;
   RunView view_;
   Supervisor supervisor_;
   std::map<TaskId, std::unique_ptr<TaskProcess>> processes_;

@@ -1,7 +1,9 @@
 #include "deploy/cli/run/run_command.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,12 +11,16 @@
 #include "common/flags/flag_parser.h"
 #include "deploy/cli/run/launcher.h"
 #include "deploy/cli/run/run_setup.h"
+#include "deploy/cli/run/signal_inbox.h"
 #include "deploy/cli/tasks/log_files.h"
 #include "deploy/cli/tasks/own_directory.h"
 #include "deploy/cli/text/shell_words.h"
 
 namespace lockstep::cli {
 namespace {
+
+// A shell reports a program that signal n has ended as 128 + n.
+constexpr int kSignalExitBase = 128;
 
 // Returns "2 ps, 1 chief, 3 workers", in the order of their start.
 std::string CountTasks(const LocalCluster& cluster) {
@@ -61,9 +67,9 @@ RunCommand::RunCommand(CLI::App& parent)
           "Starts every task of a cluster on this machine, shows the "
           "progress, and exits when all have ended. Exit code: 0 the job "
           "is done, 1 it failed, 2 it cannot be run as it is, 3 an operator "
-          "has stopped it for good, 129, 130 or 143 this program got SIGHUP, "
-          "SIGINT or SIGTERM; 143 also if the job was stopped by another such "
-          "signal.")) {
+          "has stopped it for good, 129, 130, 131 or 143 this program got "
+          "SIGHUP, SIGINT, SIGQUIT or SIGTERM; 143 also if the job was stopped "
+          "by another such signal.")) {
   AddWhat();
   AddHow();
 }
@@ -166,6 +172,8 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
   Beginning beginning;
   if (fresh_) beginning.step = Beginning::kFresh;
   if (from_.has_value()) beginning.step = *from_;
+  // Before the set-up: a signal that ended it would leave its directories.
+  SignalInbox signals = Launcher::CatchSignals();
   absl::StatusOr<RunSetup> setup = SetUpRun(
       {.cluster_file = cluster_file_,
        .counts = counts,
@@ -187,6 +195,13 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
     err << "lockstep run: " << setup.status().message() << "\n";
     return kUsageExitCode;
   }
+  if (const std::optional<int> signal = signals.TakeStop()) {
+    err << "lockstep run: stopped by SIG" << sigabbrev_np(*signal)
+        << " before any task was started\n";
+    return kSignalExitBase + *signal;
+  }
+  // Output that is blocked must not keep a signal from the launcher's loop.
+  terminal.NeverWait();
   terminal.Print(Opening(*setup));
   Launcher launcher(
       {.launches = setup->launches,
@@ -204,7 +219,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
                  .state = setup->kept_state,
                  .program = OwnCall(),
                  .beginning = beginning}},
-      terminal);
+      terminal, signals);
   return launcher.Run();
 }
 

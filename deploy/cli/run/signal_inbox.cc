@@ -7,10 +7,10 @@ namespace lockstep::cli {
 namespace {
 
 // A signal that is blocked is read although it is ignored.
-bool IsIgnoredHangup(int signal) {
-  if (signal != SIGHUP) return false;
+bool StaysIgnored(int signal) {
+  if (signal != SIGHUP && signal != SIGQUIT) return false;
   struct sigaction action = {};
-  sigaction(SIGHUP, nullptr, &action);
+  sigaction(signal, nullptr, &action);
   return action.sa_handler == SIG_IGN;
 }
 
@@ -20,7 +20,7 @@ SignalInbox::SignalInbox(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : signals) {
-    if (!IsIgnoredHangup(signal)) sigaddset(&set, signal);
+    if (!StaysIgnored(signal)) sigaddset(&set, signal);
   }
   pthread_sigmask(SIG_BLOCK, &set, &old_mask_);
   // Nonblocking, so that TakeAll() can read until nothing is left.
@@ -42,6 +42,14 @@ std::vector<int> SignalInbox::TakeAll() {
     signals.push_back(static_cast<int>(info.ssi_signo));
   }
   return signals;
+}
+
+std::optional<int> SignalInbox::TakeStop() {
+  std::optional<int> stop;
+  for (const int signal : TakeAll()) {
+    if (!stop.has_value() && IsStop(signal)) stop = signal;
+  }
+  return stop;
 }
 
 }  // namespace lockstep::cli

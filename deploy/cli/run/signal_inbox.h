@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <initializer_list>
+#include <optional>
 #include <vector>
 
 namespace lockstep::cli {
@@ -15,7 +16,7 @@ class SignalInbox {
  public:
   // Blocks `signals` in this thread, and in threads and programs that it
   // starts: a program must be started with another mask (see TaskProcess). A
-  // SIGHUP that is ignored, as by nohup, stays so and is not read.
+  // SIGHUP or SIGQUIT that is ignored, as by nohup, stays so and is not read.
   explicit SignalInbox(std::initializer_list<int> signals);
 
   // Drops the signals that were not taken.
@@ -28,6 +29,15 @@ class SignalInbox {
 
   // Returns the signals since the last call. Several of one kind may be merged.
   std::vector<int> TakeAll();
+
+  // As TakeAll(), but returns only the first signal that asks this process to
+  // stop, if one has come.
+  std::optional<int> TakeStop();
+
+  // True unless nothing happens by default when the signal comes.
+  static bool IsStop(int signal) {
+    return signal != SIGCHLD && signal != SIGWINCH;
+  }
 
  private:
   sigset_t old_mask_;

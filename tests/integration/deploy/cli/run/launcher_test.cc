@@ -75,7 +75,8 @@ class LauncherTest : public ::testing::Test {
     const std::string out = directory_.Join("out");
     const int fd = open(out.c_str(), O_WRONLY | O_CREAT, 0600);
     Terminal terminal(fd, nullptr, nullptr);
-    const int code = Launcher(options_, terminal).Run();
+    SignalInbox signals = Launcher::CatchSignals();
+    const int code = Launcher(options_, terminal, signals).Run();
     close(fd);
     return code;
   }
@@ -293,6 +294,7 @@ TEST_F(LauncherTest, OutputThatNobodyTakesHoldsUpNeitherRestartsNorAStop) {
   while (write(ends[1], "x", 1) == 1) {
   }
   ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);
+  SignalInbox signals = Launcher::CatchSignals();
   // Not to the process: threads of the test would take it, and end the process.
   std::thread stop([&again, launcher = pthread_self()] {
     for (int i = 0; i < 3000 && access(again.c_str(), F_OK) != 0; ++i) {
@@ -302,7 +304,7 @@ TEST_F(LauncherTest, OutputThatNobodyTakesHoldsUpNeitherRestartsNorAStop) {
   });
 
   Terminal terminal(ends[1], nullptr, nullptr);
-  EXPECT_EQ(Launcher(options_, terminal).Run(), 128 + SIGTERM);
+  EXPECT_EQ(Launcher(options_, terminal, signals).Run(), 128 + SIGTERM);
 
   stop.join();
   EXPECT_EQ(access(again.c_str(), F_OK), 0);

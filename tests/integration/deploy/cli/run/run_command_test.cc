@@ -6,12 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "deploy/cli/run/port_reservation.h"
+#include "deploy/cli/run/state_directory.h"
 #include "deploy/cli/run/supervisor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -112,6 +114,21 @@ class RunCommandTest : public ::testing::Test {
     return {pids_.Read(), pids_.Read(), pids_.Read()};
   }
 
+  // Returns the directory of a launcher in memory; empty before it is made.
+  static std::string StateOf(pid_t launcher) {
+    const std::string end = "-" + std::to_string(launcher);
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(
+             StateDirectory::DefaultParent(), ignored)) {
+      const std::string path = entry.path().string();
+      if (path.find("/lockstep-run-") != std::string::npos &&
+          path.ends_with(end)) {
+        return path;
+      }
+    }
+    return "";
+  }
+
   std::string FirstLine(const std::string& name) const {
     std::ifstream file(directory_.Join(name));
     std::string line;
@@ -144,7 +161,7 @@ TEST_F(RunCommandTest, CtrlCStopsTheJobThroughTheChief) {
 
 TEST_F(RunCommandTest, OtherSignalsHaveCodesOfTheirOwn) {
   SetObedientPrograms();
-  for (const int signal : {SIGHUP, SIGTERM}) {
+  for (const int signal : {SIGHUP, SIGQUIT, SIGTERM}) {
     chief_.reset();
     std::filesystem::remove(directory_.Join("stop"));
     const auto run = Start();
@@ -159,6 +176,29 @@ TEST_F(RunCommandTest, OtherSignalsHaveCodesOfTheirOwn) {
     EXPECT_THAT(run->Wait(kPatience),
                 IsOkAndHolds(TaskExit{.code = 128 + signal}));
   }
+}
+
+// So many certificates take longer than the signal.
+TEST_F(RunCommandTest, ASignalDuringTheSetUpLeavesNoDirectory) {
+  auto run = ChildProcess::Start(
+      {.program = LOCKSTEP_PROGRAM,
+       .args = {"run", "--workers", "100", "--job",
+                directory_.Join("job.textproto"), "--log_dir",
+                directory_.Join("logs"), "--program_dir", directory_.path()},
+       .log_path = directory_.Join("out")});
+  ASSERT_THAT(run, IsOk());
+  std::string state;
+  while (state.empty() && !(*run)->Poll().has_value()) {
+    state = StateOf((*run)->pid());
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  ASSERT_FALSE(state.empty()) << (*run)->LastWords();
+
+  ASSERT_THAT((*run)->Signal(SIGTERM), IsOk());
+
+  EXPECT_THAT((*run)->Wait(kPatience),
+              IsOkAndHolds(TaskExit{.code = 128 + SIGTERM}));
+  EXPECT_FALSE(std::filesystem::exists(state)) << state;
 }
 
 TEST_F(RunCommandTest, ASecondCtrlCEndsAllAtOnce) {

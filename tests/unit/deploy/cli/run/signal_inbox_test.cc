@@ -25,6 +25,20 @@ TEST(SignalInboxTest, SignalsAreReadInsteadOfActingUponUs) {
   EXPECT_THAT(inbox.TakeAll(), IsEmpty());
 }
 
+TEST(SignalInboxTest, OnlySignalsThatAskForItStop) {
+  const auto before = signal(SIGQUIT, SIG_DFL);  // a shell's & ignores it
+  SignalInbox inbox({SIGQUIT, SIGCHLD, SIGWINCH});
+
+  raise(SIGCHLD);
+  raise(SIGWINCH);
+  EXPECT_EQ(inbox.TakeStop(), std::nullopt);
+  raise(SIGWINCH);
+  raise(SIGQUIT);
+  EXPECT_EQ(inbox.TakeStop(), SIGQUIT);
+  EXPECT_THAT(inbox.TakeAll(), IsEmpty());
+  signal(SIGQUIT, before);
+}
+
 TEST(SignalInboxTest, WhatWasNotTakenIsDropped) {
   sigset_t before;
   pthread_sigmask(SIG_SETMASK, nullptr, &before);
@@ -38,16 +52,18 @@ TEST(SignalInboxTest, WhatWasNotTakenIsDropped) {
   EXPECT_EQ(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
 }
 
-TEST(SignalInboxTest, AHangupThatIsIgnoredStaysIgnored) {
-  const auto before = signal(SIGHUP, SIG_IGN);
-  {
-    SignalInbox inbox({SIGHUP, SIGTERM});
-    raise(SIGHUP);
-    EXPECT_THAT(inbox.TakeAll(), IsEmpty());
-    raise(SIGTERM);
-    EXPECT_THAT(inbox.TakeAll(), ElementsAre(SIGTERM));
+TEST(SignalInboxTest, AHangupOrQuitThatIsIgnoredStaysIgnored) {
+  for (const int ignored : {SIGHUP, SIGQUIT}) {
+    const auto before = signal(ignored, SIG_IGN);
+    {
+      SignalInbox inbox({ignored, SIGTERM});
+      raise(ignored);
+      EXPECT_THAT(inbox.TakeAll(), IsEmpty());
+      raise(SIGTERM);
+      EXPECT_THAT(inbox.TakeAll(), ElementsAre(SIGTERM));
+    }
+    EXPECT_EQ(signal(ignored, before), SIG_IGN);
   }
-  EXPECT_EQ(signal(SIGHUP, before), SIG_IGN);
 }
 
 TEST(SignalInboxTest, AHangupThatIsNotIgnoredIsRead) {
