@@ -12,6 +12,8 @@
 #include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
 #include "common/flags/flag_parser.h"
+#include "common/text/excerpt.h"
+#include "common/text/utf8.h"
 #include "deploy/cli/status/operator_security.h"
 #include "deploy/cli/status/status_report.h"
 #include "deploy/cli/tasks/local_cluster.h"
@@ -287,6 +289,15 @@ StopCommand::StopCommand(CLI::App& parent)
 }
 
 int StopCommand::Run(Terminal& terminal, std::ostream& err) const {
+  // Messages take no other text.
+  if (!IsUtf8(reason_)) {
+    return RefuseCommand(app_,
+                         absl::InvalidArgumentError(
+                             absl::StrCat("--reason is ", Excerpt(reason_),
+                                          ", which is not UTF-8; write "
+                                          "it in UTF-8")),
+                         kUsageExitCode, err);
+  }
   const absl::StatusOr<std::string> address = chief_.Address();
   if (!address.ok()) {
     return RefuseCommand(app_, address.status(),

@@ -263,6 +263,13 @@ TEST_F(OperatorCommandTest, StopGivesTheReason) {
   EXPECT_THAT(Out(), HasSubstr(chief_.address()));
 }
 
+TEST_F(OperatorCommandTest, AReasonThatIsNoTextIsRefused) {
+  EXPECT_EQ(Stop({"--chief", chief_.address(), "--reason", "\xff\xfe"}), 2);
+
+  EXPECT_THAT(Err(), HasSubstr("--reason is \"\\xff\\xfe\", which is not "
+                               "UTF-8; write it in UTF-8"));
+}
+
 TEST_F(OperatorCommandTest, AChiefThatRefusesToStopIsAFailure) {
   chief_.RefuseToStop();
 
