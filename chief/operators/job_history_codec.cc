@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/escaping.h"
+#include "common/text/plain_text.h"
+#include "common/text/utf8.h"
 #include "common/wire/wire_codec.h"
 
 namespace lockstep::chief {
 namespace {
 
-constexpr size_t kMaxText = 1024;
+// Messages take no other text than UTF-8: a reason may quote bytes of a
+// program.
+std::string Utf8Text(const std::string& text) {
+  return IsUtf8(text) ? text : absl::CHexEscape(text);
+}
 
 absl::Duration Age(const google::protobuf::Duration& proto) {
   // A negative age would be a time in the future.
@@ -18,10 +25,10 @@ absl::Duration Age(const google::protobuf::Duration& proto) {
 StatusTable::Death DeathFromProto(const v1::DeathStatus& proto,
                                   absl::Time now) {
   StatusTable::Death death;
-  death.task = proto.task().substr(0, kMaxText);
-  death.reason = proto.reason().substr(0, kMaxText);
-  death.held = proto.held().substr(0, kMaxText);
-  death.redone = proto.redone().substr(0, kMaxText);
+  death.task = CutText(proto.task());
+  death.reason = CutText(proto.reason());
+  death.held = CutText(proto.held());
+  death.redone = CutText(proto.redone());
   // The message has no time of the last step before the death, which was
   // shortly before it.
   death.at = death.still_since = now - Age(proto.since());
@@ -33,10 +40,10 @@ StatusTable::Death DeathFromProto(const v1::DeathStatus& proto,
 
 v1::DeathStatus DeathToProto(const StatusTable::Death& death, absl::Time now) {
   v1::DeathStatus proto;
-  proto.set_task(death.task);
-  proto.set_reason(death.reason);
-  proto.set_held(death.held);
-  proto.set_redone(death.redone);
+  proto.set_task(Utf8Text(death.task));
+  proto.set_reason(Utf8Text(death.reason));
+  proto.set_held(Utf8Text(death.held));
+  proto.set_redone(Utf8Text(death.redone));
   *proto.mutable_since() = ToProto(now - death.at);
   if (death.stood_still.has_value()) {
     *proto.mutable_stood_still() = ToProto(*death.stood_still);

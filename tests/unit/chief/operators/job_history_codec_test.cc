@@ -52,7 +52,9 @@ TEST(JobHistoryCodecTest, WhatCannotBeIsLeftOut) {
   proto.mutable_losses()->set_steps_repeated(-1);
   for (size_t i = 0; i < StatusTable::kDeaths + 5; ++i) {
     v1::DeathStatus& death = *proto.add_deaths();
-    death.set_reason(std::string(5000, 'x'));
+    // A character of two bytes stands where the text is cut.
+    death.set_reason(std::string(1023, 'x') + "\u00e9" +
+                     std::string(5000, 'x'));
     death.mutable_since()->set_seconds(-5);
   }
 
@@ -63,8 +65,22 @@ TEST(JobHistoryCodecTest, WhatCannotBeIsLeftOut) {
   EXPECT_EQ(found.losses.steps_redone, 0);
   EXPECT_EQ(found.losses.steps_repeated, 0);
   ASSERT_THAT(found.deaths, SizeIs(StatusTable::kDeaths));
-  EXPECT_THAT(found.deaths[0].reason, SizeIs(1024));
+  EXPECT_EQ(found.deaths[0].reason, std::string(1023, 'x') + "...");
   EXPECT_EQ(found.deaths[0].at, kReceived);
+}
+
+TEST(JobHistoryCodecTest, BytesThatAreNoTextAreEscaped) {
+  StatusTable::History history;
+  history.deaths.push_back({.task = "worker 1",
+                            .reason = "no file \xff\xfe",
+                            .held = "caf\u00e9",
+                            .redone = "\xc3"});
+
+  const v1::JobHistory proto = HistoryToProto(history, kSent);
+
+  EXPECT_EQ(proto.deaths(0).reason(), "no file \\xff\\xfe");
+  EXPECT_EQ(proto.deaths(0).held(), "caf\u00e9");
+  EXPECT_EQ(proto.deaths(0).redone(), "\\xc3");
 }
 
 }  // namespace
