@@ -16,6 +16,7 @@
 #include "common/job/strategy_checks.h"
 #include "common/job/training_checks.h"
 #include "common/job/work_checks.h"
+#include "common/text/excerpt.h"
 #include "common/text/utf8.h"
 
 namespace lockstep {
@@ -50,9 +51,9 @@ absl::Status CheckName(const std::string& name) {
         return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
       });
   if (good) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "name must be 1 to 128 letters, digits, '-', '_' and '.', the first a "
-      "letter or a digit");
+  return Wrong("name", Excerpt(name),
+               "1 to 128 letters, digits, '-', '_' and '.', the first a letter "
+               "or a digit");
 }
 
 // Paths travel in messages, whose text is UTF-8.

@@ -15,19 +15,23 @@ constexpr absl::Duration kTimeout = absl::Seconds(1);
 
 }  // namespace
 
-std::string ConnectionAdvice(const std::string& address) {
+std::string ConnectionAdvice(const std::string& address,
+                             absl::string_view certificate) {
   const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
   if (!parsed.ok()) return "";
   const std::shared_ptr<TransportSecurity> own = OwnSecurity();
   const TlsFiles files = own == nullptr ? TlsFiles() : own->files();
   const absl::StatusOr<PeerShown> shown = ProbePeer(
       parsed->host, parsed->port, own == nullptr ? nullptr : &files, kTimeout);
+  if (absl::IsNotFound(shown.status())) {
+    return absl::StrCat(shown.status().message(), "; check its spelling");
+  }
   if (own == nullptr) {
     // No TLS there either: the cause is another one.
     if (!shown.ok()) return "";
     return absl::StrCat("the process at ", address, " (", shown->facts.Owner(),
-                        ") speaks TLS, and this one has no certificate: give "
-                        "--tls_dir, or the --log_dir of a `lockstep run`");
+                        ") speaks TLS, and this one has no certificate: give ",
+                        certificate);
   }
   if (absl::IsFailedPrecondition(shown.status())) {
     return absl::StrCat("the process at ", address,

@@ -277,10 +277,18 @@ absl::StatusOr<std::vector<std::string>> WriteCertificateSet(
   LOCKSTEP_ASSIGN_OR_RETURN(const CertifiedKey authority, TakeAuthority(set));
   LOCKSTEP_RETURN_IF_ERROR(CheckHasNotEnded(set, authority));
   for (const std::string& member : members) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        const CertifiedKey pair,
-        MakeCertificate(authority, RequestFor(set, member), set.validity));
-    LOCKSTEP_RETURN_IF_ERROR(Place(set, member, pair, authority.certificate));
+    const absl::StatusOr<CertifiedKey> pair =
+        MakeCertificate(authority, RequestFor(set, member), set.validity);
+    // The certificate has been read, so that the key is wrong.
+    if (absl::IsInvalidArgument(pair.status())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(set.directory, "/", CertificateSet::kAuthorityKey, ": ",
+                       pair.status().message(), "; bring the key of ",
+                       TlsFiles::kAuthorities,
+                       " back, or name another --out for a new authority"));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(pair.status());
+    LOCKSTEP_RETURN_IF_ERROR(Place(set, member, *pair, authority.certificate));
   }
   return members;
 }

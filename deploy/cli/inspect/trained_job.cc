@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/step_directory.h"
@@ -17,14 +21,36 @@
 #include "worker/compute/registry.h"
 
 namespace lockstep::cli {
+namespace {
+
+constexpr size_t kMostSteps = 20;  // that a message lists
+
+// Returns the error of a step that has no checkpoint, with the steps that have.
+absl::Status WithSteps(const absl::Status& missing,
+                       const std::string& directory) {
+  const absl::StatusOr<std::vector<int64_t>> steps =
+      ListStepDirectories(directory);
+  if (!steps.ok() || steps->empty()) return missing;
+  const auto most = static_cast<std::ptrdiff_t>(kMostSteps);
+  const auto first = steps->end() - std::min(std::ssize(*steps), most);
+  return absl::NotFoundError(absl::StrCat(
+      missing.message(), "; give one of ",
+      first == steps->begin() ? "" : "the newest, ",
+      absl::StrJoin(first, steps->end(), ", "), ", or leave --step out"));
+}
+
+}  // namespace
 
 absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
                                            int64_t step) {
   const CheckpointStore store(directory);
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      CheckpointReader checkpoint,
-      step == kNewestStep ? store.OpenLatest() : store.Open(step));
-  LOCKSTEP_RETURN_IF_ERROR(store.Verify(checkpoint.manifest().global_step));
+  absl::StatusOr<CheckpointReader> checkpoint =
+      step == kNewestStep ? store.OpenLatest() : store.Open(step);
+  if (step != kNewestStep && absl::IsNotFound(checkpoint.status())) {
+    return WithSteps(checkpoint.status(), directory);
+  }
+  LOCKSTEP_RETURN_IF_ERROR(checkpoint.status());
+  LOCKSTEP_RETURN_IF_ERROR(store.Verify(checkpoint->manifest().global_step));
   return checkpoint;
 }
 

@@ -32,7 +32,8 @@ absl::Status ExplainCall(const grpc::Status& status, const std::string& address,
     // connection.
     const std::vector<std::string> troubles =
         security == nullptr ? std::vector<std::string>() : security->Troubles();
-    const std::string advice = ConnectionAdvice(address);
+    const std::string advice = ConnectionAdvice(
+        address, "--tls_dir, or the --log_dir of a `lockstep run`");
     return absl::DeadlineExceededError(absl::StrCat(
         "no chief answers at ", address, " within ",
         absl::FormatDuration(timeout), "; ",

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
 #include "common/flags/flag_parser.h"
@@ -76,6 +77,8 @@ absl::Status ChiefFlags::Secure() const {
   // The link of a run with --insecure does not exist, and that of a run which
   // is over leads nowhere.
   if (directory.empty()) return absl::OkStatus();
+  // The command itself says what is wrong, once, see ExplainCall().
+  spdlog::set_level(spdlog::level::off);
   return UseOperatorCertificate(directory);
 }
 

@@ -92,8 +92,10 @@ absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Open(
     // Without `unknown` it would throw where a folder above may not be entered.
     std::error_code unknown;
     if (!fs::is_directory(log_dir, unknown)) {
-      return Refused(log_dir, "--log_dir is no directory and cannot be made",
-                     error ? error.message() : "something else has this name");
+      return Refused(
+          log_dir, "--log_dir is no directory and cannot be made",
+          absl::StrCat(error ? error.message() : "something else has this name",
+                       "; name a directory that you may make"));
     }
     return Lock(log_dir);
   }

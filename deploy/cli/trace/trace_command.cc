@@ -1,5 +1,8 @@
 #include "deploy/cli/trace/trace_command.h"
 
+#include <string.h>
+
+#include <cerrno>
 #include <fstream>
 #include <utility>
 
@@ -30,12 +33,14 @@ void AddFlags(CLI::App& app, int64_t& steps, double& timeout) {
 }
 
 absl::Status WriteText(const std::string& path, const std::string& text) {
+  errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
   if (!file.fail()) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
-      "--out: cannot write ", path, ": name a file in a folder of yours"));
+      "--out is ", path, ", which cannot be written: ", strerror(errno),
+      "; name another file"));
 }
 
 // Returns a line about the tasks whose spans are not there.

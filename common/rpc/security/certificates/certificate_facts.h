@@ -45,6 +45,9 @@ absl::StatusOr<std::vector<X509Ptr>> ReadCertificates(absl::string_view pem,
 // kExpirySoon.
 std::string ValidityTrouble(const CertificateFacts& facts, absl::Time now);
 
+// The fix of a certificate that has expired, or expires soon.
+inline constexpr char kRenew[] = "renew it, as with `lockstep certs renew`";
+
 // Returns a duration in its largest unit: "12 days", "3 h", "5 min", "40 s".
 std::string RoughDuration(absl::Duration duration);
 

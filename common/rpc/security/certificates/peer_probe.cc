@@ -43,7 +43,10 @@ absl::StatusOr<Socket> Connect(const std::string& host, int port,
   addrinfo* found = nullptr;
   const int failed =
       getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found);
-  if (failed != 0) return absl::UnavailableError(gai_strerror(failed));
+  if (failed != 0) {
+    return absl::NotFoundError(absl::StrCat(
+        "the name ", host, " does not resolve: ", gai_strerror(failed)));
+  }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
   int error = ECONNREFUSED;
   // Tries all addresses, as gRPC does; the error of the last one is reported.

@@ -25,6 +25,7 @@ struct PeerShown {
 // most `timeout` in each of connecting, writing and reading, besides the time
 // of the system's resolver.
 //
+//   kNotFound            the name `host` does not resolve
 //   kUnavailable         no connection
 //   kFailedPrecondition  the server speaks no TLS 1.3
 //   kDeadlineExceeded    no answer

@@ -145,8 +145,13 @@ absl::StatusOr<CheckedTlsFiles> CheckTlsFiles(TlsFiles files,
       checked.authorities,
       TrustedAuthorities::Make(files.authorities, files.revoked));
   // Peers would refuse the certificate too; here the cause is easier to find.
-  LOCKSTEP_RETURN_IF_ERROR(checked.authorities->Check(
-      files.certificate, TrustedAuthorities::Side::kClient, now));
+  const absl::Status trusted = checked.authorities->Check(
+      files.certificate, TrustedAuthorities::Side::kClient, now);
+  if (!trusted.ok() && now > checked.own.not_after) {
+    return absl::Status(trusted.code(),
+                        absl::StrCat(trusted.message(), "; ", kRenew));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(trusted);
   LOCKSTEP_ASSIGN_OR_RETURN(checked.job, JobOf(checked.own, job));
   checked.files = std::move(files);
   return checked;

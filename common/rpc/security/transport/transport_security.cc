@@ -182,8 +182,7 @@ void TransportSecurity::Watch() {
 }
 
 void TransportSecurity::NoteExpiry(const CertificateFacts& facts) {
-  NoteEnd(facts, absl::StrCat("the certificate of ", facts.Owner()),
-          "renew it");
+  NoteEnd(facts, absl::StrCat("the certificate of ", facts.Owner()), kRenew);
 }
 
 void TransportSecurity::NoteAuthorities() {

@@ -37,9 +37,18 @@ class ConnectionAdviceTest : public ::testing::Test {
 
 TEST_F(ConnectionAdviceTest, ServerWithTlsAndClientWithout) {
   const std::string address = Start(Load(authority_.Files("ps/0")));
-  EXPECT_THAT(ConnectionAdvice(address),
-              AllOf(HasSubstr("lockstep://fashion/ps/0"),
-                    HasSubstr("speaks TLS"), HasSubstr("--tls_dir")));
+  EXPECT_THAT(
+      ConnectionAdvice(address),
+      AllOf(HasSubstr("lockstep://fashion/ps/0"), HasSubstr("speaks TLS"),
+            HasSubstr("give --tls_dir, or LOCKSTEP_TLS_DIR to a "
+                      "program of your own")));
+  EXPECT_THAT(ConnectionAdvice(address, "--this"), HasSubstr("give --this"));
+}
+
+TEST_F(ConnectionAdviceTest, NameThatDoesNotResolve) {
+  EXPECT_THAT(ConnectionAdvice("no.such.host.invalid:1"),
+              AllOf(HasSubstr("the name no.such.host.invalid does not resolve"),
+                    HasSubstr("check its spelling")));
 }
 
 TEST_F(ConnectionAdviceTest, ServerWithoutTlsAndClientWith) {

@@ -118,11 +118,11 @@ TEST_P(BadJobTest, NamesFieldValueAndRange) {
 INSTANTIATE_TEST_SUITE_P(
     Counts, BadJobTest,
     ::testing::Values(
-        BadCase{[](JobConfig& job) { job.name = ""; }, "name must be 1 to 128"},
-        BadCase{[](JobConfig& job) { job.name = ".."; }, "name must be"},
-        BadCase{[](JobConfig& job) { job.name = "a/b"; }, "name must be"},
+        BadCase{[](JobConfig& job) { job.name = ""; }, "name is \"\", but"},
+        BadCase{[](JobConfig& job) { job.name = ".."; }, "name is \"..\","},
+        BadCase{[](JobConfig& job) { job.name = "a/\n"; }, "name is \"a/\\n\""},
         BadCase{[](JobConfig& job) { job.name = std::string(129, 'a'); },
-                "name must be"},
+                "name is \"aaaaaaaa"},
         BadCase{[](JobConfig& job) { job.seed = 0; },
                 "seed is 0, but must be 1 or more"},
         BadCase{[](JobConfig& job) { job.mode = static_cast<SyncMode>(2); },

@@ -59,6 +59,14 @@ TEST(CoordinatorClientTest, AnAbsentChiefIsWaitedForAWhile) {
                                  "300ms")));
 }
 
+TEST(CoordinatorClientTest, ANameThatDoesNotResolveIsNamed) {
+  EXPECT_THAT(CoordinatorClient("no.such.host.invalid:1")
+                  .GetStatus(absl::Milliseconds(300)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       HasSubstr("the name no.such.host.invalid does not "
+                                 "resolve")));
+}
+
 TEST(CoordinatorClientTest, AChiefThatComesLaterIsFound) {
   const absl::StatusOr<PortReservation> port = PortReservation::Create();
   ASSERT_THAT(port, IsOk());

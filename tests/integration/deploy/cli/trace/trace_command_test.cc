@@ -211,7 +211,9 @@ TEST_F(TraceCommandTest, AFolderIsNoFile) {
   EXPECT_THAT(Shown({"trace", "--chief", address_, "--out", dir_.path(),
                      "--timeout", "60"},
                     1),
-              HasSubstr("--out: cannot write"));
+              HasSubstr("--out is " + dir_.path() +
+                        ", which cannot be written: Is a directory; name "
+                        "another file"));
 }
 
 TEST_F(TraceCommandTest, AJobWithoutStepsIsToldSo) {

@@ -88,7 +88,9 @@ TEST_F(CertificateSetTest, EmptyKeyIsNotTakenForOneThatIsAway) {
   std::filesystem::resize_file(set_.directory + "/ca.key", 0);
   EXPECT_THAT(WriteCertificateSet(set_),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("the authority's key does not fit")));
+                       HasSubstr(set_.directory +
+                                 "/ca.key: the authority's key does not fit "
+                                 "its certificate; bring the key")));
 }
 
 TEST_F(CertificateSetTest, WithoutServersAMemberIsAWorkerAndItsMirror) {

@@ -183,7 +183,8 @@ TEST_F(ExportCommandTest, WhatCannotBeIsRefusedAndLeavesNoFile) {
   EXPECT_EQ(Run({"--variables=none*"}), 1);
   EXPECT_THAT(err_, HasSubstr("--variables is \"none*\""));
   EXPECT_EQ(Run({"--step=7"}), 1);
-  EXPECT_THAT(err_, HasSubstr("7"));
+  EXPECT_THAT(err_, HasSubstr("there is no checkpoint of step 7; give one of "
+                              "3, or leave --step out"));
   EXPECT_FALSE(std::filesystem::exists(out()));
 }
 

@@ -136,7 +136,10 @@ TEST(LogDirectoryTest, WhatCannotBeMadeIsNamed) {
   std::ofstream(parent.Join("file")) << "x";
 
   EXPECT_THAT(LogDirectory::Open(parent.Join("file"), "", "job").status(),
-              StatusIs(kInvalid, HasSubstr("--log_dir")));
+              StatusIs(kInvalid, HasSubstr("--log_dir is no directory")));
+  EXPECT_THAT(LogDirectory::Open(parent.Join("file/x"), "", "job").status(),
+              StatusIs(kInvalid, HasSubstr("Not a directory; name a directory "
+                                           "that you may make")));
   // The system refuses to look there: the name is too long, or a link leads to
   // itself.
   const std::string too_long(300, 'x');

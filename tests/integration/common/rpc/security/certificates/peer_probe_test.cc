@@ -14,6 +14,7 @@ using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TempDir;
 using ::lockstep::testing::TestAuthority;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr absl::Duration kTimeout = absl::Seconds(20);
 
@@ -63,6 +64,13 @@ TEST_F(PeerProbeTest, ServerWithoutTlsIsTold) {
 TEST_F(PeerProbeTest, AddressWithoutServerIsUnavailable) {
   EXPECT_THAT(ProbePeer("127.0.0.1", 1, nullptr, kTimeout),
               StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(PeerProbeTest, NameThatDoesNotResolveIsNamed) {
+  EXPECT_THAT(ProbePeer("no.such.host.invalid", 1, nullptr, kTimeout),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("the name no.such.host.invalid does not "
+                                 "resolve: ")));
 }
 
 }  // namespace

@@ -128,7 +128,8 @@ TEST(TlsFilesTest, ExpiredCertificateIsRefused) {
       "ps/0", {absl::Now() - absl::Hours(2), absl::Now() - absl::Hours(1)}));
   EXPECT_THAT(CheckTlsFiles(files, "", absl::Now()),
               StatusIs(absl::StatusCode::kUnauthenticated,
-                       HasSubstr("expired 60 min ago")));
+                       HasSubstr("expired 60 min ago; renew it, as with "
+                                 "`lockstep certs renew`")));
 }
 
 TEST(TlsFilesTest, CertificateIsOfOneJob) {
