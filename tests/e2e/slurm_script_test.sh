@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# slurm_script_test.sh SCRIPT PROGRAMS: what deploy/slurm/lockstep.sbatch does with the
+# files of its directory, where another allocation uses it or has used it. Scripts
+# replace the commands of Slurm; each task ends at once, as that of a job that is done.
+set -euo pipefail
+script=$1 programs=$2
+work=$(mktemp -d /tmp/lockstep-slurm-script-XXXXXX)
+trap 'rm -rf "$work"' EXIT
+directory=$work/fashion
+mkdir "$work/bin" "$directory"
+echo 'name: "fashion"' >"$directory/job.textproto"
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  cat "$work/said" >&2
+  exit 1
+}
+
+# fake NAME: a command of Slurm, with the script at standard input.
+fake() {
+  { echo '#!/bin/sh' && cat; } >"$work/bin/$1"
+  chmod +x "$work/bin/$1"
+}
+fake srun <<<'exit 0'
+fake scontrol <<<'echo node1'
+
+# allocation CODE ID: the allocation of this id runs the script, which ends with CODE.
+allocation() {
+  local code=0
+  PATH=$work/bin:$programs:$PATH SLURM_JOB_ID=$2 SLURM_JOB_NUM_NODES=1 \
+    SLURM_JOB_NODELIST=node1 timeout 60 bash "$script" "$directory" \
+    >"$work/said" 2>&1 || code=$?
+  [ "$code" -eq "$1" ] || fail "allocation $2 ended with $code, not $1"
+}
+says() { grep -qF -- "$1" "$work/said" || fail "it does not say: $1"; }
+made_by() { [ "$(cat "$directory/allocation")" = "$1" ] || fail "not of allocation $1"; }
+
+echo "== a new directory"
+fake squeue <<<'echo "squeue was called: $*"; exit 1'
+allocation 0 11
+says "chief 0 has ended with code 0"
+made_by 11
+[ -f "$directory/certs/chief-0/tls.crt" ] || fail "no certificates"
+
+echo "== the same allocation, queued again"
+touch "$directory/certs/old" "$directory/logs/stopping"
+allocation 0 11
+[ ! -e "$directory/certs/old" ] || fail "it has the old certificates"
+[ ! -e "$directory/logs/stopping" ] || fail "it has the stop of its last start"
+
+for state in RUNNING PENDING; do
+  echo "== another allocation: $state"
+  fake squeue <<<'[ "$*" = "-h -j 11 -o %T" ] && echo '$state
+  cp -a "$directory" "$work/before"
+  allocation 2 12
+  says "in use by allocation 11 ($state)"
+  says "scancel 11"
+  diff -r "$work/before" "$directory" || fail "it has changed files of allocation 11"
+  rm -r "$work/before"
+done
+
+echo "== another one that ends at this moment"
+fake squeue <<END
+[ ! -e $work/asked ] || exit 0
+touch $work/asked
+echo COMPLETING
+END
+allocation 0 12
+made_by 12
+
+echo "== another one that has failed"
+fake squeue <<<'echo FAILED'
+allocation 0 13
+made_by 13
+
+echo "== another one that Slurm has forgotten"
+fake squeue <<<'echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1'
+allocation 0 14
+made_by 14
+
+echo "== certificates of the user's own"
+rm -r "$directory/certs"
+mkdir "$directory/certs"
+echo key >"$directory/certs/ca.key"
+allocation 2 15
+says "$directory/certs was not made by this script"
+[ "$(cat "$directory/certs/ca.key")" = key ] || fail "the key is gone"
