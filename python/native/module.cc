@@ -284,6 +284,11 @@ class PySession {
   }
 
  private:
+  static Step ToTuple(const SessionStep& step) {
+    return {step.number, step.share, step.replica,
+            step.batch,  step.seed,  step.membership};
+  }
+
   void CheckKind(size_t variable, bool table) const {
     if (variable < tables_.size() && tables_[variable] == table) return;
     throw py::value_error("variable " + std::to_string(variable) +

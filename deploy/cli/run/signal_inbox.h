@@ -5,13 +5,15 @@
 
 #include <initializer_list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace lockstep::cli {
 
-// SignalInbox turns signals into readable events during its life. Must be
-// constructed before any other thread, so that all threads inherit the blocked
-// signals.
+// SignalInbox turns signals into readable events during its life, for the
+// thread that has constructed it: this thread must read them. One may exist at
+// a time. Threads that exist before, such as those of a BLAS library, pass
+// their signals on.
 class SignalInbox {
  public:
   // Blocks `signals` in this thread, and in threads and programs that it
@@ -41,6 +43,7 @@ class SignalInbox {
 
  private:
   sigset_t old_mask_;
+  std::vector<std::pair<int, struct sigaction>> old_actions_;
   int fd_;
 };
 

@@ -265,20 +265,20 @@ TEST_F(ShardCallsTest, ReadRefusesAnotherSnapshotAndAnotherNumberOfBytes) {
 }
 
 TEST_F(ShardCallsTest, WritesNameTheElementsOrTheRows) {
-  ASSERT_OK(
-      calls_->WriteParts({.part = 1, .first = 4, .count = 2}, "12345678"));
+  const std::string values = "12345678";
+  ASSERT_OK(calls_->WriteParts({.part = 1, .first = 4, .count = 2}, values));
   EXPECT_EQ(service_.written.header().selector().parts().first_part(), 1);
   EXPECT_EQ(service_.written.header().selector().first_element(), 4);
   EXPECT_EQ(service_.written.header().selector().num_elements(), 2);
   EXPECT_TRUE(service_.written.header().keys().empty());
-  EXPECT_EQ(service_.written.payload(), "12345678");
+  EXPECT_EQ(service_.written.payload(), values);
 
   const std::vector<int64_t> keys = {30, 10};
-  ASSERT_OK(calls_->WriteRows(1, 2, keys, "abcdefgh"));
+  ASSERT_OK(calls_->WriteRows(1, 2, keys, values));
   EXPECT_EQ(service_.written.header().selector().tensor(), 2);
   EXPECT_EQ(service_.written.header().selector().num_elements(), 0);
   EXPECT_THAT(service_.written.header().keys(), ElementsAre(30, 10));
-  EXPECT_EQ(service_.written.payload(), "abcdefgh");
+  EXPECT_EQ(service_.written.payload(), values);
 }
 
 }  // namespace

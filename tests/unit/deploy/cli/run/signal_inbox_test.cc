@@ -2,6 +2,9 @@
 
 #include <poll.h>
 
+#include <future>
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,6 +26,24 @@ TEST(SignalInboxTest, SignalsAreReadInsteadOfActingUponUs) {
   EXPECT_EQ(poll(&readable, 1, 0), 1);
   EXPECT_THAT(inbox.TakeAll(), UnorderedElementsAre(SIGTERM, SIGWINCH));
   EXPECT_THAT(inbox.TakeAll(), IsEmpty());
+}
+
+// As the threads that a BLAS library starts before main().
+TEST(SignalInboxTest, SignalsOfAnOlderThreadAreRead) {
+  std::promise<void> blocked;
+  std::promise<void> raised;
+  std::thread older([&] {
+    blocked.get_future().wait();
+    raise(SIGTERM);  // to this thread, which does not block it
+    raised.set_value();
+  });
+  {
+    SignalInbox inbox({SIGTERM});
+    blocked.set_value();
+    raised.get_future().wait();
+    EXPECT_THAT(inbox.TakeAll(), ElementsAre(SIGTERM));
+  }
+  older.join();
 }
 
 TEST(SignalInboxTest, OnlySignalsThatAskForItStop) {
