@@ -308,7 +308,7 @@ class BaseWorker:
         return np.asarray(self._loop.native.examples(operator.index(n), batch)).view(
             np.int64)
 
-    def _after(self, step, again):
+    def _after(self, step, again=False):
         """The body of a step has ended; ``again``: or was left before."""
 
     def _described(self, place):

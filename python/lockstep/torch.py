@@ -432,7 +432,7 @@ class Worker(_base.BaseWorker):
         self._values.begin(native, again)
         self._buffers.begin()
 
-    def _after(self, step, again):
+    def _after(self, step, again=False):
         step._check_whole()
         # No call of backward() was known to be the last: in the first step, or
         # in one with fewer calls than the step before. Nothing was sent yet.
