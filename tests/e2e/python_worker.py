@@ -135,6 +135,7 @@ class Member:
                 identity=self.identity(),
                 progress=self.progress,
                 protocol_version=pb.identity.PROTOCOL_VERSION,
+                workers=self.joined.workers,
             )
             try:
                 answer = self.call(

@@ -49,6 +49,8 @@ class FakeSteps {
   void SetDead(int worker, bool dead) {
     dead ? (void)dead_.insert(worker) : (void)dead_.erase(worker);
   }
+  // The job goes back by so many steps.
+  void GoBack(int64_t steps) { step_ -= steps; }
   void set_tuned(bool tuned) { tuned_ = tuned; }
   void set_replicas(int replicas) { replicas_ = replicas; }
 
@@ -230,6 +232,19 @@ TEST(BackupTunerTest, TrialsCostAboutAHundredthOfTheTime) {
   // 51 ms a step without trials.
   EXPECT_LT(seconds, 5000 * 0.051 * 1.02);
   EXPECT_GT(steps.changes().size(), 2u);
+}
+
+TEST(BackupTunerTest, TrialOfAJobThatGoesBackEndsAllTheSame) {
+  FakeSteps steps(4, OneSlow(4, 4));
+  steps.Run(200);
+  for (int i = 0; i < 5000 && steps.replicas() == 3; ++i) steps.Run(1);
+  ASSERT_EQ(steps.replicas(), 4);
+  ASSERT_THAT(steps.changes().back().why, HasSubstr("a trial"));
+
+  steps.GoBack(150);
+  steps.Run(20);
+
+  EXPECT_EQ(steps.replicas(), 3);
 }
 
 TEST(BackupTunerTest, DeadWorkerIsNotWaitedForAndCountsAgainLater) {

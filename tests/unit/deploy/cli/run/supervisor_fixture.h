@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "deploy/cli/run/supervisor.h"
+#include "gtest/gtest.h"
 
 namespace lockstep::testing {
 
@@ -43,6 +44,21 @@ inline cli::SupervisorAction Note(const std::string& reason) {
 inline cli::SupervisorAction Start(TaskId task) {
   return {.kind = Kind::kStart, .task = task};
 }
+
+// A run of all kinds of tasks.
+class SupervisorTest : public ::testing::Test {
+ protected:
+  cli::Supervisor supervisor_{
+      {.tasks = {kPs, kChief, kWorker0, kWorker1, kEvaluator},
+       .chief = kChief,
+       .needed_workers = 1}};
+
+  void ExitRest(cli::TaskExit exit, absl::Time now) {
+    for (const TaskId task : {kPs, kChief, kWorker0, kWorker1, kEvaluator}) {
+      supervisor_.OnTaskExit(task, exit, now);
+    }
+  }
+};
 
 }  // namespace lockstep::testing
 

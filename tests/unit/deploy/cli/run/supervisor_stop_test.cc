@@ -15,19 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-class SupervisorStopTest : public ::testing::Test {
- protected:
-  cli::Supervisor supervisor_{
-      {.tasks = {kPs, kChief, kWorker0, kWorker1, kEvaluator},
-       .chief = kChief,
-       .needed_workers = 1}};
-
-  void ExitRest(cli::TaskExit exit, absl::Time now) {
-    for (const TaskId task : {kPs, kChief, kWorker0, kWorker1, kEvaluator}) {
-      supervisor_.OnTaskExit(task, exit, now);
-    }
-  }
-};
+class SupervisorStopTest : public SupervisorTest {};
 
 TEST_F(SupervisorStopTest, ASignalThatComesTwiceAtOnceIsOne) {
   supervisor_.OnSignal(SIGTERM, At(0));

@@ -15,20 +15,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-class SupervisorTest : public ::testing::Test {
- protected:
-  cli::Supervisor supervisor_{
-      {.tasks = {kPs, kChief, kWorker0, kWorker1, kEvaluator},
-       .chief = kChief,
-       .needed_workers = 1}};
-
-  void ExitRest(cli::TaskExit exit, absl::Time now) {
-    for (const TaskId task : {kPs, kChief, kWorker0, kWorker1, kEvaluator}) {
-      supervisor_.OnTaskExit(task, exit, now);
-    }
-  }
-};
-
 TEST_F(SupervisorTest, AHealthyRunNeedsNothing) {
   EXPECT_THAT(supervisor_.OnJobState(JobState::kTraining, At(1)), IsEmpty());
   EXPECT_THAT(supervisor_.OnTime(At(1e9)), IsEmpty());
