@@ -77,12 +77,15 @@ class Member:
         self.end = None  # an exception, once a heartbeat has brought it
         self.state = None
 
+    # A call without wait_for_ready fails at once while the channel reconnects.
+    # Between such calls gRPC's Python polls the connection only every 5 s, and a
+    # reconnection needs several polls.
     def call(self, method, request, reply, timeout=10, channel=None):
         return (channel or self.chief).unary_unary(
             f"/lockstep.v1.{method}",
             request_serializer=type(request).SerializeToString,
             response_deserializer=reply.FromString,
-        )(request, timeout=timeout)
+        )(request, timeout=timeout, wait_for_ready=True)
 
     def identity(self):
         return pb.identity.Identity(
@@ -217,7 +220,7 @@ class Member:
                 f"/lockstep.v1.{method}",
                 request_serializer=type(request).SerializeToString,
                 response_deserializer=reply.FromString,
-            ).future(request, timeout=10)
+            ).future(request, timeout=10, wait_for_ready=True)
             while not call.done() and not self.end:
                 try:
                     call.result(timeout=0.05)
