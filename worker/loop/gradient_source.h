@@ -46,6 +46,9 @@ class GradientSource {
   // True if Begin() needs no Prepare() and waits for values where it reads
   // them, so that it may be called before they are in memory.
   virtual bool MayBeginEarly() const { return false; }
+  // Must be called in place of Prepare() before a Begin() whose values are not
+  // in memory. `pass` must have its step and slot.
+  virtual void PrepareEarly(const PassId& /*pass*/) {}
 
   // Computes the part of the pass of batch `index` that writes no gradient: the
   // memory of gradients may still hold those of the pass before.

@@ -213,6 +213,7 @@ absl::Status TrainingLoop::BeginEarly(const PassId& next, int64_t attempt) {
   // first half waits for those values.
   client_.SendRest(pass_, attempt);
   meter_.Begin(SpanKind::kForward, next.step);
+  source_.PrepareEarly(next);
   EarlyPass early(client_, meter_, next.step);
   return source_.Begin(BatchOf(next), early);
 }
@@ -255,7 +256,10 @@ absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
 }
 
 bool TrainingLoop::NextBeginsEarly(const StrictPass& pass) const {
-  return pass.everybody_counts() && source_.MayBeginEarly() && !IsLeaving();
+  const bool is_last =
+      options_.train_steps > 0 && pass_.step + 1 >= options_.train_steps;
+  return pass.everybody_counts() && source_.MayBeginEarly() && !is_last &&
+         !IsLeaving();
 }
 
 absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {

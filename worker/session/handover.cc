@@ -6,11 +6,18 @@
 
 namespace lockstep::worker {
 
-absl::Status Handover::Wait(Stage stage, const Offer& offer) {
+absl::Status Handover::Publish(Stage stage, const Offer& offer) {
   if (cancelled_) return absl::CancelledError("the job has ended");
+  // Another offer than Resume() drops the pass that waits for it.
+  lost_ = lost_ || halfway_;
+  halfway_ = false;
   stage_ = stage;
   offer_ = offer;
   taken_ = false;
+  return AwaitAnswer();
+}
+
+absl::Status Handover::AwaitAnswer() {
   answer_.reset();
   changed_.SignalAll();
   // A call of `pass_` ends soon after Cancel(): its client is cancelled too.
@@ -28,14 +35,31 @@ absl::Status Handover::Wait(Stage stage, const Offer& offer) {
 
 absl::Status Handover::OfferRows(const Offer& offer) {
   MutexLock lock(mutex_);
-  return Wait(Stage::kRows, offer);
+  return Publish(Stage::kRows, offer);
 }
 
 absl::StatusOr<GradientResult> Handover::OfferPass(const Offer& offer,
                                                    GradientPass& pass) {
   MutexLock lock(mutex_);
   pass_ = &pass;
-  LOCKSTEP_RETURN_IF_ERROR(Wait(Stage::kPass, offer));
+  LOCKSTEP_RETURN_IF_ERROR(Publish(Stage::kPass, offer));
+  return *answer_;
+}
+
+absl::Status Handover::OfferEarly(const Offer& offer, GradientPass& pass) {
+  MutexLock lock(mutex_);
+  pass_ = &pass;
+  return Publish(Stage::kPass, offer);
+}
+
+absl::StatusOr<GradientResult> Handover::Resume(GradientPass& pass) {
+  MutexLock lock(mutex_);
+  if (cancelled_ || !halfway_) return absl::CancelledError("the job has ended");
+  halfway_ = false;
+  offer_.early = false;
+  pass_ = &pass;
+  stage_ = Stage::kPass;
+  LOCKSTEP_RETURN_IF_ERROR(AwaitAnswer());
   return *answer_;
 }
 
@@ -57,7 +81,7 @@ void Handover::End(const absl::Status& why) {
   changed_.SignalAll();
 }
 
-Handover::Stage Handover::Take(absl::Duration timeout) {
+Handover::Stage Handover::Take(absl::Duration timeout, Offer& offer) {
   MutexLock lock(mutex_);
   // An offer that has an answer is over, though the loop has not woken up yet
   // to withdraw it.
@@ -69,12 +93,14 @@ Handover::Stage Handover::Take(absl::Duration timeout) {
   }
   lost_ = false;
   taken_ = true;
+  offer = offer_;
   return stage_;
 }
 
-Handover::Offer Handover::offer() const {
+bool Handover::offers() const {
   MutexLock lock(mutex_);
-  return offer_;
+  return (stage_ == Stage::kRows || stage_ == Stage::kPass) &&
+         !answer_.has_value();
 }
 
 absl::Status Handover::end() const {
@@ -91,6 +117,11 @@ absl::Status Handover::Check(Stage stage) const {
   if (lost_) return absl::AbortedError("the pass is not needed any more");
   if (stage_ == stage && taken_ && !answer_.has_value()) {
     return absl::OkStatus();
+  }
+  if (halfway_) {
+    return absl::FailedPreconditionError(
+        "the step before is not complete: call BeginGradients() until it "
+        "returns true");
   }
   return absl::FailedPreconditionError(
       stage == Stage::kRows
@@ -112,7 +143,38 @@ absl::Status Handover::Chosen() {
   return Answer(Stage::kRows, GradientResult());
 }
 
+absl::Status Handover::NeedValues(size_t first, size_t count) {
+  return Inside([first, count](GradientPass& pass) {
+    return pass.NeedValues(first, count);
+  });
+}
+
+absl::StatusOr<bool> Handover::BeginGradients(absl::Duration timeout) {
+  MutexLock lock(mutex_);
+  if (!halfway_) {
+    LOCKSTEP_RETURN_IF_ERROR(Check(Stage::kPass));
+    if (!offer_.early) return true;
+    answer_ = GradientResult();
+    halfway_ = true;
+    changed_.SignalAll();
+  }
+  while (halfway_ && !cancelled_ && stage_ != Stage::kEnded) {
+    if (!changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(timeout))) {
+      return false;
+    }
+  }
+  lost_ = lost_ || halfway_;
+  halfway_ = false;
+  if (!lost_) return true;
+  return absl::AbortedError("the pass is not needed any more");
+}
+
 absl::Status Handover::CheckWanted() {
+  {
+    MutexLock lock(mutex_);
+    // The loop decides about the pass; the program can only wait for that.
+    if (halfway_ && !cancelled_) return absl::OkStatus();
+  }
   return Inside([](GradientPass& pass) { return pass.CheckWanted(); });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "absl/functional/function_ref.h"
@@ -13,6 +14,7 @@
 #include "common/plan/step_vocabulary.h"
 #include "worker/loop/gradient_pass.h"
 #include "worker/loop/gradient_source.h"
+#include "worker/session/program_membership.h"
 
 namespace lockstep::worker {
 
@@ -23,11 +25,17 @@ namespace lockstep::worker {
 //   program   Take() -> choose rows, Chosen()
 //                                       Take() -> compute, Ready(), Done()
 //
+// A pass that begins early has two halves, and the loop takes its token between
+// them. It goes on with Resume(), or drops the pass with any other offer:
+//
+//   loop      OfferEarly() ......................, token, Resume() ......, push
+//   program   Take() -> NeedValues(), BeginGradients() ... -> Ready(), Done()
+//
 // One side waits while the other works. Cancel() ends that: the loop's call
 // returns at once (or as soon as a call of the GradientPass in the program's
 // thread has ended), and the program's next call returns kAborted.
 //
-// Threads: OfferRows(), OfferPass() and Reopen() must be called in the loop's
+// Threads: OfferRows() to Resume() and Reopen() must be called in the loop's
 //          thread, Take() to Done() in the program's; all others in any.
 class Handover {
  public:
@@ -42,6 +50,12 @@ class Handover {
   struct Offer {
     PassId pass;
     int64_t batch = 0;
+    // The membership that the pass is of: the facts of its job, and the memory
+    // of its values and gradients.
+    std::shared_ptr<const ProgramMembership> membership = nullptr;
+    // Values may still arrive: NeedValues() and BeginGradients() must be called
+    // in the pass.
+    bool early = false;
   };
 
   // Waits for Chosen().
@@ -60,6 +74,13 @@ class Handover {
                                            GradientPass& pass)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // As OfferPass(), for the first half of a pass: waits for BeginGradients().
+  absl::Status OfferEarly(const Offer& offer, GradientPass& pass)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // After OfferEarly(): as OfferPass(), for the second half of that pass.
+  absl::StatusOr<GradientResult> Resume(GradientPass& pass)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Makes the current offer and all later ones return kCancelled.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the effect of Cancel(). Must be called when a new membership begins.
@@ -68,11 +89,12 @@ class Handover {
   // may follow.
   void End(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Waits at most `timeout` for an offer or the end; returns kNothing if
-  // neither came. Returns the same offer again until the program has answered
-  // it with Chosen() or Done().
-  Stage Take(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
-  Offer offer() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits at most `timeout` for an offer, of which it sets `offer`, or the end;
+  // returns kNothing if neither came. Returns the same offer again until the
+  // program has answered it with Chosen() or Done().
+  Stage Take(absl::Duration timeout, Offer& offer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // True while an offer has no answer.
+  bool offers() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status end() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -81,6 +103,14 @@ class Handover {
   //   kAborted             the pass is not needed any more: the program
   //                        should go on with Take()
 
+  // As GradientPass::NeedValues().
+  absl::Status NeedValues(size_t first, size_t count)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Must be called before the program writes a gradient: waits at most
+  // `timeout` for Resume() if the pass began early. False: the time is up, and
+  // it must be called again.
+  absl::StatusOr<bool> BeginGradients(absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Answers kRows: the program has chosen the rows of all tables.
   absl::Status Chosen() ABSL_LOCKS_EXCLUDED(mutex_);
   // As GradientPass::GradientReady().
@@ -107,8 +137,9 @@ class Handover {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Publishes an offer and waits until the program has answered it or Cancel()
   // was called.
-  absl::Status Wait(Stage stage, const Offer& offer)
+  absl::Status Publish(Stage stage, const Offer& offer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AwaitAnswer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Stores the program's answer to the current offer, which must be `stage`.
   absl::Status Answer(Stage stage, const absl::StatusOr<GradientResult>& answer)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -120,6 +151,9 @@ class Handover {
   Stage stage_ ABSL_GUARDED_BY(mutex_) = Stage::kNothing;
   Offer offer_ ABSL_GUARDED_BY(mutex_);
   bool taken_ ABSL_GUARDED_BY(mutex_) = false;  // Take() returned the offer
+  // BeginGradients() was called in an early pass, which is neither resumed nor
+  // dropped.
+  bool halfway_ ABSL_GUARDED_BY(mutex_) = false;
   // An offer was withdrawn after the program had taken it. The program's calls
   // return kAborted until its next Take().
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;

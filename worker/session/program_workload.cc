@@ -59,7 +59,15 @@ absl::Status CheckFinite(const VariableSpec& variable,
 // Offers each pass of the loop to the program.
 class ProgramWorkload::Source final : public GradientSource {
  public:
-  explicit Source(ProgramWorkload& workload) : workload_(workload) {}
+  Source(ProgramWorkload& workload,
+         std::shared_ptr<const ProgramMembership> membership, bool early)
+      : workload_(workload),
+        membership_(std::move(membership)),
+        may_begin_early_(early) {}
+
+  bool MayBeginEarly() const override { return may_begin_early_; }
+
+  void PrepareEarly(const PassId& pass) override { next_ = pass; }
 
   absl::Status Prepare(const PassId& pass, int64_t index) override {
     // The job has its values now, from this worker or another one, and the
@@ -67,17 +75,26 @@ class ProgramWorkload::Source final : public GradientSource {
     // offer reaches it.
     workload_.initial_.clear();
     LOCKSTEP_RETURN_IF_ERROR(workload_.CheckInput(index));
-    offer_ = {pass, index};
+    offer_ = {pass, index, membership_};
     if (!workload_.has_tables_) return absl::OkStatus();
     LOCKSTEP_RETURN_IF_ERROR(ForgetRows());
     return workload_.handover_.OfferRows(offer_);
   }
 
-  absl::Status Begin(int64_t /*index*/, GradientPass& pass) override {
-    return pass.NeedValues(0, workload_.variables_.size());
+  absl::Status Begin(int64_t index, GradientPass& pass) override {
+    halfway_ = false;
+    if (pass.HasAllValues()) {
+      return pass.NeedValues(0, workload_.variables_.size());
+    }
+    LOCKSTEP_RETURN_IF_ERROR(workload_.CheckInput(index));
+    LOCKSTEP_RETURN_IF_ERROR(workload_.handover_.OfferEarly(
+        {next_, index, membership_, /*early=*/true}, pass));
+    halfway_ = true;
+    return absl::OkStatus();
   }
 
   absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+    if (halfway_) return workload_.handover_.Resume(pass);
     return workload_.handover_.OfferPass(offer_, pass);
   }
 
@@ -85,26 +102,30 @@ class ProgramWorkload::Source final : public GradientSource {
   // A table for which the program chooses no rows has none, and no gradient of
   // the pass before.
   absl::Status ForgetRows() {
-    const std::shared_ptr<ParameterMemory> memory = workload_.memory();
     for (size_t v = 0; v < workload_.variables_.size(); ++v) {
       if (!workload_.variables_[v].is_table()) continue;
-      LOCKSTEP_RETURN_IF_ERROR(memory->ChooseRows(v, {}));
+      LOCKSTEP_RETURN_IF_ERROR(membership_->memory->ChooseRows(v, {}));
     }
     return absl::OkStatus();
   }
 
   ProgramWorkload& workload_;
+  const std::shared_ptr<const ProgramMembership> membership_;
+  const bool may_begin_early_;
   Handover::Offer offer_;
+  PassId next_;           // that may begin early
+  bool halfway_ = false;  // the program has made the first half of a pass
 };
 
 ProgramWorkload::ProgramWorkload(
     std::vector<VariableSpec> variables,
-    std::vector<absl::Span<const std::byte>> initial)
+    std::vector<absl::Span<const std::byte>> initial, bool early)
     : variables_(std::move(variables)),
       initial_(std::move(initial)),
       has_tables_(std::any_of(
           variables_.begin(), variables_.end(),
-          [](const VariableSpec& variable) { return variable.is_table(); })) {}
+          [](const VariableSpec& variable) { return variable.is_table(); })),
+      early_(early) {}
 
 absl::Status ProgramWorkload::Begin(
     const ChiefClient::Registration& membership) {
@@ -148,8 +169,11 @@ absl::StatusOr<absl::Span<const std::byte>> ProgramWorkload::initial_value(
 absl::StatusOr<std::unique_ptr<GradientSource>> ProgramWorkload::MakeSource(
     std::shared_ptr<ParameterMemory> memory) {
   MutexLock lock(mutex_);
-  memory_ = std::move(memory);
-  return std::make_unique<Source>(*this);
+  auto membership = std::make_shared<ProgramMembership>();
+  *membership = {membership_, std::move(memory), Replicas()};
+  const bool may_begin_early = early_ && !has_tables_ && Replicas() == 1;
+  return std::make_unique<Source>(*this, std::move(membership),
+                                  may_begin_early);
 }
 
 int ProgramWorkload::turns() const {
@@ -160,16 +184,6 @@ int ProgramWorkload::turns() const {
 int ProgramWorkload::Replicas() const {
   // A program has no GPUs of which the job knows.
   return ReplicasPerWorker(membership_.job, /*gpus=*/0);
-}
-
-std::shared_ptr<ParameterMemory> ProgramWorkload::memory() const {
-  MutexLock lock(mutex_);
-  return memory_;
-}
-
-ChiefClient::Registration ProgramWorkload::membership() const {
-  MutexLock lock(mutex_);
-  return membership_;
 }
 
 absl::Status ProgramWorkload::Schedule(int64_t num_examples) {

@@ -22,15 +22,16 @@ namespace lockstep::worker {
 // ProgramWorkload is the workload of a user's program: its variables, and
 // passes that a Handover offers to the program's thread.
 //
-// Threads: memory(), membership() and Examples() may be called in any thread;
-//          the rest as Workload.
+// Threads: Examples() may be called in any thread; the rest as Workload.
 // Borrows: the memory of initial values, until the first pass is offered.
 class ProgramWorkload final : public Workload {
  public:
   // `initial` has one span per variable: its elements, row-major, or nothing if
-  // the servers draw the values.
+  // the servers draw the values. `early`: passes may be offered before their
+  // values are in memory, unless there are tables or several turns().
   ProgramWorkload(std::vector<VariableSpec> variables,
-                  std::vector<absl::Span<const std::byte>> initial);
+                  std::vector<absl::Span<const std::byte>> initial,
+                  bool early = false);
 
   //   kInvalidArgument  the job trains a built-in model, or its workers have
   //                     several replicas and the program has tables
@@ -46,9 +47,6 @@ class ProgramWorkload final : public Workload {
   void Cancel() override { handover_.Cancel(); }
 
   Handover& handover() { return handover_; }
-  // Values and gradients of the current membership; null before the first.
-  std::shared_ptr<ParameterMemory> memory() const ABSL_LOCKS_EXCLUDED(mutex_);
-  ChiefClient::Registration membership() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the indices, below `num_examples`, of this worker's examples in
   // batch `batch`, which counts the batches of all its replicas: see turns().
@@ -85,11 +83,11 @@ class ProgramWorkload final : public Workload {
   const std::vector<VariableSpec> variables_;
   std::vector<absl::Span<const std::byte>> initial_;
   const bool has_tables_;
+  const bool early_;
   Handover handover_;
 
   mutable Mutex mutex_;
   ChiefClient::Registration membership_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<ParameterMemory> memory_ ABSL_GUARDED_BY(mutex_);
   // By replica, for `scheduled_examples_`, those of the last Examples(); empty
   // before it.
   std::vector<BatchSchedule> schedules_ ABSL_GUARDED_BY(mutex_);

@@ -12,19 +12,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/base/clock.h"
-#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
-#include "common/observe/status_server.h"
 #include "common/program/main_support.h"
 #include "common/trace/span_recorder.h"
-#include "worker/hosted/hosted_roles.h"
 #include "worker/session/handed_in.h"
 #include "worker/session/pass_facts.h"
+#include "worker/session/program_member.h"
+#include "worker/session/program_membership.h"
 #include "worker/session/program_workload.h"
 #include "worker/session/session_variables.h"
-#include "worker/session/training_member.h"
 
 namespace lockstep::worker {
 namespace {
@@ -36,25 +33,22 @@ std::atomic<bool> has_session{false};
 
 struct Session::Parts {
   Parts(std::vector<VariableSpec> specs,
-        std::vector<absl::Span<const std::byte>> initial, int index)
-      : workload(std::move(specs), std::move(initial)), worker(index) {}
+        std::vector<absl::Span<const std::byte>> initial, bool early, int index)
+      : workload(std::move(specs), std::move(initial), early), worker(index) {}
 
-  // Starts the roles that this process has besides the worker.
-  absl::Status Host(const Cluster& cluster, const CommonFlags& flags,
-                    const Options& options);
-  // Trains; then waits until the roles in this process have ended, too.
-  absl::Status Run();
-  // Marks the end of the worker's own part; returns the reason of a Fail()
-  // before it.
-  std::optional<std::string> EndMember() ABSL_LOCKS_EXCLUDED(mutex);
-  bool MemberEnded() ABSL_LOCKS_EXCLUDED(mutex);
-  void Fail(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex);
-  void RequestStop(const std::string& reason);
   // False before the first step, and if there is no such variable.
   bool HasMemory(size_t variable) const;
   // OK while a step is open; kAborted if it is over without this pass.
   absl::Status CheckOpen() {
     return open ? absl::OkStatus() : workload.handover().CheckWanted();
+  }
+  // As CheckOpen(), for calls that must follow BeginGradients().
+  absl::Status CheckGradients() {
+    LOCKSTEP_RETURN_IF_ERROR(CheckOpen());
+    if (!step.early) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "the step began before its values had arrived: call BeginGradients() "
+        "until it returns true, before the first gradient is written");
   }
   // Returns `status`, of a call for the step at hand. kAborted closes the step:
   // from then on the loop may write the memory.
@@ -66,99 +60,22 @@ struct Session::Parts {
   ProgramWorkload workload;
   const int worker;
   const pid_t process = getpid();
-  std::unique_ptr<TrainingMember> member;
-  std::unique_ptr<HostedRoles> hosted;  // null: none
-  std::unique_ptr<StatusServer> status_server;
+  std::unique_ptr<ProgramMember> member;
   std::thread thread;
   std::atomic<bool> failed = false;  // Session::Fail() has been called
   std::atomic<bool> left = false;    // Session::Leave() has been called
-  Mutex mutex;
-  std::optional<std::string> fault ABSL_GUARDED_BY(mutex);  // Fail()'s reason
-  // The worker's own part is over; hosted roles may still run.
-  bool member_ended ABSL_GUARDED_BY(mutex) = false;
   // The current pass.
   bool open = false;
-  SessionStep step;
-  std::shared_ptr<ParameterMemory> memory;
-  int64_t membership = 0;
+  SessionStep step;  // `early` until BeginGradients() has returned true
+  std::shared_ptr<const ProgramMembership> membership;  // null before the first
+  int64_t memberships = 0;
   PassFacts facts;
   bool choosing = false;  // rows, before the pull
   bool unpulled = false;  // rows were chosen after it
+  size_t awaited = 0;     // variables whose values an early step has awaited
   HandedIn handed_in;
   std::optional<SpanTimer> reading;
 };
-
-absl::Status Session::Parts::Host(const Cluster& cluster,
-                                  const CommonFlags& flags,
-                                  const Options& options) {
-  HostedRoles::Options roles;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      roles.job, JobOfProgram({options.job_file, options.settings, {}}));
-  roles.recorded = !flags.status_address.empty();
-  roles.state_dir = OptionOfProgram(options.state_dir, "LOCKSTEP_STATE_DIR");
-  roles.expected_job = options.expected_job;
-  roles.shared_memory = options.shared_memory;
-  roles.chief_wait = options.chief_wait;
-  LOCKSTEP_ASSIGN_OR_RETURN(hosted,
-                            HostedRoles::Start(cluster, roles, Clock::Real()));
-  if (hosted == nullptr) return absl::OkStatus();
-  hosted->SetOnStopped(
-      [this](const absl::Status& why) { member->OnMirrorEnded(why); });
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      status_server, ServeStatus(
-                         flags, cluster, [this] { return hosted->Metrics(); },
-                         [this] { return hosted->Pages(); }));
-  return absl::OkStatus();
-}
-
-absl::Status Session::Parts::Run() {
-  const absl::Status status = member->Run();
-  if (hosted == nullptr) return status;
-  if (const std::optional<std::string> why = EndMember(); why.has_value()) {
-    // After this worker has left with its reason: a job that cannot do without
-    // it fails with that, and only one that can is stopped here.
-    hosted->RequestStop(*why);
-  } else if (member->stays_member()) {
-    // The job would wait for this worker, and this process for the job.
-    hosted->RequestStop(std::string(status.message()));
-  } else if (!status.ok() || member->input_ended()) {
-    hosted->OnWorkerEnded(status);
-  }
-  const absl::Status job = hosted->Wait();
-  return status.ok() ? job : status;
-}
-
-std::optional<std::string> Session::Parts::EndMember() {
-  MutexLock lock(mutex);
-  member_ended = true;
-  return fault;
-}
-
-void Session::Parts::Fail(const std::string& reason) {
-  bool late = false;
-  {
-    MutexLock lock(mutex);
-    fault = reason;
-    late = member_ended;
-  }
-  member->Fail(reason);
-  // Nothing else would end the roles: this worker left before the fault.
-  if (late && hosted != nullptr) hosted->RequestStop(reason);
-}
-
-bool Session::Parts::MemberEnded() {
-  MutexLock lock(mutex);
-  return member_ended;
-}
-
-void Session::Parts::RequestStop(const std::string& reason) {
-  // The worker leaves first where it can, and its mirror follows.
-  if (hosted != nullptr && (hosted->carries_job() || MemberEnded())) {
-    hosted->RequestStop(reason);
-  } else {
-    member->RequestStop(reason);
-  }
-}
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Join(
     const Options& options, const std::vector<SessionVariable>& variables) {
@@ -180,20 +97,15 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(
     LOCKSTEP_ASSIGN_OR_RETURN(
         const Cluster cluster,
         StartProcess(flags, {TaskType::kWorker}, "a worker program"));
-    auto parts = std::make_unique<Parts>(
-        SpecsOf(variables), InitialOf(variables), cluster.self().index);
+    auto parts =
+        std::make_unique<Parts>(SpecsOf(variables), InitialOf(variables),
+                                options.early_passes, cluster.self().index);
     LOCKSTEP_ASSIGN_OR_RETURN(
         parts->member,
-        TrainingMember::Make(cluster,
-                             {.expected_job = options.expected_job,
-                              .shared_memory = options.shared_memory,
-                              .pollers = options.pollers,
-                              .connections = options.connections,
-                              .chief_wait = options.chief_wait},
-                             parts->workload, Clock::Real()));
-    LOCKSTEP_RETURN_IF_ERROR(parts->Host(cluster, flags, options));
-    parts->thread = std::thread(
-        [&parts = *parts] { parts.workload.handover().End(parts.Run()); });
+        ProgramMember::Make(cluster, flags, options, parts->workload));
+    parts->thread = std::thread([&parts = *parts] {
+      parts.workload.handover().End(parts.member->Run());
+    });
     return std::unique_ptr<Session>(new Session(std::move(parts)));
   };
   absl::StatusOr<std::unique_ptr<Session>> session = join();
@@ -219,10 +131,9 @@ void Session::Leave() {
   if (!CheckProcess().ok() || parts_->left.exchange(true)) return;
   parts_->workload.Cancel();
   // Fail() has given a reason already.
-  if (!parts_->failed) parts_->RequestStop("the program has ended");
-  // A repeated request makes an elastic worker leave at once: the program
-  // computes no more passes, so there is none to wait for.
-  parts_->member->RequestStop("the program has ended");
+  if (!parts_->failed) parts_->member->RequestStop("the program has ended");
+  // The program computes no more passes, so there is none to wait for.
+  parts_->member->LeaveAtOnce();
 }
 
 absl::Status Session::CheckProcess() const {
@@ -243,28 +154,28 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
         "step.backward(loss), in C++ with Session::Finish()");
   }
   parts.open = false;
-  const Handover::Stage stage = parts.workload.handover().Take(timeout);
+  Handover::Offer offer;
+  const Handover::Stage stage = parts.workload.handover().Take(timeout, offer);
   if (stage == Handover::Stage::kNothing) return Turn::kNothing;
   if (stage == Handover::Stage::kEnded) return Turn::kEnded;
-  const std::shared_ptr<ParameterMemory> memory = parts.workload.memory();
-  if (memory != parts.memory) {
-    ++parts.membership;
-    // Only once per membership: membership() copies the whole job.
-    parts.facts = PassFacts(parts.workload.membership().job, parts.worker,
-                            parts.workload.turns());
+  if (offer.membership != parts.membership) {
+    ++parts.memberships;
+    parts.membership = offer.membership;
+    parts.facts = PassFacts(offer.membership->registration.job, parts.worker,
+                            offer.membership->turns);
   }
-  parts.memory = memory;
-  const Handover::Offer offer = parts.workload.handover().offer();
   step = {offer.pass.step,
           offer.pass.slot,
           parts.facts.ReplicaOf(offer.batch),
           offer.batch,
           parts.facts.SeedOf(offer.pass, offer.batch),
-          parts.membership};
+          parts.memberships,
+          offer.early};
   parts.choosing = stage == Handover::Stage::kRows;
   if (parts.choosing) return Turn::kRows;
   parts.handed_in.Begin(parts.workload.variables().size());
   parts.unpulled = false;
+  parts.awaited = 0;
   parts.open = true;
   parts.step = step;
   return Turn::kStep;
@@ -284,8 +195,8 @@ bool Session::is_taken(size_t variable) const {
 absl::Status Session::end() const { return parts_->workload.handover().end(); }
 
 bool Session::carries_job() const {
-  return parts_->process == getpid() && parts_->hosted != nullptr &&
-         parts_->hosted->carries_job() && !parts_->workload.handover().ended();
+  return parts_->process == getpid() && parts_->member->carries_job() &&
+         !parts_->workload.handover().ended();
 }
 
 int Session::exit_code() const {
@@ -298,7 +209,9 @@ int Session::exit_code() const {
 }
 
 SessionJob Session::job() const {
-  const ChiefClient::Registration membership = parts_->workload.membership();
+  if (parts_->membership == nullptr) return {};
+  const ChiefClient::Registration& membership =
+      parts_->membership->registration;
   const JobConfig& job = membership.job;
   const PassFacts& facts = parts_->facts;
   return {job.name,
@@ -312,30 +225,33 @@ SessionJob Session::job() const {
 }
 
 bool Session::Parts::HasMemory(size_t variable) const {
-  return memory != nullptr && variable < workload.variables().size();
+  return membership != nullptr && variable < workload.variables().size();
 }
 
 absl::Span<const std::byte> Session::value(size_t variable) const {
   if (!parts_->HasMemory(variable)) return {};
-  return parts_->memory->value(variable);
+  return parts_->membership->memory->value(variable);
 }
 
 absl::Span<std::byte> Session::gradient(size_t variable) const {
   if (!parts_->HasMemory(variable)) return {};
-  return parts_->memory->gradient(variable);
+  return parts_->membership->memory->gradient(variable);
 }
 
-std::shared_ptr<const void> Session::owner() const { return parts_->memory; }
+std::shared_ptr<const void> Session::owner() const {
+  if (parts_->membership == nullptr) return nullptr;
+  return parts_->membership->memory;
+}
 
 absl::Status Session::TakeValue(size_t variable) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
-  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
+  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckGradients());
   if (parts_->handed_in.has(variable)) {
     return absl::FailedPreconditionError(
         "values can be taken once a step is at hand, before the gradient of "
         "their variable is handed in");
   }
-  LOCKSTEP_RETURN_IF_ERROR(parts_->memory->TakeValue(variable));
+  LOCKSTEP_RETURN_IF_ERROR(parts_->membership->memory->TakeValue(variable));
   parts_->handed_in.MarkTaken(variable);
   return absl::OkStatus();
 }
@@ -357,7 +273,7 @@ absl::Status Session::CheckRows(size_t variable) const {
 absl::Status Session::ChooseRows(size_t variable, std::vector<int64_t> ids) {
   LOCKSTEP_RETURN_IF_ERROR(CheckRows(variable));
   LOCKSTEP_RETURN_IF_ERROR(
-      parts_->memory->ChooseRows(variable, std::move(ids)));
+      parts_->membership->memory->ChooseRows(variable, std::move(ids)));
   parts_->unpulled = !parts_->choosing;
   return absl::OkStatus();
 }
@@ -367,7 +283,7 @@ absl::Span<const int64_t> Session::rows(size_t variable) const {
       !parts_->workload.variables()[variable].is_table()) {
     return {};
   }
-  return parts_->memory->rows(variable).ids;
+  return parts_->membership->memory->rows(variable).ids;
 }
 
 absl::Status Session::Pull() {
@@ -389,6 +305,36 @@ absl::Status Session::PullRows() {
   return absl::OkStatus();
 }
 
+absl::Status Session::AwaitValues(size_t first, size_t count) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
+  const size_t all = parts_->workload.variables().size();
+  if (first > all || count > all - first) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variables ", first, " to ", first, " + ", count,
+                     " are not in the model, which has ", all));
+  }
+  if (!parts_->step.early || parts_->awaited >= first + count) {
+    return absl::OkStatus();
+  }
+  // In the order of the variables: no later values are of use without these.
+  LOCKSTEP_RETURN_IF_ERROR(parts_->Noted(parts_->workload.handover().NeedValues(
+      parts_->awaited, first + count - parts_->awaited)));
+  parts_->awaited = first + count;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Session::BeginGradients(absl::Duration timeout) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  LOCKSTEP_RETURN_IF_ERROR(parts_->CheckOpen());
+  if (!parts_->step.early) return true;
+  const absl::StatusOr<bool> begun =
+      parts_->workload.handover().BeginGradients(timeout);
+  LOCKSTEP_RETURN_IF_ERROR(parts_->Noted(begun.status()));
+  parts_->step.early = !*begun;
+  return begun;
+}
+
 absl::Status Session::Ready(size_t variable) {
   return HandIn(variable, /*absent=*/false);
 }
@@ -407,7 +353,7 @@ absl::Status Session::HandIn(size_t variable, bool absent) {
                                                    variable, "; the model has ",
                                                    variables.size()));
   }
-  LOCKSTEP_RETURN_IF_ERROR(parts.CheckOpen());
+  LOCKSTEP_RETURN_IF_ERROR(parts.CheckGradients());
   if (parts.handed_in.has(variable)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the gradient of \"", variables[variable].name,
@@ -421,7 +367,8 @@ absl::Status Session::HandIn(size_t variable, bool absent) {
   }
   LOCKSTEP_RETURN_IF_ERROR(parts.Noted(handover.CheckWanted()));
   if (absent) {
-    const absl::Span<std::byte> none = parts.memory->gradient(variable);
+    const absl::Span<std::byte> none =
+        parts.membership->memory->gradient(variable);
     std::fill(none.begin(), none.end(), std::byte{0});
   }
   parts.handed_in.Add(variable, absent);
@@ -448,6 +395,7 @@ void Session::EndReading() { parts_->reading.reset(); }
 absl::Status Session::Finish(double loss, int64_t examples) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   Parts& parts = *parts_;
+  LOCKSTEP_RETURN_IF_ERROR(parts.CheckGradients());
   // Backwards, so that each gradient is sent as soon as it is marked.
   for (size_t v = parts.handed_in.size(); v > 0; --v) {
     if (!parts.handed_in.has(v - 1)) LOCKSTEP_RETURN_IF_ERROR(Absent(v - 1));
@@ -470,7 +418,7 @@ absl::Status Session::Report(const NamedFigure& figure) {
 }
 
 void Session::RequestStop(const std::string& reason) {
-  if (CheckProcess().ok()) parts_->RequestStop(reason);
+  if (CheckProcess().ok()) parts_->member->RequestStop(reason);
 }
 
 void Session::EndInput() {
@@ -484,7 +432,7 @@ void Session::Fail(const std::string& reason) {
   std::vector<absl::string_view> lines =
       absl::StrSplit(reason, absl::ByAnyChar("\r\n"), absl::SkipWhitespace());
   for (absl::string_view& line : lines) line = absl::StripAsciiWhitespace(line);
-  parts_->Fail(absl::StrJoin(lines, "; "));
+  parts_->member->Fail(absl::StrJoin(lines, "; "));
 }
 
 }  // namespace lockstep::worker

@@ -47,6 +47,8 @@ struct SessionStep {
   // Grows when this worker has joined again: values and gradients are then in
   // other memory.
   int64_t membership = 0;
+  // Values may still arrive: see Session::Options::early_passes.
+  bool early = false;
 };
 
 // The facts of a job that its programs use.
@@ -69,13 +71,13 @@ struct SessionJob {
 //            ^                                                 |
 //            `-------------------------------------------------'
 //
-// Next() waits for the token of a step and for the values of the variables: a
-// pass of a program does not begin early, as one of a built-in model does.
-// Ready() starts to send a gradient while the program computes the others. The
-// session sends heartbeats, repeats calls, shares memory with servers of this
-// host, redoes steps, and joins again after its lease has expired. If a worker
-// has several replicas, Next() returns a pass of each, in their order, before
-// it returns one of another share or step, unless the step is over.
+// Next() waits for the token of a step and for the values of the variables, or
+// returns an early step before both: see Options::early_passes. Ready() starts
+// to send a gradient while the program computes the others. The session sends
+// heartbeats, repeats calls, shares memory with servers of this host, redoes
+// steps, and joins again after its lease has expired. If a worker has several
+// replicas, Next() returns a pass of each, in their order, before it returns
+// one of another share or step, unless the step is over.
 //
 // Threads: one thread calls; RequestStop(), Fail() and Leave() may come from
 //          any. A process may have one session at a time. A child made by
@@ -93,6 +95,13 @@ class Session {
     // Empty: the environment variable LOCKSTEP_LOG_LEVEL, which `lockstep run`
     // sets, or else "warning".
     std::string log_level = {};
+    // If true, Next() may return a step while the gradients of the one before
+    // are still on their way, with `early` set: in strict mode without backups
+    // and shared work, for a program without tables whose workers have one
+    // replica each. In such a step the program must call AwaitValues() before
+    // it reads values, and BeginGradients() before it writes gradients. So it
+    // can compute its first layers while the values of the others arrive.
+    bool early_passes = false;
     bool shared_memory = true;  // with servers of this host
     int pollers = 0;            // as the flag --pollers
     int connections = 0;        // as the flag --connections
@@ -136,7 +145,7 @@ class Session {
   enum class Turn {
     kNothing,  // the time is up: call again
     kRows,     // tables only: choose rows for `step`, then call Pull()
-    kStep,     // all values are in memory: compute `step`
+    kStep,     // all values are in memory, unless it is early: compute `step`
     kEnded,    // there are no more passes; see end()
   };
 
@@ -181,6 +190,25 @@ class Session {
   absl::Span<const std::byte> value(size_t variable) const;
   absl::Span<std::byte> gradient(size_t variable) const;
   std::shared_ptr<const void> owner() const;
+  // In an early step, after kStep: returns once the values of variables
+  // [first, first + count) may be read, and those before them. Should be called
+  // layer by layer, since values arrive in the order of the variables. value()
+  // must be called after it, as the values may arrive in other memory. In other
+  // steps it returns at once.
+  //
+  //   kInvalidArgument     there are no such variables
+  //   kFailedPrecondition  no step is open
+  //   kAborted             the step is over, or begins again: call Next()
+  absl::Status AwaitValues(size_t first, size_t count);
+  // In an early step, must be called before the program writes a gradient or
+  // calls TakeValue(), Ready(), Absent() or Finish(). Waits at most `timeout`
+  // until the step before is complete; all values are in memory then. False:
+  // the time is up; call again. In other steps it returns true at once.
+  //
+  //   kFailedPrecondition  no step is open
+  //   kAborted             the step is over, or begins again: call Next()
+  absl::StatusOr<bool> BeginGradients(absl::Duration timeout);
+
   // After kStep, before Ready() for the variable: leaves the memory of
   // value(variable) to the program, which may read and write it until its next
   // TakeValue() for the same variable. From now on value(variable) is other
@@ -190,7 +218,7 @@ class Session {
   //   kInvalidArgument     `variable` is a table, or there is none of that
   //                        index
   //   kFailedPrecondition  no step is open, or Ready() or Absent() was called
-  //                        for the variable
+  //                        for the variable; or BeginGradients() must be called
   //   kAborted             the step is over: call Next()
   //   kResourceExhausted   there is no memory for it; nothing has changed
   absl::Status TakeValue(size_t variable);
@@ -226,7 +254,8 @@ class Session {
   //   kAborted             the pass is not needed any more: call Next()
   //   kFailedPrecondition  no step is open: Next() has not returned kStep, or
   //                        Finish() was called; or, of those that hand in a
-  //                        gradient, PullRows() has not followed ChooseRows()
+  //                        gradient, PullRows() has not followed ChooseRows(),
+  //                        or BeginGradients() must be called
 
   // Hands in gradient(variable), which must be final. It is sent once those of
   // all variables with larger indices are ready: all workers must send in one

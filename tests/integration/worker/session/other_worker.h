@@ -52,7 +52,8 @@ class OtherWorker {
   void Compute() {
     Handover& handover = workload_.handover();
     while (true) {
-      const Handover::Stage stage = handover.Take(absl::Seconds(1));
+      Handover::Offer offer;
+      const Handover::Stage stage = handover.Take(absl::Seconds(1), offer);
       if (stage == Handover::Stage::kEnded) return;
       if (stage != Handover::Stage::kPass) continue;
       for (size_t v = workload_.variables().size(); v > 0; --v) {

@@ -39,11 +39,12 @@ class SessionFixture : public ::testing::Test {
 
   // `job_file` is for a worker that hosts the chief.
   absl::StatusOr<std::unique_ptr<Session>> Join(
-      const std::string& job_file = "") {
+      const std::string& job_file = "", bool early_passes = false) {
     const std::string path = job_.directory().Join("tf_config");
     std::ofstream(path) << job_.TfConfigOf("worker", 0);
-    return Session::Join({.tf_config = path, .job_file = job_file},
-                         Variables());
+    return Session::Join(
+        {.tf_config = path, .early_passes = early_passes, .job_file = job_file},
+        Variables());
   }
   std::vector<SessionVariable> Variables() const {
     return {{{.name = "w", .shape = {2}}, BytesOf(given_)},

@@ -247,6 +247,50 @@ TEST_F(SessionTest, TakenValuesStayWhileTheNextOnesArrive) {
   Train(**session);
 }
 
+TEST_F(SessionTest, AnEarlyStepHasItsValuesOnceTheyAreAwaited) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join("", /*early_passes=*/true);
+  ASSERT_THAT(session, IsOk());
+  SessionStep step;
+  float w = 1;
+  int early = 0;
+  for (int made = 0; made < 5;) {
+    const auto turn = (*session)->Next(absl::Seconds(1), step);
+    ASSERT_THAT(turn, IsOk());
+    ASSERT_NE(*turn, Session::Turn::kEnded);
+    if (*turn != Session::Turn::kStep) continue;
+    EXPECT_EQ(step.number, made);
+    EXPECT_EQ(step.batch, made);
+    EXPECT_THAT((*session)->AwaitValues(1, 2),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+    ASSERT_OK((*session)->AwaitValues(0, 2));
+    float values[2];
+    std::memcpy(values, (*session)->value(0).data(), 8);
+    EXPECT_FLOAT_EQ(values[0], w);
+    EXPECT_FLOAT_EQ(values[1], -2 * w);
+    if (step.early) {
+      ++early;
+      const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                    HasSubstr("BeginGradients()"));
+      EXPECT_THAT((*session)->Ready(0), refused);
+      EXPECT_THAT((*session)->TakeValue(0), refused);
+      EXPECT_THAT((*session)->Finish(1, 8), refused);
+    }
+    while (!*(*session)->BeginGradients(absl::Seconds(1))) {
+    }
+    std::memcpy((*session)->gradient(0).data(), values, 8);
+    ASSERT_OK((*session)->Ready(0));
+    ASSERT_OK((*session)->Finish(1, 8));
+    w *= 0.9F;
+    ++made;
+  }
+  // All but the first, for which no push has brought values.
+  EXPECT_EQ(early, 4);
+  Train(**session);
+  EXPECT_THAT((*session)->end(), IsOk());
+}
+
 // True if each call that a forked child makes is refused.
 bool RefusesAll(Session& session) {
   SessionStep step;

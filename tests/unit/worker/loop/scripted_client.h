@@ -108,6 +108,9 @@ class CountingSource final : public worker::GradientSource {
     return worker::GradientResult{0.5, 10};
   }
   bool MayBeginEarly() const override { return may_begin_early; }
+  void PrepareEarly(const PassId& pass) override {
+    early_steps.push_back(pass.step);
+  }
 
   bool pulls_rows = false;
   bool may_begin_early = false;
@@ -117,6 +120,7 @@ class CountingSource final : public worker::GradientSource {
   std::function<void(int layer)> before_layer;
   absl::Status failure;
   std::vector<int64_t> batches;
+  std::vector<int64_t> early_steps;
 };
 
 inline worker::Token TokenFor(int64_t step, int slot = 0) {

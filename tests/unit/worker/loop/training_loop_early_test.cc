@@ -47,8 +47,20 @@ TEST_F(EarlyPassesTest, NextPassBeginsWhileGradientsAreUnderWay) {
                           "send 6 attempt 6", "await 0", "push 6 attempt 6",
                           "token after 6 attempt 6"));
   EXPECT_THAT(source_.batches, ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(source_.early_steps, ElementsAre(5, 6, 7));
   EXPECT_EQ(meter_.Get().accepted, 3);
   EXPECT_EQ(meter_.Get().passes, 3);
+}
+
+TEST_F(EarlyPassesTest, NoneBeginsBehindTheEndOfTraining) {
+  TrainingLoop::Options options = kEverybody;
+  options.train_steps = 6;
+  client_.tokens.answers = {Selected(4, 0), Selected(5, 4), kFinished};
+
+  EXPECT_THAT(Run(options), IsOk());
+
+  EXPECT_THAT(source_.batches, ElementsAre(4, 5));
+  EXPECT_THAT(source_.early_steps, ElementsAre(5));
 }
 
 TEST_F(EarlyPassesTest, PassWhoseValuesDoNotCountIsComputedAgain) {

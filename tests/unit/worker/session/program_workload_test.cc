@@ -129,6 +129,28 @@ TEST(ProgramWorkloadTest, InitialValuesAreNotReadAfterAnOfferOfRows) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST(ProgramWorkloadTest, PassesBeginEarlyWhereTheProgramCanAwaitTheirValues) {
+  const auto may = [](std::vector<VariableSpec> variables, int replicas,
+                      bool early) {
+    const size_t count = variables.size();
+    ProgramWorkload workload(std::move(variables),
+                             std::vector<absl::Span<const std::byte>>(count),
+                             early);
+    ChiefClient::Registration membership = External(0);
+    membership.job.strategy.replicas_per_worker = replicas;
+    EXPECT_OK(workload.Begin(membership));
+    auto source = workload.MakeSource(nullptr);
+    EXPECT_OK(source.status());
+    return source.ok() && (*source)->MayBeginEarly();
+  };
+  const VariableSpec table = {
+      .name = "t", .shape = {4, 1}, .row_cut = RowCut::kMod};
+  EXPECT_TRUE(may({{.name = "w"}}, 1, true));
+  EXPECT_FALSE(may({{.name = "w"}}, 1, false));
+  EXPECT_FALSE(may({{.name = "w"}}, 2, true));
+  EXPECT_FALSE(may({{.name = "w"}, table}, 1, true));
+}
+
 TEST(ProgramWorkloadTest, APassBeginsWithoutTheRowsOfThePassBefore) {
   ProgramWorkload workload(
       {{.name = "w"}, {.name = "t", .shape = {4, 1}, .row_cut = RowCut::kMod}},
