@@ -250,6 +250,9 @@ class BaseWorker:
 
     _tables = ()
     _at_hand = None
+    # The step at hand began before its values had arrived, which settle() ends;
+    # _asked: a call of settle() has begun.
+    _early = _asked = False
     _job = None  # as the native module describes it, once this worker has joined
 
     def _join(self, variables, name, options):
@@ -277,7 +280,7 @@ class BaseWorker:
                 for table in self._tables:
                     table.choose_again(native)
                 native.pull_rows()
-            number, share, replica, batch, seed, membership = (
+            number, share, replica, batch, seed, membership, early = (
                 repeated or self._loop.wait(self._choose))
         except _session.Unwanted:
             return self._wait()  # while its rows were pulled
@@ -297,8 +300,22 @@ class BaseWorker:
             self._membership = membership
         for table in self._tables:
             table.take(native)
+        self._early, self._asked = early, self._asked and bool(repeated)
         self._begin(native, bool(repeated))
         return self._step_class(self, number, share, replica, batch, seed)
+
+    def _await(self, first, count):
+        """Waits for values of the step at hand. Unwanted: it is dropped."""
+        if self._asked:  # and an exception has ended the wait
+            self._settle()
+        elif self._early:
+            self._loop.native.await_values(first, count)
+
+    def _settle(self):
+        """Waits until gradients may be written. Unwanted: the step is dropped."""
+        while self._early:
+            self._asked = True
+            self._early = not self._loop.native.begin_gradients(_session.WAIT)
 
     def _choose(self, _step):
         for table in self._tables:

@@ -125,6 +125,9 @@ def _leave(loop):
 class _Session(_native.Session):
     """Signals end the calls that wait for a server."""
 
+    def await_values(self, first, count):
+        _signals.wait(super().await_values, first, count)
+
     def ready(self, variable):
         _signals.wait(super().ready, variable)
 
@@ -143,7 +146,8 @@ class Loop:
 
     def __init__(self, described, name=None, tf_config=None, tls_dir=None,
                  shared_memory=True, log_level=None, chief_wait=600.0,
-                 job=None, settings=(), state_dir=None, status_address=None):
+                 job=None, settings=(), state_dir=None, status_address=None,
+                 early=False):
         check_process()
         tf_config, tls_dir, name, log_level, with_parent = membership(
             name, tf_config, tls_dir, log_level)
@@ -156,13 +160,14 @@ class Loop:
         self._process = os.getpid()
         self.native = _Session(
             tf_config, tls_dir, name, log_level, shared_memory, chief_wait,
-            with_parent, *hosted, described)
+            with_parent, bool(early), *hosted, described)
         _signals.watch(self, Loop._stop)
         # Its threads may not outlive the interpreter.
         atexit.register(self._at_exit)
 
     def wait(self, choose):
-        """Returns (number, share, replica, batch, seed, membership) of the next pass.
+        """Returns the next pass: (number, share, replica, batch, seed, membership,
+        early).
 
         ``choose`` is called where rows of tables must be chosen. Raises
         JobEnded, or the exception that the end of the job calls for.

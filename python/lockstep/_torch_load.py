@@ -3,6 +3,7 @@
 import torch
 
 from . import checkpoint
+from ._torch_describe import check_model
 from ._torch_embedding import Embedding
 
 
@@ -51,3 +52,24 @@ def shared_buffers(model):
 def table_name(key):
     """The name in the job of the table that a model has as ``key``."""
     return f"{key}.weight" if key else "weight"
+
+
+def load(model, directory, step=None):
+    """Copies a checkpoint's values into ``model``, buffers and tables too.
+
+    Frozen parameters get the values that the checkpoint has of them.
+
+    Args:
+      directory: the job's checkpoint.directory.
+      step: which checkpoint; None: the newest.
+
+    Returns: the step.
+    Raises:
+      FileNotFoundError: there is no such checkpoint.
+      ValueError: a parameter that requires a gradient is missing in it, or a
+        parameter or buffer has another shape.
+    """
+    check_model(model)
+    found, tensors = checkpoint.read(directory, step)
+    fill(model, found, tensors)
+    return found

@@ -1,4 +1,4 @@
-from typing import List, Mapping, Tuple
+from typing import List, Mapping, Optional, Tuple
 
 import torch
 
@@ -10,3 +10,6 @@ def shared_buffers(
     model: torch.nn.Module
 ) -> List[Tuple[str, torch.Tensor]]: ...
 def table_name(key: str) -> str: ...
+
+def load(model: torch.nn.Module, directory: str,
+         step: Optional[int] = None) -> int: ...

@@ -31,6 +31,8 @@ class Values:
 
     Attributes:
       moved: how often a parameter has moved. Of tests.
+      missing: numbers of parameters that lack the values of an early step.
+      late: those that still lacked them when gradients began.
 
     Args:
       parameters: the tensors.
@@ -43,6 +45,8 @@ class Values:
         self._like = [torch.empty(p.shape, dtype=p.dtype, device="meta")
                       for p in parameters]
         self.moved = 0
+        self.missing = set()
+        self.late = set()
 
     def adopt(self, native, moves):
         """The session's values are in other memory, because it joined again.
@@ -58,12 +62,19 @@ class Values:
             for i, like in enumerate(self._like)
             if not moves or _size(like) < LARGE}
 
-    def begin(self, native, again=False):
+    def begin(self, native, again=False, early=False):
         """A step begins: the parameters get its values, and no gradients.
 
         Args:
           again: it began before, perhaps not to the end.
+          early: its values are still to arrive: arrive() must follow.
         """
+        self.late = set()
+        self.missing = set(range(len(self._parameters))) if early else set()
+        if early:
+            for p in self._parameters:
+                p.grad = None
+            return
         with torch.no_grad():
             for i, p in enumerate(self._parameters):
                 value = self._small.get(i)
@@ -74,6 +85,19 @@ class Values:
                 elif not self._may_move(i) or not self._move(native, i):
                     p.copy_(view(native.value(self._first + i), self._like[i]))
                 p.grad = None
+
+    def arrive(self, native, i):
+        """The values of an early step are there: copies those of parameter ``i``."""
+        with torch.no_grad():
+            self._parameters[i].copy_(
+                view(native.value(self._first + i), self._like[i]))
+        self.missing.discard(i)
+
+    def arrive_late(self, native):
+        """Copies all that is missing, before gradients are handed in."""
+        for i in sorted(self.missing):
+            self.late.add(i)
+            self.arrive(native, i)
 
     def _may_move(self, i):
         p, like = self._parameters[i], self._like[i]

@@ -1,6 +1,7 @@
 """Workers whose values and gradients are numpy arrays."""
 
 import collections.abc
+import weakref
 
 import numpy as np
 
@@ -101,13 +102,14 @@ class Step(_base.BaseStep):
         pass after the other for each replica of this worker, on the same
         values; the mean of their gradients is pushed. Otherwise 0.
       seed: for random numbers; the same if the pass is computed again.
-      values: dict from name to array, read-only, of this step; tables are not
-        in it. The arrays are overwritten when the next step begins.
+      values: mapping from name to array, read-only, of this step; tables are
+        not in it. The arrays are overwritten when the next step begins. A worker
+        with ``early=True`` waits for an array when it is first read.
     """
 
     def __init__(self, worker, *rest):
         super().__init__(worker, *rest)
-        self.values = worker._values
+        self.values = worker._arriving or worker._values
 
     def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
@@ -171,6 +173,39 @@ class Step(_base.BaseStep):
                                   self._count(examples))
 
 
+class _Arriving(collections.abc.Mapping):
+    """The values of an early step: an array is awaited when it is read."""
+
+    def __init__(self, worker):
+        # A cycle would keep the worker in its job until garbage is collected.
+        self._worker = weakref.ref(worker)
+        self._missing = set(worker._values)
+        self.over = False
+
+    def __getitem__(self, key):
+        worker = self._worker()
+        if worker is None:
+            raise RuntimeError("the step is over: its worker is gone; keep the "
+                               "Worker in a variable")
+        # One that is read after the end of its step is that of a later one.
+        if (key in self._missing and worker._arriving is self
+                and not self.over):
+            worker._arrive(key)
+            self._missing.discard(key)
+        return worker._values[key]
+
+    def __iter__(self):
+        return iter(self._worker()._values)
+
+    def __len__(self):
+        return len(self._worker()._values)
+
+    def finish(self):
+        """Copies what was not read, before gradients are handed in."""
+        for key in list(self._missing):
+            self[key]
+
+
 class Worker(_base.BaseWorker):
     """A worker of the job that TF_CONFIG names, for any framework.
 
@@ -197,6 +232,10 @@ class Worker(_base.BaseWorker):
         ``LOCKSTEP_STATE_DIR``, or /dev/shm/lockstep-UID.
       status_address: "host:port" at which such a process serves metrics, and
         the job's page where the chief is; default ``LOCKSTEP_STATUS_ADDRESS``.
+      early: true: a step may begin while the gradients of the one before are on
+        their way, in a job without backups. Reading ``step.values[name]`` then
+        waits for that array alone, so that a program that reads them layer by
+        layer computes while the others arrive. No effect with tables.
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
@@ -222,6 +261,7 @@ class Worker(_base.BaseWorker):
         # Variables are sent from the last to the first: tables come first.
         self._names = sorted(
             variables, key=lambda key: not isinstance(variables[key], Table))
+        self._index = {key: i for i, key in enumerate(self._names)}
         self._arrays = {}
         self._tables = []
         described = []
@@ -236,6 +276,7 @@ class Worker(_base.BaseWorker):
         self._by_name = {table.name: table for table in self._tables}
         self._values = {key: np.empty_like(array)
                         for key, array in self._arrays.items()}
+        self._arriving = None
         self._join(described, name, options)
 
     def _describe(self, key, value):
@@ -260,12 +301,32 @@ class Worker(_base.BaseWorker):
             self._to[key] = _base.array(native.gradient(i), like.dtype,
                                         like.shape)
 
-    def _begin(self, _native, _again):
-        for key, array in self._values.items():
-            # Read-only for the program: writing to them would train nothing.
-            array.setflags(write=True)
-            np.copyto(array, self._from[key])
-            array.setflags(write=False)
+    def _begin(self, native, _again):
+        self._arriving = _Arriving(self) if self._early else None
+        if self._arriving is None:
+            for key in self._values:
+                self._copy(native, key)
+
+    def _copy(self, native, key):
+        array = self._values[key]
+        # Values that arrive with an early step may be in other memory.
+        value = (self._from[key] if self._arriving is None else
+                 _base.array(native.value(self._index[key]), array.dtype,
+                             array.shape))
+        # Read-only for the program: writing to them would train nothing.
+        array.setflags(write=True)
+        np.copyto(array, value)
+        array.setflags(write=False)
+
+    def _arrive(self, key):
+        """Copies the values of an early step, once they are there."""
+        try:
+            self._await(self._index[key], 1)
+        except _session.Unwanted:
+            self._early = False  # nothing of this pass counts any more
+            self._arriving.over = True
+        else:
+            self._copy(self._loop.native, key)
 
     def _table(self, name):
         if name is None and len(self._tables) == 1:
@@ -336,8 +397,13 @@ class Worker(_base.BaseWorker):
         checked = {key: self._check(key, gradient)
                    for key, gradient in gradients.items()
                    if gradient is not None}
+        if self._arriving is not None and self._arriving.over:
+            return False
         try:
             native.check_wanted()
+            self._settle()
+            if self._arriving is not None:
+                self._arriving.finish()
             self._push_checked(native, checked)
             native.finish(loss, examples)
         except _session.Unwanted:

@@ -46,4 +46,5 @@ class Worker(_base.BaseWorker[Step]):
                  job: Union[str, "os.PathLike[str]", None] = None,
                  settings: Sequence[str] = (),
                  state_dir: Union[str, "os.PathLike[str]", None] = None,
-                 status_address: Optional[str] = None) -> None: ...
+                 status_address: Optional[str] = None,
+                 early: bool = False) -> None: ...

@@ -13,13 +13,15 @@ import weakref
 
 import torch
 
-from . import _base, _evaluator, _session, checkpoint
+from . import _base, _session
 from ._torch_buffers import Buffers
 from ._torch_copies import HostCopies
 from ._torch_describe import check_model, describe
+from ._torch_early import add_hooks
 from ._torch_embedding import Embedding
+from ._torch_evaluator import Evaluator
 from ._torch_leftovers import Leftovers
-from ._torch_load import fill, shared_buffers, table_name
+from ._torch_load import load, shared_buffers, table_name
 from ._torch_sampler import Sampler
 from ._torch_values import Values, place, view
 
@@ -85,6 +87,16 @@ class Step(_base.BaseStep):
             raise ValueError(f"the model has {len(tables)} tables; give one of "
                              "them: prefetch(ids, table=model.embedding)")
         table._table.ahead = table._table.check(table._check(ids))
+
+    def await_values(self):
+        """Returns when all parameters have the values of this step.
+
+        Of use with ``early=True`` alone, before parameters are read outside of
+        the forward of their modules.
+        """
+        self._check_at_hand()
+        worker = self._worker
+        worker._arrive(range(len(worker._parameters)), True)
 
     def backward(self, loss, examples=None, gradient=None, retain_graph=None,
                  create_graph=False, last=None):
@@ -229,6 +241,11 @@ class Worker(_base.BaseWorker):
         state_dict, that is. A module may replace one by a tensor of its shape
         and dtype. "local": each worker keeps its own.
       name: the job's name, to refuse another one; None: any.
+      early: true: a step may begin while the gradients of the one before are on
+        their way, in a job without backups. A module's parameters then get their
+        values when its forward is called, so that the first layers compute while
+        those of the others arrive. A program that reads parameters elsewhere
+        must call ``step.await_values()`` first. No effect with Embedding modules.
       keep_gradients: false: ``step.backward`` and ``step.push`` leave ``.grad``
         None. The gradient of a layer then reuses the memory of the one behind
         it, which the processor's cache may still hold.
@@ -294,6 +311,10 @@ class Worker(_base.BaseWorker):
             if device.type == "cuda"}
         self._values = Values(self._parameters, self._first())
         self._hooks = self._add_hooks()
+        self._buffers_missing = False
+        if options.get("early"):
+            add_hooks(self, model, self._parameters,
+                      [buffer for _, buffer in shared])
         self._join(described, name, options)
 
     def _check_places(self):
@@ -377,6 +398,12 @@ class Worker(_base.BaseWorker):
         gradient = self._parameters[i].grad
         if gradient is None or self._sent[i]:
             return
+        self._begin_gradients()
+        if i in self._values.late:
+            raise RuntimeError(
+                f'parameter "{self._names[i]}" was used outside of its module\'s '
+                "forward, before the values of this step had arrived: call "
+                "step.await_values() first, or leave early=True out")
         # As of torch.nn.Embedding(sparse=True): it is sent as a dense variable.
         if gradient.is_sparse:
             gradient = gradient.to_dense()
@@ -394,6 +421,31 @@ class Worker(_base.BaseWorker):
     def _hand_in(self, i):
         self._loop.native.ready(self._first() + i)
 
+    def _arrive(self, numbers, buffers):
+        """Copies values of an early step, once they are there."""
+        missing = [i for i in numbers if i in self._values.missing]
+        try:
+            if buffers and self._buffers_missing:
+                self._await(0, len(self._buffers))
+                self._buffers.begin()
+                self._buffers_missing = False
+            for i in missing:
+                self._await(self._first() + i, 1)
+                self._values.arrive(self._loop.native, i)
+        except _session.Unwanted:
+            # The body goes on to its end, in vain.
+            self._values.missing.clear()
+            self._early = self._buffers_missing = False
+            self._unwanted = self._at_hand._over = True
+
+    def _begin_gradients(self):
+        """Must be called before a gradient is written where it is sent from."""
+        self._settle()
+        self._values.arrive_late(self._loop.native)
+        if self._buffers_missing:
+            self._buffers.begin()
+            self._buffers_missing = False
+
     def _send_all(self):
         for i in reversed(range(len(self._parameters))):
             self._send(i)
@@ -401,8 +453,9 @@ class Worker(_base.BaseWorker):
             copies.settle()
 
     def _finish(self, loss, examples):
-        native = self._loop.native
+        self._begin_gradients()
         self._send_all()
+        native = self._loop.native
         self._warn_without_gradients()
         self._buffers.hand_in(native)
         for each in self._embeddings:
@@ -429,8 +482,10 @@ class Worker(_base.BaseWorker):
         self._leftovers.begin()
         for each in self._embeddings:
             each._begin()
-        self._values.begin(native, again)
-        self._buffers.begin()
+        self._values.begin(native, again, self._early)
+        self._buffers_missing = self._early and len(self._buffers) > 0
+        if not self._early:
+            self._buffers.begin()
 
     def _after(self, step, again=False):
         step._check_whole()
@@ -442,53 +497,3 @@ class Worker(_base.BaseWorker):
             self._calls = step._calls
             step._finish_quietly()
         self._computes = False
-
-
-class Evaluator(_evaluator.Evaluator):
-    """Makes this process the evaluator of the job that TF_CONFIG names.
-
-        evaluator = lockstep.torch.Evaluator(model)
-        for checkpoint in evaluator.checkpoints():
-            checkpoint.report(test_accuracy=accuracy_of(model))
-
-    Before the body of the loop runs, ``model`` has the checkpoint's values.
-    ``lockstep run --evaluator 'python3 eval.py'`` starts one.
-
-    Args:
-      model: as Worker has it.
-      name, tf_config, tls_dir: as lockstep.Evaluator.
-
-    Raises:
-      JobFailed, JobStopped, Refused: with the chief's reason.
-      ValueError: a TF_CONFIG that cannot be, or is of no evaluator.
-    """
-
-    def __init__(self, model, **options):
-        check_model(model)
-        super().__init__(**options)
-        self._model = model
-
-    def _open(self, step, tensors):
-        fill(self._model, step, tensors)
-        return super()._open(step, tensors)
-
-
-def load(model, directory, step=None):
-    """Copies a checkpoint's values into ``model``, buffers and tables too.
-
-    Frozen parameters get the values that the checkpoint has of them.
-
-    Args:
-      directory: the job's checkpoint.directory.
-      step: which checkpoint; None: the newest.
-
-    Returns: the step.
-    Raises:
-      FileNotFoundError: there is no such checkpoint.
-      ValueError: a parameter that requires a gradient is missing in it, or a
-        parameter or buffer has another shape.
-    """
-    check_model(model)
-    found, tensors = checkpoint.read(directory, step)
-    fill(model, found, tensors)
-    return found

@@ -3,14 +3,17 @@ from typing import Optional, Sequence, Union
 
 import torch
 
-from . import _base, _evaluator
+from . import _base
 from ._torch_embedding import Embedding as Embedding
+from ._torch_evaluator import Evaluator as Evaluator
+from ._torch_load import load as load
 from ._torch_sampler import Sampler as Sampler
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
 
 class Step(_base.BaseStep):
     def indices(self, n: int, ahead: int = 0) -> torch.Tensor: ...
+    def await_values(self) -> None: ...
     def prefetch(self, ids: torch.Tensor,
                  table: Optional[Embedding] = None) -> None: ...
     def backward(self, loss: torch.Tensor,
@@ -33,14 +36,5 @@ class Worker(_base.BaseWorker[Step]):
                  job: Union[str, "os.PathLike[str]", None] = None,
                  settings: Sequence[str] = (),
                  state_dir: Union[str, "os.PathLike[str]", None] = None,
-                 status_address: Optional[str] = None) -> None: ...
-
-class Evaluator(_evaluator.Evaluator):
-    def __init__(self, model: torch.nn.Module, *, name: Optional[str] = None,
-                 tf_config: Union[str, "os.PathLike[str]", None] = None,
-                 tls_dir: Union[str, "os.PathLike[str]", None] = None,
-                 log_level: Optional[str] = None,
-                 chief_wait: float = 600.0) -> None: ...
-
-def load(model: torch.nn.Module, directory: str,
-         step: Optional[int] = None) -> int: ...
+                 status_address: Optional[str] = None,
+                 early: bool = False) -> None: ...

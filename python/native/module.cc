@@ -88,7 +88,7 @@ class PySession {
   PySession(const std::string& tf_config, const std::string& tls_dir,
             const std::string& expected_job, const std::string& log_level,
             bool shared_memory, double chief_wait, bool exit_with_parent,
-            const std::string& job_file,
+            bool early_passes, const std::string& job_file,
             const std::vector<std::string>& settings,
             const std::string& state_dir, const std::string& status_address,
             const std::vector<Described>& described) {
@@ -121,6 +121,7 @@ class PySession {
     options.tls_dir = tls_dir;
     options.expected_job = expected_job;
     options.log_level = log_level;
+    options.early_passes = early_passes;
     options.shared_memory = shared_memory;
     options.chief_wait = WaitFor(chief_wait);
     options.exit_with_parent = exit_with_parent;
@@ -141,8 +142,8 @@ class PySession {
 
   ~PySession() { Close(""); }
 
-  // (number, share, replica, batch, seed, membership)
-  using Step = std::tuple<int64_t, int, int, int64_t, uint64_t, int64_t>;
+  // (number, share, replica, batch, seed, membership, early)
+  using Step = std::tuple<int64_t, int, int, int64_t, uint64_t, int64_t, bool>;
 
   // (turn, step)
   std::pair<int, Step> Next(double timeout) {
@@ -193,6 +194,18 @@ class PySession {
     CheckKind(variable, /*table=*/false);
     const absl::Span<std::byte> bytes = session().gradient(variable);
     return {session().owner(), bytes.data(), bytes.size()};
+  }
+
+  void AwaitValues(size_t first, size_t count) {
+    Check(Inside(
+        [&](Session& session) { return session.AwaitValues(first, count); }));
+  }
+
+  // False: the time is up.
+  bool BeginGradients(double timeout) {
+    return Check(Inside([&](Session& session) {
+      return session.BeginGradients(absl::Seconds(timeout));
+    }));
   }
 
   void TakeValue(size_t variable) { Check(session().TakeValue(variable)); }
@@ -285,8 +298,8 @@ class PySession {
 
  private:
   static Step ToTuple(const SessionStep& step) {
-    return {step.number, step.share, step.replica,
-            step.batch,  step.seed,  step.membership};
+    return {step.number, step.share,      step.replica, step.batch,
+            step.seed,   step.membership, step.early};
   }
 
   void CheckKind(size_t variable, bool table) const {
@@ -406,9 +419,9 @@ PYBIND11_MODULE(_native, module) {
   py::register_exception<lockstep::worker::EndOfInput>(module, "EndOfInput");
   py::class_<PySession>(module, "Session")
       .def(py::init<const std::string&, const std::string&, const std::string&,
-                    const std::string&, bool, double, bool, const std::string&,
-                    const std::vector<std::string>&, const std::string&,
-                    const std::string&,
+                    const std::string&, bool, double, bool, bool,
+                    const std::string&, const std::vector<std::string>&,
+                    const std::string&, const std::string&,
                     const std::vector<lockstep::worker::Described>&>())
       .def("next", &PySession::Next)
       .def("step_again", &PySession::StepAgain)
@@ -417,6 +430,8 @@ PYBIND11_MODULE(_native, module) {
       .def("job", &PySession::Job)
       .def("value", &PySession::Value)
       .def("gradient", &PySession::Gradient)
+      .def("await_values", &PySession::AwaitValues)
+      .def("begin_gradients", &PySession::BeginGradients)
       .def("take_value", &PySession::TakeValue)
       .def("choose_rows", &PySession::ChooseRows)
       .def("row_values", &PySession::RowValues)

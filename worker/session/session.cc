@@ -72,7 +72,6 @@ struct Session::Parts {
   PassFacts facts;
   bool choosing = false;  // rows, before the pull
   bool unpulled = false;  // rows were chosen after it
-  size_t awaited = 0;     // variables whose values an early step has awaited
   HandedIn handed_in;
   std::optional<SpanTimer> reading;
 };
@@ -175,7 +174,6 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   if (parts.choosing) return Turn::kRows;
   parts.handed_in.Begin(parts.workload.variables().size());
   parts.unpulled = false;
-  parts.awaited = 0;
   parts.open = true;
   parts.step = step;
   return Turn::kStep;
@@ -314,14 +312,8 @@ absl::Status Session::AwaitValues(size_t first, size_t count) {
         absl::StrCat("variables ", first, " to ", first, " + ", count,
                      " are not in the model, which has ", all));
   }
-  if (!parts_->step.early || parts_->awaited >= first + count) {
-    return absl::OkStatus();
-  }
-  // In the order of the variables: no later values are of use without these.
-  LOCKSTEP_RETURN_IF_ERROR(parts_->Noted(parts_->workload.handover().NeedValues(
-      parts_->awaited, first + count - parts_->awaited)));
-  parts_->awaited = first + count;
-  return absl::OkStatus();
+  if (!parts_->step.early) return absl::OkStatus();
+  return parts_->Noted(parts_->workload.handover().NeedValues(first, count));
 }
 
 absl::StatusOr<bool> Session::BeginGradients(absl::Duration timeout) {

@@ -191,13 +191,12 @@ class Session {
   absl::Span<std::byte> gradient(size_t variable) const;
   std::shared_ptr<const void> owner() const;
   // In an early step, after kStep: returns once the values of variables
-  // [first, first + count) may be read, and those before them. Should be called
-  // layer by layer, since values arrive in the order of the variables. value()
-  // must be called after it, as the values may arrive in other memory. In other
-  // steps it returns at once.
+  // [first, first + count) may be read. Should be called layer by layer, the
+  // first layer first. value() must be called after it, as the values may
+  // arrive in other memory. In other steps it returns at once.
   //
   //   kInvalidArgument     there are no such variables
-  //   kFailedPrecondition  no step is open
+  //   kFailedPrecondition  no step is open, or BeginGradients() was called
   //   kAborted             the step is over, or begins again: call Next()
   absl::Status AwaitValues(size_t first, size_t count);
   // In an early step, must be called before the program writes a gradient or

@@ -1,0 +1,9 @@
+from typing import Sequence
+
+import torch
+
+from . import torch as _torch
+
+def add_hooks(worker: _torch.Worker, model: torch.nn.Module,
+              parameters: Sequence[torch.Tensor],
+              buffers: Sequence[torch.Tensor]) -> None: ...
