@@ -1,7 +1,7 @@
 """Lockstep beside PyTorch's DistributedDataParallel over gloo, the same models.
 
     tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
-        [--cases NAMES] [--kills N] [--keep_gradients]
+        [--cases NAMES] [--kills N] [--keep_gradients] [--early]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
 and one thread each (`straggler`: four workers that sleep 20 ms a pass, one of
@@ -9,6 +9,9 @@ them 80 ms, of which a step of Lockstep needs three); a figure is the median of
 the rounds' median steps, in milliseconds, and the ratio is that of the two
 sides of one round. Rank 0 of DDP applies SGD as every rank does; Lockstep's
 server applies the same rule.
+
+With `--early` a last pair of columns has Lockstep over gRPC with passes that
+begin early (`early=True`).
 
 Where torchft is installed (it needs PyTorch 2.7), a column has its
 DistributedDataParallel over gloo, with a lighthouse server in this process and
@@ -25,6 +28,7 @@ difference is what Python costs in a step.
 
 import argparse
 import contextlib
+import functools
 import importlib.util
 import os
 import socket
@@ -36,6 +40,7 @@ import tempfile
 from killed_torch_worker import measure_killed
 
 KEEP = "0"  # 1: keep_gradients=True
+EARLY = False  # measure passes that begin early, too
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 MODELS = """
@@ -150,7 +155,8 @@ manager.shutdown(wait=False)
 LOCKSTEP = MODELS + """
 import lockstep.torch
 worker = lockstep.torch.Worker(model, keep_gradients=os.environ["KEEP"] == "1",
-                               shared_memory=os.environ["SHARED"] == "1")
+                               shared_memory=os.environ["SHARED"] == "1",
+                               early=os.environ["EARLY"] == "1")
 times, begin = [], None
 for step in worker.steps():
     now = time.perf_counter()
@@ -252,7 +258,7 @@ def run_torchft(case, steps):
         lighthouse.shutdown()
 
 
-def run_lockstep(case, steps, shared):
+def run_lockstep(case, steps, shared=False, early=False):
     from local_job import LocalJob
     pauses = workers_of(case)
     needed = 3 if case == "straggler" else 2
@@ -264,6 +270,7 @@ def run_lockstep(case, steps, shared):
         for i, pause in enumerate(pauses):
             job.start_worker(i, LOCKSTEP, CASE=case, STEPS=str(steps),
                              SHARED="1" if shared else "0", KEEP=KEEP,
+                             EARLY="1" if early else "0",
                              OMP_NUM_THREADS="1", PAUSE=str(pause))
         for i in range(len(pauses)):
             job.wait("worker", i, timeout=600)
@@ -320,8 +327,7 @@ def measure_model(case, rounds, steps):
     sides = [run_ddp]
     if has_torchft():
         sides.append(run_torchft)
-    sides += [lambda case, steps: run_lockstep(case, steps, False),
-              lambda case, steps: run_lockstep(case, steps, True)]
+    sides += [functools.partial(run_lockstep, **way) for way in ways()]
     figures = [[side(case, steps) for side in sides] for _ in range(rounds)]
     columns = [statistics.median(column) for column in zip(*figures)]
     ratios = [statistics.median(column[i] / column[0] for column in figures)
@@ -338,8 +344,16 @@ def print_head():
         text += f" {'torchft ms':>10} {'ratio':>6}"
     else:
         print("torchft: not installed")
-    print(text + f" {'grpc ms':>10} {'ratio':>6} {'shared ms':>10} {'ratio':>6}",
-          flush=True)
+    for way in ways():
+        name = ("early" if way.get("early") else
+                "shared" if way.get("shared") else "grpc")
+        text += f" {name + ' ms':>10} {'ratio':>6}"
+    print(text, flush=True)
+
+
+def ways():
+    """The columns of Lockstep."""
+    return [{}, {"shared": True}] + ([{"early": True}] if EARLY else [])
 
 
 def main():
@@ -352,8 +366,11 @@ def main():
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--keep_gradients", action="store_true",
                         help="the default of lockstep.torch.Worker")
+    parser.add_argument("--early", action="store_true",
+                        help="measure passes that begin early, too")
     args = parser.parse_args()
-    global KEEP
+    global KEEP, EARLY
+    EARLY = args.early
     KEEP = "1" if args.keep_gradients else "0"
     build = os.path.abspath(args.build)
     os.environ["LOCKSTEP_BIN"] = os.path.join(build, "bin")
