@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/text/utf8.h"
 #include "common/wire/wire_codec.h"
 
 namespace lockstep {
@@ -57,7 +58,7 @@ v1::LeaveRequest LeaveRequestOf(const ChiefClient::Options& options,
                                 LeaveCause cause, const std::string& reason) {
   v1::LeaveRequest request;
   request.set_cause(ToProto(cause));
-  request.set_reason(reason);
+  request.set_reason(ToUtf8(reason));
   if (options.progress) {
     *request.mutable_progress() = ToProto(options.progress());
   }
@@ -66,7 +67,7 @@ v1::LeaveRequest LeaveRequestOf(const ChiefClient::Options& options,
 
 v1::StopRequest StopRequestOf(const TaskId& task, const std::string& reason) {
   v1::StopRequest request;
-  request.set_reason(absl::StrCat(task.ToString(), ": ", reason));
+  request.set_reason(ToUtf8(absl::StrCat(task.ToString(), ": ", reason)));
   request.set_task_type(std::string(TaskTypeName(task.type)));
   request.set_task_index(task.index);
   return request;

@@ -14,15 +14,6 @@ namespace {
 constexpr size_t kMaxMessageBytes = 2000;
 constexpr char kReset[] = "Received RST_STREAM with error code";
 
-// Messages on streams carry the text as UTF-8; a receiver cannot parse other
-// bytes.
-void MakeUtf8(std::string& text) {
-  if (IsUtf8(text)) return;
-  for (char& byte : text) {
-    if ((byte & 0x80) != 0) byte = '?';
-  }
-}
-
 // Empty if there is no detail.
 std::string DetailBytes(const absl::Status& status) {
   v1::StatusDetail detail;
@@ -35,8 +26,10 @@ std::string DetailBytes(const absl::Status& status) {
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  std::string message = CutText(status.message(), kMaxMessageBytes);
-  MakeUtf8(message);
+  // Messages on streams carry the text as UTF-8; a receiver cannot parse other
+  // bytes.
+  const std::string message =
+      ToUtf8(CutText(status.message(), kMaxMessageBytes));
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message,
                       DetailBytes(status));
 }

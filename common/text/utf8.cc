@@ -51,4 +51,13 @@ bool IsUtf8(absl::string_view text) {
   return true;
 }
 
+std::string ToUtf8(absl::string_view text) {
+  std::string plain(text);
+  if (IsUtf8(text)) return plain;
+  for (char& byte : plain) {
+    if ((byte & 0x80) != 0) byte = '?';
+  }
+  return plain;
+}
+
 }  // namespace lockstep

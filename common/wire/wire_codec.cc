@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/text/plain_text.h"
+#include "common/text/utf8.h"
 #include "common/wire/incarnation_bounds.h"
 
 namespace lockstep {
@@ -375,11 +376,11 @@ v1::WorkerProgress ToProto(const Progress& progress) {
   proto.set_loss(progress.loss);
   proto.set_examples(progress.examples);
   proto.set_computed(progress.computed);
-  proto.set_activity(progress.activity);
+  proto.set_activity(ToUtf8(progress.activity));
   proto.set_activity_kind(
       static_cast<v1::ActivityKind>(progress.activity_kind));
   *proto.mutable_activity_age() = ToProto(progress.activity_age);
-  proto.set_trouble(progress.trouble);
+  proto.set_trouble(ToUtf8(progress.trouble));
   proto.set_cannot_score(progress.cannot_score);
   *proto.mutable_figures() = ToProto(progress.figures);
   for (const PassTime& pass : progress.pass_times) {

@@ -1,5 +1,7 @@
 #include "common/membership/chief_requests.h"
 
+#include <string>
+
 #include "common/wire/wire_codec.h"
 #include "gtest/gtest.h"
 
@@ -58,6 +60,21 @@ TEST(ChiefRequestsTest, ALeaveHasItsCauseAndTheProgress) {
   options.progress = [] { return Progress{}; };
   request = LeaveRequestOf(options, LeaveCause::kDone, "");
   EXPECT_TRUE(request.has_progress());
+}
+
+// The chief acts on the cause, so it must be able to read the message.
+TEST(ChiefRequestsTest, ARequestIsReadWhateverBytesItsReasonHas) {
+  const std::string reason = "no file /data/M\xFCller";
+  v1::LeaveRequest leave;
+  ASSERT_TRUE(leave.ParseFromString(
+      LeaveRequestOf({}, LeaveCause::kCannotTakePart, reason)
+          .SerializeAsString()));
+  EXPECT_EQ(leave.cause(), v1::LEAVE_CANNOT_TAKE_PART);
+  EXPECT_EQ(leave.reason(), "no file /data/M?ller");
+  v1::StopRequest stop;
+  ASSERT_TRUE(stop.ParseFromString(
+      StopRequestOf({TaskType::kPs, 1}, reason).SerializeAsString()));
+  EXPECT_EQ(stop.reason(), "ps 1: no file /data/M?ller");
 }
 
 TEST(ChiefRequestsTest, AStopNamesTheTask) {

@@ -36,5 +36,13 @@ TEST(Utf8Test, BrokenTextIsRefused) {
   }
 }
 
+TEST(Utf8Test, OnlyBrokenTextIsChanged) {
+  EXPECT_EQ(ToUtf8("a\xC3\xA9z"), "a\xC3\xA9z");
+  EXPECT_EQ(ToUtf8(""), "");
+  EXPECT_EQ(ToUtf8("/data/M\xFCller: none"), "/data/M?ller: none");
+  // All that is not ASCII: the parts of a broken text may not belong together.
+  EXPECT_EQ(ToUtf8("\xC3\xA9 \xC3"), "?? ?");
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -189,6 +189,21 @@ TEST(WireCodecTest, ProgressIsTheSameOnTheOtherSide) {
   EXPECT_EQ(came.pushes_time, absl::Milliseconds(5));
 }
 
+// The text has what a file or a flag has, such as a path in Latin-1.
+TEST(WireCodecTest, ProgressIsReadWhateverBytesItsTextHas) {
+  Progress sent;
+  sent.local_step = 5;
+  sent.activity = "reads M\xFCller.npy";
+  sent.trouble = "no checkpoint in /data/M\xFCller";
+
+  v1::WorkerProgress came;
+  ASSERT_TRUE(came.ParseFromString(ToProto(sent).SerializeAsString()));
+
+  EXPECT_EQ(FromProto(came).local_step, 5);
+  EXPECT_EQ(FromProto(came).activity, "reads M?ller.npy");
+  EXPECT_EQ(FromProto(came).trouble, "no checkpoint in /data/M?ller");
+}
+
 TEST(WireCodecTest, KindOfAnActivityIsTheSameOnTheOtherSide) {
   Progress sent;
   for (const ActivityKind kind :
