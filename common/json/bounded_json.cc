@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/text/excerpt.h"
+#include "common/text/plain_text.h"
 
 namespace lockstep {
 namespace {
@@ -136,9 +137,7 @@ std::string DescribeJson(const json& value) {
 
 std::string ShowJson(const json& value) {
   constexpr size_t kMost = 64;
-  const std::string text = value.dump();
-  return text.size() <= kMost ? text
-                              : absl::StrCat(text.substr(0, kMost), "...");
+  return CutText(value.dump(), kMost);
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/text/excerpt.h"
 
 namespace lockstep {
 
@@ -56,7 +57,7 @@ absl::StatusOr<TensorType> ParseTensorType(absl::string_view name) {
   }
   // The name comes from a file, so its length is not bounded.
   return absl::InvalidArgumentError(
-      absl::StrCat("dtype \"", name.substr(0, 32), "\" is not one of ", names));
+      absl::StrCat("dtype ", Excerpt(name, 32), " is not one of ", names));
 }
 
 TensorType ToTensorType(DType dtype) {

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "common/text/excerpt.h"
 
 namespace lockstep::worker {
 namespace {
@@ -140,8 +141,8 @@ absl::StatusOr<NumberType> TypeOf(const std::string& name) {
     if (name == known) return type;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "the elements are of NumPy's type \"", name.substr(0, 16),
-      "\", not little-endian numbers; save array.astype('float32')"));
+      "the elements are of NumPy's type ", Excerpt(name, 16),
+      ", not little-endian numbers; save array.astype('float32')"));
 }
 
 // Returns the text of the header and the offset of the values.

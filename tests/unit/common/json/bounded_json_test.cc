@@ -102,6 +102,14 @@ TEST(ShowJsonTest, LongValuesAreCut) {
             "\"" + std::string(63, 'a') + "...");
 }
 
+TEST(ShowJsonTest, CharactersAreNotCut) {
+  // The byte after the cut continues the character before it.
+  EXPECT_EQ(ShowJson(std::string(62, 'a') + "\xC3\xA9z"),
+            "\"" + std::string(62, 'a') + "...");
+  EXPECT_EQ(ShowJson(std::string(61, 'a') + "\xC3\xA9z"),
+            "\"" + std::string(61, 'a') + "\xC3\xA9...");
+}
+
 TEST(DescribeJsonTest, SaysWhatAValueIsInFewWords) {
   EXPECT_EQ(DescribeJson("text"), "\"text\"");
   EXPECT_EQ(DescribeJson(7), "7");

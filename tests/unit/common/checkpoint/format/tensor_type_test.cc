@@ -59,6 +59,12 @@ TEST(TensorTypeTest, HugeNameIsNotRepeatedInTheMessage) {
   EXPECT_LT(parsed.status().message().size(), 200u);
 }
 
+TEST(TensorTypeTest, MessageHasNoBytesOfAnotherCharacterSet) {
+  EXPECT_THAT(ParseTensorType("F\xFC\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("dtype \"F\\xfc\\n\" is not")));
+}
+
 TEST(TensorTypeTest, VariableTypesAgreeInSize) {
   for (DType dtype :
        {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {

@@ -66,6 +66,12 @@ TEST(NpyTest, TypeThatIsNoLittleEndianNumberIsNamed) {
   }
 }
 
+TEST(NpyTest, MessageHasNoBytesOfAnotherCharacterSet) {
+  EXPECT_THAT(ParseNpyHeader(NpyBytes(NpyText("\xFC\x1B", "(1,)"), Bytes(4))),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("type \"\\xfc\\x1b\", not")));
+}
+
 TEST(NpyTest, RecordsAreRefused) {
   EXPECT_THAT(
       ParseNpyHeader(NpyBytes("{'descr': [('x', '<f4')], 'fortran_order': "
