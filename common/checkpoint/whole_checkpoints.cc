@@ -1,5 +1,6 @@
 #include "common/checkpoint/whole_checkpoints.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -92,7 +93,18 @@ absl::StatusOr<WholeCheckpoints::Newest> WholeCheckpoints::FindNewest() {
 }
 
 absl::StatusOr<std::vector<int64_t>> WholeCheckpoints::Prune(int64_t keep) {
-  return store_.Prune(keep, [this](int64_t step) { return Check(step); });
+  const absl::StatusOr<std::vector<int64_t>> removed =
+      store_.Prune(keep, [this](int64_t step) { return Check(step); });
+  // Also after an error, which may follow some removals.
+  const absl::StatusOr<std::vector<int64_t>> left =
+      ListStepDirectories(store_.directory());
+  if (!left.ok()) return removed;
+  const auto is_gone = [&left](const auto& entry) {
+    return !std::binary_search(left->begin(), left->end(), entry.first);
+  };
+  std::erase_if(known_, is_gone);
+  std::erase_if(unread_since_, is_gone);
+  return removed;
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_COMMON_CHECKPOINT_WHOLE_CHECKPOINTS_H_
 #define LOCKSTEP_COMMON_CHECKPOINT_WHOLE_CHECKPOINTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -68,8 +69,12 @@ class WholeCheckpoints {
   //   and other errors if a newer one may become readable later
   absl::StatusOr<Newest> FindNewest();
 
-  // As CheckpointStore::Prune(), but keeps `keep` whole checkpoints.
+  // As CheckpointStore::Prune(), but keeps `keep` whole checkpoints. Forgets
+  // all checkpoints that are not there any more.
   absl::StatusOr<std::vector<int64_t>> Prune(int64_t keep);
+
+  // Number of recorded answers, which determines the memory of this object.
+  size_t num_known() const { return known_.size() + unread_since_.size(); }
 
  private:
   struct Known {

@@ -233,6 +233,27 @@ TEST_F(WholeCheckpointsTest, OnlyWholeOnesCountAsKept) {
   EXPECT_THAT(Steps(), ElementsAre(20, 30, 40));
 }
 
+// A job writes checkpoints as long as it runs.
+TEST_F(WholeCheckpointsTest, RemovedOnesTakeNoMemory) {
+  for (int64_t step = 1; step <= 10; ++step) {
+    ASSERT_NO_FATAL_FAILURE(WriteSteps({step}));
+    whole_.Wrote(step, FileMetadata(FileOf(step, "")));
+    ASSERT_OK(whole_.Prune(2));
+    EXPECT_LE(whole_.num_known(), 2u) << step;
+  }
+  EXPECT_THAT(Steps(), ElementsAre(9, 10));
+  fs::remove_all(FileOf(9, ""));
+  ASSERT_OK(whole_.Prune(2));
+  EXPECT_EQ(whole_.num_known(), 1u);
+
+  MakeUnreadable(10);
+  EXPECT_THAT(whole_.Check(10), StatusIs(absl::StatusCode::kUnavailable));
+  fs::remove_all(FileOf(10, ""));
+  ASSERT_OK(whole_.Prune(2));
+
+  EXPECT_EQ(whole_.num_known(), 0u);
+}
+
 TEST_F(WholeCheckpointsTest, TheLastThatIsWholeIsNeverPruned) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20, 30}));
   FlipLastBit(20);
