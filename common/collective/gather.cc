@@ -47,9 +47,19 @@ absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis) {
   size_t blocks = 1;  // before the axis
   for (size_t i = 0; i < place; ++i) blocks *= static_cast<size_t>(shape[i]);
   shape[place] = 0;
-  for (const Value& value : values) shape[place] += value.shape()[place];
+  for (const Value& value : values) {
+    // Empty values may have any sizes beside a dimension of 0.
+    if (__builtin_add_overflow(shape[place], value.shape()[place],
+                               &shape[place])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the values have 2^63 elements or more along axis ",
+                       axis, ", as ", value.Description(), " has"));
+    }
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(Value joined,
                             Value::Zeros(values[0].type(), std::move(shape)));
+  // There may be any number of blocks without elements.
+  if (joined.size() == 0) return joined;
   std::byte* out = joined.mutable_bytes().data();
   for (size_t block = 0; block < blocks; ++block) {
     for (const Value& value : values) {

@@ -13,7 +13,7 @@ namespace lockstep {
 // along that axis only.
 //
 //   kInvalidArgument  types, ranks or other dimensions differ; `axis` is not in
-//                     [0, rank); as Value::Check()
+//                     [0, rank); too many elements along it; as Value::Check()
 absl::StatusOr<Value> Gather(absl::Span<const Value> values, int64_t axis);
 
 // Returns the tensor of the whole shape, with the rows of `slices` added at

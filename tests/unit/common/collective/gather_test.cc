@@ -37,6 +37,18 @@ TEST(GatherTest, JoinsEveryType) {
               StatusIs(kInvalid, HasSubstr("bool cannot be added")));
 }
 
+// Shapes come from other processes. An empty value with many rows must not take
+// time for each of them.
+TEST(GatherTest, EmptyValuesMayHaveAnySizes) {
+  const Value rows = *Value::Zeros(ElementType::kInt8, {int64_t{1} << 40, 0});
+  EXPECT_EQ(*Gather({rows, rows}, 1), rows);
+  const int64_t half = int64_t{1} << 62;
+  const Value columns = *Value::Zeros(ElementType::kInt8, {0, half});
+  EXPECT_EQ(Gather({columns}, 1)->shape(), columns.shape());
+  EXPECT_THAT(Gather({columns, columns}, 1),
+              StatusIs(kInvalid, HasSubstr("along axis 1")));
+}
+
 TEST(GatherTest, WhatDoesNotFitIsRefused) {
   const Value a = Ints({2, 1}, {1, 2});
   EXPECT_THAT(Gather({a}, 2), StatusIs(kInvalid, HasSubstr("axis is 2")));
