@@ -22,8 +22,7 @@ struct MemberReport {
   std::vector<std::string> gpus;  // PCI bus ids, by device
 };
 
-// Text as a leaf, and back. Leaves have no element type of bytes, so each
-// character is an int32.
+// Text as a leaf of kUint8, and back. A leaf of another kind is the empty text.
 Value TextLeaf(const std::string& text);
 std::string TextOf(const Leaf& leaf);
 

@@ -22,7 +22,7 @@ struct ColumnLayout {
   std::vector<std::pair<size_t, size_t>> crosses =
       {};                                 // places in `categorical`
   std::vector<std::string> numeric = {};  // one finite number each
-  std::string label = "label";            // above 0: positive class
+  std::string label = "label";            // as BinaryLabel()
   int64_t wide_rows = 1;  // rows for hashes of categories and crosses; > 0
   int64_t deep_rows = 1;  // rows for hashes of one feature's values; > 0
 
