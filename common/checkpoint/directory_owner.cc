@@ -26,10 +26,12 @@ std::string Read(int fd) {
   return text;
 }
 
-// Errors are ignored: without the id, messages cannot name the owner.
+// Errors are ignored: without the id, messages cannot name the owner. The file
+// is cut last, not first: another process of the job reads the id while this
+// one writes the same once more, and must not find the file empty.
 void Write(int fd, const std::string& text) {
-  if (ftruncate(fd, 0) != 0) return;
   if (pwrite(fd, text.data(), text.size(), 0) < 0) return;
+  if (ftruncate(fd, static_cast<off_t>(text.size())) != 0) return;
 }
 
 absl::Status InUse(const std::string& directory, const std::string& other) {
@@ -67,8 +69,7 @@ absl::Status DirectoryOwner::Hold() {
   if (held_ || lock_ < 0) return absl::OkStatus();
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) {
     held_ = true;
-    // Written under the lock, so a reader never sees the id of a job that has
-    // lost it.
+    // Under the lock: a job that has lost it must not write its id.
     Write(lock_, job_id_);
     return absl::OkStatus();
   }

@@ -74,6 +74,23 @@ TEST(DirectoryOwnerTest, JobThatCameInBetweenIsNamed) {
                                       HasSubstr("job bible-2,")));
 }
 
+// Else the other process would take a start of its own job for another job.
+TEST(DirectoryOwnerTest, AJobsIdIsThereWhileItsNextProcessTakesTheLock) {
+  ScratchDirectory scratch;
+  ASSERT_OK(DirectoryOwner::Take(scratch.path(), "fashion-1"));
+  std::thread starts([&scratch] {
+    for (int i = 0; i < 5000; ++i) {
+      EXPECT_OK(DirectoryOwner::Take(scratch.path(), "fashion-1"));
+    }
+  });
+
+  for (int i = 0; i < 5000; ++i) {
+    EXPECT_OK(DirectoryOwner::Take(scratch.path(), "fashion-1"));
+  }
+
+  starts.join();
+}
+
 TEST(DirectoryOwnerTest, NextJobHasItOnceTheOneBeforeIsGone) {
   ScratchDirectory scratch;
   {
