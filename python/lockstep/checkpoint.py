@@ -12,18 +12,28 @@ _DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64,
            "I64": np.int64, "BF16": np.uint16}
 
 
+def _folder(step):
+    return f"step-{step:08d}"
+
+
+def _step_of(folder):
+    """Returns the step of a checkpoint's folder; None if it is of none."""
+    head, _, number = folder.partition("-")
+    if head != "step" or not number.isdecimal():
+        return None
+    # Other spellings, such as "step-5", are no names of checkpoints.
+    return int(number) if folder == _folder(int(number)) else None
+
+
 def steps(directory):
     """Returns the steps of the complete checkpoints, ascending.
 
     Raises: FileNotFoundError: there is no such directory.
     """
-    found = []
-    for entry in os.listdir(directory):
-        head, _, number = entry.partition("-")
-        path = os.path.join(directory, entry, "manifest.json")
-        if head == "step" and number.isdigit() and os.path.exists(path):
-            found.append(int(number))
-    return sorted(found)
+    return sorted(
+        _step_of(entry) for entry in os.listdir(directory)
+        if _step_of(entry) is not None and
+        os.path.exists(os.path.join(directory, entry, "manifest.json")))
 
 
 def array(kind, shape, memory):
@@ -71,7 +81,7 @@ def read(directory, step=None):
         raise FileNotFoundError(
             f"{directory} has no checkpoint of step {step}; it has "
             f"{', '.join(map(str, there))}")
-    folder = os.path.join(directory, f"step-{step:08d}")
+    folder = os.path.join(directory, _folder(step))
     path = os.path.join(folder, "model.safetensors")
     data = np.memmap(path, dtype=np.uint8, mode="r")
     try:

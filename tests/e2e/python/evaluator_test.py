@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 from local_job import BIN, LocalJob
+from lockstep import checkpoint
 
 WORKER = """
 import time
@@ -56,6 +57,22 @@ class EvaluatorTest(unittest.TestCase):
                 job.tasks["evaluator", 0].send_signal(number)
                 job.wait("evaluator")
                 self.assertIn(says, job.log("evaluator"))
+
+    def test_only_folders_of_the_chief_s_names_are_checkpoints(self):
+        # A copy that a person has made, which an evaluator would take for the
+        # newest checkpoint and never find.
+        others = ["step-9", "step-+0000009", "step-000000009", "step-\u00b2",
+                  "step-\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0669",
+                  "old-00000009", "step-00000009-copy"]
+        with tempfile.TemporaryDirectory() as directory:
+            for name in [*others, "step-00000007", "step-123456789"]:
+                folder = os.path.join(directory, name)
+                os.mkdir(folder)
+                with open(os.path.join(folder, "manifest.json"), "w"):
+                    pass
+            os.mkdir(os.path.join(directory, "step-00000008"))
+
+            self.assertEqual(checkpoint.steps(directory), [7, 123456789])
 
     def test_a_checkpoint_is_scored_after_the_job(self):
         with LocalJob(sets=SETS) as job:
