@@ -6,9 +6,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/text/excerpt.h"
 #include "worker/data/files/data_file.h"
@@ -22,7 +24,9 @@ namespace {
 // is 0, one above it infinite.
 template <typename T>
 bool Parse(absl::string_view word, T& value) {
-  if (!word.empty() && word[0] == '+') word.remove_prefix(1);
+  if (absl::ConsumePrefix(&word, "+") && absl::StartsWith(word, "-")) {
+    return false;
+  }
   const char* end = word.data() + word.size();
   const auto result = std::from_chars(word.data(), end, value);
   if (std::is_floating_point_v<T> &&

@@ -65,7 +65,8 @@ TEST(LibsvmTest, MalformedLinesAreNamedAndNothingIsTaken) {
         "1 11:1",      "1 -1:1",    "1 1:1:1",
         "1 1.5:1",     "1 3:1e50",  "1 3:-1e400",
         "1 3:1e-50x",  "1 2:1 2:1", "1 99999999999999999999:1",
-        "1 qid:1 2:1", "1e999"}) {
+        "1 qid:1 2:1", "1e999",     "+-1 1:1",
+        "1 1:+-1",     "1 +-1:1",   "++1 1:1"}) {
     SparseExamples examples;
     EXPECT_THAT(
         ParseLibsvm(absl::StrCat("1 1:1\n", line, "\n"), "a.libsvm", kOptions,
