@@ -51,7 +51,15 @@ absl::Status AddLists(absl::string_view revoked,
     X509_STORE_add_crl(store, list.get());
     ++lists;
   }
-  OpenSslError();
+  // OpenSSL has no other sign for the end of the text. A damaged list after a
+  // good one must not count as the end: its certificates would be trusted.
+  const bool ended =
+      ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  const std::string error = OpenSslError();
+  if (!ended) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "crl.pem has a damaged list of revoked certificates: ", error));
+  }
   if (lists == 0) {
     return absl::InvalidArgumentError(
         "crl.pem has no list of revoked certificates in PEM format");

@@ -160,5 +160,20 @@ TEST_F(TrustedAuthoritiesTest, ListOfAnotherAuthorityIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(TrustedAuthoritiesTest, DamagedListAfterAGoodOneIsRefused) {
+  const auto list =
+      MakeRevocationList(authority_.pair(), {}, TestAuthority::Valid());
+  ASSERT_OK(list);
+  EXPECT_THAT(TrustedAuthorities::Make(bundle_, *list + *list), IsOk());
+
+  // The writer of the file was cut off.
+  const std::string half = list->substr(0, list->size() / 2);
+  for (const std::string& revoked : {*list + half, half}) {
+    EXPECT_THAT(TrustedAuthorities::Make(bundle_, revoked),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("crl.pem has a damaged list")));
+  }
+}
+
 }  // namespace
 }  // namespace lockstep
