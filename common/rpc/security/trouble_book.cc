@@ -4,29 +4,31 @@
 
 namespace lockstep {
 
-bool TroubleBook::Note(const std::string& sentence, absl::Duration log_every) {
+bool TroubleBook::Note(const std::string& sentence, absl::Duration log_every,
+                       const std::string& topic) {
   MutexLock lock(mutex_);
-  return Enter(sentence, /*is_current=*/true, log_every);
+  return Enter(topic.empty() ? sentence : topic, sentence, /*is_current=*/true,
+               log_every);
 }
 
 bool TroubleBook::NoteHandshake(const std::string& sentence) {
   MutexLock lock(mutex_);
   ++failed_handshakes_;
-  return Enter(sentence, /*is_current=*/true, kLogEvery);
+  return Enter(sentence, sentence, /*is_current=*/true, kLogEvery);
 }
 
 bool TroubleBook::NoteDenied(const std::string& method, const std::string& role,
                              const std::string& sentence) {
   MutexLock lock(mutex_);
   ++denied_[{method, role}];
-  return Enter(sentence, /*is_current=*/false, kLogEvery);
+  return Enter(sentence, sentence, /*is_current=*/false, kLogEvery);
 }
 
-bool TroubleBook::Enter(const std::string& sentence, bool is_current,
-                        absl::Duration log_every) {
+bool TroubleBook::Enter(const std::string& topic, const std::string& sentence,
+                        bool is_current, absl::Duration log_every) {
   const absl::Time now = clock_.Now();
-  if (entries_.count(sentence) == 0 && entries_.size() >= kMost) {
-    // Old sentences make room first.
+  if (entries_.count(topic) == 0 && entries_.size() >= kMost) {
+    // Old problems make room first.
     std::erase_if(entries_, [now](const auto& entry) {
       return now - entry.second.last > kLogEvery;
     });
@@ -34,8 +36,9 @@ bool TroubleBook::Enter(const std::string& sentence, bool is_current,
     // sentences.
     if (entries_.size() >= kMost) return false;
   }
-  const auto [found, is_new] = entries_.try_emplace(sentence);
+  const auto [found, is_new] = entries_.try_emplace(topic);
   Entry& entry = found->second;
+  entry.sentence = sentence;
   // A problem that was over begins anew.
   if (is_new || now - entry.last > kLasts) entry.first = now;
   entry.last = now;
@@ -49,9 +52,9 @@ std::vector<std::string> TroubleBook::Current() const {
   MutexLock lock(mutex_);
   const absl::Time now = clock_.Now();
   std::vector<std::pair<absl::Time, std::string>> current;
-  for (const auto& [sentence, entry] : entries_) {
+  for (const auto& [topic, entry] : entries_) {
     if (entry.is_current && now - entry.last <= kLasts) {
-      current.emplace_back(entry.first, sentence);
+      current.emplace_back(entry.first, entry.sentence);
     }
   }
   // The oldest problem first: later ones are often its consequences.

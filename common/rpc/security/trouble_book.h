@@ -31,8 +31,10 @@ class TroubleBook {
   explicit TroubleBook(const Clock& clock = Clock::Real()) : clock_(clock) {}
 
   // Notes a problem, in one sentence. Returns true if it must be logged now.
-  bool Note(const std::string& sentence, absl::Duration log_every = kLogEvery)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sentences of one `topic` are one problem, of which the last sentence
+  // counts; without a topic each sentence is a problem of its own.
+  bool Note(const std::string& sentence, absl::Duration log_every = kLogEvery,
+            const std::string& topic = "") ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Counts a handshake that failed because of a certificate. As Note().
   bool NoteHandshake(const std::string& sentence) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -50,18 +52,20 @@ class TroubleBook {
 
  private:
   struct Entry {
+    std::string sentence;
     absl::Time first;
     absl::Time last;
     absl::Time logged = absl::InfinitePast();
     bool is_current = false;
   };
 
-  bool Enter(const std::string& sentence, bool is_current,
-             absl::Duration log_every) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Enter(const std::string& topic, const std::string& sentence,
+             bool is_current, absl::Duration log_every)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   mutable Mutex mutex_;
-  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by topic
   int64_t failed_handshakes_ ABSL_GUARDED_BY(mutex_) = 0;
   Denied denied_ ABSL_GUARDED_BY(mutex_);
 };

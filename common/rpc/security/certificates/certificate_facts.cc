@@ -67,6 +67,12 @@ std::string SerialOf(const X509* certificate) {
   return text;
 }
 
+// As RoughDuration(), without seconds.
+std::string RoughMinutes(absl::Duration duration) {
+  return duration < absl::Minutes(2) ? "less than 2 min"
+                                     : RoughDuration(duration);
+}
+
 }  // namespace
 
 std::string CertificateFacts::Owner() const {
@@ -113,15 +119,15 @@ std::string ValidityTrouble(const CertificateFacts& facts, absl::Time now) {
   if (now < facts.not_before) {
     return absl::StrCat("is not valid before ",
                         absl::FormatTime(facts.not_before, absl::UTCTimeZone()),
-                        ", in ", RoughDuration(facts.not_before - now),
+                        ", in ", RoughMinutes(facts.not_before - now),
                         "; compare the clocks");
   }
   if (now > facts.not_after) {
-    return absl::StrCat("expired ", RoughDuration(now - facts.not_after),
+    return absl::StrCat("expired ", RoughMinutes(now - facts.not_after),
                         " ago");
   }
   if (facts.not_after - now < kExpirySoon) {
-    return absl::StrCat("expires in ", RoughDuration(facts.not_after - now));
+    return absl::StrCat("expires in ", RoughMinutes(facts.not_after - now));
   }
   return "";
 }

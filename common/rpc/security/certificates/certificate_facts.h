@@ -42,7 +42,8 @@ absl::StatusOr<std::vector<X509Ptr>> ReadCertificates(absl::string_view pem,
 
 // Returns "expires in 12 days", "expired 3 min ago" or "is not valid before
 // ..., in 5 min"; empty if the certificate is valid for longer than
-// kExpirySoon.
+// kExpirySoon. The words stay the same for a minute at least, because problems
+// are told apart by them; see TroubleBook.
 std::string ValidityTrouble(const CertificateFacts& facts, absl::Time now);
 
 // The fix of a certificate that has expired, or expires soon.

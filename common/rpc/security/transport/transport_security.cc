@@ -205,8 +205,9 @@ void TransportSecurity::NoteEnd(const CertificateFacts& facts,
   if (trouble.empty()) return;
   const std::string sentence = absl::StrCat(what, " ", trouble, "; ", fix);
   const bool is_late = now > facts.not_after;
-  if (troubles_.Note(sentence,
-                     is_late ? TroubleBook::kLogEvery : kRemindEvery)) {
+  // One problem, although the time in its sentence changes.
+  if (troubles_.Note(sentence, is_late ? TroubleBook::kLogEvery : kRemindEvery,
+                     what)) {
     spdlog::warn("{}", sentence);
   }
 }

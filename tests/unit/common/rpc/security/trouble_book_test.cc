@@ -38,6 +38,24 @@ TEST(TroubleBookTest, TroubleThatIsNotNotedAgainIsOver) {
   EXPECT_EQ(book.failed_handshakes(), 1);
 }
 
+TEST(TroubleBookTest, SentencesOfOneTopicAreOneTrouble) {
+  ManualClock clock;
+  TroubleBook book(clock);
+  const auto note = [&book](int hours) {
+    return book.Note(absl::StrCat("it expires in ", hours, " h"),
+                     absl::Hours(6), "the certificate");
+  };
+  EXPECT_TRUE(note(47));
+  for (int hours = 46; hours > 41; --hours) {
+    clock.Advance(absl::Hours(1));
+    EXPECT_FALSE(note(hours)) << hours;
+    EXPECT_THAT(book.Current(),
+                ElementsAre(absl::StrCat("it expires in ", hours, " h")));
+  }
+  clock.Advance(absl::Hours(1));
+  EXPECT_TRUE(note(41));
+}
+
 TEST(TroubleBookTest, DeniedCallsAreCountedAndNoTroubleOfTheJob) {
   ManualClock clock;
   TroubleBook book(clock);

@@ -78,5 +78,18 @@ TEST(CertificateFactsTest, ExpiryIsAnnouncedFourteenDaysAhead) {
   EXPECT_THAT(ValidityTrouble(facts, now), HasSubstr("in 5 h; compare"));
 }
 
+TEST(CertificateFactsTest, TroubleAroundTheEndIsNotAnotherOneEachSecond) {
+  const absl::Time end = absl::FromUnixSeconds(1'750'000'000);
+  CertificateFacts facts;
+  facts.not_before = end - kDay;
+  facts.not_after = end;
+  for (int seconds = 1; seconds < 120; ++seconds) {
+    EXPECT_EQ(ValidityTrouble(facts, end - absl::Seconds(seconds)),
+              "expires in less than 2 min");
+    EXPECT_EQ(ValidityTrouble(facts, end + absl::Seconds(seconds)),
+              "expired less than 2 min ago");
+  }
+}
+
 }  // namespace
 }  // namespace lockstep
