@@ -68,6 +68,16 @@ absl::StatusOr<absl::Time> AuthorityEnd(const std::string& directory) {
   return authorities->not_after();
 }
 
+// The end of the authority that signs a set's certificates, the first one in
+// its ca.crt; others there are only trusted.
+absl::StatusOr<absl::Time> SignerEnd(const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/", TlsFiles::kAuthorities);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<X509Ptr> certificates,
+                            ReadCertificates(text, path));
+  return FactsOf(certificates.front().get()).not_after;
+}
+
 // "" for an authority whose end is far away.
 std::string AuthorityTrouble(absl::Time end, absl::Time now) {
   CertificateFacts first;
@@ -206,7 +216,7 @@ int CertsCommands::Make(Terminal& terminal, std::ostream& err) const {
     terminal.Print(absl::StrCat(out_, "/", member, "\n"));
   }
   std::string valid = absl::StrCat(days_, " days");
-  const absl::StatusOr<absl::Time> end = AuthorityEnd(out_);
+  const absl::StatusOr<absl::Time> end = SignerEnd(out_);
   // Certificates have whole seconds.
   if (end.ok() && *end + absl::Seconds(1) <= set->validity.until) {
     valid = absl::StrCat("only ", RoughDuration(*end - absl::Now()), ", until ",

@@ -103,6 +103,21 @@ TEST_F(CertsCommandTest, NoRenewedCertificateOutlivesTheAuthority) {
   }
 }
 
+TEST_F(CertsCommandTest, OldAuthorityBesideTheOwnOneShortensNoCertificate) {
+  ASSERT_EQ(Make("make"), 0) << err_;
+  const auto old = MakeAuthority(
+      "old", {absl::Now() - absl::Hours(1), absl::Now() + absl::Hours(24 * 5)});
+  ASSERT_TRUE(old.ok());
+  std::ofstream(directory_.Join("tls/ca.crt"), std::ios::app)
+      << old->certificate;
+  ASSERT_EQ(Make("renew", "--days 30"), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("valid for 30 days;"),
+                          Not(HasSubstr("makes a new authority"))));
+  Run("show " + directory_.Join("tls/ps-0"));
+  EXPECT_THAT(out_, HasSubstr("ca.crt   until "));
+  EXPECT_THAT(out_, HasSubstr("expires in 4 days"));
+}
+
 TEST_F(CertsCommandTest, AuthorityThatEndsSoonIsToldByShowAndCheck) {
   const TestAuthority authority;
   TlsFiles files = authority.Files("worker/1");
