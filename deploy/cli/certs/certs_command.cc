@@ -15,8 +15,8 @@
 #include "common/cluster/tf_config.h"
 #include "common/flags/flag_parser.h"
 #include "common/rpc/security/certificates/peer_probe.h"
-#include "common/rpc/security/certificates/tls_files.h"
 #include "common/rpc/security/certificates/trusted_authorities.h"
+#include "common/rpc/security/identity_map.h"
 #include "deploy/cli/tasks/log_files.h"
 
 namespace lockstep::cli {
@@ -152,6 +152,9 @@ CertsCommands::CertsCommands(CLI::App& parent)
       .add_option("--tls_dir", tls_dir_,
                   "Directory with tls.crt, tls.key and ca.crt.")
       ->required();
+  check_.add_option("--identity_map", identity_map_,
+                    "File that gives roles to certificates with other names "
+                    "than Lockstep's, if the job's programs have one.");
   check_.add_option("--connect", connect_,
                     "A server, host:port, to shake hands with.");
 }
@@ -302,15 +305,29 @@ bool CertsCommands::CheckPeer(const std::string& directory,
   return true;
 }
 
+absl::StatusOr<CheckedTlsFiles> CertsCommands::CheckFiles(
+    TlsFiles files) const {
+  std::string map;
+  if (!identity_map_.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(map, ReadTextFile(identity_map_));
+  }
+  // Without a map no job is known here; the names of the certificate only have
+  // to be of one job.
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      CheckedTlsFiles checked,
+      CheckTlsFiles(std::move(files), JobInIdentityMap(map), absl::Now()));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ParseIdentityMap(map, identity_map_, checked.job).status());
+  return checked;
+}
+
 int CertsCommands::Check(Terminal& terminal, std::ostream& err) const {
   const absl::StatusOr<TlsFiles> files = ReadTlsFiles(tls_dir_);
   if (!files.ok()) {
     err << "lockstep certs check: " << files.status().message() << "\n";
     return kWrong;
   }
-  // No job is known here; the names of the certificate only have to be of one
-  // job.
-  const auto checked = CheckTlsFiles(*files, "", absl::Now());
+  const absl::StatusOr<CheckedTlsFiles> checked = CheckFiles(*files);
   bool all_well = checked.ok();
   if (checked.ok()) {
     const absl::Time now = absl::Now();

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/rpc/security/certificates/tls_files.h"
 #include "deploy/cli/certs/certificate_set.h"
 #include "deploy/cli/text/terminal.h"
 
@@ -32,6 +33,9 @@ class CertsCommands {
   int Make(Terminal& terminal, std::ostream& err) const;
   int Show(Terminal& terminal, std::ostream& err) const;
   int Check(Terminal& terminal, std::ostream& err) const;
+  // Checks the files of --tls_dir with --identity_map. Errors as
+  // CheckTlsFiles(), ReadTextFile() and ParseIdentityMap().
+  absl::StatusOr<CheckedTlsFiles> CheckFiles(TlsFiles files) const;
   // Says what the server at --connect shows; false if it is wrong.
   bool CheckPeer(const std::string& directory, Terminal& terminal) const;
 
@@ -47,6 +51,7 @@ class CertsCommands {
   int days_ = 90;
   std::vector<std::string> directories_;
   std::string tls_dir_;
+  std::string identity_map_;
   std::string connect_;
 };
 

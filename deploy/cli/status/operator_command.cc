@@ -59,6 +59,9 @@ void ChiefFlags::AddTo(CLI::App& app) {
       "Directory with tls.crt, tls.key and ca.crt of an operator, if "
       "the job uses TLS; for a `lockstep run` with --log_dir "
       "it is known.");
+  app.add_option("--identity_map", identity_map_,
+                 "File that gives roles to certificates with other names than "
+                 "Lockstep's, if the job's programs have one.");
 }
 
 absl::StatusOr<std::string> ChiefFlags::Address() const {
@@ -79,7 +82,7 @@ absl::Status ChiefFlags::Secure() const {
   if (directory.empty()) return absl::OkStatus();
   // The command itself says what is wrong, once, see ExplainCall().
   spdlog::set_level(spdlog::level::off);
-  return UseOperatorCertificate(directory);
+  return UseOperatorCertificate(directory, identity_map_);
 }
 
 absl::Status ChiefFlags::CheckOne() const {

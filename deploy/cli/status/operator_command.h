@@ -65,6 +65,7 @@ class ChiefFlags {
   std::string cluster_file_;
   std::string log_dir_;
   std::string tls_dir_;
+  std::string identity_map_;
 };
 
 // StatusCommand is `lockstep status`.

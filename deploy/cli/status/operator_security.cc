@@ -8,9 +8,10 @@
 
 namespace lockstep::cli {
 
-absl::Status UseOperatorCertificate(const std::string& directory) {
+absl::Status UseOperatorCertificate(const std::string& directory,
+                                    const std::string& identity_map) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<TransportSecurity> security,
-                            TransportSecurity::Load({directory, ""}));
+                            TransportSecurity::Load({directory, identity_map}));
   SetOwnSecurity(std::move(security));
   return absl::OkStatus();
 }

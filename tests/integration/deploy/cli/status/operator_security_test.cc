@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/rpc/security/transport/transport_security.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,6 +29,21 @@ TEST(OperatorSecurityTest, CertificateIsInUseUntilItIsDropped) {
   DropOperatorCertificate();
   EXPECT_EQ(OwnSecurity(), nullptr);
   DropOperatorCertificate();  // once more does nothing
+}
+
+TEST(OperatorSecurityTest, MapGivesRolesToOtherNames) {
+  const testing::TempDir directory;
+  const testing::TestAuthority authority;
+  const std::string id = "spiffe://cluster.local/ns/ml/sa/admin";
+  testing::WriteTlsFiles(directory.path(), authority.Files(id));
+  testing::WriteText(directory.Join("map"),
+                     absl::StrCat("job = fashion\n", id, " = operator/steer\n"),
+                     0644);
+
+  EXPECT_THAT(UseOperatorCertificate(directory.path()), Not(IsOk()));
+  ASSERT_OK(UseOperatorCertificate(directory.path(), directory.Join("map")));
+  EXPECT_EQ(OwnSecurity()->job(), "fashion");
+  DropOperatorCertificate();
 }
 
 TEST(OperatorSecurityTest, DirectoryWithoutCertificateChangesNothing) {

@@ -156,6 +156,24 @@ TEST_F(CertsCommandTest, RenewMakesNoAuthority) {
   EXPECT_THAT(err_, HasSubstr("`lockstep certs make` makes it"));
 }
 
+TEST_F(CertsCommandTest, CheckTakesTheMapOfNamesThatAreNotLocksteps) {
+  const std::string id = "spiffe://cluster.local/ns/ml/sa/worker";
+  testing::WriteTlsFiles(directory_.Join("tls"), TestAuthority().Files(id));
+  const std::string map = directory_.Join("map");
+  const std::string check = "check --tls_dir " + directory_.Join("tls");
+  testing::WriteText(map, absl::StrCat("job = fashion\n", id, " = worker/*\n"),
+                     0644);
+  EXPECT_EQ(Run(check + " --identity_map " + map), 0) << out_;
+  EXPECT_THAT(out_, AllOf(HasSubstr(id), HasSubstr("all is well")));
+  EXPECT_EQ(Run(check), 1);
+  EXPECT_THAT(out_, HasSubstr("map its names with --identity_map"));
+  testing::WriteText(map, "job = fashion\nx = king/0\n", 0644);
+  EXPECT_EQ(Run(check + " --identity_map " + map), 1);
+  EXPECT_THAT(out_, HasSubstr(map + ":2: "));
+  EXPECT_EQ(Run(check + " --identity_map " + directory_.Join("none")), 1);
+  EXPECT_THAT(out_, HasSubstr(directory_.Join("none")));
+}
+
 TEST_F(CertsCommandTest, CheckSaysWhatIsWrongInWords) {
   const TestAuthority authority;
   TlsFiles files = authority.Files("worker/1");
