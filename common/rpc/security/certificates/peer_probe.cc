@@ -78,6 +78,10 @@ void UseOwn(SSL_CTX* context, const TlsFiles& own) {
   // Without a usable certificate the probe still shows that of the server.
   if (key == nullptr || !certificates.ok()) return;
   SSL_CTX_use_certificate(context, certificates->front().get());
+  // The server may know only the authority at the end of the chain.
+  for (size_t i = 1; i < certificates->size(); ++i) {
+    SSL_CTX_add1_chain_cert(context, (*certificates)[i].get());
+  }
   SSL_CTX_use_PrivateKey(context, key.get());
 }
 
