@@ -72,6 +72,26 @@ std::string ChainOf(SSL* connection) {
   return ContentsOf(bio.get());
 }
 
+// The reason why SSL_connect() returned `done`; `error` is its errno.
+absl::Status HandshakeError(const SSL* connection, int done, int error) {
+  if (error == EAGAIN || error == EWOULDBLOCK) {
+    ERR_clear_error();
+    return absl::DeadlineExceededError("no answer to a TLS handshake");
+  }
+  // A server that ends, or has no room for another connection, has said nothing
+  // about TLS.
+  const bool ended = SSL_get_error(connection, done) == SSL_ERROR_SYSCALL ||
+                     ERR_GET_REASON(ERR_peek_last_error()) ==
+                         SSL_R_UNEXPECTED_EOF_WHILE_READING;
+  const std::string words = OpenSslError();
+  if (ended) {
+    return absl::UnavailableError(
+        "the server ended the connection during the TLS handshake");
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the server speaks no TLS 1.3: ", words));
+}
+
 void UseOwn(SSL_CTX* context, const TlsFiles& own) {
   const KeyPtr key = ReadKey(own.key);
   const auto certificates = ReadCertificates(own.certificate, "tls.crt");
@@ -103,13 +123,8 @@ absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,
   SSL_set_fd(connection.get(), socket.fd());
   ERR_clear_error();
   errno = 0;  // OpenSSL sets it only for errors of the socket
-  if (SSL_connect(connection.get()) != 1) {
-    const bool late = errno == EAGAIN || errno == EWOULDBLOCK;
-    const std::string error = OpenSslError();
-    if (late)
-      return absl::DeadlineExceededError("no answer to a TLS handshake");
-    return absl::FailedPreconditionError(
-        absl::StrCat("the server speaks no TLS 1.3: ", error));
+  if (const int done = SSL_connect(connection.get()); done != 1) {
+    return HandshakeError(connection.get(), done, errno);
   }
   PeerShown shown;
   shown.chain = ChainOf(connection.get());

@@ -26,7 +26,8 @@ struct PeerShown {
 // of the system's resolver.
 //
 //   kNotFound            the name `host` does not resolve
-//   kUnavailable         no connection
+//   kUnavailable         no connection, or one that the server ended before it
+//                        spoke TLS or anything else
 //   kFailedPrecondition  the server speaks no TLS 1.3
 //   kDeadlineExceeded    no answer
 absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,

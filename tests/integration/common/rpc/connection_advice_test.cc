@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/server.h"
+#include "common/rpc/tcp_listener.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/temp_dir.h"
@@ -55,6 +56,15 @@ TEST_F(ConnectionAdviceTest, ServerWithoutTlsAndClientWith) {
   const std::string address = Start(nullptr);
   SetOwnSecurity(Load(authority_.Files("worker/0")));
   EXPECT_THAT(ConnectionAdvice(address), HasSubstr("speaks no TLS"));
+}
+
+TEST_F(ConnectionAdviceTest, ServerWithoutRoomIsNotTakenForOneWithoutTls) {
+  const auto listener =
+      TcpListener::Listen("127.0.0.1:0", {.all = 0, .of_one_address = 0})
+          .value();
+  listener->Start([](int, int) {});
+  SetOwnSecurity(Load(authority_.Files("worker/0")));
+  EXPECT_EQ(ConnectionAdvice(absl::StrCat("127.0.0.1:", listener->port())), "");
 }
 
 TEST_F(ConnectionAdviceTest, ServerThatRefusesTheCertificate) {

@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "common/rpc/server.h"
+#include "common/rpc/tcp_listener.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "openssl/ec.h"
@@ -133,6 +134,17 @@ TEST_F(PeerProbeTest, ServerWithoutTlsIsTold) {
   const auto server = Start(/*secure=*/false);
   EXPECT_THAT(ProbePeer("127.0.0.1", server->port(), nullptr, kTimeout),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(PeerProbeTest, ServerWithoutRoomForAConnectionIsUnavailable) {
+  const auto listener =
+      TcpListener::Listen("127.0.0.1:0", {.all = 0, .of_one_address = 0});
+  ASSERT_OK(listener);
+  (*listener)->Start([](int, int) {});
+  EXPECT_THAT(
+      ProbePeer("127.0.0.1", (*listener)->port(), nullptr, kTimeout),
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr("ended the connection during the TLS handshake")));
 }
 
 TEST_F(PeerProbeTest, AddressWithoutServerIsUnavailable) {
