@@ -173,37 +173,65 @@ CertificateRequest RequestFor(const CertificateSet& set,
   return request;
 }
 
+// Makes an empty directory in that of the set for a member's files; returns its
+// name.
+absl::StatusOr<std::string> NewDirectory(const CertificateSet& set,
+                                         const std::string& member) {
+  for (int i = 1;; ++i) {
+    const std::string name = absl::StrCat(".", member, ".", i);
+    const std::string path = absl::StrCat(set.directory, "/", name);
+    if (mkdir(path.c_str(), kDirectory) == 0) return name;
+    if (errno != EEXIST) {
+      return absl::ErrnoToStatus(errno, "cannot make " + path);
+    }
+  }
+}
+
+absl::Status Fill(const std::string& directory, const CertifiedKey& pair,
+                  const std::string& authority) {
+  const std::string path = directory + "/";
+  LOCKSTEP_RETURN_IF_ERROR(
+      WriteFile(path + TlsFiles::kCertificate, pair.certificate, kForAll));
+  LOCKSTEP_RETURN_IF_ERROR(
+      WriteFile(path + TlsFiles::kKey, pair.key, kForOwner));
+  return WriteFile(path + TlsFiles::kAuthorities, authority, kForAll);
+}
+
+// Makes `link` lead to `target`, in one step.
+absl::Status Switch(const std::string& link, const std::string& target) {
+  // rename() replaces a link in one step, while symlink() refuses a path that
+  // exists.
+  const std::string new_link = absl::StrCat(link, ".next");
+  // A call that was interrupted may have left it; mostly there is none.
+  unlink(new_link.c_str());
+  if (symlink(target.c_str(), new_link.c_str()) == 0 &&
+      rename(new_link.c_str(), link.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  const int error = errno;
+  unlink(new_link.c_str());
+  if (error == EISDIR) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        link, " is a directory, and not the link to one that this command ",
+        "makes: the set was copied without its links; remove the directory"));
+  }
+  return absl::ErrnoToStatus(error, "cannot put in place " + link);
+}
+
 // Writes the files of a member beside the present ones, and switches the link.
 absl::Status Place(const CertificateSet& set, const std::string& member,
                    const CertifiedKey& pair, const std::string& authority) {
   const std::string link = absl::StrCat(set.directory, "/", member);
   std::error_code error;
   const std::filesystem::path old = std::filesystem::read_symlink(link, error);
-  std::string next;
-  for (int i = 1; next.empty(); ++i) {
-    const std::string name = absl::StrCat(".", member, ".", i);
-    const std::string path = absl::StrCat(set.directory, "/", name);
-    if (mkdir(path.c_str(), kDirectory) == 0) {
-      next = name;
-    } else if (errno != EEXIST) {
-      return absl::ErrnoToStatus(errno, "cannot make " + path);
-    }
-  }
-  const std::string path = absl::StrCat(set.directory, "/", next, "/");
-  LOCKSTEP_RETURN_IF_ERROR(
-      WriteFile(path + TlsFiles::kCertificate, pair.certificate, kForAll));
-  LOCKSTEP_RETURN_IF_ERROR(
-      WriteFile(path + TlsFiles::kKey, pair.key, kForOwner));
-  LOCKSTEP_RETURN_IF_ERROR(
-      WriteFile(path + TlsFiles::kAuthorities, authority, kForAll));
-  // rename() replaces a link in one step, while symlink() refuses a path that
-  // exists.
-  const std::string new_link = absl::StrCat(link, ".next");
-  // A call that was interrupted may have left it; mostly there is none.
-  unlink(new_link.c_str());
-  if (symlink(next.c_str(), new_link.c_str()) != 0 ||
-      rename(new_link.c_str(), link.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, "cannot put in place " + link);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string next, NewDirectory(set, member));
+  const std::string path = absl::StrCat(set.directory, "/", next);
+  absl::Status placed = Fill(path, pair, authority);
+  if (placed.ok()) placed = Switch(link, next);
+  if (!placed.ok()) {
+    // No link leads to the new key, and no later call would remove it.
+    std::filesystem::remove_all(path, error);
+    return placed;
   }
   // `old` is relative, like all links of a set, so that the set may be moved. A
   // rest that cannot be removed does no harm: no link leads to it. What a link

@@ -49,7 +49,7 @@ std::vector<std::string> MembersOf(const CertificateSet& set);
 //   kNotFound            ca.key is not there, but ca.crt is: it was taken away,
 //                        and must be brought back for this
 //   kFailedPrecondition  ca.key is there, but ca.crt is not; or the authority
-//                        has expired
+//                        has expired; or a member's directory is no link
 //   others               of the system
 absl::StatusOr<std::vector<std::string>> WriteCertificateSet(
     const CertificateSet& set);

@@ -155,6 +155,25 @@ TEST_F(CertificateSetTest, DirectoryOutsideOfTheSetStays) {
   }
 }
 
+TEST_F(CertificateSetTest, DirectoryInThePlaceOfALinkIsNamedAndNoKeyIsLeft) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  const std::filesystem::path tls = set_.directory;
+  // As a copy of the set has it that follows links.
+  const std::string pair = std::filesystem::read_symlink(tls / "ps-0");
+  std::filesystem::remove(tls / "ps-0");
+  std::filesystem::rename(tls / pair, tls / "ps-0");
+
+  EXPECT_THAT(WriteCertificateSet(set_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("/ps-0 is a directory, and not the link")));
+  EXPECT_FALSE(std::filesystem::exists(tls / ".ps-0.1"));
+  EXPECT_FALSE(std::filesystem::is_symlink(tls / "ps-0.next"));
+  EXPECT_TRUE(std::filesystem::exists(tls / "ps-0/tls.key"));
+
+  std::filesystem::remove_all(tls / "ps-0");
+  EXPECT_THAT(WriteCertificateSet(set_), IsOk());
+}
+
 TEST_F(CertificateSetTest, AuthorityThatWasTakenAwayIsAskedFor) {
   ASSERT_OK(WriteCertificateSet(set_));
   std::filesystem::remove(set_.directory + "/ca.key");
