@@ -23,6 +23,7 @@ fake() {
 }
 fake srun <<<'exit 0'
 fake scontrol <<<'echo node1'
+fake sleep <<<'exec /bin/sleep 0.1'
 
 # allocation CODE ID: the allocation of this id runs the script, which ends with CODE.
 allocation() {
@@ -77,6 +78,30 @@ echo "== another one that Slurm has forgotten"
 fake squeue <<<'echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1'
 allocation 0 14
 made_by 14
+
+# Allocation 99 takes the directory of 14, which is over, beside this one.
+cp -a "$directory" "$work/before"
+# shellcheck disable=SC2016  # for the fake commands
+states='case $3 in 99) echo RUNNING ;; *) echo FAILED ;; esac'
+take="echo 99 >$directory/allocation"
+
+echo "== another one that takes the directory during the check"
+fake squeue <<<"$states; [ \$3 = 99 ] || $take"
+allocation 2 15
+says "in use by allocation 99 (RUNNING)"
+made_by 99
+diff -r -x allocation "$work/before" "$directory" || fail "it has changed files"
+
+echo "== another one that starts at the same moment and writes its id last"
+echo 14 >"$directory/allocation"
+fake squeue <<<"$states"
+fake sleep <<<"$take"
+allocation 2 15
+says "in use by allocation 99 (RUNNING)"
+made_by 99
+diff -r -x allocation "$work/before" "$directory" || fail "it has changed files"
+fake sleep <<<'exec /bin/sleep 0.1'
+echo 14 >"$directory/allocation"
 
 echo "== certificates of the user's own"
 rm -r "$directory/certs"
