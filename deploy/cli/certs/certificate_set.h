@@ -18,7 +18,8 @@ struct CertificateSet {
 
   struct Task {
     TaskId id;
-    std::string address;  // "host:port"; the host is among its names
+    // "host:port"; the host is among its names. May be empty.
+    std::string address;
   };
 
   std::string job;

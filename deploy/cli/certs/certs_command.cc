@@ -30,6 +30,7 @@ constexpr absl::Duration kEarlier = absl::Hours(1);
 constexpr int kAuthorityDays = 3650;
 constexpr absl::Duration kTimeout = absl::Seconds(5);
 constexpr int kWrong = 1;
+constexpr char kEvaluator[] = "evaluator-0";  // a member of a set
 
 absl::StatusOr<Cluster> ReadClusterOf(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
@@ -169,7 +170,8 @@ void CertsCommands::AddSetFlags(CLI::App& app) {
       ->check(CLI::Range(1, 3650))
       ->capture_default_str();
   app.add_option("--only", only_,
-                 "One member only, as worker-1 or operator-read.");
+                 "One member only, as worker-1 or operator-read; or "
+                 "evaluator-0, which the cluster need not list.");
 }
 
 int CertsCommands::Run(Terminal& terminal, std::ostream& err) const {
@@ -192,11 +194,19 @@ absl::StatusOr<CertificateSet> CertsCommands::ReadSet() const {
       set.tasks.push_back({task, cluster.Address(task).value_or("")});
     }
   }
+  // Nothing calls an evaluator, so it may run without a place in the cluster.
+  // Once it has a certificate, it is a member like the others.
+  const TaskId evaluator = {TaskType::kEvaluator, 0};
+  std::error_code error;
+  if (cluster.Tasks(TaskType::kEvaluator).empty() &&
+      (only_ == kEvaluator ||
+       std::filesystem::exists(absl::StrCat(out_, "/", kEvaluator), error))) {
+    set.tasks.push_back({evaluator, ""});
+  }
   const absl::Time now = absl::Now();
   set.made = now;
   set.validity = {now - kEarlier, now + days_ * kDay};
   set.authority_valid = {now - kEarlier, now + kAuthorityDays * kDay};
-  std::error_code error;
   if (renew_.parsed() &&
       !std::filesystem::exists(absl::StrCat(out_, "/ca.crt"), error)) {
     return absl::NotFoundError(absl::StrCat(

@@ -151,6 +151,26 @@ TEST_F(CertsCommandTest, ShowTakesAWholeSetAndTheFlagOfOtherCommands) {
   EXPECT_THAT(err_, HasSubstr(directory_.Join("tls.crt")));
 }
 
+TEST_F(CertsCommandTest, EvaluatorOutsideOfTheClusterIsMadeAndRenewed) {
+  const std::string certificate = directory_.Join("tls/evaluator-0/tls.crt");
+  const auto text = [&] {
+    std::ostringstream all;
+    all << std::ifstream(certificate).rdbuf();
+    return all.str();
+  };
+  ASSERT_EQ(Make("make"), 0) << err_;
+  EXPECT_THAT(out_, Not(HasSubstr("evaluator")));
+  ASSERT_EQ(Make("make", "--only evaluator-0"), 0) << err_;
+  EXPECT_EQ(Run("check --tls_dir " + directory_.Join("tls/evaluator-0")), 0);
+  EXPECT_THAT(out_, HasSubstr("lockstep://fashion/evaluator/0"));
+  const std::string first = text();
+  ASSERT_EQ(Make("renew"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("/tls/evaluator-0\n"));
+  EXPECT_NE(text(), first);
+  EXPECT_EQ(Make("make", "--only evaluator-1"), 2);
+  EXPECT_THAT(err_, HasSubstr("there is no evaluator-1"));
+}
+
 TEST_F(CertsCommandTest, RenewMakesNoAuthority) {
   EXPECT_EQ(Make("renew"), 2);
   EXPECT_THAT(err_, HasSubstr("`lockstep certs make` makes it"));
