@@ -19,6 +19,7 @@ namespace {
 
 constexpr off_t kLargestFile = off_t{1} << 20;
 constexpr mode_t kRightsOfOthers = 037;  // the group may read
+constexpr int kMostReadings = 10;
 
 enum class Secret { kNo, kYes };
 
@@ -90,15 +91,7 @@ absl::StatusOr<std::string> JobOf(const CertificateFacts& facts,
   return job;
 }
 
-}  // namespace
-
-std::string TlsDirOf(const std::string& directory, const TaskId& task) {
-  return absl::StrReplaceAll(directory,
-                             {{"{role}", TaskTypeName(task.type)},
-                              {"{index}", absl::StrCat(task.index)}});
-}
-
-absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory) {
+absl::StatusOr<TlsFiles> ReadOnce(const std::string& directory) {
   const auto path = [&](const char* name) {
     return absl::StrCat(directory, "/", name);
   };
@@ -116,6 +109,31 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory) {
     // The list is optional, but one that cannot be read must not be ignored.
   } else if (!absl::IsNotFound(revoked.status())) {
     return revoked.status();
+  }
+  return files;
+}
+
+bool AreSame(const absl::StatusOr<TlsFiles>& a,
+             const absl::StatusOr<TlsFiles>& b) {
+  return a.ok() && b.ok() ? *a == *b : a.status() == b.status();
+}
+
+}  // namespace
+
+std::string TlsDirOf(const std::string& directory, const TaskId& task) {
+  return absl::StrReplaceAll(directory,
+                             {{"{role}", TaskTypeName(task.type)},
+                              {"{index}", absl::StrCat(task.index)}});
+}
+
+absl::StatusOr<TlsFiles> ReadTlsFiles(const std::string& directory) {
+  absl::StatusOr<TlsFiles> files = ReadOnce(directory);
+  // A renewal between two files would give a key that does not fit; a second
+  // reading then differs from the first.
+  for (int i = 1; i < kMostReadings; ++i) {
+    absl::StatusOr<TlsFiles> again = ReadOnce(directory);
+    if (AreSame(files, again)) break;
+    files = std::move(again);
   }
   return files;
 }

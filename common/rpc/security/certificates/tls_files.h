@@ -39,7 +39,8 @@ struct CheckedTlsFiles {
 // Replaces {role} and {index} in a --tls_dir by those of a task.
 std::string TlsDirOf(const std::string& directory, const TaskId& task);
 
-// Reads the files of a directory.
+// Reads the files of a directory: those of one version, where a renewal puts
+// new ones in the place of all of them in one step, by a link.
 //
 //   kNotFound          the directory or one of its files is missing
 //   kPermissionDenied  the key file belongs to another user than this one or
