@@ -15,12 +15,13 @@ namespace lockstep {
 
 // TroubleBook keeps the current problems with certificates, for log, status and
 // metrics. Peers without certificates can cause entries, so their number is
-// limited, and a repeated one is logged once a minute.
+// limited, and a repeated one is logged once a minute. They take no room of the
+// problems that this process finds by itself.
 //
 // Threads: safe to share.
 class TroubleBook {
  public:
-  static constexpr size_t kMost = 32;
+  static constexpr size_t kMost = 32;  // of peers, and as many of its own
   static constexpr absl::Duration kLogEvery = absl::Minutes(1);
   // An entry is no longer current this long after its last note.
   static constexpr absl::Duration kLasts = absl::Seconds(30);
@@ -51,7 +52,10 @@ class TroubleBook {
   Denied denied() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  enum class Origin { kSelf, kPeer };
+
   struct Entry {
+    Origin origin = Origin::kSelf;
     std::string sentence;
     absl::Time first;
     absl::Time last;
@@ -59,9 +63,10 @@ class TroubleBook {
     bool is_current = false;
   };
 
-  bool Enter(const std::string& topic, const std::string& sentence,
-             bool is_current, absl::Duration log_every)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Enter(Origin origin, const std::string& topic,
+             const std::string& sentence, bool is_current,
+             absl::Duration log_every) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsFull(Origin origin) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   mutable Mutex mutex_;

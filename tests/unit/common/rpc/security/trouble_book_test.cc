@@ -9,6 +9,7 @@ namespace lockstep {
 namespace {
 
 using ::lockstep::testing::ManualClock;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -74,6 +75,9 @@ TEST(TroubleBookTest, PeersCannotFillTheMemoryOrTheLog) {
   }
   EXPECT_EQ(logged, TroubleBook::kMost);
   EXPECT_EQ(book.Current().size(), TroubleBook::kMost);
+  // Nor hide what this process finds by itself.
+  EXPECT_TRUE(book.Note("the own certificate has expired"));
+  EXPECT_THAT(book.Current(), Contains("the own certificate has expired"));
   clock.Advance(2 * TroubleBook::kLogEvery);
   EXPECT_TRUE(book.Note("later"));
   EXPECT_THAT(book.Current(), ElementsAre("later"));
