@@ -69,7 +69,12 @@ class BackupTuner {
 
   // Must be called when time has passed that belongs to no step: a pause, or
   // servers that were away.
-  void StoodStill() { since_.reset(); }
+  void StoodStill() {
+    since_.reset();
+    // The wait of WhileWaiting() begins anew, even if the same step goes on
+    // with as many gradients.
+    waiting_step_ = -1;
+  }
 
  private:
   struct Costs {

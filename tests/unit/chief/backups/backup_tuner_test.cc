@@ -339,6 +339,15 @@ TEST_F(WhileWaitingTest, EachStepRenewsThePatience) {
   EXPECT_FALSE(After(absl::Seconds(3), 3, 8).has_value());
 }
 
+// A server was away; the step begins anew with as many gradients at once.
+TEST_F(WhileWaitingTest, AStandstillIsNoWaitForGradients) {
+  After({}, 3);
+  tuner_.StoodStill();
+  EXPECT_FALSE(After(absl::Seconds(30), 3).has_value());
+  EXPECT_FALSE(After(absl::Milliseconds(1900), 3).has_value());
+  EXPECT_TRUE(After(absl::Milliseconds(200), 3).has_value());
+}
+
 TEST_F(WhileWaitingTest, WithoutAnyGradientTheStepWaits) {
   After({}, 0);
   EXPECT_FALSE(After(absl::Minutes(3), 0).has_value());
