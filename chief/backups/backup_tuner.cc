@@ -167,6 +167,9 @@ std::optional<BackupTuner::Change> BackupTuner::EndTrial(
   // Workers may have gone during the trial.
   const int before = std::min(trial_->before, costs.present);
   trial_.reset();
+  // Where a worker leaves an elastic job, the number may be that of before
+  // already.
+  if (replicas == before) return std::nullopt;
   // The number that was tried must be better to stay. The trial says nothing
   // about larger numbers.
   if (replicas <= costs.present &&

@@ -53,6 +53,11 @@ class FakeSteps {
   void GoBack(int64_t steps) { step_ -= steps; }
   void set_tuned(bool tuned) { tuned_ = tuned; }
   void set_replicas(int replicas) { replicas_ = replicas; }
+  // The last worker leaves an elastic job in which all count.
+  void Leave() {
+    workers_.pop_back();
+    replicas_ = static_cast<int>(workers_.size());
+  }
 
  private:
   void Step() {
@@ -245,6 +250,22 @@ TEST(BackupTunerTest, TrialOfAJobThatGoesBackEndsAllTheSame) {
   steps.Run(20);
 
   EXPECT_EQ(steps.replicas(), 3);
+}
+
+// A change stops training for a moment.
+TEST(BackupTunerTest, TrialThatAWorkerLeavesEndsWithoutAChange) {
+  FakeSteps steps(4, OneSlow(4, 4));
+  steps.Run(200);
+  for (int i = 0; i < 5000 && steps.replicas() == 3; ++i) steps.Run(1);
+  ASSERT_EQ(steps.replicas(), 4);
+  ASSERT_THAT(steps.changes().back().why, HasSubstr("a trial"));
+  const size_t changes = steps.changes().size();
+
+  steps.Leave();
+  steps.Run(20);
+
+  EXPECT_EQ(steps.replicas(), 3);
+  EXPECT_EQ(steps.changes().size(), changes);
 }
 
 TEST(BackupTunerTest, DeadWorkerIsNotWaitedForAndCountsAgainLater) {
