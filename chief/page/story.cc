@@ -76,6 +76,9 @@ std::optional<Kind> ParseStoryKind(const std::string& name) {
 Story::Story(std::vector<StoryEvent> events)
     : events_(std::make_move_iterator(events.begin()),
               std::make_move_iterator(events.end())) {
+  for (const StoryEvent& event : events_) {
+    earlier_until_ = std::max(earlier_until_, event.unix_seconds);
+  }
   while (events_.size() > kMostEvents) events_.pop_front();
 }
 
@@ -156,18 +159,25 @@ void Story::TellSettings(const SummarySample& sample) {
       absl::StrCat("an operator changes ", absl::StrJoin(changes, ", "), step));
 }
 
+bool Story::HasToldBefore(const StatusTable::Death& death) const {
+  return std::any_of(
+      events_.begin(), events_.end(), [&](const StoryEvent& event) {
+        // A task may die again soon under one chief.
+        return event.kind == Kind::kDeath &&
+               event.unix_seconds <= earlier_until_ &&
+               std::abs(event.unix_seconds - ToUnix(death.at)) < kSameDeath &&
+               event.text.rfind(death.task + " died", 0) == 0;
+      });
+}
+
 void Story::TellDeaths(const SummarySample& sample) {
   for (const StatusTable::Death& death : sample.job.deaths) {
-    if (death.at <= told_death_) continue;
+    if (death.at < told_death_) continue;
+    if (death.at > told_death_) told_tasks_.clear();
     told_death_ = death.at;
-    const bool told = std::any_of(
-        events_.begin(), events_.end(), [&](const StoryEvent& event) {
-          return event.kind == Kind::kDeath &&
-                 std::abs(event.unix_seconds - ToUnix(death.at)) < kSameDeath &&
-                 event.text.rfind(death.task + " died", 0) == 0;
-        });
-    // An earlier chief has recorded it.
-    if (told) continue;
+    // The chief may find several tasks dead at one moment.
+    if (!told_tasks_.insert(death.task).second) continue;
+    if (HasToldBefore(death)) continue;
     Tell(death.at, Kind::kDeath, DeathText(death));
     away_[death.task] = death.at;
   }

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,16 +59,22 @@ class Story {
   void TellState(const SummarySample& sample);
   void TellSettings(const SummarySample& sample);
   void TellDeaths(const SummarySample& sample);
+  // True if an earlier chief has told of this death.
+  bool HasToldBefore(const StatusTable::Death& death) const;
   void TellReturns(const SummarySample& sample);
   void TellNotices(const SummarySample& sample);
   void TellCheckpoint(const SummarySample& sample);
 
   std::deque<StoryEvent> events_;
+  // The newest event of an earlier chief, unix seconds.
+  double earlier_until_ = -std::numeric_limits<double>::infinity();
   std::optional<JobState> state_;
   std::optional<RunSettings> settings_;  // nullopt until training begins
   int64_t notice_ = 0;
   int64_t checkpoint_ = -1;
+  // The newest death so far, and the tasks that were found dead at that time.
   absl::Time told_death_ = absl::InfinitePast();
+  std::set<std::string> told_tasks_;
   std::map<std::string, absl::Time> away_;  // tasks that have died
 };
 

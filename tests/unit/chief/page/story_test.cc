@@ -57,6 +57,46 @@ TEST(StoryTest, ADeathIsToldOnceWithItsTimeAndThenTheReturn) {
   EXPECT_EQ(story.Events()[1].kind, Kind::kDeath);
 }
 
+// The processes of a machine that was lost.
+TEST(StoryTest, DeathsOfOneMomentAreAllTold) {
+  Story story;
+  SummarySample sample = SampleAt(10, 5);
+  story.Add(sample);
+  for (const char* task : {"ps 0", "ps 1"}) {
+    sample.job.deaths.push_back(
+        {.task = task, .reason = "silent", .held = "a share", .at = At(12)});
+  }
+  story.Add(sample);
+  story.Add(sample);
+  for (const int index : {0, 1}) {
+    sample.members.push_back({.task = {TaskType::kPs, index},
+                              .state = MembershipTable::State::kAlive,
+                              .since = At(15)});
+  }
+  story.Add(sample);
+  EXPECT_THAT(Texts(story),
+              ElementsAre("ps 0 died (silent); it held a share",
+                          "ps 1 died (silent); it held a share",
+                          "ps 0 is back, 3.0 s after its death was found",
+                          "ps 1 is back, 3.0 s after its death was found"));
+}
+
+TEST(StoryTest, ATaskThatDiesAgainAtOnceIsToldTwice) {
+  Story story;
+  SummarySample sample = SampleAt(10, 5);
+  story.Add(sample);
+  for (const int second : {12, 14}) {
+    sample.job.deaths.push_back({.task = "worker 1",
+                                 .reason = "replaced",
+                                 .held = "nothing",
+                                 .at = At(second)});
+    story.Add(sample);
+  }
+  EXPECT_THAT(Texts(story),
+              ElementsAre("worker 1 died (replaced); it held nothing",
+                          "worker 1 died (replaced); it held nothing"));
+}
+
 TEST(StoryTest, SettingsAndPausesAreToldAsTheyChange) {
   Story story;
   SummarySample sample = SampleAt(10, 5);
