@@ -108,7 +108,7 @@ void Recorder::Sample() {
     // The job may have begun anew, or from an older checkpoint.
     if (begun.has_value()) record_.GoBack(*begun);
     record_.Add(sample, times.has_value() ? &*times : nullptr);
-    paces_.Add(sample.now, sample.members);
+    paces_.Add(sample.members);
     steps_per_second_ = sample.job.steps_per_second;
   }
   // The last sample is written at once: the process ends soon.

@@ -19,8 +19,7 @@ double Median(std::vector<double> values) {
 
 }  // namespace
 
-void WorkerPaces::Add(absl::Time now,
-                      const std::vector<MembershipTable::Member>& members) {
+void WorkerPaces::Add(const std::vector<MembershipTable::Member>& members) {
   for (const MembershipTable::Member& member : members) {
     if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
       continue;
@@ -29,14 +28,15 @@ void WorkerPaces::Add(absl::Time now,
     seen.alive = member.state == MembershipTable::State::kAlive;
     const Progress& before = seen.progress;
     const Progress& after = member.progress;
+    const absl::Time at = member.last_heartbeat;
     // The counts of a new process begin at 0: its first report is only a
     // beginning.
     if (seen.incarnation != member.incarnation) {
-      seen = {member.incarnation, now, after, seen.alive, false, {}};
+      seen = {member.incarnation, at, after, seen.alive, false, {}};
       continue;
     }
     const auto passes = static_cast<double>(after.passes - before.passes);
-    const double seconds = absl::ToDoubleSeconds(now - seen.at);
+    const double seconds = absl::ToDoubleSeconds(at - seen.at);
     // The report is the same as before: `seen` stays, and the next one covers
     // both.
     if (passes <= 0 || seconds <= 0) continue;
@@ -48,7 +48,7 @@ void WorkerPaces::Add(absl::Time now,
     Mix(static_cast<double>(after.accepted - before.accepted) / passes, first,
         seen.pace.counted_share);
     seen.measured = true;
-    seen.at = now;
+    seen.at = at;
     seen.progress = after;
   }
 }

@@ -20,13 +20,14 @@ struct WorkerPace {
 
 // WorkerPaces compares workers by the reports in their heartbeats. Each figure
 // is a mean in which the newest report has a weight of 0.3; reports without a
-// new pass change nothing.
+// new pass change nothing. A report covers the time since the one before, not
+// that between two calls of Add().
 //
 // Threads: not guarded.
 class WorkerPaces {
  public:
   // Must be called in the order of time.
-  void Add(absl::Time now, const std::vector<MembershipTable::Member>& members);
+  void Add(const std::vector<MembershipTable::Member>& members);
 
   // By worker; only live ones that have made passes since the first Add().
   std::map<int, WorkerPace> Get() const;
@@ -34,7 +35,7 @@ class WorkerPaces {
  private:
   struct Seen {
     uint64_t incarnation = 0;
-    absl::Time at;
+    absl::Time at;  // of the report
     Progress progress;
     bool alive = false;
     bool measured = false;
