@@ -15,6 +15,12 @@ bool IsSummed(const std::string& name) {
          name == "passes_stale_per_second";
 }
 
+// A worker that leaves reports its last passes with that.
+absl::Time ReportedAt(const MembershipTable::Member& member) {
+  return member.state == MembershipTable::State::kLeft ? member.since
+                                                       : member.last_heartbeat;
+}
+
 std::vector<NamedFigure> JobValues(const std::vector<SummaryPoints>& workers) {
   std::vector<NamedFigure> sums;  // in the order of the first worker's
   std::map<std::string, std::pair<size_t, int>> places;  // and how many
@@ -42,6 +48,36 @@ SummaryPoints ScoreOf(const StatusTable::Evaluation& score) {
 
 }  // namespace
 
+void SummaryCurves::See(const MembershipTable::Member& member, absl::Time now,
+                        Seen& seen) {
+  const absl::Time at = ReportedAt(member);
+  const absl::Duration covered = at - seen.at;
+  // The counts of another process begin at 0 again, so there is no rate.
+  if (seen.incarnation != member.incarnation) {
+    seen = {member.incarnation, at, member.progress};
+    return;
+  }
+  if (covered <= absl::ZeroDuration()) {
+    seen.progress = member.progress;
+    if (now - at <= 2 * seen.covered) return;
+    for (NamedFigure& rate : seen.rates) rate.value = 0;
+    return;
+  }
+  const Progress& before = seen.progress;
+  const Progress& after = member.progress;
+  const double seconds = absl::ToDoubleSeconds(covered);
+  const auto rate = [seconds](int64_t from, int64_t to) {
+    return static_cast<double>(to - from) / seconds;
+  };
+  std::vector<NamedFigure> rates = {
+      {"examples_per_second", rate(before.examples, after.examples)},
+      {"passes_accepted_per_second", rate(before.accepted, after.accepted)},
+      {"passes_stale_per_second", rate(before.stale, after.stale)},
+      {"waiting_fraction",
+       absl::ToDoubleSeconds(after.waiting - before.waiting) / seconds}};
+  seen = {member.incarnation, at, after, covered, std::move(rates)};
+}
+
 std::vector<SummaryPoints> SummaryCurves::AddWorkers(
     const SummarySample& sample) {
   std::vector<SummaryPoints> runs;
@@ -58,24 +94,11 @@ std::vector<SummaryPoints> SummaryCurves::AddWorkers(
         absl::StrCat("worker_", member.task.index), sample.job.global_step, {}};
     // It would hide the others' in the mean.
     if (now.HasLoss()) points.values.push_back({"loss", now.loss});
-    const double seconds = absl::ToDoubleSeconds(sample.now - seen.at);
-    // The counts of another process begin at 0 again, so there is no rate.
-    if (seen.incarnation == member.incarnation && seconds > 0) {
-      const Progress& before = seen.progress;
-      const auto rate = [&](const char* name, int64_t from, int64_t to) {
-        points.values.push_back(
-            {name, static_cast<double>(to - from) / seconds});
-      };
-      rate("examples_per_second", before.examples, now.examples);
-      rate("passes_accepted_per_second", before.accepted, now.accepted);
-      rate("passes_stale_per_second", before.stale, now.stale);
-      points.values.push_back(
-          {"waiting_fraction",
-           absl::ToDoubleSeconds(now.waiting - before.waiting) / seconds});
-    }
+    See(member, sample.now, seen);
+    points.values.insert(points.values.end(), seen.rates.begin(),
+                         seen.rates.end());
     points.values.insert(points.values.end(), now.figures.begin(),
                          now.figures.end());
-    seen = {member.incarnation, sample.now, now};
     runs.push_back(std::move(points));
   }
   return runs;

@@ -46,9 +46,11 @@ struct SummaryPoints {
 //   evaluator  loss, accuracy, auc, or the figures of a user's evaluator, at
 //              the step of the checkpoint
 //
-// Rates and fractions are of the time since the sample before; a worker's are
-// absent where there is none of its incarnation. A sample without a new step
-// adds nothing to the job's and the workers' curves.
+// Rates and fractions are of the time between the two reports of a worker that
+// this sample and an earlier one have; they are absent where there is none
+// before of its incarnation. A sample without a new report repeats them, or has
+// 0 of a worker that is silent for more than twice that time. A sample without
+// a new step adds nothing to the job's and the workers' curves.
 //
 // Threads: not guarded.
 class SummaryCurves {
@@ -59,11 +61,16 @@ class SummaryCurves {
  private:
   struct Seen {
     uint64_t incarnation = 0;
-    absl::Time at = {};
+    absl::Time at = {};  // of the report
     Progress progress = {};
+    absl::Duration covered = {};  // by `rates`
+    std::vector<NamedFigure> rates = {};
   };
 
   std::vector<SummaryPoints> AddWorkers(const SummarySample& sample);
+  // Notes the newest report of a worker, and computes the rates from it.
+  static void See(const MembershipTable::Member& member, absl::Time now,
+                  Seen& seen);
 
   std::optional<int64_t> step_;  // of the newest sample
   int64_t scored_ = -1;          // step of the newest score

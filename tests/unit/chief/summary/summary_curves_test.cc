@@ -18,12 +18,14 @@ using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 using State = MembershipTable::State;
 
+// The report of a worker at `second`.
 MembershipTable::Member Worker(int index, Progress progress,
-                               uint64_t incarnation = 1) {
+                               uint64_t incarnation = 1, int second = 0) {
   MembershipTable::Member member;
   member.task = {TaskType::kWorker, index};
   member.state = State::kAlive;
   member.incarnation = incarnation;
+  member.last_heartbeat = absl::FromUnixSeconds(1000 + second);
   member.progress = std::move(progress);
   return member;
 }
@@ -75,7 +77,7 @@ TEST(SummaryCurvesTest, AWorkerWithoutARecentLossDoesNotChangeTheJobsLoss) {
   EXPECT_EQ(Values(runs, "worker_2").count("loss"), 0u);
 }
 
-TEST(SummaryCurvesTest, RatesAreOfTheTimeBetweenSamplesAndOfAllWorkers) {
+TEST(SummaryCurvesTest, RatesAreOfTheTimeBetweenReportsAndOfAllWorkers) {
   SummaryCurves curves;
   SummarySample sample = At(0, 0);
   sample.members = {Worker(0, {.passes = 1, .examples = 10}),
@@ -84,11 +86,14 @@ TEST(SummaryCurvesTest, RatesAreOfTheTimeBetweenSamplesAndOfAllWorkers) {
   sample = At(2, 20);
   sample.job.steps_per_second = 10;
   sample.members = {
-      Worker(0, {.passes = 21,
-                 .accepted = 20,
-                 .waiting = absl::Seconds(1),
-                 .examples = 210}),
-      Worker(1, {.passes = 11, .accepted = 4, .stale = 6, .examples = 110})};
+      Worker(0,
+             {.passes = 21,
+              .accepted = 20,
+              .waiting = absl::Seconds(1),
+              .examples = 210},
+             1, 2),
+      Worker(1, {.passes = 11, .accepted = 4, .stale = 6, .examples = 110}, 1,
+             2)};
   const auto runs = curves.Add(sample);
   EXPECT_THAT(Values(runs, "worker_0"),
               UnorderedElementsAre(
@@ -104,6 +109,42 @@ TEST(SummaryCurvesTest, RatesAreOfTheTimeBetweenSamplesAndOfAllWorkers) {
           Pair("passes_stale_per_second", DoubleEq(3)),
           Pair("waiting_fraction", DoubleEq(0.25)), Pair("learning_rate", 0.5),
           Pair("steps_per_second", 10), Pair("step_seconds", DoubleEq(0.1))));
+}
+
+// Ten examples a second, half of the time waiting, told every five seconds.
+TEST(SummaryCurvesTest, RatesHoldUntilTheNextReport) {
+  SummaryCurves curves;
+  for (int second = 0; second <= 13; ++second) {
+    const int told = second / 5 * 5;
+    SummarySample sample = At(second, second);
+    sample.members = {Worker(0,
+                             {.passes = 1 + told,
+                              .waiting = absl::Seconds(0.5 * told),
+                              .examples = 10 * told},
+                             1, told)};
+    auto values = Values(curves.Add(sample), "");
+    if (second < 5) {
+      EXPECT_EQ(values.count("examples_per_second"), 0u) << second;
+      continue;
+    }
+    EXPECT_NEAR(values["examples_per_second"], 10, 1e-9) << second;
+    EXPECT_NEAR(values["waiting_fraction"], 0.5, 1e-9) << second;
+  }
+}
+
+TEST(SummaryCurvesTest, AWorkerThatIsSilentComputesNothing) {
+  SummaryCurves curves;
+  SummarySample sample = At(0, 0);
+  sample.members = {Worker(0, {.passes = 1, .examples = 10})};
+  curves.Add(sample);
+  sample.members = {Worker(0, {.passes = 2, .examples = 20}, 1, 1)};
+  for (const auto& [second, rate] :
+       {std::pair{1, 10.0}, {2, 10.0}, {3, 10.0}, {4, 0.0}, {5, 0.0}}) {
+    sample.now = absl::FromUnixSeconds(1000 + second);
+    sample.job.global_step = second;
+    EXPECT_EQ(Values(curves.Add(sample), "")["examples_per_second"], rate)
+        << second;
+  }
 }
 
 TEST(SummaryCurvesTest, AWorkerThatBeganAnewHasNoRatesOfItsPredecessor) {
