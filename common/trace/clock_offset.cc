@@ -1,8 +1,20 @@
 #include "common/trace/clock_offset.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lockstep {
+namespace {
+
+// True if one offset of the clocks is possible by both estimates.
+bool Agree(const ClockOffset::Estimate& a, const ClockOffset::Estimate& b) {
+  // As doubles: offsets are far apart if a clock is wrong by centuries.
+  const double apart =
+      std::abs(static_cast<double>(a.offset) - static_cast<double>(b.offset));
+  return apart <= static_cast<double>(a.error) + static_cast<double>(b.error);
+}
+
+}  // namespace
 
 void ClockOffset::Note(int64_t sent, int64_t received, int64_t other) {
   if (received < sent) return;
@@ -16,10 +28,12 @@ void ClockOffset::Note(int64_t sent, int64_t received, int64_t other) {
 
 ClockOffset::Estimate ClockOffset::Get() const {
   if (count_ == 0) return {0, -1};
-  const auto* end = last_.begin() + std::min(count_, kRoundTrips);
-  return *std::min_element(
-      last_.begin(), end,
-      [](const Estimate& a, const Estimate& b) { return a.error < b.error; });
+  const Estimate& newest = last_[(count_ - 1) % kRoundTrips];
+  Estimate best = newest;
+  for (size_t i = 0; i < std::min(count_, kRoundTrips); ++i) {
+    if (last_[i].error < best.error && Agree(last_[i], newest)) best = last_[i];
+  }
+  return best;
 }
 
 }  // namespace lockstep

@@ -11,7 +11,8 @@ namespace lockstep {
 // from the round trips of calls: the other process reads its clock at some
 // moment between the call and its answer. The estimate is that of the shortest
 // of the last round trips, whose half is the largest possible error. (Cristian,
-// 1989)
+// 1989) A round trip that contradicts the newest one does not count: the other
+// clock was set, or is that of another process in its place.
 //
 // Threads: not thread-safe.
 class ClockOffset {

@@ -20,9 +20,9 @@ TEST(ClockOffsetTest, TheOtherClockWasReadInTheMiddle) {
 
 TEST(ClockOffsetTest, TheShortestRoundTripCounts) {
   ClockOffset offset;
-  offset.Note(1000, 1900, 50000);
+  offset.Note(1000, 1900, 2500);
   offset.Note(2000, 2020, 3010);
-  offset.Note(4000, 4900, 9000);
+  offset.Note(4000, 4900, 5500);
   EXPECT_EQ(offset.Get().offset, 1000);
   EXPECT_EQ(offset.Get().error, 10);
 }
@@ -35,6 +35,19 @@ TEST(ClockOffsetTest, OldRoundTripsCountNoMore) {
   }
   EXPECT_EQ(offset.Get().offset, 500);
   EXPECT_EQ(offset.Get().error, 20);
+}
+
+// A process on another machine has taken the place of the other one.
+TEST(ClockOffsetTest, RoundTripsToAnotherClockDoNotCount) {
+  ClockOffset offset;
+  offset.Note(1000, 1002, 1001 + 5'000'000);
+  offset.Note(2000, 2200, 2100 - 70'000);
+  EXPECT_EQ(offset.Get().offset, -70'000);
+  EXPECT_EQ(offset.Get().error, 100);
+  // A longer one that agrees leaves the estimate as it is.
+  offset.Note(3000, 3600, 3300 - 69'800);
+  EXPECT_EQ(offset.Get().offset, -70'000);
+  EXPECT_EQ(offset.Get().error, 100);
 }
 
 // The true offset is within the error, wherever in between the other process
