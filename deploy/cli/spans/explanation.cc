@@ -70,6 +70,7 @@ void Sum(const std::vector<StepPath>& paths, Explanation& out) {
 
 absl::StatusOr<Explanation> Explain(JobTrace trace, int64_t steps) {
   AlignClocks(trace);
+  DropLostSteps(trace);
   // A path begins with the commit of the step before, and its worker may be at
   // the next one while its gradients are on their way.
   const StepRange range = NewestSteps(trace, steps + 1);

@@ -1,9 +1,26 @@
 #include "deploy/cli/spans/job_trace.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 
 namespace lockstep::cli {
+namespace {
+
+// Each step is committed at ps 0.
+std::vector<Span> CommitsOf(const JobTrace& trace) {
+  std::vector<Span> commits;
+  for (const TaskTrace& task : trace.tasks) {
+    if (task.task != "ps 0") continue;
+    std::copy_if(
+        task.spans.begin(), task.spans.end(), std::back_inserter(commits),
+        [](const Span& span) { return span.kind == SpanKind::kCommit; });
+  }
+  return commits;
+}
+
+}  // namespace
 
 void AlignClocks(JobTrace& trace) {
   for (TaskTrace& task : trace.tasks) {
@@ -12,6 +29,24 @@ void AlignClocks(JobTrace& trace) {
       span.end += task.clock.offset;
     }
     task.clock.offset = 0;
+  }
+}
+
+void DropLostSteps(JobTrace& trace) {
+  std::vector<Span> commits = CommitsOf(trace);
+  std::stable_sort(commits.begin(), commits.end(),
+                   [](const Span& a, const Span& b) { return a.end < b.end; });
+  int64_t newest = -1;
+  int64_t lost_until = std::numeric_limits<int64_t>::min();
+  for (size_t i = 0; i < commits.size(); ++i) {
+    // The span of a commit that was repeated has the same step.
+    if (commits[i].step < newest) lost_until = commits[i - 1].end;
+    newest = commits[i].step;
+  }
+  for (TaskTrace& task : trace.tasks) {
+    std::erase_if(task.spans, [lost_until](const Span& span) {
+      return span.begin < lost_until;
+    });
   }
 }
 
@@ -27,14 +62,9 @@ int64_t ClockError(const JobTrace& trace) {
 StepRange NewestSteps(const JobTrace& trace, int64_t count) {
   int64_t oldest = std::numeric_limits<int64_t>::max();
   int64_t newest = -1;
-  for (const TaskTrace& task : trace.tasks) {
-    // Each step is committed at ps 0.
-    if (task.task != "ps 0") continue;
-    for (const Span& span : task.spans) {
-      if (span.kind != SpanKind::kCommit) continue;
-      oldest = std::min(oldest, span.step);
-      newest = std::max(newest, span.step);
-    }
+  for (const Span& span : CommitsOf(trace)) {
+    oldest = std::min(oldest, span.step);
+    newest = std::max(newest, span.step);
   }
   if (newest < 0) return {};
   // The tasks keep a limited number of spans, so that older steps may be gone.

@@ -21,6 +21,11 @@ struct JobTrace {
 // are 0; their errors stay.
 void AlignClocks(JobTrace& trace);
 
+// Drops the spans from before the last time that the job went back to an
+// earlier step: the steps since then have the same numbers again. The clocks
+// must be aligned.
+void DropLostSteps(JobTrace& trace);
+
 // Returns the largest error of a clock, ns; -1 if one of them is not known.
 int64_t ClockError(const JobTrace& trace);
 

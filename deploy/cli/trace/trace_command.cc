@@ -74,6 +74,7 @@ int TraceCommand::Run(Terminal& terminal, std::ostream& err) const {
       CollectTrace(*address, absl::Seconds(timeout_));
   if (!trace.ok()) return RefuseCommand(app_, trace.status(), kNoAnswer, err);
   AlignClocks(*trace);
+  DropLostSteps(*trace);
   const StepRange range = NewestSteps(*trace, steps_);
   if (range.empty()) {
     return RefuseCommand(

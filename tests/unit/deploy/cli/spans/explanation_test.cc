@@ -64,6 +64,20 @@ TEST(ExplanationTest, TakesOnlyTheNewestSteps) {
   EXPECT_EQ(it.slowest.duration(), 2190'000);
 }
 
+TEST(ExplanationTest, AJobThatWentBackIsExplainedByItsStepsSinceThen) {
+  MadeJob job(3);
+  job.workers[1].backward = 2000;
+  job.Run(20);
+  job.step = 105;
+  job.workers[1].backward = 100;
+  job.workers[2].backward = 9000;
+  job.Run(5);
+  const Explanation it = Explained(job.Trace());
+  EXPECT_EQ(it.first_step, 107);
+  EXPECT_EQ(it.last_step, 110);
+  EXPECT_EQ(it.last.at(2), 4);
+}
+
 TEST(ExplanationTest, ClocksThatDifferAreAligned) {
   JobTrace trace = SomeTrace();
   for (TaskTrace& task : trace.tasks) {

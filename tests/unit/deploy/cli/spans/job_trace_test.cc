@@ -42,5 +42,33 @@ TEST(JobTraceTest, KeepsTheNewestCommittedSteps) {
   EXPECT_TRUE(NewestSteps(JobTrace(), 3).empty());
 }
 
+// Servers have begun again from a checkpoint of step 104.
+TEST(JobTraceTest, StepsThatWereLostAreNotAmongTheNewest) {
+  MadeJob job(2);
+  job.Run(10);
+  job.step = 104;
+  const int64_t back = job.now;
+  job.Run(3);
+  JobTrace trace = job.Trace();
+  DropLostSteps(trace);
+  const StepRange range = NewestSteps(trace, 50);
+  EXPECT_EQ(range.first, 104);
+  EXPECT_EQ(range.end, 107);
+  for (const TaskTrace& task : trace.tasks) {
+    for (const Span& span : task.spans) EXPECT_GE(span.begin, back * 1000);
+  }
+}
+
+TEST(JobTraceTest, ACommitThatIsRepeatedLosesNoSteps) {
+  MadeJob job(2);
+  job.Run(10);
+  JobTrace trace = job.Trace();
+  for (TaskTrace& task : trace.tasks) {
+    if (task.task == "ps 0") task.spans.push_back(task.spans.back());
+  }
+  DropLostSteps(trace);
+  EXPECT_EQ(NewestSteps(trace, 50).first, 100);
+}
+
 }  // namespace
 }  // namespace lockstep::cli
