@@ -300,7 +300,7 @@ void Chief::Do(const CheckSaved& check) {
 
 void Chief::Do(const LookForEnd&) {
   if (const auto step = checkpoints_.WholeFrom(job_.train_steps)) {
-    events_.Push(EndFound{*step});
+    events_.Push(EndFound{*step, checkpoints_.SavedAt(*step)});
   }
 }
 
@@ -364,9 +364,12 @@ absl::StatusOr<RoundOutcome> Chief::RunRound(const Recover& recover) {
   // Workers that register again need the plan of the mirrors that now sum.
   if (driver_.opened()) status_table_.PublishPlan(map_.plan);
   if (!outcome.plan.copies.empty()) Notify(TextOfCopies(outcome.plan));
-  return RoundOutcome{std::move(outcome.plan), outcome.step,
-                      outcome.checkpoint_step, servers_.epoch(),
-                      std::move(outcome.servers)};
+  return RoundOutcome{std::move(outcome.plan),
+                      outcome.step,
+                      outcome.checkpoint_step,
+                      servers_.epoch(),
+                      std::move(outcome.servers),
+                      checkpoints_.SavedAt(outcome.checkpoint_step)};
 }
 
 absl::Status Chief::MakePlanOfAll() {

@@ -65,6 +65,16 @@ absl::StatusOr<int64_t> JobCheckpoints::LatestStep() const {
   return latest.manifest.has_value() ? latest.manifest->global_step : -1;
 }
 
+std::optional<absl::Time> JobCheckpoints::SavedAt(int64_t step) const {
+  if (none()) return std::nullopt;
+  const absl::StatusOr<LatestCheckpoint> latest = store_.Latest();
+  if (!latest.ok() || !latest->manifest.has_value() ||
+      latest->manifest->global_step != step) {
+    return std::nullopt;
+  }
+  return absl::FromUnixMillis(latest->manifest->saved_at_unix_ms);
+}
+
 std::optional<int64_t> JobCheckpoints::WholeFrom(int64_t step) {
   const int64_t latest = LatestStep().value_or(-1);
   if (latest < step || !whole_.Check(latest).ok()) return std::nullopt;

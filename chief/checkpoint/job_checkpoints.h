@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "chief/servers/shard_access.h"
 #include "chief/servers/state_map.h"
 #include "common/checkpoint/checkpoint_reader.h"
@@ -47,6 +48,9 @@ class JobCheckpoints {
   // The step of the newest complete checkpoint; -1: there is none. Reads no
   // contents.
   absl::StatusOr<int64_t> LatestStep() const;
+  // When the newest complete checkpoint was written, by the clock of the chief
+  // that wrote it; nullopt if that is not known, or it is not of `step`.
+  std::optional<absl::Time> SavedAt(int64_t step) const;
   // Returns the step of the newest checkpoint if it is `step` or later and the
   // checkpoint is whole.
   std::optional<int64_t> WholeFrom(int64_t step);

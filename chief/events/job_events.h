@@ -2,11 +2,13 @@
 #define LOCKSTEP_CHIEF_EVENTS_JOB_EVENTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "chief/recovery/recovery_plan.h"
 #include "chief/servers/shard_calls.h"
 #include "chief/servers/take_result.h"
@@ -68,6 +70,7 @@ struct SavedChecked {
 };
 struct EndFound {
   int64_t step = 0;
+  std::optional<absl::Time> saved_at = {};  // if it is known
 };
 // The outcome of RecoveryRound::Run(), without the map.
 struct RoundOutcome {
@@ -76,6 +79,8 @@ struct RoundOutcome {
   int64_t checkpoint_step = -1;
   uint64_t epoch = 0;
   std::vector<int> servers = {};  // that are open
+  // When the checkpoint of `checkpoint_step` was written, if it is known.
+  std::optional<absl::Time> saved_at = {};
 };
 struct RecoveryDone {
   absl::StatusOr<RoundOutcome> outcome = RoundOutcome{};

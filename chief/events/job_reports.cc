@@ -1,5 +1,7 @@
 #include "chief/events/job_reports.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/text/count_text.h"
 #include "common/text/duration_text.h"
@@ -37,7 +39,9 @@ struct Writer {
     status_table.Redone(report.what);
   }
   void operator()(const CheckpointSaved& report) const {
-    status_table.Checkpointed(report.step, now);
+    // The clock of the machine that wrote it may be ahead.
+    status_table.Checkpointed(report.step,
+                              std::min(report.at.value_or(now), now));
   }
   void operator()(const CheckpointTroubled& report) const {
     status_table.CheckpointFailed(report.why);

@@ -2,6 +2,7 @@
 #define LOCKSTEP_CHIEF_EVENTS_JOB_REPORTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,6 +43,8 @@ struct StepsRedone {
 };
 struct CheckpointSaved {
   int64_t step = 0;
+  // Of one that was there before this chief; nullopt: it is written now.
+  std::optional<absl::Time> at = {};
 };
 struct CheckpointTroubled {
   std::string why = {};

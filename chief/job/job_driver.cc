@@ -120,7 +120,7 @@ void JobDriver::Handle(const EndFound& event) {
   const bool waits = phase_ == Phase::kGathering || phase_ == Phase::kTogether;
   if (steps_.opened() || !waits) return;
   context_.Reach(event.step);
-  context_.out.push_back(CheckpointSaved{event.step});
+  context_.out.push_back(CheckpointSaved{event.step, event.saved_at});
   why_done_ = kDoneBefore;
   SayDoneBefore(event.step, context_.job.train_steps,
                 context_.job.checkpoint.directory, context_.out);
@@ -263,7 +263,9 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
     const bool alone = outcome.servers.size() == 1;
     context_.NoteChiefDeath(alone ? context_.now : started_, step,
                             outcome.plan.redo);
-    if (saved >= 0) context_.out.push_back(CheckpointSaved{saved});
+    if (saved >= 0) {
+      context_.out.push_back(CheckpointSaved{saved, outcome.saved_at});
+    }
     checkpoints_.Begin(saved, saved, context_.now);
   }
   phase_ = Phase::kTraining;

@@ -69,6 +69,16 @@ TEST_F(JobCheckpointsTest, NewestIsFoundAndTakenOnce) {
   EXPECT_THAT(notices_, IsEmpty());
 }
 
+TEST_F(JobCheckpointsTest, NewestHasTheTimeOfItsManifest) {
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  EXPECT_EQ(checkpoints.SavedAt(-1), std::nullopt);
+  Write(10);
+  Write(20);
+  EXPECT_EQ(checkpoints.SavedAt(20),
+            absl::FromUnixMillis(SampleManifest().saved_at_unix_ms));
+  EXPECT_EQ(checkpoints.SavedAt(10), std::nullopt);
+}
+
 TEST_F(JobCheckpointsTest, ChiefThatHungCompletesNoneOnceTheNewestIsFound) {
   Write(10);
   const CheckpointStore store(scratch_.path());

@@ -43,6 +43,16 @@ TEST_F(JobReportsTest, EachReportIsInTheStatusTable) {
   EXPECT_TRUE(View().state_saved);
 }
 
+TEST_F(JobReportsTest, AnOlderCheckpointHasTheTimeOfItsWriting) {
+  Tell(CheckpointSaved{4, now_ - absl::Minutes(5)});
+  EXPECT_EQ(View().last_checkpoint_at, now_ - absl::Minutes(5));
+  // By a clock that is ahead.
+  Tell(CheckpointSaved{5, now_ + absl::Minutes(5)});
+  EXPECT_EQ(View().last_checkpoint_at, now_);
+  Tell(CheckpointSaved{6});
+  EXPECT_EQ(View().last_checkpoint_at, now_);
+}
+
 TEST_F(JobReportsTest, JobThatLostNothingHasNoSummary) {
   Tell(StepReached{4});
   EXPECT_THAT(SummaryOf(View()), IsEmpty());

@@ -185,6 +185,9 @@ JobDriverTest::Actions JobDriverTest::On(const JobEvent& event) {
       if (const auto* told = std::get_if<LossesSoFar>(report)) {
         stood_still = told->losses.stood_still;
       }
+      if (const auto* told = std::get_if<CheckpointSaved>(report)) {
+        saved_at = told->at;
+      }
       if (const auto* told = std::get_if<Waits>(report)) {
         waits.clear();
         for (const StatusTable::Wait& wait : told->waits) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,7 @@ class JobDriverTest : public ::testing::Test {
   RecoveryRound::Request request;      // of the last Recover
   absl::Time died_at;                  // of the last ProcessDied
   absl::Duration stood_still;          // of the last LossesSoFar
+  std::optional<absl::Time> saved_at;  // of the last CheckpointSaved
   bool over = false;  // settings were closed because the job has ended
   std::vector<std::string> said;
   std::vector<std::string> waits;  // "who: for what", the last ones

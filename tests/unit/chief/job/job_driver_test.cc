@@ -161,6 +161,31 @@ TEST_F(JobDriverStartTest, StandstillWithoutAChiefCountsFromTheNextOnesStart) {
   }
 }
 
+TEST_F(JobDriverStartTest, CheckpointOfAnEarlierChiefIsAsOldAsItIs) {
+  Make();
+  JoinAll();
+  On(ModelDescribed{});
+  Started();
+  RoundOutcome outcome;
+  outcome.plan.action = RecoveryPlan::Action::kResume;
+  outcome.step = 7;
+  outcome.checkpoint_step = 5;
+  outcome.epoch = 1;
+  outcome.servers = driver->Servers();
+  outcome.saved_at = now - absl::Minutes(5);
+  EXPECT_THAT(On(RecoveryDone{outcome}), Contains("saved 5"));
+  EXPECT_EQ(saved_at, outcome.saved_at);
+}
+
+TEST_F(JobDriverStartTest, EndThatIsFoundIsAsOldAsItIs) {
+  job.checkpoint.directory = "/checkpoints";
+  Make();
+  Started();
+  Pass(JobDriver::kAfterTheEnd + absl::Milliseconds(100));
+  On(EndFound{100, now - absl::Minutes(5)});
+  EXPECT_EQ(saved_at, now - absl::Minutes(5));
+}
+
 TEST_F(JobDriverStartTest, RoundThatFailsForAPassingReasonIsRepeated) {
   Make();
   JoinAll();
