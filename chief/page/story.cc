@@ -170,6 +170,15 @@ bool Story::HasToldBefore(const StatusTable::Death& death) const {
       });
 }
 
+bool Story::HasToldBefore(absl::Time saved_at, const std::string& text) const {
+  if (ToUnix(saved_at) > earlier_until_) return false;
+  return std::any_of(
+      events_.begin(), events_.end(), [&](const StoryEvent& event) {
+        return event.kind == Kind::kCheckpoint &&
+               event.unix_seconds <= earlier_until_ && event.text == text;
+      });
+}
+
 void Story::TellDeaths(const SummarySample& sample) {
   for (const StatusTable::Death& death : sample.job.deaths) {
     if (death.at < told_death_) continue;
@@ -213,8 +222,9 @@ void Story::TellCheckpoint(const SummarySample& sample) {
   if (job.last_checkpoint_step == checkpoint_) return;
   checkpoint_ = job.last_checkpoint_step;
   if (checkpoint_ < 0) return;
-  Tell(job.last_checkpoint_at, Kind::kCheckpoint,
-       absl::StrCat("checkpoint of step ", checkpoint_));
+  const std::string text = absl::StrCat("checkpoint of step ", checkpoint_);
+  if (HasToldBefore(job.last_checkpoint_at, text)) return;
+  Tell(job.last_checkpoint_at, Kind::kCheckpoint, text);
 }
 
 }  // namespace lockstep::chief

@@ -209,6 +209,31 @@ TEST(StoryTest, AChiefThatIsStartedAgainTellsNoDeathTwice) {
   EXPECT_EQ(deaths, 1);
 }
 
+TEST(StoryTest, AChiefThatIsStartedAgainTellsItsCheckpointsOnly) {
+  SummarySample sample = SampleAt(10, 5);
+  sample.job.last_checkpoint_step = 4;
+  sample.job.last_checkpoint_at = At(9);
+  Story first;
+  first.Add(sample);
+  sample.job.state = JobState::kFinishing;
+  first.Add(sample);
+  Story second(first.Events());
+  sample = SampleAt(20, 5);
+  sample.job.last_checkpoint_step = 4;
+  sample.job.last_checkpoint_at = At(8.9);  // when its writing began
+  second.Add(sample);
+  sample.job.state = JobState::kFinishing;
+  sample.job.last_checkpoint_step = 5;
+  sample.job.last_checkpoint_at = At(21);
+  second.Add(sample);
+  std::vector<std::string> checkpoints;
+  for (const StoryEvent& event : second.Events()) {
+    if (event.kind == Kind::kCheckpoint) checkpoints.push_back(event.text);
+  }
+  EXPECT_THAT(checkpoints,
+              ElementsAre("checkpoint of step 4", "checkpoint of step 5"));
+}
+
 TEST(StoryTest, AWorkerThatDiesForeverTakesBoundedMemory) {
   Story story;
   for (int i = 0; i < 1000; ++i) {
