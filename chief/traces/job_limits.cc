@@ -12,7 +12,9 @@ RemedyLimits LimitsOf(const JobConfig& job) {
   return {.no_backups = !servers || job.shares_work(),
           .chief_sets_backups = job.tune_backups,
           .no_servers = !servers,
-          .no_bfloat16 = one_worker || job.mode == SyncMode::kCompatible,
+          // Only gradients of float32 variables are rounded.
+          .no_bfloat16 = one_worker || job.mode == SyncMode::kCompatible ||
+                         job.model.variable_type != DType::kFloat32,
           .no_shared_memory = !WhyNoSharedMemory(job).empty()};
 }
 

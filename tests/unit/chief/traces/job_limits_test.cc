@@ -53,6 +53,15 @@ TEST(JobLimitsTest, AWorkerOfSeveralGradientsAStepSharesNoMemory) {
   EXPECT_TRUE(LimitsOf(job).no_shared_memory);
 }
 
+// The chief refuses to round them: see GradientElementSize().
+TEST(JobLimitsTest, GradientsOfShortVariablesAreNotRounded) {
+  JobConfig job;
+  for (const DType type : {DType::kFloat16, DType::kBFloat16}) {
+    job.model.variable_type = type;
+    EXPECT_TRUE(LimitsOf(job).no_bfloat16);
+  }
+}
+
 TEST(JobLimitsTest, AutoLeavesBackupsToTheChief) {
   JobConfig job;
   job.tune_backups = true;
