@@ -51,12 +51,14 @@ void AddDeaths(const StatusTable::View& job, MetricFamilies& metrics) {
                   "Time that the job waited for servers that were away.",
                   absl::ToDoubleSeconds(job.losses.stood_still));
   for (const auto& [task, count] : job.death_counts) {
-    // "worker 1": the type and the index of TaskId::ToString().
+    // "worker 1": the type and the index of TaskId::ToString(). A death of the
+    // chief is that of "chief".
     const std::vector<std::string> words = absl::StrSplit(task, ' ');
     metrics.Counter("lockstep_member_deaths_total",
                     "Deaths of this task that this chief has seen.",
                     static_cast<double>(count),
-                    {{"task", words.front()}, {"index", words.back()}});
+                    {{"task", words.front()},
+                     {"index", words.size() > 1 ? words.back() : "0"}});
   }
 }
 

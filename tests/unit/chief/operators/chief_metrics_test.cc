@@ -70,6 +70,7 @@ TEST(ChiefMetricsTest, AgesAndDeathsAreThereForAlerts) {
   measured.job.last_checkpoint_step = 4;
   measured.job.last_checkpoint_at = absl::UnixEpoch() + absl::Seconds(7);
   measured.job.death_counts["worker 1"] = 3;
+  measured.job.death_counts["chief"] = 1;
 
   const std::string text = ChiefMetrics(measured).ToText();
 
@@ -79,6 +80,8 @@ TEST(ChiefMetricsTest, AgesAndDeathsAreThereForAlerts) {
                               "\"worker\",index=\"1\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("lockstep_member_deaths_total{task=\"worker\","
                               "index=\"1\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("lockstep_member_deaths_total{task=\"chief\","
+                              "index=\"0\"} 1\n"));
 }
 
 TEST(ChiefMetricsTest, MembersAreAliveOrNot) {
