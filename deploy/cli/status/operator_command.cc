@@ -123,8 +123,11 @@ absl::StatusOr<std::optional<ChiefFlags::Ended>> ChiefFlags::EndOfRun() const {
   if (log_dir_.empty() || !CheckOne().ok()) return std::nullopt;
   const std::string path = absl::StrCat(log_dir_, "/", kResultFile);
   std::error_code error;
+  // Asked before the result is looked for, which a run writes before it leaves,
+  // and after that: a new run removes the result of the one before.
+  const bool left = LogDirectory::IsLeft(log_dir_);
   if (!std::filesystem::exists(path, error)) {
-    if (!LogDirectory::IsLeft(log_dir_)) return std::nullopt;
+    if (!left || !LogDirectory::IsLeft(log_dir_)) return std::nullopt;
     return absl::FailedPreconditionError(absl::StrCat(
         "the run of ", log_dir_,
         " is over; it was ended by force and left no result; the ends of its "
