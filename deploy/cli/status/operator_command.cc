@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
@@ -263,13 +264,13 @@ int StatusCommand::ShowSilence(const absl::Status& silence, Terminal& terminal,
 int StatusCommand::Watch(CoordinatorClient& chief, Terminal& terminal,
                          std::ostream& err) const {
   std::optional<JobStatus> last;
-  absl::Time answered = absl::Now();
+  absl::Time answered = Clock::Real().Now();
   while (true) {
     absl::SleepFor(absl::Seconds(interval_));
     const absl::StatusOr<JobStatus> status = chief.GetStatus(kWatchTimeout);
     if (status.ok()) {
       last = *status;
-      answered = absl::Now();
+      answered = Clock::Real().Now();
       Show(*status, terminal);
       if (IsFinal(status->state)) return ExitCodeOf(*status);
       continue;
@@ -280,7 +281,7 @@ int StatusCommand::Watch(CoordinatorClient& chief, Terminal& terminal,
       return RefuseCommand(app_, ended.status(), kNoAnswer, err);
     }
     if (ended->has_value()) return ShowEnd(**ended, terminal);
-    const absl::Duration silence = absl::Now() - answered;
+    const absl::Duration silence = Clock::Real().Now() - answered;
     if (silence >= absl::Seconds(patience_)) {
       return RefuseCommand(app_, status.status(), kNoAnswer, err);
     }

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
 #include "common/flags/nearest_match.h"
@@ -95,7 +96,7 @@ std::string Describe(const JobStatus& status) {
 
 absl::StatusOr<JobStatus> WaitUntil(const IsSo& so, CoordinatorClient& chief,
                                     absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Time deadline = Clock::Real().Now() + timeout;
   while (true) {
     LOCKSTEP_ASSIGN_OR_RETURN(JobStatus status, chief.GetStatus(kTimeout));
     // Asked before the end of the job is looked at: its last checkpoint may be
@@ -105,7 +106,7 @@ absl::StatusOr<JobStatus> WaitUntil(const IsSo& so, CoordinatorClient& chief,
       return absl::FailedPreconditionError(
           "the job ended before the request was in effect");
     }
-    if (absl::Now() > deadline) {
+    if (Clock::Real().Now() > deadline) {
       const std::string trouble =
           status.checkpoint_trouble.empty()
               ? "it waits for the end of a step; `lockstep status` shows why"

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
@@ -48,7 +49,7 @@ absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
   const absl::Duration wait = std::clamp(absl::Nanoseconds(begun.wait()),
                                          absl::ZeroDuration(), patience);
   absl::SleepFor(wait);
-  const absl::Time deadline = absl::Now() + patience;
+  const absl::Time deadline = Clock::Real().Now() + patience;
   JobTrace trace;
   trace.limits = lockstep::FromProto(begun.limits());
   for (const std::string& task : begun.tasks()) {
@@ -61,7 +62,7 @@ absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
           Call(*stub, address, &Stub::GetTrace, request, response, patience));
       // The deadline is that of all tasks together; each of them is asked at
       // least once.
-      if (response.has_trace() || absl::Now() > deadline) break;
+      if (response.has_trace() || Clock::Real().Now() > deadline) break;
       absl::SleepFor(kPollEvery);
     }
     if (!response.has_trace()) {
