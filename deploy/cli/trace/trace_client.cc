@@ -36,6 +36,19 @@ absl::Status Call(Stub& stub, const std::string& address,
                      timeout);
 }
 
+// Tasks that hand their spans in `wait` after the trace has begun would all be
+// silent by the end: it comes `patience` after a sleep of at most as long.
+absl::Status CheckWait(const std::string& address, absl::Duration wait,
+                       absl::Duration patience) {
+  if (wait < 2 * patience) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat(
+      "the chief at ", address, ": the tasks hand their spans in after ",
+      absl::FormatDuration(wait),
+      ", twice the job's heartbeat_interval, and --timeout is ",
+      absl::FormatDuration(patience), "; give --timeout ",
+      absl::ToInt64Seconds(absl::Ceil(wait, absl::Seconds(1))), " or more"));
+}
+
 }  // namespace
 
 absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
@@ -45,6 +58,8 @@ absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
   v1::BeginTraceResponse begun;
   LOCKSTEP_RETURN_IF_ERROR(Call(*stub, address, &Stub::BeginTrace,
                                 v1::BeginTraceRequest(), begun, patience));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckWait(address, absl::Nanoseconds(begun.wait()), patience));
   // The time comes from another process, and must not hold this one up.
   const absl::Duration wait = std::clamp(absl::Nanoseconds(begun.wait()),
                                          absl::ZeroDuration(), patience);

@@ -55,8 +55,8 @@ JobConfig CompatibleJob() {
 // its heartbeats as real members do.
 class TraceCommandTest : public ::testing::Test {
  protected:
-  TraceCommandTest()
-      : service_(kJob, CompatibleJob(), members_, spans_, Clock::Real()) {
+  explicit TraceCommandTest(const JobConfig& job = CompatibleJob())
+      : service_(kJob, job, members_, spans_, Clock::Real()) {
     for (const TaskId& task : {kServer, kWorker}) {
       EXPECT_OK(members_.Register(task, 7, Clock::Real().Now()));
     }
@@ -183,6 +183,24 @@ TEST_F(TraceCommandTest, NoChiefIsAnError) {
   EXPECT_THAT(
       CollectTrace("127.0.0.1:1", absl::Milliseconds(50)).status(),
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("127.0.0.1:1")));
+}
+
+class SeldomHeartbeatsTest : public TraceCommandTest {
+ protected:
+  SeldomHeartbeatsTest() : TraceCommandTest(Job()) {}
+  static JobConfig Job() {
+    JobConfig job = CompatibleJob();
+    job.heartbeat_interval = absl::Seconds(10);
+    return job;
+  }
+};
+
+TEST_F(SeldomHeartbeatsTest, TooShortATimeoutIsToldBeforeTheWait) {
+  EXPECT_THAT(
+      CollectTrace(address_, absl::Seconds(5)).status(),
+      StatusIs(absl::StatusCode::kDeadlineExceeded,
+               HasSubstr("after 20s, twice the job's heartbeat_interval, and "
+                         "--timeout is 5s; give --timeout 20 or more")));
 }
 
 TEST_F(TraceCommandTest, WritesAFileForPerfetto) {
