@@ -21,8 +21,10 @@ void SayDoneBefore(int64_t step, int64_t train_steps,
 }
 
 void SayGoingBack(const RecoveryPlan& plan, int64_t latest, JobActions& out) {
+  // Only a checkpoint leads to a later step than 0. It need not be the newest:
+  // damaged ones that cannot be set aside stay there.
   const std::string from =
-      latest == plan.step
+      plan.step > 0 || latest == plan.step
           ? absl::StrCat("the checkpoint of step ", plan.step)
           : "their initial values, since there is no checkpoint";
   Error(out,

@@ -52,7 +52,13 @@ TEST_F(JobLinesTest, GoingBackNamesWhereTo) {
                             HasSubstr("the checkpoint of step 4"),
                             HasSubstr("3 steps")));
   out_.clear();
+  SayGoingBack(plan, /*latest=*/9, out_);
+  EXPECT_THAT(Said(), HasSubstr("the checkpoint of step 4"));
+  out_.clear();
   plan.step = 0;
+  SayGoingBack(plan, /*latest=*/0, out_);
+  EXPECT_THAT(Said(), HasSubstr("the checkpoint of step 0"));
+  out_.clear();
   SayGoingBack(plan, /*latest=*/-1, out_);
   EXPECT_THAT(Said(), HasSubstr("initial values"));
 }
