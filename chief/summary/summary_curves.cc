@@ -1,8 +1,12 @@
 #include "chief/summary/summary_curves.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace lockstep::chief {
 namespace {
@@ -13,6 +17,27 @@ bool IsSummed(const std::string& name) {
   return name == "examples_per_second" ||
          name == "passes_accepted_per_second" ||
          name == "passes_stale_per_second";
+}
+
+// The curves that the chief makes, and those that its page adds.
+constexpr std::array<absl::string_view, 10> kOwnCurves = {
+    "loss",
+    "learning_rate",
+    "steps_per_second",
+    "step_seconds",
+    "step_seconds_median",
+    "step_seconds_p99",
+    "examples_per_second",
+    "passes_accepted_per_second",
+    "passes_stale_per_second",
+    "waiting_fraction"};
+
+// The curve of a figure of a user's program, which may have any name.
+std::string CurveOf(const std::string& figure) {
+  const bool taken = std::find(kOwnCurves.begin(), kOwnCurves.end(), figure) !=
+                         kOwnCurves.end() ||
+                     absl::StartsWith(figure, "evaluator/");
+  return taken ? absl::StrCat("program/", figure) : figure;
 }
 
 // A worker that leaves reports its last passes with that.
@@ -97,8 +122,9 @@ std::vector<SummaryPoints> SummaryCurves::AddWorkers(
     See(member, sample.now, seen);
     points.values.insert(points.values.end(), seen.rates.begin(),
                          seen.rates.end());
-    points.values.insert(points.values.end(), now.figures.begin(),
-                         now.figures.end());
+    for (const NamedFigure& figure : now.figures) {
+      points.values.push_back({CurveOf(figure.name), figure.value});
+    }
     runs.push_back(std::move(points));
   }
   return runs;

@@ -41,7 +41,8 @@ struct SummaryPoints {
 //              examples_per_second, passes_accepted_per_second,
 //              passes_stale_per_second   of all workers together
 //              waiting_fraction       mean of the workers'
-//              and figures of a user's program, mean of the workers'
+//              and figures of a user's program, mean of the workers'; one that
+//              has the name of another curve is that of "program/NAME"
 //   worker_N   the same of one worker, without steps and the learning rate
 //   evaluator  loss, accuracy, auc, or the figures of a user's evaluator, at
 //              the step of the checkpoint

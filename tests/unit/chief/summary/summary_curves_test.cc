@@ -214,5 +214,23 @@ TEST(SummaryCurvesTest, FiguresOfAUsersProgramsAreCurves) {
   EXPECT_THAT(Values(runs, "evaluator"), ElementsAre(Pair("test_f1", 0.5)));
 }
 
+TEST(SummaryCurvesTest, AFigureWithTheNameOfACurveHasOneOfItsOwn) {
+  SummaryCurves curves;
+  SummarySample sample = At(0, 5);
+  sample.members = {Worker(
+      0, {.passes = 1,
+          .loss = 2,
+          .examples = 10,
+          .figures = {
+              {"loss", 6}, {"learning_rate", 7}, {"evaluator/accuracy", 8}}})};
+  const auto runs = curves.Add(sample);
+  EXPECT_THAT(Values(runs, ""),
+              UnorderedElementsAre(Pair("loss", 2), Pair("learning_rate", 0.5),
+                                   Pair("program/loss", 6),
+                                   Pair("program/learning_rate", 7),
+                                   Pair("program/evaluator/accuracy", 8)));
+  EXPECT_EQ(Values(runs, "worker_0").size(), 4u);
+}
+
 }  // namespace
 }  // namespace lockstep::chief
