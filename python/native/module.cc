@@ -415,8 +415,12 @@ PYBIND11_MODULE(_native, module) {
   py::class_<Memory>(module, "Memory", py::buffer_protocol())
       .def_buffer(&Memory::Buffer)
       .def("dlpack", &Memory::DLPack);
-  py::register_exception<lockstep::worker::Unwanted>(module, "Unwanted");
-  py::register_exception<lockstep::worker::EndOfInput>(module, "EndOfInput");
+  // As the errors without a class of their own: code that handles those of a
+  // call handles these, too.
+  py::register_exception<lockstep::worker::Unwanted>(module, "Unwanted",
+                                                     PyExc_RuntimeError);
+  py::register_exception<lockstep::worker::EndOfInput>(module, "EndOfInput",
+                                                       PyExc_RuntimeError);
   py::class_<PySession>(module, "Session")
       .def(py::init<const std::string&, const std::string&, const std::string&,
                     const std::string&, bool, double, bool, bool,

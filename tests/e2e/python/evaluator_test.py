@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 
+import lockstep
 from local_job import BIN, LocalJob
 from lockstep import checkpoint
 
@@ -31,6 +32,42 @@ print("ended")
 """
 
 SETS = ["train_steps=100", "learning_rate=0.01", "checkpoint.every_steps=30"]
+
+
+class GivenUp:
+    """A native evaluation that the chief has taken for dead: its next report is
+    refused, and its next wait joins again."""
+
+    def __init__(self):
+        self.reports = []
+        self.joined = 1
+
+    def report(self, step, figures):
+        if self.joined == 1:
+            raise lockstep._session.Unwanted("evaluator 0 was taken for dead")
+        self.reports.append((step, figures))
+
+    def wait(self, _timeout):
+        self.joined += 1
+        return False
+
+
+def evaluator_of(native):
+    evaluator = object.__new__(lockstep.Evaluator)
+    evaluator._native = native
+    return evaluator
+
+
+class EvaluationTest(unittest.TestCase):
+
+    def test_a_report_that_the_chief_refuses_is_made_again_as_a_new_member(self):
+        native = GivenUp()
+        self.assertTrue(evaluator_of(native)._report(7, [("x", 1.0)]))
+        self.assertEqual(native.reports, [(7, [("x", 1.0)])])
+
+    def test_exceptions_of_the_native_module_are_runtime_errors(self):
+        for kind in (lockstep._native.Unwanted, lockstep._native.EndOfInput):
+            self.assertTrue(issubclass(kind, RuntimeError), kind)
 
 
 class EvaluatorTest(unittest.TestCase):
