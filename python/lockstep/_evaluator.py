@@ -61,7 +61,7 @@ class Checkpoint:
 
         Raises:
           ValueError: a name or a number that cannot be.
-          JobFailed, JobStopped: with the chief's reason.
+          JobFailed, JobStopped, Refused: with the chief's reason.
         """
         named = [(name, float(value)) for name, value in figures.items()]
         self._reported = self._evaluator._report(self.step, named)
@@ -118,7 +118,7 @@ class Evaluator:
             except RuntimeError:
                 # Also where the job or this evaluator has ended. Or the chief
                 # has given this task up, which then joins again.
-                if not self._native.wait(0):
+                if not self._is_over(0):
                     if tries_again:
                         continue
                     raise
@@ -128,13 +128,29 @@ class Evaluator:
                 raise end
             return False
 
+    def _is_over(self, timeout):
+        """Waits; returns true once the job has ended or this evaluator was
+        stopped.
+
+        Raises: JobFailed, Refused: the chief has given this task up, and has
+          not let it in again.
+        """
+        try:
+            return _signals.wait(self._native.wait, timeout)
+        except (RuntimeError, ValueError):
+            end = _session.exception_of(*self._native.end())
+            if isinstance(end, _session.JobEnded):
+                raise
+        _signals.unwatch(self)
+        raise end
+
     def checkpoints(self):
         """Yields the newest Checkpoint whenever there is a new one.
 
         Those that were replaced by newer ones meanwhile are left out; the last
         one is not. Ends when the job is done.
 
-        Raises: JobFailed, JobStopped: with the chief's reason.
+        Raises: JobFailed, JobStopped, Refused: with the chief's reason.
         """
         if self._only:
             directory, name = os.path.split(os.path.abspath(self._only))
@@ -152,7 +168,7 @@ class Evaluator:
         self._native.set_trouble("")
         try:
             # It joins again if the chief has given this task up.
-            while not _signals.wait(self._native.wait, _session.WAIT):
+            while not self._is_over(_session.WAIT):
                 if joins != self._native.joins():
                     # A chief that was started again has not heard the figures
                     # of the newest checkpoint.

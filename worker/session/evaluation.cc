@@ -90,11 +90,17 @@ absl::StatusOr<bool> Evaluation::Wait(absl::Duration timeout) {
   if (!parts_->joined) {
     return absl::FailedPreconditionError("the evaluator has not joined");
   }
-  const bool over = parts_->chief.WaitForEnd(timeout);
+  bool over = parts_->chief.WaitForEnd(timeout);
   if (parts_->chief.lease_lost()) {
+    over = false;  // of the membership alone
     // The chief has given this task up, and lets it in again as a new member.
-    LOCKSTEP_RETURN_IF_ERROR(Join());
-    return false;
+    const absl::Status joined = Join();
+    if (joined.ok()) return false;
+    // Otherwise RequestStop() has ended the registration.
+    if (!parts_->chief.stopped()) {
+      parts_->joined = false;
+      return joined;
+    }
   }
   if (over) {
     parts_->end = parts_->chief.end();

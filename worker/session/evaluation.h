@@ -52,7 +52,7 @@ class Evaluation {
   // Waits at most `timeout` for the end of the job. Returns true if the job has
   // ended or RequestStop() was called. Joins again if the lease has expired.
   //
-  //   kFailedPrecondition  Join() has not succeeded
+  //   kFailedPrecondition  Join() has not succeeded, or a Wait() has failed
   //   others               of Join(), when it joins again
   absl::StatusOr<bool> Wait(absl::Duration timeout);
 
@@ -61,7 +61,7 @@ class Evaluation {
   // must report those of the newest checkpoint once more.
   int joins() const;
 
-  // Valid after Wait() has returned true or Join() an error:
+  // Valid after Wait() has returned true, or Wait() or Join() an error:
   //   kOk         training is over
   //   kCancelled  the job was stopped, or this evaluator
   //   others      the job failed, or the chief is gone; with the chief's reason

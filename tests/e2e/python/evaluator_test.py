@@ -52,8 +52,37 @@ class GivenUp:
         return False
 
 
+class Locked:
+    """A native evaluation that the chief has given up and does not let in."""
+
+    def __init__(self, code, exit_code):
+        self.why = (code, "the chief has a reason", exit_code)
+
+    def job(self):
+        return "job", "checkpoints"
+
+    def joins(self):
+        return 1
+
+    def set_trouble(self, _trouble):
+        pass
+
+    def report(self, _step, _figures):
+        raise RuntimeError("the job ended")
+
+    def wait(self, _timeout):
+        raise RuntimeError(self.why[1])
+
+    def end(self):
+        return self.why
+
+    def leave(self, _reason):
+        pass
+
+
 def evaluator_of(native):
     evaluator = object.__new__(lockstep.Evaluator)
+    evaluator._only = None
     evaluator._native = native
     return evaluator
 
@@ -64,6 +93,18 @@ class EvaluationTest(unittest.TestCase):
         native = GivenUp()
         self.assertTrue(evaluator_of(native)._report(7, [("x", 1.0)]))
         self.assertEqual(native.reports, [(7, [("x", 1.0)])])
+
+    def test_an_evaluator_that_is_not_let_in_again_ends_with_the_reason(self):
+        for code, kind, exit_code in (
+                ("UNAVAILABLE", lockstep.JobFailed, 129),
+                ("CANCELLED", lockstep.JobStopped, 3),
+                ("FAILED_PRECONDITION", lockstep.Refused, 1)):
+            for call in (lambda e: list(e.checkpoints()),
+                         lambda e: e._report(7, [("x", 1.0)])):
+                with self.subTest(code), self.assertRaisesRegex(
+                        kind, "the chief has a reason") as raised:
+                    call(evaluator_of(Locked(code, exit_code)))
+                self.assertEqual(raised.exception.exit_code, exit_code)
 
     def test_exceptions_of_the_native_module_are_runtime_errors(self):
         for kind in (lockstep._native.Unwanted, lockstep._native.EndOfInput):

@@ -1,10 +1,15 @@
 #include "worker/session/evaluation.h"
 
+#include <atomic>
 #include <fstream>
+#include <functional>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/worker/fake_chief.h"
 #include "tests/testing/local_job.h"
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
@@ -100,6 +105,78 @@ TEST_F(EvaluationTest, ATaskThatIsNoEvaluatorIsRefused) {
 TEST_F(EvaluationTest, NothingIsWaitedForBeforeItHasJoined) {
   const auto evaluation = Make();
   ASSERT_THAT(evaluation, IsOk());
+  EXPECT_THAT((*evaluation)->Wait(absl::ZeroDuration()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// A chief that takes the evaluator for dead at once, and does not let it in
+// again.
+class ChiefOfOneRegistration final : public testing::FakeChief {
+ public:
+  using FakeChief::FakeChief;
+
+  grpc::Status Register(grpc::ServerContext* context,
+                        const v1::RegisterRequest* request,
+                        v1::RegisterResponse* response) override {
+    if (!registered_.exchange(true)) {
+      return FakeChief::Register(context, request, response);
+    }
+    if (on_second_) on_second_();
+    return {grpc::StatusCode::UNAVAILABLE, "away"};
+  }
+  grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest*,
+                         v1::HeartbeatResponse*) override {
+    return {grpc::StatusCode::ABORTED, "silent"};
+  }
+
+  // Must be called before the first registration.
+  void set_on_second(std::function<void()> on_second) {
+    on_second_ = std::move(on_second);
+  }
+
+ private:
+  std::atomic<bool> registered_ = false;
+  std::function<void()> on_second_;
+};
+
+class EvaluationThatIsGivenUpTest : public EvaluationTest {
+ protected:
+  EvaluationThatIsGivenUpTest() { job_.job().max_wait = absl::Seconds(1); }
+
+  absl::StatusOr<std::unique_ptr<Evaluation>> MakeFor(
+      const ChiefOfOneRegistration& chief) {
+    const std::string path = job_.directory().Join("tf_config");
+    std::ofstream(path) << absl::StrCat(
+        R"({"cluster": {"chief": [")", chief.address(),
+        R"("], "worker": ["127.0.0.1:2"], "ps": ["127.0.0.1:1"],
+            "evaluator": ["127.0.0.1:3"]},
+            "task": {"type": "evaluator", "index": 0}})");
+    return Evaluation::Make({.tf_config = path});
+  }
+};
+
+TEST_F(EvaluationThatIsGivenUpTest, AStopWhileItJoinsAgainEndsTheWait) {
+  ChiefOfOneRegistration chief(job_.job());
+  auto evaluation = MakeFor(chief);
+  ASSERT_THAT(evaluation, IsOk());
+  chief.set_on_second([&] { (*evaluation)->RequestStop(); });
+  ASSERT_OK((*evaluation)->Join());
+
+  EXPECT_THAT((*evaluation)->Wait(absl::Minutes(1)),
+              ::lockstep::testing::IsOkAndHolds(true));
+  EXPECT_THAT((*evaluation)->end(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(EvaluationThatIsGivenUpTest, AWaitAfterAFailedOneIsRefused) {
+  ChiefOfOneRegistration chief(job_.job());
+  auto evaluation = MakeFor(chief);
+  ASSERT_THAT(evaluation, IsOk());
+  ASSERT_OK((*evaluation)->Join());
+
+  EXPECT_THAT((*evaluation)->Wait(absl::Minutes(1)),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT((*evaluation)->end(), StatusIs(absl::StatusCode::kUnavailable));
+  // It would wait for an end that no heartbeat brings.
   EXPECT_THAT((*evaluation)->Wait(absl::ZeroDuration()),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
