@@ -119,9 +119,12 @@ def _hear(pipe):
                 continue
             if number == signal.SIGTERM:
                 # A second one, before the main thread was back for the first,
-                # is for a worker that finishes its pass.
+                # is for a worker that finishes its pass. In this order: the main
+                # thread, which may handle the first one at any time, replaces
+                # the handler before it asks.
+                again = watched.asked
                 if signal.getsignal(number) is _on_sigterm:
-                    watched.stop("SIGTERM", at_once=watched.asked)
+                    watched.stop("SIGTERM", at_once=again)
             elif number == signal.SIGINT and _waits and (
                     signal.getsignal(number) is signal.default_int_handler):
                 begun = _begun
