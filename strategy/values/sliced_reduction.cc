@@ -26,11 +26,37 @@ absl::StatusOr<Value> SliceOf(const Value& value, size_t worker,
                           {bytes.begin(), bytes.end()});
 }
 
+// OK if each worker has given `count` leaves, all dense. A worker gives any
+// parcel under any description.
+absl::Status CheckParcels(const std::string& description,
+                          absl::Span<const Parcel> parcels, size_t count) {
+  for (size_t w = 0; w < parcels.size(); ++w) {
+    if (parcels[w]->size() != count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(description, ": worker ", w, " has given ",
+                       parcels[w]->size(), " slices, but must give ", count,
+                       "; all workers must run the same build"));
+    }
+    for (const Leaf& leaf : *parcels[w]) {
+      if (std::holds_alternative<Value>(leaf)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          description, ": worker ", w, " has given ", DescriptionOf(leaf),
+          ", but must give dense values; all workers must run the same build"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Joins the slices of a value of this shape.
 absl::StatusOr<Value> Join(absl::Span<const Value* const> slices,
                            const std::vector<int64_t>& shape) {
   std::vector<std::byte> bytes;
   for (const Value* slice : slices) {
+    if (slice->type() != slices[0]->type()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "one slice of a value is ", slices[0]->Description(), ", another ",
+          slice->Description(), "; all workers must run the same build"));
+    }
     bytes.insert(bytes.end(), slice->bytes().begin(), slice->bytes().end());
   }
   return Value::FromBytes(slices[0]->type(), shape, std::move(bytes));
@@ -61,6 +87,8 @@ absl::StatusOr<std::vector<Value>> ReduceInSlices(
       const std::vector<Parcel> parcels,
       group.Scatter(absl::StrCat(description, " in slices"),
                     std::move(for_worker)));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckParcels(description, parcels, values * by_rank.size()));
   std::vector<Leaf> reduced;
   for (size_t i = 0; i < values; ++i) {
     std::vector<Value> of_ranks;
@@ -78,6 +106,7 @@ absl::StatusOr<std::vector<Value>> ReduceInSlices(
       const std::vector<Parcel> all,
       group.Exchange(absl::StrCat(description, ", reduced"),
                      std::move(reduced)));
+  LOCKSTEP_RETURN_IF_ERROR(CheckParcels(description, all, values));
   std::vector<Value> results;
   for (size_t i = 0; i < values; ++i) {
     std::vector<const Value*> slices;

@@ -28,7 +28,8 @@ bool PaysToSlice(const Collective& group, size_t bytes);
 // shapes, and `description` must name these, so that the exchange fails at all
 // workers if one differs.
 //
-// Errors: as Collective::Exchange()
+//   kInvalidArgument  also: a worker gives other leaves than `description` says
+//   others            as Collective::Exchange()
 absl::StatusOr<std::vector<Value>> ReduceInSlices(
     Collective& group, ReduceOp op, const std::string& description,
     absl::Span<const std::vector<Value>> by_rank);

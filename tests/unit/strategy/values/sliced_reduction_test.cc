@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "common/collective/local_group.h"
@@ -54,6 +55,32 @@ class CountingMember final : public Collective {
   const std::unique_ptr<Collective> member_;
   const bool scatters_apart_;
   size_t given_ = 0;
+};
+
+// Worker 0 of three, whose peers give `odd` in the calls whose description ends
+// with `call`, and the leaves of worker 0 in all others.
+class AmongOddWorkers final : public Collective {
+ public:
+  AmongOddWorkers(std::string call, std::vector<Leaf> odd)
+      : call_(std::move(call)), odd_(std::move(odd)) {}
+  int rank() const override { return 0; }
+  int members() const override { return 3; }
+  absl::StatusOr<std::vector<Parcel>> Exchange(
+      const std::string& description, std::vector<Leaf> mine) override {
+    const auto own = std::make_shared<const std::vector<Leaf>>(std::move(mine));
+    const auto odd = std::make_shared<const std::vector<Leaf>>(odd_);
+    const Parcel& others = description.ends_with(call_) ? odd : own;
+    return std::vector<Parcel>{own, others, others};
+  }
+  absl::StatusOr<std::vector<Parcel>> Scatter(
+      const std::string& description,
+      std::vector<std::vector<Leaf>> for_member) override {
+    return Exchange(description, std::move(for_member[0]));
+  }
+
+ private:
+  const std::string call_;
+  const std::vector<Leaf> odd_;
 };
 
 class SlicedReductionTest : public ::testing::Test {
@@ -134,6 +161,28 @@ TEST_F(SlicedReductionTest, PaysForLargeValuesOfManyWorkers) {
   EXPECT_FALSE(PaysToSlice(*members_[0], 1 << 20)) << "the bytes are the same";
   MakeGroup(3, /*scatters_apart=*/false);
   EXPECT_FALSE(PaysToSlice(*members_[0], 1 << 20)) << "more bytes are sent";
+}
+
+// Under the same description, as no worker of this build gives them.
+TEST_F(SlicedReductionTest, LeavesThatAWorkerMustNotGiveAreRefused) {
+  const auto wide = Value::Of<double>(ElementType::kFloat64, {1}, {1});
+  const Slices rows = {
+      {0}, Value::Of<float>(ElementType::kFloat32, {1}, {1}), std::nullopt};
+  const std::vector<std::vector<Value>> mine = {
+      {Value::Of<float>(ElementType::kFloat32, {3}, {1, 2, 3})}};
+  const auto refused = [&](const std::string& call,
+                           const std::vector<Leaf>& odd) {
+    AmongOddWorkers group(call, odd);
+    EXPECT_THAT(ReduceInSlices(group, ReduceOp::kSum, "call", mine),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << call << " of " << odd.size();
+  };
+  for (const std::string call : {" in slices", ", reduced"}) {
+    refused(call, {});
+    refused(call, {rows});
+    refused(call, {wide});
+    refused(call, {mine[0][0], mine[0][0]});
+  }
 }
 
 // The group of replicas takes it, where it pays, and has the same results.
