@@ -396,6 +396,8 @@ absl::Status TrainedBy::UpdateVariable(Cross& cross, const Reduced& reduced) {
   }
   const auto update = [&](Copy& copy, const Leaf& gradient) -> absl::Status {
     const absl::Span<std::byte> value = copy.MutableBytes(reduced.variable);
+    // Optimizers refuse a value without elements, which has nothing to update.
+    if (value.empty()) return absl::OkStatus();
     if (const Value* dense = std::get_if<Value>(&gradient)) {
       server::ApplyInput input;
       input.dtype = DTypeOf(reduced.variable.type());

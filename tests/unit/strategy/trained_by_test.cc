@@ -295,6 +295,25 @@ TEST_F(TrainedByTest, GradientsThatDoNotFitChangeNothing) {
   EXPECT_TRUE(trained->OwnVariables().empty());
 }
 
+TEST_F(TrainedByTest, AVariableWithoutElementsIsTrainedInVain) {
+  const Value nothing = Value::Zeros(ElementType::kFloat32, {0, 3}).value();
+  const Variable empty = strategy_->Create("empty", nothing).value();
+  for (const auto kind : {OptimizerConfig::Kind::kGradientDescent,
+                          OptimizerConfig::Kind::kAdam}) {
+    for (const Leaf& gradient :
+         {Leaf(nothing), Leaf(Slices{{}, nothing, std::nullopt})}) {
+      const auto trained = Train(kind);
+      EXPECT_THAT(strategy_->Run([&](Replica& replica) {
+        return trained->Apply(replica,
+                              {{Leaf(Number(1)), w_}, {gradient, empty}});
+      }),
+                  IsOk());
+      EXPECT_EQ(trained->Steps(), 1);
+      EXPECT_EQ(strategy_->Read(empty).value(), nothing);
+    }
+  }
+}
+
 // Two workers that compute gradients of different variables of one shape.
 TEST_F(TrainedByTest, WorkersWithGradientsOfOtherVariablesAreRefused) {
   auto group = MakeLocalGroup(2, absl::Minutes(5));
