@@ -33,10 +33,7 @@ class Sampler:
         self._given = {}  # rows that the loader was given, by batch
         if worker._pending:
             # For its error, which would otherwise arise in the loader.
-            try:
-                worker._examples(len(dataset), self._first)
-            except _native.EndOfInput:
-                worker._loop.native.end_input()
+            self._end_input(self._first)
 
     def __iter__(self):
         """Yields lists of indices, from the expected batch on."""
@@ -56,6 +53,16 @@ class Sampler:
         except (_native.EndOfInput, RuntimeError):
             return None
 
+    def _end_input(self, batch):
+        """Ends the worker's part in the job if its input is over at a batch;
+        true if so."""
+        try:
+            self._worker._examples(len(self._dataset), batch)
+            return False
+        except _native.EndOfInput:
+            self._worker._loop.native.end_input()
+            return True
+
     def steps(self, loader):
         """Yields (Step, batch) for each pass, until the job ends.
 
@@ -74,6 +81,7 @@ class Sampler:
             # workers of an elastic job change.
             anew = (batches is None or wanted > at + self._MOST_SKIPPED
                     or self._is_of_another_share(wanted))
+            ended = False
             while True:
                 if anew:
                     self._first = at = wanted
@@ -92,9 +100,14 @@ class Sampler:
                     break
                 except StopIteration:
                     # The share that the loader was given may have had less.
-                    if anew or self._rows(wanted) is None:
-                        return
+                    ended = anew or self._rows(wanted) is None
+                    if ended:
+                        break
                     anew = True
+            if ended:
+                if not self._end_input(wanted):
+                    return
+                continue  # the loop over the worker's steps ends
             for old in [b for b in self._given if b < at]:
                 del self._given[old]
             yield step, batch

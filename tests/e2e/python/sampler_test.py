@@ -108,6 +108,19 @@ class SamplerTest(unittest.TestCase):
             self.assertIn("step 11 ", job.log("worker"))
             self.assertNotIn("step 13 ", job.log("worker"))
 
+    def test_the_input_ends_though_other_examples_are_left(self):
+        # The native session then knows the end of other examples alone: a
+        # worker that only left its loop would count as stopped.
+        other = program().replace("step.backward(",
+                                  "step.indices(1000); step.backward(")
+        with TorchJob(sets=["train_steps=100", "data.epochs=1"]) as job:
+            job.start_worker(0, other)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertEqual(job.wait("chief"), 0, job.log("chief")[-3000:])
+            self.assertIn("ended", job.log("worker"))
+            self.assertIn("step 11 ", job.log("worker"))
+            self.assertNotIn("step 13 ", job.log("worker"))
+
     def test_steps_that_come_again_have_their_own_batches(self):
         # The only server loses its state: the job goes back to a checkpoint.
         with TorchJob(sets=["train_steps=120", "checkpoint.every_steps=20"],
