@@ -134,14 +134,16 @@ class Embedding(torch.nn.Module):
             found[there] = rows[at[there]]
         return found
 
-    def _load(self, tensors, name, array):
-        kind, shape, memory = tensors[name]
+    def _check_shape(self, tensors, name):
+        shape = tensors[name][1]
         if len(shape) != 2 or shape[1] != self.dim or (
                 not self.grows and shape[0] != self.rows):
             raise ValueError(
                 f'the checkpoint has "{name}" with shape {tuple(shape)}; the '
                 f"model has {(self.rows, self.dim)}")
-        rows = array(kind, shape, memory)
+
+    def _load(self, tensors, name, array):
+        rows = array(*tensors[name])
         if name + "/keys" not in tensors:
             self._loaded = (None, rows)
             return

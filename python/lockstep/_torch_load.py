@@ -10,7 +10,8 @@ from ._torch_embedding import Embedding
 def fill(model, step, tensors):
     """Copies the tensors of a checkpoint into a model.
 
-    Raises: ValueError: what training changes is missing; another shape.
+    Raises: ValueError: what training changes is missing; another shape. Nothing
+      has changed then.
     """
     targets = []
     for key, p in model.named_parameters():
@@ -27,6 +28,7 @@ def fill(model, step, tensors):
         if key not in tensors:
             raise ValueError(f'the checkpoint of step {step} has no "{key}"')
         if isinstance(each, Embedding):
+            each._check_shape(tensors, key)
             continue
         shape = tensors[key][1]
         if tuple(shape) != tuple(each.shape):

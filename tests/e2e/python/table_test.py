@@ -16,6 +16,7 @@ except ImportError:
     sys.exit(77)
 
 import lockstep.torch
+from lockstep import _torch_load
 
 COMMON = """
 import torch
@@ -251,6 +252,23 @@ class TableTest(unittest.TestCase):
             self.assertGreater(sum(
                 float(model.embedding(torch.tensor(i * 10 ** 12)).abs().sum())
                 for i in used), 0.1)
+
+    def test_a_checkpoint_with_another_table_changes_nothing(self):
+        space = {}
+        exec(COMMON + "import lockstep.torch\n"
+             "model = Model(lockstep.torch.Embedding(rows=40, dim=3))", space)
+        model = space["model"]
+        before = [p.detach().clone() for p in model.parameters()]
+
+        def tensor(*shape):
+            return "F32", list(shape), np.ones(shape, np.float32).view(np.uint8)
+
+        with self.assertRaisesRegex(ValueError, "embedding.weight"):
+            _torch_load.fill(model, 7, {
+                "out.weight": tensor(1, 6), "out.bias": tensor(1),
+                "embedding.weight": tensor(40, 4)})
+        for p, start in zip(model.parameters(), before):
+            self.assertTrue(torch.equal(p, start))
 
     def test_numpy_workers_push_rows(self):
         program = """
