@@ -92,10 +92,11 @@ says "in use by allocation 99 (RUNNING)"
 made_by 99
 diff -r -x allocation "$work/before" "$directory" || fail "it has changed files"
 
-echo "== another one that starts at the same moment and writes its id last"
+echo "== another one that starts at the same moment and is about to write its id"
 echo 14 >"$directory/allocation"
+echo 99 >"$directory/allocation.after.14"
 fake squeue <<<"$states"
-fake sleep <<<"$take"
+fake sleep <<<"$take; rm -f $directory/allocation.after.14"
 allocation 2 15
 says "in use by allocation 99 (RUNNING)"
 made_by 99
