@@ -233,9 +233,10 @@ class Worker(_base.BaseWorker):
       status_address: "host:port" at which such a process serves metrics, and
         the job's page where the chief is; default ``LOCKSTEP_STATUS_ADDRESS``.
       early: true: a step may begin while the gradients of the one before are on
-        their way, in a job without backups. Reading ``step.values[name]`` then
-        waits for that array alone, so that a program that reads them layer by
-        layer computes while the others arrive. No effect with tables.
+        their way, in a job on parameter servers without backups. Reading
+        ``step.values[name]`` then waits for that array alone, so that a program
+        that reads them layer by layer computes while the others arrive. No
+        effect with tables.
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.

@@ -49,6 +49,9 @@ class TimedStepClient final : public worker::StepClient {
     const Stopwatch watch(now_.push);
     client_.SendRest(pass, attempt);
   }
+  bool PushesBringValues() const override {
+    return client_.PushesBringValues();
+  }
   absl::Status AwaitValues(size_t first, size_t count) override {
     const Stopwatch watch(now_.push);
     return client_.AwaitValues(first, count);

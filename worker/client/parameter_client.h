@@ -69,6 +69,7 @@ class ParameterClient final : public StepClient {
   void BeginPush(const PassId& pass, int64_t attempt) override;
   absl::StatusOr<PushCounts> Push(const PassId& pass, int64_t attempt) override;
   void SendRest(const PassId& pass, int64_t attempt) override;
+  bool PushesBringValues() const override { return brings_values_; }
   absl::Status AwaitValues(size_t first, size_t count) override;
   absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt) override;
 
@@ -79,6 +80,7 @@ class ParameterClient final : public StepClient {
   struct Parts;
 
   const std::vector<bool> untrained_;
+  const bool brings_values_;
   const std::unique_ptr<Parts> parts_;
 };
 

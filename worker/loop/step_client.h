@@ -116,6 +116,10 @@ class StepClient {
   // pass and attempt must follow, and no gradient may be written before.
   virtual void SendRest(const PassId& /*pass*/, int64_t /*attempt*/) {}
 
+  // False if the answers to pushes bring no values, as those of mirrors: then
+  // no pass may begin early. Constant.
+  virtual bool PushesBringValues() const { return true; }
+
   // After SendRest(): waits until the answers have brought the values of
   // variables [first, first + count). These are the next step's if its token
   // names the attempt of the push.

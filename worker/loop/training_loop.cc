@@ -258,8 +258,8 @@ absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
 bool TrainingLoop::NextBeginsEarly(const StrictPass& pass) const {
   const bool is_last =
       options_.train_steps > 0 && pass_.step + 1 >= options_.train_steps;
-  return pass.everybody_counts() && source_.MayBeginEarly() && !is_last &&
-         !IsLeaving();
+  return pass.everybody_counts() && client_.PushesBringValues() &&
+         source_.MayBeginEarly() && !is_last && !IsLeaving();
 }
 
 absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {

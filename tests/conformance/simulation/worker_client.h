@@ -56,6 +56,7 @@ class WorkerClient final : public worker::StepClient {
   absl::StatusOr<worker::PushCounts> Push(const PassId& pass,
                                           int64_t attempt) override;
   void SendRest(const PassId& pass, int64_t attempt) override;
+  bool PushesBringValues() const override { return !plan_.mirrored; }
   absl::Status AwaitValues(size_t first, size_t count) override;
   absl::StatusOr<worker::Token> TakeToken(const PassId& pass,
                                           int64_t attempt) override;

@@ -49,6 +49,7 @@ class ScriptedClient final : public worker::StepClient {
                     std::to_string(attempt));
     return pushes.Next();
   }
+  bool PushesBringValues() const override { return brings_values; }
   void SendRest(const PassId& pass, int64_t attempt) override {
     calls.push_back("send " + std::to_string(pass.step) + " attempt " +
                     std::to_string(attempt));
@@ -75,6 +76,7 @@ class ScriptedClient final : public worker::StepClient {
       return answer;
     }
   };
+  bool brings_values = true;
   std::optional<int64_t> pulled;
   bool over = false;  // the step, until the next pass
   absl::Status awaited;

@@ -52,6 +52,16 @@ TEST_F(EarlyPassesTest, NextPassBeginsWhileGradientsAreUnderWay) {
   EXPECT_EQ(meter_.Get().passes, 3);
 }
 
+TEST_F(EarlyPassesTest, NoneBeginsWhereAnswersBringNoValues) {
+  client_.brings_values = false;
+  client_.tokens.answers = {Selected(4, 0), Selected(5, 4), kFinished};
+
+  EXPECT_THAT(Run(kEverybody), IsOk());
+
+  EXPECT_THAT(source_.early_steps, ElementsAre());
+  EXPECT_THAT(source_.batches, ElementsAre(4, 5));
+}
+
 TEST_F(EarlyPassesTest, NoneBeginsBehindTheEndOfTraining) {
   TrainingLoop::Options options = kEverybody;
   options.train_steps = 6;
