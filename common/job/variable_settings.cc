@@ -106,7 +106,7 @@ absl::Status ChooseDecays(const JobConfig& job,
 absl::Status CheckTables(const JobConfig& job,
                          const std::vector<VariableSpec>& variables,
                          const std::vector<VariableSettings>& settings) {
-  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
+  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job, variables);
   for (size_t i = 0; i < variables.size(); ++i) {
     if (!variables[i].is_table()) continue;
     const OptimizerConfig& optimizer = optimizers[settings[i].optimizer];
@@ -185,7 +185,7 @@ absl::Status ChooseConstraints(const JobConfig& job,
 absl::Status CheckGrowing(const JobConfig& job,
                           const std::vector<VariableSpec>& variables,
                           const std::vector<VariableSettings>& settings) {
-  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
+  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job, variables);
   for (size_t i = 0; i < variables.size(); ++i) {
     if (!variables[i].grows()) continue;
     std::string why;

@@ -1,5 +1,6 @@
 #include "common/job/variable_settings.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -238,6 +239,32 @@ TEST_F(VariableSettingsTest, TablesHaveNoWeightDecayAndNoDampening) {
   job_.optimizer.dampening = 0.5;
   EXPECT_THAT(SettingsOf(job_, variables),
               StatusIs(kInvalid, HasSubstr("optimizer.dampening is 0.5")));
+}
+
+// The rule of such a table is behind the job's own ones.
+TEST_F(VariableSettingsTest, UntrainedTablesBreakNoRuleOfTheJobs) {
+  job_.untrained = {"t"};
+  job_.optimizer.kind = OptimizerConfig::Kind::kSgd;
+  job_.optimizer.momentum = 0.9;
+  job_.optimizer.dampening = 0.5;
+  job_.optimizer.weight_decay = 0.01;
+  for (const RowCut cut : {RowCut::kMod, RowCut::kKey}) {
+    const std::vector<VariableSpec> variables = {
+        {"t", {9, 2}, DType::kFloat32, {}, cut},
+        {"bias", {1}, DType::kFloat32, {}}};
+    for (size_t others = kMaxOptimizers - 1; others-- > 0;) {
+      JobConfig job = job_;
+      std::vector<VariableSpec> all = variables;
+      for (size_t i = 0; i < others; ++i) {
+        all.push_back({.name = absl::StrCat("v", i), .shape = {2}});
+        job.variable_optimizers.push_back(
+            {.variables = all.back().name, .optimizer = job.optimizer});
+      }
+      const auto settings = SettingsOf(job, all);
+      ASSERT_OK(settings);
+      EXPECT_EQ((*settings)[0].optimizer, static_cast<int>(others) + 1);
+    }
+  }
 }
 
 TEST_F(VariableSettingsTest, TablesHaveNoConstraints) {
