@@ -298,10 +298,8 @@ absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
     return absl::NotFoundError(absl::StrCat("--job: cannot read ", flags.file));
   }
   text.resize(static_cast<size_t>(file.gcount()));
-  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, ParseJobText(text, flags.file));
-  for (const std::string& assignment : flags.overrides) {
-    LOCKSTEP_RETURN_IF_ERROR(ApplyOverride(assignment, job));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job,
+                            ParseJobText(text, flags.file, flags.overrides));
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
   // Before the chief fills in fields: see JobWarnings().
   for (const std::string& warning : JobWarnings(job)) {

@@ -173,14 +173,24 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   return job;
 }
 
-absl::StatusOr<JobConfig> ParseJobText(absl::string_view text,
-                                       absl::string_view source) {
+absl::StatusOr<JobConfig> ParseJobText(
+    absl::string_view text, absl::string_view source,
+    absl::Span<const std::string> overrides) {
   v1::JobConfig proto;
   LOCKSTEP_RETURN_IF_ERROR(ParseTextMessage(text, source, proto));
   absl::StatusOr<JobConfig> job = FromProto(proto);
-  if (job.ok()) return job;
-  return absl::InvalidArgumentError(
-      absl::StrCat(source, ": ", job.status().message()));
+  if (!job.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, ": ", job.status().message()));
+  }
+  if (overrides.empty()) return job;
+  // The message knows which fields are given, which a JobConfig does not. The
+  // rate is given, too: an override of local_steps does not change it.
+  proto.set_learning_rate(job->learning_rate.base);
+  for (const std::string& assignment : overrides) {
+    LOCKSTEP_RETURN_IF_ERROR(SetField(assignment, proto));
+  }
+  return FromProto(proto);
 }
 
 absl::StatusOr<std::string> ModelKindIn(absl::string_view text,

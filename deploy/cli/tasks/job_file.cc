@@ -11,10 +11,8 @@ namespace lockstep::cli {
 absl::StatusOr<JobConfig> DecodeJobFile(
     absl::string_view text, absl::string_view source,
     absl::Span<const std::string> settings) {
-  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, ParseJobText(text, source));
-  for (const std::string& setting : settings) {
-    LOCKSTEP_RETURN_IF_ERROR(ApplyOverride(setting, job));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job,
+                            ParseJobText(text, source, settings));
   if (const absl::Status valid = ValidateJobConfig(job); !valid.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(source, ": ", valid.message()));
@@ -27,7 +25,7 @@ absl::StatusOr<std::vector<std::string>> SettingsForOwnProgram(
     std::vector<std::string> settings) {
   constexpr absl::string_view kKind = "model.kind=";
   LOCKSTEP_ASSIGN_OR_RETURN(std::string kind, ModelKindIn(text, source));
-  // As ApplyOverride() in order: the last one counts.
+  // As ParseJobText(): the last one counts.
   for (const std::string& setting : settings) {
     if (absl::StartsWith(setting, kKind)) kind = setting.substr(kKind.size());
   }

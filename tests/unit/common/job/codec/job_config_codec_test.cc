@@ -287,6 +287,33 @@ TEST(JobConfigCodecTest, WeightDecayIsOfTheKindUnlessItIsSet) {
               ElementsAre("*bias", "*norm*"));
 }
 
+TEST(JobConfigCodecTest, OverridesOfATextAreSetInOrder) {
+  const auto job = ParseJobText(
+      "seed: 7 learning_rate: 0.5", "job.txt",
+      std::vector<std::string>{"seed=8", "model.hidden_units=9,8", "seed=9"});
+  ASSERT_OK(job);
+  EXPECT_EQ(job->seed, 9u);
+  EXPECT_EQ(job->learning_rate.base, 0.5);
+  EXPECT_THAT(job->model.hidden_units, ElementsAre(9, 8));
+  EXPECT_THAT(ParseJobText("", "job.txt", std::vector<std::string>{"sead=1"}),
+              StatusIs(kInvalid, HasSubstr("did you mean seed?")));
+}
+
+// The rate of the servers is that of the text, where workers get one of theirs.
+TEST(JobConfigCodecTest, OverrideOfLocalStepsKeepsTheRate) {
+  const auto job = ParseJobText(
+      "seed: 7", "job.txt",
+      std::vector<std::string>{"local_steps=4", "local.learning_rate=0.25"});
+  ASSERT_OK(job);
+  EXPECT_EQ(job->learning_rate.base, 0.01);
+  const auto local =
+      ParseJobText("local_steps: 4 local { learning_rate: 0.5 }", "job.txt",
+                   std::vector<std::string>{"local.learning_rate=0.25"});
+  ASSERT_OK(local);
+  EXPECT_EQ(local->learning_rate.base, 1);
+  EXPECT_EQ(local->local.learning_rate.base, 0.25);
+}
+
 TEST(JobConfigCodecTest, FailedOverrideChangesNothing) {
   JobConfig job = WholeJob();
 

@@ -1,5 +1,8 @@
 #include "common/job/codec/training_config_codec.h"
 
+#include <string>
+#include <vector>
+
 #include "common/job/codec/job_config_codec.h"
 #include "common/job/training_checks.h"
 #include "gmock/gmock.h"
@@ -84,6 +87,39 @@ TEST(TrainingConfigCodecTest, AnotherKindBringsItsOwnDefaults) {
   ASSERT_OK(ApplyOverride("clipping.kind=global_norm", job));
   ASSERT_OK(ApplyOverride("placement.strategy=ROUND_ROBIN", job));
   EXPECT_EQ(job.clipping.kind, ClippingConfig::Kind::kGlobalNorm);
+}
+
+// Each of these values is the default of the kind at the time.
+TEST(TrainingConfigCodecTest, AGivenValueOutlastsAnOverrideOfTheKind) {
+  const auto first = ParseJobText(
+      "", "job.txt",
+      std::vector<std::string>{
+          "optimizer.momentum=0.9", "optimizer.epsilon=1e-8",
+          "optimizer.weight_decay=0", "learning_rate_schedule.decay_rate=1",
+          "learning_rate_schedule.kind=EXPONENTIAL_DECAY",
+          "optimizer.kind=RMSPROP"});
+  ASSERT_OK(first);
+  EXPECT_EQ(first->optimizer.momentum, 0.9);
+  EXPECT_EQ(first->optimizer.epsilon, 1e-8);
+  EXPECT_EQ(first->learning_rate.decay_rate, 1);
+
+  const auto file =
+      ParseJobText("optimizer { kind: MOMENTUM momentum: 0.9 weight_decay: 0 }",
+                   "job.txt", std::vector<std::string>{"optimizer.kind=SGD"});
+  ASSERT_OK(file);
+  EXPECT_EQ(file->optimizer.momentum, 0.9);
+
+  const auto decay = ParseJobText(
+      "optimizer { weight_decay: 0 }", "job.txt",
+      std::vector<std::string>{"train_steps=5", "optimizer.kind=ADAMW"});
+  ASSERT_OK(decay);
+  EXPECT_EQ(decay->optimizer.weight_decay, 0);
+
+  const auto absent =
+      ParseJobText("optimizer { kind: MOMENTUM }", "job.txt",
+                   std::vector<std::string>{"optimizer.kind=ADAMW"});
+  ASSERT_OK(absent);
+  EXPECT_EQ(absent->optimizer.weight_decay, 0.01);
 }
 
 TEST(TrainingConfigCodecTest, DecayThatAnOverrideChoosesNeedsItsRate) {
