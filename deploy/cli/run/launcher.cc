@@ -133,7 +133,7 @@ absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
   // A given --log_dir may have logs of an earlier run.
   if (first) MarkNewRun(launch.log_path, absl::Now());
   // The log is appended to; messages quote only lines since this start.
-  log_starts_[launch.task] = FileSize(launch.log_path);
+  const int64_t log_start = FileSize(launch.log_path);
   std::vector<std::string> args = launch.args;
   if (first) {
     args.insert(args.end(), launch.first_args.begin(), launch.first_args.end());
@@ -149,6 +149,8 @@ absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
                           .args = std::move(args),
                           .environment = std::move(environment),
                           .log_path = launch.log_path}));
+  // A start that failed leaves the last lines of the process before it.
+  log_starts_[launch.task] = log_start;
   processes_[launch.task] = std::move(process);
   return absl::OkStatus();
 }
@@ -156,7 +158,11 @@ absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
 void Launcher::Restart(TaskId task) {
   for (const TaskLaunch& launch : options_.launches) {
     if (launch.task != task) continue;
-    const absl::Status started = Start(launch, /*first=*/false);
+    // A task that was due at the same time may have ended the run: see
+    // Supervisor::OnStartFailed().
+    const absl::Status started = supervisor_.healthy()
+                                     ? Start(launch, /*first=*/false)
+                                     : absl::CancelledError("the run ends");
     if (!started.ok()) {
       // Apply() has called this function. The actions of a failure start no
       // task, so that the two do not call each other without end.

@@ -166,8 +166,18 @@ Supervisor::Actions Supervisor::GiveUp(absl::string_view reason,
 Supervisor::Actions Supervisor::OnStartFailed(TaskId task,
                                               absl::string_view reason,
                                               absl::Time now) {
-  // Restart() has counted it as running.
+  // Restart() has counted it as running, and its last end as harmless.
   running_.erase(task);
+  const auto count = restarted_.find(task);
+  if (count != restarted_.end() && --count->second == 0) {
+    restarted_.erase(count);
+  }
+  const auto last =
+      std::find_if(ends_.rbegin(), ends_.rend(),
+                   [&](const End& end) { return end.task == task; });
+  if (last != ends_.rend()) last->restarted = false;
+  // Another task, due at the same time, has ended the run already.
+  if (!healthy()) return {};
   return GiveUp(
       absl::StrCat(task.ToString(), " cannot be started again: ", reason), now);
 }

@@ -137,7 +137,9 @@ class Supervisor {
   // Handles the end of a process. Ignores unknown or ended tasks.
   Actions OnTaskExit(TaskId task, TaskExit exit, absl::Time now);
 
-  // Handles the failure to restart a task, with the reason.
+  // Handles the failure to restart a task, with the reason. Once the run has
+  // ended thereby, other tasks that were due must not be started either: each
+  // of them counts as one that failed.
   Actions OnStartFailed(TaskId task, absl::string_view reason, absl::Time now);
 
   // Handles a state of the job from the chief.

@@ -337,15 +337,20 @@ TEST_F(LauncherTest, AProgramThatIsGoneWhenItIsNeededAgainEndsTheRun) {
   chief_.RefuseToStop();
   options_.restarts = 1;
   const std::string program = directory_.Join("program");
-  std::ofstream(program) << "#!/bin/sh\nrm " << program << "; kill -9 $$\n";
+  std::ofstream(program) << "#!/bin/sh\necho dies; rm " << program
+                         << "; kill -9 $$\n";
   ASSERT_EQ(chmod(program.c_str(), 0700), 0);
   Add(kChief, "trap 'exit 143' TERM; while :; do sleep 0.05; done");
   Add(kPs, "");
   options_.launches.back().program = program;
 
   EXPECT_EQ(Run(), 1);
-  EXPECT_THAT(Read("out"),
-              HasSubstr("ps 0 cannot be started again: " + program));
+  EXPECT_THAT(
+      Read("out"),
+      AllOf(HasSubstr("ps 0 was ended by signal 9 (Killed); the end of " +
+                      directory_.Join("ps:0") + ":\n  | dies\n"),
+            HasSubstr("ps 0 cannot be started again: " + program),
+            Not(HasSubstr("started again: ps 0"))));
 }
 
 }  // namespace

@@ -209,6 +209,36 @@ TEST_F(SupervisorRestartTest, ATaskThatCannotBeStartedAgainEndsTheRun) {
   EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
 }
 
+TEST_F(SupervisorRestartTest, ATaskThatCannotBeStartedAgainWasNotRestarted) {
+  supervisor_.OnTaskExit(kPs, kKilled, At(0));
+  supervisor_.OnTime(At(1));
+  supervisor_.OnTaskExit(kPs, {.signal = SIGSEGV}, At(2));
+  supervisor_.OnTime(At(4));
+  supervisor_.OnStartFailed(kPs, "no such program", At(4));
+  EndAll(kStoppedCode, At(5));
+
+  EXPECT_THAT(supervisor_.Outcome().restarts, ElementsAre(Pair(kPs, 1)));
+  EXPECT_THAT(supervisor_.Outcome().bad_ends,
+              ElementsAre(cli::BadEnd{kPs, {.signal = SIGSEGV}}));
+}
+
+TEST_F(SupervisorRestartTest, TasksDueWithOneThatCannotBeStartedStayDown) {
+  supervisor_.OnTaskExit(kWorker0, kKilled, At(0));
+  supervisor_.OnTaskExit(kWorker1, kKilled, At(0));
+  ASSERT_EQ(supervisor_.OnTime(At(1)).size(), 2u);
+  ASSERT_EQ(supervisor_.OnStartFailed(kWorker0, "why", At(1)).size(), 1u);
+  ASSERT_FALSE(supervisor_.healthy());
+
+  EXPECT_THAT(supervisor_.OnStartFailed(kWorker1, "the run ends", At(1)),
+              IsEmpty());
+  EndAll(kStoppedCode, At(2));
+
+  EXPECT_TRUE(supervisor_.finished());
+  EXPECT_EQ(supervisor_.Outcome().reason,
+            "worker 0 cannot be started again: why");
+  EXPECT_THAT(supervisor_.Outcome().restarts, IsEmpty());
+}
+
 // Their mirrors are in the same processes.
 TEST(SupervisorOfMirrorsTest, AnElasticJobGoesOnWithoutWorkersThatWereKilled) {
   for (const bool elastic : {true, false}) {
