@@ -218,9 +218,13 @@ std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
 void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   held_ = exit.signal == 0 && exit.code == kExitHeld;
   const bool over = job_state_ == JobState::kFinishing || IsFinal(job_state_);
-  chief_quit_ = chief_in_program_ && exit.ok() && !over;
+  chief_quit_ = chief_in_program_ && (exit.ok() || IsStopped(exit)) && !over;
   if (chief_quit_ && reason_.empty()) {
-    reason_ = absl::StrCat("the program of ", chief_.ToString(), kQuitsEarly);
+    reason_ = absl::StrCat(
+        "the program of ", chief_.ToString(),
+        exit.ok() ? kQuitsEarly
+                  : absl::StrCat(" ", exit.ToString(),
+                                 ", and its chief had not stopped the job"));
   }
   // The chief's last state says more than its exit code, if it has come. After
   // such an end only a state that is still on its way can say that the job is

@@ -95,8 +95,8 @@ struct RunOutcome {
 // job is over. If too few are left for a step, the run ends after kQuitGrace. A
 // program that ends with the exit code of a stop, of which the chief says
 // nothing within kQuitGrace, has failed. If such a program hosts the chief, its
-// end with exit code 0 fails the run, unless the chief has said that the job
-// finishes.
+// end with exit code 0 or that of a stop fails the run, unless the chief has
+// said that the job finishes.
 //
 // Times must come from a clock that never goes back.
 //
@@ -238,8 +238,8 @@ class Supervisor {
   bool hard_stop_ = false;    // a second signal came
   bool broken_ = false;       // a task that the job needs has ended
   bool gave_up_ = false;      // a task had no restarts left, or programs left
-  // The program that hosts the chief ended with exit code 0, and nothing was
-  // known of the job's end.
+  // The program that hosts the chief ended with exit code 0 or that of a stop,
+  // and nothing was known of the job's end.
   bool chief_quit_ = false;
   std::string reason_;
 };

@@ -209,6 +209,49 @@ TEST_F(SupervisorHostingTest, AStateThatComesAfterTheHostsEndCounts) {
   EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
 }
 
+// Its code need not be that of the job.
+TEST_F(SupervisorHostingTest, AHostThatEndsWithTheCodeOfAStopFailsTheRun) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker0, kHeldCode, At(1));
+  EXPECT_THAT(supervisor_.OnTime(At(5.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(6)).size(), 1u);
+  supervisor_.OnTaskExit(kWorker1, kStoppedCode, At(7));
+
+  const cli::RunOutcome outcome = supervisor_.Outcome();
+  EXPECT_EQ(outcome.verdict, Verdict::kFailed);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.bad_ends.front(), cli::BadEnd({kWorker0, kHeldCode}));
+  EXPECT_EQ(outcome.reason,
+            "the program of worker 0 ended with exit code 3, and its chief had "
+            "not stopped the job");
+}
+
+TEST_F(SupervisorHostingTest, AHostMayEndWithTheCodeOfItsStoppedJob) {
+  for (const bool heard_before : {true, false}) {
+    cli::Supervisor supervisor({.tasks = {kWorker0},
+                                .chief = kWorker0,
+                                .programs = true,
+                                .chief_in_program = true});
+    supervisor.OnJobState(JobState::kTraining, At(0));
+    if (heard_before) supervisor.OnJobState(JobState::kStopped, At(1));
+    supervisor.OnTaskExit(kWorker0, kHeldCode, At(1));
+    if (!heard_before) supervisor.OnJobState(JobState::kStopped, At(1));
+
+    EXPECT_EQ(supervisor.Outcome().verdict, Verdict::kStopped);
+    EXPECT_EQ(supervisor.Outcome().exit_code, 3);
+  }
+}
+
+TEST_F(SupervisorHostingTest, AHostEndsWithTheCodeOfAStopAfterASignal) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnSignal(SIGINT, At(1));
+  supervisor_.OnTaskExit(kWorker1, kStoppedCode, At(2));
+  supervisor_.OnTaskExit(kWorker0, kStoppedCode, At(2));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kInterrupted);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 130);
+}
+
 TEST_F(SupervisorProgramsTest, ADoneJobWithAProgramThatHadToBeForcedExitsOne) {
   supervisor_.OnJobState(JobState::kDone, At(0));
   for (const TaskId task : {kPs, kChief, kWorker0}) {
