@@ -185,8 +185,8 @@ std::string Model(const RunOutcome& outcome, const JobStatus& status,
                       "; ", HowToGoOn(place.beginning), " goes on from it\n");
 }
 
-// Returns "; no checkpoint of step 700, ..." if the launcher ended the chief
-// before the checkpoint was written. A job without checkpoints misses none.
+// Returns "; no checkpoint of step 700, ..." if a signal ended the chief before
+// the checkpoint was written. A job without checkpoints misses none.
 std::string MissingCheckpoint(const RunOutcome& outcome,
                               const std::optional<JobStatus>& status,
                               const RunPlace& place) {

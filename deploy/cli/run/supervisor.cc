@@ -360,8 +360,7 @@ RunOutcome Supervisor::Outcome() const {
   }
   outcome.chief_killed =
       std::any_of(ends_.begin(), ends_.end(), [this](const End& end) {
-        return end.task == chief_ && end.exit.signal == SIGKILL &&
-               end.sent_signal == SIGKILL;
+        return end.task == chief_ && end.exit.signal != 0 && !end.restarted;
       });
   // A job goes on without its evaluator, which therefore ends no run.
   std::stable_partition(

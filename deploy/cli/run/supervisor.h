@@ -55,8 +55,7 @@ struct RunOutcome {
   int exit_code = 1;
   std::string reason{};  // for kFailed, beyond `bad_ends`; may be empty
   bool gave_up = false;  // `reason` names the task
-  // SIGKILL of the launcher ended the chief, perhaps before the last
-  // checkpoint.
+  // A signal ended the chief for good, perhaps before the last checkpoint.
   bool chief_killed = false;
   // By time, those of evaluators last; the first is the likely cause.
   std::vector<BadEnd> bad_ends{};

@@ -93,6 +93,43 @@ TEST_F(SupervisorStopTest, ASecondSignalEndsTheLastCheckpointToo) {
   EXPECT_TRUE(supervisor_.Outcome().chief_killed);
 }
 
+TEST_F(SupervisorStopTest, AChiefThatAnotherProcessKillsWritesNoCheckpoint) {
+  supervisor_.OnSignal(SIGINT, At(0));
+  supervisor_.OnJobState(JobState::kFinishing, At(1));
+  supervisor_.OnTaskExit(kChief, kKilled, At(2));
+  ExitRest(kStoppedCode, At(3));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kInterrupted);
+  EXPECT_TRUE(supervisor_.Outcome().chief_killed);
+}
+
+TEST_F(SupervisorStopTest, AChiefThatASignalFindsDeadWritesNoCheckpoint) {
+  cli::Supervisor supervisor(
+      {.tasks = {kPs, kChief}, .chief = kChief, .restarts = 2});
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnTaskExit(kChief, kKilled, At(1));
+  ASSERT_THAT(supervisor.OnTime(At(2)), ElementsAre(Start(kChief)));
+  supervisor.OnTaskExit(kChief, kKilled, At(3));
+
+  EXPECT_THAT(supervisor.OnSignal(SIGINT, At(3.1)),
+              ElementsAre(Signal(kPs, SIGTERM)));
+  supervisor.OnTaskExit(kPs, kStoppedCode, At(4));
+
+  EXPECT_TRUE(supervisor.finished());
+  EXPECT_TRUE(supervisor.Outcome().chief_killed);
+}
+
+TEST_F(SupervisorStopTest, AChiefThatRanAgainMayHaveWrittenTheCheckpoint) {
+  cli::Supervisor supervisor(
+      {.tasks = {kChief}, .chief = kChief, .restarts = 1});
+  supervisor.OnTaskExit(kChief, kKilled, At(1));
+  ASSERT_THAT(supervisor.OnTime(At(2)), ElementsAre(Start(kChief)));
+  supervisor.OnSignal(SIGINT, At(3));
+  supervisor.OnTaskExit(kChief, kStoppedCode, At(4));
+
+  EXPECT_FALSE(supervisor.Outcome().chief_killed);
+}
+
 TEST_F(SupervisorStopTest, AChiefThatIsGoneGetsNoTimeForACheckpoint) {
   supervisor_.OnSignal(SIGINT, At(0));
   supervisor_.OnTaskExit(kChief, kStoppedCode, At(1));
