@@ -1,5 +1,6 @@
 #include "deploy/cli/tasks/local_cluster.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -60,16 +61,36 @@ absl::StatusOr<std::string> ResolveAddress(const std::string& address,
   return parsed.ToString();
 }
 
+// Returns the ports that the cluster gives, and 0 if it leaves any out.
+std::set<int> PortsOf(const Cluster& cluster) {
+  std::set<int> ports;
+  for (const auto& [job, tasks] : cluster.spec().jobs()) {
+    for (const auto& [index, address] : tasks) {
+      const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
+      if (parsed.ok()) ports.insert(parsed->port);
+    }
+  }
+  return ports;
+}
+
 absl::StatusOr<ClusterSpec> ResolveAll(const Cluster& cluster,
                                        const LocalHosts& hosts,
                                        const PortChooser& choose_port) {
+  // A port that is free now may be that of a task which has not started yet.
+  const std::set<int> given = PortsOf(cluster);
+  const PortChooser choose_other = [&]() -> absl::StatusOr<int> {
+    while (true) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const int port, choose_port());
+      if (!given.contains(port)) return port;
+    }
+  };
   ClusterSpec::Jobs jobs;
   for (const auto& [job, tasks] : cluster.spec().jobs()) {
     for (const auto& [index, address] : tasks) {
       const std::string path =
           absl::StrCat(cluster.source(), ": cluster.", job, "[", index, "]");
       LOCKSTEP_ASSIGN_OR_RETURN(
-          jobs[job][index], ResolveAddress(address, path, hosts, choose_port));
+          jobs[job][index], ResolveAddress(address, path, hosts, choose_other));
     }
   }
   return ClusterSpec::FromJobs(std::move(jobs));

@@ -30,8 +30,8 @@ struct LocalCluster {
 using PortChooser = std::function<absl::StatusOr<int>()>;
 
 // Parses `json`, a document {"cluster": {...}} as in TF_CONFIG; its task is
-// ignored. A port 0 is replaced by one from `choose_port`. `source` names the
-// document in messages.
+// ignored. A port 0 is replaced by one from `choose_port` that the document
+// does not have. `source` names the document in messages.
 //
 //   kInvalidArgument  not such a document; no ps or no worker; a job that lacks
 //                     an index; an address that is not in `hosts` (names its

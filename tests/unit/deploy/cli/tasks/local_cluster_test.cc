@@ -47,6 +47,18 @@ TEST_F(LocalClusterTest, PortsThatAreZeroAreChosen) {
   EXPECT_EQ(port_, 9004);
 }
 
+TEST_F(LocalClusterTest, APortThatIsGivenIsChosenForNoOtherTask) {
+  const absl::StatusOr<LocalCluster> cluster = Make(
+      R"({"cluster": {"chief": ["localhost:0"], "ps": ["localhost:0"],
+          "worker": ["localhost:9000", "localhost:9002"]}})");
+
+  ASSERT_THAT(cluster, IsOk());
+  EXPECT_THAT(cluster->spec.TaskAddress("chief", 0),
+              IsOkAndHolds("localhost:9001"));
+  EXPECT_THAT(cluster->spec.TaskAddress("ps", 0),
+              IsOkAndHolds("localhost:9003"));
+}
+
 TEST_F(LocalClusterTest, ServersStartFirst) {
   const absl::StatusOr<LocalCluster> cluster = Make(kFull);
 
