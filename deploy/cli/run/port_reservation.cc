@@ -44,14 +44,36 @@ int BindAnyPort(int family) {
   return Bind(family, reinterpret_cast<const sockaddr*>(&address), size, 0);
 }
 
-// Returns the port that `fd` is bound to; both families store it at one offset.
-int BoundPort(int fd) {
+// Returns the address that `fd` is bound to; its family is 0 if there is none.
+sockaddr_in6 BoundAddress(int fd) {
   sockaddr_in6 address = {};
   socklen_t size = sizeof(address);
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return 0;
+    return {};
   }
-  return ntohs(address.sin6_port);
+  return address;
+}
+
+// Both families store the port at one offset.
+int BoundPort(int fd) { return ntohs(BoundAddress(fd).sin6_port); }
+
+in_addr_t V4Of(const sockaddr_in6& address) {
+  sockaddr_in v4;
+  memcpy(&v4, &address, sizeof(v4));
+  return v4.sin_addr.s_addr;
+}
+
+// True if a server at `any` listens at `one`, too. One at [::] listens at the
+// addresses of IPv4 as well.
+bool Includes(const sockaddr_in6& any, const sockaddr_in6& one) {
+  if (any.sin6_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&any.sin6_addr)) {
+    return true;
+  }
+  if (any.sin6_family != one.sin6_family) return false;
+  if (any.sin6_family == AF_INET6) {
+    return IN6_ARE_ADDR_EQUAL(&any.sin6_addr, &one.sin6_addr);
+  }
+  return V4Of(any) == INADDR_ANY || V4Of(any) == V4Of(one);
 }
 
 }  // namespace
@@ -101,6 +123,13 @@ absl::StatusOr<std::vector<PortReservation>> PortReservation::Take(
     }
   }
   return taken;
+}
+
+bool PortReservation::Collides(const PortReservation& other) const {
+  if (port_ != other.port_) return false;
+  const sockaddr_in6 own = BoundAddress(fd_);
+  const sockaddr_in6 others = BoundAddress(other.fd_);
+  return Includes(own, others) || Includes(others, own);
 }
 
 PortReservation::PortReservation(PortReservation&& other) noexcept

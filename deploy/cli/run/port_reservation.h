@@ -36,6 +36,9 @@ class PortReservation {
 
   int port() const { return port_; }
 
+  // True if two servers could not listen at the addresses of the two.
+  bool Collides(const PortReservation& other) const;
+
  private:
   PortReservation(int fd, int port) : fd_(fd), port_(port) {}
 

@@ -89,6 +89,28 @@ absl::Status CheckCommands(const RunRequest& request,
   return absl::OkStatus();
 }
 
+// Adds the ports of one server to those of the others. Reservations do not
+// exclude each other, but servers do.
+absl::Status KeepPorts(std::vector<PortReservation> taken, RunSetup& setup) {
+  for (const PortReservation& port : taken) {
+    for (const PortReservation& other : setup.ports) {
+      if (!port.Collides(other)) continue;
+      return absl::InvalidArgumentError(
+          "a task of this run has the port; give another port, or 0 to have a "
+          "free one chosen");
+    }
+  }
+  for (PortReservation& port : taken) setup.ports.push_back(std::move(port));
+  return absl::OkStatus();
+}
+
+// Takes a given port, to keep it.
+absl::Status TakePort(const HostPort& address, RunSetup& setup) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PortReservation> taken,
+                            PortReservation::Take(address.host, address.port));
+  return KeepPorts(std::move(taken), setup);
+}
+
 // The cluster file's ports must be free, and stay reserved until the run is
 // over.
 absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
@@ -101,15 +123,11 @@ absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
     LOCKSTEP_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
     // Ports chosen for 0 are reserved already.
     if (chosen.contains(parsed.port)) continue;
-    absl::StatusOr<std::vector<PortReservation>> taken =
-        PortReservation::Take(parsed.host, parsed.port);
+    const absl::Status taken = TakePort(parsed, setup);
     if (!taken.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          ClusterSource(request), ": cluster.", job, "[", task.index, "] is ",
-          address, ": ", taken.status().message()));
-    }
-    for (PortReservation& port : *taken) {
-      setup.ports.push_back(std::move(port));
+      return absl::InvalidArgumentError(
+          absl::StrCat(ClusterSource(request), ": cluster.", job, "[",
+                       task.index, "] is ", address, ": ", taken.message()));
     }
   }
   return absl::OkStatus();
@@ -137,15 +155,10 @@ absl::Status TakeStatusPort(const RunRequest& request, RunSetup& setup) {
     address->port = port.port();
     setup.ports.push_back(std::move(port));
   } else {
-    absl::StatusOr<std::vector<PortReservation>> taken =
-        PortReservation::Take(address->host, address->port);
+    const absl::Status taken = TakePort(*address, setup);
     if (!taken.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--status_address ", request.status_address, ": ",
-                       taken.status().message()));
-    }
-    for (PortReservation& port : *taken) {
-      setup.ports.push_back(std::move(port));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--status_address ", request.status_address, ": ", taken.message()));
     }
   }
   setup.status_address = address->ToString();

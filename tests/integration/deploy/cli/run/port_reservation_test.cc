@@ -95,6 +95,28 @@ TEST(PortReservationTest, APortWhereAProcessListensIsRefused) {
   close(server);
 }
 
+TEST(PortReservationTest, TwoServersCannotListenAtOneAddress) {
+  const absl::StatusOr<PortReservation> any = PortReservation::Create();
+  ASSERT_THAT(any, IsOk());
+  const int port = any->port();
+  const auto all = PortReservation::Take("0.0.0.0", port);
+  const auto first = PortReservation::Take("127.0.0.1", port);
+  const auto again = PortReservation::Take("127.0.0.1", port);
+  const auto second = PortReservation::Take("127.0.0.2", port);
+  const auto other = PortReservation::Create();
+  for (const auto* taken : {&all, &first, &again, &second}) {
+    ASSERT_THAT(*taken, IsOk());
+    ASSERT_EQ((*taken)->size(), 1u);
+    EXPECT_TRUE((*taken)->front().Collides(*any));
+    EXPECT_TRUE((*taken)->front().Collides(all->front()));
+    EXPECT_TRUE(all->front().Collides((*taken)->front()));
+  }
+  EXPECT_TRUE(first->front().Collides(again->front()));
+  EXPECT_FALSE(first->front().Collides(second->front()));
+  ASSERT_THAT(other, IsOk());
+  EXPECT_FALSE(other->Collides(*any));
+}
+
 TEST(PortReservationTest, WhatANameMeansIsLeftToTheProgram) {
   EXPECT_THAT(PortReservation::Take("no.such.host.invalid", 80), IsOk());
 }

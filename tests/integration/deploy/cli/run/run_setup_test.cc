@@ -331,6 +331,20 @@ TEST_F(RunSetupTest, ATakenPortIsNamedWithItsPlace) {
   close(fd);
 }
 
+TEST_F(RunSetupTest, ThePageHasAPortOfItsOwn) {
+  const std::string address =
+      "127.0.0.1:" + std::to_string(PortReservation::Create()->port());
+  Write("cluster.json", R"({"cluster": {"ps": [")" + address +
+                            R"("], "worker": ["localhost:0"]}})");
+  request_.status_address = address;
+
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(kInvalid, HasSubstr("--status_address " + address +
+                                           ": a task of this run has the "
+                                           "port; give another port")));
+  EXPECT_FALSE(fs::exists(directory_.Join("logs")));
+}
+
 TEST_F(RunSetupTest, GpusThatAreNotThereAreRefused) {
   request_.gpus = 1000;
 
