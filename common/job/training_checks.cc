@@ -314,8 +314,16 @@ absl::Status CheckRatesOfFtrl(const JobConfig& job) {
 // `rate` is that of the variables, the job's schedule included.
 absl::Status CheckRateCounts(const VariableOptimizer& other,
                              const LearningRateConfig& rate) {
-  if (!other.learning_rate.has_value() ||
-      rate.schedule != LearningRateConfig::Schedule::kPiecewiseConstant) {
+  if (!other.learning_rate.has_value()) return absl::OkStatus();
+  if (!other.schedule.has_value() && rate.minimum > 0 &&
+      *other.learning_rate < rate.minimum) {
+    return Wrong("learning_rate", *other.learning_rate,
+                 absl::StrCat("at least ", rate.minimum,
+                              ", the minimum of the job's "
+                              "learning_rate_schedule; or give it a "
+                              "learning_rate_schedule of its own"));
+  }
+  if (rate.schedule != LearningRateConfig::Schedule::kPiecewiseConstant) {
     return absl::OkStatus();
   }
   return Wrong(
@@ -341,9 +349,10 @@ absl::Status CheckVariableOptimizers(const JobConfig& job) {
     LOCKSTEP_RETURN_IF_ERROR(
         CheckPattern(element + ".variables", other.variables));
     LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckOptimizer(other.optimizer)));
-    LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckLearningRate(rates[i + 1])));
+    // First: a schedule of the job's has no field of this element to be named.
     LOCKSTEP_RETURN_IF_ERROR(
         Within(element, CheckRateCounts(other, rates[i + 1])));
+    LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckLearningRate(rates[i + 1])));
   }
   return absl::OkStatus();
 }

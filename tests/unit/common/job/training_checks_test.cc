@@ -204,6 +204,17 @@ INSTANTIATE_TEST_SUITE_P(
               other.schedule->schedule = LearningRateConfig::Schedule::kLinear;
               other.schedule->decay_steps = 9;
             }},
+        Bad{"variable_optimizers[0].learning_rate is 0.001, but must be at "
+            "least 0.002, the minimum of the job's learning_rate_schedule",
+            [](JobConfig& job) {
+              job.learning_rate.schedule =
+                  LearningRateConfig::Schedule::kCosine;
+              job.learning_rate.minimum = 0.002;
+              job.train_steps = 10;
+              job.variable_optimizers.resize(1);
+              job.variable_optimizers[0].variables = "w";
+              job.variable_optimizers[0].learning_rate = 0.001;
+            }},
         Bad{"variable_optimizers[0].learning_rate is 0.5, but must be absent: "
             "the kind of the job's learning_rate_schedule is "
             "PIECEWISE_CONSTANT, whose values are the rates; give it a "
