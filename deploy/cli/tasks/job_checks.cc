@@ -124,9 +124,10 @@ std::optional<int64_t> CountExamples(const JobConfig& job) {
 }
 
 // Returns the step of the checkpoint from which the job goes on; -1: it begins
-// anew.
+// with initial values.
 int64_t FirstStep(const std::string& directory, const Beginning& beginning) {
-  if (directory.empty() || beginning.anew()) return -1;
+  if (beginning.step >= 0) return beginning.step;
+  if (directory.empty() || beginning.step == Beginning::kFresh) return -1;
   const absl::StatusOr<LatestCheckpoint> latest =
       CheckpointStore(directory).Latest();
   // CheckWritable() and the chief report a directory that cannot be read.

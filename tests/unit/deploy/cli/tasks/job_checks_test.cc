@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/unit/common/checkpoint/sample_checkpoint.h"
 #include "tests/unit/worker/data/files/idx_bytes.h"
 
 namespace lockstep::cli {
@@ -248,6 +249,19 @@ TEST_F(JobChecksTest, InitialValuesThatAreNotThereAreRefused) {
   }
   std::ofstream(job_.checkpoint.initial_values) << "of a model";
   EXPECT_THAT(CheckCheckpoints(job_, {}), IsOk());
+}
+
+TEST_F(JobChecksTest, AJobThatGoesOnNeedsNoInitialValues) {
+  job_.train_steps = 100;
+  job_.checkpoint.initial_values = directory_.Join("nosuch");
+  job_.checkpoint.directory = directory_.Join("checkpoints");
+  std::filesystem::create_directories(job_.checkpoint.directory);
+  WriteSample(job_.checkpoint.directory, 50);
+
+  EXPECT_THAT(CheckCheckpoints(job_, {}), IsOk());
+  EXPECT_THAT(CheckCheckpoints(job_, {.step = 50}), IsOk());
+  EXPECT_THAT(CheckCheckpoints(job_, {.step = Beginning::kFresh}),
+              StatusIs(kInvalid, HasSubstr("checkpoint.initial_values")));
 }
 
 TEST_F(JobChecksTest, ADirectoryOfSummariesThatCannotBeIsRefused) {
