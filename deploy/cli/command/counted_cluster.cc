@@ -6,24 +6,34 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep::cli {
 
-absl::StatusOr<std::string> CountedClusterJson(const TaskCounts& counts) {
+namespace {
+
+absl::Status CheckWorkers(const TaskCounts& counts) {
   if (counts.workers < 1) {
     return absl::InvalidArgumentError(
         "there are no workers; give --workers N, or --cluster FILE, or a job "
         "with strategy.kind=MIRRORED, which has one");
   }
+  if (counts.backups >= 0 && counts.backups < counts.workers) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--backups is ", counts.backups, ", but must be below ",
+                   "--workers, which is ", counts.workers));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> CountedClusterJson(const TaskCounts& counts) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckWorkers(counts));
   if (counts.ps < 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--ps is ", counts.ps, ", but at least 1 server holds the variables"));
-  }
-  if (counts.backups < 0 || counts.backups >= counts.workers) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--backups is ", counts.backups, ", but must be below ",
-                     "--workers, which is ", counts.workers));
   }
   const auto addresses = [](int count) {
     return std::vector<std::string>(static_cast<size_t>(count), "127.0.0.1:0");
@@ -38,6 +48,8 @@ absl::StatusOr<std::string> CountedClusterJson(const TaskCounts& counts) {
 absl::StatusOr<std::vector<std::string>> WithBackups(
     const TaskCounts& counts, std::vector<std::string> settings) {
   if (counts.backups == 0) return settings;
+  // Other numbers make no settings that a message could be about.
+  LOCKSTEP_RETURN_IF_ERROR(CheckWorkers(counts));
   // The fields by which a job leaves late workers out of its steps.
   const std::pair<absl::string_view, int> implied[] = {
       {"replicas_to_aggregate", counts.workers - counts.backups},

@@ -26,7 +26,8 @@ absl::StatusOr<std::string> CountedClusterJson(const TaskCounts& counts);
 // that leave `backups` of `workers` workers out of each step; none without
 // backups.
 //
-//   kInvalidArgument  there are backups, and a setting is about them, too
+//   kInvalidArgument  there are backups, and a setting is about them, too, or
+//                     there are too few workers for them
 absl::StatusOr<std::vector<std::string>> WithBackups(
     const TaskCounts& counts, std::vector<std::string> settings);
 

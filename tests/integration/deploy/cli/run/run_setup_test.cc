@@ -221,6 +221,9 @@ TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   refused("there is no job; give --job FILE");
   request_.cluster_file = "";
   refused("there are no workers; give --workers N");
+  request_.settings = {"train_steps=5"};
+  request_.counts = {.workers = 3, .backups = 5};
+  refused("--backups is 5, but must be below --workers, which is 3");
   request_.job_file = directory_.Join("absent.textproto");
   refused("absent.textproto");
 }

@@ -53,6 +53,16 @@ TEST(CountedClusterTest, BackupsAreLeftOutOfEachStep) {
                                        "total_num_replicas=4")));
 }
 
+TEST(CountedClusterTest, BackupsWithoutAsManyWorkersMakeNoSettings) {
+  EXPECT_THAT(WithBackups({.backups = 2}, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("there are no workers")));
+  EXPECT_THAT(WithBackups({.workers = 3, .backups = 5}, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--backups is 5, but must be below "
+                                 "--workers, which is 3")));
+}
+
 TEST(CountedClusterTest, BackupsThatASettingContradictsAreRefused) {
   const std::string automatic = "replicas_to_aggregate=AUTO";
   EXPECT_THAT(WithBackups({.workers = 4}, {automatic}),
