@@ -14,6 +14,7 @@ namespace {
 // Bounds how late deaths, deadlines and the ends of pauses are noticed.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr char kDoneBefore[] = "it was done before";
+constexpr char kStepsReached[] = "train_steps reached";
 
 }  // namespace
 
@@ -31,7 +32,8 @@ JobDriver::JobDriver(const JobConfig& job, const Options& options,
       servers_wait_(job),
       training_(context_, steps_, checkpoints_, deaths_, options.num_servers),
       saving_(context_, steps_, checkpoints_, deaths_),
-      farewell_(context_, checkpoints_) {
+      farewell_(context_, checkpoints_),
+      why_done_(kStepsReached) {
   if (job.elastic_workers) members.AwaitWorkers();
 }
 
@@ -307,19 +309,22 @@ void JobDriver::SetUp() {
 void JobDriver::GoOnAfterDeath() {
   stand_still_.Report(steps_.step(), epoch_, cause_ == Cause::kMirrorBack,
                       context_);
-  if (cause_ == Cause::kSaving) {
-    if (!saving_.HasLostSteps()) {
-      phase_ = Phase::kSaving;
-      return saving_.Try();
-    }
-    // The last steps must be made again, by workers that wait for the end.
-    context_.out.push_back(StateReached{JobState::kTraining});
-    // Workers may leave meanwhile, and operators may pause the job.
-    context_.settings.WantNothing();
-    context_.out.push_back(OpenSettings{context_.settings.now()});
+  if (cause_ == Cause::kSaving && !saving_.HasLostSteps()) {
+    phase_ = Phase::kSaving;
+    return saving_.Try();
   }
+  if (cause_ == Cause::kSaving || cause_ == Cause::kEndOfInput) OpenAgain();
   deaths_.TakeOutTheAbsent();
   Follow(training_.NextStep());
+}
+
+void JobDriver::OpenAgain() {
+  // The last steps must be made again, by workers that wait for the end.
+  context_.out.push_back(StateReached{JobState::kTraining});
+  // Workers may leave meanwhile, and operators may pause the job.
+  context_.settings.WantNothing();
+  context_.out.push_back(OpenSettings{context_.settings.now()});
+  why_done_ = kStepsReached;
 }
 
 void JobDriver::ApplySettings() {
@@ -400,6 +405,8 @@ void JobDriver::EndTraining(const absl::Status& status) {
 }
 
 void JobDriver::EndWithInput() {
+  // The servers have gone back, and workers have data again for those steps.
+  if (stand_still_.HasLostSteps()) return GoOnAfterDeath();
   context_.out.push_back(Waits{});
   context_.Reach(steps_.step());
   phase_ = Phase::kSaving;

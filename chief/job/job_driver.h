@@ -167,6 +167,8 @@ class JobDriver {
   void LookForEndSince(absl::Time since);
   void EndTraining(const absl::Status& status);
   void EndWithInput();
+  // Opens the job again that was about to end: its last steps are lost.
+  void OpenAgain();
   void EndSaving(const absl::Status& status);
   void Score();
   void End(const absl::Status& status);
@@ -199,7 +201,7 @@ class JobDriver {
   uint64_t epoch_ = 0;
 
   int64_t scored_ = -1;
-  std::string why_done_ = "train_steps reached";  // if it comes to that
+  std::string why_done_;  // if it comes to that
 };
 
 }  // namespace lockstep::chief

@@ -32,9 +32,12 @@ class StandStill {
 
   // Counts the steps that are made again because the servers are at `step`.
   // `repeated`: as RecoveryPlan has it.
-  void Found(int64_t step, int64_t repeated, JobContext& context) const {
-    context.losses.steps_repeated += std::max(repeated, step_ - step);
+  void Found(int64_t step, int64_t repeated, JobContext& context) {
+    lost_ = std::max(repeated, step_ - step);
+    context.losses.steps_repeated += lost_;
   }
+  // True if the last Found() has counted some.
+  bool HasLostSteps() const { return lost_ > 0; }
 
   // Reports that the job goes on from `step`: with mirrors that were given up
   // and are back (`taken_back`), or after a server was away.
@@ -58,6 +61,7 @@ class StandStill {
  private:
   absl::Time since_;
   int64_t step_ = 0;    // at Begin()
+  int64_t lost_ = 0;    // steps that the last Found() has counted
   int64_t redone_ = 0;  // steps that had begun anew until then
 };
 

@@ -62,6 +62,7 @@ Training::Turn Training::Heard(const absl::StatusOr<StepDriver::Heard>& heard) {
 }
 
 Training::Turn Training::NextStep() {
+  input_ended_ = false;  // a job that has gone back has data again
   const bool over = steps_.step() >= context_.job.train_steps;
   if (!over) TuneNextStep();
   return context_.settings.ToChange() && !over ? Turn::kNewSettings

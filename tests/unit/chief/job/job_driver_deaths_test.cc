@@ -310,6 +310,33 @@ TEST_F(JobDriverDeathsTest, JobThatGoesBackAfterTheEndOfInputIsNotDone) {
   EXPECT_THAT(driver->EndedInput(), IsEmpty());
 }
 
+TEST_F(JobDriverDeathsTest, StepsThatAreLostAtTheEndOfInputAreMadeAgain) {
+  job.train_steps = 3;
+  Open(2);
+  Leave(1, LeaveCause::kEndOfInput);
+  Pass(absl::Milliseconds(100));
+  Expired(0, 1);
+  Expired(1, 1);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("close settings", "recover 2"));
+
+  RecoveryPlan plan;
+  plan.action = RecoveryPlan::Action::kGoBack;
+  plan.step = 1;
+  JobActions out;
+  driver->OnStartFrom(plan, /*first=*/false, /*latest=*/1, out);
+  EXPECT_THAT(
+      Recovered(1, 1, RecoveryPlan::Action::kGoBack),
+      ElementsAre("redone: committed steps 2 to 2", "at 1", "lost: 1 0 1",
+                  "training", "open settings", "take 0 at 1", "take 1 at 1"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), IsEmpty());
+  EXPECT_THAT(Step(), ElementsAre("at 2", "take 0 at 2", "take 1 at 2"));
+  EXPECT_THAT(Step(),
+              ElementsAre("at 3", "tell of commit 3 #1", "close settings",
+                          "finishing", "close tokens"));
+  EXPECT_THAT(Closed(), Contains("done: train_steps reached"));
+}
+
 TEST_F(JobDriverDeathsTest, InputOfABackupMayEnd) {
   workers = 3;
   Open();
