@@ -306,9 +306,8 @@ bool MembershipTable::LeaveOut(const TaskId& task, const std::string& reason,
 absl::Status MembershipTable::CheckIsKnown(const Entry& entry) {
   // A worker that has used up its data is kept until servers know it: a chief
   // that is started again learns of it only from them.
-  const bool told =
-      entry.unburied.empty() || entry.member.leave != LeaveCause::kEndOfInput;
-  if (told) return absl::OkStatus();
+  if (entry.unburied.empty() || !entry.member.HasEndedInput())
+    return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("servers are being told that ",
                                              entry.member.task.ToString(),
                                              " has used up its data; retry"));
@@ -394,6 +393,11 @@ void MembershipTable::ShutOutWorkers() {
     // 0 shuts out every incarnation of a worker that this chief has not heard
     // from.
     entry.shut_out = entry.member.incarnation;
+    if (entry.member.HasEndedInput() && !entry.unburied.empty()) {
+      entry.member.SendBack(entry.member.since);
+      entry.unburied = {{task, entry.member.incarnation, "the job went back",
+                         DeathCause::kWentBack}};
+    }
     if (entry.member.incarnation != 0) continue;
     entry.predecessor = false;
     entry.given_up = true;
@@ -448,9 +452,7 @@ void MembershipTable::ExpireAll(TaskType type, const std::string& reason,
       entry.given_up = true;
     }
     if (entry.member.state != State::kAlive) continue;
-    entry.member.state = State::kDead;
-    entry.member.sent_back = true;
-    entry.member.since = now;
+    entry.member.SendBack(now);
     entry.unburied.push_back(
         {task, entry.member.incarnation, reason, DeathCause::kWentBack});
   }

@@ -59,12 +59,23 @@ class MembershipTable {
     uint64_t incarnation = 0;
     absl::Time last_heartbeat = absl::InfinitePast();
     absl::Time since = absl::InfinitePast();  // in this state
-    bool sent_back = false;                   // kDead, by ExpireAll()
+    bool sent_back = false;                   // kDead, by SendBack()
     std::string leave_reason = {};            // of kLeft, for messages
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
     Progress progress = {};
     std::optional<ProcessLoad> load = {};  // its last report
     bool left_out = false;                 // kLeft, by LeaveOut()
+
+    // True if it has left because its data are used up.
+    bool HasEndedInput() const {
+      return state == State::kLeft && leave == LeaveCause::kEndOfInput;
+    }
+    // Takes it for dead since `at`, until it registers again.
+    void SendBack(absl::Time at) {
+      state = State::kDead;
+      sent_back = true;
+      since = at;
+    }
   };
 
   // An incarnation that ended without leaving, or was replaced.
@@ -175,7 +186,8 @@ class MembershipTable {
   // may be alive and hold gradients that no longer count. So servers admit no
   // incarnation newer than the one known here until it registers and its
   // predecessor is buried. ShutOut() returns the workers for which this still
-  // holds.
+  // holds. A worker that has used up its data, and that servers do not know of
+  // yet, has data again: it must register again.
   void ShutOutWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
   // As above, with the standings that a previous chief has left on the servers:
   // a worker that was taken over, and is newer than the incarnation that the
@@ -200,8 +212,8 @@ class MembershipTable {
   std::vector<Member> Members() const ABSL_LOCKS_EXCLUDED(mutex_);
   Member Get(const TaskId& task) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True if ExpireAll() has expired the member and its last heartbeat is at
-  // most a lease old: its process is taken for alive, and must register again.
+  // True if the member was sent back and its last heartbeat is at most a lease
+  // old: its process is taken for alive, and must register again.
   bool JoinsAgain(const Member& member, absl::Time now) const {
     return member.sent_back && now - member.last_heartbeat <= lease_;
   }

@@ -78,6 +78,39 @@ TEST_F(ShutOutWorkersTest, UnheardWorkerMustLearnOfTheChangeOfAJob) {
   EXPECT_OK(Register(kWorker0, 9));
 }
 
+TEST_F(ShutOutWorkersTest, WorkerWhoseDataHaveJustEndedHasDataAgain) {
+  ASSERT_OK(Register(kWorker0, 5));
+  const auto leave = [this] {
+    return table_.Leave(kWorker0, 5, LeaveCause::kEndOfInput, "end", nullptr,
+                        now_);
+  };
+  ASSERT_THAT(leave(), StatusIs(absl::StatusCode::kUnavailable));
+
+  table_.ShutOutWorkers();
+
+  EXPECT_THAT(leave(), StatusIs(absl::StatusCode::kAborted));
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].incarnation, 5u);
+  EXPECT_EQ(dead[0].cause, DeathCause::kWentBack);
+  EXPECT_NE(dead[0].leave, LeaveCause::kEndOfInput);
+  EXPECT_TRUE(table_.JoinsAgain(table_.Get(kWorker0), now_));
+  EXPECT_THAT(Register(kWorker0, 9), StatusIs(absl::StatusCode::kUnavailable));
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 9));
+}
+
+TEST_F(ShutOutWorkersTest, WorkerWhoseEndOfDataServersKnowHasLeft) {
+  ASSERT_OK(Register(kWorker0, 5));
+  table_.Leave(kWorker0, 5, LeaveCause::kEndOfInput, "end", nullptr, now_)
+      .IgnoreError();
+  BuryAll();
+
+  table_.ShutOutWorkers();
+
+  EXPECT_EQ(table_.Get(kWorker0).state, MembershipTable::State::kLeft);
+}
+
 TEST_F(ShutOutWorkersTest, ShutOutWorkerNeedsAnIncarnationBetween) {
   ASSERT_OK(Register(kWorker0, 5));
   table_.ShutOutWorkers();
