@@ -134,6 +134,18 @@ absl::Status ReadPortion(const Portion& portion,
   return absl::OkStatus();
 }
 
+// Reads `any` portion, or if all tables grow a key. If this process hung,
+// another chief may have gone back meanwhile: then the servers refuse this last
+// read. The other chief also removes unfinished checkpoints, but that may fail,
+// for example because of a volume's permissions.
+absl::Status ReadOnceMore(const StateMap& map, const JobSnapshot& snapshot,
+                          const std::optional<Portion>& any,
+                          const std::vector<ShardAccess*>& servers,
+                          std::vector<char>& bytes) {
+  return any.has_value() ? ReadPortion(*any, servers, bytes)
+                         : ReadAnyKey(map, snapshot, servers);
+}
+
 // Writes to the servers that have the portion: all that take part if they are
 // mirrors.
 absl::Status WritePortion(const Portion& portion,
@@ -366,13 +378,7 @@ absl::StatusOr<std::string> SaveCheckpoint(
   }
   LOCKSTEP_RETURN_IF_ERROR(
       writer->optimizer().WriteInt64(kGlobalStep, manifest.global_step));
-  // If this process hung, another chief may have gone back meanwhile: then the
-  // servers refuse this last read. The other chief also removes unfinished
-  // checkpoints, but that may fail, for example because of a volume's
-  // permissions.
-  if (any.has_value()) {
-    LOCKSTEP_RETURN_IF_ERROR(ReadPortion(*any, servers, bytes));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(ReadOnceMore(map, snapshot, any, servers, bytes));
   LOCKSTEP_RETURN_IF_ERROR(writer->Commit(manifest));
   return writer->files();
 }

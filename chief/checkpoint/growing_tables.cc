@@ -37,9 +37,9 @@ struct RowForm {
         at_once(static_cast<size_t>(std::max<int64_t>(1, kBlock / width))) {}
 };
 
-// `rows` is CountRows() of the part.
-absl::StatusOr<std::vector<int64_t>> ReadAllKeys(const Part& part, int64_t rows,
-                                                 ShardAccess& server) {
+// The keys of the first `rows` rows of the part.
+absl::StatusOr<std::vector<int64_t>> ReadKeys(const Part& part, int64_t rows,
+                                              ShardAccess& server) {
   std::vector<int64_t> keys(rows);
   for (int64_t first = 0; first < rows; first += kBlock) {
     LOCKSTEP_RETURN_IF_ERROR(server.ReadKeys(
@@ -173,8 +173,8 @@ absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
   for (const Part& part : parts) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         keys.emplace_back(),
-        ReadAllKeys(part, snapshot.rows[part.server][part.index],
-                    *servers[part.server]));
+        ReadKeys(part, snapshot.rows[part.server][part.index],
+                 *servers[part.server]));
   }
   // Merged by key, so that the file has the same bytes for any number of
   // servers.
@@ -198,6 +198,19 @@ absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
     LOCKSTEP_RETURN_IF_ERROR(
         on_rows(BytesOfRows(map, variable, std::ssize(block.keys))));
   }
+}
+
+absl::Status ReadAnyKey(const StateMap& map, const JobSnapshot& snapshot,
+                        const std::vector<ShardAccess*>& servers) {
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    if (!map.plan.variables[i].grows()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(CountRows(map, i, snapshot).status());
+    for (const Part& part : PartsOf(map, i)) {
+      if (snapshot.rows[part.server][part.index] == 0) continue;
+      return ReadKeys(part, 1, *servers[part.server]).status();
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckGrowingTable(const CheckpointReader& checkpoint,

@@ -42,6 +42,11 @@ absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
                               const std::vector<ShardAccess*>& servers,
                               CheckpointWriter& writer, OnRows on_rows);
 
+// Reads a key of one of the tables, if any has rows. Errors as CountRows() and
+// ShardAccess.
+absl::Status ReadAnyKey(const StateMap& map, const JobSnapshot& snapshot,
+                        const std::vector<ShardAccess*>& servers);
+
 // Checks that the checkpoint has the growing table `variable` of `map`.
 //
 //   kFailedPrecondition  it has none, or one of other rows, slots or types, or

@@ -37,6 +37,7 @@ class FakeShard final : public ShardAccess {
 
   absl::Status ReadSnapshot(const ElementRange& range,
                             absl::Span<char> bytes) override {
+    LOCKSTEP_RETURN_IF_ERROR(CheckChief());
     std::vector<char> all;
     for (const auto& [key, row] : parts_.at(range.part)) {
       const auto* from =
@@ -53,6 +54,7 @@ class FakeShard final : public ShardAccess {
   }
   absl::Status ReadKeys(int part, int64_t first,
                         absl::Span<int64_t> keys) override {
+    LOCKSTEP_RETURN_IF_ERROR(CheckChief());
     std::vector<int64_t> all;
     for (const auto& [key, row] : parts_.at(part)) all.push_back(key);
     if (first + keys.size() > all.size()) {
@@ -77,7 +79,15 @@ class FakeShard final : public ShardAccess {
     return absl::InternalError("a growing table is written by rows");
   }
 
+  // So many reads are answered before another chief takes the server over.
+  int reads_left_ = 1'000'000;
   std::vector<Rows> parts_;
+
+ private:
+  absl::Status CheckChief() {
+    return reads_left_-- > 0 ? absl::OkStatus()
+                             : absl::AbortedError("a newer chief is here");
+  }
 };
 
 struct Cluster {
@@ -285,6 +295,14 @@ TEST_F(GrowingTablesTest, WhatDoesNotFitIsRefusedAndNothingWritten) {
   refused({"u", {9, kWidth}, DType::kFloat32, {}, RowCut::kKey}, "no \"u/keys");
   refused({"t", {5, kWidth}, DType::kFloat32, {}, RowCut::kMod},
           "as a growing table");
+}
+
+TEST_F(GrowingTablesTest, AChiefThatWasReplacedCompletesNoCheckpoint) {
+  Cluster saved = MakeCluster(1);
+  Fill(saved, 5);
+  saved.shards[0]->reads_left_ = 3;  // the keys, the values, and the slots
+  EXPECT_THAT(Save(saved, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(store_.Open(1), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(GrowingTablesTest, AServerThatSaysNothingOfItsRowsFailsTheSave) {
