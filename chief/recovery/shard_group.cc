@@ -159,11 +159,25 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
   absl::StatusOr<ShardSnapshot> snapshot =
       from.BeginSnapshot(opening.global_step);
   if (!snapshot.ok()) return Named(donor, snapshot.status());
-  if (snapshot->global_step != opening.global_step) {
-    return absl::UnavailableError(
-        absl::StrCat("ps ", donor, " is at step ", snapshot->global_step,
-                     ", not at ", opening.global_step, ", any more"));
-  }
+  const absl::Status filled =
+      snapshot->global_step == opening.global_step
+          ? Fill(job, map, from, to, on_working, on_transferred, failed)
+          : absl::UnavailableError(absl::StrCat(
+                "ps ", donor, " is at step ", snapshot->global_step,
+                ", not at ", opening.global_step, ", any more"));
+  // Also after an error: the snapshot is as large as the state, and the next
+  // round may have no use for it.
+  const absl::Status released = Named(donor, from.EndSnapshot());
+  LOCKSTEP_RETURN_IF_ERROR(filled);
+  opening.scalars = snapshot->scalars;
+  return released;
+}
+
+absl::Status ShardGroup::Fill(const JobConfig& job, const StateMap& map,
+                              ShardCalls& from, const std::vector<int>& to,
+                              const OnWorking& on_working,
+                              const OnTransferred& on_transferred,
+                              Failures* failed) {
   std::vector<ShardCalls*> targets;
   for (const int server : to) {
     targets.push_back(servers_[server]);
@@ -182,9 +196,7 @@ absl::Status ShardGroup::CopyState(const JobConfig& job, const StateMap& map,
       LOCKSTEP_RETURN_IF_ERROR(on_working(server, *created->working));
     }
   }
-  LOCKSTEP_RETURN_IF_ERROR(Transfer(map, from, targets, on_transferred));
-  opening.scalars = snapshot->scalars;
-  return Named(donor, from.EndSnapshot());
+  return Transfer(map, from, targets, on_transferred);
 }
 
 absl::Status ShardGroup::Transfer(const StateMap& map, ShardCalls& from,

@@ -101,8 +101,9 @@ class ShardGroup {
   // For mirrors: opens `donor`, and copies its state, with the step in
   // `opening`, to the servers `to`, whose own state is discarded. Those are not
   // opened. Adds the scalars to `opening`. The copy ends with the first error,
-  // also of `on_working` and `on_transferred`; with `failed`, that has it if it
-  // is of one of `to` alone, other than server 0.
+  // also of `on_working` and `on_transferred`, and the donor's snapshot with
+  // it; with `failed`, that has the error if it is of one of `to` alone, other
+  // than server 0.
   absl::Status CopyState(const JobConfig& job, const StateMap& map, int donor,
                          const std::vector<int>& to,
                          const OnWorking& on_working,
@@ -163,6 +164,10 @@ class ShardGroup {
   // Calls the servers that take part, from index `first` on.
   absl::Status AskFrom(int first, AskOne ask);
   absl::StatusOr<uint64_t> DrawEpoch(Failures* failed);
+  // The part of CopyState() that follows the snapshot of `from`.
+  absl::Status Fill(const JobConfig& job, const StateMap& map, ShardCalls& from,
+                    const std::vector<int>& to, const OnWorking& on_working,
+                    const OnTransferred& on_transferred, Failures* failed);
   // As BeginSnapshot(), except that a failure leaves `copies`, by server.
   absl::StatusOr<JobSnapshot> CopyAside(
       int64_t step, int64_t attempt,

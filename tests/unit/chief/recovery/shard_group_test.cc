@@ -226,6 +226,10 @@ TEST_F(ShardGroupTest, CopyOfAMirrorsStateCanBeEnded) {
           },
           opening),
       StatusIs(absl::StatusCode::kCancelled));
+
+  // The donor does not keep a copy of its state for the rest of the job.
+  EXPECT_THAT(
+      log_, ElementsAre("activate 0", "snapshot 0", "discard 1", "release 0"));
 }
 
 TEST_F(ShardGroupTest, CopiesAreReleasedWhereAServerCannotCopy) {
