@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "chief/operators/job_history_codec.h"
@@ -92,6 +93,14 @@ absl::Status PutValues(GivenValues* values, const Sender& sender,
   return values->Write(sender.task.index,
                        static_cast<size_t>(request.variable()),
                        request.offset(), request.payload());
+}
+
+// True if the model has a table that grows. The job file does not say so where
+// the user's program gives its tables their limits.
+bool AnyGrows(const std::vector<VariableSpec>& variables) {
+  return std::any_of(
+      variables.begin(), variables.end(),
+      [](const VariableSpec& variable) { return variable.grows(); });
 }
 
 std::string StopReason(const v1::StopRequest& request) {
@@ -338,7 +347,7 @@ void CoordinatorService::ExchangeHistory(const v1::HeartbeatRequest& request,
 LeaveCause CoordinatorService::Believed(LeaveCause cause) const {
   const bool impossible =
       (cause == LeaveCause::kEndOfInput && options_.job.data.epochs == 0) ||
-      (cause == LeaveCause::kNoRoom && options_.job.model.row_limit == 0);
+      (cause == LeaveCause::kNoRoom && !AnyGrows(status_table_.variables()));
   return impossible ? LeaveCause::kStopped : cause;
 }
 

@@ -357,6 +357,21 @@ TEST_F(CoordinatorServiceTest, CauseThatCannotBeInThisJobIsNotBelieved) {
   }
 }
 
+// In the job of a user's program the tables' limits are not in the job file.
+TEST_F(CoordinatorServiceTest, FullTableIsBelievedWhereATableGrows) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  ASSERT_OK(
+      Describe(Worker(1),
+               VariableSpec{"t", {100, 3}, DType::kFloat32, {}, RowCut::kKey}));
+  v1::LeaveRequest request;
+  *request.mutable_identity() = Worker(1);
+  request.set_cause(v1::LEAVE_NO_ROOM);
+
+  ASSERT_OK(Call(*stub_, &Stub::Leave, request));
+
+  EXPECT_EQ(members_.TakeDead(clock_.Now()).at(0).leave, LeaveCause::kNoRoom);
+}
+
 // Its scores are known to the chief before; it would not report them again.
 TEST_F(CoordinatorServiceTest, EvaluatorOfAnEarlierChiefRegistersAgain) {
   EXPECT_THAT(Heartbeat(Task(TaskType::kEvaluator, 0, 1)),
