@@ -11,6 +11,7 @@ namespace {
 
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 const TaskId kPs0{TaskType::kPs, 0};
