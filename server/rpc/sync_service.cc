@@ -1,6 +1,8 @@
 #include "server/rpc/sync_service.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/fault_points.h"
@@ -9,6 +11,19 @@
 #include "common/wire/wire_codec.h"
 
 namespace lockstep::server {
+namespace {
+
+// Gates count to the next pass, so the largest number cannot be one.
+absl::Status CheckPass(int64_t pass) {
+  if (pass >= 0 && pass < std::numeric_limits<int64_t>::max()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "pass is ", pass, "; passes count from 1, and 0 stands for none"));
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
     const Caller& caller, const v1::Identity& identity, int slot) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
@@ -28,6 +43,7 @@ absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
 
 absl::StatusOr<v1::AnnounceResponse> SyncService::HandleAnnounce(
     const Caller& caller, const v1::AnnounceRequest& request) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPass(request.pass()));
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             Admit(caller, request.identity(), request.slot()));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -108,6 +124,7 @@ void SyncService::ServeTakeToken(const Caller& caller,
 absl::Status SyncService::HandleTakeToken(const Caller& caller,
                                           const v1::TakeTokenRequest& request,
                                           uint64_t ticket) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPass(request.pass()));
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             Admit(caller, request.identity(), request.slot()));
   const Pass pass{request.identity().task_index(),

@@ -1,6 +1,8 @@
 #include "server/rpc/sync_service.h"
 
+#include <cstdint>
 #include <future>
+#include <limits>
 
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -10,6 +12,8 @@
 
 namespace lockstep::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 using Stub = v1::SyncService::Stub;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
@@ -120,6 +124,20 @@ TEST_F(SyncServiceTest, SelectedWorkerThatDiesIsReplacedByTheNextOne) {
   ASSERT_OK(redo);
   EXPECT_EQ(redo->outcome(), v1::TOKEN_REDO);
   EXPECT_EQ(redo->attempt(), expired->attempt());
+}
+
+TEST_F(SyncServiceTest, PassThatCannotBeIsRefused) {
+  shard_.Open();
+  for (const int64_t pass :
+       {int64_t{-1}, std::numeric_limits<int64_t>::max()}) {
+    v1::TakeTokenRequest take = ServedShard::TokenRequest(0, -1);
+    take.set_pass(pass);
+    v1::AnnounceRequest announce = ServedShard::AnnounceRequest(0, 0);
+    announce.set_pass(pass);
+
+    EXPECT_THAT(TakeToken(take), StatusIs(kInvalid, HasSubstr("pass is")));
+    EXPECT_THAT(Announce(announce), StatusIs(kInvalid, HasSubstr("pass is")));
+  }
 }
 
 TEST_F(SyncServiceTest, WhoComputesLearnsWhenItsStepIsOver) {
