@@ -43,7 +43,7 @@ struct StepsRedone {
 };
 struct CheckpointSaved {
   int64_t step = 0;
-  // Of one that was there before this chief; nullopt: it is written now.
+  // When a checkpoint from before this chief was written; nullopt: it is new.
   std::optional<absl::Time> at = {};
 };
 struct CheckpointTroubled {
