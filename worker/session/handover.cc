@@ -8,6 +8,7 @@ namespace lockstep::worker {
 
 absl::Status Handover::Publish(Stage stage, const Offer& offer) {
   if (cancelled_) return absl::CancelledError("the job has ended");
+  if (input_ended_) return absl::OutOfRangeError("end of input");
   // Another offer than Resume() drops the pass that waits for it.
   lost_ = lost_ || halfway_;
   halfway_ = false;
@@ -54,7 +55,9 @@ absl::Status Handover::OfferEarly(const Offer& offer, GradientPass& pass) {
 
 absl::StatusOr<GradientResult> Handover::Resume(GradientPass& pass) {
   MutexLock lock(mutex_);
-  if (cancelled_ || !halfway_) return absl::CancelledError("the job has ended");
+  if (cancelled_) return absl::CancelledError("the job has ended");
+  if (input_ended_) return absl::OutOfRangeError("end of input");
+  if (!halfway_) return absl::CancelledError("the job has ended");
   halfway_ = false;
   offer_.early = false;
   pass_ = &pass;
@@ -72,6 +75,11 @@ void Handover::Cancel() {
 void Handover::Reopen() {
   MutexLock lock(mutex_);
   cancelled_ = false;
+  input_ended_ = false;
+  // A pass that still waits for Resume() is of the membership before.
+  lost_ = lost_ || halfway_;
+  halfway_ = false;
+  changed_.SignalAll();
 }
 
 void Handover::End(const absl::Status& why) {
@@ -232,9 +240,15 @@ absl::Status Handover::Inside(
 
 void Handover::EndInput() {
   MutexLock lock(mutex_);
-  const bool offered = stage_ == Stage::kRows || stage_ == Stage::kPass;
-  if (!offered || !Check(stage_).ok()) return;
-  answer_ = absl::OutOfRangeError("end of input");
+  if (halfway_) {
+    // The loop takes the token of the pass, and finds this in Resume().
+    halfway_ = false;
+  } else {
+    const bool offered = stage_ == Stage::kRows || stage_ == Stage::kPass;
+    if (!offered || !Check(stage_).ok()) return;
+    answer_ = absl::OutOfRangeError("end of input");
+  }
+  input_ended_ = true;
   lost_ = true;
   changed_.SignalAll();
 }

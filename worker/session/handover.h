@@ -83,7 +83,8 @@ class Handover {
 
   // Makes the current offer and all later ones return kCancelled.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the effect of Cancel(). Must be called when a new membership begins.
+  // Ends the effect of Cancel() and of EndInput(). Must be called when a new
+  // membership begins.
   void Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes Take() return kEnded from now on, and end() return `why`. No offer
   // may follow.
@@ -124,8 +125,10 @@ class Handover {
   // few milliseconds of a long computation.
   absl::Status CheckWanted() ABSL_LOCKS_EXCLUDED(mutex_);
   // Answers an offer of any stage: there is no input for it, nor for a later
-  // one. The loop's call returns kOutOfRange, and the program's calls kAborted
-  // until its next Take(). Does nothing without an offer.
+  // one. The loop's call and all later ones return kOutOfRange, and the
+  // program's calls kAborted until its next Take(). In an early pass whose
+  // gradients are to begin, Resume() is that call. Does nothing without an
+  // offer.
   void EndInput() ABSL_LOCKS_EXCLUDED(mutex_);
   // Answers kPass: all gradients of the pass are in memory.
   absl::Status Done(const GradientResult& result) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -158,6 +161,8 @@ class Handover {
   // return kAborted until its next Take().
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  // EndInput() was called in this membership.
+  bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
   // The program's thread is in a call of `pass_`, which must not be destroyed
   // before that call ends.
   bool inside_ ABSL_GUARDED_BY(mutex_) = false;

@@ -31,7 +31,10 @@ struct SessionVariable {
 // One pass: the gradient of share `share` of global step `number`, by one of
 // the worker's replicas.
 struct SessionStep {
-  int64_t number = 0;  // committed steps; the pass computes the next one
+  // Committed steps; the pass computes the next one. In an early step the last
+  // of them may still be under way: it is committed once BeginGradients() has
+  // returned true.
+  int64_t number = 0;
   // 0 unless a step averages more gradients than there are workers; with
   // `work: SHARED` the number of the micro-batch in the step.
   int share = 0;

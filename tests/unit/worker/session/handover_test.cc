@@ -148,6 +148,60 @@ TEST_F(HandoverTest, WithoutInputTheLoopEndsAndTheProgramGoesOn) {
   EXPECT_THAT(handover_.Done({}), StatusIs(absl::StatusCode::kAborted));
 }
 
+// The loop throws the answer of an early pass away: see TrainingLoop.
+TEST_F(HandoverTest, InputThatHasEndedInAnEarlyPassIsNotAskedForAgain) {
+  OfferEarly(7);
+  ASSERT_EQ(Take(), Handover::Stage::kPass);
+  handover_.EndInput();
+  // That of the offer after the early one, which the program does not see.
+  EXPECT_THAT(Result().status(), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(early_, StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_FALSE(handover_.offers());
+  EXPECT_THAT(handover_.NeedValues(0, 1), StatusIs(absl::StatusCode::kAborted));
+
+  // A new membership may be at an earlier step.
+  handover_.Reopen();
+  OfferPass(1);
+  ASSERT_EQ(Take(), Handover::Stage::kPass);
+  EXPECT_OK(handover_.Done({}));
+  EXPECT_THAT(Result(), IsOk());
+}
+
+TEST_F(HandoverTest, InputMayEndBetweenTheHalvesOfAPass) {
+  std::thread loop([&] {
+    early_ = handover_.OfferEarly({.pass = {.step = 7}, .early = true}, pass_);
+  });
+  ASSERT_EQ(Take(), Handover::Stage::kPass);
+  EXPECT_THAT(handover_.BeginGradients(absl::ZeroDuration()),
+              IsOkAndHolds(false));
+  handover_.EndInput();
+  EXPECT_THAT(handover_.BeginGradients(kLong),
+              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(handover_.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
+  loop.join();
+  EXPECT_OK(early_);
+  EXPECT_THAT(handover_.Resume(second_).status(),
+              StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+TEST_F(HandoverTest, APassBetweenItsHalvesIsOverWhenAnotherMembershipBegins) {
+  std::thread loop([&] {
+    early_ = handover_.OfferEarly({.pass = {.step = 7}, .early = true}, pass_);
+  });
+  ASSERT_EQ(Take(), Handover::Stage::kPass);
+  EXPECT_THAT(handover_.BeginGradients(absl::ZeroDuration()),
+              IsOkAndHolds(false));
+  loop.join();
+  handover_.Cancel();
+  handover_.Reopen();
+  EXPECT_THAT(handover_.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
+  handover_.EndInput();  // of that pass
+  OfferPass(1);
+  ASSERT_EQ(Take(), Handover::Stage::kPass);
+  EXPECT_OK(handover_.Done({}));
+  EXPECT_THAT(Result(), IsOk());
+}
+
 TEST_F(HandoverTest, TheEndIsNoOfferThatCouldLackInput) {
   handover_.End(absl::OkStatus());
   ASSERT_EQ(Take(), Handover::Stage::kEnded);
