@@ -17,7 +17,7 @@ from . import _base, _session
 from ._torch_buffers import Buffers
 from ._torch_copies import HostCopies
 from ._torch_describe import check_model, describe
-from ._torch_early import add_hooks
+from ._torch_early import add_hook
 from ._torch_embedding import Embedding
 from ._torch_evaluator import Evaluator
 from ._torch_leftovers import Leftovers
@@ -313,8 +313,8 @@ class Worker(_base.BaseWorker):
         self._hooks = self._add_hooks()
         self._buffers_missing = False
         if options.get("early"):
-            add_hooks(self, model, self._parameters,
-                      [buffer for _, buffer in shared])
+            add_hook(self, model, self._parameters,
+                     [buffer for _, buffer in shared])
         self._join(described, name, options)
 
     def _check_places(self):

@@ -132,6 +132,73 @@ assert stops > 6, stops
 """
 
 
+# Two layers, and a module whose buffer a method changes that is no forward.
+SMALL = """
+import copy, io, os, signal, threading
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+class Mean(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(()))
+    def note(self, x):
+        self.mean.add_(0.1 * (x.detach().mean() - self.mean))
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)
+        self.mean = Mean()
+    def forward(self, x):
+        return self.last(self.first(x).relu())
+model, x = Model(), torch.ones(3, 4)
+import lockstep.torch
+worker = lockstep.torch.Worker(model, early=True)
+def early_step():
+    for step in worker.steps():
+        if worker._early:
+            return step
+        step.backward(model(x).sum())
+"""
+
+COPIES = SMALL + """
+step = early_step()
+missing = set(worker._values.missing)
+assert len(missing) == 4, missing
+torch.save(model, io.BytesIO())
+copied = copy.deepcopy(model)
+scripted = torch.jit.script(model)
+copied(x)
+assert worker._values.missing == missing, worker._values.missing
+step.backward(model(x).sum())
+for step in worker.steps():
+    step.backward(model(x).sum())
+"""
+
+# As torch.nn.DataParallel: the copies run, the parameters are read.
+REPLICAS = SMALL + """
+def replica(module):
+    made = module._replicate_for_data_parallel()
+    for key, p in module._parameters.items():
+        made.__dict__[key] = p * 1
+    for key, each in module._modules.items():
+        made._modules[key] = replica(each)
+    return made
+for step in worker.steps():
+    step.backward(replica(model)(x).sum())
+"""
+
+COMPILED = SMALL + """
+compiled = (torch.compile(model, backend="aot_eager")
+            if hasattr(torch, "compile") else model)
+early = 0
+for step in worker.steps():
+    early += worker._early
+    step.backward(compiled(x).sum())
+assert early > 4, early
+"""
+
+
 def tensors_of(job):
     step, tensors = checkpoint.read(job.path("checkpoints"))
     assert step == STEPS, step
@@ -232,6 +299,23 @@ class EarlyTest(unittest.TestCase):
             self.assertRegex(job.log("worker"),
                              r'parameter "(outer|unused).bias" was used outside')
         self.train(f"AWAITS = True\n{OUTSIDE}")
+
+    def run_small(self, program, ends_well=True):
+        with TorchJob(sets=["train_steps=8", "learning_rate=0.1"]) as job:
+            job.start_worker(0, program)
+            code = job.wait("worker")
+            self.assertEqual(code == 0, ends_well, job.log("worker")[-3000:])
+            return job.log("worker")
+
+    def test_a_model_can_be_saved_copied_and_compiled(self):
+        self.run_small(COPIES)
+
+    def test_a_model_may_be_compiled_by_torch_compile(self):
+        self.run_small(COMPILED)
+
+    def test_values_are_not_taken_for_there_when_copies_of_a_module_run(self):
+        self.assertIn("was used outside of its module's forward",
+                      self.run_small(REPLICAS, ends_well=False))
 
 
 if __name__ == "__main__":
