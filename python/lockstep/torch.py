@@ -423,6 +423,8 @@ class Worker(_base.BaseWorker):
 
     def _arrive(self, numbers, buffers):
         """Copies values of an early step, once they are there."""
+        if self._loop.closed:
+            return  # they do not come any more
         missing = [i for i in numbers if i in self._values.missing]
         try:
             if buffers and self._buffers_missing:

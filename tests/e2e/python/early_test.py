@@ -198,6 +198,13 @@ for step in worker.steps():
 assert early > 4, early
 """
 
+CLOSED = SMALL + """
+early_step()
+assert worker._values.missing
+worker.close()
+assert model(x).shape == (3, 2)
+"""
+
 
 def tensors_of(job):
     step, tensors = checkpoint.read(job.path("checkpoints"))
@@ -316,6 +323,9 @@ class EarlyTest(unittest.TestCase):
     def test_values_are_not_taken_for_there_when_copies_of_a_module_run(self):
         self.assertIn("was used outside of its module's forward",
                       self.run_small(REPLICAS, ends_well=False))
+
+    def test_a_model_can_be_used_when_its_worker_is_closed(self):
+        self.run_small(CLOSED)
 
 
 if __name__ == "__main__":
