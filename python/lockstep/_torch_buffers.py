@@ -11,6 +11,9 @@ class Buffers:
     A module may replace a buffer, as ``self.mean = 0.9 * self.mean`` does: its
     key in the module counts, not the tensor.
 
+    Attributes:
+      missing: true while the buffers lack the values of an early step.
+
     Args:
       model: has them.
       named: their names and tensors.
@@ -24,6 +27,7 @@ class Buffers:
         self._tensors = [tensor for _, tensor in named]
         self._like = [torch.empty(each.shape, dtype=each.dtype, device="meta")
                       for each in self._tensors]
+        self.missing = False
 
     def __len__(self):
         return len(self._names)
@@ -35,11 +39,26 @@ class Buffers:
         self._changes = [view(native.gradient(self._first + i), like)
                          for i, like in enumerate(self._like)]
 
-    def begin(self):
+    def begin(self, early=False):
         """A step begins: the buffers get its values.
+
+        Args:
+          early: they are still to arrive: arrive() must follow.
 
         Raises: RuntimeError: a buffer is of another shape or dtype than when
           the Worker was made.
+        """
+        self.missing = early and len(self._names) > 0
+        if early:
+            self._before = [(each, _version(each)) for each in map(
+                self._current, range(len(self._names)))]
+        else:
+            self.arrive()
+
+    def arrive(self):
+        """The values of the step are there.
+
+        Raises: as begin().
         """
         with torch.no_grad():
             for i, value in enumerate(self._values):
@@ -51,6 +70,25 @@ class Buffers:
                     if key in module._buffers:
                         module._buffers[key] = buffer
                 buffer.copy_(value)
+        self.missing = False
+
+    def arrive_late(self):
+        """The values are there, and no module has asked for them.
+
+        Raises: as begin(); RuntimeError: the pass has changed a buffer already,
+          which the values would undo.
+        """
+        if not self.missing:
+            return
+        for i, (before, version) in enumerate(self._before):
+            now = self._current(i)
+            if now is not before or _version(now) != version:
+                raise RuntimeError(
+                    f'buffer "{self._names[i]}" was changed outside of its '
+                    "module's forward, before the values of this step had "
+                    "arrived: call step.await_values() first, or leave "
+                    "early=True out")
+        self.arrive()
 
     def hand_in(self, native):
         """A pass has ended: its changes are gradients.
@@ -83,6 +121,11 @@ class Buffers:
                 f"{_text(like)} when the Worker was made: keep its shape and "
                 'dtype, or make the Worker with buffers="local"')
         return buffer
+
+
+def _version(tensor):
+    # Tensors of torch.inference_mode() do not count their changes.
+    return None if tensor.is_inference() else tensor._version
 
 
 def _bytes(tensor):

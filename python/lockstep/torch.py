@@ -311,7 +311,6 @@ class Worker(_base.BaseWorker):
             if device.type == "cuda"}
         self._values = Values(self._parameters, self._first())
         self._hooks = self._add_hooks()
-        self._buffers_missing = False
         if options.get("early"):
             add_hook(self, model, self._parameters,
                      [buffer for _, buffer in shared])
@@ -427,26 +426,23 @@ class Worker(_base.BaseWorker):
             return  # they do not come any more
         missing = [i for i in numbers if i in self._values.missing]
         try:
-            if buffers and self._buffers_missing:
+            if buffers and self._buffers.missing:
                 self._await(0, len(self._buffers))
-                self._buffers.begin()
-                self._buffers_missing = False
+                self._buffers.arrive()
             for i in missing:
                 self._await(self._first() + i, 1)
                 self._values.arrive(self._loop.native, i)
         except _session.Unwanted:
             # The body goes on to its end, in vain.
             self._values.missing.clear()
-            self._early = self._buffers_missing = False
+            self._early = self._buffers.missing = False
             self._unwanted = self._at_hand._over = True
 
     def _begin_gradients(self):
         """Must be called before a gradient is written where it is sent from."""
         self._settle()
         self._values.arrive_late(self._loop.native)
-        if self._buffers_missing:
-            self._buffers.begin()
-            self._buffers_missing = False
+        self._buffers.arrive_late()
 
     def _send_all(self):
         for i in reversed(range(len(self._parameters))):
@@ -485,9 +481,7 @@ class Worker(_base.BaseWorker):
         for each in self._embeddings:
             each._begin()
         self._values.begin(native, again, self._early)
-        self._buffers_missing = self._early and len(self._buffers) > 0
-        if not self._early:
-            self._buffers.begin()
+        self._buffers.begin(self._early)
 
     def _after(self, step, again=False):
         step._check_whole()

@@ -205,6 +205,14 @@ worker.close()
 assert model(x).shape == (3, 2)
 """
 
+BUFFER = SMALL + """
+for step in worker.steps():
+    if AWAITS:
+        step.await_values()
+    model.mean.note(x)
+    step.backward(model(x).sum())
+"""
+
 
 def tensors_of(job):
     step, tensors = checkpoint.read(job.path("checkpoints"))
@@ -326,6 +334,11 @@ class EarlyTest(unittest.TestCase):
 
     def test_a_model_can_be_used_when_its_worker_is_closed(self):
         self.run_small(CLOSED)
+
+    def test_a_change_of_a_buffer_that_lacks_its_value_is_an_error(self):
+        self.assertIn('buffer "mean.mean" was changed outside',
+                      self.run_small(f"AWAITS = False\n{BUFFER}", ends_well=False))
+        self.run_small(f"AWAITS = True\n{BUFFER}")
 
 
 if __name__ == "__main__":
