@@ -408,6 +408,8 @@ class Worker(_base.BaseWorker):
             self._push_checked(native, checked)
             native.finish(loss, examples)
         except _session.Unwanted:
+            if self._arriving is not None:
+                self._arriving.over = True
             return False
         return True
 

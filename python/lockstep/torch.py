@@ -162,7 +162,7 @@ class Step(_base.BaseStep):
             if worker._sending:
                 self._finish()
         except _session.Unwanted:
-            worker._unwanted = self._over = True
+            worker._drop()
         except BaseException:
             if fresh and not self._over and not any(worker._sent):
                 self._calls = 0
@@ -211,11 +211,12 @@ class Step(_base.BaseStep):
             self._worker._begin_sending()
             self._finish()
         except _session.Unwanted:
-            self._worker._unwanted = self._over = True
+            self._worker._drop()
         finally:
             self._worker._sending = False
 
     def _finish(self):
+        self._worker._begin_gradients()  # an exception hands nothing in
         self._over = True
         self._worker._finish(self._loss, self._count(self._examples))
 
@@ -433,10 +434,13 @@ class Worker(_base.BaseWorker):
                 self._await(self._first() + i, 1)
                 self._values.arrive(self._loop.native, i)
         except _session.Unwanted:
-            # The body goes on to its end, in vain.
-            self._values.missing.clear()
-            self._early = self._buffers.missing = False
-            self._unwanted = self._at_hand._over = True
+            self._drop()
+
+    def _drop(self):
+        """Nobody needs the pass: its body goes on to its end, in vain."""
+        self._values.missing.clear()
+        self._early = self._buffers.missing = False
+        self._unwanted = self._at_hand._over = True
 
     def _begin_gradients(self):
         """Must be called before a gradient is written where it is sent from."""
@@ -451,7 +455,6 @@ class Worker(_base.BaseWorker):
             copies.settle()
 
     def _finish(self, loss, examples):
-        self._begin_gradients()
         self._send_all()
         native = self._loop.native
         self._warn_without_gradients()

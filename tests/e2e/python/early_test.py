@@ -213,6 +213,27 @@ for step in worker.steps():
     step.backward(model(x).sum())
 """
 
+PUSHES_AGAIN = SMALL + """
+class Stop(Exception):
+    pass
+native = worker._loop.native
+begins, stops = native.begin_gradients, [Stop(), Stop()]
+def begin_gradients(timeout):
+    if stops:
+        raise stops.pop()
+    return begins(timeout)
+native.begin_gradients = begin_gradients
+for step in worker.steps():
+    model(x).sum().backward()
+    while True:
+        try:
+            step.push()
+            break
+        except Stop:
+            pass
+assert not stops
+"""
+
 
 def tensors_of(job):
     step, tensors = checkpoint.read(job.path("checkpoints"))
@@ -339,6 +360,10 @@ class EarlyTest(unittest.TestCase):
         self.assertIn('buffer "mean.mean" was changed outside',
                       self.run_small(f"AWAITS = False\n{BUFFER}", ends_well=False))
         self.run_small(f"AWAITS = True\n{BUFFER}")
+
+    def test_a_push_that_an_exception_ends_before_its_token_may_be_repeated(
+            self):
+        self.run_small(PUSHES_AGAIN)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import math
 import sys
+import types
 import unittest
 
 try:
@@ -298,10 +299,15 @@ for step in worker.steps():
         worker = object.__new__(lockstep.torch.Worker)
         worker._calls, worker._unwanted = 0, False
         worker._begin_sending = drop
+        worker._values = types.SimpleNamespace(missing={0})
+        worker._buffers = types.SimpleNamespace(missing=True)
         step = lockstep.torch.Step(worker, 0, 0, 0, 0, 0)
+        worker._at_hand = step
         step._calls = 2
         worker._after(step)
         self.assertTrue(worker._unwanted)
+        # Nothing is awaited any more.
+        self.assertFalse(worker._values.missing or worker._buffers.missing)
         self.assertEqual(worker._calls, 2)
 
     def test_gradients_that_are_not_kept_are_sent_the_same(self):
