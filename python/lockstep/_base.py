@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 
-from . import _errors, _native, _session
+from . import _errors, _native, _session, _signals
 
 # Kinds of common/plan/variable_spec.h.
 GIVEN = (9, 0.0, 0.0)
@@ -313,8 +313,15 @@ class BaseWorker:
 
     def _settle(self):
         """Waits until gradients may be written. Unwanted: the step is dropped."""
-        while self._early:
+        if self._early:
             self._asked = True
+            _signals.wait(self._poll)
+
+    def _poll(self):
+        # Ctrl-C ends this loop in the main thread. For a GPU it is in autograd's
+        # thread, while the main one waits, so the wait as a whole must be one
+        # that _signals knows of.
+        while self._early:
             self._early = not self._loop.native.begin_gradients(_session.WAIT)
 
     def _choose(self, _step):

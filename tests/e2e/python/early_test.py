@@ -234,6 +234,38 @@ for step in worker.steps():
 assert not stops
 """
 
+# For a GPU the wait is in autograd's thread, and the main one hears of no
+# signal before it ends.
+CTRL_C = SMALL + """
+step = early_step()
+ended = []
+def settle():
+    try:
+        worker._settle()
+    except Exception as error:
+        ended.append(type(error).__name__)
+thread = threading.Thread(target=settle)
+thread.start()
+sent = False
+while thread.is_alive():
+    try:
+        if not sent:
+            sent = True
+            os.kill(os.getpid(), signal.SIGINT)
+        thread.join()
+    except KeyboardInterrupt:
+        pass
+assert ended == ["Unwanted"], ended
+print("ended", flush=True)
+os._exit(0)
+"""
+
+SLOW = SMALL + """
+import time
+for step in worker.steps():
+    time.sleep(100)
+"""
+
 
 def tensors_of(job):
     step, tensors = checkpoint.read(job.path("checkpoints"))
@@ -364,6 +396,13 @@ class EarlyTest(unittest.TestCase):
     def test_a_push_that_an_exception_ends_before_its_token_may_be_repeated(
             self):
         self.run_small(PUSHES_AGAIN)
+
+    def test_ctrl_c_ends_the_wait_for_a_token_in_any_thread(self):
+        with LocalJob(workers=2, sets=["learning_rate=0.1"]) as job:
+            job.start_worker(0, CTRL_C)
+            job.start_worker(1, SLOW)
+            self.assertEqual(job.wait("worker", 0, timeout=60), 0,
+                             job.log("worker", 0)[-3000:])
 
 
 if __name__ == "__main__":
