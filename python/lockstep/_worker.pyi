@@ -1,5 +1,5 @@
 import os
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ class Table:
                  std: float = 0.0) -> None: ...
 
 class Step(_base.BaseStep):
-    values: Dict[str, npt.NDArray[Any]]
+    values: Mapping[str, npt.NDArray[Any]]
     def indices(self, n: int, ahead: int = 0) -> npt.NDArray[np.int64]: ...
     def rows(self, name: str,
              ids: npt.ArrayLike) -> npt.NDArray[np.float32]: ...

@@ -91,8 +91,8 @@ class Step(_base.BaseStep):
     def await_values(self):
         """Returns when all parameters have the values of this step.
 
-        Of use with ``early=True`` alone, before parameters are read outside of
-        the forward of their modules.
+        Of use with ``early=True`` alone, before parameters or buffers are read
+        outside of the forward of their modules.
         """
         self._check_at_hand()
         worker = self._worker
@@ -246,7 +246,8 @@ class Worker(_base.BaseWorker):
         their way, in a job without backups. A module's parameters then get their
         values when its forward is called, so that the first layers compute while
         those of the others arrive. A program that reads parameters elsewhere
-        must call ``step.await_values()`` first. No effect with Embedding modules.
+        must call ``step.await_values()`` first, or they are those of the step
+        before. No effect with Embedding modules.
       keep_gradients: false: ``step.backward`` and ``step.push`` leave ``.grad``
         None. The gradient of a layer then reuses the memory of the one behind
         it, which the processor's cache may still hold.
