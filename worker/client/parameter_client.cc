@@ -36,7 +36,7 @@ struct ParameterClient::Parts {
 ParameterClient::ParameterClient(const Options& options, const Plan& plan,
                                  ParameterMemory& memory)
     : untrained_(options.untrained),
-      brings_values_(!options.mirror.has_value()),
+      brings_values_(!options.mirror.has_value() && !options.mean_is_limited),
       parts_(std::make_unique<Parts>(options, plan, memory)) {}
 
 // Pushes waits for its calls, which would be repeated without end if a server

@@ -52,6 +52,9 @@ class ParameterClient final : public StepClient {
     std::vector<bool> untrained = {};
     // Share memory with the mirror, and not with other servers of this host.
     bool shares_with_mirror_alone = false;
+    // The job limits the mean of gradients, whose norm is not known when pushes
+    // are answered: the answers bring no values.
+    bool mean_is_limited = false;
   };
 
   ParameterClient(const Options& options, const Plan& plan,

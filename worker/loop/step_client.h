@@ -116,8 +116,9 @@ class StepClient {
   // pass and attempt must follow, and no gradient may be written before.
   virtual void SendRest(const PassId& /*pass*/, int64_t /*attempt*/) {}
 
-  // False if the answers to pushes bring no values, as those of mirrors: then
-  // no pass may begin early. Constant.
+  // False if the answers to pushes bring no values, as those of mirrors, and
+  // those of a job that limits the mean of gradients: then no pass may begin
+  // early. Constant.
   virtual bool PushesBringValues() const { return true; }
 
   // After SendRest(): waits until the answers have brought the values of

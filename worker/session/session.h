@@ -100,11 +100,11 @@ class Session {
     std::string log_level = {};
     // If true, Next() may return a step while the gradients of the one before
     // are still on their way, with `early` set: in strict mode on parameter
-    // servers, without backups and shared work, for a program without tables
-    // whose workers have one replica each. In such a step the program must call
-    // AwaitValues() before it reads values, and BeginGradients() before it
-    // writes gradients. So it can compute its first layers while the values of
-    // the others arrive.
+    // servers, without backups, shared work and clipping by MEAN_GLOBAL_NORM,
+    // for a program without tables whose workers have one replica each. In such
+    // a step the program must call AwaitValues() before it reads values, and
+    // BeginGradients() before it writes gradients. So it can compute its first
+    // layers while the values of the others arrive.
     bool early_passes = false;
     bool shared_memory = true;  // with servers of this host
     int pollers = 0;            // as the flag --pollers

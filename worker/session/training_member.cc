@@ -283,6 +283,7 @@ ParameterClient::Options TrainingMember::ClientOptions(
   options.pollers = pollers_;
   options.connections = connections_;
   if (mirrored) options.mirror = task_.index;
+  options.mean_is_limited = membership.job.clipping.limits_mean();
   for (const VariableSettings& each : settings) {
     // Accumulators of compatible mode need a gradient of each variable.
     options.untrained.push_back(membership.job.mode == SyncMode::kStrict &&

@@ -335,6 +335,14 @@ class EarlyTest(unittest.TestCase):
         self.check_early(log, False)
         self.check_same(self.plain(), early)
 
+    def test_no_step_of_a_job_that_limits_means_begins_early(self):
+        # The norm of a mean is known after the answers to pushes.
+        limits = ["clipping.kind=MEAN_GLOBAL_NORM", "clipping.limit=0.05"]
+        plain, _ = self.train(TORCH, early=False, sets=limits)
+        limited, log = self.train(TORCH, sets=limits)
+        self.check_early(log, False)
+        self.check_same(plain, limited)
+
     def test_kills_change_no_bit(self):
         drawn = random.Random(7)
 
