@@ -1,19 +1,16 @@
 #include "chief/operators/coordinator_service.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "chief/operators/heartbeat_answer.h"
 #include "chief/operators/job_history_codec.h"
 #include "chief/operators/registration_answer.h"
-#include "chief/operators/share_check.h"
-#include "chief/plan/placement.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/base/stop_status.h"
 #include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/status.h"
 #include "common/text/plain_text.h"
@@ -23,52 +20,11 @@ namespace {
 
 constexpr absl::Duration kRefusalEvery = absl::Seconds(1);  // in the log
 
-// The time for which a chief waits for a worker that describes the model before
-// it asks the servers.
-constexpr absl::Duration kWorkersDescribe = absl::Seconds(5);
-
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                  const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpcStatus(status));
   return reactor;
-}
-
-absl::Status OtherVersion(const Sender& sender, int protocol,
-                          const std::string& program) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(sender.task.ToString(), " speaks protocol version ",
-                   protocol, " (program ", program, "); this chief speaks ",
-                   kProtocolVersion, "; install the same version everywhere"));
-}
-
-absl::Status OtherJob(const Sender& sender, const std::string& job_id) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("identity.job_id is \"", CutText(sender.job_id),
-                   "\"; this chief runs \"", job_id, "\""));
-}
-
-// The answer to the older of two processes of one task. It must not come back:
-// otherwise the two would replace each other forever.
-absl::Status Twice(const TaskId& task, const absl::Status& why) {
-  return absl::AlreadyExistsError(absl::StrCat(
-      "another process has taken the place of this one: ", why.message(),
-      "; give each process a task of its own, ", task.ToString(),
-      " is the newer one's"));
-}
-
-// An evaluator reports each score once, so one that a chief takes over has told
-// its scores to an earlier chief: it must begin anew, or the job would wait for
-// a score that has been reported.
-absl::Status CheckKnowsScores(const Sender& sender,
-                              const MembershipTable& members) {
-  if (sender.task.type != TaskType::kEvaluator ||
-      members.Get(sender.task).incarnation != 0) {
-    return absl::OkStatus();
-  }
-  return absl::AbortedError(
-      "this chief has not heard the evaluator's scores; register with a new "
-      "incarnation, and score the newest checkpoint again");
 }
 
 // True if the worker must send the initial values; asked while there is no
@@ -93,14 +49,6 @@ absl::Status PutValues(GivenValues* values, const Sender& sender,
   return values->Write(sender.task.index,
                        static_cast<size_t>(request.variable()),
                        request.offset(), request.payload());
-}
-
-// True if the model has a table that grows. The job file does not say so where
-// the user's program gives its tables their limits.
-bool AnyGrows(const std::vector<VariableSpec>& variables) {
-  return std::any_of(
-      variables.begin(), variables.end(),
-      [](const VariableSpec& variable) { return variable.grows(); });
 }
 
 std::string StopReason(const v1::StopRequest& request) {
@@ -140,36 +88,21 @@ CoordinatorService::CoordinatorService(Options options,
       status_table_(status_table),
       settings_table_(settings_table),
       clock_(clock),
-      gpus_(options_.job),
-      began_(clock.Now()) {}
+      answers_({options_.job_id, options_.job, kProtocolVersion, clock.Now()},
+               members, status_table, settings_table) {}
 
-absl::StatusOr<Sender> CoordinatorService::Check(
-    const Caller& caller, const v1::Identity& identity) const {
+absl::StatusOr<Sender> CoordinatorService::SenderOf(
+    const Caller& caller, const v1::Identity& identity) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
-  if (sender.job_id != options_.job_id) {
-    return OtherJob(sender, options_.job_id);
-  }
   return sender;
 }
 
-// Fills in the job as it runs at this moment: a worker that joins later must
-// compute with the settings in effect, not with those of the job file.
-absl::Status CoordinatorService::CheckIsMeant(
-    const Sender& sender, const v1::RegisterRequest& request) const {
-  if (request.protocol_version() != kProtocolVersion) {
-    return OtherVersion(sender, request.protocol_version(),
-                        CutText(request.program_version()));
-  }
-  if (!request.expected_job().empty() &&
-      request.expected_job() != options_.job.name) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(sender.task.ToString(), " wants job \"",
-                     CutText(request.expected_job()), "\"; this chief runs \"",
-                     options_.job.name, "\"; check the chief's address"));
-  }
-  const bool same = sender.job_id.empty() || sender.job_id == options_.job_id;
-  return same ? absl::OkStatus() : OtherJob(sender, options_.job_id);
+absl::StatusOr<Sender> CoordinatorService::MemberOf(
+    const Caller& caller, const v1::Identity& identity) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, SenderOf(caller, identity));
+  LOCKSTEP_RETURN_IF_ERROR(answers_.CheckMember(sender, clock_.Now()));
+  return sender;
 }
 
 void CoordinatorService::LogRefusal(const absl::Status& status) {
@@ -184,35 +117,32 @@ void CoordinatorService::LogRefusal(const absl::Status& status) {
 absl::Status CoordinatorService::HandleRegister(
     const Caller& caller, const v1::RegisterRequest& request,
     v1::RegisterResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
-  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
-  // First: a process of another job or version must learn that, and nothing
-  // else.
-  absl::Status meant = CheckIsMeant(sender, request);
-  if (meant.ok()) meant = gpus_.Add(sender.task, request.gpus(), members_);
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
+                            SenderOf(caller, request.identity()));
+  const MemberAnswers::Registration registration{sender,
+                                                 request.protocol_version(),
+                                                 request.program_version(),
+                                                 request.expected_job(),
+                                                 request.again(),
+                                                 request.gpus()};
+  const absl::Status meant = answers_.CheckIsMeant(registration);
   if (!meant.ok()) {
     LogRefusal(meant);
     return meant;
   }
-  const RunSettings now = status_table_.Get(clock_.Now()).settings;
-  const absl::Status part = settings_table_.CheckTakesPart(
-      sender.task, request.again(), now,
-      members_.Get({TaskType::kPs, sender.task.index}));
-  if (IsHeld(part)) {
-    response.set_taken_out(std::string(part.message()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const MemberAnswers::Registered registered,
+                            answers_.Register(registration, clock_.Now()));
+  if (!registered.taken_out.empty()) {
+    response.set_taken_out(registered.taken_out);
     return absl::OkStatus();
   }
-  LOCKSTEP_RETURN_IF_ERROR(part);
-  const MembershipTable::Member before = members_.Get(sender.task);
-  LOCKSTEP_RETURN_IF_ERROR(
-      members_.Register(sender.task, sender.incarnation, clock_.Now()));
-  // Not logged if a member repeats the call.
-  if (before.incarnation != sender.incarnation ||
-      before.state != MembershipTable::State::kAlive) {
+  if (registered.is_new) {
     spdlog::info("{} registered, incarnation {}", sender.task.ToString(),
                  sender.incarnation);
   }
   response.set_job_id(options_.job_id);
+  // The job as it runs at this moment: a worker that joins later must compute
+  // with the settings in effect, not with those of the job file.
   const RunSettings in_effect = status_table_.Get(clock_.Now()).settings;
   FillJob(options_.job, options_.num_workers, sender.task, in_effect, response);
   return absl::OkStatus();
@@ -220,37 +150,26 @@ absl::Status CoordinatorService::HandleRegister(
 
 absl::Status CoordinatorService::HandleDescribeModel(
     const Caller& caller, const v1::DescribeModelRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
-  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
-                                              nullptr, clock_.Now()));
-  if (sender.task.type != TaskType::kWorker &&
-      sender.task.type != TaskType::kPs) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(sender.task.ToString(),
-                     " describes no model; only workers and servers do"));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
+                            SenderOf(caller, request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(answers_.CheckDescribes(sender, clock_.Now()));
   std::vector<VariableSpec> variables;
   for (const v1::VariableDescription& proto : request.variables()) {
     LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
     variables.push_back(std::move(variable));
   }
-  LOCKSTEP_RETURN_IF_ERROR(CheckModelSize(
-      variables, options_.job.max_part_bytes, options_.job.partitioner));
   std::optional<ExampleShape> examples;
   if (request.has_examples()) {
     LOCKSTEP_ASSIGN_OR_RETURN(examples, FromProto(request.examples()));
   }
-  LOCKSTEP_RETURN_IF_ERROR(status_table_.Describe(variables, examples));
-  settings_table_.KnowExamples(request.num_examples());
-  return absl::OkStatus();
+  return answers_.Describe(variables, examples, request.num_examples());
 }
 
 absl::Status CoordinatorService::HandleGetPlan(
     const Caller& caller, const v1::GetPlanRequest& request,
     v1::GetPlanResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
-  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
-                                              nullptr, clock_.Now()));
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
+                            MemberOf(caller, request.identity()));
   const StatusTable::View view = status_table_.Get(clock_.Now());
   response.set_global_step(view.global_step);
   const std::optional<Plan> plan = status_table_.plan();
@@ -278,54 +197,26 @@ absl::Status CoordinatorService::HandleGetPlan(
 
 absl::Status CoordinatorService::HandlePutInitialValues(
     const Caller& caller, const v1::PutInitialValuesRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
-  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
-                                              nullptr, clock_.Now()));
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
+                            MemberOf(caller, request.identity()));
   return PutValues(options_.given_values, sender, request);
 }
 
 absl::Status CoordinatorService::HandleHeartbeat(
     const Caller& caller, const v1::HeartbeatRequest& request,
     v1::HeartbeatResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
-  const Progress progress = FromProto(request.progress());
-  const ProcessLoad load = FromProto(request.load());
-  // A chief that was started again takes over members by their heartbeats, but
-  // only those that speak its version.
-  if (request.protocol_version() == kProtocolVersion) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckKnowsScores(sender, members_));
-    LOCKSTEP_RETURN_IF_ERROR(
-        members_.TakeOver(sender.task, sender.incarnation, clock_.Now()));
-  } else if (members_.Get(sender.task).incarnation == 0) {
-    return OtherVersion(sender, request.protocol_version(), "");
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
+                            SenderOf(caller, request.identity()));
+  MemberAnswers::Heartbeat heartbeat{sender, request.protocol_version()};
+  if (request.has_progress()) {
+    heartbeat.progress = FromProto(request.progress());
   }
-  const absl::Status heard =
-      members_.Heartbeat(sender.task, sender.incarnation,
-                         request.has_progress() ? &progress : nullptr,
-                         clock_.Now(), request.has_load() ? &load : nullptr);
-  if (absl::IsFailedPrecondition(heard)) return Twice(sender.task, heard);
-  LOCKSTEP_RETURN_IF_ERROR(heard);
-  // For a chief that was started again, and has taken the worker over.
-  gpus_.Add(sender.task, request.gpus(), members_).IgnoreError();
-  const StatusTable::View view = status_table_.Get(clock_.Now());
-  // Before, a restarted chief does not know yet which workers the job has.
-  if (view.state == JobState::kTraining) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckShare(
-        sender.task, {request.workers().begin(), request.workers().end()},
-        view.settings.workers));
-  }
-  response.set_state(static_cast<v1::JobState>(view.state));
-  response.set_reason(view.reason);
-  response.set_global_step(view.global_step);
-  // A server knows the model, but not its examples: it is asked for the model
-  // only if no worker describes it: all may have left before this chief began.
-  response.set_model_wanted(status_table_.variables().empty() &&
-                            (sender.task.type == TaskType::kWorker ||
-                             clock_.Now() - began_ > kWorkersDescribe));
-  response.set_hold(view.hold);
-  response.set_state_saved(view.state_saved);
-  response.set_leave(sender.task.type == TaskType::kWorker &&
-                     settings_table_.IsToLeave(sender.task.index));
+  if (request.has_load()) heartbeat.load = FromProto(request.load());
+  heartbeat.gpus = request.gpus();
+  heartbeat.workers.assign(request.workers().begin(), request.workers().end());
+  LOCKSTEP_ASSIGN_OR_RETURN(const MemberAnswers::Heard heard,
+                            answers_.Hear(heartbeat, clock_.Now()));
+  FillHeard(heard, response);
   if (sender.task.type == TaskType::kPs) ExchangeHistory(request, response);
   if (options_.on_heartbeat) options_.on_heartbeat(sender.task, response);
   return absl::OkStatus();
@@ -344,24 +235,15 @@ void CoordinatorService::ExchangeHistory(const v1::HeartbeatRequest& request,
   }
 }
 
-LeaveCause CoordinatorService::Believed(LeaveCause cause) const {
-  const bool impossible =
-      (cause == LeaveCause::kEndOfInput && options_.job.data.epochs == 0) ||
-      (cause == LeaveCause::kNoRoom && !AnyGrows(status_table_.variables()));
-  return impossible ? LeaveCause::kStopped : cause;
-}
-
 absl::Status CoordinatorService::HandleLeave(const Caller& caller,
                                              const v1::LeaveRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
-  const Progress progress = FromProto(request.progress());
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
+                            SenderOf(caller, request.identity()));
+  std::optional<Progress> progress;
+  if (request.has_progress()) progress = FromProto(request.progress());
   const std::string reason = CutText(request.reason());
-  // A chief that was started again may not know the member yet.
-  LOCKSTEP_RETURN_IF_ERROR(
-      members_.TakeOver(sender.task, sender.incarnation, clock_.Now()));
-  LOCKSTEP_RETURN_IF_ERROR(members_.Leave(
-      sender.task, sender.incarnation, Believed(FromProto(request.cause())),
-      reason, request.has_progress() ? &progress : nullptr, clock_.Now()));
+  LOCKSTEP_RETURN_IF_ERROR(answers_.Leave(sender, FromProto(request.cause()),
+                                          reason, progress, clock_.Now()));
   spdlog::info("{} left: {}", sender.task.ToString(), reason);
   return absl::OkStatus();
 }

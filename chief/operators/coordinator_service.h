@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "chief/checkpoint/given_values.h"
-#include "chief/members/gpu_counts.h"
 #include "chief/members/membership_table.h"
+#include "chief/operators/member_answers.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
 #include "common/base/clock.h"
@@ -91,14 +91,13 @@ class CoordinatorService final
       v1::ChangeSettingsResponse* response) override;
 
  private:
-  // Checks that the caller is the sender that the message names, and of this
-  // job.
-  absl::StatusOr<Sender> Check(const Caller& caller,
-                               const v1::Identity& identity) const;
+  // Returns the sender that the message names, if it is the caller.
+  static absl::StatusOr<Sender> SenderOf(const Caller& caller,
+                                         const v1::Identity& identity);
+  // Also checks that it is a member, and renews its lease.
+  absl::StatusOr<Sender> MemberOf(const Caller& caller,
+                                  const v1::Identity& identity);
 
-  // Checks that the request is for this job and this protocol.
-  absl::Status CheckIsMeant(const Sender& sender,
-                            const v1::RegisterRequest& request) const;
   // Logs a refusal, which no operator would see otherwise: once if it is
   // repeated, and at most one per second.
   void LogRefusal(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -121,8 +120,6 @@ class CoordinatorService final
   // is started again.
   void ExchangeHistory(const v1::HeartbeatRequest& request,
                        v1::HeartbeatResponse& response);
-  // Returns `cause`, or kStopped if this job cannot have that cause.
-  LeaveCause Believed(LeaveCause cause) const;
   absl::Status HandleLeave(const Caller& caller,
                            const v1::LeaveRequest& request);
   absl::Status HandleReportEvaluation(
@@ -135,12 +132,11 @@ class CoordinatorService final
   StatusTable& status_table_;
   SettingsTable& settings_table_;
   const Clock& clock_;
-  GpuCounts gpus_;
+  MemberAnswers answers_;
 
   Mutex mutex_;
   std::string refusal_ ABSL_GUARDED_BY(mutex_);  // the last one in the log
   absl::Time refused_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  const absl::Time began_;
 };
 
 }  // namespace lockstep::chief

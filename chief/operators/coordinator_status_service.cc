@@ -140,9 +140,8 @@ void LogScore(const StatusTable::Evaluation& evaluation, int64_t examples) {
 
 absl::Status CoordinatorService::HandleReportEvaluation(
     const Caller& caller, const v1::ReportEvaluationRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
-  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
-                                              nullptr, clock_.Now()));
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
+                            MemberOf(caller, request.identity()));
   if (sender.task.type != TaskType::kEvaluator) {
     return absl::InvalidArgumentError(
         absl::StrCat(sender.task.ToString(),

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "chief/operators/share_check.h"
+#include "chief/events/job_reports.h"
+#include "chief/operators/heartbeat_answer.h"
 #include "common/base/passing_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
+#include "common/membership/coordinator_answers.h"
 
 namespace lockstep::simulation {
 namespace {
 
-// As CoordinatorService has it.
-constexpr absl::Duration kWorkersDescribe = absl::Seconds(5);
+constexpr int kProtocol = 1;  // of all processes
 
 std::vector<TaskId> MembersOf(const Job& job) {
   std::vector<TaskId> tasks;
@@ -31,24 +32,6 @@ JobConfig ConfigOf(const Job& job) {
   return config;
 }
 
-Membership::Answer::Job JobOf(chief::JobState state) {
-  using Told = Membership::Answer::Job;
-  switch (state) {
-    case chief::JobState::kTraining:
-      return Told::kTrains;
-    case chief::JobState::kDone:
-      return Told::kDone;
-    case chief::JobState::kFailed:
-      return Told::kFailed;
-    case chief::JobState::kStopped:
-      return Told::kStopped;
-    case chief::JobState::kStarting:
-    case chief::JobState::kFinishing:
-      break;
-  }
-  return Told::kWaits;
-}
-
 }  // namespace
 
 ChiefProcess::ChiefProcess(Job& job)
@@ -57,9 +40,9 @@ ChiefProcess::ChiefProcess(Job& job)
       group_(job, waiting_,
              [this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
       settings_table_(job.config),
-      began_(job.world.Now()),
-      in_effect_(chief::InitialSettings(job.config)),
       config_(ConfigOf(job)),
+      answers_({job.id, config_, kProtocol, job.world.Now()}, members_,
+               status_table_, settings_table_),
       driver_(config_, {.num_servers = job.num_servers()}, members_,
               job.world.Now()),
       waiting_(job.world,
@@ -70,6 +53,7 @@ ChiefProcess::ChiefProcess(Job& job)
         server));
     group_.Add(*calls_.back());
   }
+  status_table_.SetSettings(driver_.settings(), job.world.Now());
   job_.chief = this;
   job_.chiefs[number_] = this;
   waiting_.Start([this] { Main(); });
@@ -93,36 +77,52 @@ bool ChiefProcess::TakesPart(int server) const {
 absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
                                                    uint64_t incarnation,
                                                    bool again) {
+  chief::MemberAnswers::Registration registration;
+  registration.sender = {job_.id, task, incarnation};
+  registration.protocol = kProtocol;
   // A worker that is removed ends by itself here, and is not refused.
-  again &= task.type == TaskType::kPs;
-  LOCKSTEP_RETURN_IF_ERROR(settings_table_.CheckTakesPart(
-      task, again, in_effect_, members_.Get({TaskType::kPs, task.index})));
-  LOCKSTEP_RETURN_IF_ERROR(
-      members_.Register(task, incarnation, job_.world.Now()));
-  has_model_ |= task.type == TaskType::kWorker;
-  return in_effect_;
+  registration.again = again && task.type == TaskType::kPs;
+  LOCKSTEP_RETURN_IF_ERROR(answers_.CheckIsMeant(registration));
+  LOCKSTEP_ASSIGN_OR_RETURN(const chief::MemberAnswers::Registered registered,
+                            answers_.Register(registration, job_.world.Now()));
+  if (!registered.taken_out.empty()) {
+    return StoppedStatus(registered.taken_out, /*hold=*/true);
+  }
+  if (task.type == TaskType::kWorker) {
+    LOCKSTEP_RETURN_IF_ERROR(Describe(registration.sender));
+  }
+  return in_effect();
+}
+
+absl::Status ChiefProcess::Describe(const Sender& sender) {
+  LOCKSTEP_RETURN_IF_ERROR(answers_.CheckDescribes(sender, job_.world.Now()));
+  return answers_.Describe(job_.variables, std::nullopt, /*num_examples=*/0);
+}
+
+bool ChiefProcess::KnowsModel(const TaskId& task) const {
+  if (task.type == TaskType::kWorker) return true;
+  const ServerProcess* server = job_.servers[task.index];
+  return server != nullptr && server->HasShard();
 }
 
 absl::StatusOr<Membership::Answer> ChiefProcess::Heartbeat(
     const TaskId& task, uint64_t incarnation, const std::vector<int>& workers) {
-  const absl::Time now = job_.world.Now();
-  LOCKSTEP_RETURN_IF_ERROR(members_.TakeOver(task, incarnation, now));
-  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(task, incarnation, nullptr, now));
-  if (state_ == chief::JobState::kTraining) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        chief::CheckShare(task, workers, in_effect_.workers));
+  chief::MemberAnswers::Heartbeat heartbeat;
+  heartbeat.sender = {job_.id, task, incarnation};
+  heartbeat.protocol = kProtocol;
+  heartbeat.workers = workers;
+  LOCKSTEP_ASSIGN_OR_RETURN(const chief::MemberAnswers::Heard heard,
+                            answers_.Hear(heartbeat, job_.world.Now()));
+  if (heard.model_wanted && KnowsModel(task)) {
+    LOCKSTEP_RETURN_IF_ERROR(Describe(heartbeat.sender));
   }
-  has_model_ |= task.type == TaskType::kWorker;
-  // A server describes the model if no worker does.
-  if (task.type == TaskType::kPs && now - began_ > kWorkersDescribe) {
-    const ServerProcess* server = job_.servers[task.index];
-    has_model_ |= server != nullptr && server->HasShard();
+  if (job_.Has(PlantedBug::kMembersAreNotTold) &&
+      heard.job.state >= chief::JobState::kDone) {
+    return Membership::Answer();
   }
-  return Membership::Answer{job_.Has(PlantedBug::kMembersAreNotTold) &&
-                                    state_ >= chief::JobState::kDone
-                                ? Membership::Answer::Job::kWaits
-                                : JobOf(state_),
-                            why_ended_};
+  v1::HeartbeatResponse response;
+  chief::FillHeard(heard, response);
+  return AnswerOf(response);
 }
 
 absl::Status ChiefProcess::Leave(const TaskId& task, uint64_t incarnation,
@@ -131,11 +131,16 @@ absl::Status ChiefProcess::Leave(const TaskId& task, uint64_t incarnation,
       job_.Has(PlantedBug::kFullTableIsNotTold)) {
     cause = LeaveCause::kStopped;
   }
-  LOCKSTEP_RETURN_IF_ERROR(
-      members_.TakeOver(task, incarnation, job_.world.Now()));
-  return members_.Leave(task, incarnation, cause,
+  return answers_.Leave({job_.id, task, incarnation}, cause,
                         cause == LeaveCause::kNoRoom ? "no room" : "bye",
-                        nullptr, job_.world.Now());
+                        std::nullopt, job_.world.Now());
+}
+
+std::optional<ChiefProcess::PlanAnswer> ChiefProcess::GetPlan() const {
+  std::optional<Plan> plan = status_table_.plan();
+  if (!plan.has_value()) return std::nullopt;
+  return PlanAnswer{*std::move(plan),
+                    status_table_.Get(job_.world.Now()).global_step};
 }
 
 void ChiefProcess::RequestStop() {
@@ -162,7 +167,8 @@ void ChiefProcess::Main() {
 }
 
 chief::JobEvent ChiefProcess::NextEvent() {
-  if (has_model_ && !std::exchange(told_model_, has_model_)) {
+  if (!told_model_ && !status_table_.variables().empty()) {
+    told_model_ = true;
     return chief::ModelDescribed{};
   }
   if (driver_.TakesSettings()) {
@@ -373,25 +379,15 @@ void ChiefProcess::Do(const chief::Say& say) {
 }
 
 void ChiefProcess::Do(const chief::JobReport& report) {
-  if (const auto* stepped = std::get_if<chief::StepReached>(&report)) {
-    global_step_ = stepped->step;
-  }
-  if (const auto* begun = std::get_if<chief::TrainingBegun>(&report)) {
-    has_plan_ = true;
-    global_step_ = begun->step;
-    state_ = chief::JobState::kTraining;
-  }
-  if (const auto* settings = std::get_if<chief::SettingsInEffect>(&report)) {
-    in_effect_ = settings->settings;
+  chief::Write(report, status_table_, job_.world.Now());
+  if (std::holds_alternative<chief::TrainingBegun>(report)) {
+    status_table_.PublishPlan(plan_);
   }
   const auto* reached = std::get_if<chief::StateReached>(&report);
-  if (reached == nullptr) return;
-  state_ = reached->state;
-  if (state_ < chief::JobState::kDone) return;
-  why_ended_ = reached->reason;
+  if (reached == nullptr || reached->state < chief::JobState::kDone) return;
   if (job_.chief != this) return;  // it is another chief's job
   job_.done = true;
-  job_.ended_as = state_;
+  job_.ended_as = reached->state;
   job_.ended_because = reached->reason;
 }
 
@@ -415,6 +411,8 @@ void ChiefProcess::Do(const chief::Recover& recover) {
   if (!outcome.ok()) return Post(chief::RecoveryDone{outcome.status()});
   plan_ = outcome->map.plan;
   plan_.mirrored = job_.plan.mirrored;
+  // Workers that register again need the plan of the mirrors that now sum.
+  if (driver_.opened()) status_table_.PublishPlan(plan_);
   Post(chief::RecoveryDone{chief::RoundOutcome{
       outcome->plan, outcome->step, outcome->checkpoint_step, group_.epoch(),
       outcome->servers}});
@@ -476,7 +474,7 @@ void ChiefProcess::OnStartFrom(const chief::RecoveryPlan& plan, bool first) {
 
 std::string ChiefProcess::WaitsFor() const {
   std::string text =
-      absl::StrCat("at step ", driver_.step(), has_plan_ ? "" : ", not open");
+      absl::StrCat("at step ", driver_.step(), HasPlan() ? "" : ", not open");
   for (const chief::MembershipTable::Member& member : members_.Members()) {
     if (member.state == chief::MembershipTable::State::kAlive) continue;
     absl::StrAppend(&text, ", ", member.task.ToString(), " is away");

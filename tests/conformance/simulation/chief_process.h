@@ -13,11 +13,14 @@
 #include "chief/events/job_events.h"
 #include "chief/job/job_driver.h"
 #include "chief/members/membership_table.h"
+#include "chief/operators/member_answers.h"
 #include "chief/operators/settings_table.h"
+#include "chief/operators/status_table.h"
 #include "chief/recovery/recovery_round.h"
 #include "chief/recovery/shard_group.h"
 #include "common/membership/membership.h"
 #include "common/plan/plan.h"
+#include "common/wire/sender.h"
 #include "tests/conformance/simulation/chief_calls.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/process.h"
@@ -25,10 +28,10 @@
 
 namespace lockstep::simulation {
 
-// ChiefProcess is a chief: the product's JobDriver, MembershipTable and
-// RecoveryRound. What Chief does with threads and over the wire, it does in
-// fibers and over the simulated network: it brings the driver events and
-// carries out its actions.
+// ChiefProcess is a chief: the product's JobDriver, MembershipTable,
+// MemberAnswers and RecoveryRound. What Chief does with threads and over the
+// wire, it does in fibers and over the simulated network: it brings the driver
+// events and carries out its actions.
 class ChiefProcess final : public Process, private chief::RecoverySource {
  public:
   explicit ChiefProcess(Job& job);
@@ -45,21 +48,20 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
                                                const std::vector<int>& workers);
   absl::Status Leave(const TaskId& task, uint64_t incarnation,
                      LeaveCause cause);
-  bool HasPlan() const { return has_plan_; }
+  bool HasPlan() const { return status_table_.plan().has_value(); }
   // The answer to a worker that asks for the plan.
   struct PlanAnswer {
     Plan plan;
     int64_t global_step = 0;
   };
   // Returns nullopt until there is a plan.
-  std::optional<PlanAnswer> GetPlan() const {
-    if (!has_plan_) return std::nullopt;
-    return PlanAnswer{plan_, global_step_};
-  }
+  std::optional<PlanAnswer> GetPlan() const;
 
   // For operators.
   chief::SettingsTable& settings_table() { return settings_table_; }
-  const RunSettings& in_effect() const { return in_effect_; }
+  RunSettings in_effect() const {
+    return status_table_.Get(job_.world.Now()).settings;
+  }
   bool IsAlive(const TaskId& task) const {
     return members_.Get(task).state == chief::MembershipTable::State::kAlive;
   }
@@ -75,6 +77,10 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   std::string WaitsFor() const;
 
  private:
+  // As a member does that is asked for the model, in the same call.
+  absl::Status Describe(const Sender& sender);
+  bool KnowsModel(const TaskId& task) const;
+
   void Main();
   chief::JobEvent NextEvent();
   void Post(const chief::JobEvent& event);
@@ -159,18 +165,13 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
 
   Group group_;
   chief::RecoveryRound round_{job_.config, group_, members_, *this, job_.world};
+  chief::StatusTable status_table_;
   chief::SettingsTable settings_table_;
-  const absl::Time began_;
-  RunSettings in_effect_;
   const JobConfig config_;  // as this chief knows it
+  chief::MemberAnswers answers_;
   chief::JobDriver driver_;
-  chief::JobState state_ = chief::JobState::kStarting;
-  bool has_model_ = false;
   bool told_model_ = false;
-  bool has_plan_ = false;
   Plan plan_;  // as the last round has opened the servers
-  int64_t global_step_ = 0;
-  std::string why_ended_;  // as members are told, once the job is over
   bool finished_ = false;
   std::deque<chief::JobEvent> events_;
   Waiting waiting_;

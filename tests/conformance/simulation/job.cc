@@ -39,6 +39,9 @@ Job::Job(const Options& of, World& in)
   config.checkpoint.directory = "checkpoints";
   config.elastic_workers = options.elastic;
   config.max_wait = absl::Minutes(1);
+  // A schedule may end for want of input, or of room in a table.
+  config.data.epochs = 1;
+  config.model.row_limit = 1;
   config.checkpoint.every_steps = options.checkpoint_every;
   for (int part = 0; part < promises.num_parts(); ++part) {
     variables.push_back({absl::StrCat("w", part),

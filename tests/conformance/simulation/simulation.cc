@@ -224,7 +224,7 @@ void Simulation::Regroup() {
 
 bool Simulation::AnotherStays(int worker) const {
   if (Chief() == nullptr) return false;
-  const std::vector<int>& workers = Chief()->in_effect().workers;
+  const std::vector<int> workers = Chief()->in_effect().workers;
   // A chief that was started again need not know that others have left.
   return std::any_of(workers.begin(), workers.end(), [&](int other) {
     return other != worker && lost_.count(job_.worker_place(other)) == 0;
