@@ -88,7 +88,8 @@ CoordinatorService::CoordinatorService(Options options,
       status_table_(status_table),
       settings_table_(settings_table),
       clock_(clock),
-      answers_({options_.job_id, options_.job, kProtocolVersion, clock.Now()},
+      answers_({options_.job_id, options_.job, options_.num_workers,
+                kProtocolVersion, clock.Now()},
                members, status_table, settings_table) {}
 
 absl::StatusOr<Sender> CoordinatorService::SenderOf(
@@ -141,10 +142,7 @@ absl::Status CoordinatorService::HandleRegister(
                  sender.incarnation);
   }
   response.set_job_id(options_.job_id);
-  // The job as it runs at this moment: a worker that joins later must compute
-  // with the settings in effect, not with those of the job file.
-  const RunSettings in_effect = status_table_.Get(clock_.Now()).settings;
-  FillJob(options_.job, options_.num_workers, sender.task, in_effect, response);
+  FillJob(registered.job, response);
   return absl::OkStatus();
 }
 

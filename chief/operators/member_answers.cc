@@ -110,8 +110,11 @@ absl::StatusOr<MemberAnswers::Registered> MemberAnswers::Register(
   LOCKSTEP_RETURN_IF_ERROR(part);
   const MembershipTable::Member before = members_.Get(task);
   LOCKSTEP_RETURN_IF_ERROR(members_.Register(task, incarnation, now));
-  return Registered{"", before.incarnation != incarnation ||
-                            before.state != MembershipTable::State::kAlive};
+  const bool is_new = before.incarnation != incarnation ||
+                      before.state != MembershipTable::State::kAlive;
+  return Registered{"", is_new,
+                    JobOfMember(options_.job, options_.num_workers, task,
+                                status_table_.Get(now).settings)};
 }
 
 absl::Status MemberAnswers::TakeOver(const Heartbeat& heartbeat,

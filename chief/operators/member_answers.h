@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "chief/members/gpu_counts.h"
 #include "chief/members/membership_table.h"
+#include "chief/operators/member_job.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
 #include "common/job/job_config.h"
@@ -36,7 +37,8 @@ class MemberAnswers {
   struct Options {
     std::string job_id = {};
     JobConfig job = {};  // with replicas filled in
-    int protocol = 0;    // the version that the chief speaks
+    int num_workers = 0;
+    int protocol = 0;  // the version that the chief speaks
     absl::Time began = absl::InfinitePast();  // this chief
   };
 
@@ -76,6 +78,7 @@ class MemberAnswers {
     // one.
     std::string taken_out = {};
     bool is_new = false;  // false: a member has repeated the call
+    MemberJob job = {};
   };
   //   as SettingsTable::CheckTakesPart() and MembershipTable::Register()
   absl::StatusOr<Registered> Register(const Registration& registration,

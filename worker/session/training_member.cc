@@ -14,6 +14,7 @@
 #include "worker/blocks/block_source.h"
 #include "worker/blocks/replica_turns.h"
 #include "worker/loop/gradient_clipper.h"
+#include "worker/loop/loop_options.h"
 #include "worker/loop/training_loop.h"
 
 namespace lockstep::worker {
@@ -340,12 +341,12 @@ absl::Status TrainingMember::Train(
   SetClient(&client);
   const int64_t examples_before = meter_.Get().examples;
   const absl::Time began = clock_.Now();
+  TrainingLoop::Options options = LoopOptionsOf(job, task_.index, step);
+  options.leaving = &leaving_;
+  options.clipper = series == nullptr ? &clipper : nullptr;
   const absl::Status status =
-      TrainingLoop(
-          {job.mode, job.replicas_to_aggregate, job.total_num_replicas,
-           task_.index, step, &leaving_, series == nullptr ? &clipper : nullptr,
-           job.micro_batches_per_step, job.train_steps},
-          client, series == nullptr ? **source : *series, meter_)
+      TrainingLoop(options, client, series == nullptr ? **source : *series,
+                   meter_)
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);

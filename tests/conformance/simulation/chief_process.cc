@@ -41,8 +41,9 @@ ChiefProcess::ChiefProcess(Job& job)
              [this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
       settings_table_(job.config),
       config_(ConfigOf(job)),
-      answers_({job.id, config_, kProtocol, job.world.Now()}, members_,
-               status_table_, settings_table_),
+      answers_({job.id, config_, config_.total_num_replicas, kProtocol,
+                job.world.Now()},
+               members_, status_table_, settings_table_),
       driver_(config_, {.num_servers = job.num_servers()}, members_,
               job.world.Now()),
       waiting_(job.world,
@@ -74,16 +75,16 @@ bool ChiefProcess::TakesPart(int server) const {
   return std::binary_search(servers.begin(), servers.end(), server);
 }
 
-absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
-                                                   uint64_t incarnation,
-                                                   bool again) {
+absl::StatusOr<chief::MemberJob> ChiefProcess::Register(const TaskId& task,
+                                                        uint64_t incarnation,
+                                                        bool again) {
   chief::MemberAnswers::Registration registration;
   registration.sender = {job_.id, task, incarnation};
   registration.protocol = kProtocol;
   // A worker that is removed ends by itself here, and is not refused.
   registration.again = again && task.type == TaskType::kPs;
   LOCKSTEP_RETURN_IF_ERROR(answers_.CheckIsMeant(registration));
-  LOCKSTEP_ASSIGN_OR_RETURN(const chief::MemberAnswers::Registered registered,
+  LOCKSTEP_ASSIGN_OR_RETURN(chief::MemberAnswers::Registered registered,
                             answers_.Register(registration, job_.world.Now()));
   if (!registered.taken_out.empty()) {
     return StoppedStatus(registered.taken_out, /*hold=*/true);
@@ -91,7 +92,7 @@ absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
   if (task.type == TaskType::kWorker) {
     LOCKSTEP_RETURN_IF_ERROR(Describe(registration.sender));
   }
-  return in_effect();
+  return std::move(registered.job);
 }
 
 absl::Status ChiefProcess::Describe(const Sender& sender) {

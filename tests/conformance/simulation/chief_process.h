@@ -14,6 +14,7 @@
 #include "chief/job/job_driver.h"
 #include "chief/members/membership_table.h"
 #include "chief/operators/member_answers.h"
+#include "chief/operators/member_job.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
 #include "chief/recovery/recovery_round.h"
@@ -38,10 +39,9 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   ~ChiefProcess() override;
 
   // For members.
-  // Returns the settings in effect. `again`: the same process has been a member
-  // before.
-  absl::StatusOr<RunSettings> Register(const TaskId& task, uint64_t incarnation,
-                                       bool again);
+  // `again`: the same process has been a member before.
+  absl::StatusOr<chief::MemberJob> Register(const TaskId& task,
+                                            uint64_t incarnation, bool again);
   // `workers`: of an elastic job, as a registration told them to the member.
   absl::StatusOr<Membership::Answer> Heartbeat(const TaskId& task,
                                                uint64_t incarnation,

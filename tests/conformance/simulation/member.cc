@@ -33,24 +33,24 @@ void Member::DrawIncarnation() {
 void Member::Register() {
   const TaskId task = job_.TaskAt(place_);
   const uint64_t incarnation = membership_.incarnation();
-  job_.world.Call<RunSettings>(
+  job_.world.Call<chief::MemberJob>(
       process_, job_.chief_place(),
       [task, incarnation, again = was_member_,
-       &job = job_](World::Reply<RunSettings> reply) {
+       &job = job_](World::Reply<chief::MemberJob> reply) {
         reply(job.ServingChief().Register(task, incarnation, again));
       },
-      [this, incarnation](const absl::StatusOr<RunSettings>& answer) {
+      [this, incarnation](const absl::StatusOr<chief::MemberJob>& answer) {
         if (IsOf(incarnation)) OnRegisterAnswer(answer);
       });
 }
 
-void Member::OnRegisterAnswer(const absl::StatusOr<RunSettings>& answer) {
+void Member::OnRegisterAnswer(const absl::StatusOr<chief::MemberJob>& answer) {
   using Next = Membership::Next;
   const Next next = membership_.OnRegisterAnswer(
       answer.status(), NewestIncarnationOf(answer.status()), job_.world.Now());
   if (next == Next::kMember) {
     joined_ = was_member_ = true;
-    settings_ = *answer;
+    told_ = *answer;
     membership_.BeginHeartbeats(job_.id, job_.config.max_wait,
                                 job_.world.Now());
     Beat();
@@ -71,18 +71,13 @@ void Member::OnRegisterAnswer(const absl::StatusOr<RunSettings>& answer) {
   on_end_(End::kLost);
 }
 
-std::vector<int> Member::ToldWorkers() const {
-  const bool is_told = job_.TaskAt(place_).type == TaskType::kWorker;
-  return is_told ? settings_.workers : std::vector<int>();
-}
-
 void Member::Beat() {
   if (!joined() || left_) return;
   const TaskId task = job_.TaskAt(place_);
   const uint64_t incarnation = membership_.incarnation();
   job_.world.Call<Membership::Answer>(
       process_, job_.chief_place(),
-      [task, incarnation, workers = ToldWorkers(),
+      [task, incarnation, workers = told_.workers,
        &job = job_](const World::Reply<Membership::Answer>& reply) {
         reply(job.ServingChief().Heartbeat(task, incarnation, workers));
       },

@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "chief/operators/member_job.h"
+#include "common/job/job_config.h"
 #include "common/membership/membership.h"
 #include "common/plan/leave_cause.h"
-#include "common/plan/run_settings.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/process.h"
 
@@ -54,8 +55,8 @@ class Member {
   bool job_is_training() const { return membership_.job_is_training(); }
   // How the job has ended, once it has.
   const absl::Status& end() const { return membership_.end(); }
-  // In effect when it joined.
-  const RunSettings& settings() const { return settings_; }
+  // As the chief told it when it joined.
+  const JobConfig& job() const { return told_.job; }
 
  private:
   // Answers to calls of an incarnation before are of no interest.
@@ -64,8 +65,7 @@ class Member {
   }
   void DrawIncarnation();
   void Register();
-  void OnRegisterAnswer(const absl::StatusOr<RunSettings>& answer);
-  std::vector<int> ToldWorkers() const;
+  void OnRegisterAnswer(const absl::StatusOr<chief::MemberJob>& answer);
   void Beat();
   void OnHeartbeatAnswer(const absl::StatusOr<Membership::Answer>& answer);
 
@@ -78,7 +78,7 @@ class Member {
   bool joined_ = false;
   bool was_member_ = false;  // this process
   bool left_ = false;
-  RunSettings settings_;
+  chief::MemberJob told_;
 };
 
 // The state of a process whose membership has ended, not by kLeaseLost.

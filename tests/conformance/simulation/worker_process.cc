@@ -7,6 +7,7 @@
 #include "tests/conformance/simulation/chief_process.h"
 #include "worker/blocks/block_source.h"
 #include "worker/loop/gradient_source.h"
+#include "worker/loop/loop_options.h"
 #include "worker/loop/progress_meter.h"
 #include "worker/loop/training_loop.h"
 
@@ -190,7 +191,6 @@ Member::End WorkerProcess::RunOnce() {
   end_.reset();
   member_.Join();
   waiting_.Until([this] { return member_.joined() || end_.has_value(); });
-  settings_ = member_.settings();
   const absl::Status status = Train();
   if (stopped_) return Member::End::kJobOver;
   if (absl::IsOutOfRange(status)) return LeaveFor(LeaveCause::kEndOfInput);
@@ -235,23 +235,8 @@ absl::Status WorkerProcess::Train() {
   worker::ProgressMeter meter(job_.world);
   Source source(job_, waiting_, client, meter, worker_, job_.promises.history(),
                 passes_, computed_step_);
-  worker::TrainingLoop::Options options;
-  options.mode = job_.options.mode;
-  options.first_step = plan->global_step;
-  // As the chief answers a registration.
-  const std::vector<int>& workers = settings_.workers;
-  options.replicas_to_aggregate = settings_.replicas_to_aggregate;
-  options.total_num_replicas = workers.empty()
-                                   ? job_.options.total_num_replicas
-                                   : static_cast<int>(workers.size());
-  options.worker =
-      workers.empty()
-          ? worker_
-          : static_cast<int>(
-                std::lower_bound(workers.begin(), workers.end(), worker_) -
-                workers.begin());
-  options.numbers = job_.config.micro_batches_per_step;
-  options.train_steps = job_.config.train_steps;
+  const worker::TrainingLoop::Options options =
+      worker::LoopOptionsOf(member_.job(), worker_, plan->global_step);
   worker::GradientClipper no_clipper(
       {}, DType::kFloat32, [] { return worker::GradientClipper::Gradients(); });
   worker::BlockSource blocks(source, job_.variables, options.numbers,

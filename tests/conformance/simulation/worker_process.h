@@ -41,8 +41,7 @@ class WorkerProcess final : public Process {
   Member member_;
   std::optional<Member::End> end_;
   bool stopped_ = false;
-  RunSettings settings_;  // when it joined
-  int64_t passes_ = 0;    // of this process
+  int64_t passes_ = 0;  // of this process
   int64_t computed_step_ = -1;
   // The one in use comes last. Answers may still come for the others.
   std::vector<std::unique_ptr<WorkerClient>> clients_;

@@ -28,7 +28,8 @@ class MemberAnswersTest : public ::testing::Test {
  protected:
   explicit MemberAnswersTest(const JobConfig& job = JobOfTwo())
       : settings_(job),
-        answers_({kJobId, job, kProtocol, now_}, members_, status_, settings_) {
+        answers_({kJobId, job, 2, kProtocol, now_}, members_, status_,
+                 settings_) {
     status_.SetSettings(InitialSettings(job), now_);
   }
 
@@ -96,6 +97,17 @@ TEST_F(MemberAnswersTest, OtherProtocolOrJobIsNotMeant) {
 TEST_F(MemberAnswersTest, RepeatedRegistrationIsNotNew) {
   EXPECT_TRUE(Register(Worker(1)).value().is_new);
   EXPECT_FALSE(Register(Worker(1)).value().is_new);
+}
+
+TEST_F(MemberAnswersTest, NewMemberLearnsTheSettingsInEffect) {
+  RunSettings settings;
+  settings.replicas_to_aggregate = 1;
+  status_.SetSettings(settings, now_);
+  const auto registered = Register(Worker(1, 1));
+  ASSERT_THAT(registered, IsOk());
+  EXPECT_EQ(registered->job.num_workers, 2);
+  EXPECT_EQ(registered->job.data_shard, 1);
+  EXPECT_EQ(registered->job.job.replicas_to_aggregate, 1);
 }
 
 TEST_F(MemberAnswersTest, EveryCallOfAnotherJobIsRefused) {
