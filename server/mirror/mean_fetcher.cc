@@ -34,8 +34,7 @@ constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 struct MeanFetcher::Call {
   std::shared_ptr<Shard> shard;
   Fetch fetch;
-  int64_t step = 0;
-  int64_t attempt = 0;
+  StepAttempt of;
   bool given_up = false;  // the shard was discarded
   grpc::ClientContext context{};
   grpc::ByteBuffer request{};
@@ -87,19 +86,7 @@ void MeanFetcher::Look() {
   const Engine::MeansWanted wanted = (*shard)->engine().means_wanted();
   MutexLock lock(mutex_);
   if (ended_) return;
-  // Another attempt, or a shard that was created anew: the requests made so far
-  // do not count.
-  if (shard_.lock() != *shard || step_ != wanted.step ||
-      attempt_ != wanted.attempt) {
-    shard_ = *shard;
-    step_ = wanted.step;
-    attempt_ = wanted.attempt;
-    asked_.clear();
-  }
-  std::vector<int> parts;
-  for (const int part : wanted.parts) {
-    if (!asked_.contains(part)) parts.push_back(part);
-  }
+  const std::vector<int> parts = requests_.Look(*shard, wanted);
   const auto target = static_cast<size_t>((*shard)->job().max_part_bytes);
   for (const Fetch& fetch : MakeFetches((*shard)->parts(), parts, target)) {
     Start(*shard, fetch);
@@ -118,18 +105,17 @@ void MeanFetcher::CancelOthers(const Shard* current) {
 void MeanFetcher::Start(const std::shared_ptr<Shard>& shard,
                         const Fetch& fetch) {
   // Until the call fails: Look() must not request these parts again.
-  for (int i = 0; i < fetch.num_parts; ++i) asked_.insert(fetch.first_part + i);
+  requests_.Called(fetch.first_part, fetch.num_parts);
   auto owned = std::make_unique<Call>();
   Call* call = owned.get();
   call->shard = shard;
   call->fetch = fetch;
-  call->step = step_;
-  call->attempt = attempt_;
+  call->of = requests_.of();
   v1::FetchMeansRequest request;
   *request.mutable_identity() =
       ToProto(Sender{host_.job_id(), options_.self, options_.incarnation});
-  request.set_step(step_);
-  request.set_attempt(attempt_);
+  request.set_step(call->of.step);
+  request.set_attempt(call->of.attempt);
   request.mutable_parts()->set_first_part(fetch.first_part);
   request.mutable_parts()->set_num_parts(fetch.num_parts);
   request.set_server(fetch.server);
@@ -173,8 +159,8 @@ absl::Status MeanFetcher::Take(const Call& call) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PartGradient> means, Read(call));
   LOCKSTEP_ASSIGN_OR_RETURN(
       ShardAnswers answers,
-      call.shard->engine().AddMeans(call.step, call.attempt, fetch.first_part,
-                                    std::move(means)));
+      call.shard->engine().AddMeans(call.of.step, call.of.attempt,
+                                    fetch.first_part, std::move(means)));
   options_.on_answers(*call.shard, std::move(answers));
   return absl::OkStatus();
 }
@@ -189,18 +175,13 @@ void MeanFetcher::Done(Call* call, const absl::Status& status) {
   std::shared_ptr<Shard> shard;
   MutexLock lock(mutex_);
   shard = std::move(call->shard);
-  // kAborted: the other server is at a later attempt, which the chief will
-  // announce here too.
-  if (!taken.ok() && !absl::IsAborted(taken) && !ended_ && !call->given_up) {
+  if (MeanRequests::MustRepeat(taken) && !ended_ && !call->given_up) {
     if (!absl::IsUnavailable(taken) && !absl::IsDeadlineExceeded(taken)) {
       spdlog::warn("the means of ps {}: {}", fetch.server,
                    std::string(taken.message()));
     }
-    if (step_ == call->step && attempt_ == call->attempt) {
+    if (requests_.Failed(call->of, fetch.first_part, fetch.num_parts)) {
       failed_ = true;
-      for (int i = 0; i < fetch.num_parts; ++i) {
-        asked_.erase(fetch.first_part + i);
-      }
       host_.attempts().Push(0);  // wakes the thread, to request them again
     }
   }

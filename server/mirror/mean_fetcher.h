@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "server/mirror/fetch_list.h"
 #include "server/mirror/mapped_means.h"
+#include "server/shard/mean_requests.h"
 #include "server/shard/shard_host.h"
 
 namespace lockstep::server {
@@ -73,12 +73,7 @@ class MeanFetcher {
   CondVar changed_;  // ended_
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // since the last Look()
-  // The current attempt, and the parts of the calls that were started for it
-  // and have not failed.
-  std::weak_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
-  int64_t step_ ABSL_GUARDED_BY(mutex_) = -1;
-  int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::set<int> asked_ ABSL_GUARDED_BY(mutex_);
+  MeanRequests requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_
       ABSL_GUARDED_BY(mutex_);
   std::map<Call*, std::unique_ptr<Call>> in_flight_ ABSL_GUARDED_BY(mutex_);

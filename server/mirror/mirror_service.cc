@@ -11,12 +11,6 @@
 #include "server/mirror/means_codec.h"
 
 namespace lockstep::server {
-namespace {
-
-// Less than the deadline of a fetch, 10 s.
-constexpr absl::Duration kLongestWait = absl::Seconds(3);
-
-}  // namespace
 
 grpc::ServerUnaryReactor* MirrorService::FetchMeans(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -25,18 +19,19 @@ grpc::ServerUnaryReactor* MirrorService::FetchMeans(
                     [this](const Caller& caller, const grpc::ByteBuffer& bytes,
                            Respond respond) {
                       PassFaultPoint(FaultPoint::kPsMeansReceived);
-                      absl::StatusOr<Wait> wait = Admit(caller, bytes);
-                      if (!wait.ok()) return respond(wait.status(), {});
-                      wait->respond = std::move(respond);
-                      File(*std::move(wait));
+                      Call call{std::move(respond)};
+                      absl::StatusOr<MeanWaits::Wait> wait =
+                          Admit(caller, bytes, call.shared);
+                      if (!wait.ok()) return call.respond(wait.status(), {});
+                      File(*std::move(wait), std::move(call));
                       // The means may have been computed before the call was
                       // filed.
                       AnswerReady();
                     });
 }
 
-absl::StatusOr<MirrorService::Wait> MirrorService::Admit(
-    const Caller& caller, const grpc::ByteBuffer& request) const {
+absl::StatusOr<MeanWaits::Wait> MirrorService::Admit(
+    const Caller& caller, const grpc::ByteBuffer& request, bool& shared) const {
   v1::FetchMeansRequest message;
   LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(message.identity()));
@@ -47,104 +42,86 @@ absl::StatusOr<MirrorService::Wait> MirrorService::Admit(
         absl::StrCat("means are for the other servers of the job, not for ",
                      sender.task.ToString()));
   }
-  Wait wait;
+  MeanWaits::Wait wait;
   LOCKSTEP_ASSIGN_OR_RETURN(
       wait.shard, host_.Admit(sender.job_id, sender.task, sender.incarnation));
   LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(message.server()));
-  wait.step = message.step();
-  wait.attempt = message.attempt();
+  wait.of = {message.step(), message.attempt()};
   wait.first_part = message.parts().first_part();
   wait.num_parts = message.parts().num_parts();
-  wait.shared =
-      !message.pid_space().empty() && message.pid_space() == OwnPidSpace();
+  shared = !message.pid_space().empty() && message.pid_space() == OwnPidSpace();
   wait.since = clock_.Now();
   return wait;
 }
 
-void MirrorService::File(Wait wait) {
+void MirrorService::File(MeanWaits::Wait wait, Call call) {
   absl::Status ended;
   {
     MutexLock lock(mutex_);
     ended = ended_;
-    if (ended.ok()) return waits_.push_back(std::move(wait));
+    if (ended.ok()) {
+      wait.ticket = ++tickets_;
+      calls_.emplace(wait.ticket, std::move(call));
+      return waits_.Add(std::move(wait));
+    }
   }
   // Nothing would answer the call any more, and gRPC's shutdown waits for all
   // calls.
-  wait.respond(ended, {});
+  call.respond(ended, {});
 }
 
-std::optional<MirrorService::Answer> MirrorService::TryAnswer(
-    Wait& wait, const Shard* current) const {
-  // No gradient reaches that shard, and the call would keep its memory in use.
-  if (wait.shard.get() != current) {
-    return Answer{std::move(wait.respond),
-                  absl::UnavailableError("the server opens its state again"),
-                  {},
-                  std::move(wait.shard)};
+std::vector<MirrorService::Reply> MirrorService::RepliesOf(
+    std::vector<MeanWaits::Answer> answers) {
+  std::vector<Reply> replies;
+  for (MeanWaits::Answer& answer : answers) {
+    auto call = calls_.extract(answer.ticket);
+    replies.push_back({std::move(call.mapped()), std::move(answer)});
   }
-  auto means = wait.shard->engine().Means(wait.step, wait.attempt,
-                                          wait.first_part, wait.num_parts);
-  if (!means.ok()) return Answer{std::move(wait.respond), means.status()};
-  if (!means->has_value()) return std::nullopt;
-  return Answer{
-      std::move(wait.respond), absl::OkStatus(),
-      EncodeMeans(wait.first_part, **std::move(means),
-                  wait.shared ? wait.shard->state().updates().mean_files()
-                              : std::nullopt)};
+  return replies;
 }
 
 void MirrorService::AnswerReady() {
-  std::list<Answer> answers;
+  std::vector<Reply> replies;
   {
     MutexLock lock(mutex_);
     const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
-    const Shard* const current = shard.ok() ? shard->get() : nullptr;
-    for (auto wait = waits_.begin(); wait != waits_.end();) {
-      std::optional<Answer> answer = TryAnswer(*wait, current);
-      if (answer.has_value()) answers.push_back(*std::move(answer));
-      wait = answer.has_value() ? waits_.erase(wait) : std::next(wait);
-    }
+    replies = RepliesOf(waits_.TakeReady(shard.ok() ? shard->get() : nullptr));
   }
-  Send(std::move(answers));
+  Send(std::move(replies));
 }
 
 void MirrorService::AnswerOld(absl::Time now) {
   AnswerReady();
-  std::list<Answer> answers;
+  std::vector<Reply> replies;
   {
     MutexLock lock(mutex_);
-    for (auto wait = waits_.begin(); wait != waits_.end();) {
-      if (now - wait->since < kLongestWait) {
-        ++wait;
-        continue;
-      }
-      // Not kUnavailable, which the caller takes for a server that is gone.
-      answers.push_back(
-          {std::move(wait->respond), absl::DeadlineExceededError(absl::StrCat(
-                                         "the means of step ", wait->step + 1,
-                                         " are not here, which waits for ",
-                                         wait->shard->engine().WaitsFor()))});
-      wait = waits_.erase(wait);
-    }
+    replies = RepliesOf(waits_.TakeOld(now));
   }
-  Send(std::move(answers));
+  Send(std::move(replies));
 }
 
 void MirrorService::EndAll(const absl::Status& why) {
-  std::list<Answer> answers;
+  std::vector<Reply> replies;
   {
     MutexLock lock(mutex_);
     ended_ = why;
-    for (Wait& wait : waits_) answers.push_back({std::move(wait.respond), why});
-    waits_.clear();
+    replies = RepliesOf(waits_.TakeAll(why));
   }
-  Send(std::move(answers));
+  Send(std::move(replies));
 }
 
-void MirrorService::Send(std::list<Answer> answers) {
-  for (Answer& answer : answers) {
+void MirrorService::Send(std::vector<Reply> replies) {
+  for (auto& [call, answer] : replies) {
     PassFaultPoint(FaultPoint::kPsMeansAnswering);
-    answer.respond(answer.status, std::move(answer.response));
+    if (!answer.means.ok()) {
+      call.respond(answer.means.status(), {});
+      continue;
+    }
+    call.respond(
+        absl::OkStatus(),
+        EncodeMeans(answer.first_part, *std::move(answer.means),
+                    call.shared ? answer.shard->state().updates().mean_files()
+                                : std::nullopt));
   }
 }
 

@@ -2,9 +2,8 @@
 #define LOCKSTEP_SERVER_MIRROR_MIRROR_SERVICE_H_
 
 #include <cstdint>
-#include <list>
-#include <memory>
-#include <optional>
+#include <map>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,6 +12,7 @@
 #include "common/base/mutex.h"
 #include "lockstep/v1/mirror.grpc.pb.h"
 #include "server/calls/respond.h"
+#include "server/shard/mean_waits.h"
 #include "server/shard/shard_host.h"
 
 namespace lockstep::server {
@@ -48,40 +48,35 @@ class MirrorService final
   void EndAll(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Wait {
+  // A call, and how it is answered.
+  struct Call {
     Respond respond;
-    // The shard of the call. A shard that is created anew does not know the
-    // step of the call.
-    std::shared_ptr<Shard> shard;
-    int64_t step = 0;
-    int64_t attempt = 0;
-    int first_part = 0;
-    int num_parts = 0;
     bool shared = false;  // the caller may read means in place
-    absl::Time since;
   };
-  struct Answer {
-    Respond respond;
-    absl::Status status;
-    grpc::ByteBuffer response = {};
-    // Set if the call's shard was discarded. May be the last reference, and
-    // unmapping takes long, so it must be released with no lock held.
-    std::shared_ptr<Shard> shard = {};
+  struct Reply {
+    Call call;
+    MeanWaits::Answer answer;
   };
 
-  absl::StatusOr<Wait> Admit(const Caller& caller,
-                             const grpc::ByteBuffer& request) const;
-  void File(Wait wait) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the answer, if it is ready, and moves `respond` into it. `current`
-  // is the shard of the host, if it has one.
-  std::optional<Answer> TryAnswer(Wait& wait, const Shard* current) const;
-  static void Send(std::list<Answer> answers);
+  // Returns the wait of the call, without a ticket, and whether the caller may
+  // read means in place.
+  absl::StatusOr<MeanWaits::Wait> Admit(const Caller& caller,
+                                        const grpc::ByteBuffer& request,
+                                        bool& shared) const;
+  void File(MeanWaits::Wait wait, Call call) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Joins answers with their calls, which are removed.
+  std::vector<Reply> RepliesOf(std::vector<MeanWaits::Answer> answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Must be called with no lock held.
+  static void Send(std::vector<Reply> replies);
 
   ShardHost& host_;
   const Clock& clock_;
   Mutex mutex_;
   absl::Status ended_ ABSL_GUARDED_BY(mutex_);  // OK: it serves
-  std::list<Wait> waits_ ABSL_GUARDED_BY(mutex_);
+  uint64_t tickets_ ABSL_GUARDED_BY(mutex_) = 0;
+  MeanWaits waits_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Call> calls_ ABSL_GUARDED_BY(mutex_);  // by ticket
 };
 
 }  // namespace lockstep::server

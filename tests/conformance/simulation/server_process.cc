@@ -327,8 +327,7 @@ void ServerProcess::LetGo() {
   for (auto& [ticket, reply] : waits_) reply(why);
   for (auto& [ticket, reply] : pushes_) reply(why);
   for (auto& [ticket, reply] : takes_) reply(why);
-  for (MeanWait& wait : mean_waits_) wait.reply(why);
-  mean_waits_.clear();
+  SendMeans(mean_waits_.TakeAll(why));
   views_.BreakOff();
   waits_.clear();
   pushes_.clear();

@@ -2,11 +2,9 @@
 #define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_SERVER_PROCESS_H_
 
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +14,8 @@
 #include "server/shard/chief_commands.h"
 #include "server/shard/lost_callers.h"
 #include "server/shard/lost_news.h"
+#include "server/shard/mean_requests.h"
+#include "server/shard/mean_waits.h"
 #include "server/step/strict/mirror_parts.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/lent_views.h"
@@ -144,10 +144,12 @@ class ServerProcess final : public Process {
   void LetGo();
   // As MirrorService and MeanFetcher do.
   void AnswerMeans();
+  void SendMeans(const std::vector<server::MeanWaits::Answer>& answers);
   void LookForMeans();
-  void AskForMean(const server::StepAttempt& of, int part, int reducer);
-  void TakeMean(const std::weak_ptr<server::Shard>& asked,
-                const server::StepAttempt& of, int part, const Mean& mean);
+  void AskForMean(int part, int reducer);
+  absl::Status TakeMean(const std::weak_ptr<server::Shard>& asked,
+                        const server::StepAttempt& of, int part,
+                        const Mean& mean);
   server::Shard* shard() const;
   void PlantInPush(server::Shard& shard, server::Push& push, uint64_t ticket);
   void PlantInTake(server::ChiefCommands::TakeOrder& order);
@@ -170,18 +172,9 @@ class ServerProcess final : public Process {
   std::map<uint64_t, World::Reply<server::Gate::Answer>> waits_;
   std::map<uint64_t, World::Reply<PushReply>> pushes_;
   std::map<uint64_t, World::Reply<chief::TakeResult>> takes_;
-  struct MeanWait {
-    uint64_t ticket = 0;
-    std::shared_ptr<server::Shard> shard;
-    server::StepAttempt of;
-    int part = 0;
-    World::Reply<Mean> reply;
-  };
-  std::list<MeanWait> mean_waits_;
-  // The parts whose means were asked for, and when.
-  std::weak_ptr<server::Shard> asked_shard_;
-  server::StepAttempt asked_at_;
-  std::set<int> asked_;
+  server::MeanWaits mean_waits_;
+  std::map<uint64_t, World::Reply<Mean>> mean_calls_;
+  server::MeanRequests mean_requests_;
   // Before the event at hand.
   bool was_active_ = false;
   int64_t step_before_ = -1;

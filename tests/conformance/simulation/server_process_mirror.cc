@@ -3,13 +3,14 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/server_process.h"
 
 namespace lockstep::simulation {
 namespace {
 
-constexpr absl::Duration kLongestWait = absl::Seconds(3);
+// As MeanFetcher has it.
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 
 ServerProcess::Mean MeanOf(const server::PartGradient& lent) {
@@ -39,53 +40,40 @@ void ServerProcess::FetchMean(const TaskId& from, uint64_t incarnation,
   const auto admitted = host_.Admit(job_.id, from, incarnation);
   if (!admitted.ok()) return reply(admitted.status());
   const uint64_t ticket = ++tickets_;
-  mean_waits_.push_back({ticket, *admitted, of, part, reply});
-  job_.world.AfterFor(number_, kLongestWait, [this, ticket] {
-    for (auto wait = mean_waits_.begin(); wait != mean_waits_.end(); ++wait) {
-      if (wait->ticket != ticket) continue;
-      wait->reply(absl::UnavailableError("the mean is not there yet"));
-      mean_waits_.erase(wait);
-      return;
-    }
+  mean_calls_[ticket] = reply;
+  mean_waits_.Add({ticket, *admitted, of, part, 1, job_.world.Now()});
+  job_.world.AfterFor(number_, server::MeanWaits::kLongestWait, [this] {
+    SendMeans(mean_waits_.TakeOld(job_.world.Now()));
   });
   AnswerMeans();
 }
 
-void ServerProcess::AnswerMeans() {
-  for (auto wait = mean_waits_.begin(); wait != mean_waits_.end();) {
-    const auto means = wait->shard->engine().Means(
-        wait->of.step, wait->of.attempt, wait->part, 1);
-    if (means.ok() && !means->has_value()) {
-      ++wait;
-      continue;
-    }
-    if (means.ok()) {
-      wait->reply(MeanOf((**means)[0]));
+void ServerProcess::AnswerMeans() { SendMeans(mean_waits_.TakeReady(shard())); }
+
+void ServerProcess::SendMeans(
+    const std::vector<server::MeanWaits::Answer>& answers) {
+  for (const server::MeanWaits::Answer& answer : answers) {
+    auto call = mean_calls_.extract(answer.ticket);
+    if (answer.means.ok()) {
+      call.mapped()(MeanOf((*answer.means)[0]));
     } else {
-      wait->reply(means.status());
+      call.mapped()(answer.means.status());
     }
-    wait = mean_waits_.erase(wait);
   }
 }
 
 void ServerProcess::LookForMeans() {
   const auto open = host_.shard();
   if (!open.ok() || !(*open)->active()) return;
-  const server::Engine::MeansWanted wanted = (*open)->engine().means_wanted();
-  if (asked_shard_.lock() != *open || asked_at_.step != wanted.step ||
-      asked_at_.attempt != wanted.attempt) {
-    asked_shard_ = *open;
-    asked_at_ = {wanted.step, wanted.attempt};
-    asked_.clear();
-  }
-  for (const int part : wanted.parts) {
-    if (!asked_.insert(part).second) continue;
-    AskForMean(asked_at_, part, (*open)->parts()[part].reducer);
+  for (const int part :
+       mean_requests_.Look(*open, (*open)->engine().means_wanted())) {
+    mean_requests_.Called(part, 1);
+    AskForMean(part, (*open)->parts()[part].reducer);
   }
 }
 
-void ServerProcess::AskForMean(const server::StepAttempt& of, int part,
-                               int reducer) {
+void ServerProcess::AskForMean(int part, int reducer) {
+  const server::StepAttempt of = mean_requests_.of();
   job_.world.Call<Mean>(
       number_, job_.server_place(reducer),
       [&job = job_, reducer, of, part, from = TaskId{TaskType::kPs, server_},
@@ -93,23 +81,22 @@ void ServerProcess::AskForMean(const server::StepAttempt& of, int part,
         job.servers[reducer]->FetchMean(from, incarnation, of, part, reply);
       },
       [this, of, part,
-       asked = asked_shard_](const absl::StatusOr<Mean>& answer) {
-        if (answer.ok()) return TakeMean(asked, of, part, *answer);
-        if (absl::IsAborted(answer.status())) return;
+       asked = mean_requests_.shard()](const absl::StatusOr<Mean>& answer) {
+        const absl::Status taken =
+            answer.ok() ? TakeMean(asked, of, part, *answer) : answer.status();
+        if (!server::MeanRequests::MustRepeat(taken)) return;
+        // The next look, after this event, asks again.
         job_.world.AfterFor(number_, kRetryPause, [this, of, part] {
-          // The next look, after this event, asks again.
-          if (asked_at_.step == of.step && asked_at_.attempt == of.attempt) {
-            asked_.erase(part);
-          }
+          mean_requests_.Failed(of, part, 1);
         });
       });
 }
 
-void ServerProcess::TakeMean(const std::weak_ptr<server::Shard>& asked,
-                             const server::StepAttempt& of, int part,
-                             const Mean& mean) {
+absl::Status ServerProcess::TakeMean(const std::weak_ptr<server::Shard>& asked,
+                                     const server::StepAttempt& of, int part,
+                                     const Mean& mean) {
   std::shared_ptr<server::Shard> open = asked.lock();
-  if (open == nullptr) return;
+  if (open == nullptr) return absl::OkStatus();  // given up
   server::StepAttempt taken_for = of;
   if (job_.Has(PlantedBug::kOldMeanCounts)) {
     const server::Engine::MeansWanted wanted = open->engine().means_wanted();
@@ -117,10 +104,12 @@ void ServerProcess::TakeMean(const std::weak_ptr<server::Shard>& asked,
   }
   std::vector<server::PartGradient> means;
   means.push_back(GradientOf(mean));
-  absl::StatusOr<server::ShardAnswers> answers = open->engine().AddMeans(
-      taken_for.step, taken_for.attempt, part, std::move(means));
-  if (!answers.ok()) return;
-  Send(control_.Settle(*open, *std::move(answers)));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      server::ShardAnswers answers,
+      open->engine().AddMeans(taken_for.step, taken_for.attempt, part,
+                              std::move(means)));
+  Send(control_.Settle(*open, std::move(answers)));
+  return absl::OkStatus();
 }
 
 }  // namespace lockstep::simulation

@@ -1,0 +1,67 @@
+#ifndef LOCKSTEP_SERVER_SHARD_MEAN_WAITS_H_
+#define LOCKSTEP_SERVER_SHARD_MEAN_WAITS_H_
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/shard/shard.h"
+#include "server/step/gradient.h"
+#include "server/step/strict/mirror_parts.h"
+
+namespace lockstep::server {
+
+// MeanWaits holds the calls of other mirrors for means that this server
+// computes, and decides when each is answered. The caller must send the
+// answers that it takes.
+//
+// Threads: not thread-safe.
+class MeanWaits {
+ public:
+  // Less than the deadline of such a call, 10 s.
+  static constexpr absl::Duration kLongestWait = absl::Seconds(3);
+
+  // A call for consecutive parts.
+  struct Wait {
+    uint64_t ticket = 0;
+    // The shard of the call. A shard that is created anew does not know the
+    // step of the call.
+    std::shared_ptr<Shard> shard = {};
+    StepAttempt of = {};
+    int first_part = 0;
+    int num_parts = 0;
+    absl::Time since = {};
+  };
+  struct Answer {
+    uint64_t ticket = 0;
+    absl::StatusOr<std::vector<PartGradient>> means;
+    int first_part = 0;
+    // May be the last reference, and unmapping takes long, so it must be
+    // released with no lock held.
+    std::shared_ptr<Shard> shard = {};
+  };
+
+  void Add(Wait wait);
+
+  // Take the answers to the calls that then no longer wait, oldest first.
+  //
+  // Those whose means are computed, or whose attempt is over; and those of
+  // another shard than `current`, with kUnavailable: it was discarded. Null:
+  // there is none now.
+  std::vector<Answer> TakeReady(const Shard* current);
+  // Those that have waited for kLongestWait, with kDeadlineExceeded.
+  std::vector<Answer> TakeOld(absl::Time now);
+  // All, with `why`.
+  std::vector<Answer> TakeAll(const absl::Status& why);
+
+ private:
+  std::list<Wait> waits_;
+};
+
+}  // namespace lockstep::server
+
+#endif  // LOCKSTEP_SERVER_SHARD_MEAN_WAITS_H_
