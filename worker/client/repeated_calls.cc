@@ -1,19 +1,17 @@
 #include "worker/client/repeated_calls.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/passing_error.h"
 #include "common/wire/tensor_message.h"
+#include "worker/client/exchange/retry_pause.h"
 
 namespace lockstep::worker {
 namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
-constexpr absl::Duration kLongestPause = absl::Milliseconds(300);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace
@@ -35,7 +33,7 @@ absl::Status RepeatedCalls::CallUntilAnswered(
     google::protobuf::MessageLite& response, std::shared_ptr<Call> first) {
   const grpc::ByteBuffer bytes = EncodeMessage(request);
   absl::Time reported = Clock::Real().Now();
-  absl::Duration pause = kRetryPause;
+  RetryPause pause;
   std::shared_ptr<Call> call = std::move(first);
   while (!cancelled_) {
     if (call == nullptr) call = Start(method, bytes);
@@ -55,10 +53,7 @@ absl::Status RepeatedCalls::CallUntilAnswered(
     }
     // In place of a sleep: this thread polls for the calls of others meanwhile.
     channel_.poller().RunUntil([&] { return cancelled_.load(); },
-                               Clock::Real().Now() + pause);
-    // Short, since all workers wait while a server is away for a second; it
-    // backs off for one that is away for long.
-    pause = std::min(2 * pause, kLongestPause);
+                               Clock::Real().Now() + pause.Next());
   }
   return absl::CancelledError("the job ended");
 }

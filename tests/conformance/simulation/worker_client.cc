@@ -6,12 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/passing_error.h"
 #include "common/base/status_macros.h"
+#include "worker/client/exchange/retry_pause.h"
 #include "worker/client/exchange/token_answer.h"
 
 namespace lockstep::simulation {
 namespace {
-
-constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 
 // As the service encodes it, and the product's client decodes it.
 worker::TokenAnswer::Outcome OutcomeOf(const server::Gate::Answer& answer) {
@@ -297,6 +296,7 @@ absl::StatusOr<worker::PushCounts> WorkerClient::Push(const PassId& pass,
 
 absl::StatusOr<worker::Announcement> WorkerClient::Announce(
     const PassId& pass) {
+  worker::RetryPause pause;
   while (!cancelled_) {
     const auto answer = waiting_.Call<server::Gate::Announced>(
         job_.server_place(0),
@@ -311,7 +311,7 @@ absl::StatusOr<worker::Announcement> WorkerClient::Announce(
           answer->attempt};
     }
     if (!IsPassing(answer.status())) return answer.status();
-    waiting_.Sleep(kRetryPause);
+    waiting_.Sleep(pause.Next());
   }
   return absl::CancelledError("the membership is over");
 }
@@ -337,6 +337,7 @@ absl::StatusOr<worker::Token> WorkerClient::TakeToken(const PassId& pass,
   EndWatch();
   const worker::PushId after{pass, attempt};
   std::shared_ptr<TokenCall> call = early_call_.Take(after);
+  worker::RetryPause pause;
   while (true) {
     if (call == nullptr) call = SendTakeToken(after);
     waiting_.Until([&] { return call->has_value() || cancelled_; });
@@ -345,9 +346,10 @@ absl::StatusOr<worker::Token> WorkerClient::TakeToken(const PassId& pass,
     call = nullptr;
     if (!answer.ok()) {
       if (!IsPassing(answer.status())) return answer.status();
-      waiting_.Sleep(kRetryPause);
+      waiting_.Sleep(pause.Next());
       continue;
     }
+    pause = worker::RetryPause();
     const std::optional<worker::Token> token =
         worker::TokenOf(AnswerFrom(*answer));
     if (!token.has_value()) continue;
