@@ -14,6 +14,7 @@
 #include "worker/blocks/block_source.h"
 #include "worker/blocks/replica_turns.h"
 #include "worker/loop/gradient_clipper.h"
+#include "worker/loop/loop_end.h"
 #include "worker/loop/loop_options.h"
 #include "worker/loop/training_loop.h"
 
@@ -24,21 +25,12 @@ namespace {
 // pass; less than a service manager waits.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
 
-// How long a worker that a server has refused waits before it joins again. If
-// the job has ended, the answer to a heartbeat shows that meanwhile.
-constexpr absl::Duration kVerdict = absl::Seconds(4);
-
-LeaveCause WhyItLeaves(const absl::Status& status) {
-  if (status.ok()) return LeaveCause::kDone;
-  if (absl::IsCancelled(status)) return LeaveCause::kStopped;
-  if (absl::IsOutOfRange(status)) return LeaveCause::kEndOfInput;
-  return CauseOf(status) == FailureCause::kNoRoomForRows
-             ? LeaveCause::kNoRoom
-             : LeaveCause::kCannotTakePart;
+bool FoundNoRoom(const absl::Status& status) {
+  return CauseOf(status) == FailureCause::kNoRoomForRows;
 }
 
 std::string ReasonToLeave(const absl::Status& status) {
-  switch (WhyItLeaves(status)) {
+  switch (LeaveCauseOf(status, FoundNoRoom(status))) {
     case LeaveCause::kDone:
       return "done";
     case LeaveCause::kEndOfInput:
@@ -267,7 +259,8 @@ absl::Status TrainingMember::RunOnce() {
       !chief_.lease_lost() && !refused_ && absl::IsUnavailable(status);
   if (!chief_.lease_lost() && !refused_ && !stays_member_) {
     meter_.Begin("leaves", Phase::kOther);
-    chief_.Leave(WhyItLeaves(status), ReasonToLeave(status));
+    chief_.Leave(LeaveCauseOf(status, FoundNoRoom(status)),
+                 ReasonToLeave(status));
   }
   input_ended_ = absl::IsOutOfRange(status);
   return input_ended_ ? absl::OkStatus() : status;
@@ -379,24 +372,18 @@ absl::Status TrainingMember::Judge(const absl::Status& loop,
     }
   }
   if (absl::IsOutOfRange(loop)) return loop;
-  if (CauseOf(loop) == FailureCause::kNoRoomForRows) {
+  if (FoundNoRoom(loop)) {
     return JudgeNoRoom(loop, job.heartbeat_interval);
   }
-  if (loop.ok() || absl::IsCancelled(loop) ||
-      absl::IsFailedPrecondition(loop)) {
-    // Only the chief can tell whether the job has ended. After the last step it
-    // ends the job when the last checkpoint is written and scored.
+  if (MustAwaitEnd(loop)) {
     meter_.Begin("waits for the end of the job", Phase::kWait);
     chief_.OnRefusedByServer(NewestIncarnationOf(loop));
-    const absl::Duration grace =
-        absl::IsCancelled(loop) ? max_wait_ : std::min(2 * job.lease, kVerdict);
+    const absl::Duration wait = EndWait(loop, job.lease, max_wait_);
     do {
-      if (chief_.WaitForEnd(grace)) return chief_.end();
+      if (chief_.WaitForEnd(wait)) return chief_.end();
       MutexLock lock(mutex_);
       if (stop_.has_value()) return *stop_;
-    } while (loop.ok() && !chief_.job_is_training());
-    // Other workers train, though a server has refused this incarnation or
-    // closed its tokens: the job has gone back to an earlier step.
+    } while (MustWaitOn(loop, chief_.job_is_training()));
     refused_ = !absl::IsCancelled(loop) && MayJoinAgain();
   }
   return loop;

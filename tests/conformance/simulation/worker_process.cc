@@ -1,21 +1,17 @@
 #include "tests/conformance/simulation/worker_process.h"
 
-#include <algorithm>
-
 #include "common/base/status_macros.h"
 #include "common/wire/status_detail.h"
 #include "tests/conformance/simulation/chief_process.h"
 #include "worker/blocks/block_source.h"
 #include "worker/loop/gradient_source.h"
+#include "worker/loop/loop_end.h"
 #include "worker/loop/loop_options.h"
 #include "worker/loop/progress_meter.h"
 #include "worker/loop/training_loop.h"
 
 namespace lockstep::simulation {
 namespace {
-
-// As Worker has it.
-constexpr absl::Duration kVerdict = absl::Seconds(4);
 
 // Computes part after part, the last one first, and tells Promises what from.
 class Source final : public worker::GradientSource {
@@ -44,7 +40,8 @@ class Source final : public worker::GradientSource {
     // Only a job with fewer workers than gradients has more than one.
     const int shares = job_.SharesOf(worker_);
     if (job_.full_at_step >= 0 && index / shares >= job_.full_at_step) {
-      return absl::ResourceExhaustedError("no room for more rows");
+      return WithCause(absl::ResourceExhaustedError("no room for more rows"),
+                       FailureCause::kNoRoomForRows);
     }
     const auto end = job_.input_ends.find(worker_);
     if (end != job_.input_ends.end() && index / shares >= end->second) {
@@ -193,11 +190,11 @@ Member::End WorkerProcess::RunOnce() {
   waiting_.Until([this] { return member_.joined() || end_.has_value(); });
   const absl::Status status = Train();
   if (stopped_) return Member::End::kJobOver;
-  if (absl::IsOutOfRange(status)) return LeaveFor(LeaveCause::kEndOfInput);
-  if (absl::IsResourceExhausted(status)) return LeaveFor(LeaveCause::kNoRoom);
-  const bool expected = status.ok() || absl::IsCancelled(status) ||
-                        absl::IsFailedPrecondition(status);
-  if (!expected) {
+  const bool no_room = CauseOf(status) == FailureCause::kNoRoomForRows;
+  if (absl::IsOutOfRange(status) || no_room) {
+    return LeaveFor(worker::LeaveCauseOf(status, no_room));
+  }
+  if (!worker::MustAwaitEnd(status)) {
     job_.promises.Break(
         absl::StrCat("worker ", worker_, " fails: ", status.ToString()));
   }
@@ -205,11 +202,12 @@ Member::End WorkerProcess::RunOnce() {
     return absl::StrCat("worker ", worker_,
                         " waits for the end: ", status.ToString());
   });
-  const absl::Duration grace = std::min(2 * job_.config.lease, kVerdict);
+  const absl::Duration wait =
+      worker::EndWait(status, job_.config.lease, job_.config.max_wait);
   do {
-    waiting_.UntilOrFor(grace, [this] { return end_.has_value(); });
-  } while (!end_.has_value() && (absl::IsCancelled(status) ||
-                                 (status.ok() && !member_.job_is_training())));
+    waiting_.UntilOrFor(wait, [this] { return end_.has_value(); });
+  } while (!end_.has_value() &&
+           worker::MustWaitOn(status, member_.job_is_training()));
   member_.OnNewerIncarnation(NewestIncarnationOf(status));
   return end_.value_or(Member::End::kLeaseLost);
 }

@@ -1,0 +1,35 @@
+#include "worker/loop/loop_end.h"
+
+#include <algorithm>
+
+namespace lockstep::worker {
+namespace {
+
+// How long a worker that a server has refused waits before it joins again. If
+// the job has ended, the answer to a heartbeat shows that meanwhile.
+constexpr absl::Duration kVerdict = absl::Seconds(4);
+
+}  // namespace
+
+bool MustAwaitEnd(const absl::Status& loop) {
+  return loop.ok() || absl::IsCancelled(loop) ||
+         absl::IsFailedPrecondition(loop);
+}
+
+absl::Duration EndWait(const absl::Status& loop, absl::Duration lease,
+                       absl::Duration max_wait) {
+  return absl::IsCancelled(loop) ? max_wait : std::min(2 * lease, kVerdict);
+}
+
+bool MustWaitOn(const absl::Status& loop, bool job_is_training) {
+  return loop.ok() && !job_is_training;
+}
+
+LeaveCause LeaveCauseOf(const absl::Status& status, bool no_room) {
+  if (status.ok()) return LeaveCause::kDone;
+  if (absl::IsCancelled(status)) return LeaveCause::kStopped;
+  if (absl::IsOutOfRange(status)) return LeaveCause::kEndOfInput;
+  return no_room ? LeaveCause::kNoRoom : LeaveCause::kCannotTakePart;
+}
+
+}  // namespace lockstep::worker
