@@ -175,8 +175,7 @@ absl::Status PsServer::Run() {
   if (stop_) AwaitEnd();
   const absl::Status end =
       chief_.ended() ? chief_.end() : absl::CancelledError("asked to stop");
-  // Without a checkpoint the state files are the only copy of the steps.
-  if (!end.ok() && !(chief_.ended() && chief_.state_saved())) {
+  if (!chief_.state_is_spare()) {
     spdlog::warn("the state file stays, for the next start of this task");
   } else if (absl::Status removed = host_.RemoveState(); !removed.ok()) {
     spdlog::warn("the state file stays: {}", std::string(removed.message()));

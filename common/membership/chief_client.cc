@@ -324,9 +324,9 @@ bool ChiefClient::stopped() const {
   return stopped_;
 }
 
-bool ChiefClient::state_saved() const {
+bool ChiefClient::state_is_spare() const {
   MutexLock lock(mutex_);
-  return membership_.state_saved();
+  return membership_.state_is_spare();
 }
 
 bool ChiefClient::job_is_training() const {

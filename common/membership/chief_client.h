@@ -191,9 +191,8 @@ class ChiefClient {
   bool lease_lost() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // For a server whose job has failed or was stopped: true if a checkpoint
-  // holds all state of the servers.
-  bool state_saved() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // As Membership::state_is_spare().
+  bool state_is_spare() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // True if steps are being made, by the chief's newest answer.
   bool job_is_training() const ABSL_LOCKS_EXCLUDED(mutex_);

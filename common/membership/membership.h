@@ -115,10 +115,13 @@ class Membership {
   bool ended() const { return ended_; }
   const absl::Status& end() const { return end_; }
   bool lease_lost() const { return lease_lost_; }
+  // True if a server that ends now may remove its state: the job is done, or a
+  // checkpoint holds all state of the servers. Otherwise the state is the only
+  // copy of the steps.
+  bool state_is_spare() const { return ended_ && (end_.ok() || state_saved_); }
 
   // From the newest answer.
   bool job_is_training() const { return job_is_training_; }
-  bool state_saved() const { return state_saved_; }
 
  private:
   void End(const absl::Status& status, bool lease_lost = false);

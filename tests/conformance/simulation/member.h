@@ -53,6 +53,7 @@ class Member {
   bool joined() const { return joined_ && !membership_.ended(); }
   bool lease_lost() const { return membership_.lease_lost(); }
   bool job_is_training() const { return membership_.job_is_training(); }
+  bool state_is_spare() const { return membership_.state_is_spare(); }
   // How the job has ended, once it has.
   const absl::Status& end() const { return membership_.end(); }
   // As the chief told it when it joined.

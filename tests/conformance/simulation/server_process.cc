@@ -35,7 +35,7 @@ ServerProcess::ServerProcess(Job& job, int server, Fault fault)
           [this](Member::End end) {
             if (end == Member::End::kLeaseLost) return member_.Join();
             if (end == Member::End::kJobOver) {
-              host_.RemoveState().IgnoreError();
+              if (member_.state_is_spare()) host_.RemoveState().IgnoreError();
               member_.Leave(LeaveCause::kDone);
             }
             Exit(AfterwardsOf(end));

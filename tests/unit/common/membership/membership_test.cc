@@ -109,12 +109,32 @@ TEST_F(MembershipTest, EndOfTheJobIsTheEnd) {
       {.job = Job::kStopped, .reason = "asked to", .state_saved = true}, At(1));
   EXPECT_THAT(membership_.end(),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("asked to")));
-  EXPECT_TRUE(membership_.state_saved());
+  EXPECT_TRUE(membership_.state_is_spare());
 
   Join();
   membership_.OnHeartbeat({.job = Job::kFailed, .reason = "NaN"}, At(1));
   EXPECT_THAT(membership_.end(), StatusIs(absl::StatusCode::kAborted, "NaN"));
   EXPECT_FALSE(membership_.lease_lost());
+}
+
+TEST_F(MembershipTest, StateIsSpareOnceTheJobIsDoneOrACheckpointHasIt) {
+  Join();
+  EXPECT_FALSE(membership_.state_is_spare());
+  membership_.OnFailedHeartbeat(absl::AbortedError("lease"), At(1));
+  EXPECT_FALSE(membership_.state_is_spare());
+
+  Join();
+  membership_.OnHeartbeat({.job = Job::kDone}, At(1));
+  EXPECT_TRUE(membership_.state_is_spare());
+
+  Join();
+  membership_.OnHeartbeat({.job = Job::kFailed, .reason = "NaN"}, At(1));
+  EXPECT_FALSE(membership_.state_is_spare());
+
+  Join();
+  membership_.OnHeartbeat(
+      {.job = Job::kFailed, .reason = "NaN", .state_saved = true}, At(1));
+  EXPECT_TRUE(membership_.state_is_spare());
 }
 
 TEST_F(MembershipTest, SilentChiefIsWaitedForUntilMaxWait) {
