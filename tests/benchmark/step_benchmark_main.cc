@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/tf_config_loader.h"
@@ -48,8 +49,8 @@ std::vector<std::string> DefaultComparisons() {
 
 std::string CompareHelp() {
   std::string text =
-      "What to measure, comma-separated; by default all but growth, which is "
-      "slow.";
+      absl::StrCat("What to measure, comma-separated; by default ",
+                   absl::StrJoin(DefaultComparisons(), ", "), ".");
   for (const Comparison& comparison : AllComparisons()) {
     absl::StrAppend(&text, " ", comparison.name, ": ", comparison.summary, ".");
   }
