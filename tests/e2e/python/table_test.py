@@ -243,15 +243,13 @@ class TableTest(unittest.TestCase):
             model = space["Model"](lockstep.torch.Embedding(
                 row_limit=100, dim=3))
             lockstep.torch.load(model, job.path("checkpoints"))
-            used = {int(i) for rows in rows_of(job, 0).values()
-                    for i in space["ids"][rows].flatten()}
+            # A pass of the step after the last may begin.
+            used = {int(i) for number, rows in rows_of(job, 0).items()
+                    if number < 20 for i in space["ids"][rows].flatten()}
+            self.assertGreater(len(used), 20)
             for i in range(40):
                 value = model.embedding(torch.tensor([i * 10 ** 12]))
-                if i not in used:
-                    self.assertEqual(float(value.abs().sum()), 0.0)
-            self.assertGreater(sum(
-                float(model.embedding(torch.tensor(i * 10 ** 12)).abs().sum())
-                for i in used), 0.1)
+                self.assertEqual(bool(value.abs().sum() > 0), i in used, i)
 
     def test_a_checkpoint_with_another_table_changes_nothing(self):
         space = {}
