@@ -229,7 +229,9 @@ for step in worker.steps():
     def test_a_step_with_several_passes_copies(self):
         # The same values for each pass, though the program writes to them.
         program = """
+shares = set()
 for step in worker.steps():
+    shares.add(step.share)
     before = [p.detach().clone() for p in model.parameters()]
     if step.share > 0:
         assert all(map(torch.equal, before, same))
@@ -238,6 +240,7 @@ for step in worker.steps():
     for p in model.parameters():
         p.data.fill_(float("nan"))
 assert values.moved == 0
+assert len(shares) > 2, shares
 """
         self.train(JOIN, program, sets=["replicas_to_aggregate=3",
                                         "total_num_replicas=1"])
