@@ -141,6 +141,21 @@ for step in worker.steps():
         p.data.fill_(float("nan"))
 """))
 
+    def test_tensors_may_be_freed_and_replaced_in_a_pass(self):
+        self.check_same(self.train(JOIN, """
+import gc
+for step in worker.steps():
+    loss = loss_of(step.indices(len(x)))
+    step.backward(loss)
+    if step.number > 0:  # step 0 sends after its body
+        for p in model.parameters():
+            p.grad = None
+    del loss
+    gc.collect()
+    large.data = torch.full((400, 300), 7.0)
+    model[2].bias.data = torch.full((10,), 7.0)
+"""))
+
     def test_a_second_owner_sees_the_values_of_each_step(self):
         for owner in ("large.detach()", "large.detach().numpy()",
                       "large.detach()[3:]", "large.detach().t()"):
