@@ -174,7 +174,10 @@ class StormTest(FaultsTest):
                 # The next one comes when there are steps again.
                 end = time.monotonic() + 60
                 while len(job.log("worker", 0) + job.log("worker", 1)) <= len(
-                        before) and time.monotonic() < end:
+                        before) and job.tasks["chief", 0].poll() is None:
+                    self.assertLess(time.monotonic(), end,
+                                    f"no step after kill {kills}, of {task} "
+                                    f"{index}")
                     time.sleep(0.02)
                 time.sleep(rng.uniform(0, 0.3))
         self.check(disturb, steps=600 + 120 * KILLS, timeout=900)
