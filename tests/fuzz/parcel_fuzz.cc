@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -28,6 +29,21 @@ std::string PayloadOf(const std::vector<Leaf>& leaves) {
   return payload;
 }
 
+// The dense_shape of leaves that are dense says nothing.
+bool IsSame(const v1::LeafHeader& one, const v1::LeafHeader& other) {
+  const auto has_dense_shape = [](const v1::LeafHeader& leaf) {
+    return leaf.is_slices() && leaf.has_dense_shape();
+  };
+  const auto are_same = [](const auto& shape, const auto& others) {
+    return std::equal(shape.begin(), shape.end(), others.begin(), others.end());
+  };
+  return one.type() == other.type() && are_same(one.shape(), other.shape()) &&
+         one.is_slices() == other.is_slices() &&
+         has_dense_shape(one) == has_dense_shape(other) &&
+         (!has_dense_shape(one) ||
+          are_same(one.dense_shape(), other.dense_shape()));
+}
+
 // A parcel that is read must be the one that was sent.
 void Check(const v1::ParcelHeader& header, std::string_view payload) {
   auto reader = ParcelReader::Make(header);
@@ -41,6 +57,9 @@ void Check(const v1::ParcelHeader& header, std::string_view payload) {
   v1::ParcelHeader again;
   EncodeLeaves(*leaves, again);
   Require(again.leaves_size() == header.leaves_size());
+  for (int i = 0; i < header.leaves_size(); ++i) {
+    Require(IsSame(again.leaves(i), header.leaves(i)));
+  }
 }
 
 }  // namespace

@@ -143,6 +143,7 @@ void CheckMessage(absl::string_view bytes, uint8_t how) {
   Require(message.SerializeAsString() == whole.SerializeAsString());
   Message again;
   Require(DecodeMessage(EncodeMessage(message), again).ok());
+  Require(again.SerializeAsString() == message.SerializeAsString());
 }
 
 void Check(absl::string_view bytes, uint8_t how, uint8_t kind) {

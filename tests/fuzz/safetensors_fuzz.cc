@@ -1,6 +1,7 @@
 // An accepted header must describe the file exactly, and survive being written
 // and read again.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -39,6 +40,15 @@ void CheckRoundTrip(const SafetensorsHeader& header) {
   Require(again->metadata == header.metadata);
   Require(again->data_bytes == header.data_bytes);
   Require(again->tensors.size() == header.tensors.size());
+  // In another order: the widest elements come first.
+  for (const lockstep::StoredTensor& tensor : header.tensors) {
+    Require(std::any_of(again->tensors.begin(), again->tensors.end(),
+                        [&](const lockstep::StoredTensor& other) {
+                          return static_cast<const TensorSpec&>(other) ==
+                                     static_cast<const TensorSpec&>(tensor) &&
+                                 other.bytes == tensor.bytes;
+                        }));
+  }
 }
 
 }  // namespace

@@ -17,6 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!trace.ok()) return 0;
   const auto again = lockstep::FromProto(lockstep::ToProto(*trace));
   if (!again.ok() || again->spans != trace->spans) abort();
+  if (again->task != trace->task || again->host != trace->host) abort();
+  if (again->clock.offset != trace->clock.offset) abort();
+  if (again->clock.error != trace->clock.error) abort();
   lockstep::cli::JobTrace job;
   job.tasks = {*trace, *trace, *trace};
   job.tasks[0].task = "ps 0";
