@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
@@ -70,8 +71,11 @@ TEST_F(StepRecordTest, AnotherProcessGoesOnWhereTheFirstEnded) {
 }
 
 TEST_F(StepRecordTest, DamagedNewestFallsBackToTheOneBefore) {
+  // The sequence number, the record and the checksum.
+  constexpr size_t kUsed =
+      sizeof(uint64_t) + sizeof(StepRecord) + sizeof(uint32_t);
   for (const int newest : {0, 1}) {
-    for (size_t byte = 0; byte < 92; ++byte) {
+    for (size_t byte = 0; byte < kUsed; ++byte) {
       memory_ = {};
       for (int64_t step = 0; step < 3 + newest; ++step) {
         slots_.Write(RecordAt(step));
@@ -153,6 +157,9 @@ TEST_F(StepRecordTest, RecordThatCannotBeIsNotBelieved) {
     r.prepared_step = std::numeric_limits<int64_t>::min();
   });
   expect_refused([](StepRecord& r) { r.attempt = -1; });
+  expect_refused([](StepRecord& r) { r.opened_step = 5; });
+  expect_refused([](StepRecord& r) { r.paused = 2; });
+  expect_refused([](StepRecord& r) { r.settings_revision = -1; });
   expect_refused([](StepRecord& r) { r.replicas_to_aggregate = -1; });
   expect_refused([](StepRecord& r) {
     r.learning_rate_scale = std::numeric_limits<double>::quiet_NaN();
