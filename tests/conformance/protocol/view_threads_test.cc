@@ -81,8 +81,11 @@ TEST_F(ViewThreadsTest, ReadersSeeOneWholeStepAsLongAsTheyKeepIt) {
     readers.emplace_back([this] { ReadUntilDone(); });
   }
 
-  for (int64_t step = 0; step < kSteps; ++step) MakeStep(step);
-  while (reads_ < kReaders) std::this_thread::yield();
+  for (int64_t step = 0; step < kSteps; ++step) {
+    MakeStep(step);
+    // Values are read at all times of the job, and not only at one.
+    while (reads_ < step) std::this_thread::yield();
+  }
   done_ = true;
   for (std::thread& reader : readers) reader.join();
 
