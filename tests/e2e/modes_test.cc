@@ -164,6 +164,9 @@ TEST(ModesTest, AFinishedJobStartedAgainEndsAtOnceAndChangesNothing) {
 
   EXPECT_THAT(job->Run(), IsOk());
 
+  // The same steps made once more would have the same bits.
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("nothing to do: ")));
   EXPECT_EQ(ReadCheckpoint(job->checkpoints(), 50, "model.safetensors"),
             before);
 }
