@@ -149,6 +149,7 @@ TEST_P(DamagedTraceTest, TheEndOfEveryScenarioIsCompared) {
   auto scenarios = ReadScenarios(std::string(LOCKSTEP_GOLDEN_DIR) + "/" +
                                  GetParam() + ".jsonl");
   ASSERT_OK(scenarios);
+  int compared = 0;
   for (const Scenario& scenario : *scenarios) {
     // What a failed step leaves behind is not compared.
     const Json steps = scenario.json.value("steps", Json::array());
@@ -166,7 +167,9 @@ TEST_P(DamagedTraceTest, TheEndOfEveryScenarioIsCompared) {
     const auto outcome = ReplayScenario(Json::parse(text));
     if (!outcome.ok()) continue;
     EXPECT_FALSE(outcome->differences.empty()) << scenario.line;
+    ++compared;
   }
+  EXPECT_GT(compared, 0);
 }
 
 // A kind of scenario, and the fields that hold its recorded results.
