@@ -65,10 +65,14 @@ check_job_page() {
   local field
   pages=$((pages + 1))
   gzip -dc "$work/man5/lockstep-job.5.gz" >"$work/job.5"
-  for field in train_steps hidden_units every_steps variable_optimizers; do
-    grep -q "^.fB$field.fR (" <(sed 's/\\f/.f/g' "$work/job.5") ||
+  sed 's/\\f/.f/g' "$work/job.5" >"$work/job.text"
+  sed -nE 's/^  (repeated |optional )?[A-Za-z0-9_.]+ ([a-z_0-9]+) = [0-9]+.*/\2/p' \
+    "$scripts/../../proto/lockstep/v1/job.proto" | sort -u >"$work/fields"
+  [ "$(wc -l <"$work/fields")" -gt 100 ] || complain "job.proto has few fields"
+  while IFS= read -r field; do
+    grep -q "^.fB$field.fR (" "$work/job.text" ||
       complain "lockstep-job.5 has no $field"
-  done
+  done <"$work/fields"
   ! command -v man >/dev/null ||
     [ -z "$(man --warnings -l "$work/job.5" 2>&1 >/dev/null)" ] ||
     complain "lockstep-job.5: $(man --warnings -l "$work/job.5" 2>&1 >/dev/null)"
