@@ -49,6 +49,12 @@ bool IsNumbers(const Json& json, size_t count) {
   return true;
 }
 
+// A time of which ToJson() can write the fractions: scaled up, a larger one may
+// be infinite, which JSON has not.
+bool IsTime(const Json& seconds) {
+  return seconds.is_number() && std::abs(seconds.get<double>()) <= 1e15;
+}
+
 absl::StatusOr<Curve> ToCurve(const Json& json, const std::string& name) {
   constexpr int64_t kLongestStride = int64_t{1} << 40;
   const std::string where = absl::StrCat("curves.", CutText(name, 64));
@@ -62,7 +68,7 @@ absl::StatusOr<Curve> ToCurve(const Json& json, const std::string& name) {
   if (stride < 1 || stride > kLongestStride) return NoRecord(where);
   std::vector<CurvePoint> points;
   for (const Json& point : json["points"]) {
-    if (!IsNumbers(point, 3)) return NoRecord(where);
+    if (!IsNumbers(point, 3) || !IsTime(point[1])) return NoRecord(where);
     points.push_back({point[0], point[1], point[2]});
     // Curve needs ascending steps; the file may have been edited.
     if (points.size() > 1 &&
@@ -76,7 +82,7 @@ absl::StatusOr<Curve> ToCurve(const Json& json, const std::string& name) {
 absl::StatusOr<Story> ToStory(const Json& json) {
   std::vector<StoryEvent> events;
   for (const Json& event : json) {
-    if (!event.is_array() || event.size() != 3 || !event[0].is_number() ||
+    if (!event.is_array() || event.size() != 3 || !IsTime(event[0]) ||
         !event[1].is_string() || !event[2].is_string()) {
       return NoRecord("story");
     }

@@ -94,14 +94,17 @@ TEST(JobRecordTest, OtherTextIsRefused) {
   EXPECT_THAT(JobRecord::FromJson(good, "job-2"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("another job")));
-  for (const auto& [from, to] : {std::pair{"\"stride\":1", "\"stride\":0"},
-                                 {"\"stride\":1", "\"stride\":1e300"},
-                                 {"\"points\":[[", "\"points\":[[["},
-                                 {"\"curves\":", "\"other\":"},
-                                 {"[1.0,1.0,", "[9.0,1.0,"},
-                                 {"[1.0,1.0,", "[\"x\",1.0,"},
-                                 {"\"story\":[", "\"story\":[7,"},
-                                 {"{\"job\"", "[{\"job\""}}) {
+  for (const auto& [from, to] :
+       {std::pair{"\"stride\":1", "\"stride\":0"},
+        {"\"stride\":1", "\"stride\":1e300"},
+        {"\"points\":[[", "\"points\":[[["},
+        {"\"curves\":", "\"other\":"},
+        {"[1.0,1.0,", "[9.0,1.0,"},
+        {"[1.0,1.0,", "[\"x\",1.0,"},
+        {"[1.0,1.0,", "[1.0,1e308,"},
+        {"\"story\":[", "\"story\":[[1e308,\"death\",\"\"],"},
+        {"\"story\":[", "\"story\":[7,"},
+        {"{\"job\"", "[{\"job\""}}) {
     const std::string bad = absl::StrReplaceAll(good, {{from, to}});
     ASSERT_NE(bad, good) << from;
     EXPECT_THAT(JobRecord::FromJson(bad, "job-1"),
