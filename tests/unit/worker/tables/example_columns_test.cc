@@ -122,6 +122,8 @@ TEST(ExampleColumnsTest, RowsAreWithinTheTables) {
   std::vector<Features> file;
   for (int i = 0; i < 500; ++i) file.push_back(Click("s", i, 0, 1));
   const ColumnExamples examples = Read(file);
+  EXPECT_EQ(examples.wide.size(), 1500u);
+  EXPECT_EQ(examples.deep.size(), 1000u);
   for (const int64_t row : examples.wide) EXPECT_TRUE(row >= 0 && row < 1000);
   for (const int64_t row : examples.deep) EXPECT_TRUE(row >= 0 && row < 100);
 }

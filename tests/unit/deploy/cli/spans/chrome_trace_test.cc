@@ -81,6 +81,7 @@ TEST(ChromeTraceTest, SpansOfARowDoNotOverlap) {
   const Json json = Json::parse(ChromeTraceJson(trace));
   std::map<std::pair<int, int>, double> free_at;
   std::set<std::pair<int, int>> named;
+  std::set<std::pair<int, int>> rows_of_step;
   for (const Json& event : EventsOf(json, "M")) {
     named.insert({event.at("pid").get<int>(), event.at("tid").get<int>()});
   }
@@ -91,7 +92,9 @@ TEST(ChromeTraceTest, SpansOfARowDoNotOverlap) {
     const double begin = event.at("ts").get<double>();
     EXPECT_GE(begin, free_at[row] - 1e-6) << event;
     free_at[row] = begin + event.at("dur").get<double>();
+    if (event.at("args").value("step", 0) == 101) rows_of_step.insert(row);
   }
+  EXPECT_EQ(rows_of_step.size(), 5u);
 }
 
 TEST(ChromeTraceTest, ArgumentsSayStepPartAndPeer) {
