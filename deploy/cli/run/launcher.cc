@@ -124,24 +124,22 @@ void Launcher::ShowRest(bool interrupted) {
 
 absl::Status Launcher::StartAll() {
   for (const TaskLaunch& launch : options_.launches) {
-    LOCKSTEP_RETURN_IF_ERROR(Start(launch, /*first=*/true));
+    // A given --log_dir may have logs of an earlier run.
+    MarkNewRun(launch.log_path, absl::Now());
+    LOCKSTEP_RETURN_IF_ERROR(Start(launch));
   }
   return absl::OkStatus();
 }
 
-absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
-  // A given --log_dir may have logs of an earlier run.
-  if (first) MarkNewRun(launch.log_path, absl::Now());
+absl::Status Launcher::Start(const TaskLaunch& launch) {
   // The log is appended to; messages quote only lines since this start.
   const int64_t log_start = FileSize(launch.log_path);
   std::vector<std::string> args = launch.args;
-  if (first) {
-    args.insert(args.end(), launch.first_args.begin(), launch.first_args.end());
-  }
   std::map<std::string, std::string> environment = launch.environment;
-  if (first) {
-    environment.insert(launch.first_environment.begin(),
-                       launch.first_environment.end());
+  if (!supervisor_.begun()) {
+    args.insert(args.end(), launch.begin_args.begin(), launch.begin_args.end());
+    environment.insert(launch.begin_environment.begin(),
+                       launch.begin_environment.end());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<TaskProcess> process,
@@ -161,7 +159,7 @@ void Launcher::Restart(TaskId task) {
     // A task that was due at the same time may have ended the run: see
     // Supervisor::OnStartFailed().
     const absl::Status started = supervisor_.healthy()
-                                     ? Start(launch, /*first=*/false)
+                                     ? Start(launch)
                                      : absl::CancelledError("the run ends");
     if (!started.ok()) {
       // Apply() has called this function. The actions of a failure start no

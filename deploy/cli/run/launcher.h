@@ -64,7 +64,7 @@ class Launcher {
 
  private:
   absl::Status StartAll();
-  absl::Status Start(const TaskLaunch& launch, bool first);
+  absl::Status Start(const TaskLaunch& launch);
   void Restart(TaskId task);
   void Loop();
   void WaitForEvents() const;

@@ -270,6 +270,8 @@ void Supervisor::OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now) {
 
 Supervisor::Actions Supervisor::OnJobState(JobState state, absl::Time now) {
   job_state_ = state;
+  begun_ =
+      begun_ || (state != JobState::kUnknown && state != JobState::kStarting);
   if (state == JobState::kFinishing) WaitForLastCheckpoint(now);
   if (!IsFinal(state) || fate_ != Fate::kNone) return {};
   // With broken_ the launcher stopped the job, because a needed task had ended:

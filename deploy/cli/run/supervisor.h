@@ -165,6 +165,11 @@ class Supervisor {
   // Returns the time of a dead task's restart; nothing if it does not restart.
   std::optional<absl::Time> RestartTime(TaskId task) const;
 
+  // True once the chief has been heard in a state beyond kStarting. Until then
+  // a restarted chief must be told again where the job begins: the one before
+  // may not have got as far as to set older checkpoints and state aside.
+  bool begun() const { return begun_; }
+
   // True until an event has begun to end the run.
   bool healthy() const { return phase_ == Phase::kRunning; }
 
@@ -229,6 +234,7 @@ class Supervisor {
   Phase phase_ = Phase::kRunning;
   absl::Time deadline_ = absl::InfiniteFuture();  // end of `phase_`
   JobState job_state_ = JobState::kUnknown;
+  bool begun_ = false;
   Fate fate_ = Fate::kNone;
   int stop_signal_ = 0;       // first signal received
   absl::Time stop_time_;      // time of that signal

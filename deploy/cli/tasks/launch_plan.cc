@@ -122,10 +122,10 @@ void HostChief(const LaunchOptions& options, TaskLaunch& launch) {
   // "--fresh", or "--from" and the step.
   // A program of the user does not know these flags; its session reads the
   // environment.
-  const std::vector<std::string> beginning = std::move(launch.first_args);
-  launch.first_args.clear();
+  const std::vector<std::string> beginning = std::move(launch.begin_args);
+  launch.begin_args.clear();
   if (beginning.empty()) return;
-  launch.first_environment["LOCKSTEP_BEGIN"] =
+  launch.begin_environment["LOCKSTEP_BEGIN"] =
       beginning.size() == 1 ? "fresh" : beginning.back();
 }
 
@@ -190,7 +190,7 @@ std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
                           task.type == TaskType::kEvaluator;
     launch.args = ArgsOf(task, task == cluster.chief, computes,
                          launch.state_dir, options);
-    if (task == cluster.chief) launch.first_args = options.beginning;
+    if (task == cluster.chief) launch.begin_args = options.beginning;
     const UserCommand& command =
         CommandOf(task, mirrors && task.type == TaskType::kChief, options);
     if (!command.empty()) {

@@ -37,7 +37,8 @@ struct LaunchOptions {
   // paths of their programs; empty: the built-in ones.
   UserCommand worker_command{};
   UserCommand evaluator_command{};
-  // Flags for the chief's first start only; restarts must not have them.
+  // Flags for the chief until the job has begun; later restarts must not have
+  // them.
   std::vector<std::string> beginning{};
 };
 
@@ -46,9 +47,9 @@ struct TaskLaunch {
   TaskId task{};
   std::string program{};            // a path
   std::vector<std::string> args{};  // without the program's own name
-  // Likewise, added at the first start only.
-  std::vector<std::string> first_args{};
-  std::map<std::string, std::string> first_environment{};
+  // Added until the job has begun; see Supervisor::begun().
+  std::vector<std::string> begin_args{};
+  std::map<std::string, std::string> begin_environment{};
   // TF_CONFIG, the GPU, and for a program of the user CommandEnvironment() and,
   // if it hosts the chief or a mirror, the options of those.
   std::map<std::string, std::string> environment{};

@@ -277,6 +277,32 @@ TEST_F(LauncherTest, ATaskThatDiesRunsAgainAndItsLogGoesOn) {
             HasSubstr("started again: worker 0; "), Not(HasSubstr("warning"))));
 }
 
+TEST_F(LauncherTest, AChiefThatDiesBeforeTheJobBeginsIsToldAgainWhereItDoes) {
+  options_.restarts = 1;
+  const std::string lost = directory_.Join("lost");
+  Add(kChief, "echo began with $0; [ -e " + lost + " ] && exit 0; touch " +
+                  lost + "; kill -9 $$");
+  options_.launches.back().begin_args = {"--fresh"};
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(Read("chief:0"), "began with --fresh\nbegan with --fresh\n");
+}
+
+TEST_F(LauncherTest, AChiefThatDiesLaterGoesOnWithTheJob) {
+  chief_.Say(TrainingResponse());
+  options_.restarts = 1;
+  const std::string lost = directory_.Join("lost");
+  Add(kChief, "echo began with $0; [ -e " + lost + " ] && exit 0; touch " +
+                  lost + "; " + UntilSaid("training has started") +
+                  "; kill -9 $$");
+  options_.launches.back().begin_args = {"--fresh"};
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(Read("chief:0"),
+              AllOf(HasSubstr("began with --fresh\nbegan with "),
+                    Not(EndsWith("--fresh\n"))));
+}
+
 TEST_F(LauncherTest, OutputThatNobodyTakesHoldsUpNeitherRestartsNorAStop) {
   chief_.Say(TrainingResponse());
   chief_.RefuseToStop();

@@ -71,6 +71,23 @@ TEST_F(SupervisorRestartTest, ATaskThatMustNotIsNotStartedAgain) {
   }
 }
 
+TEST_F(SupervisorRestartTest, TheJobHasBegunOnceItsChiefIsBeyondItsStart) {
+  EXPECT_FALSE(supervisor_.begun());
+  supervisor_.OnJobState(JobState::kUnknown, At(0));
+  supervisor_.OnJobState(JobState::kStarting, At(1));
+  supervisor_.OnTaskExit(kChief, kKilled, At(2));
+  EXPECT_THAT(supervisor_.OnTime(At(3)), ElementsAre(Start(kChief)));
+  EXPECT_FALSE(supervisor_.begun());
+
+  supervisor_.OnJobState(JobState::kTraining, At(4));
+  EXPECT_TRUE(supervisor_.begun());
+
+  // A chief that is started again goes on with the job.
+  supervisor_.OnTaskExit(kChief, kKilled, At(5));
+  supervisor_.OnJobState(JobState::kStarting, At(10));
+  EXPECT_TRUE(supervisor_.begun());
+}
+
 TEST_F(SupervisorRestartTest, ADoneRunIsDoneThoughTasksDiedOnItsWay) {
   supervisor_.OnTaskExit(kPs, kKilled, At(0));
   supervisor_.OnTaskExit(kWorker1, kKilled, At(0));

@@ -88,7 +88,7 @@ TEST(LaunchPlanTest, ProgramsWithoutServersHostTheChiefAndTheirMirrors) {
   for (const TaskLaunch& launch : launches) {
     EXPECT_EQ(launch.program, "/usr/bin/python3");
     EXPECT_THAT(launch.args, ElementsAre("train.py"));
-    EXPECT_THAT(launch.first_args, IsEmpty());
+    EXPECT_THAT(launch.begin_args, IsEmpty());
     // Both are workers, with certificates of workers.
     EXPECT_THAT(launch.environment,
                 Contains(Pair("LOCKSTEP_TLS_DIR", "/tls/{role}-{index}")));
@@ -99,14 +99,14 @@ TEST(LaunchPlanTest, ProgramsWithoutServersHostTheChiefAndTheirMirrors) {
                     Pair("LOCKSTEP_SET", "seed=2\nbatch_size=5"),
                     Pair("LOCKSTEP_STATE_DIR", "/state/chief-0"),
                     Pair("LOCKSTEP_STATUS_ADDRESS", "127.0.0.1:8080")}));
-  EXPECT_THAT(launches[0].first_environment,
+  EXPECT_THAT(launches[0].begin_environment,
               ElementsAre(Pair("LOCKSTEP_BEGIN", "7")));
   EXPECT_THAT(launches[1].environment,
               Contains(Pair("LOCKSTEP_STATE_DIR", "/state/worker-0")));
   EXPECT_THAT(launches[1].environment, Not(Contains(Key("LOCKSTEP_JOB"))));
-  EXPECT_THAT(launches[1].first_environment, IsEmpty());
+  EXPECT_THAT(launches[1].begin_environment, IsEmpty());
   options.beginning = {"--fresh"};
-  EXPECT_THAT(PlanLaunches(cluster, options)[0].first_environment,
+  EXPECT_THAT(PlanLaunches(cluster, options)[0].begin_environment,
               ElementsAre(Pair("LOCKSTEP_BEGIN", "fresh")));
 }
 
@@ -187,9 +187,9 @@ TEST(LaunchPlanTest, OnlyTheFirstStartOfTheChiefIsToldWhereToBegin) {
 
   const std::vector<TaskLaunch> launches = PlanLaunches(cluster, options);
 
-  EXPECT_THAT(launches[0].first_args, ElementsAre("--from", "30"));
+  EXPECT_THAT(launches[0].begin_args, ElementsAre("--from", "30"));
   EXPECT_THAT(launches[0].args, Not(Contains("--from")));
-  EXPECT_THAT(launches[1].first_args, ElementsAre());
+  EXPECT_THAT(launches[1].begin_args, ElementsAre());
 }
 
 TEST(LaunchPlanTest, AWorkerGetsTheJobOnlyAsTheChief) {
