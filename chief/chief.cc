@@ -164,7 +164,7 @@ void Chief::DeliverWishes() {
     Deliver(CheckpointWanted{});
   }
   if (const int64_t scored = status_table_.scored_step();
-      scored > told_score_) {
+      scored != told_score_) {
     told_score_ = scored;
     Deliver(Scored{scored});
   }

@@ -15,6 +15,7 @@
 #include "worker/data/data_root.h"
 #include "worker/data/files/file_reading.h"
 #include "worker/device/compute_device.h"
+#include "worker/scoring/checkpoint_choice.h"
 
 namespace lockstep::worker {
 namespace {
@@ -121,7 +122,7 @@ absl::Status Evaluator::Watch(const JobConfig& job) {
     LOCKSTEP_RETURN_IF_ERROR(status);
   }
   const CheckpointStore store(job.checkpoint.directory);
-  int64_t last = -1;
+  std::optional<Manifest> last;
   progress_.Begin(scorer_ == nullptr ? "has nothing to score"
                                      : "waits for a checkpoint");
   while (!chief_.WaitForEnd(kPoll)) {
@@ -139,13 +140,13 @@ absl::Status Evaluator::Watch(const JobConfig& job) {
 }
 
 absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
-                                    int64_t& last) {
+                                    std::optional<Manifest>& last) {
   LOCKSTEP_ASSIGN_OR_RETURN(LatestCheckpoint latest, store.Latest());
   if (!latest.manifest.has_value()) {
-    return last < 0 ? CheckSeen(store.directory()) : absl::OkStatus();
+    return last.has_value() ? absl::OkStatus() : CheckSeen(store.directory());
   }
   const int64_t step = latest.manifest->global_step;
-  if (step <= last) return absl::OkStatus();
+  if (!MustScore(*latest.manifest, last)) return absl::OkStatus();
   SetLogStep(step);
   progress_.Begin(absl::StrCat("scores step ", step));
   const absl::Cleanup scored = [this] {
@@ -157,13 +158,19 @@ absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
       scorer_->Score(reader, [this](int64_t done, int64_t total) {
         progress_.Advance(done, total);
       }));
+  LOCKSTEP_ASSIGN_OR_RETURN(latest, store.Latest());
+  if (latest.manifest.has_value() &&
+      IsLost(reader.manifest(), *latest.manifest)) {
+    return absl::CancelledError(
+        absl::StrCat("the job has gone back from step ", step));
+  }
   LOCKSTEP_RETURN_IF_ERROR(chief_.ReportEvaluation(
       step, {score.loss, score.accuracy, score.examples, score.auc}));
   spdlog::info("step {}: accuracy {:.4f}, loss {:.4f}{}", step, score.accuracy,
                score.loss,
                score.auc.has_value() ? absl::StrFormat(", AUC %.4f", *score.auc)
                                      : std::string());
-  last = step;
+  last = reader.manifest();
   return absl::OkStatus();
 }
 

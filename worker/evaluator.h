@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,8 +58,13 @@ class Evaluator {
   absl::Status Watch(const JobConfig& job);
   // Waits until the chief knows the workers' model, and makes the same one.
   absl::Status Agree();
-  // Scores the newest checkpoint if it is newer than `last`.
-  absl::Status ScoreLatest(const CheckpointStore& store, int64_t& last);
+  // Scores the newest checkpoint, unless it is `last`, the one that was scored
+  // last.
+  //
+  //   kCancelled  the checkpoint was removed or lost meanwhile; there is
+  //   another
+  absl::Status ScoreLatest(const CheckpointStore& store,
+                           std::optional<Manifest>& last);
   // Reports the reason why the newest checkpoint has no score, and logs it if
   // it is new; kOk means that it has one.
   void SetTrouble(const absl::Status& status);

@@ -94,7 +94,8 @@ struct CheckpointWanted {};
 struct StopWanted {
   absl::Status status = {};  // as StoppedStatus()
 };
-// The evaluator has scored the checkpoint of `step`.
+// The newest score is that of the checkpoint of `step`; -1: none counts any
+// more, because the job has gone back.
 struct Scored {
   int64_t step = 0;
 };

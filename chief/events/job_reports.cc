@@ -29,6 +29,9 @@ struct Writer {
   void operator()(const SettingsInEffect& report) const {
     status_table.SetSettings(report.settings, now);
   }
+  void operator()(const WentBack& report) const {
+    status_table.GoBack(report.step);
+  }
   void operator()(const LossesSoFar& report) const {
     status_table.SetLosses(report.losses);
   }

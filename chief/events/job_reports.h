@@ -32,6 +32,10 @@ struct Waits {
 struct SettingsInEffect {
   RunSettings settings = {};
 };
+// The servers go back to the checkpoint of `step`, or to the initial values.
+struct WentBack {
+  int64_t step = 0;
+};
 struct LossesSoFar {
   StatusTable::Losses losses = {};
 };
@@ -59,10 +63,11 @@ struct Noticed {
   std::string text = {};
 };
 
-using JobReport = std::variant<StepReached, TrainingBegun, StateReached, Waits,
-                               SettingsInEffect, LossesSoFar, ProcessDied,
-                               StepsRedone, CheckpointSaved, CheckpointTroubled,
-                               ScoreTroubled, StateSaved, Noticed>;
+using JobReport =
+    std::variant<StepReached, TrainingBegun, StateReached, Waits,
+                 SettingsInEffect, WentBack, LossesSoFar, ProcessDied,
+                 StepsRedone, CheckpointSaved, CheckpointTroubled,
+                 ScoreTroubled, StateSaved, Noticed>;
 
 // Writes `report`, which was made at `now`, into the status table.
 void Write(const JobReport& report, StatusTable& status_table, absl::Time now);

@@ -210,7 +210,10 @@ absl::Status JobDriver::OnWorking(const std::string& what, absl::Time now,
 absl::Time JobDriver::OnStartFrom(const RecoveryPlan& plan, bool first,
                                   int64_t latest, JobActions& out) {
   deaths_.StartAnew(plan.action == RecoveryPlan::Action::kStart);
-  if (!first) steps_.GoBack(plan.step);
+  if (!first) {
+    steps_.GoBack(plan.step);
+    out.push_back(WentBack{plan.step});
+  }
   if (plan.action != RecoveryPlan::Action::kGoBack) return absl::InfinitePast();
   SayGoingBack(plan, latest, out);
   if (!first) return absl::InfinitePast();

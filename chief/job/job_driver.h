@@ -143,7 +143,7 @@ class JobDriver {
   void Handle(const SettingsWanted& event);
   void Handle(const CheckpointWanted& event);
   void Handle(const StopWanted& event);
-  void Handle(const Scored& event) { scored_ = std::max(scored_, event.step); }
+  void Handle(const Scored& event) { scored_ = event.step; }
   void Handle(const Tick& event);
 
   void RunTick();

@@ -93,12 +93,28 @@ void StatusTable::StartTraining(int64_t global_step, absl::Time now) {
   const bool first = !std::exchange(started_, now).has_value();
   paused_ = absl::ZeroDuration();
   Reach(global_step, now);
-  // It would pass for newer than those of the checkpoints to come.
-  if (first && view_.evaluation.has_value() &&
-      view_.evaluation->step > NewestStep()) {
-    view_.evaluation.reset();
-  }
+  if (first) DropScoresBeyond(NewestStep());
   if (!Final(view_.state)) view_.state = JobState::kTraining;
+}
+
+// recent_ stays: the job has stood still since its last step.
+void StatusTable::GoBack(int64_t global_step) {
+  MutexLock lock(mutex_);
+  lost_step_ = std::max(lost_step_, NewestStep());
+  view_.global_step = global_step;
+  if (view_.last_checkpoint_step > global_step) view_.last_checkpoint_step = -1;
+  DropScoresBeyond(global_step);
+}
+
+// Such a score would pass for newer than those of the checkpoints to come, or
+// for that of a checkpoint of the same step.
+void StatusTable::DropScoresBeyond(int64_t step) {
+  const auto drop = [step](std::optional<Evaluation>& score) {
+    if (score.has_value() && score->step > step) score.reset();
+  };
+  drop(reported_);
+  drop(view_.evaluation);
+  if (!view_.evaluation.has_value()) view_.evaluation = reported_;
 }
 
 void StatusTable::Stepped(int64_t global_step, absl::Time now) {
@@ -223,12 +239,15 @@ int64_t StatusTable::NewestStep() const {
 
 absl::Status StatusTable::Evaluated(const Evaluation& evaluation) {
   MutexLock lock(mutex_);
-  if (evaluation.step < 0 ||
-      (started_.has_value() && evaluation.step > NewestStep())) {
+  const bool beyond = started_.has_value() && evaluation.step > NewestStep();
+  // The evaluator was not done with it when the job went back.
+  if (beyond && evaluation.step <= lost_step_) return absl::OkStatus();
+  if (evaluation.step < 0 || beyond) {
     return absl::InvalidArgumentError(absl::StrCat(
         "global_step is ", evaluation.step, ", but the job has reached step ",
         NewestStep(), "; give the step of the checkpoint that was scored"));
   }
+  reported_ = evaluation;
   if (view_.evaluation.has_value() &&
       view_.evaluation->step > evaluation.step) {
     return absl::OkStatus();

@@ -130,6 +130,10 @@ class StatusTable {
   void StartTraining(int64_t global_step, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Stepped(int64_t global_step, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Must be called when the servers go back to the checkpoint of `global_step`,
+  // or to the initial values: later checkpoints count no longer, nor do their
+  // scores.
+  void GoBack(int64_t global_step) ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the trouble with checkpoints. `at` is the time of the writing.
   void Checkpointed(int64_t step, absl::Time at) ABSL_LOCKS_EXCLUDED(mutex_);
   // Records the error of the newest attempt to write a checkpoint.
@@ -159,13 +163,16 @@ class StatusTable {
   void SetStateSaved(bool saved) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Keeps the score of the newest checkpoint. Until training starts, the job's
-  // step is not known: StartTraining() then drops a score that is beyond it.
+  // step is not known: StartTraining() then drops a score that is beyond it, as
+  // GoBack() does. If the evaluator has already scored the checkpoint that the
+  // job goes on from, that score comes in its place. A score of a step that
+  // the job has lost and not reached again is ignored.
   //
   //   kInvalidArgument  the step is none that the job has reached
   absl::Status Evaluated(const Evaluation& evaluation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The step of the newest score; -1: nothing is scored yet.
+  // The step of the newest score; -1: no checkpoint that counts has one.
   int64_t scored_step() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   View Get(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -183,6 +190,7 @@ class StatusTable {
   int64_t NewestStep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Reach(int64_t global_step, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropScoresBeyond(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The pauses since training started, as of `end`.
   absl::Duration PausedUntil(absl::Time end) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -192,6 +200,10 @@ class StatusTable {
   std::optional<ExampleShape> examples_ ABSL_GUARDED_BY(mutex_);
   std::optional<Plan> plan_ ABSL_GUARDED_BY(mutex_);
   View view_ ABSL_GUARDED_BY(mutex_);
+  // The newest step from which the job has gone back; -1: it has not.
+  int64_t lost_step_ ABSL_GUARDED_BY(mutex_) = -1;
+  // The score that was reported last, of whatever step that counts.
+  std::optional<Evaluation> reported_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> started_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> ended_ ABSL_GUARDED_BY(mutex_);
   // Pauses that are over, and the beginning of the present one.

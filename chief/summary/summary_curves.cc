@@ -145,8 +145,8 @@ std::vector<SummaryPoints> SummaryCurves::Add(const SummarySample& sample) {
     }
     runs.push_back(std::move(points));
   }
-  if (job.evaluation.has_value() && job.evaluation->step != scored_) {
-    scored_ = job.evaluation->step;
+  const int64_t scored = job.evaluation.has_value() ? job.evaluation->step : -1;
+  if (std::exchange(scored_, scored) != scored && scored >= 0) {
     runs.push_back(ScoreOf(*job.evaluation));
   }
   return runs;

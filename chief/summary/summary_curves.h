@@ -74,7 +74,7 @@ class SummaryCurves {
                   Seen& seen);
 
   std::optional<int64_t> step_;  // of the newest sample
-  int64_t scored_ = -1;          // step of the newest score
+  int64_t scored_ = -1;          // step of the newest score; -1: none
   std::map<int, Seen> seen_;     // by worker
 };
 

@@ -163,7 +163,7 @@ class Evaluator:
             self._native.leave("the job has no checkpoint.directory")
             raise ValueError("the job has no checkpoint.directory, so there is "
                              "nothing to evaluate; set it in the job file")
-        last = -1
+        last = None
         joins = self._native.joins()
         self._native.set_trouble("")
         try:
@@ -173,15 +173,15 @@ class Evaluator:
                     # A chief that was started again has not heard the figures
                     # of the newest checkpoint.
                     joins = self._native.joins()
-                    last = -1
-                found = self._newer(directory, last)
+                    last = None
+                newest, found = self._newest(directory, last)
                 if found is not None:
-                    last = found.step
+                    last = newest
                     yield found
                     self._native.set_trouble(
                         "" if found._reported else
-                        f"the program has reported no figure of step {last}")
-                elif last < 0:
+                        f"the program has reported no figure of step {found.step}")
+                elif last is None:
                     self._native.set_trouble(_unseen(directory))
         except GeneratorExit:
             # The program has left the loop. The job hears why when it ends.
@@ -200,14 +200,23 @@ class Evaluator:
         if not done:
             raise end
 
-    def _newer(self, directory, last):
+    def _newest(self, directory, last):
+        """Returns what tells the newest checkpoint from others, and the
+        Checkpoint; None for it if it is ``last``, or there is none.
+
+        If the job has gone back, an older step is newest, and a step may be
+        written again.
+        """
         try:
             steps = checkpoint.steps(directory)
-            if not steps or steps[-1] <= last:
-                return None
-            return self._open(*checkpoint.read(directory, steps[-1]))
+            if not steps:
+                return None, None
+            newest = steps[-1], checkpoint.saved_at(directory, steps[-1])
+            if newest == last:
+                return newest, None
+            return newest, self._open(*checkpoint.read(directory, steps[-1]))
         except FileNotFoundError:
-            return None  # it was removed for a newer one
+            return None, None  # it was removed for a newer one
 
     def close(self):
         """Leaves the job. Called at exit."""

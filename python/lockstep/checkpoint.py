@@ -51,10 +51,22 @@ def array(kind, shape, memory):
     return flat.reshape(shape)
 
 
+def _manifest(folder):
+    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def saved_at(directory, step):
+    """Returns when a checkpoint was written, in milliseconds since 1970.
+
+    Raises: FileNotFoundError: there is no such checkpoint.
+    """
+    return _manifest(os.path.join(directory, _folder(step)))["saved_at_unix_ms"]
+
+
 def _check(folder, name, data):
     """ValueError: the bytes of a file are not those that were written."""
-    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
-        files = {entry["name"]: entry for entry in json.load(f)["files"]}
+    files = {entry["name"]: entry for entry in _manifest(folder)["files"]}
     found, want = hashlib.sha256(data).hexdigest(), files[name]["sha256"]
     if found != want:
         raise ValueError(f"sha256 is {found}, the manifest says {want}; use "

@@ -2,11 +2,13 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import lockstep
 from local_job import BIN, LocalJob
@@ -105,6 +107,28 @@ class EvaluationTest(unittest.TestCase):
                         kind, "the chief has a reason") as raised:
                     call(evaluator_of(Locked(code, exit_code)))
                 self.assertEqual(raised.exception.exit_code, exit_code)
+
+    def test_a_job_that_goes_back_has_a_new_checkpoint_to_score(self):
+        evaluator = evaluator_of(GivenUp())
+        with tempfile.TemporaryDirectory() as directory, mock.patch.object(
+                checkpoint, "read", lambda _, step: (step, {})):
+
+            def write(step, saved_at):
+                folder = os.path.join(directory, f"step-{step:08}")
+                os.makedirs(folder, exist_ok=True)
+                with open(os.path.join(folder, "manifest.json"), "w") as f:
+                    json.dump({"saved_at_unix_ms": saved_at}, f)
+                return folder
+
+            last = None
+            folder = write(20, 2)
+            for step, saved_at in ((20, 2), (20, 3), (10, 1)):
+                if step == 10:
+                    shutil.rmtree(folder)
+                write(step, saved_at)
+                last, found = evaluator._newest(directory, last)
+                self.assertEqual(found.step, step)
+                self.assertIsNone(evaluator._newest(directory, last)[1])
 
     def test_exceptions_of_the_native_module_are_runtime_errors(self):
         for kind in (lockstep._native.Unwanted, lockstep._native.EndOfInput):

@@ -33,6 +33,10 @@ TEST_F(JobReportsTest, EachReportIsInTheStatusTable) {
   EXPECT_EQ(View().last_checkpoint_step, 4);
   Tell(ScoreTroubled{"gone"});
   EXPECT_EQ(View().score_trouble, "gone");
+  EXPECT_TRUE(status_table_.Evaluated({4, 0.5, 0.8}).ok());
+  Tell(WentBack{2});
+  EXPECT_EQ(View().global_step, 2);
+  EXPECT_FALSE(View().evaluation.has_value());
   Tell(Noticed{"look"});
   EXPECT_EQ(View().notices.at(0).text, "look");
   Tell(StateSaved{true});

@@ -134,6 +134,11 @@ TEST_F(JobDriverDeathsTest, StepsThatWereLostAreRepeated) {
   EXPECT_EQ(driver->OnStartFrom(plan, /*first=*/false, -1, actions),
             absl::InfinitePast());
   EXPECT_EQ(driver->step(), 0);
+  EXPECT_TRUE(
+      std::any_of(actions.begin(), actions.end(), [](const JobAction& action) {
+        const auto* report = std::get_if<JobReport>(&action);
+        return report != nullptr && std::holds_alternative<WentBack>(*report);
+      }));
   EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kGoBack),
               Contains("redone: committed steps 1 to 2"));
 }

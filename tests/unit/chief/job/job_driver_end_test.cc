@@ -347,6 +347,22 @@ TEST_F(JobDriverEndTest, EndWaitsForTheScoreOfItsLastCheckpoint) {
       ElementsAre("close settings", "sum up", "done: train_steps reached"));
 }
 
+TEST_F(JobDriverEndTest, EndWaitsForAScoreAgainIfTheJobHasGoneBack) {
+  options.has_evaluator = true;
+  Open();
+  Join(TaskType::kEvaluator, 0);
+  On(Scored{1});
+  On(Scored{-1});
+  Step();
+  Closed();
+  Copied(1);
+  Written(1);
+  EXPECT_THAT(Pass(absl::Seconds(20)), IsEmpty());
+  On(Scored{1});
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              Contains("done: train_steps reached"));
+}
+
 TEST_F(JobDriverEndTest, EvaluatorThatIsGoneIsNotWaitedForWithoutEnd) {
   options.has_evaluator = true;
   Open();

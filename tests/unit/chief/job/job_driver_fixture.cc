@@ -89,6 +89,9 @@ struct Words {
                ? absl::StrCat("settings ", report.settings.revision)
                : "";
   }
+  std::string operator()(const WentBack& report) const {
+    return absl::StrCat("went back to ", report.step);
+  }
   std::string operator()(const LossesSoFar& report) const {
     return absl::StrCat("lost: ", report.losses.recoveries, " ",
                         report.losses.steps_redone, " ",

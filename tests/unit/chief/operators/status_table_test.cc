@@ -357,6 +357,54 @@ TEST(StatusTableTest, AScoreOfAStepThatTheJobHasNotReachedIsRefused) {
   EXPECT_EQ(status_table.scored_step(), 20);
 }
 
+// A damaged checkpoint may have been scored before.
+TEST(StatusTableTest, AJobThatGoesBackHasNoScoreOfALostStep) {
+  StatusTable status_table;
+  status_table.StartTraining(30, At(0));
+  status_table.Checkpointed(20, At(0));
+  EXPECT_OK(status_table.Evaluated({20, 0.5, 0.8}));
+
+  status_table.Checkpointed(10, At(1));
+  status_table.GoBack(10);
+
+  EXPECT_EQ(status_table.scored_step(), -1);
+  EXPECT_EQ(status_table.Get(At(1)).global_step, 10);
+  // From an evaluator that was not done with the lost checkpoint.
+  EXPECT_OK(status_table.Evaluated({20, 0.5, 0.8}));
+  EXPECT_EQ(status_table.scored_step(), -1);
+  EXPECT_THAT(status_table.Evaluated({31, 0.5, 0.8}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("has reached step 10")));
+  EXPECT_OK(status_table.Evaluated({10, 0.5, 0.7}));
+  EXPECT_EQ(status_table.scored_step(), 10);
+  status_table.Stepped(20, At(2));
+  EXPECT_OK(status_table.Evaluated({20, 0.4, 0.9}));
+  EXPECT_EQ(status_table.Get(At(2)).evaluation->accuracy, 0.9);
+}
+
+TEST(StatusTableTest, AJobThatGoesBackKeepsTheScoresOfStepsItHas) {
+  StatusTable status_table;
+  status_table.StartTraining(30, At(0));
+  EXPECT_OK(status_table.Evaluated({20, 0.5, 0.8}));
+  status_table.GoBack(20);
+  EXPECT_EQ(status_table.scored_step(), 20);
+
+  // The evaluator sees earlier than the job that step 20 is lost.
+  EXPECT_OK(status_table.Evaluated({10, 0.5, 0.7}));
+  EXPECT_EQ(status_table.scored_step(), 20);
+  status_table.GoBack(10);
+  EXPECT_EQ(status_table.scored_step(), 10);
+  EXPECT_EQ(status_table.Get(At(2)).evaluation->accuracy, 0.7);
+}
+
+TEST(StatusTableTest, AJobThatBeginsAgainHasNoCheckpoint) {
+  StatusTable status_table;
+  status_table.StartTraining(30, At(0));
+  status_table.Checkpointed(20, At(0));
+  status_table.GoBack(0);
+  EXPECT_EQ(status_table.Get(At(1)).last_checkpoint_step, -1);
+}
+
 // A chief that is started again does not know the step before.
 TEST(StatusTableTest, AScoreBeforeTrainingStartsStaysIfItsStepIsReached) {
   for (const int64_t step : {20, 21}) {

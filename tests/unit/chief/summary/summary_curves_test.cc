@@ -199,6 +199,17 @@ TEST(SummaryCurvesTest, ASampleWithoutANewStepAddsNothingButANewScore) {
   EXPECT_THAT(curves.Add(sample), IsEmpty());
 }
 
+TEST(SummaryCurvesTest, AStepThatIsScoredAgainAfterItWasLostIsANewScore) {
+  SummaryCurves curves;
+  SummarySample sample = At(0, 5);
+  sample.job.evaluation = StatusTable::Evaluation{.step = 4, .accuracy = 0.5};
+  curves.Add(sample);
+  sample.job.evaluation.reset();
+  EXPECT_THAT(curves.Add(sample), IsEmpty());
+  sample.job.evaluation = StatusTable::Evaluation{.step = 4, .accuracy = 0.75};
+  EXPECT_EQ(Values(curves.Add(sample), "evaluator")["accuracy"], 0.75);
+}
+
 TEST(SummaryCurvesTest, FiguresOfAUsersProgramsAreCurves) {
   SummaryCurves curves;
   SummarySample sample = At(0, 5);
