@@ -15,6 +15,7 @@
 #include "common/job/cluster_fit.h"
 #include "common/job/strategy_checks.h"
 #include "common/job/variable_settings.h"
+#include "common/process/new_thread.h"
 #include "common/status/status_codec.h"
 #include "common/text/count_text.h"
 
@@ -253,10 +254,15 @@ void Chief::Do(const CloseTokens& close) {
 
 void Chief::Do(const BeginSnapshot& begin) {
   JoinCheckpoint();  // has ended: one at a time
-  checkpoint_thread_ =
-      std::thread([this, begin, manifest = MakeManifest(begin.step)] {
+  absl::StatusOr<std::thread> thread =
+      NewThread([this, begin, manifest = MakeManifest(begin.step)] {
         WriteCheckpoint(begin, manifest);
       });
+  if (thread.ok()) {
+    checkpoint_thread_ = *std::move(thread);
+  } else {
+    events_.Push(SnapshotBegun{begin.step, thread.status()});
+  }
 }
 
 void Chief::WriteCheckpoint(const BeginSnapshot& begin, Manifest manifest) {

@@ -3,17 +3,18 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "chief/recovery/shard_group.h"
 #include "chief/servers/shard_control_client.h"
 #include "common/base/status_macros.h"
+#include "common/process/new_thread.h"
 
 namespace lockstep::chief {
 
 // ShardGroupClient calls the servers of a job over the wire, all together or
-// one at a time. If several are called, each call has a thread of its own.
+// one at a time. If several are called, each call has a thread of its own,
+// if the system has one.
 class ShardGroupClient final : public ShardGroup {
  public:
   // `addresses` by index of the ps task.
@@ -28,15 +29,12 @@ class ShardGroupClient final : public ShardGroup {
   ShardControlClient& server(int index) { return *clients_[index]; }
 
  protected:
-  // Calls all at once, so that the delays of slow servers do not add up.
+  // Calls all at once, as far as the system has threads, so that the delays of
+  // slow servers do not add up.
   absl::Status AskThese(const std::vector<int>& servers, AskOne ask) override {
     std::vector<absl::Status> answers(servers.size());
-    std::vector<std::thread> threads;
-    for (size_t i = 1; i < servers.size(); ++i) {
-      threads.emplace_back([&, i] { answers[i] = ask(servers[i]); });
-    }
-    if (!servers.empty()) answers[0] = ask(servers[0]);
-    for (std::thread& thread : threads) thread.join();
+    CallAtOnce(static_cast<int>(servers.size()),
+               [&](int i) { answers[i] = ask(servers[i]); });
     for (size_t i = 0; i < servers.size(); ++i) {
       LOCKSTEP_RETURN_IF_ERROR(Named(servers[i], answers[i]));
     }
