@@ -341,8 +341,9 @@ absl::StatusOr<v1::OpenSharedMemoryResponse> ParameterService::HandleOpen(
                             shard->state().values().Share());
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<const PeerMemory> memory,
                             OpenOffered(request.gradients(), sender.task));
-  LOCKSTEP_RETURN_IF_ERROR(shard->shared_gradients().Add(
-      sender.task.index, sender.incarnation, std::move(memory),
+  // The chief may have expired the worker meanwhile.
+  LOCKSTEP_RETURN_IF_ERROR(host_.ShareGradients(
+      sender.job_id, sender.task, sender.incarnation, shard, std::move(memory),
       {request.offsets().begin(), request.offsets().end()}));
   v1::OpenSharedMemoryResponse response;
   *response.mutable_values() = ToProto(shared.values);

@@ -165,6 +165,32 @@ absl::Status ShardHost::CheckMirrors(const JobConfig& job,
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
     const std::string& job_id, const TaskId& task, uint64_t incarnation) const {
   MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckAdmitted(job_id, task, incarnation));
+  return shard_;
+}
+
+// Under the lock of ExpireWorker(): a worker that is expired meanwhile would
+// otherwise keep its memory mapped here.
+absl::Status ShardHost::ShareGradients(const std::string& job_id,
+                                       const TaskId& worker,
+                                       uint64_t incarnation,
+                                       const std::shared_ptr<Shard>& shard,
+                                       std::shared_ptr<const PeerMemory> memory,
+                                       std::vector<uint64_t> offsets) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckAdmitted(job_id, worker, incarnation));
+  if (shard != shard_) {
+    return absl::UnavailableError(
+        absl::StrCat("ps ", options_.task_index,
+                     " has created its shard again meanwhile; retry"));
+  }
+  return shard_->shared_gradients().Add(worker.index, incarnation,
+                                        std::move(memory), std::move(offsets));
+}
+
+absl::Status ShardHost::CheckAdmitted(const std::string& job_id,
+                                      const TaskId& task,
+                                      uint64_t incarnation) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   // Only workers are fenced: other readers of values change nothing.
   const bool worker = task.type == TaskType::kWorker;
@@ -185,7 +211,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
         absl::StrCat("ps ", options_.task_index,
                      " has no values yet: its chief has to open it; retry"));
   }
-  return shard_;
+  return absl::OkStatus();
 }
 
 ShardState::Options ShardHost::StateOptions(

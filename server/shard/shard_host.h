@@ -125,6 +125,18 @@ class ShardHost {
                                                uint64_t incarnation) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Admits a worker, and adds its memory to the shared gradients of `shard`,
+  // from which ExpireWorker() removes it.
+  //
+  //   kUnavailable  also: `shard` is not the open shard any more
+  //   and the errors of Admit() and SharedGradients::Add()
+  absl::Status ShareGradients(const std::string& job_id, const TaskId& worker,
+                              uint64_t incarnation,
+                              const std::shared_ptr<Shard>& shard,
+                              std::shared_ptr<const PeerMemory> memory,
+                              std::vector<uint64_t> offsets)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Checks that a shard can be made of this description, given the memory.
   //
   //   kInvalidArgument  it cannot; the message says why
@@ -227,6 +239,9 @@ class ShardHost {
   // Makes a shard from Create() the one of this host.
   absl::StatusOr<std::shared_ptr<Shard>> Install(
       std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckAdmitted(const std::string& job_id, const TaskId& task,
+                             uint64_t incarnation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckJob(const std::string& job_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
