@@ -34,6 +34,9 @@ enum class ActivityKind : int {
 // dropped before it had a gradient.
 struct Progress {
   static constexpr size_t kPassTimes = 32;  // at most, of `pass_times`
+  // No count of a heartbeat is above this, so that neither the difference of
+  // two nor the sum over all workers of a job overflows.
+  static constexpr int64_t kMostCounted = int64_t{1} << 48;
 
   int64_t local_step = 0;
   int64_t passes = 0;           // gradients computed

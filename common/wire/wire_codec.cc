@@ -347,6 +347,16 @@ uint64_t Micros(absl::Duration duration) {
       absl::ToInt64Microseconds(duration), 0, kLongestPass));
 }
 
+// A count of a peer, which may be any number. The limit is out of reach in
+// years, and lets sums of the counts of all workers be made.
+int64_t FromCount(int64_t count) {
+  return std::clamp<int64_t>(count, 0, Progress::kMostCounted);
+}
+int64_t FromCount(uint64_t count) {
+  return static_cast<int64_t>(
+      std::min<uint64_t>(count, Progress::kMostCounted));
+}
+
 absl::Duration FromMicros(uint64_t micros) {
   return absl::Microseconds(
       static_cast<int64_t>(std::min<uint64_t>(micros, kLongestPass)));
@@ -398,19 +408,19 @@ v1::WorkerProgress ToProto(const Progress& progress) {
 
 Progress FromProto(const v1::WorkerProgress& progress) {
   Progress decoded;
-  decoded.local_step = progress.local_step();
-  decoded.passes = progress.passes();
-  decoded.accepted = progress.accepted();
-  decoded.stale = progress.stale();
-  decoded.duplicate = progress.duplicate();
+  decoded.local_step = FromCount(progress.local_step());
+  decoded.passes = FromCount(progress.passes());
+  decoded.accepted = FromCount(progress.accepted());
+  decoded.stale = FromCount(progress.stale());
+  decoded.duplicate = FromCount(progress.duplicate());
   decoded.waiting = FromProto(progress.waiting());
   decoded.loss = progress.loss();
-  decoded.examples = progress.examples();
+  decoded.examples = FromCount(progress.examples());
   // Texts of a peer are cut, so that it cannot fill the chief's memory.
   decoded.activity = CutText(progress.activity());
   decoded.activity_kind = FromProto(progress.activity_kind());
   decoded.activity_age = FromProto(progress.activity_age());
-  decoded.computed = progress.computed();
+  decoded.computed = FromCount(progress.computed());
   decoded.trouble = CutText(progress.trouble());
   decoded.cannot_score = progress.cannot_score();
   for (const uint64_t pass : progress.pass_times()) {
@@ -419,9 +429,9 @@ Progress FromProto(const v1::WorkerProgress& progress) {
     decoded.pass_times.push_back({FromMicros(pass / 2), pass % 2 == 1});
   }
   decoded.pass_age = FromMicros(progress.pass_age());
-  decoded.micro_batches = static_cast<int64_t>(progress.micro_batches());
+  decoded.micro_batches = FromCount(progress.micro_batches());
   decoded.micro_batches_time = FromMicros(progress.micro_batches_time());
-  decoded.pushes = static_cast<int64_t>(progress.pushes());
+  decoded.pushes = FromCount(progress.pushes());
   decoded.pushes_time = FromMicros(progress.pushes_time());
   decoded.figures = FromProto(progress.figures());
   // Figures are for people, and no reason to refuse a heartbeat.

@@ -84,6 +84,8 @@ std::vector<NamedFigure> FromProto(
     const google::protobuf::RepeatedPtrField<v1::Figure>& protos);
 
 v1::WorkerProgress ToProto(const Progress& progress);
+// Counts below 0 become 0, and those above Progress::kMostCounted become that:
+// they are no reason to refuse a heartbeat, which would let the lease expire.
 Progress FromProto(const v1::WorkerProgress& progress);
 
 v1::ProcessLoad ToProto(const ProcessLoad& load);

@@ -189,6 +189,34 @@ TEST(WireCodecTest, ProgressIsTheSameOnTheOtherSide) {
   EXPECT_EQ(came.pushes_time, absl::Milliseconds(5));
 }
 
+// The chief subtracts and adds them.
+TEST(WireCodecTest, CountsOfAHeartbeatAreBoundedBothWays) {
+  v1::WorkerProgress sent;
+  for (const int64_t count : {std::numeric_limits<int64_t>::min(),
+                              std::numeric_limits<int64_t>::max()}) {
+    sent.set_local_step(count);
+    sent.set_passes(count);
+    sent.set_accepted(count);
+    sent.set_stale(count);
+    sent.set_duplicate(count);
+    sent.set_examples(count);
+    sent.set_computed(count);
+    sent.set_micro_batches(std::numeric_limits<uint64_t>::max());
+    sent.set_pushes(std::numeric_limits<uint64_t>::max());
+    const Progress came = FromProto(sent);
+    const int64_t want = count < 0 ? 0 : Progress::kMostCounted;
+    EXPECT_EQ(came.local_step, want);
+    EXPECT_EQ(came.passes, want);
+    EXPECT_EQ(came.accepted, want);
+    EXPECT_EQ(came.stale, want);
+    EXPECT_EQ(came.duplicate, want);
+    EXPECT_EQ(came.examples, want);
+    EXPECT_EQ(came.computed, want);
+    EXPECT_EQ(came.micro_batches, Progress::kMostCounted);
+    EXPECT_EQ(came.pushes, Progress::kMostCounted);
+  }
+}
+
 // The text has what a file or a flag has, such as a path in Latin-1.
 TEST(WireCodecTest, ProgressIsReadWhateverBytesItsTextHas) {
   Progress sent;
