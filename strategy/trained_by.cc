@@ -206,6 +206,11 @@ absl::Status TrainedBy::Check(const All& all) const {
       }
       LOCKSTEP_RETURN_IF_ERROR(
           CheckGradient(*mine[i].gradient, mine[i].variable));
+      const bool dense = std::holds_alternative<Value>(*mine[i].gradient);
+      if (dense || served_ != nullptr) continue;
+      LOCKSTEP_RETURN_IF_ERROR(server::SparseOptimizer(options_.optimizer)
+                                   .CheckRate(DTypeOf(mine[i].variable.type()),
+                                              options_.learning_rate));
     }
   }
   if (any) return absl::OkStatus();

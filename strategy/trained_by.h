@@ -109,8 +109,9 @@ class TrainedBy {
   //
   //   kInvalidArgument  no variable has a gradient; replicas or workers differ
   //                     in the variables or in which gradients are absent; a
-  //                     gradient does not have its variable's type and shape.
-  //                     Nothing has changed
+  //                     gradient does not have its variable's type and shape;
+  //                     Ftrl, a sparse gradient and a learning rate that is 0
+  //                     in the variable's type. Nothing has changed
   //   others            as Replica::Merge(), the reduction, and
   //                     ServedVariables::Push()
   absl::Status Apply(Replica& replica,

@@ -336,17 +336,21 @@ void SparseOptimizer::ApplyBFloat16(const SparseApplyInput& input) const {
   if (config_.kind == Kind::kAdam) SweepBFloat16(adam, input);
 }
 
+absl::Status SparseOptimizer::CheckRate(DType dtype,
+                                        double learning_rate) const {
+  if (config_.kind != Kind::kFtrl) return absl::OkStatus();
+  const ScopedFlushDenormals flush;
+  return CheckFtrl(
+      dtype,
+      MakeHyperparameters(config_, learning_rate, AdamPowers(), {}).ftrl);
+}
+
 absl::Status SparseOptimizer::Apply(const SparseApplyInput& input) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckMemory(input, NumSlots(config_)));
   LOCKSTEP_RETURN_IF_ERROR(CheckGradient(input));
   const ScopedFlushDenormals flush;
   // Before anything is written: TensorFlow's sparse kernel checks these, too.
-  if (config_.kind == Kind::kFtrl) {
-    const Hyperparameters hyper =
-        MakeHyperparameters(config_, input.learning_rate, input.powers,
-                            {input.updates, input.decays, input.step});
-    LOCKSTEP_RETURN_IF_ERROR(CheckFtrl(input.dtype, hyper.ftrl));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckRate(input.dtype, input.learning_rate));
   switch (input.dtype) {
     case DType::kFloat16:
       ApplyRows<Float16>(input);

@@ -64,6 +64,13 @@ class SparseOptimizer {
   //                     learning rate that is not above 0 or an l2 below 0
   absl::Status Apply(const SparseApplyInput& input) const;
 
+  // Returns the error of Apply() that the learning rate causes, if any. Needs
+  // no gradient.
+  //
+  //   kInvalidArgument  Ftrl with a rate that is not above 0 in `dtype`, or an
+  //                     l2 below 0
+  absl::Status CheckRate(DType dtype, double learning_rate) const;
+
   // Adam: decays m and v, which needs no gradient, ahead of Apply(). TensorFlow
   // does it when it begins to wait for the gradients of a step. No effect for
   // other optimizers.

@@ -230,6 +230,28 @@ TEST_F(TrainedByTest, AdagradDaRegularisesByTheNumberOfSteps) {
   }
 }
 
+// The dense variable comes first.
+TEST_F(TrainedByTest, SparseFtrlWithoutALearningRateChangesNothing) {
+  auto one = Strategy::Make({Kind::kOneDevice, 1, {}}).value();
+  const Value start = Value::Of<float>(ElementType::kFloat32, {2}, {1, 1});
+  const Variable dense = one->Create("dense", start).value();
+  const Variable table = one->Create("table", start).value();
+  const Slices row{{1}, Number(1).Reshaped({1}), std::nullopt};
+  TrainedByOptions options;
+  options.optimizer = OptimizerOf(OptimizerConfig::Kind::kFtrl);
+  options.learning_rate = 0;
+  auto trained = TrainedBy::Make(*one, options, {dense, table}).value();
+
+  EXPECT_THAT(one->Run([&](Replica& replica) {
+    return trained->Apply(replica, {{Leaf(start), dense}, {Leaf(row), table}});
+  }),
+              StatusIs(kInvalid, HasSubstr("learning_rate is 0")));
+
+  EXPECT_EQ(one->Read(dense).value(), start);
+  EXPECT_EQ(trained->Steps(), 0);
+  EXPECT_TRUE(trained->OwnVariables().empty());
+}
+
 TEST_F(TrainedByTest, AdamsPowersMoveOnceAStep) {
   const auto trained = Train(OptimizerConfig::Kind::kAdam);
   EXPECT_THAT(Apply(*trained, 1, 3), IsOk());

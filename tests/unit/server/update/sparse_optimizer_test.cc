@@ -232,6 +232,20 @@ TEST_F(SparseOptimizerTest, FtrlNeedsARateAboveZero) {
   }
 }
 
+TEST_F(SparseOptimizerTest, RateIsCheckedWithoutAGradient) {
+  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("learning_rate is 0"));
+  Use(Kind::kFtrl, 0);
+  const SparseOptimizer ftrl(config_);
+  EXPECT_OK(ftrl.CheckRate(DType::kFloat16, 0.5));
+  EXPECT_THAT(ftrl.CheckRate(DType::kFloat32, 0), refused);
+  // It rounds to 0 in float16.
+  EXPECT_OK(ftrl.CheckRate(DType::kFloat32, 1e-9));
+  EXPECT_THAT(ftrl.CheckRate(DType::kFloat16, 1e-9), refused);
+  Use(Kind::kGradientDescent, 0);
+  EXPECT_OK(SparseOptimizer(config_).CheckRate(DType::kFloat32, 0));
+}
+
 // Rows of a bfloat16 table follow the rule of float32, and are rounded.
 TEST_F(SparseOptimizerTest, BFloat16RowsFollowTheRuleOfFloat32Rounded) {
   const auto half = [](const std::vector<float>& floats) {
