@@ -83,6 +83,10 @@ bool ReplicatedGradientSource::MayBeginEarly() const {
       [](const Replica& replica) { return replica.source->MayBeginEarly(); });
 }
 
+void ReplicatedGradientSource::PrepareEarly(const PassId& pass) {
+  for (const Replica& replica : replicas_) replica.source->PrepareEarly(pass);
+}
+
 absl::Status ReplicatedGradientSource::Prepare(const PassId& pass,
                                                int64_t index) {
   for (const Replica& replica : replicas_) {

@@ -44,6 +44,7 @@ class ReplicatedGradientSource final : public GradientSource {
                            const std::vector<bool>& clipped);
 
   bool MayBeginEarly() const override;
+  void PrepareEarly(const PassId& pass) override;
   absl::Status Prepare(const PassId& pass, int64_t index) override;
   absl::Status Begin(int64_t index, GradientPass& pass) override;
   absl::StatusOr<GradientResult> Finish(GradientPass& pass) override;

@@ -35,6 +35,10 @@ class FactorSource final : public GradientSource {
       : factor_(factor), memory_(memory), before_(std::move(before)) {}
 
   bool MayBeginEarly() const override { return true; }
+  void PrepareEarly(const PassId& pass) override { early_step_ = pass.step; }
+  // That of the last PrepareEarly(); -1: there was none.
+  int64_t early_step() const { return early_step_; }
+
   absl::Status Begin(int64_t, GradientPass& pass) override {
     return pass.NeedValues(0, 2);
   }
@@ -54,6 +58,7 @@ class FactorSource final : public GradientSource {
   const float factor_;
   const ParameterMemory& memory_;
   const Before before_;
+  int64_t early_step_ = -1;
 };
 
 class ReplicatedGradientSourceTest : public ::testing::Test {
@@ -98,6 +103,24 @@ TEST_F(ReplicatedGradientSourceTest, GradientsAreTheMeanOfTheReplicas) {
   EXPECT_EQ(result->loss, 4);
   EXPECT_EQ(result->examples, 24);
   EXPECT_EQ(result->non_finite, 3);
+}
+
+TEST_F(ReplicatedGradientSourceTest, EachReplicaIsToldOfAnEarlyPass) {
+  std::vector<ReplicatedGradientSource::Replica> replicas(2);
+  std::vector<const FactorSource*> sources;
+  for (auto& replica : replicas) {
+    replica.memory =
+        std::make_unique<ParameterMemory>(*memory_.WithOwnGradients());
+    auto source = std::make_unique<FactorSource>(1, *replica.memory, nullptr);
+    sources.push_back(source.get());
+    replica.source = std::move(source);
+  }
+  ReplicatedGradientSource source(std::move(replicas), {}, memory_, trained_);
+
+  source.PrepareEarly({.step = 7});
+
+  EXPECT_EQ(sources[0]->early_step(), 7);
+  EXPECT_EQ(sources[1]->early_step(), 7);
 }
 
 // 2^24 + 1 rounds to 2^24 in float32: the order shows.
