@@ -238,9 +238,11 @@ void VirtualCluster::ScheduleDeath(int index) {
 
 void VirtualCluster::OnDeath(int index) {
   Worker& worker = workers_[static_cast<size_t>(index)];
-  if (worker.computing) worker.computed = now_ - worker.began;
-  if (worker.computing && step_ >= job_.warmup)
-    run_.computed += worker.computed;
+  if (worker.computing) {
+    worker.computed = now_ - worker.began;
+    worker.measured = step_ >= job_.warmup;
+    if (worker.measured) run_.computed += worker.computed;
+  }
   if (shares() || arrived_.count(index) == 0) Waste(worker);
   worker.computing = worker.alive = false;
   ++worker.version;

@@ -90,7 +90,7 @@ class VirtualCluster {
     absl::Time began;
     bool computing = false;
     absl::Duration computed;       // of the pass at hand, once it has ended
-    bool measured = false;         // it ended in a measured step
+    bool measured = false;         // it ended, or died, in a measured step
     int64_t selected_attempt = 0;  // by its token
     uint64_t ticket = 0;           // of its wait
     Progress progress;

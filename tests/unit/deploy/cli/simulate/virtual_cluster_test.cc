@@ -106,6 +106,24 @@ TEST(VirtualClusterTest, DeadWorkerHoldsUpAStepUntilItIsBack) {
   EXPECT_LT(lost, static_cast<double>(run.deaths) * 5.1);
 }
 
+// Also a death in the first measured pass, after one that is not measured.
+TEST(VirtualClusterTest, AllThatAWorkerComputesBeforeItDiesIsWasted) {
+  VirtualJob job = JobOf("constant(50ms)", 1, 0);
+  job.overhead = absl::ZeroDuration();
+  job.deaths_per_second = 5;
+  job.warmup = 1;
+  job.steps = 2;
+  int64_t deaths = 0;
+  for (job.seed = 1; job.seed <= 100; ++job.seed) {
+    const SimulatedRun run = RunOf(job);
+    deaths += run.deaths;
+    EXPECT_NEAR(absl::ToDoubleSeconds(run.computed - run.wasted), 2 * 0.05,
+                1e-6)
+        << "seed " << job.seed;
+  }
+  EXPECT_GT(deaths, 20);
+}
+
 TEST(VirtualClusterTest, BackupCoversADeadWorker) {
   VirtualJob job = JobOf("constant(50ms)", 4, 1);
   job.deaths_per_second = 1.0 / 600;
