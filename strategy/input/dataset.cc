@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep::strategy {
@@ -15,11 +16,24 @@ absl::Status AtLeast(const char* name, int64_t value, int64_t least) {
       absl::StrCat(name, " is ", value, ", but must be at least ", least));
 }
 
+// Returns a function of the program so that one thread at a time is in it: the
+// thread of a prefetch may be, while another asks for Like().
+template <typename Argument>
+std::function<absl::StatusOr<Element>(Argument)> OneAtATime(
+    std::function<absl::StatusOr<Element>(Argument)> function) {
+  return [function = std::move(function), mutex = std::make_shared<Mutex>()](
+             Argument argument) -> absl::StatusOr<Element> {
+    MutexLock lock(*mutex);
+    return function(std::move(argument));
+  };
+}
+
 }  // namespace
 
 Dataset Dataset::Counted(int64_t count,
                          std::function<absl::StatusOr<Element>(int64_t i)> make,
                          std::optional<Element> like) {
+  make = OneAtATime(std::move(make));
   Step step;
   step.like =
       [count, make, like = std::move(like)](
@@ -133,10 +147,8 @@ Dataset Dataset::Prefetch(int64_t buffer) const {
 
 Dataset Dataset::Map(
     std::function<absl::StatusOr<Element>(Element)> map) const {
-  Dataset mapped = MapBatches(map);
-  Step step = *mapped.last_;
-  // As MapBatches(), but batches keep their size.
-  step.kind = Kind::kMap;
+  map = OneAtATime(std::move(map));
+  Step step = *Mapped(Kind::kMap, map).last_;
   step.like = [map](std::optional<Element> element)
       -> absl::StatusOr<std::optional<Element>> {
     if (!element.has_value()) return element;
@@ -147,18 +159,8 @@ Dataset Dataset::Map(
 
 Dataset Dataset::MapBatches(
     std::function<absl::StatusOr<Element>(Element)> map) const {
-  const Dataset mapped = Then(
-      Kind::kMapBatches, absl::OkStatus(),
-      [map](const Opener& before) -> StreamOr {
-        LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
-        return ChangeStream(
-            std::move(input),
-            [map](Element element) -> absl::StatusOr<std::optional<Element>> {
-              LOCKSTEP_ASSIGN_OR_RETURN(Element made, map(std::move(element)));
-              return std::optional<Element>(std::move(made));
-            });
-      });
-  Step step = *mapped.last_;
+  map = OneAtATime(std::move(map));
+  Step step = *Mapped(Kind::kMapBatches, map).last_;
   step.like = [map = std::move(map)](std::optional<Element> element)
       -> absl::StatusOr<std::optional<Element>> {
     if (!element.has_value()) return element;
@@ -166,6 +168,20 @@ Dataset Dataset::MapBatches(
     return EmptyLike(made);
   };
   return Dataset(std::make_shared<const Step>(std::move(step)));
+}
+
+Dataset Dataset::Mapped(
+    Kind kind,
+    const std::function<absl::StatusOr<Element>(Element)>& map) const {
+  return Then(kind, absl::OkStatus(), [map](const Opener& before) -> StreamOr {
+    LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+    return ChangeStream(
+        std::move(input),
+        [map](Element element) -> absl::StatusOr<std::optional<Element>> {
+          LOCKSTEP_ASSIGN_OR_RETURN(Element made, map(std::move(element)));
+          return std::optional<Element>(std::move(made));
+        });
+  });
 }
 
 Dataset Dataset::Filter(

@@ -22,7 +22,8 @@ namespace lockstep::strategy {
 //   Dataset::Range(100).Batch(20).Repeat()
 //
 // Threads: safe to share. Functions that are passed in run in the threads that
-//          read an opened stream.
+//          read an opened stream; those of Counted(), Map() and MapBatches()
+//          also in that of Like(), but in one thread at a time.
 // Errors:  a step with an invalid argument is reported by Open().
 class Dataset {
  public:
@@ -107,6 +108,10 @@ class Dataset {
   explicit Dataset(std::shared_ptr<const Step> last) : last_(std::move(last)) {}
   Dataset Then(Kind kind, absl::Status mistake,
                std::function<StreamOr(const Opener&)> open) const;
+  // The step of Map() or MapBatches(), without its `like`.
+  Dataset Mapped(
+      Kind kind,
+      const std::function<absl::StatusOr<Element>(Element)>& map) const;
   static StreamOr OpenStep(const std::shared_ptr<const Step>& step);
   static std::shared_ptr<const Step> WithSource(
       const std::shared_ptr<const Step>& step,

@@ -1,5 +1,8 @@
 #include "strategy/input/dataset.h"
 
+#include <atomic>
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -102,6 +105,31 @@ TEST(DatasetTest, LikeIsWhatAFunctionMakesOfIt) {
         return absl::InvalidArgumentError("takes no zeros");
       });
   EXPECT_FALSE(refused.Like().has_value());
+}
+
+// The thread of a prefetch may be in a function meanwhile.
+TEST(DatasetTest, LikeCallsNoFunctionThatAnotherThreadIsIn) {
+  std::atomic<bool> inside = false;
+  std::atomic<bool> overlaps = false;
+  const auto alone = [&](Element element) -> absl::StatusOr<Element> {
+    if (inside.exchange(true)) overlaps = true;
+    std::this_thread::yield();
+    inside = false;
+    return element;
+  };
+  const auto make = [&](int64_t i) {
+    return alone({Value::Of<int64_t>(ElementType::kInt64, {}, {i})});
+  };
+  for (const Dataset& dataset :
+       {Dataset::Counted(2000, make), Dataset::Range(2000).Map(alone),
+        Dataset::Range(2000).Batch(1).MapBatches(alone)}) {
+    auto stream = *dataset.Prefetch(2000).Open();
+    for (int i = 0; i < 2000; ++i) {
+      ASSERT_THAT(stream->Next(), IsOk());
+      EXPECT_TRUE(dataset.Like().has_value());
+    }
+  }
+  EXPECT_FALSE(overlaps);
 }
 
 TEST(DatasetTest, LikeIsUnknownForASourceWithoutElements) {
