@@ -15,7 +15,8 @@ RemedyLimits LimitsOf(const JobConfig& job) {
           // Only gradients of float32 variables are rounded.
           .no_bfloat16 = one_worker || job.mode == SyncMode::kCompatible ||
                          job.model.variable_type != DType::kFloat32,
-          .no_shared_memory = !WhyNoSharedMemory(job).empty()};
+          .no_shared_memory = !WhyNoSharedMemory(job).empty(),
+          .no_larger_pushes = !WhySumsDiffer(job).empty()};
 }
 
 }  // namespace lockstep::chief

@@ -20,19 +20,6 @@ absl::Status Contradicts(absl::string_view field, const absl::AlphaNum& value,
       absl::StrCat(field, " is ", value, ", but work is SHARED, ", why));
 }
 
-// Returns why a sum of gradients on a worker is not that of the servers; empty:
-// it is.
-std::string WhySumsDiffer(const JobConfig& job) {
-  if (job.gradient_wire_type == GradientType::kBFloat16) {
-    return "gradient_wire_type is BFLOAT16, which rounds what is pushed";
-  }
-  if (job.model.variable_type == DType::kBFloat16) {
-    return "model.variable_type is \"bfloat16\", whose gradients servers add "
-           "in float32";
-  }
-  return "";
-}
-
 absl::Status CheckPushes(const JobConfig& job) {
   const int numbers = job.micro_batches_per_push;
   if (numbers == 0) return absl::OkStatus();
@@ -115,6 +102,17 @@ absl::Status CheckWork(const JobConfig& job) {
 bool ChoosesPushes(const JobConfig& job) {
   return job.shares_work() && job.micro_batches_per_push == 0 &&
          job.model.kind != kExternalModel && WhySumsDiffer(job).empty();
+}
+
+std::string WhySumsDiffer(const JobConfig& job) {
+  if (job.gradient_wire_type == GradientType::kBFloat16) {
+    return "gradient_wire_type is BFLOAT16, which rounds what is pushed";
+  }
+  if (job.model.variable_type == DType::kBFloat16) {
+    return "model.variable_type is \"bfloat16\", whose gradients servers add "
+           "in float32";
+  }
+  return "";
 }
 
 std::string WhyNoSharedMemory(const JobConfig& job) {

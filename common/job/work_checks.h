@@ -24,6 +24,10 @@ absl::Status CheckWork(const JobConfig& job);
 // any language, and for numbers alone.
 bool ChoosesPushes(const JobConfig& job);
 
+// Returns why a sum of gradients on a worker is not that of the servers, so
+// that micro_batches_per_push must be 1; empty: it is.
+std::string WhySumsDiffer(const JobConfig& job);
+
 // Returns why the servers of a job share no memory with workers of their host;
 // empty: they may. `job` is one of FitToCluster().
 std::string WhyNoSharedMemory(const JobConfig& job);

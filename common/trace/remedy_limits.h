@@ -11,6 +11,7 @@ struct RemedyLimits {
   bool no_servers = false;          // the workers hold the variables
   bool no_bfloat16 = false;         // gradient_wire_type must be VARIABLE
   bool no_shared_memory = false;    // servers of this job share none
+  bool no_larger_pushes = false;    // micro_batches_per_push must be 1
 };
 
 }  // namespace lockstep

@@ -112,6 +112,7 @@ v1::RemedyLimits ToProto(const RemedyLimits& limits) {
   proto.set_no_servers(limits.no_servers);
   proto.set_no_bfloat16(limits.no_bfloat16);
   proto.set_no_shared_memory(limits.no_shared_memory);
+  proto.set_no_larger_pushes(limits.no_larger_pushes);
   return proto;
 }
 
@@ -120,7 +121,8 @@ RemedyLimits FromProto(const v1::RemedyLimits& proto) {
           .chief_sets_backups = proto.chief_sets_backups(),
           .no_servers = proto.no_servers(),
           .no_bfloat16 = proto.no_bfloat16(),
-          .no_shared_memory = proto.no_shared_memory()};
+          .no_shared_memory = proto.no_shared_memory(),
+          .no_larger_pushes = proto.no_larger_pushes()};
 }
 
 }  // namespace lockstep

@@ -244,8 +244,10 @@ class Adviser {
     Remedy remedy = Remedy::kMoreServers;
     if (sums_.shared_work) {
       // Its gradients never are in shared memory. Rounded ones are not added
-      // up.
-      if (pushes_.bfloat16 == 0) remedy = Remedy::kLargerPushes;
+      // up, nor those of short variables.
+      if (pushes_.bfloat16 == 0 && !sums_.limits.no_larger_pushes) {
+        remedy = Remedy::kLargerPushes;
+      }
     } else if (pushes_.same_host * 2 > pushes_.all) {
       if (sums_.limits.no_shared_memory) return;
       remedy = Remedy::kSharedMemory;

@@ -1,5 +1,6 @@
 #include "chief/traces/job_limits.h"
 
+#include "common/job/work_checks.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
@@ -13,6 +14,7 @@ TEST(JobLimitsTest, AStrictJobWithServersRulesNothingOut) {
   EXPECT_FALSE(limits.no_servers);
   EXPECT_FALSE(limits.no_bfloat16);
   EXPECT_FALSE(limits.no_shared_memory);
+  EXPECT_FALSE(limits.no_larger_pushes);
 }
 
 TEST(JobLimitsTest, CompatibleModeTakesBackupsAndSendsGradientsAsTheyAre) {
@@ -42,6 +44,22 @@ TEST(JobLimitsTest, SharedStepsHaveNoBackups) {
   EXPECT_TRUE(LimitsOf(job).no_backups);
   EXPECT_TRUE(LimitsOf(job).no_shared_memory);
   EXPECT_FALSE(LimitsOf(job).no_servers);
+}
+
+TEST(JobLimitsTest, ChecksRefuseLargerPushesWhereTheyAreRuledOut) {
+  for (const DType type :
+       {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    for (const GradientType wire :
+         {GradientType::kVariable, GradientType::kBFloat16}) {
+      JobConfig job;
+      job.work = Work::kShared;
+      job.batch_size = job.micro_batches_per_step = 8;
+      job.micro_batches_per_push = 2;
+      job.model.variable_type = type;
+      job.gradient_wire_type = wire;
+      EXPECT_EQ(!CheckWork(job).ok(), LimitsOf(job).no_larger_pushes);
+    }
+  }
 }
 
 TEST(JobLimitsTest, AWorkerOfSeveralGradientsAStepSharesNoMemory) {

@@ -99,18 +99,20 @@ TEST(TraceCodecTest, NumbersThatCannotBeAreNamed) {
 }
 
 TEST(TraceCodecTest, LimitsComeBackAsTheyWere) {
-  for (int set = 0; set < 5; ++set) {
+  for (int set = 0; set < 6; ++set) {
     const RemedyLimits limits{.no_backups = set == 0,
                               .chief_sets_backups = set == 1,
                               .no_servers = set == 2,
                               .no_bfloat16 = set == 3,
-                              .no_shared_memory = set == 4};
+                              .no_shared_memory = set == 4,
+                              .no_larger_pushes = set == 5};
     const RemedyLimits back = FromProto(ToProto(limits));
     EXPECT_EQ(back.no_backups, set == 0);
     EXPECT_EQ(back.chief_sets_backups, set == 1);
     EXPECT_EQ(back.no_servers, set == 2);
     EXPECT_EQ(back.no_bfloat16, set == 3);
     EXPECT_EQ(back.no_shared_memory, set == 4);
+    EXPECT_EQ(back.no_larger_pushes, set == 5);
   }
 }
 

@@ -123,6 +123,10 @@ TEST(AdviceTest, SharedStepsNeedOtherRemedies) {
     network.Run(20);
     EXPECT_EQ(BestFrom(network.Trace(), "host"),
               flags == 0 ? Remedy::kLargerPushes : Remedy::kMoreServers);
+    // As with variables of bfloat16.
+    JobTrace ruled_out = network.Trace();
+    ruled_out.limits = {.no_larger_pushes = true};
+    EXPECT_EQ(BestFrom(ruled_out, "host"), Remedy::kMoreServers);
   }
 
   MadeJob one_slow(3);
