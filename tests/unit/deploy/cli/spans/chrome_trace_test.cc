@@ -81,7 +81,7 @@ TEST(ChromeTraceTest, SpansOfARowDoNotOverlap) {
   const Json json = Json::parse(ChromeTraceJson(trace));
   std::map<std::pair<int, int>, double> free_at;
   std::set<std::pair<int, int>> named;
-  std::set<std::pair<int, int>> rows_of_step;
+  std::set<std::pair<int, int>> rows_of_updates;
   for (const Json& event : EventsOf(json, "M")) {
     named.insert({event.at("pid").get<int>(), event.at("tid").get<int>()});
   }
@@ -92,9 +92,11 @@ TEST(ChromeTraceTest, SpansOfARowDoNotOverlap) {
     const double begin = event.at("ts").get<double>();
     EXPECT_GE(begin, free_at[row] - 1e-6) << event;
     free_at[row] = begin + event.at("dur").get<double>();
-    if (event.at("args").value("step", 0) == 101) rows_of_step.insert(row);
+    if (event.at("name") == "update" && event.at("dur") == 10) {
+      rows_of_updates.insert(row);
+    }
   }
-  EXPECT_EQ(rows_of_step.size(), 5u);
+  EXPECT_GE(rows_of_updates.size(), 5u);
 }
 
 TEST(ChromeTraceTest, ArgumentsSayStepPartAndPeer) {
