@@ -1,6 +1,7 @@
 #include "common/rpc/security/certificates/peer_probe.h"
 
 #include <netdb.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -34,6 +35,30 @@ class Socket {
 
  private:
   int fd_;
+};
+
+// Keeps SIGPIPE from the calling thread: OpenSSL writes to a connection that
+// the server may have closed, and the signal would end the process.
+class SigpipeBlock {
+ public:
+  SigpipeBlock() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~SigpipeBlock() {
+    if (sigismember(&before_, SIGPIPE) == 1) return;
+    // A write sends the signal to its own thread, where it waits.
+    const timespec at_once = {};
+    sigtimedwait(&pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SigpipeBlock(const SigpipeBlock&) = delete;
+  SigpipeBlock& operator=(const SigpipeBlock&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
 };
 
 absl::StatusOr<Socket> Connect(const std::string& host, int port,
@@ -110,6 +135,7 @@ void UseOwn(SSL_CTX* context, const TlsFiles& own) {
 absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,
                                     const TlsFiles* own,
                                     absl::Duration timeout) {
+  const SigpipeBlock block;
   LOCKSTEP_ASSIGN_OR_RETURN(const Socket socket, Connect(host, port, timeout));
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(
       SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
