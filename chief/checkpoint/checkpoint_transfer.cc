@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/job/variable_settings.h"
+#include "common/process/new_thread.h"
 #include "common/text/progress_text.h"
 
 namespace lockstep::chief {
@@ -184,20 +184,6 @@ absl::Status RestorePortion(const SafetensorsReader& file,
   return WritePortion(portion, bytes, mirrored, servers);
 }
 
-// Calls `body` in `count` threads, including this one, and waits for all.
-void RunInThreads(int count, const std::function<void()>& body) {
-  std::vector<std::thread> threads;
-  try {
-    while (static_cast<int>(threads.size()) + 1 < count) {
-      threads.emplace_back(body);
-    }
-  } catch (const std::system_error&) {
-    // The system has no more threads: the others do the work.
-  }
-  body();
-  for (std::thread& thread : threads) thread.join();
-}
-
 using VisitPortion = std::function<absl::Status(const Portion& portion,
                                                 std::vector<char>& bytes)>;
 
@@ -219,7 +205,7 @@ absl::Status VisitPortions(const StateMap& map, const VisitPortion& visit,
   std::atomic<int64_t> done{0};
   Mutex mutex;
   absl::Status status;
-  RunInThreads(kBlocksAtOnce, [&, caller = std::this_thread::get_id()] {
+  CallAtOnce(kBlocksAtOnce, [&, caller = std::this_thread::get_id()](int) {
     // Only the caller's thread reports, so that the callback needs no lock.
     const bool reports = on_transferred && std::this_thread::get_id() == caller;
     std::vector<char> bytes;

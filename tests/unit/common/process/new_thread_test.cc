@@ -1,6 +1,5 @@
 #include "common/process/new_thread.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -11,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/common/process/forbid_threads.h"
 
 namespace lockstep {
 namespace {
@@ -20,14 +20,6 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 constexpr int kCode = 77;
-
-// For a separate process: makes further threads impossible. Needs a user
-// without rights, because the limit does not hold for root.
-void ForbidThreads() {
-  const rlimit one = {1, 1};
-  if (setrlimit(RLIMIT_NPROC, &one) != 0) _exit(1);
-  if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(1);
-}
 
 TEST(NewThreadTest, CallsItsBody) {
   bool called = false;

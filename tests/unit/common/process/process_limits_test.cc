@@ -1,6 +1,5 @@
 #include "common/process/process_limits.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -10,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/common/process/forbid_threads.h"
 
 namespace lockstep {
 namespace {
@@ -18,14 +18,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int kCode = 77;
-
-// For a separate process: makes further threads impossible. Needs a user
-// without rights, because the limit does not hold for root.
-void ForbidThreads() {
-  const rlimit one = {1, 1};
-  if (setrlimit(RLIMIT_NPROC, &one) != 0) _exit(1);
-  if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(1);
-}
 
 TEST(ProcessLimitsTest, ThreadsThatCanBeMadeAreEnough) {
   EXPECT_OK(CheckThreads(20));
