@@ -116,11 +116,9 @@ struct Say {
 
 // Logs the job's losses in total.
 struct SumUp {};
-// The job is over. If a newer chief has taken it over, the members belong to
-// that chief, and must not be told anything.
+// The job is over, or a newer chief has taken it over (kUnavailable).
 struct Finish {
   absl::Status status = {};
-  bool replaced = false;
 };
 
 using JobAction =

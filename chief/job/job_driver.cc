@@ -481,10 +481,9 @@ void JobDriver::GiveWay(const absl::Status& why) {
   context_.out.push_back(CloseSettings{"the job is over", /*over=*/true});
   takes_settings_ = false;
   phase_ = Phase::kOver;
-  context_.out.push_back(
-      Finish{absl::UnavailableError(
-                 absl::StrCat("a newer chief has taken over: ", why.message())),
-             /*replaced=*/true});
+  // No farewell: the members belong to that chief.
+  context_.out.push_back(Finish{absl::UnavailableError(
+      absl::StrCat("a newer chief has taken over: ", why.message()))});
 }
 
 }  // namespace lockstep::chief

@@ -32,6 +32,11 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
                                        absl::Time now) {
   MutexLock lock(mutex_);
   auto found = entries_.find(task);
+  // Its removal is being applied, and it has been let in again meanwhile.
+  if (found == entries_.end() && elastic_ && CanJoin(task)) {
+    return absl::UnavailableError(absl::StrCat(
+        task.ToString(), " joins at the next step boundary; retry meanwhile"));
+  }
   if (found == entries_.end()) {
     return absl::NotFoundError(absl::StrCat(
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));

@@ -102,7 +102,8 @@ class MembershipTable {
   //                        does not live, as one whose clock was ahead, the
   //                        status has it as NewestIncarnationOf()
   //   kUnavailable         its predecessor is being cleaned up, or it is not
-  //                        known yet whether a newer one lives; retry. A
+  //                        known yet whether a newer one lives, or the workers
+  //                        of an elastic job are still without it; retry. A
   //                        predecessor that was alive is dead from now on
   absl::Status Register(const TaskId& task, uint64_t incarnation,
                         absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);

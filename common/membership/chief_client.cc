@@ -25,8 +25,6 @@ namespace {
 
 using Stub = CoordinatorCalls::Stub;
 
-constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
-
 }  // namespace
 
 ChiefClient::ChiefClient(Options options)
@@ -356,7 +354,7 @@ void ChiefClient::Pause() {
   MutexLock lock(mutex_);
   WaitUntil([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
                 mutex_) { return stopped_ || heartbeats_stop_; },
-            kRetryPause);
+            Membership::kRetryPause);
 }
 
 void ChiefClient::set_on_end(std::function<void()> on_end) {

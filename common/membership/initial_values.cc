@@ -11,7 +11,6 @@ namespace {
 
 // Bytes of values in one call: the chief's limit.
 constexpr size_t kBlock = size_t{1} << 20;
-constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 
 absl::Status SendBlock(CoordinatorCalls& calls,
                        const v1::PutInitialValuesRequest& request,
@@ -24,7 +23,7 @@ absl::Status SendBlock(CoordinatorCalls& calls,
         &CoordinatorCalls::Stub::PutInitialValues, request, response);
     PassFaultPoint(FaultPoint::kWorkerValuesAnswered);
     if (!Membership::MayPass(status)) return status;
-    absl::SleepFor(kRetryPause);
+    absl::SleepFor(Membership::kRetryPause);
   }
   return absl::CancelledError("the job ended");
 }

@@ -32,6 +32,8 @@ class Membership {
 
   // A chief that is silent for longer than this is logged.
   static constexpr absl::Duration kSilent = absl::Seconds(2);
+  // The time between a call that failed and its repetition.
+  static constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
   // The time between two lines in the log about one wait.
   static constexpr absl::Duration kReportEvery = absl::Seconds(5);
 

@@ -11,18 +11,20 @@ constexpr absl::Duration kVerdict = absl::Seconds(4);
 
 }  // namespace
 
-bool MustAwaitEnd(const absl::Status& loop) {
-  return loop.ok() || absl::IsCancelled(loop) ||
+bool MustAwaitEnd(const absl::Status& loop, bool no_room) {
+  return no_room || loop.ok() || absl::IsCancelled(loop) ||
          absl::IsFailedPrecondition(loop);
 }
 
-absl::Duration EndWait(const absl::Status& loop, absl::Duration lease,
-                       absl::Duration max_wait) {
-  return absl::IsCancelled(loop) ? max_wait : std::min(2 * lease, kVerdict);
+absl::Duration EndWait(const absl::Status& loop, bool no_room,
+                       const JobConfig& job) {
+  if (no_room) return 2 * job.heartbeat_interval;
+  return absl::IsCancelled(loop) ? job.max_wait
+                                 : std::min(2 * job.lease, kVerdict);
 }
 
-bool MustWaitOn(const absl::Status& loop, bool job_is_training) {
-  return loop.ok() && !job_is_training;
+bool MustWaitOn(const absl::Status& loop, bool no_room, bool job_is_training) {
+  return (no_room || loop.ok()) && !job_is_training;
 }
 
 LeaveCause LeaveCauseOf(const absl::Status& status, bool no_room) {

@@ -3,27 +3,29 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/job/job_config.h"
 #include "common/plan/leave_cause.h"
 
 namespace lockstep::worker {
 
 // Decisions of a worker whose training loop has returned the status `loop`.
+// `no_room`: it has found a growing table full.
 
 // True if only the chief can tell whether the job has ended, so that the worker
 // must wait for that. After the last step the chief ends the job when the last
-// checkpoint is written and scored.
-bool MustAwaitEnd(const absl::Status& loop);
-// Returns how long it waits before it takes the job for one that goes on, in a
-// job with this lease and max_wait.
-absl::Duration EndWait(const absl::Status& loop, absl::Duration lease,
-                       absl::Duration max_wait);
+// checkpoint is written and scored. A pass after the last step may find a table
+// full, which is no error then.
+bool MustAwaitEnd(const absl::Status& loop, bool no_room);
+// Returns how long it waits before it takes the job for one that goes on.
+absl::Duration EndWait(const absl::Status& loop, bool no_room,
+                       const JobConfig& job);
 // True if it must wait once more after EndWait(). Otherwise other workers
 // train, though a server has refused this incarnation or closed its tokens: the
 // job has gone back to an earlier step.
-bool MustWaitOn(const absl::Status& loop, bool job_is_training);
+bool MustWaitOn(const absl::Status& loop, bool no_room, bool job_is_training);
 
 // Returns the cause with which a worker leaves the job whose part in it has
-// ended with `status`. `no_room`: it has found a growing table full.
+// ended with `status`.
 LeaveCause LeaveCauseOf(const absl::Status& status, bool no_room);
 
 }  // namespace lockstep::worker

@@ -351,17 +351,6 @@ absl::Status TrainingMember::Train(
   return status;
 }
 
-absl::Status TrainingMember::JudgeNoRoom(const absl::Status& loop,
-                                         absl::Duration heartbeat) {
-  meter_.Begin("waits for the end of the job", Phase::kWait);
-  do {
-    if (chief_.WaitForEnd(2 * heartbeat)) return chief_.end();
-    MutexLock lock(mutex_);
-    if (stop_.has_value()) return *stop_;
-  } while (!chief_.job_is_training());
-  return loop;
-}
-
 absl::Status TrainingMember::Judge(const absl::Status& loop,
                                    const JobConfig& job) {
   {
@@ -372,19 +361,18 @@ absl::Status TrainingMember::Judge(const absl::Status& loop,
     }
   }
   if (absl::IsOutOfRange(loop)) return loop;
-  if (FoundNoRoom(loop)) {
-    return JudgeNoRoom(loop, job.heartbeat_interval);
-  }
-  if (MustAwaitEnd(loop)) {
+  const bool no_room = FoundNoRoom(loop);
+  if (MustAwaitEnd(loop, no_room)) {
     meter_.Begin("waits for the end of the job", Phase::kWait);
+    // The next heartbeat leaves at once: it brings the chief's reason.
     chief_.OnRefusedByServer(NewestIncarnationOf(loop));
-    const absl::Duration wait = EndWait(loop, job.lease, max_wait_);
+    const absl::Duration wait = EndWait(loop, no_room, job);
     do {
       if (chief_.WaitForEnd(wait)) return chief_.end();
       MutexLock lock(mutex_);
       if (stop_.has_value()) return *stop_;
-    } while (MustWaitOn(loop, chief_.job_is_training()));
-    refused_ = !absl::IsCancelled(loop) && MayJoinAgain();
+    } while (MustWaitOn(loop, no_room, chief_.job_is_training()));
+    refused_ = !no_room && !absl::IsCancelled(loop) && MayJoinAgain();
   }
   return loop;
 }

@@ -103,9 +103,6 @@ class TrainingMember {
   // Returns the status with which Run() must end, given the loop's. If only the
   // chief can decide that, waits for the end of the job.
   absl::Status Judge(const absl::Status& loop, const JobConfig& job);
-  // The same for a loop that found a growing table full. That is no error in a
-  // pass after the last step, which the chief's heartbeat answers show.
-  absl::Status JudgeNoRoom(const absl::Status& loop, absl::Duration heartbeat);
   // Must be called when a server has refused this incarnation and the chief
   // gives no reason. Returns true if a new registration is worth a try: false
   // once registrations have brought no pass for max_wait.

@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "chief/events/job_reports.h"
+#include "chief/job/job_context.h"
 #include "chief/operators/heartbeat_answer.h"
 #include "common/base/passing_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/membership/coordinator_answers.h"
+#include "common/program/main_support.h"
 
 namespace lockstep::simulation {
 namespace {
@@ -75,24 +77,19 @@ bool ChiefProcess::TakesPart(int server) const {
   return std::binary_search(servers.begin(), servers.end(), server);
 }
 
-absl::StatusOr<chief::MemberJob> ChiefProcess::Register(const TaskId& task,
-                                                        uint64_t incarnation,
-                                                        bool again) {
+absl::StatusOr<chief::MemberAnswers::Registered> ChiefProcess::Register(
+    const TaskId& task, uint64_t incarnation, bool again) {
   chief::MemberAnswers::Registration registration;
   registration.sender = {job_.id, task, incarnation};
   registration.protocol = kProtocol;
-  // A worker that is removed ends by itself here, and is not refused.
-  registration.again = again && task.type == TaskType::kPs;
+  registration.again = again;
   LOCKSTEP_RETURN_IF_ERROR(answers_.CheckIsMeant(registration));
   LOCKSTEP_ASSIGN_OR_RETURN(chief::MemberAnswers::Registered registered,
                             answers_.Register(registration, job_.world.Now()));
-  if (!registered.taken_out.empty()) {
-    return StoppedStatus(registered.taken_out, /*hold=*/true);
-  }
-  if (task.type == TaskType::kWorker) {
+  if (task.type == TaskType::kWorker && registered.taken_out.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(Describe(registration.sender));
   }
-  return std::move(registered.job);
+  return registered;
 }
 
 absl::Status ChiefProcess::Describe(const Sender& sender) {
@@ -132,12 +129,15 @@ absl::Status ChiefProcess::Leave(const TaskId& task, uint64_t incarnation,
       job_.Has(PlantedBug::kFullTableIsNotTold)) {
     cause = LeaveCause::kStopped;
   }
-  return answers_.Leave({job_.id, task, incarnation}, cause,
-                        cause == LeaveCause::kNoRoom ? "no room" : "bye",
+  const std::string reason = cause == LeaveCause::kNoRoom ? "no room" : "bye";
+  return answers_.Leave({job_.id, task, incarnation}, cause, reason,
                         std::nullopt, job_.world.Now());
 }
 
-std::optional<ChiefProcess::PlanAnswer> ChiefProcess::GetPlan() const {
+absl::StatusOr<std::optional<ChiefProcess::PlanAnswer>> ChiefProcess::GetPlan(
+    const TaskId& task, uint64_t incarnation) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      answers_.CheckMember({job_.id, task, incarnation}, job_.world.Now()));
   std::optional<Plan> plan = status_table_.plan();
   if (!plan.has_value()) return std::nullopt;
   return PlanAnswer{*std::move(plan),
@@ -145,7 +145,11 @@ std::optional<ChiefProcess::PlanAnswer> ChiefProcess::GetPlan() const {
 }
 
 void ChiefProcess::RequestStop() {
-  Post(chief::StopWanted{StoppedStatus("an operator", /*hold=*/true)});
+  const std::string reason = "an operator";
+  const absl::Status stop = StoppedStatus(reason, /*hold=*/true);
+  settings_table_.Stop(reason);
+  Post(chief::StopWanted{stop});
+  chief::RecordStop(stop, stop_);
 }
 
 void ChiefProcess::Do(const chief::TakeOut& out) {
@@ -394,83 +398,8 @@ void ChiefProcess::Do(const chief::JobReport& report) {
 
 void ChiefProcess::Do(const chief::Finish& finish) {
   finished_ = true;
-  Exit(finish.replaced ? State::kRestartMe : State::kExited);
-}
-
-// Recovery rounds.
-
-void ChiefProcess::Do(const chief::Recover& recover) {
-  for (auto& server : calls_) server->set_waiting(waiting_);
-  Plan plan = job_.plan;
-  if (job_.Has(PlantedBug::kCopiesAreGivenUp)) plan.mirrored = false;
-  const auto outcome = round_.Run(plan, recover.request);
-  job_.Trace([&] {
-    return absl::StrCat("round of epoch ", group_.epoch(), ": ",
-                        outcome.ok() ? absl::StrCat("step ", outcome->step)
-                                     : outcome.status().ToString());
-  });
-  if (!outcome.ok()) return Post(chief::RecoveryDone{outcome.status()});
-  plan_ = outcome->map.plan;
-  plan_.mirrored = job_.plan.mirrored;
-  // Workers that register again need the plan of the mirrors that now sum.
-  if (driver_.opened()) status_table_.PublishPlan(plan_);
-  Post(chief::RecoveryDone{chief::RoundOutcome{
-      outcome->plan, outcome->step, outcome->checkpoint_step, group_.epoch(),
-      outcome->servers}});
-}
-
-absl::StatusOr<int64_t> ChiefProcess::LatestStep() const {
-  return job_.checkpoints.empty() ? -1 : job_.checkpoints.rbegin()->first;
-}
-
-absl::StatusOr<std::optional<chief::RecoverySource::Restored>>
-ChiefProcess::Restore(const chief::StateMap&) {
-  ++job_.unfinished_removed;
-  if (job_.checkpoints.empty()) return std::nullopt;
-  const auto [step, checkpoint] = *job_.checkpoints.rbegin();
-  chief::JobActions actions;
-  driver_.OnRestore(checkpoint.settings, actions);
-  Carry(actions);
-  std::vector<PartState> all;
-  for (const std::vector<PartState>& of_server : checkpoint.servers) {
-    all.insert(all.end(), of_server.begin(), of_server.end());
-  }
-  for (const int server : group_.used()) {
-    LOCKSTEP_RETURN_IF_ERROR(calls_[server]->WriteAll(
-        job_.plan.mirrored ? all : checkpoint.servers[server]));
-  }
-  return Restored{step, {}};
-}
-
-absl::Status ChiefProcess::Group::Transfer(
-    const chief::StateMap& /*map*/, chief::ShardCalls& from,
-    const std::vector<chief::ShardCalls*>& to,
-    const chief::OnTransferred& /*on_transferred*/) {
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      std::vector<PartState> parts,
-      static_cast<ChiefCalls&>(from).ReadAll(waiting_, epoch()));
-  for (PartState& part : parts) {
-    if (job_.Has(PlantedBug::kCopyLacksSlots)) part.momentum = 0;
-  }
-  for (chief::ShardCalls* one : to) {
-    LOCKSTEP_RETURN_IF_ERROR(static_cast<ChiefCalls*>(one)->WriteAll(parts));
-  }
-  return absl::OkStatus();
-}
-
-void ChiefProcess::OnLeftOut(int server, const absl::Status& why) {
-  if (!IsPassing(why)) ++job_.left_out;
-  if (job_.Has(PlantedBug::kBrokenMirrorIsAwaited)) return;
-  driver_.deaths().LeaveOut(server, why);
-}
-
-void ChiefProcess::OnStartFrom(const chief::RecoveryPlan& plan, bool first) {
-  chief::JobActions actions;
-  const absl::Time until =
-      driver_.OnStartFrom(plan, first, LatestStep().value_or(-1), actions);
-  Carry(actions);
-  const absl::Duration wait = until - job_.world.Now();
-  if (wait > absl::ZeroDuration()) waiting_.Sleep(wait);
+  Exit(ExitCodeOf(finish.status) == kExitLost ? State::kRestartMe
+                                              : State::kExited);
 }
 
 std::string ChiefProcess::WaitsFor() const {

@@ -40,8 +40,8 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
 
   // For members.
   // `again`: the same process has been a member before.
-  absl::StatusOr<chief::MemberJob> Register(const TaskId& task,
-                                            uint64_t incarnation, bool again);
+  absl::StatusOr<chief::MemberAnswers::Registered> Register(
+      const TaskId& task, uint64_t incarnation, bool again);
   // `workers`: of an elastic job, as a registration told them to the member.
   absl::StatusOr<Membership::Answer> Heartbeat(const TaskId& task,
                                                uint64_t incarnation,
@@ -55,7 +55,8 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
     int64_t global_step = 0;
   };
   // Returns nullopt until there is a plan.
-  std::optional<PlanAnswer> GetPlan() const;
+  absl::StatusOr<std::optional<PlanAnswer>> GetPlan(const TaskId& task,
+                                                    uint64_t incarnation);
 
   // For operators.
   chief::SettingsTable& settings_table() { return settings_table_; }
@@ -102,7 +103,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
     settings_table_.Open(open.settings);
   }
   void Do(const chief::CloseSettings& close) {
-    settings_table_.Close(close.reason);
+    settings_table_.Close(close.reason, close.over);
   }
   void Do(const chief::TakeOut& out);
   void Do(const chief::Tuned& tuned) { settings_table_.Tune(tuned.replicas); }
@@ -127,6 +128,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
            !job_.Has(PlantedBug::kSumsOfOldSettingsCount);
   }
   RunSettings settings() const override { return driver_.settings(); }
+  absl::Status OnWorking(const std::string& what) override;
   void OnEpoch(uint64_t epoch) override {
     job_.promises.OnRound(epoch, group_.used());
   }
@@ -173,6 +175,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   bool told_model_ = false;
   Plan plan_;  // as the last round has opened the servers
   bool finished_ = false;
+  std::optional<absl::Status> stop_;
   std::deque<chief::JobEvent> events_;
   Waiting waiting_;
   std::unique_ptr<Waiting> saver_;

@@ -149,11 +149,14 @@ void Cluster::Reap() {
     if (state == Process::State::kRuns) continue;
     job_.Trace([&] {
       return absl::StrCat(job_.TaskAt(place).ToString(), " ends",
-                          state == Process::State::kExited ? "" : " anew");
+                          state == Process::State::kExited    ? ""
+                          : state == Process::State::kRefused ? ", refused"
+                                                              : " anew");
     });
     const bool broken = IsBroken(place);
     processes_[place].reset();
-    ended_[place] = state == Process::State::kExited;
+    ended_[place] = state == Process::State::kExited ||
+                    (state == Process::State::kRefused && !broken);
     if (state == Process::State::kChiefIsGone && must_end_.count(place) > 0) {
       job_.promises.Break(absl::StrCat("P7: ", job_.TaskAt(place).ToString(),
                                        " does not hear that the job is over"));

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "common/program/main_support.h"
 #include "common/wire/status_detail.h"
 #include "tests/conformance/simulation/chief_process.h"
 
 namespace lockstep::simulation {
-namespace {
-
-constexpr absl::Duration kRetryPause = absl::Milliseconds(200);
-
-}  // namespace
-
 void Member::Join() {
   joined_ = false;
   left_ = false;
@@ -33,24 +28,29 @@ void Member::DrawIncarnation() {
 void Member::Register() {
   const TaskId task = job_.TaskAt(place_);
   const uint64_t incarnation = membership_.incarnation();
-  job_.world.Call<chief::MemberJob>(
+  job_.world.Call<chief::MemberAnswers::Registered>(
       process_, job_.chief_place(),
-      [task, incarnation, again = was_member_,
-       &job = job_](World::Reply<chief::MemberJob> reply) {
+      [task, incarnation, again = membership_.was_member(),
+       &job = job_](World::Reply<chief::MemberAnswers::Registered> reply) {
         reply(job.ServingChief().Register(task, incarnation, again));
       },
-      [this, incarnation](const absl::StatusOr<chief::MemberJob>& answer) {
+      [this, incarnation](
+          const absl::StatusOr<chief::MemberAnswers::Registered>& answer) {
         if (IsOf(incarnation)) OnRegisterAnswer(answer);
       });
 }
 
-void Member::OnRegisterAnswer(const absl::StatusOr<chief::MemberJob>& answer) {
+void Member::OnRegisterAnswer(
+    const absl::StatusOr<chief::MemberAnswers::Registered>& answer) {
   using Next = Membership::Next;
   const Next next = membership_.OnRegisterAnswer(
       answer.status(), NewestIncarnationOf(answer.status()), job_.world.Now());
+  if (next == Next::kMember && !answer->taken_out.empty()) {
+    return on_end_(End::kRefused);
+  }
   if (next == Next::kMember) {
-    joined_ = was_member_ = true;
-    told_ = *answer;
+    joined_ = true;
+    told_ = answer->job;
     membership_.BeginHeartbeats(job_.id, job_.config.max_wait,
                                 job_.world.Now());
     Beat();
@@ -58,7 +58,7 @@ void Member::OnRegisterAnswer(const absl::StatusOr<chief::MemberJob>& answer) {
   }
   if (next == Next::kTryAgain || next == Next::kTryWithNewer) {
     if (next == Next::kTryWithNewer) DrawIncarnation();
-    job_.world.AfterFor(process_, kRetryPause,
+    job_.world.AfterFor(process_, Membership::kRetryPause,
                         [this, incarnation = membership_.incarnation()] {
                           if (IsOf(incarnation)) Register();
                         });
@@ -68,7 +68,9 @@ void Member::OnRegisterAnswer(const absl::StatusOr<chief::MemberJob>& answer) {
     return absl::StrCat(job_.TaskAt(place_).ToString(),
                         " may not join: ", answer.status().ToString());
   });
-  on_end_(End::kLost);
+  const bool lost =
+      next == Next::kWaitedTooLong || ExitCodeOf(answer.status()) == kExitLost;
+  on_end_(lost ? End::kLost : End::kRefused);
 }
 
 void Member::Beat() {
@@ -106,10 +108,11 @@ void Member::OnHeartbeatAnswer(
                                                    membership_.end().ToString())
                                     : answer.status().ToString());
   });
-  on_end_(answer.ok()                            ? End::kJobOver
-          : membership_.lease_lost()             ? End::kLeaseLost
-          : Membership::MayPass(answer.status()) ? End::kChiefIsGone
-                                                 : End::kLost);
+  on_end_(answer.ok()                              ? End::kJobOver
+          : membership_.lease_lost()               ? End::kLeaseLost
+          : absl::IsAlreadyExists(answer.status()) ? End::kRefused
+          : Membership::MayPass(answer.status())   ? End::kChiefIsGone
+                                                   : End::kLost);
 }
 
 void Member::Leave(LeaveCause cause, std::function<void()> left) {
@@ -126,7 +129,7 @@ void Member::Leave(LeaveCause cause, std::function<void()> left) {
       [this, cause, left](const absl::StatusOr<bool>& answer) {
         if (membership_.OnLeaveAnswer(answer.status(), cause) ==
             Membership::AfterLeave::kTryAgain) {
-          job_.world.AfterFor(process_, kRetryPause,
+          job_.world.AfterFor(process_, Membership::kRetryPause,
                               [this, cause, left] { Leave(cause, left); });
           return;
         }
@@ -139,6 +142,8 @@ Process::State AfterwardsOf(Member::End end) {
   switch (end) {
     case Member::End::kJobOver:
       return Process::State::kExited;
+    case Member::End::kRefused:
+      return Process::State::kRefused;
     case Member::End::kChiefIsGone:
       return Process::State::kChiefIsGone;
     case Member::End::kLeaseLost:

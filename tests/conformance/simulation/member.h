@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "chief/operators/member_answers.h"
 #include "chief/operators/member_job.h"
 #include "common/job/job_config.h"
 #include "common/membership/membership.h"
@@ -25,6 +26,7 @@ class Member {
     kJobOver,      // as Membership::end() says
     kLeaseLost,    // it may join again
     kLost,         // it must end, and is started again
+    kRefused,      // it must end, and not come back
     kChiefIsGone,  // the same, since no chief has answered for max_wait
   };
 
@@ -44,6 +46,9 @@ class Member {
   void Join();
   // A server has refused this incarnation and knows a newer one.
   void OnNewerIncarnation(uint64_t newest);
+  // Must be called with the answer to a call that failed for good; then
+  // lease_lost() may be true.
+  void OnRefusal(const absl::Status& status) { membership_.OnRefusal(status); }
   // Leaves; then calls `left`. If lease_lost() is true then, the process must
   // join again.
   void Leave(
@@ -66,7 +71,8 @@ class Member {
   }
   void DrawIncarnation();
   void Register();
-  void OnRegisterAnswer(const absl::StatusOr<chief::MemberJob>& answer);
+  void OnRegisterAnswer(
+      const absl::StatusOr<chief::MemberAnswers::Registered>& answer);
   void Beat();
   void OnHeartbeatAnswer(const absl::StatusOr<Membership::Answer>& answer);
 
@@ -77,7 +83,6 @@ class Member {
   const std::function<void(End)> on_end_;
   Membership membership_;
   bool joined_ = false;
-  bool was_member_ = false;  // this process
   bool left_ = false;
   chief::MemberJob told_;
 };

@@ -36,7 +36,8 @@ ServerProcess::ServerProcess(Job& job, int server, Fault fault)
             if (end == Member::End::kLeaseLost) return member_.Join();
             if (end == Member::End::kJobOver) {
               if (member_.state_is_spare()) host_.RemoveState().IgnoreError();
-              member_.Leave(LeaveCause::kDone);
+              member_.Leave(member_.end().ok() ? LeaveCause::kDone
+                                               : LeaveCause::kStopped);
             }
             Exit(AfterwardsOf(end));
           }) {

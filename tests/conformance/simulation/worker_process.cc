@@ -166,7 +166,9 @@ void WorkerProcess::Main() {
   while (end == Member::End::kLeaseLost && !stopped_) end = RunOnce();
   // It is about to leave, for good.
   if (stopped_) waiting_.Until([] { return false; });
-  if (end == Member::End::kJobOver) member_.Leave(LeaveCause::kDone);
+  if (end == Member::End::kJobOver) {
+    member_.Leave(worker::LeaveCauseOf(member_.end(), /*no_room=*/false));
+  }
   Exit(AfterwardsOf(end));
 }
 
@@ -191,10 +193,12 @@ Member::End WorkerProcess::RunOnce() {
   const absl::Status status = Train();
   if (stopped_) return Member::End::kJobOver;
   const bool no_room = CauseOf(status) == FailureCause::kNoRoomForRows;
-  if (absl::IsOutOfRange(status) || no_room) {
+  if (absl::IsOutOfRange(status)) {
     return LeaveFor(worker::LeaveCauseOf(status, no_room));
   }
-  if (!worker::MustAwaitEnd(status)) {
+  if (!worker::MustAwaitEnd(status, no_room)) {
+    if (end_.has_value()) return *end_;
+    if (member_.lease_lost()) return Member::End::kLeaseLost;
     job_.promises.Break(
         absl::StrCat("worker ", worker_, " fails: ", status.ToString()));
   }
@@ -202,12 +206,14 @@ Member::End WorkerProcess::RunOnce() {
     return absl::StrCat("worker ", worker_,
                         " waits for the end: ", status.ToString());
   });
-  const absl::Duration wait =
-      worker::EndWait(status, job_.config.lease, job_.config.max_wait);
+  const absl::Duration wait = worker::EndWait(status, no_room, job_.config);
   do {
     waiting_.UntilOrFor(wait, [this] { return end_.has_value(); });
   } while (!end_.has_value() &&
-           worker::MustWaitOn(status, member_.job_is_training()));
+           worker::MustWaitOn(status, no_room, member_.job_is_training()));
+  if (no_room && !end_.has_value()) {
+    return LeaveFor(worker::LeaveCauseOf(status, no_room));
+  }
   member_.OnNewerIncarnation(NewestIncarnationOf(status));
   return end_.value_or(Member::End::kLeaseLost);
 }
@@ -217,12 +223,19 @@ absl::Status WorkerProcess::Train() {
   Answer plan;
   while (!end_.has_value() && !stopped_) {
     const auto answer = waiting_.Call<Answer>(
-        job_.chief_place(), [&job = job_](const World::Reply<Answer>& reply) {
-          reply(job.ServingChief().GetPlan());
+        job_.chief_place(),
+        [&job = job_, worker = worker_, incarnation = member_.incarnation()](
+            const World::Reply<Answer>& reply) {
+          reply(job.ServingChief().GetPlan({TaskType::kWorker, worker},
+                                           incarnation));
         });
+    if (!answer.ok() && !Membership::MayPass(answer.status())) {
+      member_.OnRefusal(answer.status());
+      return answer.status();
+    }
     plan = answer.value_or(std::nullopt);
     if (plan.has_value()) break;
-    waiting_.Sleep(absl::Milliseconds(100));
+    waiting_.Sleep(Membership::kRetryPause);
   }
   if (end_.has_value() || stopped_) {
     return absl::CancelledError("the membership is over");

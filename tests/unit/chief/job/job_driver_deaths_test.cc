@@ -85,7 +85,7 @@ TEST_F(JobDriverDeathsTest, NewerChiefThatRefusesABurialEndsThisOne) {
   Open();
   Kill(kWorker1);
   EXPECT_THAT(On(ExpireAnswered{round, 0, 1, absl::AbortedError("epoch 9")}),
-              Contains(HasSubstr("finish replaced")));
+              Contains(HasSubstr("finish UNAVAILABLE: a newer chief")));
 }
 
 TEST_F(JobDriverDeathsTest, BurialThatARoundInterruptsBeginsAnewAfterIt) {

@@ -258,7 +258,7 @@ TEST_F(JobDriverEndTest, JobThatWasAskedToStopDoesNotTryForLong) {
 TEST_F(JobDriverEndTest, NewerChiefAtTheEndIsGivenWayTo) {
   Train();
   EXPECT_THAT(Closed(absl::AbortedError("epoch 9")),
-              Contains(HasSubstr("finish replaced")));
+              Contains(HasSubstr("finish UNAVAILABLE: a newer chief")));
 }
 
 TEST_F(JobDriverEndTest, StoppedJobSavesItsStepAndSaysWhy) {

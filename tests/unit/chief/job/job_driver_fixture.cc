@@ -64,7 +64,7 @@ struct Words {
   std::string operator()(const Say&) const { return ""; }
   std::string operator()(const SumUp&) const { return "sum up"; }
   std::string operator()(const Finish& finish) const {
-    return absl::StrCat("finish ", finish.replaced ? "replaced " : "",
+    return absl::StrCat("finish ",
                         finish.status.ok() ? "OK" : finish.status.ToString());
   }
   std::string operator()(const JobReport& report) const {

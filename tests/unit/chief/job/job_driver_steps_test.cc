@@ -96,7 +96,7 @@ TEST_F(JobDriverStepsTest, NewerChiefEndsThisOneInSilence) {
   Open();
   EXPECT_THAT(TakeFailed(1, absl::AbortedError("epoch 9")),
               ElementsAre("close settings",
-                          "finish replaced UNAVAILABLE: a newer chief has "
+                          "finish UNAVAILABLE: a newer chief has "
                           "taken over: epoch 9"));
   EXPECT_THAT(Pass(absl::Seconds(20)), IsEmpty());
 }
@@ -106,7 +106,7 @@ TEST_F(JobDriverStepsTest, NewerChiefThatRefusesACommitEndsThisOne) {
   Prepared(0);
   Prepared(1);
   EXPECT_THAT(Committed(1, absl::AbortedError("epoch 9")),
-              Contains(HasSubstr("finish replaced")));
+              Contains(HasSubstr("finish UNAVAILABLE: a newer chief")));
 }
 
 TEST_F(JobDriverStepsTest, ServerThatRefusesForGoodFailsTheJobWithItsName) {

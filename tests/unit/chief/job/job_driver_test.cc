@@ -214,7 +214,7 @@ TEST_F(JobDriverStartTest, NewerChiefInTheFirstRoundEndsThisOneInSilence) {
   Started();
   EXPECT_THAT(RoundFailed(absl::AbortedError("epoch 7")),
               ElementsAre("close settings",
-                          "finish replaced UNAVAILABLE: a newer chief has "
+                          "finish UNAVAILABLE: a newer chief has "
                           "taken over: epoch 7"));
 }
 

@@ -453,6 +453,20 @@ TEST_F(MembershipTableTest, WorkersComeAndGoButNobodyUnburied) {
   EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
 }
 
+TEST_F(MembershipTableTest, WorkerThatWasTakenOutRetriesUntilItIsBack) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 1, LeaveCause::kDone, "done", nullptr, now_));
+  table_.Buried(kWorker0, 1);
+  table_.SetWorkers({1});
+  EXPECT_THAT(Register(kWorker0, 2),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("retry")));
+  EXPECT_THAT(Register({TaskType::kWorker, RunSettings::kMaxWorkers}, 2),
+              StatusIs(absl::StatusCode::kNotFound));
+  table_.SetWorkers({0, 1});
+  EXPECT_OK(Register(kWorker0, 2));
+}
+
 TEST_F(MembershipTableTest, UnknownWorkerRetriesAndRegistersOnceAllAreKnown) {
   const TaskId joined{TaskType::kWorker, 7};
   table_.AwaitWorkers();
