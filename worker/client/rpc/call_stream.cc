@@ -6,6 +6,27 @@
 #include "common/wire/tensor_message.h"
 
 namespace lockstep::worker {
+namespace {
+
+// The server ends a stream whose messages have more calls: call_stream.proto.
+constexpr int kMostCalls = 1024;
+
+// Moves the calls of `calls` behind the first kMostCalls to the result.
+v1::StreamedCalls TakeRest(v1::StreamedCalls& calls) {
+  v1::StreamedCalls rest;
+  const int size = calls.calls_size();
+  if (size <= kMostCalls) return rest;
+  // The caller sends more before an answer: the rest.
+  rest.set_waits(calls.waits());
+  calls.set_waits(false);
+  for (int i = kMostCalls; i < size; ++i) {
+    rest.add_calls()->Swap(calls.mutable_calls(i));
+  }
+  calls.mutable_calls()->DeleteSubrange(kMostCalls, size - kMostCalls);
+  return rest;
+}
+
+}  // namespace
 
 void CallStreamClient::Open(v1::CallStreamService::Stub& stub,
                             CallPoller& poller, OnEnd on_end) {
@@ -52,8 +73,10 @@ void CallStreamClient::WriteNext() {
   if (writing_ || broken_ || holds_ > 0 || calls_.calls_size() == 0) return;
   writing_ = true;
   ++under_way_;
+  v1::StreamedCalls rest = TakeRest(calls_);
   stream_->Write(calls_, &write_);
   calls_.Clear();
+  if (rest.calls_size() > 0) calls_.Swap(&rest);
 }
 
 // The last operation to end ends the stream, and perhaps deletes `this`.

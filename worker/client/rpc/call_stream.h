@@ -48,9 +48,9 @@ class CallStreamClient final {
   bool Call(const std::string& method, const grpc::ByteBuffer& request,
             absl::Time deadline, Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls made between Hold() and Release() are sent together. `waits` must be
-  // true only if the caller makes no further call before one of these is
-  // answered.
+  // Calls made between Hold() and Release() are sent together, at most 1024 in
+  // a message. `waits` must be true only if the caller makes no further call
+  // before one of these is answered.
   void Hold() ABSL_LOCKS_EXCLUDED(mutex_);
   void Release(bool waits) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -55,7 +55,8 @@ class ServerChannel {
             const grpc::ByteBuffer& request, absl::Duration deadline,
             Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Small calls made while a Together is in scope travel in one message.
+  // Small calls made while a Together is in scope travel in one message, or in
+  // a few if there are more than a message may have.
   class Together {
    public:
     explicit Together(ServerChannel& channel) : stream_(channel.Stream()) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -112,6 +113,23 @@ TEST_F(ServerChannelTest, CallsMadeTogetherTravelTogether) {
   }
   EXPECT_EQ(first.get(), Answer(absl::OkStatus(), "2 m a"));
   EXPECT_EQ(second.get(), Answer(absl::OkStatus(), "2 m b"));
+}
+
+// A server ends a stream whose messages have more than 1024 calls.
+TEST_F(ServerChannelTest, MessageHasAtMostAsManyCallsAsServersAccept) {
+  worker::ServerChannel channel(poller_, address(), 1);
+  std::vector<std::future<Answer>> calls;
+  {
+    const worker::ServerChannel::Together together(channel);
+    for (int i = 0; i < 2500; ++i) {
+      calls.push_back(Start(channel, absl::StrCat(i)));
+    }
+  }
+  EXPECT_EQ(calls[0].get(), Answer(absl::OkStatus(), "1024 m 0"));
+  EXPECT_EQ(calls[1023].get(), Answer(absl::OkStatus(), "1024 m 1023"));
+  EXPECT_EQ(calls[1024].get(), Answer(absl::OkStatus(), "1024 m 1024"));
+  EXPECT_EQ(calls[2048].get(), Answer(absl::OkStatus(), "452 m 2048"));
+  EXPECT_EQ(calls[2499].get(), Answer(absl::OkStatus(), "452 m 2499"));
 }
 
 TEST_F(ServerChannelTest, CallsOfABrokenStreamHaveFailedAndTheNextHasANewOne) {
