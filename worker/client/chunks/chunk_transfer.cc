@@ -8,11 +8,11 @@
 namespace lockstep::worker {
 
 ChunkTransfer::ChunkTransfer(Options options,
-                             std::vector<std::deque<size_t>> chunks,
+                             const std::vector<std::deque<size_t>>& chunks,
                              Start start)
     : options_(std::move(options)),
       start_(std::move(start)),
-      calls_(options_, std::move(chunks)) {}
+      calls_(options_, chunks) {}
 
 void ChunkTransfer::Add(int server, size_t chunk) {
   {

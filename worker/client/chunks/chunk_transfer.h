@@ -46,7 +46,7 @@ class ChunkTransfer {
 
   // `chunks[s]` are the chunks of server s in the order in which their calls
   // are to start. The lists may be empty, but there must be one per server.
-  ChunkTransfer(Options options, std::vector<std::deque<size_t>> chunks,
+  ChunkTransfer(Options options, const std::vector<std::deque<size_t>>& chunks,
                 Start start);
 
   // Adds a chunk behind the others of its server, and starts calls that the

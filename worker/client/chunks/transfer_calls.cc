@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "common/base/passing_error.h"
 
@@ -13,12 +12,27 @@ constexpr absl::Duration kLongestPause = absl::Milliseconds(300);
 
 }  // namespace
 
+void TransferCalls::Server::Add(size_t chunk) {
+  if (chunk >= places.size()) places.resize(chunk + 1);
+  places[chunk] = next_place++;
+  waiting.push_back(chunk);
+}
+
+void TransferCalls::Server::PutBack(size_t chunk) {
+  const auto is_before = [this](size_t one, size_t other) {
+    return places[one] < places[other];
+  };
+  waiting.insert(
+      std::lower_bound(waiting.begin(), waiting.end(), chunk, is_before),
+      chunk);
+}
+
 TransferCalls::TransferCalls(const Options& options,
-                             std::vector<std::deque<size_t>> chunks)
+                             const std::vector<std::deque<size_t>>& chunks)
     : retry_pause_(options.retry_pause), servers_(chunks.size()) {
   for (size_t s = 0; s < chunks.size(); ++s) {
     left_ += chunks[s].size();
-    servers_[s].waiting = std::move(chunks[s]);
+    for (const size_t chunk : chunks[s]) servers_[s].Add(chunk);
     servers_[s].pause = options.retry_pause;
     servers_[s].window = options.window;
     if (s < options.without_window.size() && options.without_window[s]) {
@@ -29,7 +43,7 @@ TransferCalls::TransferCalls(const Options& options,
 
 void TransferCalls::Add(int server, size_t chunk) {
   ++left_;
-  servers_[server].waiting.push_back(chunk);
+  servers_[server].Add(chunk);
 }
 
 std::optional<size_t> TransferCalls::Next(int server, absl::Time now) {
@@ -59,9 +73,8 @@ bool TransferCalls::Done(int server, size_t chunk, const absl::Status& status,
     if (failure_.ok()) failure_ = status;
     return false;
   }
-  // At the front: other workers may wait for this chunk, and all send in one
-  // order.
-  s.waiting.push_front(chunk);
+  // Other workers may wait for this chunk, and all send in one order.
+  s.PutBack(chunk);
   // A call that has waited until its deadline broke the stream of all: a server
   // that hears nothing for long takes this worker for lost.
   const bool at_once = failure_.ok() && absl::IsDeadlineExceeded(status) &&

@@ -29,7 +29,8 @@ class TransferCalls {
 
   // `chunks[s]` are the chunks of server s in the order in which their calls
   // are to start. The lists may be empty, but there must be one per server.
-  TransferCalls(const Options& options, std::vector<std::deque<size_t>> chunks);
+  TransferCalls(const Options& options,
+                const std::vector<std::deque<size_t>>& chunks);
 
   int num_servers() const { return static_cast<int>(servers_.size()); }
 
@@ -42,8 +43,8 @@ class TransferCalls {
 
   // Records the outcome of the call for a chunk. A call that ended with
   // kUnavailable or kDeadlineExceeded is repeated: its chunk comes before all
-  // others of the server. Returns true if Next() must be called for the server
-  // at once; otherwise only at retry_at() or after the next Add().
+  // those that were added later. Returns true if Next() must be called for the
+  // server at once; otherwise only at retry_at() or after the next Add().
   [[nodiscard]] bool Done(int server, size_t chunk, const absl::Status& status,
                           absl::Time now);
 
@@ -66,7 +67,13 @@ class TransferCalls {
 
  private:
   struct Server {
-    std::deque<size_t> waiting;
+    void Add(size_t chunk);
+    // Puts a chunk that Next() has returned back to its place.
+    void PutBack(size_t chunk);
+
+    std::deque<size_t> waiting;  // in the order in which they were added
+    std::vector<size_t> places;  // in that order, by chunk
+    size_t next_place = 0;
     int in_flight = 0;
     int window = 0;
     absl::Duration pause;

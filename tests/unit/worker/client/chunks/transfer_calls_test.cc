@@ -66,6 +66,27 @@ TEST(TransferCallsTest, CallToAnAbsentServerIsRepeatedFirstAfterAPause) {
   EXPECT_TRUE(calls.failure().ok());
 }
 
+// All workers send in one order: others wait for the chunks that this one
+// started first.
+TEST(TransferCallsTest, CallsThatFailTogetherAreRepeatedInTheirOrder) {
+  TransferCalls calls({.window = 4, .retry_pause = kPause}, {{5, 3}});
+  for (const size_t chunk : {4, 6, 2}) calls.Add(0, chunk);
+  for (const size_t chunk : {5, 3, 4, 6}) {
+    ASSERT_THAT(calls.Next(0, kNow), Optional(chunk));
+  }
+
+  for (const size_t chunk : {5, 4, 6, 3}) {
+    EXPECT_FALSE(calls.Done(0, chunk, absl::UnavailableError("away"), kNow));
+  }
+
+  const absl::Time later = kNow + absl::Seconds(1);
+  for (const size_t chunk : {5, 3, 4, 6}) {
+    EXPECT_THAT(calls.Next(0, later), Optional(chunk));
+  }
+  EXPECT_TRUE(calls.Done(0, 4, absl::OkStatus(), later));
+  EXPECT_THAT(calls.Next(0, later), Optional(2u));
+}
+
 TEST(TransferCallsTest, PauseGrowsUntilACallSucceeds) {
   TransferCalls calls({.window = 1, .retry_pause = kPause}, {{0, 1}});
   absl::Time now = kNow;
