@@ -97,6 +97,9 @@ absl::Status ModelWorkload::LoadData(const JobConfig& job) {
 }
 
 absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
+  // Before the memory of this membership is made: a host need not have room for
+  // both.
+  memory_ = nullptr;
   job_ = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job_));
   if (tables_ != nullptr) job_.strategy.replicas_per_worker = 1;

@@ -29,8 +29,9 @@ class Workload {
  public:
   virtual ~Workload() = default;
 
-  // Must be called when a membership begins. Reads the data and makes the
-  // model, unless an earlier call has done so.
+  // Must be called when a membership begins, once the source of the one before
+  // is destroyed. Reads the data and makes the model, unless an earlier call
+  // has done so.
   //
   // Errors: this process cannot train the job; the member leaves the job, with
   // the message as its reason

@@ -42,6 +42,28 @@ TEST(ModelWorkloadTest, TheModelsVariablesFollowFromTheJobsData) {
             shape.height * shape.width * shape.channels);
 }
 
+// A worker that joins again has no room for the memory of two memberships.
+TEST(ModelWorkloadTest, MemoryOfAMembershipGoesBeforeTheNextIsMade) {
+  testing::LocalJob job({});
+  auto backend = OpenComputeDevice("cpu", 1);
+  ASSERT_OK(backend.status());
+  ModelWorkload workload(0, *std::move(backend), {});
+  ChiefClient::Registration membership;
+  membership.job = job.job();
+  membership.num_workers = 1;
+  ASSERT_OK(workload.Begin(membership));
+  auto memory = std::make_shared<ParameterMemory>(*ParameterMemory::Make(
+      workload.variables(), ParameterMemory::Gradients::kPrivate));
+  const std::weak_ptr<ParameterMemory> left = memory;
+  auto source = workload.MakeSource(std::move(memory));
+  ASSERT_OK(source.status());
+  *source = nullptr;
+
+  ASSERT_OK(workload.Begin(membership));
+
+  EXPECT_TRUE(left.expired());
+}
+
 // Whenever a file of data begins, asks how far the workload is.
 class AskingClock final : public Clock {
  public:
