@@ -10,12 +10,12 @@
 #include "common/wire/tensor_message.h"
 #include "common/wire/wire_codec.h"
 #include "worker/client/chunk_messages.h"
+#include "worker/client/exchange/call_deadline.h"
 
 namespace lockstep::worker {
 namespace {
 
 constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
-constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace
@@ -57,10 +57,11 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
   } else {
     request.set_shared(mapped);
   }
+  const size_t bytes = chunks_.ValueBytes(server, index);
   PassFaultPoint(FaultPoint::kWorkerPullSend);
   links_.channel(Holder(server))
-      .Call(ServerChannel::SizeOf(chunks_.ValueBytes(server, index)), kPull,
-            EncodeMessage(request), kCallDeadline,
+      .Call(ServerChannel::SizeOf(bytes), kPull, EncodeMessage(request),
+            CallDeadline(request.shared() ? 0 : bytes),
             [this, server, index, step, report = std::move(report)](
                 absl::Status status, const grpc::ByteBuffer& response) {
               PassFaultPoint(FaultPoint::kWorkerPullAnswered);

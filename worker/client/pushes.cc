@@ -13,13 +13,13 @@
 #include "common/wire/wire_codec.h"
 #include "lockstep/v1/parameter.pb.h"
 #include "worker/client/chunk_messages.h"
+#include "worker/client/exchange/call_deadline.h"
 #include "worker/client/exchange/push_answers.h"
 
 namespace lockstep::worker {
 namespace {
 
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
-constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 
 PushOutcome OutcomeOf(int outcome) {
   switch (outcome) {
@@ -148,7 +148,7 @@ void Pushes::Start(int server, size_t index, Active& push,
   PassFaultPoint(FaultPoint::kWorkerPushSend);
   links_.channel(server).Call(
       SizeOf({server, index}), kPush, EncodeTensorMessage(header, payload),
-      kCallDeadline,
+      CallDeadline(header.shared() ? 0 : chunks_.GradientBytes(server, index)),
       [this, server, index, &push, report = std::move(report)](
           absl::Status status, const grpc::ByteBuffer& response) {
         PassFaultPoint(FaultPoint::kWorkerPushAnswered);

@@ -4,14 +4,19 @@
 #include "worker/client/parameter_client.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/rpc/server.h"
 #include "common/text/count_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "lockstep/v1/parameter.grpc.pb.h"
 #include "tests/integration/server/rpc/served_shard.h"
 #include "tests/testing/status_matchers.h"
 
@@ -345,6 +350,61 @@ TEST_F(ParameterClientTest, CancelEndsAPushThatHasBegun) {
   EXPECT_THAT(client_->Push(pass, 1), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_THAT(client_->TakeToken(pass, 1),
               StatusIs(absl::StatusCode::kCancelled));
+}
+
+// A server with a part of 12 MiB and one of 16 bytes. It remembers how long
+// callers would wait for the first.
+class LargeService final : public v1::ParameterService::Service {
+ public:
+  static constexpr int64_t kElements = 3 << 20;
+
+  grpc::Status Pull(grpc::ServerContext* context,
+                    const v1::PullRequest* request,
+                    v1::PullResponse* response) override {
+    const bool large = request->parts().first_part() == 0;
+    if (large) pull_wait = WaitOf(*context);
+    response->set_payload(
+        std::string(large ? kElements * sizeof(float) : 16, '\0'));
+    return grpc::Status::OK;
+  }
+  grpc::Status Push(grpc::ServerContext* context,
+                    const v1::PushRequest* request,
+                    v1::PushResponse* /*response*/) override {
+    const bool large = request->header().parts().first_part() == 0;
+    if (large) push_wait = WaitOf(*context);
+    return grpc::Status::OK;
+  }
+
+  std::atomic<int64_t> pull_wait = 0;  // seconds
+  std::atomic<int64_t> push_wait = 0;
+
+ private:
+  static int64_t WaitOf(const grpc::ServerContext& context) {
+    return absl::ToInt64Seconds(absl::FromChrono(context.deadline()) -
+                                absl::Now());
+  }
+};
+
+TEST(LargePartTest, PullsAndPushesHaveTheTimeThatASlowLineTakes) {
+  constexpr int64_t kElements = LargeService::kElements;
+  LargeService service;
+  const auto server = *GrpcServer::Start("127.0.0.1:0", {&service});
+  const Plan plan = {{{"w", {kElements}, DType::kFloat32, {}},
+                      {"b", {2}, DType::kFloat64, {}}},
+                     {{0, 0, kElements, 0, 0}, {1, 0, 2, 0, 1}}};
+  worker::ParameterMemory memory = *worker::ParameterMemory::Make(
+      plan.variables, worker::ParameterMemory::Gradients::kPrivate);
+  worker::ParameterClient client({{absl::StrCat("127.0.0.1:", server->port())},
+                                  {kJobId, {TaskType::kWorker, 1}, 1},
+                                  /*max_part_bytes=*/kElements * 4},
+                                 plan, memory);
+
+  EXPECT_THAT(client.Pull(0), IsOkAndHolds(0));
+  EXPECT_OK(client.Push({0, 1, 0}, 0));
+
+  // 10 s, and a second for each MiB.
+  EXPECT_GT(service.pull_wait, 15);
+  EXPECT_GT(service.push_wait, 15);
 }
 
 }  // namespace
