@@ -1,5 +1,6 @@
 #include "server/state/table_store.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -184,6 +185,20 @@ absl::Status TableStore::WriteRows(size_t part, size_t tensor,
     directories_[part]->Keep(row);
   }
   return absl::OkStatus();
+}
+
+std::vector<size_t> TableStore::PlacesByKey(
+    size_t part, absl::Span<const int64_t> rows) const {
+  std::vector<std::pair<int64_t, size_t>> keys;
+  keys.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    keys.emplace_back(directories_[part]->KeyAt(rows[i]), i);
+  }
+  std::sort(keys.begin(), keys.end());
+  std::vector<size_t> places;
+  places.reserve(keys.size());
+  for (const auto& [key, place] : keys) places.push_back(place);
+  return places;
 }
 
 bool TableStore::Clear(size_t part) {

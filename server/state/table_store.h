@@ -70,6 +70,11 @@ class TableStore {
   std::vector<std::pair<int64_t, int64_t>> KeptRows(size_t part) const {
     return directories_[part]->Kept();
   }
+  // Returns the places in `rows` in the order of the rows' keys. The order of
+  // the rows themselves is that of their first reads, which is chance. The part
+  // must grow and have the rows.
+  std::vector<size_t> PlacesByKey(size_t part,
+                                  absl::Span<const int64_t> rows) const;
   // Overwrites rows of a tensor of a part that grows, before Activate(). Keys
   // without a row get one. From here on checkpoints hold the rows.
   //

@@ -40,7 +40,7 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
     mean.rows = std::make_shared<const SparseGradient>(
         MeanOfRows(spec, present, OrderOf(parts_.job, gradients)));
     return Measured{true, parts_.job.clipping.limits_mean()
-                              ? SumOfSquares(spec.dtype, mean.rows->values)
+                              ? SquaresOfRows(part, *mean.rows)
                               : 0};
   }
   // The previous mean may still be in an answer to another server, so its
@@ -59,6 +59,22 @@ absl::StatusOr<PartUpdater::Measured> PartUpdates::MeasureMean(
   // Buffers are not trained, so the norm leaves them out.
   return Measured{stored.finite || !parts_.job.refuse_non_finite,
                   parts_.variables[spec.variable].buffer ? 0 : stored.squares};
+}
+
+double PartUpdates::SquaresOfRows(int part, const SparseGradient& mean) const {
+  const PartSpec& spec = parts_.parts[part];
+  if (!spec.grows) return SumOfSquares(spec.dtype, mean.values);
+  // The bits of a sum depend on its order, which must not be that in which
+  // workers happened to read new keys.
+  const size_t size = spec.row_width * ElementSize(spec.dtype);
+  std::vector<std::byte> by_key;
+  by_key.reserve(mean.values.size());
+  for (const size_t place :
+       parts_.store->tables().PlacesByKey(part, mean.indices)) {
+    const std::byte* row = mean.values.data() + place * size;
+    by_key.insert(by_key.end(), row, row + size);
+  }
+  return SumOfSquares(spec.dtype, by_key);
 }
 
 PartGradient PartUpdates::LendMean(int part) {

@@ -91,6 +91,9 @@ class PartUpdates final : public PartUpdater {
   absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   // As KeepMean(), for a table.
   absl::StatusOr<double> KeepRows(int part, PartGradient mean);
+  // Returns the sum of the squares of a table's mean. The caller must hold the
+  // part's lock.
+  double SquaresOfRows(int part, const SparseGradient& mean) const;
   // True unless the part's variable is an untrained one.
   bool IsTrained(int part) const {
     return parts_.settings[parts_.parts[part].variable].trained;

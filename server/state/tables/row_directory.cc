@@ -46,6 +46,10 @@ std::optional<int64_t> RowDirectory::Find(int64_t key) const {
   return found->second;
 }
 
+int64_t RowDirectory::KeyAt(int64_t row) const {
+  return KeyOf(words_[1 + row]);
+}
+
 void RowDirectory::Add(int64_t key) {
   const int64_t row = size();
   // The count makes the row exist, so it is written last.

@@ -51,6 +51,8 @@ class RowDirectory {
   int64_t size() const { return words_[0]; }
 
   std::optional<int64_t> Find(int64_t key) const;
+  // The key of a row that was given out.
+  int64_t KeyAt(int64_t row) const;
 
   // Gives the next row to a key, which must be at least 0 and have no row;
   // size() must be below capacity(). The caller must have written the row's

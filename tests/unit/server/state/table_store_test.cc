@@ -85,6 +85,16 @@ TEST_F(TableStoreTest, RowsComeToBeWithTheirInitialValues) {
                        AllOf(HasSubstr("\"t\""), HasSubstr("key 8"))));
 }
 
+TEST_F(TableStoreTest, PlacesOfRowsFollowTheirKeys) {
+  auto store = CreateOpen();
+  ASSERT_OK(store->tables().MakeRows(0, {50, 7, 90, 8}, kSeed));
+  Prepare(*store, {1});
+  ASSERT_OK(store->Commit(1));
+
+  EXPECT_THAT(store->tables().PlacesByKey(0, {0, 1, 3}), ElementsAre(1, 2, 0));
+  EXPECT_THAT(store->tables().PlacesByKey(0, {}), IsEmpty());
+}
+
 TEST_F(TableStoreTest, AFullTableSaysSoAndIsAsBefore) {
   auto store = CreateOpen();
   ASSERT_OK(store->tables().MakeRows(0, {1, 2, 3}, kSeed));

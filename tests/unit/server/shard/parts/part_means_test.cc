@@ -128,6 +128,31 @@ TEST_F(PartMeansNormTest, ApplyingTwiceIsApplyingOnce) {
               Each(1 - static_cast<float>(1 / (4 + 1e-6)) * 0.5f));
 }
 
+// The order in which workers read new keys is chance.
+TEST_F(PartMeansNormTest, SquaresDoNotDependOnTheOrderInWhichKeysWereRead) {
+  options_.variables = {{"t",
+                         {3, 1},
+                         DType::kFloat32,
+                         {Initializer::Kind::kConstant, 1, 0},
+                         RowCut::kKey}};
+  options_.parts = {{0, 0, 3, DType::kFloat32, 1, 1, true}};
+  for (const std::vector<int64_t>& reads :
+       std::vector<std::vector<int64_t>>{{1, 2, 3}, {2, 3, 1}, {3, 2, 1}}) {
+    auto state = CreateActive();
+    std::vector<std::byte> values(reads.size() * sizeof(float));
+    ASSERT_OK(state->values().ReadKeys(0, reads, absl::MakeSpan(values)));
+    // In doubles 1e16 + 1 is 1e16, but 1 + 1 + 1e16 is more.
+    PartGradient gradient = GradientOf(std::vector<float>{1e8f, 1, 1});
+    gradient.rows = GradientRows{{1, 2, 3}, {3, 1}};
+    ASSERT_OK(state->updates().AdmitRows(0, gradient));
+
+    const auto measured = state->updates().MeasureMean(0, {{gradient}});
+
+    ASSERT_OK(measured);
+    EXPECT_EQ(measured->squares, 1e16);
+  }
+}
+
 // Servers that read a mean in other ways would apply different scales.
 TEST_F(PartMeansNormTest, KeptMeanHasTheSquaresOfTheServerThatMeasuredIt) {
   options_.variables[0].dtype = DType::kBFloat16;

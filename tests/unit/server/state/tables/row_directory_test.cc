@@ -53,6 +53,14 @@ TEST_F(RowDirectoryTest, RowsAreGivenOutInTurn) {
   EXPECT_EQ(directory->size(), 3);
 }
 
+TEST_F(RowDirectoryTest, ARowHasItsKeyWhetherItIsFreshOrKept) {
+  auto directory = Open();
+  for (int64_t key : {7, 0}) directory->Add(key);
+  directory->Keep(0);
+  EXPECT_EQ(directory->KeyAt(0), 7);
+  EXPECT_EQ(directory->KeyAt(1), 0);
+}
+
 TEST_F(RowDirectoryTest, AFullOneIsFoundAgain) {
   {
     auto directory = Open();
