@@ -36,6 +36,29 @@ absl::Status PosixError(int error, absl::string_view action,
   return absl::ErrnoToStatus(error, absl::StrCat("cannot ", action, " ", path));
 }
 
+// True if `name` in the directory is the file of `fd`.
+bool IsNamed(int fd, int directory_fd, const std::string& name) {
+  struct stat ours;
+  struct stat named;
+  return fstat(fd, &ours) == 0 &&
+         fstatat(directory_fd, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) ==
+             0 &&
+         ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+// Deletes a file that a process was making under its temporary name when it was
+// killed. A process that still makes the file holds its lock.
+void RemoveRemainder(int directory_fd, const std::string& name) {
+  const int fd =
+      openat(directory_fd, name.c_str(),
+             O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return;
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0 && IsNamed(fd, directory_fd, name)) {
+    unlinkat(directory_fd, name.c_str(), 0);
+  }
+  close(fd);
+}
+
 absl::Status NoRoom(const std::string& path, uint64_t size,
                     absl::string_view why) {
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -126,6 +149,11 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
       new MappedFile(path, name, fd, std::move(directory)));
   LOCKSTEP_RETURN_IF_ERROR(file->CheckOwnership());
   LOCKSTEP_RETURN_IF_ERROR(file->Lock());
+  // A process that was killed inside Publish() leaves the file two names. A
+  // later Create() would empty it, under the eyes of those that have it mapped.
+  if (IsNamed(fd, file->directory_fd(), file->TemporaryName())) {
+    unlinkat(file->directory_fd(), file->TemporaryName().c_str(), 0);
+  }
   struct stat info;
   if (fstat(fd, &info) != 0) return PosixError(errno, "inspect", path);
   const auto size = static_cast<uint64_t>(info.st_size);
@@ -144,11 +172,12 @@ absl::Status MappedFile::Remove(const std::string& path) {
   const auto directory = PrivateDirectory::Open(DirectoryOf(path));
   if (absl::IsNotFound(directory.status())) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(directory.status());
-  if (unlinkat(directory->fd(), NameOf(path).c_str(), 0) == 0 ||
-      errno == ENOENT) {
-    return absl::OkStatus();
+  const std::string name = NameOf(path);
+  if (unlinkat(directory->fd(), name.c_str(), 0) != 0 && errno != ENOENT) {
+    return PosixError(errno, "remove", path);
   }
-  return PosixError(errno, "remove", path);
+  RemoveRemainder(directory->fd(), name + kTemporary);
+  return absl::OkStatus();
 }
 
 MappedFile::~MappedFile() {
@@ -205,12 +234,7 @@ absl::Status MappedFile::CheckOwnership() {
 // Between our open and our lock another process may have published the file and
 // died: then the file is no longer ours to fill.
 absl::Status MappedFile::CheckStillTemporary() {
-  struct stat ours;
-  struct stat named;
-  if (fstat(fd_, &ours) == 0 &&
-      fstatat(directory_fd(), TemporaryName().c_str(), &named,
-              AT_SYMLINK_NOFOLLOW) == 0 &&
-      ours.st_dev == named.st_dev && ours.st_ino == named.st_ino) {
+  if (IsNamed(fd_, directory_fd(), TemporaryName())) {
     temporary_ = true;
     return absl::OkStatus();
   }

@@ -53,7 +53,8 @@ class MappedFile {
   static absl::StatusOr<std::unique_ptr<MappedFile>> InOwnMemory(
       uint64_t size, FillProgress* progress = nullptr);
 
-  // Maps an existing file as a whole, without reading it into memory.
+  // Maps an existing file as a whole, without reading it into memory. Completes
+  // a Publish() in which a process was killed.
   //
   //   kNotFound            no such file
   //   kPermissionDenied    a symbolic link, no regular file, or one that
@@ -63,8 +64,10 @@ class MappedFile {
   static absl::StatusOr<std::unique_ptr<MappedFile>> Open(
       const std::string& path, uint64_t min_size);
 
-  // Deletes the file at `path`; a process that has it mapped keeps the
-  // memory. A path without a file is no error.
+  // Deletes the file at `path`, and what a process that was killed while it
+  // made such a file has left. A process that has the file mapped keeps the
+  // memory; one that still makes it is not disturbed. A path without a file is
+  // no error.
   //
   //   kPermissionDenied  the directory is not ours
   static absl::Status Remove(const std::string& path);

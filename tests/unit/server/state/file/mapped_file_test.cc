@@ -89,6 +89,42 @@ TEST_F(MappedFileTest, RemainderOfAKilledProcessIsReplaced) {
   EXPECT_THAT((*file)->bytes(), Each(std::byte{0}));
 }
 
+TEST_F(MappedFileTest, RemainderOfAKilledProcessGoesWithTheFile) {
+  for (const bool published : {false, true}) {
+    if (published) MakeFile("lockstep");
+    std::ofstream(temporary_) << "half a file";
+
+    EXPECT_OK(MappedFile::Remove(path_));
+
+    EXPECT_FALSE(Exists(temporary_)) << published;
+    EXPECT_FALSE(Exists(path_)) << published;
+  }
+}
+
+TEST_F(MappedFileTest, FileThatIsBeingMadeIsNotRemoved) {
+  auto file = MappedFile::Create(path_, kSize);
+  ASSERT_OK(file);
+
+  EXPECT_OK(MappedFile::Remove(path_));
+
+  EXPECT_TRUE(Exists(temporary_));
+  EXPECT_OK((*file)->Publish());
+}
+
+// A process that was killed inside Publish() leaves both names.
+TEST_F(MappedFileTest, OpenedFileHasOneName) {
+  MakeFile("lockstep");
+  std::filesystem::create_hard_link(path_, temporary_);
+  auto file = MappedFile::Open(path_, kSize);
+  ASSERT_OK(file);
+  EXPECT_FALSE(Exists(temporary_));
+
+  // The next file is another one.
+  ASSERT_OK(MappedFile::Remove(path_));
+  ASSERT_OK(MappedFile::Create(path_, kSize));
+  EXPECT_EQ(std::memcmp((*file)->bytes().data(), "lockstep", 8), 0);
+}
+
 // Returns how much of the mapping at `address` is in memory.
 uint64_t ResidentBytes(const void* address) {
   std::ifstream maps("/proc/self/smaps");
