@@ -70,10 +70,11 @@ class Gate {
   // has ended returns kTooLate.
   //
   //   kInvalidArgument     worker or slot out of range
-  //   kFailedPrecondition  not active; a newer incarnation of the worker is
-  //                        known; an older one has not been expired yet; strict
-  //                        mode: a step after the one at hand, so that the
-  //                        worker has seen commits that are lost
+  //   kFailedPrecondition  a worker that takes no part any more; not active; a
+  //                        newer incarnation of the worker is known; an older
+  //                        one has not been expired yet; strict mode: a step
+  //                        after the one at hand, so that the worker has seen
+  //                        commits that are lost
   virtual absl::StatusOr<Announced> Announce(const Pass& pass) = 0;
 
   // Restarts the step at hand as `attempt`, because servers have lost gradients
@@ -95,7 +96,7 @@ class Gate {
   // older pass is answered kCancelled, whichever came first.
   //
   //   kInvalidArgument     worker or slot out of range
-  //   kFailedPrecondition  the worker's incarnation, as Announce
+  //   kFailedPrecondition  the worker or its incarnation, as Announce
   virtual absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket,
                                                    const Pass& pass,
                                                    int64_t attempt,
@@ -108,7 +109,7 @@ class Gate {
   // the pass meanwhile.
   //
   //   kInvalidArgument     worker or slot out of range, or compatible mode
-  //   kFailedPrecondition  the worker's incarnation, as Announce
+  //   kFailedPrecondition  the worker or its incarnation, as Announce
   virtual absl::StatusOr<std::vector<Answer>> Watch(uint64_t ticket,
                                                     const Pass& pass,
                                                     absl::Time now) = 0;

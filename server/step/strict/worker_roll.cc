@@ -16,6 +16,12 @@ bool WorkerRoll::TakesPart(int worker) const {
 
 absl::Status WorkerRoll::CheckTakesPart(const Pass& pass) const {
   if (TakesPart(pass.worker)) return absl::OkStatus();
+  if (!workers_.empty()) {
+    // It may have called just before the others were named.
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", pass.worker, " is none of the ", count(),
+                     " workers that take part now; register again"));
+  }
   return absl::InvalidArgumentError(absl::StrCat("worker ", pass.worker,
                                                  " is none of the ", count(),
                                                  " replicas of the job"));

@@ -28,7 +28,8 @@ class WorkerRoll {
   }
   bool TakesPart(int worker) const;
 
-  //   kInvalidArgument  the worker of the pass takes no part
+  //   kInvalidArgument     the worker of the pass is none of the job
+  //   kFailedPrecondition  it takes no part now: it must register again
   absl::Status CheckTakesPart(const Pass& pass) const;
   //   kInvalidArgument     the incarnation is beyond any that a clock gives
   //   kFailedPrecondition  a newer incarnation of the worker has called

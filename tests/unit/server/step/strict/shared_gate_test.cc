@@ -225,7 +225,7 @@ TEST_F(SharedGateTest, WorkersThatLeaveGiveTheirNumbersBack) {
   EXPECT_THAT(gate_.SetReplicas(1, {1, 4}), ElementsAre(CancelledFor(10)));
 
   EXPECT_THAT(gate_.Wait(0, FirstWait(0), 0, kNow),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(kRefused, HasSubstr("register again")));
   EXPECT_THAT(Wait(FirstWait(4)), ElementsAre(SlotTokenFor(4, 0, 0)));
   EXPECT_THAT(Wait(FirstWait(1)), ElementsAre(SlotTokenFor(1, 0, 1)));
 }

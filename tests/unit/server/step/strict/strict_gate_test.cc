@@ -491,8 +491,8 @@ TEST_F(StrictGateTest, WorkersThatTakePartNoMoreAreRefused) {
 
   EXPECT_THAT(gate_.Members(), IsEmpty());
   EXPECT_THAT(gate_.Announce(PassOf(1)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("none of the 2 replicas")));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("none of the 2 workers that take part now")));
   Announce(5, Decision::kSelected);
 }
 

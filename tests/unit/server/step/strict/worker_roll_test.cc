@@ -29,6 +29,11 @@ TEST(WorkerRollTest, WorkersOfTheJobTakePartUntilOthersAreNamed) {
   EXPECT_EQ(roll.count(), 3);
   EXPECT_TRUE(roll.TakesPart(5));
   EXPECT_FALSE(roll.TakesPart(0));
+  // Not kInvalidArgument, with which its process would end.
+  EXPECT_THAT(roll.CheckTakesPart(PassOf(0, 1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("worker 0 is none of the 3 workers that take "
+                                 "part now; register again")));
 }
 
 TEST(WorkerRollTest, OlderPassAndOlderIncarnationAreKnown) {
