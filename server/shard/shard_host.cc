@@ -59,6 +59,15 @@ absl::Status ShardHost::CheckJob(const std::string& job_id) const {
         absl::StrCat("ps ", options_.task_index,
                      " has not registered with its chief yet; retry"));
   }
+  // A process that lost its lease registers again, and the chief at that
+  // address may be of another job by now. That job must not begin with these
+  // variables.
+  if (shard_ != nullptr && job_id_ != shard_job_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ps ", options_.task_index, " holds the variables of job \"",
+        shard_job_, "\"; restart it, so that it can take part in \"", job_id_,
+        "\""));
+  }
   if (job_id == job_id_) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "identity.job_id is \"", job_id, "\"; ps ", options_.task_index,
@@ -326,14 +335,14 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
   creating_ = false;
   LOCKSTEP_RETURN_IF_ERROR(made.status());
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> installed,
-                            Install(std::move(made->shard), variables));
+                            Install(std::move(made->shard), options));
   if (made->is_new) fence_.NoteCreated();
   if (keep == Keep::kNothing) fence_.NoteDiscarded();
   return installed;
 }
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Install(
-    std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables) {
+    std::unique_ptr<Shard> shard, const ShardState::Options& options) {
   // The state belongs to a newer chief than the one that had it opened, so the
   // older one must not be followed.
   const uint64_t found = shard->state().record().epoch;
@@ -346,7 +355,8 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Install(
   LOCKSTEP_RETURN_IF_ERROR(shard->state().SetEpoch(fence_.epoch()));
   shard_ = std::move(shard);
   fences_.KeepIn(shard_->state().fences());
-  variables_ = variables;
+  variables_ = options.variables;
+  shard_job_ = options.job_id;
   return shard_;
 }
 

@@ -74,7 +74,8 @@ class ShardHost {
 
   // Must be called with the job of the chief's registration; until then all
   // calls are refused. Reads the epoch of the chief that was followed last, if
-  // an earlier process of this task has left its state.
+  // an earlier process of this task has left its state. If this process holds
+  // the shard of another job, all calls are refused.
   void SetJobId(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
   // The job of SetJobId(); empty before that call.
   std::string job_id() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -238,7 +239,7 @@ class ShardHost {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(create_mutex_) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes a shard from Create() the one of this host.
   absl::StatusOr<std::shared_ptr<Shard>> Install(
-      std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables)
+      std::unique_ptr<Shard> shard, const ShardState::Options& options)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckAdmitted(const std::string& job_id, const TaskId& task,
                              uint64_t incarnation) const
@@ -268,6 +269,7 @@ class ShardHost {
   EpochFence fence_ ABSL_GUARDED_BY(mutex_){options_.task_index};
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // of shard_
+  std::string shard_job_ ABSL_GUARDED_BY(mutex_);                // likewise
   WorkerFences fences_ ABSL_GUARDED_BY(mutex_);  // kept in the shard's state
 };
 

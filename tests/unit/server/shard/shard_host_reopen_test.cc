@@ -219,5 +219,23 @@ TEST_F(ShardHostReopenTest, StateThatNobodyWroteIsNotFilledAgain) {
   EXPECT_THAT(Create(), IsOkAndHolds(*shard));
 }
 
+TEST_F(ShardHostReopenTest, NextJobDoesNotGetTheVariablesOfTheOneBefore) {
+  CreateActive();
+  const auto refused = StatusIs(
+      absl::StatusCode::kFailedPrecondition,
+      AllOf(HasSubstr("ps 2 holds the variables of job \"job\"; restart it"),
+            HasSubstr("\"next\"")));
+
+  host_->SetJobId("next");
+
+  EXPECT_THAT(host_->TakeEpoch("next"), refused);
+  EXPECT_THAT(host_->FollowChief("next", 2), refused);
+  EXPECT_THAT(host_->CheckChief("next", 1), refused);
+  EXPECT_THAT(host_->Admit("next", {TaskType::kWorker, 0}, 1), refused);
+
+  host_->SetJobId("job");
+  EXPECT_THAT(host_->TakeEpoch("job"), IsOkAndHolds(2u));
+}
+
 }  // namespace
 }  // namespace lockstep::server
