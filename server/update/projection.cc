@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/numeric/bfloat16.h"
+#include "common/numeric/denormals.h"
 #include "common/numeric/float16.h"
 
 namespace lockstep::server {
@@ -39,9 +40,12 @@ void LimitNorm(double max_norm, absl::Span<T> row) {
   for (T& value : row) Narrow(Widen(value) * (max_norm / norm), value);
 }
 
+// Not inlined: the compiler could move the arithmetic out of the scope in which
+// subnormal numbers are flushed.
 template <typename T>
-void ProjectElements(const VariableConstraint& constraint, int64_t row,
-                     absl::Span<std::byte> bytes) {
+__attribute__((noinline)) void ProjectElements(
+    const VariableConstraint& constraint, int64_t row,
+    absl::Span<std::byte> bytes) {
   const absl::Span<T> values(reinterpret_cast<T*>(bytes.data()),
                              bytes.size() / sizeof(T));
   if (constraint.kind == Kind::kNonNegative) return RemoveNegative(values);
@@ -76,6 +80,9 @@ absl::Status CheckProjection(const VariableConstraint& constraint,
 void Project(const VariableConstraint& constraint, DType dtype, int64_t row,
              absl::Span<std::byte> values) {
   if (constraint.kind == Kind::kUnspecified || row < 1) return;
+  // As in the update before: some of the threads that come here flush subnormal
+  // numbers anyway, and the thread must not decide the bits.
+  const ScopedFlushDenormals flush;
   switch (dtype) {
     case DType::kFloat16:
       return ProjectElements<Float16>(constraint, row, values);

@@ -29,7 +29,8 @@ int64_t RowElements(const VariableSpec& variable);
 // at a multiple of its size.
 //
 // Norms are summed in float64, in order; elements of a row that is too long are
-// multiplied by max_norm / norm in float64 and rounded once.
+// multiplied by max_norm / norm in float64 and rounded once. Subnormal float32
+// and float64 results are flushed, whatever the mode of the calling thread.
 void Project(const VariableConstraint& constraint, DType dtype, int64_t row,
              absl::Span<std::byte> values);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/numeric/bfloat16.h"
+#include "common/numeric/denormals.h"
 #include "common/numeric/float16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,6 +60,20 @@ TEST(ProjectionTest, ScaledBFloat16IsRoundedOnce) {
   const auto row =
       Projected<BFloat16>(max_norm, DType::kBFloat16, 1, {ToBFloat16(2.f)});
   EXPECT_EQ(ToFloat(row[0]), 1 + 0x1p-7f);
+}
+
+TEST(ProjectionTest, ModeOfTheThreadDoesNotDecideTheBits) {
+  const VariableConstraint max_norm1 = {"", VariableConstraint::Kind::kMaxNorm,
+                                        1};
+  const std::vector<float> long_row = {2, 2e-38f};  // its half is subnormal
+  const auto plain = Projected<float>(max_norm1, DType::kFloat32, 2, long_row);
+  std::vector<float> flushed;
+  {
+    const ScopedFlushDenormals flush;
+    flushed = Projected<float>(max_norm1, DType::kFloat32, 2, long_row);
+  }
+  EXPECT_THAT(plain, ElementsAre(1, 0));
+  EXPECT_THAT(flushed, ElementsAre(1, 0));
 }
 
 TEST(ProjectionTest, WithoutAConstraintValuesStay) {
