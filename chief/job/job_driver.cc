@@ -304,7 +304,7 @@ void JobDriver::SetUp() {
   context_.settings.WantNothing();
   takes_settings_ = true;
   context_.out.push_back(OpenSettings{context_.settings.now()});
-  deaths_.TakeOutTheAbsent();
+  deaths_.TakeOutTheAbsent(/*opened=*/true);
   training_.Begin();
   Follow(training_.NextStep());
 }
@@ -316,8 +316,9 @@ void JobDriver::GoOnAfterDeath() {
     phase_ = Phase::kSaving;
     return saving_.Try();
   }
-  if (cause_ == Cause::kSaving || cause_ == Cause::kEndOfInput) OpenAgain();
-  deaths_.TakeOutTheAbsent();
+  const bool opens = cause_ == Cause::kSaving || cause_ == Cause::kEndOfInput;
+  if (opens) OpenAgain();
+  deaths_.TakeOutTheAbsent(opens);
   Follow(training_.NextStep());
 }
 

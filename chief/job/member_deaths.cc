@@ -111,9 +111,19 @@ void MemberDeaths::LeaveOut(int server, const absl::Status& why) {
                       "); the job goes on without it and worker ", server));
 }
 
-void MemberDeaths::TakeOutTheAbsent() {
+void MemberDeaths::TakeOutTheAbsent(bool opened) {
   for (const int server : context_.servers.given_up()) {
     context_.out.push_back(TakeOut{server, TakeOut::Why::kAway});
+  }
+  // Later, a worker that has left may be about to join again.
+  if (!opened || !context_.job.elastic_workers) return;
+  for (const MembershipTable::Member& member : context_.members.Members()) {
+    if (member.task.type != TaskType::kWorker ||
+        member.state != MembershipTable::State::kLeft ||
+        member.HasEndedInput()) {
+      continue;
+    }
+    context_.out.push_back(TakeOut{member.task.index, TakeOut::Why::kLeft});
   }
 }
 

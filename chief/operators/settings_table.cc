@@ -390,11 +390,13 @@ absl::Status SettingsTable::CheckTakesPart(
 
 void SettingsTable::Leave(int worker, WhyOut why) {
   MutexLock lock(mutex_);
+  // An operator's wish stays: the job may train again.
+  if (!open_) return;
   const bool asked = to_leave_.erase(worker) > 0;
   if (why == WhyOut::kIfAsked && !asked) return;
   std::vector<int> workers = wanted_.workers;
   // A job keeps its last worker: without any it could not continue.
-  if (!open_ || workers.size() < 2) return;
+  if (workers.size() < 2) return;
   if (std::erase(workers, worker) == 0) return;
   if (asked || why == WhyOut::kLeft) taken_out_.insert(worker);
   if (asked && why != WhyOut::kLeft) untold_.insert(worker);

@@ -116,7 +116,8 @@ class SettingsTable {
                // to leave: its next process is then told so
     kAway      // its mirror does not come back; any process may
   };
-  // Takes out a worker. The last worker of a job cannot be taken out.
+  // Takes out a worker. The last worker of a job cannot be taken out. No effect
+  // while the table is closed.
   void Leave(int worker, WhyOut why = WhyOut::kLeft)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // True if an operator has asked the worker to leave.

@@ -9,6 +9,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 class JobDriverSettingsTest : public JobDriverTest {
  protected:
@@ -272,6 +274,50 @@ TEST_F(JobDriverSettingsTest, ElasticWorkerThatLeavesIsTakenOut) {
   Pass(absl::Milliseconds(100));
   Expired(0, 1);
   EXPECT_THAT(Expired(1, 1), ElementsAre("take out 1"));
+}
+
+TEST_F(JobDriverSettingsTest, ElasticWorkerThatLeavesBeforeTheBeginningIsOut) {
+  job.elastic_workers = true;
+  Make();
+  for (int worker : {0, 1}) Join(TaskType::kWorker, worker);
+  On(ModelDescribed{});
+  Started();
+  Leave(1, LeaveCause::kStopped);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), IsEmpty());
+  for (int server : {0, 1}) Join(TaskType::kPs, server);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover"));
+  EXPECT_THAT(Recovered(0),
+              ElementsAre("trains at 0", "open settings", "take out 1",
+                          "take 0 at 0", "take 1 at 0"));
+}
+
+TEST_F(JobDriverSettingsTest, ElasticWorkerThatLeavesAtTheEndIsOutOfLostSteps) {
+  job.elastic_workers = true;
+  job.train_steps = 1;
+  Open();
+  Step();
+  Leave(1, LeaveCause::kStopped);
+  Pass(absl::Milliseconds(100));
+  Expired(0, 1);
+  // Settings are closed, so this one has no effect.
+  EXPECT_THAT(Expired(1, 1), ElementsAre("take out 1"));
+  Closed(absl::UnavailableError("ps 0: gone"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 1"));
+  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kGoBack),
+              IsSupersetOf({"open settings", "take out 1"}));
+}
+
+TEST_F(JobDriverSettingsTest, ElasticWorkerWhoseInputEndedIsNotTakenOut) {
+  job.elastic_workers = true;
+  job.data.epochs = 1;
+  Make();
+  for (int worker : {0, 1}) Join(TaskType::kWorker, worker);
+  On(ModelDescribed{});
+  Started();
+  Leave(1, LeaveCause::kEndOfInput);
+  for (int server : {0, 1}) Join(TaskType::kPs, server);
+  Pass(absl::Milliseconds(100));
+  EXPECT_THAT(Recovered(0), Not(Contains("take out 1")));
 }
 
 // For example one that was started where the data are missing.

@@ -343,6 +343,19 @@ TEST_F(SettingsTableTest, DeadWorkerIsTakenOutOnlyIfAnOperatorHasAsked) {
   EXPECT_EQ(settings_table.wanted().revision, 1);
 }
 
+TEST_F(SettingsTableTest, RemovalStaysWantedWhileTheTableIsClosed) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+  ASSERT_OK(settings_table.Change({.remove_worker = 1}));
+  settings_table.Close("the job is finishing");
+
+  settings_table.Leave(1, SettingsTable::WhyOut::kIfAsked);
+
+  EXPECT_TRUE(settings_table.IsToLeave(1));
+  settings_table.Open(InitialSettings(Elastic(2, 3)));
+  settings_table.Leave(1, SettingsTable::WhyOut::kIfAsked);
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 2));
+}
+
 TEST_F(SettingsTableTest, RestartOfAWorkerThatDiedBeforeItsRemovalIsToldOfIt) {
   SettingsTable& settings_table = Open(Elastic(2, 3));
   ASSERT_OK(settings_table.Change({.remove_worker = 1}));
