@@ -137,7 +137,7 @@ void JobDriver::BringTogether(Cause cause) {
   cause_ = cause;
   training_.Interrupt();
   deaths_.Forget();
-  stand_still_.Begin(context_, steps_);
+  stand_still_.Begin(context_, steps_, cause == Cause::kSettings);
   servers_wait_.Begin(context_.now);
   BeginRound();
 }
@@ -156,6 +156,7 @@ void JobDriver::BeginRound() {
   // A mark that stayed would bring the servers together again after this round.
   const bool died = deaths_.TakeServerAway();
   if (died && cause_ == Cause::kMirrorBack) cause_ = Cause::kServerAway;
+  if (died && cause_ == Cause::kSettings) stand_still_.ServerAway(context_.now);
   const absl::Time began = servers_wait_.began();
   deaths_.GiveUpTheAbsent(began);
   const ServersWait::Absent absent{context_.servers.Away(),
@@ -347,8 +348,7 @@ void JobDriver::ApplySettings() {
 
 void JobDriver::GoOnWithSettings() {
   steps_.RestartTime(context_.now);
-  context_.Found(steps_.step());
-  context_.out.push_back(Waits{});
+  stand_still_.ReportChange(steps_.step(), epoch_, context_);
   Warn(context_.out,
        absl::StrCat("from step ", steps_.step() + 1, " on: ",
                     DescribeChange(context_.job, settings_before_, settings()),

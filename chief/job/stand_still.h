@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "chief/events/job_lines.h"
@@ -21,11 +22,14 @@ namespace lockstep::chief {
 class StandStill {
  public:
   // The job has stood still since its step at hand began. A paused job stands
-  // still for its operator until a server is away, which is now.
-  void Begin(const JobContext& context, const StepDriver& steps) {
-    const bool waits =
-        context.settings.now().paused || steps.began() == absl::InfinitePast();
+  // still for its operator until a server is away, which is now. So does one
+  // whose settings change (`for_operator`), until ServerAway().
+  void Begin(const JobContext& context, const StepDriver& steps,
+             bool for_operator = false) {
+    const bool waits = for_operator || context.settings.now().paused ||
+                       steps.began() == absl::InfinitePast();
     since_ = waits ? context.now : steps.began();
+    away_ = false;
     step_ = steps.step();
     redone_ = context.losses.steps_redone;
   }
@@ -39,6 +43,10 @@ class StandStill {
   // True if the last Found() has counted some.
   bool HasLostSteps() const { return lost_ > 0; }
 
+  // Records that a server is away while settings change.
+  void ServerAway(absl::Time now) {
+    if (!std::exchange(away_, true)) since_ = now;
+  }
   // Reports that the job goes on from `step`: with mirrors that were given up
   // and are back (`taken_back`), or after a server was away.
   void Report(int64_t step, uint64_t epoch, bool taken_back,
@@ -57,12 +65,22 @@ class StandStill {
     context.Reach(step);
     context.out.push_back(LossesSoFar{losses});
   }
+  // Reports that the job goes on from `step` with changed settings. It is a
+  // recovery only if the job has lost something meanwhile.
+  void ReportChange(int64_t step, uint64_t epoch, JobContext& context) const {
+    if (away_ || HasLostSteps()) {
+      return Report(step, epoch, /*taken_back=*/false, context);
+    }
+    context.Found(step);
+    context.out.push_back(Waits{});
+  }
 
  private:
   absl::Time since_;
   int64_t step_ = 0;    // at Begin()
   int64_t lost_ = 0;    // steps that the last Found() has counted
   int64_t redone_ = 0;  // steps that had begun anew until then
+  bool away_ = false;   // ServerAway() was called
 };
 
 }  // namespace lockstep::chief

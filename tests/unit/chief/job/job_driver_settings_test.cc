@@ -144,6 +144,24 @@ TEST_F(JobDriverSettingsTest, PauseIsNoTimeWithoutAServer) {
   EXPECT_LT(stood_still, absl::Seconds(1));
 }
 
+TEST_F(JobDriverSettingsTest, ServerThatDiesWhileSettingsChangeIsARecovery) {
+  Open();
+  Step();
+  Step();
+  const TaskId ps{TaskType::kPs, 1};
+  Want(Slower());
+  PassWithout(ps, job.lease);  // in the round
+  RoundFailed(absl::UnavailableError("ps 1: gone"));
+  PassWithout(ps, absl::Seconds(2));
+  Join(TaskType::kPs, 1, 2);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 2"));
+  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kGoBack),
+              IsSupersetOf({"redone: committed steps 1 to 2", "lost: 1 0 2"}));
+  EXPECT_THAT(said, Contains(HasSubstr("from step 1 on: learning_rate ")));
+  EXPECT_GT(stood_still, absl::Seconds(1));
+  EXPECT_LE(stood_still, absl::Seconds(3));
+}
+
 TEST_F(JobDriverSettingsTest, ChangeWaitsForACheckpointThatIsWritten) {
   job.checkpoint.directory = "/checkpoints";
   job.checkpoint.every_steps = 1;

@@ -73,6 +73,32 @@ TEST_F(StandStillTest, PausedJobLosesTimeOnlyWhileAServerIsAway) {
   EXPECT_EQ(context_.losses.stood_still, absl::Seconds(2));
 }
 
+TEST_F(StandStillTest, ChangeOfSettingsLosesTimeOnlyWhileAServerIsAway) {
+  stand_still_.Begin(context_, steps_, /*for_operator=*/true);
+  context_.now += absl::Seconds(10);
+  stand_still_.ServerAway(context_.now);
+  context_.now += absl::Seconds(1);
+  stand_still_.ServerAway(context_.now);  // another one
+  context_.now += absl::Seconds(2);
+  stand_still_.ReportChange(5, /*epoch=*/9, context_);
+
+  EXPECT_EQ(context_.losses.stood_still, absl::Seconds(3));
+  EXPECT_EQ(context_.losses.recoveries, 1);
+
+  stand_still_.Begin(context_, steps_, /*for_operator=*/true);
+  stand_still_.ReportChange(5, /*epoch=*/10, context_);
+  EXPECT_EQ(context_.losses.recoveries, 1);
+}
+
+TEST_F(StandStillTest, ChangeOfSettingsThatLosesStepsIsARecovery) {
+  stand_still_.Begin(context_, steps_, /*for_operator=*/true);
+  stand_still_.Found(3, /*repeated=*/0, context_);
+  stand_still_.ReportChange(3, /*epoch=*/9, context_);
+
+  EXPECT_EQ(context_.losses.recoveries, 1);
+  EXPECT_THAT(Said(), HasSubstr("redone: committed steps 4 to 5"));
+}
+
 TEST_F(StandStillTest, LostStepsAreMadeAgain) {
   Begin();
   stand_still_.Found(3, /*repeated=*/0, context_);
