@@ -13,6 +13,11 @@
 namespace lockstep::chief {
 namespace {
 
+// The most workers that a wait names. Each server's wait has the text, and the
+// answer to every heartbeat is made from a copy of all waits: with a thousand
+// workers, their names would keep the chief busy.
+constexpr size_t kMostNamed = 20;
+
 // What a worker does, in its own words. Empty: it has just joined, and has said
 // nothing yet. Two heartbeats that are missing make these words old.
 std::string Doing(const MembershipTable::Member& member,
@@ -257,6 +262,11 @@ std::string StepDriver::MissingWorkers(
     missing.push_back(text);
   }
   missing.insert(missing.end(), busy.begin(), busy.end());
+  if (missing.size() > kMostNamed) {
+    const size_t more = missing.size() - kMostNamed;
+    missing.resize(kMostNamed);
+    missing.push_back(absl::StrCat(more, " more"));
+  }
   return absl::StrJoin(missing, ", ");
 }
 

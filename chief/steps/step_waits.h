@@ -16,7 +16,7 @@ struct StepWaits {
   absl::Time since;
   // By server: a text of its wait; empty: it is prepared.
   std::vector<std::string> servers;
-  // The workers that have not pushed yet; may be empty.
+  // The workers that have not pushed yet, the first of many; may be empty.
   std::string workers;
 
   // Returns at least one wait, each with its owner. If all servers are

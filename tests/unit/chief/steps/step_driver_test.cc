@@ -11,6 +11,8 @@ namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
+using ::testing::EndsWith;
+using ::testing::StartsWith;
 using Heard = StepDriver::Heard;
 
 class StepDriverTest : public ::testing::Test {
@@ -125,6 +127,22 @@ TEST_F(StepDriverTest, WaitsNameThoseThatAreNotThereFirst) {
   EXPECT_EQ(
       waits.workers,
       "worker 1 (gone), worker 2 (not registered yet), worker 0 (computes)");
+}
+
+TEST_F(StepDriverTest, WaitsNameAFewOfManyWorkers) {
+  StepDriver steps(job_, 1);
+  steps.Open(3, 1, steps.servers());
+  steps.Begin(false, 100, now_, out_);
+  std::vector<MembershipTable::Member> members(1000);
+  for (size_t i = 0; i < members.size(); ++i) {
+    members[i].task = {TaskType::kWorker, static_cast<int>(i)};
+    members[i].state = MembershipTable::State::kAlive;
+    members[i].progress.activity = "computes";
+  }
+  members[999].state = MembershipTable::State::kDead;
+  const std::string workers = steps.Waits(members, now_).workers;
+  EXPECT_THAT(workers, StartsWith("worker 999 (gone), worker 0 (computes), "));
+  EXPECT_THAT(workers, EndsWith(", worker 18 (computes), 980 more"));
 }
 
 // It may hang: its last words tell no longer what it does.
