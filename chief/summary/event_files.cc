@@ -1,10 +1,13 @@
 #include "chief/summary/event_files.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/job/codec/job_config_codec.h"
@@ -17,6 +20,8 @@ namespace lockstep::chief {
 namespace {
 
 constexpr int kFloat = 1;  // TensorFlow's DT_FLOAT
+// The largest number of 16 digits: TensorBoard compares names, not numbers.
+constexpr int64_t kLastMicros = 9'999'999'999'999'999;
 
 void AppendEvent(const v1::TensorBoardEvent& event, std::string& bytes) {
   AppendTfRecord(event.SerializeAsString(), bytes);
@@ -64,6 +69,29 @@ void AddFields(const Message& message, const std::string& prefix,
       AddFields(reflection.GetMessage(message, field), name + ".", out);
     }
   }
+}
+
+constexpr char kBeforeTime[] = "events.out.tfevents.";
+constexpr char kAfterTime[] = ".lockstep";
+
+// A name after those of all event files in `folder`, of `started` if that is
+// such a name: the clock may have been set back since an earlier process.
+std::string NewName(const std::string& folder, absl::Time started) {
+  int64_t micros = absl::ToUnixMicros(started);
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    absl::string_view digits = name;
+    int64_t earlier = 0;
+    if (absl::ConsumePrefix(&digits, kBeforeTime) &&
+        absl::ConsumeSuffix(&digits, kAfterTime) &&
+        absl::SimpleAtoi(digits, &earlier) && earlier < kLastMicros) {
+      micros = std::max(micros, earlier + 1);
+    }
+  }
+  return absl::StrFormat("%s%016d%s", kBeforeTime, micros, kAfterTime);
 }
 
 }  // namespace
@@ -141,11 +169,10 @@ absl::Status EventFiles::AppendTo(const SummaryPoints& points,
         (std::filesystem::path(directory_) / points.run).string();
     LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(folder));
     // TensorBoard reads a folder's files in the order of their names.
-    const std::string name = absl::StrFormat(
-        "events.out.tfevents.%016d.lockstep", absl::ToUnixMicros(started_));
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        PosixFile file,
-        PosixFile::CreateNew((std::filesystem::path(folder) / name).string()));
+    const std::filesystem::path path =
+        std::filesystem::path(folder) / NewName(folder, started_);
+    LOCKSTEP_ASSIGN_OR_RETURN(PosixFile file,
+                              PosixFile::CreateNew(path.string()));
     found = files_.emplace(points.run, File{std::move(file)}).first;
   }
   File& file = found->second;

@@ -26,9 +26,11 @@ std::map<std::string, std::string> HyperParameters(const JobConfig& job);
 //   DIRECTORY/worker_1/events.out.tfevents.MICROSECONDS.lockstep
 //
 // Each process begins files of its own, so the file of a killed process stays
-// as it is. The first event of a file voids the points of the same and later
-// steps in earlier files: the job has gone back to that step, and will make
-// them again. So does an event where steps go back within a file.
+// as it is. Their names come after those of earlier processes, also if the
+// clock was set back: TensorBoard reads files in the order of names. The first
+// event of a file voids the points of the same and later steps in earlier
+// files: the job has gone back to that step, and will make them again. So does
+// an event where steps go back within a file.
 //
 // A record is written with one call; if the write fails, the next records take
 // its place.
@@ -36,8 +38,8 @@ std::map<std::string, std::string> HyperParameters(const JobConfig& job);
 // Threads: not guarded.
 class EventFiles {
  public:
-  // `started` is in the names of the files, and must be later than that of
-  // earlier processes.
+  // `started` is in the names of the files, unless an earlier process had that
+  // time or a later one.
   EventFiles(std::string directory, absl::Time started, const JobConfig& job);
 
   // Appends points of `wall_time`.

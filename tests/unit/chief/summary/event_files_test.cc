@@ -86,11 +86,44 @@ TEST(EventFilesTest, FilesOfProcessesBeforeAreLeftAsTheyAre) {
   const TempDir dir;
   EventFiles first(dir.path(), kStarted, {});
   ASSERT_OK(first.Append({Loss("", 1, 1)}, kStarted));
-  EventFiles second(dir.path(), kStarted, {});
-  EXPECT_THAT(second.Append({Loss("", 1, 1)}, kStarted),
-              ::lockstep::testing::StatusIs(absl::StatusCode::kAlreadyExists));
-  EventFiles third(dir.path(), kStarted + absl::Seconds(1), {});
-  EXPECT_OK(third.Append({Loss("", 1, 1)}, kStarted));
+  const std::vector<std::string> events = EventsOf(dir.path() + kName);
+  EventFiles second(dir.path(), kStarted + absl::Seconds(1), {});
+  ASSERT_OK(second.Append({Loss("", 1, 1)}, kStarted));
+  EXPECT_EQ(EventsOf(dir.path() + kName), events);
+  EXPECT_THAT(EventsOf(dir.path() + "/events.out.tfevents.0000001001000000."
+                                    "lockstep"),
+              ElementsAre("version", "back@1", "parameters", "loss=1@1"));
+}
+
+// Otherwise TensorBoard would read the newest points first.
+TEST(EventFilesTest, ClockThatWasSetBackDoesNotChangeTheOrderOfFiles) {
+  const TempDir dir;
+  EventFiles first(dir.path(), kStarted, {});
+  ASSERT_OK(first.Append({Loss("", 8, 1)}, kStarted));
+  const absl::Time earlier = kStarted - absl::Hours(100);
+  EventFiles second(dir.path(), earlier, {});
+  ASSERT_OK(second.Append({Loss("", 9, 1)}, earlier));
+  EventFiles third(dir.path(), kStarted, {});
+  ASSERT_OK(third.Append({Loss("", 10, 1)}, kStarted));
+  EXPECT_THAT(EventsOf(dir.path() + "/events.out.tfevents.0000001000000001."
+                                    "lockstep"),
+              Contains("loss=1@9"));
+  EXPECT_THAT(EventsOf(dir.path() + "/events.out.tfevents.0000001000000002."
+                                    "lockstep"),
+              Contains("loss=1@10"));
+}
+
+TEST(EventFilesTest, OtherFilesOfTheFolderDoNotMatter) {
+  const TempDir dir;
+  for (const char* name :
+       {"/events.out.tfevents.2000000000.host", "/notes.txt",
+        "/events.out.tfevents.99999999999999999999999.lockstep",
+        "/events.out.tfevents.9999999999999999.lockstep"}) {
+    std::ofstream(dir.path() + name) << "not of Lockstep";
+  }
+  EventFiles files(dir.path(), kStarted, {});
+  ASSERT_OK(files.Append({Loss("", 1, 1)}, kStarted));
+  EXPECT_THAT(EventsOf(dir.path() + kName), Contains("loss=1@1"));
 }
 
 TEST(EventFilesTest, AFolderThatCannotBeMadeIsNamedAndTriedAgain) {
