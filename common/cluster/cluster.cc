@@ -265,7 +265,20 @@ absl::Status Cluster::ValidateForParameterServers() const {
     return Error(absl::StrCat("cluster.worker is empty; add 1 or more workers",
                               warnings));
   }
-  return absl::OkStatus();
+  // A ps may see only itself, and a worker no other worker. Parts and shares of
+  // the data are divided among tasks 0 to n - 1.
+  if (self_.type != TaskType::kPs) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckDense(TaskType::kPs));
+  }
+  return IsChief() ? CheckDense(TaskType::kWorker) : absl::OkStatus();
+}
+
+absl::Status Cluster::CheckDense(TaskType type) const {
+  const absl::string_view job = TaskTypeName(type);
+  if (spec_.IsDense(job)) return absl::OkStatus();
+  return Error(absl::StrCat("cluster.", job, " lacks tasks below ",
+                            spec_.TaskIndices(job).back(), "; list every ", job,
+                            " task, with indices from 0 on without a gap"));
 }
 
 absl::Status Cluster::ValidateForAllReduce() const {

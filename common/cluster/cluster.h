@@ -114,7 +114,9 @@ class Cluster {
 
   // Checks that the cluster can train with parameter servers.
   //
-  //   kInvalidArgument  local; no ps; no worker; this is an evaluator
+  //   kInvalidArgument  local; no ps; no worker; this is an evaluator; a sparse
+  //                     job of ps, unless this is a ps; a sparse job of
+  //                     workers, if this runs the chief
   absl::Status ValidateForParameterServers() const;
 
   // Checks that the cluster can train with collectives.
@@ -132,6 +134,8 @@ class Cluster {
   int NumTasks(TaskType type) const;
   bool HasTask(TaskId task) const;
   absl::Status CheckTask(TaskId task) const;
+  // Checks that the indices of a job, which has tasks, have no gap.
+  absl::Status CheckDense(TaskType type) const;
   absl::Status Error(absl::string_view text) const;
 
   TaskId self_;

@@ -103,10 +103,10 @@ absl::StatusOr<LocalCluster> MakeLocalCluster(absl::string_view json,
                                               const LocalHosts& hosts,
                                               const PortChooser& choose_port) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(json, source));
+  LOCKSTEP_RETURN_IF_ERROR(CheckDense(cluster));
   LOCKSTEP_RETURN_IF_ERROR(cluster.HasMirrors()
                                ? cluster.ValidateForAllReduce()
                                : cluster.ValidateForParameterServers());
-  LOCKSTEP_RETURN_IF_ERROR(CheckDense(cluster));
   LocalCluster local;
   LOCKSTEP_ASSIGN_OR_RETURN(local.spec,
                             ResolveAll(cluster, hosts, choose_port));
