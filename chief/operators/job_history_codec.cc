@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "common/plan/progress.h"
 #include "common/text/plain_text.h"
 #include "common/text/utf8.h"
 #include "common/wire/wire_codec.h"
@@ -20,6 +21,11 @@ std::string Utf8Text(const std::string& text) {
 absl::Duration Age(const google::protobuf::Duration& proto) {
   // A negative age would be a time in the future.
   return std::max(lockstep::FromProto(proto), absl::ZeroDuration());
+}
+
+// As counts of a heartbeat, which carries it: this chief's own are added.
+int64_t Count(int64_t count) {
+  return std::clamp<int64_t>(count, 0, Progress::kMostCounted);
 }
 
 StatusTable::Death DeathFromProto(const v1::DeathStatus& proto,
@@ -82,9 +88,9 @@ StatusTable::History HistoryFromProto(const v1::JobHistory& proto,
     history.deaths.push_back(DeathFromProto(death, now));
   }
   const v1::LossStatus& losses = proto.losses();
-  history.losses.recoveries = std::max<int64_t>(losses.recoveries(), 0);
-  history.losses.steps_redone = std::max<int64_t>(losses.steps_redone(), 0);
-  history.losses.steps_repeated = std::max<int64_t>(losses.steps_repeated(), 0);
+  history.losses.recoveries = Count(losses.recoveries());
+  history.losses.steps_redone = Count(losses.steps_redone());
+  history.losses.steps_repeated = Count(losses.steps_repeated());
   history.losses.stood_still = Age(losses.stood_still());
   history.training = proto.training();
   return history;

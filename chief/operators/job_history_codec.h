@@ -13,8 +13,9 @@ v1::LossStatus LossesToProto(const StatusTable::Losses& losses);
 v1::JobHistory HistoryToProto(const StatusTable::History& history,
                               absl::Time now);
 
-// Decodes a history. Drops impossible values: negative numbers, deaths beyond
-// the number that is kept, and text after its first kilobyte.
+// Decodes a history. Drops impossible values: negative numbers, counts beyond
+// those of a heartbeat, deaths beyond the number that is kept, and text after
+// its first kilobyte.
 StatusTable::History HistoryFromProto(const v1::JobHistory& proto,
                                       absl::Time now);
 

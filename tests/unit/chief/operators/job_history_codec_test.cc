@@ -1,7 +1,9 @@
 #include "chief/operators/job_history_codec.h"
 
+#include <limits>
 #include <string>
 
+#include "common/plan/progress.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -67,6 +69,21 @@ TEST(JobHistoryCodecTest, WhatCannotBeIsLeftOut) {
   ASSERT_THAT(found.deaths, SizeIs(StatusTable::kDeaths));
   EXPECT_EQ(found.deaths[0].reason, std::string(1023, 'x') + "...");
   EXPECT_EQ(found.deaths[0].at, kReceived);
+}
+
+// A chief adds its own losses to those of its predecessors.
+TEST(JobHistoryCodecTest, NoSumOfLossesOverflows) {
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  v1::JobHistory proto;
+  proto.mutable_losses()->set_recoveries(kLargest);
+  proto.mutable_losses()->set_steps_redone(kLargest);
+  proto.mutable_losses()->set_steps_repeated(kLargest);
+
+  const StatusTable::History found = HistoryFromProto(proto, kReceived);
+
+  EXPECT_EQ(found.losses.recoveries, Progress::kMostCounted);
+  EXPECT_EQ(found.losses.steps_redone, Progress::kMostCounted);
+  EXPECT_EQ(found.losses.steps_repeated, Progress::kMostCounted);
 }
 
 TEST(JobHistoryCodecTest, BytesThatAreNoTextAreEscaped) {
