@@ -482,9 +482,10 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
     return checkpoints_.RestoreFailed(restored.step, scalars.status());
   }
   restored.scalars = *std::move(scalars);
-  status_table_.Checkpointed(
-      restored.step,
-      absl::FromUnixMillis(checkpoint->manifest().saved_at_unix_ms));
+  Write(CheckpointSaved{restored.step,
+                        absl::FromUnixMillis(
+                            checkpoint->manifest().saved_at_unix_ms)},
+        status_table_, clock_.Now());
   const std::string resumed =
       absl::StrCat("resumed from the checkpoint of step ", restored.step,
                    " in ", checkpoints_.directory());

@@ -1,6 +1,13 @@
 #include "chief/chief.h"
 
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/format/manifest.h"
+#include "common/checkpoint/step_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/local_job.h"
@@ -84,6 +91,33 @@ TEST(ChiefTest, JobWhoseCheckpointHasTheLastStepEndsAtOnce) {
     if (run == 1) {
       EXPECT_EQ(worker->role().progress().passes, 0);
     }
+  }
+}
+
+TEST(ChiefTest, CheckpointOfAClockThatWasAheadIsNotOfTheFuture) {
+  LocalJob job({});
+  for (int run = 0; run < 2; ++run) {
+    auto server = StartServer(job);
+    auto worker = StartWorker(job);
+    LocalChief chief(job);
+    ASSERT_THAT(chief.Wait(), IsOk());
+    ASSERT_THAT(worker->Wait(), IsOk());
+    if (run == 1) {
+      EXPECT_LE(ValueOf(chief.chief().Metrics(),
+                        "lockstep_checkpoint_timestamp_seconds"),
+                absl::ToUnixSeconds(absl::Now()) + 60);
+      return;
+    }
+    auto checkpoint = CheckpointStore(job.checkpoints()).OpenLatest();
+    ASSERT_THAT(checkpoint, IsOk());
+    Manifest manifest = checkpoint->manifest();
+    manifest.saved_at_unix_ms =
+        absl::ToUnixMillis(absl::Now() + absl::Hours(1));
+    const absl::StatusOr<std::string> text = EncodeManifest(manifest);
+    ASSERT_THAT(text, IsOk());
+    std::ofstream(
+        absl::StrCat(job.checkpoints(), "/step-00000020/", kManifestFile))
+        << *text;
   }
 }
 
