@@ -56,7 +56,10 @@ void Recorder::Note(const JobReport& report, absl::Time now) {
   MutexLock lock(times_mutex_);
   if (const auto* begun = std::get_if<TrainingBegun>(&report)) {
     times_.Begin(begun->step, now);
-    begun_ = begun->step;
+    GoBack(begun->step);
+  } else if (const auto* went = std::get_if<WentBack>(&report)) {
+    // Scores of lost steps would stay until the evaluator has newer ones.
+    GoBack(went->step);
   } else if (const auto* reached = std::get_if<StepReached>(&report)) {
     Reach(reached->step, now);
   } else if (const auto* set = std::get_if<SettingsInEffect>(&report)) {
@@ -65,6 +68,10 @@ void Recorder::Note(const JobReport& report, absl::Time now) {
     // The time of a pause is that of no step.
     if (resumed && times_.step().has_value()) times_.Begin(*times_.step(), now);
   }
+}
+
+void Recorder::GoBack(int64_t step) {
+  back_to_ = std::min(step, back_to_.value_or(step));
 }
 
 void Recorder::Reach(int64_t step, absl::Time now) {
@@ -97,16 +104,16 @@ void Recorder::Read() {
 void Recorder::Sample() {
   const SummarySample sample = options_.sample();
   std::optional<StepTimes::Quantiles> times;
-  std::optional<int64_t> begun;
+  std::optional<int64_t> back_to;
   {
     MutexLock lock(times_mutex_);
     times = times_.Take();
-    begun = std::exchange(begun_, std::nullopt);
+    back_to = std::exchange(back_to_, std::nullopt);
   }
   {
     MutexLock lock(mutex_);
     // The job may have begun anew, or from an older checkpoint.
-    if (begun.has_value()) record_.GoBack(*begun);
+    if (back_to.has_value()) record_.GoBack(*back_to);
     record_.Add(sample, times.has_value() ? &*times : nullptr);
     paces_.Add(sample.members);
     steps_per_second_ = sample.job.steps_per_second;

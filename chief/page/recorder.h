@@ -43,8 +43,8 @@ class Recorder {
   explicit Recorder(Options options);
 
   // Must be called with each report of the job, which was made at `now`: the
-  // times of steps, and the step at which the curves of an earlier chief end,
-  // follow from them. Takes less than a microsecond.
+  // times of steps, and the step at which the curves so far end, follow from
+  // them. Takes less than a microsecond.
   void Note(const JobReport& report, absl::Time now)
       ABSL_LOCKS_EXCLUDED(times_mutex_);
 
@@ -53,6 +53,7 @@ class Recorder {
   std::vector<StatusPage> Pages();
 
  private:
+  void GoBack(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(times_mutex_);
   void Reach(int64_t step, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(times_mutex_);
   void Sample() ABSL_LOCKS_EXCLUDED(times_mutex_, mutex_);
@@ -65,8 +66,9 @@ class Recorder {
   Mutex times_mutex_;
   StepTimes times_ ABSL_GUARDED_BY(times_mutex_);
   bool paused_ ABSL_GUARDED_BY(times_mutex_) = false;
-  // The step at which training has begun; nullopt if the record knows it.
-  std::optional<int64_t> begun_ ABSL_GUARDED_BY(times_mutex_);
+  // The step at which training has begun, or to which the job went back;
+  // nullopt if the record knows it.
+  std::optional<int64_t> back_to_ ABSL_GUARDED_BY(times_mutex_);
 
   Mutex mutex_;
   JobRecord record_ ABSL_GUARDED_BY(mutex_);

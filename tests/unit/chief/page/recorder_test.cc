@@ -88,6 +88,24 @@ TEST(RecorderTest, TheScoresOfStepsThatAreMadeAnewAreGone) {
   EXPECT_TRUE(Written(directory)->Points("evaluator/accuracy").empty());
 }
 
+TEST(RecorderTest, TheScoresOfStepsThatAreLostAreGone) {
+  testing::TempDir directory;
+  ASSERT_OK(WriteWholeFile(
+      FileIn(directory),
+      R"({"job": "job-1", "story": [], "curves": {"evaluator/accuracy":
+          {"stride": 1, "points": [[500, 10, 0.5], [1000, 20, 0.9]]}}})"));
+  SummarySample sample;
+  sample.job.state = JobState::kDone;
+  {
+    Recorder recorder({directory.path(), "job-1", [&] { return sample; },
+                       [] { return JobStatus(); }});
+    recorder.Note(TrainingBegun{1000}, absl::UnixEpoch());
+    recorder.Note(WentBack{500}, absl::UnixEpoch());
+  }
+  ASSERT_OK(Written(directory));
+  EXPECT_EQ(Written(directory)->Points("evaluator/accuracy").size(), 1u);
+}
+
 TEST(RecorderTest, AStepAfterAPauseIsNoLongerThanOthers) {
   testing::TempDir directory;
   SummarySample sample;
