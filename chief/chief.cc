@@ -143,8 +143,8 @@ absl::Status Chief::Run() {
     Deliver(
         events_.PopFor(std::max(rest, absl::ZeroDuration())).value_or(Tick{}));
   }
-  JoinCheckpoint();
-  return *finished_;
+  if (!finished_->volume_hangs) JoinCheckpoint();
+  return finished_->status;
 }
 
 void Chief::Deliver(const JobEvent& event) {
@@ -354,7 +354,7 @@ void Chief::Do(const JobReport& report) {
   if (begun != nullptr) status_table_.PublishPlan(map_.plan);
 }
 
-void Chief::Do(const Finish& finish) { finished_ = finish.status; }
+void Chief::Do(const Finish& finish) { finished_ = finish; }
 
 // Recovery rounds.
 

@@ -89,6 +89,9 @@ class Chief final : private RecoverySource {
   //   kCancelled  it was stopped, as StoppedStatus() says; a checkpoint holds
   //               its last step
   //   others      it failed, and every member has learned the reason
+  //
+  // A checkpoint on a volume that hangs may still be under way then; the
+  // destructor waits for it.
   absl::Status Run();
 
  private:
@@ -200,7 +203,7 @@ class Chief final : private RecoverySource {
   bool told_model_ = false;
   bool went_back_ = false;  // the servers discard existing state
   int64_t told_score_ = -1;
-  std::optional<absl::Status> finished_;
+  std::optional<Finish> finished_;
 
   std::unique_ptr<Recorder> recorder_;  // last: it samples the members above
 };

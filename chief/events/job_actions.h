@@ -119,6 +119,8 @@ struct SumUp {};
 // The job is over, or a newer chief has taken it over (kUnavailable).
 struct Finish {
   absl::Status status = {};
+  // The volume of a checkpoint hangs: the caller must not wait for it.
+  bool volume_hangs = false;
 };
 
 using JobAction =

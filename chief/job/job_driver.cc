@@ -475,7 +475,7 @@ void JobDriver::End(const absl::Status& status) {
 void JobDriver::SayFarewell() {
   if (!farewell_.GoOn()) return;
   phase_ = Phase::kOver;
-  context_.out.push_back(Finish{farewell_.ended()});
+  context_.out.push_back(Finish{farewell_.ended(), checkpoints_.busy()});
 }
 
 void JobDriver::GiveWay(const absl::Status& why) {

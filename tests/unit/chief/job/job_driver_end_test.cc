@@ -284,6 +284,9 @@ TEST_F(JobDriverEndTest, StopDoesNotWaitForALastCheckpointThatHangs) {
   EXPECT_THAT(Pass(absl::Seconds(2)),
               Contains(AllOf(HasSubstr("failed: the last checkpoint"),
                              HasSubstr("takes longer than max_wait"))));
+  LeaveAll();
+  EXPECT_THAT(Pass(absl::Seconds(2)),
+              Contains(HasSubstr("finish while a volume hangs")));
 }
 
 TEST_F(JobDriverEndTest, DoneJobWaitsForItsLastCheckpointHoweverLong) {

@@ -65,6 +65,7 @@ struct Words {
   std::string operator()(const SumUp&) const { return "sum up"; }
   std::string operator()(const Finish& finish) const {
     return absl::StrCat("finish ",
+                        finish.volume_hangs ? "while a volume hangs " : "",
                         finish.status.ok() ? "OK" : finish.status.ToString());
   }
   std::string operator()(const JobReport& report) const {
