@@ -77,7 +77,8 @@ class StatusTable {
   static constexpr size_t kDeaths = 20;  // that are remembered
   // A message that operators must see once.
   struct Notice {
-    int64_t number = 0;  // ascends, also from one chief to the next
+    // Ascends, also from one chief to the next unless the clock is set back.
+    int64_t number = 0;
     std::string text;
   };
   static constexpr size_t kNotices = 20;  // that are remembered

@@ -125,7 +125,8 @@ struct DeathStatus {
 
 // A message for operators, shown once.
 struct Notice {
-  int64_t number = 0;  // ascending, also across restarts of the chief
+  // Ascending, also across restarts of the chief unless the clock is set back.
+  int64_t number = 0;
   std::string text{};
 };
 

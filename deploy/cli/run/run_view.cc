@@ -12,6 +12,11 @@ RunView::RunView(Terminal& terminal, absl::Time start)
       complained_(start) {}
 
 void RunView::OnStatus(const JobStatus& status, absl::Time now) {
+  // A chief keeps its newest notice: this is another chief, and the clock, from
+  // which the numbers come, was set back before it began.
+  if (!status.notices.empty() && status.notices.back().number < last_notice_) {
+    last_notice_ = 0;
+  }
   for (const Notice& notice : status.notices) {
     // Each answer of the chief has its newest notices, also those of earlier
     // answers.

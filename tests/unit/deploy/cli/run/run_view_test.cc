@@ -64,6 +64,20 @@ TEST_F(RunViewTest, ANoticeIsPrintedOnce) {
   EXPECT_EQ(Piped(), "resumed?\nno space\n");
 }
 
+TEST_F(RunViewTest, NoticesOfAChiefWhoseClockWasSetBackArePrintedOnce) {
+  Terminal terminal(pipe_[1], nullptr, "xterm");
+  RunView view(terminal, At(0));
+  JobStatus status = {.state = JobState::kStarting};
+
+  status.notices = {{900, "no space"}};
+  view.OnStatus(status, At(0));
+  status.notices = {{7, "resumed"}, {8, "a mirror is away"}};
+  view.OnStatus(status, At(1));
+  view.OnStatus(status, At(2));
+
+  EXPECT_EQ(Piped(), "no space\nresumed\na mirror is away\n");
+}
+
 TEST_F(RunViewTest, APipeGetsLinesNowAndThen) {
   Terminal terminal(pipe_[1], nullptr, "xterm");
   RunView view(terminal, At(0));
