@@ -143,7 +143,7 @@ absl::Status Chief::Run() {
     Deliver(
         events_.PopFor(std::max(rest, absl::ZeroDuration())).value_or(Tick{}));
   }
-  if (!finished_->volume_hangs) JoinCheckpoint();
+  if (!finished_->is_writing) JoinCheckpoint();
   return finished_->status;
 }
 

@@ -90,8 +90,8 @@ class Chief final : private RecoverySource {
   //               its last step
   //   others      it failed, and every member has learned the reason
   //
-  // A checkpoint on a volume that hangs may still be under way then; the
-  // destructor waits for it.
+  // A checkpoint on a volume that hangs, or of a chief that was replaced, may
+  // still be under way then; the destructor waits for it.
   absl::Status Run();
 
  private:

@@ -119,8 +119,9 @@ struct SumUp {};
 // The job is over, or a newer chief has taken it over (kUnavailable).
 struct Finish {
   absl::Status status = {};
-  // The volume of a checkpoint hangs: the caller must not wait for it.
-  bool volume_hangs = false;
+  // A checkpoint is still being written, for which the caller must not wait:
+  // its volume hangs, or the newer chief removes what is unfinished.
+  bool is_writing = false;
 };
 
 using JobAction =

@@ -483,8 +483,10 @@ void JobDriver::GiveWay(const absl::Status& why) {
   takes_settings_ = false;
   phase_ = Phase::kOver;
   // No farewell: the members belong to that chief.
-  context_.out.push_back(Finish{absl::UnavailableError(
-      absl::StrCat("a newer chief has taken over: ", why.message()))});
+  context_.out.push_back(
+      Finish{absl::UnavailableError(
+                 absl::StrCat("a newer chief has taken over: ", why.message())),
+             checkpoints_.busy()});
 }
 
 }  // namespace lockstep::chief

@@ -261,6 +261,16 @@ TEST_F(JobDriverEndTest, NewerChiefAtTheEndIsGivenWayTo) {
               Contains(HasSubstr("finish UNAVAILABLE: a newer chief")));
 }
 
+TEST_F(JobDriverEndTest, NewerChiefIsGivenWayToWhileACheckpointIsWritten) {
+  job.train_steps = 100;
+  job.checkpoint.every_steps = 1;
+  Open();
+  Step();
+  Copied(1);
+  EXPECT_THAT(TakeFailed(0, absl::AbortedError("epoch 9")),
+              Contains(HasSubstr("finish replaced while writing")));
+}
+
 TEST_F(JobDriverEndTest, StoppedJobSavesItsStepAndSaysWhy) {
   job.train_steps = 100;
   Open();
@@ -286,7 +296,7 @@ TEST_F(JobDriverEndTest, StopDoesNotWaitForALastCheckpointThatHangs) {
                              HasSubstr("takes longer than max_wait"))));
   LeaveAll();
   EXPECT_THAT(Pass(absl::Seconds(2)),
-              Contains(HasSubstr("finish while a volume hangs")));
+              Contains(HasSubstr("finish while writing")));
 }
 
 TEST_F(JobDriverEndTest, DoneJobWaitsForItsLastCheckpointHoweverLong) {

@@ -64,8 +64,7 @@ struct Words {
   std::string operator()(const Say&) const { return ""; }
   std::string operator()(const SumUp&) const { return "sum up"; }
   std::string operator()(const Finish& finish) const {
-    return absl::StrCat("finish ",
-                        finish.volume_hangs ? "while a volume hangs " : "",
+    return absl::StrCat("finish ", finish.is_writing ? "while writing " : "",
                         finish.status.ok() ? "OK" : finish.status.ToString());
   }
   std::string operator()(const JobReport& report) const {
