@@ -131,6 +131,75 @@ TYPED_TEST(AdaptiveKernelsTest, FtrlFromZeroIsAdagradOrGradientDescent) {
   this->ExpectValue(-1.5, -3);
 }
 
+TYPED_TEST(AdaptiveKernelsTest, AdagradDaRegularisesByTheNumberOfSteps) {
+  using T = TypeParam;
+  struct Case {
+    float l1, l2;
+    double first[2], second[2];  // the values after one and after two steps
+  };
+  for (const Case& c :
+       {Case{0, 0, {-0.904534, -1.6035675}, {-1.7320508, -2.8284271}},
+        Case{0.001f, 0, {-0.8954887, -1.5955496}, {-1.7147303, -2.8142850}},
+        Case{0.001f, 2, {-0.0469071, -0.0936593}, {-0.0481112, -0.0961023}}}) {
+    this->slots_.clear();
+    // Where the values begin is forgotten.
+    this->Start({1, 2}, {T(0.1), T(0.2)}, {0, T(0.1)});
+    AdagradDaKernel(this->Block(), {3, c.l1, c.l2, 1});
+    this->ExpectValue(c.first[0], c.first[1]);
+    AdagradDaKernel(this->Block(), {3, c.l1, c.l2, 2});
+    this->ExpectValue(c.second[0], c.second[1]);
+    EXPECT_NEAR(this->slots_[0][1], 0.4, 1e-6);
+    EXPECT_NEAR(this->slots_[1][1], 0.18, 1e-6);
+  }
+}
+
+TYPED_TEST(AdaptiveKernelsTest, ProximalAdagradShrinksByItsOwnRate) {
+  using T = TypeParam;
+  this->Start({0, 0}, {T(0.1), T(0.2)}, {T(0.1)});
+  for (int i = 0; i < 3; ++i) {
+    ProximalAdagradKernel(this->Block(), {3, 0, 0, 1});
+  }
+  EXPECT_NEAR(this->value_[0], -2.60260973, 1e-5);
+  EXPECT_NEAR(this->value_[1], -4.29698531, 1e-5);
+  EXPECT_NEAR(this->slots_[0][1], 0.22, 1e-6);
+  this->slots_.clear();
+  this->Start({1, 2}, {T(0.1), T(0.2)}, {T(0.1)});
+  for (int i = 0; i < 10; ++i) {
+    ProximalAdagradKernel(this->Block(), {3, 0.001f, 0, 1});
+  }
+  EXPECT_NEAR(this->value_[0], -6.66363434, 2e-5);
+  EXPECT_NEAR(this->value_[1], -9.19033069, 2e-5);
+  this->slots_.clear();
+  this->Start({1, 2}, {T(0.1), T(0.2)}, {T(0.1)});
+  for (int i = 0; i < 10; ++i) {
+    ProximalAdagradKernel(this->Block(), {3, 0.001f, 2, 1});
+  }
+  this->ExpectValue(-0.0495, -0.0995);
+}
+
+TYPED_TEST(AdaptiveKernelsTest, ProximalGradientDescentShrinksWhatItReaches) {
+  using T = TypeParam;
+  this->Start({1, 2}, {T(0.1), T(0.2)}, {});
+  for (int i = 0; i < 3; ++i) {
+    ProximalGradientDescentKernel(this->Block(), {3, 0, 0, 1});
+  }
+  this->ExpectValue(0.1, 0.2);
+  this->Start({1, 2}, {T(0.1), T(0.2)}, {});
+  for (int i = 0; i < 3; ++i) {
+    ProximalGradientDescentKernel(this->Block(), {3, 0.001f, 0, 1});
+  }
+  this->ExpectValue(0.091, 0.191);
+  this->Start({1, 2}, {T(0.1), T(0.2)}, {});
+  for (int i = 0; i < 10; ++i) {
+    ProximalGradientDescentKernel(this->Block(), {3, 0.001f, 2, 1});
+  }
+  this->ExpectValue(-0.0495, -0.0995);
+  // Below the threshold nothing is left.
+  this->Start({1, -1}, {T(0.5), T(-0.5)}, {});
+  ProximalGradientDescentKernel(this->Block(), {1, 0.75f, 0, 1});
+  this->ExpectValue(0, 0);
+}
+
 TYPED_TEST(AdaptiveKernelsTest, DenseFtrlMakesANaNZero) {
   this->Start({1, 1}, {TypeParam(std::nan("")), 0}, {1, 0});
   FtrlKernel(this->Block(), {1, -0.5f, 0, 0, 0});

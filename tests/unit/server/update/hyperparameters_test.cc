@@ -1,5 +1,8 @@
 #include "server/update/hyperparameters.h"
 
+#include <cstdint>
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -31,13 +34,29 @@ TEST(HyperparametersTest, BetaOfFtrlActsThroughL2) {
   EXPECT_EQ(MakeHyperparameters(config, 0, {}).ftrl.l2, 2 / 2e-36f);
 }
 
+TEST(HyperparametersTest, StepOfAdagradDaIsTheOneThatTheUpdateLeadsTo) {
+  const OptimizerConfig config = Config(OptimizerConfig::Kind::kAdagradDa);
+  const auto step = [&](int64_t committed) {
+    return MakeHyperparameters(config, 1, {}, {.step = committed})
+        .proximal.step;
+  };
+  EXPECT_EQ(step(0), 1);
+  EXPECT_EQ(step(41), 42);
+  EXPECT_EQ(step(std::numeric_limits<int64_t>::max()), 0x1p63);
+}
+
 TEST(HyperparametersTest, RefusesWhatTensorFlowRefuses) {
-  OptimizerConfig adagrad = Config(OptimizerConfig::Kind::kAdagrad);
-  EXPECT_OK(CheckHyperparameters(adagrad));
-  adagrad.initial_accumulator_value = 0;
-  EXPECT_THAT(CheckHyperparameters(adagrad),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("initial_accumulator_value is 0")));
+  for (const auto kind :
+       {OptimizerConfig::Kind::kAdagrad, OptimizerConfig::Kind::kAdagradDa,
+        OptimizerConfig::Kind::kProximalAdagrad}) {
+    OptimizerConfig adagrad = Config(kind);
+    EXPECT_OK(CheckHyperparameters(adagrad));
+    adagrad.initial_accumulator_value = 0;
+    EXPECT_THAT(CheckHyperparameters(adagrad),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("initial_accumulator_value is 0")))
+        << static_cast<int>(kind);
+  }
 
   const OptimizerConfig ftrl = Config(OptimizerConfig::Kind::kFtrl);
   EXPECT_OK(CheckHyperparameters(ftrl));

@@ -71,6 +71,32 @@ TEST(MeanNormTest, NonFiniteMeanIsTold) {
   }
 }
 
+TEST(MeanNormTest, NonFiniteMeanIsToldInEveryType) {
+  const Gradient<double> doubles({1, -INFINITY});
+  std::vector<double> double_mean(2);
+  EXPECT_FALSE(StoreMean(DType::kFloat64, std::vector{doubles.Slices()}, 1,
+                         BytesOf(double_mean))
+                   .finite);
+  // Their sum is above the largest float16.
+  const Gradient<Float16> half({ToFloat16(1.0f), ToFloat16(60000.0f)});
+  std::vector<Float16> half_mean(2);
+  EXPECT_TRUE(StoreMean(DType::kFloat16, std::vector{half.Slices()}, 1,
+                        BytesOf(half_mean))
+                  .finite);
+  EXPECT_FALSE(StoreMean(DType::kFloat16,
+                         std::vector{half.Slices(), half.Slices()}, 2,
+                         BytesOf(half_mean))
+                   .finite);
+  for (const uint16_t bad : {0x7f80, 0xff80, 0x7fc0}) {
+    const Gradient<uint16_t> brain({0x3f80, bad});
+    std::vector<float> mean(2);
+    EXPECT_FALSE(StoreMean(DType::kBFloat16, std::vector{brain.Slices()}, 1,
+                           BytesOf(mean))
+                     .finite)
+        << bad;
+  }
+}
+
 TEST(MeanNormTest, SumOfAStoredMeanIsThatOfItsElementsWhateverTheBlocks) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;

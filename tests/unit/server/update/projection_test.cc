@@ -99,9 +99,13 @@ TEST(ProjectionTest, NormsNeedPartsOfWholeRows) {
   const VariableSpec variable = {"w", {4, 3}, DType::kFloat32, {}};
   EXPECT_OK(CheckProjection(kMaxNorm5, variable, 3, 6));
   EXPECT_OK(CheckProjection(kNonNegative, variable, 1, 4));
-  EXPECT_THAT(CheckProjection(kMaxNorm5, variable, 0, 4),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("variable \"w\" needs parts of whole rows")));
+  for (const auto& [offset, count] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 4}, {1, 3}, {2, 4}}) {
+    EXPECT_THAT(CheckProjection(kMaxNorm5, variable, offset, count),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("variable \"w\" needs parts of whole rows")))
+        << offset;
+  }
 }
 
 }  // namespace

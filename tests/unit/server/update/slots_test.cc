@@ -80,9 +80,23 @@ TEST(SlotsTest, UpdatesAreCountedWhereTheyMatter) {
   EXPECT_TRUE(CountsUpdates(sgd));
 }
 
+TEST(SlotsTest, RegularisedRulesHaveTensorFlowsNames) {
+  OptimizerConfig config = Config(OptimizerConfig::Kind::kAdagradDa);
+  config.initial_accumulator_value = 0.5;
+  EXPECT_THAT(Slots(config),
+              ElementsAre(SlotSpec{"gradient_accumulator", "AdagradDA", 0},
+                          SlotSpec{"gradient_squared_accumulator",
+                                   "AdagradDA_1", 0.5}));
+  config.kind = OptimizerConfig::Kind::kProximalAdagrad;
+  EXPECT_THAT(Slots(config),
+              ElementsAre(SlotSpec{"accumulator", "ProximalAdagrad", 0.5}));
+  config.kind = OptimizerConfig::Kind::kProximalGradientDescent;
+  EXPECT_THAT(Slots(config), IsEmpty());
+}
+
 TEST(SlotsTest, NoOptimizerExceedsTheMaximum) {
-  for (int kind = 0; kind <= static_cast<int>(OptimizerConfig::Kind::kAdamW);
-       ++kind) {
+  constexpr auto kLast = OptimizerConfig::Kind::kProximalGradientDescent;
+  for (int kind = 0; kind <= static_cast<int>(kLast); ++kind) {
     OptimizerConfig config = Config(static_cast<OptimizerConfig::Kind>(kind));
     config.centered = true;
     EXPECT_LE(NumSlots(config), kMaxSlots);

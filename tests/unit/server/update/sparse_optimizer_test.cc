@@ -97,7 +97,8 @@ TEST_F(SparseOptimizerTest, AdagradMovesItsRowsAlone) {
 
 TEST_F(SparseOptimizerTest, RepeatedRowsCountAsTheirSum) {
   for (const Kind kind : {Kind::kAdagrad, Kind::kAdam, Kind::kLazyAdam,
-                          Kind::kRmsProp, Kind::kAdadelta, Kind::kFtrl}) {
+                          Kind::kRmsProp, Kind::kAdadelta, Kind::kFtrl,
+                          Kind::kAdagradDa, Kind::kProximalAdagrad}) {
     value_ = {1, 2};
     indices_ = {1, 1};
     gradient_ = {0.125f, 0.25f};
@@ -175,6 +176,28 @@ TEST_F(SparseOptimizerTest, DecayAheadOfTimeGivesTheSameBits) {
   EXPECT_EQ(value_, at_once);
 }
 
+TEST_F(SparseOptimizerTest, SlotsThatAdamCannotDecayAreRefused) {
+  Use(Kind::kAdam, 0.5);
+  const SparseOptimizer adam(config_);
+  std::vector<float> m = {1, 2, 3};
+  std::vector<float> v = {4, 5, 6};
+  const auto refuses = [&](absl::Span<std::byte> first,
+                           absl::Span<std::byte> second) {
+    const std::vector<absl::Span<std::byte>> slots = {first, second};
+    EXPECT_THAT(adam.Decay(DType::kFloat32, slots),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("two slots of whole, aligned elements")));
+  };
+  refuses(Bytes(m), Bytes(v).subspan(4));
+  refuses(Bytes(m).first(11), Bytes(v).first(11));
+  refuses(Bytes(m).subspan(2, 8), Bytes(v).subspan(2, 8));
+  const absl::Span<std::byte> one[] = {Bytes(m)};
+  EXPECT_THAT(adam.Decay(DType::kFloat32, one),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(m, ElementsAre(1, 2, 3));
+  EXPECT_THAT(v, ElementsAre(4, 5, 6));
+}
+
 TEST_F(SparseOptimizerTest, ZeroRowsAreNoGradientButForAdamsDecay) {
   Use(Kind::kAdam, 0.5);
   Apply();
@@ -215,12 +238,16 @@ TEST_F(SparseOptimizerTest, RowsOfAnotherWidthAreRefused) {
   SparseApplyInput input = Input();
   const std::vector<int64_t> wide = {1, 1, 1};
   input.values_shape = wide;
+  const std::vector<float> before = value_;
   EXPECT_THAT(SparseOptimizer(config_).Apply(input),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("rows of shape [1,1,1] and 4 bytes")));
   input = Input();
   input.shape = {};
   EXPECT_THAT(SparseOptimizer(config_).Apply(input),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("as long as their shape")));
+  EXPECT_EQ(value_, before);
 }
 
 TEST_F(SparseOptimizerTest, FtrlNeedsARateAboveZero) {
