@@ -1,5 +1,6 @@
 #include "server/state/state_tensors.h"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -84,6 +85,10 @@ TEST_F(StateTensorsTest, WhatIsNotThereIsRefused) {
 
   EXPECT_OK(tensors->CheckRange(kVector, 1, 8, 8));
   EXPECT_THAT(tensors->CheckRange(kVector, 1, 8, 9), invalid);
+  EXPECT_THAT(tensors->CheckRange(kVector, 1, 17, 0), invalid);
+  // Their sum is 0.
+  EXPECT_THAT(tensors->CheckRange(kVector, 1, SIZE_MAX, 1), invalid);
+  EXPECT_THAT(tensors->CheckRange(kVector, 1, 8, SIZE_MAX - 7), invalid);
   EXPECT_THAT(tensors->CheckRange(kVector, 2, 0, 0), invalid);
   EXPECT_THAT(tensors->CheckRange(2, 0, 0, 0), invalid);
   EXPECT_OK(tensors->CheckTensor(kTable, 0, 24));

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -121,7 +122,8 @@ TEST_F(VariableStoreTest, ActiveStoreIsNeverInitialisedOrOverwritten) {
   const std::vector<float> before = Floats(store->Committed(0, 0));
 
   EXPECT_THAT(store->Initialize(2),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("they are in use, at step 0")));
   EXPECT_THAT(
       store->WriteTensor(0, 0, std::vector<std::byte>(12)),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("at step 0")));
@@ -148,8 +150,10 @@ TEST_F(VariableStoreTest, TensorsAreFoundByTensorFlowsNames) {
   EXPECT_THAT(store->FindTensor(1, "w/Adam"), IsOkAndHolds(1u));
   EXPECT_THAT(store->FindTensor(2, "b/Adam_1"), IsOkAndHolds(2u));
   for (const char* name : {"", "b", "w/", "w/Momentum", "w/Adam_2", "Adam"}) {
-    EXPECT_THAT(store->FindTensor(0, name),
-                StatusIs(absl::StatusCode::kNotFound));
+    EXPECT_THAT(
+        store->FindTensor(0, name),
+        StatusIs(absl::StatusCode::kNotFound,
+                 HasSubstr(std::string("part 0 has no tensor named ") + name)));
   }
   EXPECT_THAT(store->FindTensor(3, "w"), StatusIs(absl::StatusCode::kNotFound));
 }
@@ -159,8 +163,12 @@ TEST_F(VariableStoreTest, WrongTensorOrLengthIsRefused) {
   std::vector<std::byte> bytes(12);
 
   const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(store->WriteTensor(3, 0, bytes), refused);
-  EXPECT_THAT(store->WriteTensor(0, 3, bytes), refused);
+  EXPECT_THAT(store->WriteTensor(3, 0, bytes),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("part 3: this server has 3 parts")));
+  EXPECT_THAT(store->WriteTensor(0, 3, bytes),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("tensor 3: part 0 has 3")));
   EXPECT_THAT(store->WriteTensor(2, 0, bytes), refused);
   EXPECT_THAT(store->ReadTensor(0, 0, absl::MakeSpan(bytes).first(11)),
               refused);

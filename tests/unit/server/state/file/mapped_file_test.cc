@@ -247,15 +247,23 @@ TEST_F(MappedFileTest, FileThatOthersCanOpenIsNotTrusted) {
 TEST_F(MappedFileTest, LinksAndOtherThingsAreNotFollowed) {
   const std::string target = directory_.Join("target");
   std::ofstream(target) << "victim";
-  std::filesystem::create_symlink(target, path_);
-  std::filesystem::create_symlink(target, temporary_);
+  // It is as private as a state file.
+  ASSERT_EQ(chmod(target.c_str(), 0600), 0);
+  const auto refused = StatusIs(absl::StatusCode::kPermissionDenied,
+                                HasSubstr("is a link or directory"));
 
-  EXPECT_THAT(MappedFile::Open(path_, 1),
-              StatusIs(absl::StatusCode::kPermissionDenied));
+  std::filesystem::create_symlink(target, path_);
+  EXPECT_THAT(MappedFile::Open(path_, 1), refused);
+  std::filesystem::remove(path_);
+  std::filesystem::create_directory(path_);
+  EXPECT_THAT(MappedFile::Open(path_, 1), refused);
+
+  // Nothing but the link of the temporary name stands in the way.
+  std::filesystem::remove(path_);
+  std::filesystem::create_symlink(target, temporary_);
   EXPECT_FALSE(MappedFile::Create(path_, kSize).ok());
   EXPECT_EQ(std::filesystem::file_size(target), 6u);
-  EXPECT_THAT(MappedFile::Open(directory_.path(), 1),
-              StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_FALSE(Exists(path_));
 }
 
 TEST_F(MappedFileTest, PipeIsNotWaitedFor) {
