@@ -43,9 +43,16 @@ TEST(ChartTest, ACurveThatDoesNotChangeIsInTheMiddle) {
 }
 
 TEST(ChartTest, LabelsAreEscaped) {
-  EXPECT_THAT(
-      RenderChart({.title = "<b>", .lines = {{"\"<i>", {{1, 0, 1}}}}}),
-      Not(::testing::AnyOf(HasSubstr("<b>\"<i>"), HasSubstr("><b></span"))));
+  // Of one point, and of two, which are drawn otherwise.
+  for (const std::vector<CurvePoint>& points :
+       {std::vector<CurvePoint>{{1, 0, 1}}, {{1, 0, 1}, {2, 0, 1}}}) {
+    const std::string html =
+        RenderChart({.title = "<u>", .lines = {{"\"<i>", points}}});
+    EXPECT_THAT(html,
+                Not(::testing::AnyOf(HasSubstr("<u>"), HasSubstr("\"<i>"))));
+    EXPECT_THAT(html, HasSubstr("<span>&lt;u&gt;</span>"));
+    EXPECT_THAT(html, HasSubstr(">&quot;&lt;i&gt; <b>"));
+  }
 }
 
 TEST(ChartTest, ValuesHaveTheirUnits) {

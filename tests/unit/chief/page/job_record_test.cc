@@ -11,6 +11,7 @@ namespace {
 
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 SummarySample SampleAt(int64_t step) {
   SummarySample sample;
@@ -72,8 +73,11 @@ TEST(JobRecordTest, AJobThatStartsHasNoPoints) {
   JobRecord record;
   SummarySample sample = SampleAt(4);
   sample.job.state = JobState::kStarting;
-  record.Add(sample, nullptr);
+  const StepTimes::Quantiles times{absl::Milliseconds(10),
+                                   absl::Milliseconds(30)};
+  record.Add(sample, &times);
   EXPECT_TRUE(record.Points("learning_rate").empty());
+  EXPECT_TRUE(record.Points(JobRecord::kMedian).empty());
 }
 
 TEST(JobRecordTest, ARestartedChiefGoesOnInTheSameCurves) {
@@ -94,23 +98,66 @@ TEST(JobRecordTest, OtherTextIsRefused) {
   EXPECT_THAT(JobRecord::FromJson(good, "job-2"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("another job")));
-  for (const auto& [from, to] :
-       {std::pair{"\"stride\":1", "\"stride\":0"},
-        {"\"stride\":1", "\"stride\":1e300"},
-        {"\"points\":[[", "\"points\":[[["},
-        {"\"curves\":", "\"other\":"},
-        {"[1.0,1.0,", "[9.0,1.0,"},
-        {"[1.0,1.0,", "[\"x\",1.0,"},
-        {"[1.0,1.0,", "[1.0,1e308,"},
-        {"\"story\":[", "\"story\":[[1e308,\"death\",\"\"],"},
-        {"\"story\":[", "\"story\":[7,"},
-        {"{\"job\"", "[{\"job\""}}) {
+  struct Change {
+    const char* from;
+    const char* to;
+    const char* where;
+  };
+  for (const auto& [from, to, where] :
+       {Change{"\"stride\":1", "\"stride\":0", "curves."},
+        Change{"\"stride\":1", "\"stride\":1e300", "curves."},
+        Change{"\"points\":[[", "\"points\":[[],[", "curves."},
+        Change{"\"points\":[[", "\"points\":[7,[", "curves."},
+        Change{"\"points\":[[", "\"points\":[[[", "record"},
+        Change{"\"curves\":", "\"other\":", "record"},
+        Change{"[1.0,1.0,", "[9.0,1.0,", "curves."},
+        Change{"[1.0,1.0,", "[\"x\",1.0,", "curves."},
+        Change{"[1.0,1.0,", "[1.0,1e308,", "curves."},
+        Change{"\"story\":[", "\"story\":[[1e308,\"death\",\"\"],", "story"},
+        Change{"\"story\":[", "\"story\":[7,", "story"},
+        Change{"{\"job\"", "[{\"job\"", "record"}}) {
     const std::string bad = absl::StrReplaceAll(good, {{from, to}});
     ASSERT_NE(bad, good) << from;
     EXPECT_THAT(JobRecord::FromJson(bad, "job-1"),
-                StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_))
+                StatusIs(absl::StatusCode::kInvalidArgument, StartsWith(where)))
         << to;
   }
+  EXPECT_THAT(
+      JobRecord::FromJson("[" + good + "]", "job-1"),
+      StatusIs(absl::StatusCode::kInvalidArgument, StartsWith("record")));
+}
+
+TEST(JobRecordTest, MoreCurvesOrPointsThanARecordHasAreRefused) {
+  const auto parse = [](const std::string& curves) {
+    return JobRecord::FromJson(
+        absl::StrCat(R"({"job": "j", "story": [], "curves": {)", curves, "}}"),
+        "j");
+  };
+  std::string curves = R"("0": {"stride": 1, "points": []})";
+  for (size_t i = 1; i < JobRecord::kMostCurves; ++i) {
+    absl::StrAppend(&curves, ",\"", i, "\": {\"stride\": 1, \"points\": []}");
+  }
+  EXPECT_OK(parse(curves));
+  EXPECT_THAT(
+      parse(curves + R"(,"x": {"stride": 1, "points": []})"),
+      StatusIs(absl::StatusCode::kInvalidArgument, StartsWith("record")));
+  std::string points = "[1,1,1]";
+  for (size_t i = 1; i < Curve::kMostPoints; ++i) points += ",[1,1,1]";
+  EXPECT_OK(parse(R"("x": {"stride": 1, "points": [)" + points + "]}"));
+  EXPECT_THAT(
+      parse(R"("x": {"stride": 1, "points": [)" + points + ",[1,1,1]]}"),
+      StatusIs(absl::StatusCode::kInvalidArgument, StartsWith("curves.x")));
+}
+
+TEST(JobRecordTest, EventsOfANewerProgramAreLeftOut) {
+  const std::string good = Recorded(3).ToJson("job-1");
+  ASSERT_EQ(JobRecord::FromJson(good, "job-1")->Events().size(), 1u);
+  const std::string newer =
+      absl::StrReplaceAll(good, {{"\"state\"", "\"miracle\""}});
+  const auto read = JobRecord::FromJson(newer, "job-1");
+  ASSERT_OK(read);
+  EXPECT_TRUE(read->Events().empty());
+  EXPECT_EQ(read->Points("loss").size(), 3u);
 }
 
 TEST(JobRecordTest, ALongJobWithManyFiguresTakesBoundedMemory) {
@@ -125,6 +172,8 @@ TEST(JobRecordTest, ALongJobWithManyFiguresTakesBoundedMemory) {
   }
   EXPECT_LT(record.ToJson("job").size(), 1'000'000u);
   EXPECT_EQ(record.Points("loss").back().step, 3000);
+  EXPECT_FALSE(record.Points("figure_0").empty());
+  EXPECT_TRUE(record.Points("figure_49").empty());
 }
 
 }  // namespace

@@ -2,9 +2,14 @@
 
 #include <regex>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/files/posix_file.h"
+#include "common/checkpoint/files/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace lockstep::chief {
 namespace {
@@ -171,7 +176,13 @@ TEST(PageTest, TimeLeftIsThatOfAJobThatMakesSteps) {
   PageContents contents = SomeJob();
   EXPECT_EQ(TimeLeft(contents.status, 10), absl::Seconds(80));
   EXPECT_EQ(TimeLeft(contents.status, 0), std::nullopt);
+  contents.status.step = 1601;  // the last steps came after the plan
+  EXPECT_EQ(TimeLeft(contents.status, 10), absl::ZeroDuration());
+  contents.status.step = 800;
   contents.status.settings.paused = true;
+  EXPECT_EQ(TimeLeft(contents.status, 10), std::nullopt);
+  contents.status.settings.paused = false;
+  contents.status.state = lockstep::JobState::kFinishing;
   EXPECT_EQ(TimeLeft(contents.status, 10), std::nullopt);
 }
 
@@ -182,6 +193,22 @@ TEST(PageTest, PolicyAllowsItsOwnScriptAndStyleOnly) {
       ::testing::MatchesRegex(
           "; script-src 'sha256-[A-Za-z0-9+/]{43}='; style-src "
           "'sha256-[A-Za-z0-9+/]{43}='; connect-src 'self'; img-src data:"));
+  // Browsers run only a text of exactly that hash.
+  const std::string html = RenderPage(SomeJob());
+  const auto source = [&](const std::string& name) {
+    const size_t begin = html.find("<" + name + ">") + name.size() + 2;
+    const std::string text =
+        html.substr(begin, html.find("</" + name + ">") - begin);
+    EXPECT_GT(text.size(), 100u) << name;
+    const testing::TempDir directory;
+    EXPECT_OK(WriteWholeFile(directory.Join("text"), text));
+    const auto hash = Sha256OfFile(directory.Join("text"));
+    EXPECT_OK(hash);
+    return absl::StrCat("'sha256-",
+                        absl::Base64Escape(absl::HexStringToBytes(*hash)), "'");
+  };
+  EXPECT_THAT(policy, HasSubstr("script-src " + source("script")));
+  EXPECT_THAT(policy, HasSubstr("style-src " + source("style")));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <future>
+#include <map>
+#include <string>
 
 #include "common/checkpoint/files/posix_file.h"
 #include "gmock/gmock.h"
@@ -12,7 +14,7 @@
 namespace lockstep::chief {
 namespace {
 
-using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string FileIn(const testing::TempDir& directory) {
   return (std::filesystem::path(directory.path()) / Recorder::kFile).string();
@@ -51,11 +53,13 @@ TEST(RecorderTest, RecordOutlivesTheChief) {
   { Recorder second(options); }
   const auto record = Written(directory);  // before the third one may write
   Recorder third(options);
+  const std::map<std::string, std::string> begins = {
+      {"/", "<!DOCTYPE html>"}, {"/status.json", "{"}, {"/curves.json", "{"}};
+  EXPECT_EQ(third.Pages().size(), begins.size());
   for (const StatusPage& page : third.Pages()) {
     EXPECT_TRUE(page.is_private) << page.path;
-    if (page.path == "/") {
-      EXPECT_THAT(page.body(), HasSubstr("<!DOCTYPE html>"));
-    }
+    ASSERT_TRUE(begins.contains(page.path)) << page.path;
+    EXPECT_THAT(page.body(), StartsWith(begins.at(page.path)));
   }
   ASSERT_OK(record);
   EXPECT_EQ(record->Points("learning_rate").size(), 2u);

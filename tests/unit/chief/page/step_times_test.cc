@@ -20,6 +20,11 @@ TEST(StepTimesTest, QuantilesAreThoseOfTheStepsSinceTheLastCall) {
   EXPECT_NEAR(absl::ToDoubleSeconds(quantiles->median), 0.01, 0.01 * 0.03);
   EXPECT_NEAR(absl::ToDoubleSeconds(quantiles->p99), 2, 2 * 0.03);
   EXPECT_FALSE(times.Take().has_value());
+  times.Reach(101, now + absl::Seconds(1));
+  const auto later = times.Take();
+  ASSERT_TRUE(later.has_value());
+  EXPECT_NEAR(absl::ToDoubleSeconds(later->median), 1, 0.03);
+  EXPECT_NEAR(absl::ToDoubleSeconds(later->p99), 1, 0.03);
 }
 
 TEST(StepTimesTest, StepsThatComeTogetherShareTheirTime) {

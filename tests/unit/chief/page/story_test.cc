@@ -207,6 +207,17 @@ TEST(StoryTest, AChiefThatIsStartedAgainTellsNoDeathTwice) {
     if (event.kind == Kind::kDeath) ++deaths;
   }
   EXPECT_EQ(deaths, 1);
+  // Of another task, and of the same one later.
+  sample.job.deaths.push_back(
+      {.task = "ps 01", .reason = "silent", .held = "nothing", .at = At(9)});
+  sample.job.deaths.push_back(
+      {.task = "ps 0", .reason = "silent", .held = "nothing", .at = At(30)});
+  second.Add(sample);
+  const std::vector<StoryEvent> events = second.Events();
+  ASSERT_GE(events.size(), 2u);
+  EXPECT_EQ(events[events.size() - 2].text,
+            "ps 01 died (silent); it held nothing");
+  EXPECT_EQ(events.back().text, "ps 0 died (silent); it held nothing");
 }
 
 TEST(StoryTest, AChiefThatIsStartedAgainTellsItsCheckpointsOnly) {

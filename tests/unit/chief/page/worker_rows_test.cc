@@ -95,7 +95,9 @@ TEST(WorkerRowsTest, AWorkerThatIsNotThereYetOrHasLeftIsNoTrouble) {
   status.state = lockstep::JobState::kStarting;
   status.members = {Worker(0, MemberState::kMissing),
                     Worker(1, MemberState::kLeft)};
-  for (const WorkerRow& row : RankWorkers(status, {}, kHeartbeat)) {
+  const std::vector<WorkerRow> rows = RankWorkers(status, {}, kHeartbeat);
+  EXPECT_EQ(rows.size(), 2u);
+  for (const WorkerRow& row : rows) {
     EXPECT_EQ(row.trouble, "") << row.member.task;
   }
   status.state = lockstep::JobState::kTraining;
