@@ -47,6 +47,21 @@ TEST_F(SettingsTableMirrorsTest, WorkerJoinsOnceItsMirrorIsThere) {
   EXPECT_THAT(settings_table_.wanted().workers, ElementsAre(0, 1, 2));
 }
 
+TEST_F(SettingsTableMirrorsTest, WorkerBeyondTheClusterHasNoMirrorToWaitFor) {
+  EXPECT_THAT(settings_table_.Join(3, /*again=*/false, {}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("worker 3 has no mirror")));
+  EXPECT_THAT(settings_table_.wanted().workers, ElementsAre(0, 1, 2));
+}
+
+TEST_F(SettingsTableMirrorsTest, WorkerOfTheFirstMirrorStays) {
+  EXPECT_THAT(settings_table_.Change({.remove_worker = 0}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("worker 0 cannot be taken out")));
+  EXPECT_FALSE(settings_table_.IsToLeave(0));
+  EXPECT_OK(settings_table_.Change({.remove_worker = 1}));
+}
+
 TEST_F(SettingsTableMirrorsTest, MirrorThatWasLeftOutMustBeStartedAgain) {
   const RunSettings now = settings_table_.wanted();
   const TaskId ps{TaskType::kPs, 2};

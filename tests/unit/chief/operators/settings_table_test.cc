@@ -76,7 +76,7 @@ TEST_F(SettingsTableTest, MoreGradientsThanWorkersAreRefusedInStrictMode) {
   EXPECT_THAT(
       settings_table.Change({.replicas_to_aggregate = 4, .learning_rate = 0.1}),
       StatusIs(kImpossible, HasSubstr("the job has 3 workers")));
-  EXPECT_EQ(settings_table.wanted().revision, 0);
+  EXPECT_EQ(settings_table.wanted(), InitialSettings(Job(2, 3)));
 }
 
 TEST_F(SettingsTableTest, MoreGradientsThanWorkersAreFineInCompatibleMode) {
@@ -156,6 +156,18 @@ TEST_F(SettingsTableTest, NothingChangesBeforeTrainingAndAfter) {
   EXPECT_THAT(settings_table.Change({.paused = true}),
               StatusIs(kImpossible, HasSubstr("the job is over")));
   EXPECT_THAT(settings_table.RequestCheckpoint(), StatusIs(kImpossible));
+  EXPECT_FALSE(settings_table.checkpoint_wanted());
+}
+
+// A removal is checked with the rest of a change, and waits for a boundary.
+TEST_F(SettingsTableTest, ChangeThatIsRefusedRemovesNoWorker) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+  EXPECT_THAT(settings_table.Change({.learning_rate = -1, .remove_worker = 1}),
+              StatusIs(kInvalid, HasSubstr("learning_rate")));
+  EXPECT_FALSE(settings_table.IsToLeave(1));
+  EXPECT_THAT(settings_table.Change({.learning_rate = 0.1, .remove_worker = 7}),
+              StatusIs(kInvalid, HasSubstr("none of the workers")));
+  EXPECT_EQ(settings_table.wanted(), InitialSettings(Elastic(2, 3)));
 }
 
 TEST_F(SettingsTableTest, JobThatStopsTakesNoChangesButLetsWorkersGo) {
@@ -419,6 +431,37 @@ TEST_F(SettingsTableTest, AChiefThatIsStartedAgainKeepsTheFixedNumber) {
   settings_table.Leave(4);
 
   EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 2);
+}
+
+// At the end of its range, the number in effect is not the one that was fixed.
+TEST_F(SettingsTableTest,
+       AChiefThatIsStartedAmongFewWorkersKeepsTheJobsNumber) {
+  const RunSettings one_left = {
+      .revision = 4, .replicas_to_aggregate = 1, .workers = {5}};
+  for (const ElasticPolicy policy :
+       {ElasticPolicy::kFixedBackups,
+        ElasticPolicy::kFixedReplicasToAggregate}) {
+    SettingsTable settings_table(Elastic(2, 3, policy));
+    settings_table.Open(one_left);
+    for (const int worker : {0, 1}) {
+      settings_table.Join(worker, /*again=*/false).IgnoreError();
+    }
+    EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 2);
+  }
+}
+
+TEST(DescribeChangeTest, NamesThePushesOfSharedWork) {
+  JobConfig job = Elastic(8, 2);
+  job.work = Work::kShared;
+  job.micro_batches_per_step = 8;
+  RunSettings from = InitialSettings(job);
+  RunSettings to = from;
+  to.replicas_to_aggregate = 2;
+  to.paused = true;
+  EXPECT_EQ(DescribeChange(job, from, to),
+            "micro_batches_per_push 1 -> 4, paused");
+  EXPECT_EQ(DescribeChange(job, to, from),
+            "micro_batches_per_push 4 -> 1, resumed");
 }
 
 TEST(DescribeChangeTest, NamesWhatIsDifferent) {

@@ -1,5 +1,6 @@
 #include "chief/plan/partitioner.h"
 
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -86,15 +87,23 @@ TEST(PartitionerTest, WrongArgumentsAreNamed) {
               StatusIs(kInvalid, HasSubstr("max_shard_bytes is 0")));
   EXPECT_THAT(AxisSizePartition({{7}}, 8, -1),
               StatusIs(kInvalid, HasSubstr("max_shards is -1")));
-  EXPECT_THAT(AxisSizePartition({{0, 3}}, 8, 0), StatusIs(kInvalid));
+  EXPECT_THAT(AxisSizePartition({{0, 3}}, 8, 0),
+              StatusIs(kInvalid, HasSubstr("known and at least 1")));
   EXPECT_THAT(MinMaxPartition({{7}}, 2, 0),
               StatusIs(kInvalid, HasSubstr("min_slice_bytes")));
   const std::vector<int64_t> shape = {7, 5};
-  for (const Partition& wrong :
-       {Partition{2}, Partition{2, 2}, Partition{8, 1}, Partition{0, 1}}) {
-    EXPECT_THAT(CutVariable(shape, wrong), StatusIs(kInvalid));
+  const std::pair<Partition, const char*> wrong[] = {
+      {{2}, "one count per axis"},
+      {{2, 2}, "only one axis can be cut"},
+      {{8, 1}, "axis 0 must have from 1 to 7 parts"},
+      {{1, 6}, "axis 1 must have from 1 to 5 parts"},
+      {{0, 1}, "axis 0 must have from 1 to 7 parts"}};
+  for (const auto& [partition, message] : wrong) {
+    EXPECT_THAT(CutVariable(shape, partition),
+                StatusIs(kInvalid, HasSubstr(message)));
   }
-  EXPECT_THAT(CutVariable({}, {}), StatusIs(kInvalid));
+  EXPECT_THAT(CutVariable({}, {}),
+              StatusIs(kInvalid, HasSubstr("at least one axis")));
 }
 
 // Nothing overflows, however large a shape claims to be.

@@ -70,6 +70,9 @@ TEST_F(StepDriverTest, AttemptOfAnotherStepIsOfNoInterest) {
   out_.clear();
   steps.OnAttempt(2, 9, now_, out_);
   EXPECT_EQ(steps.attempt(), 0);
+  EXPECT_TRUE(out_.empty());
+  steps.OnAttempt(3, 9, now_, out_);
+  EXPECT_EQ(steps.attempt(), 9);
 }
 
 TEST_F(StepDriverTest, GrantGrowsOnlyWhereTheJobNeedNotStandStill) {
@@ -87,6 +90,21 @@ TEST_F(StepDriverTest, GrantGrowsOnlyWhereTheJobNeedNotStandStill) {
   EXPECT_FALSE(steps.MayStandStill());
   steps.Begin(/*pauses=*/true, 100, now_, out_);
   EXPECT_EQ(Takes().at(0).commit_until, 2);
+  const auto step_to = [&](int64_t step) {
+    answer.committed_step = step;
+    now_ += absl::Seconds(1);
+    ASSERT_OK(
+        steps.OnTake({steps.round(), 0, step - 1, {}, answer}, now_, out_));
+    ASSERT_EQ(steps.step(), step);
+  };
+  step_to(2);
+  EXPECT_TRUE(steps.MayStandStill());
+  steps.Begin(/*pauses=*/false, 100, now_, out_);
+  EXPECT_EQ(Takes().at(0).commit_until, 4);
+  // A checkpoint is due before the grant would end.
+  step_to(3);
+  steps.Begin(/*pauses=*/false, 4, now_, out_);
+  EXPECT_EQ(Takes().at(0).commit_until, 4);
 }
 
 TEST_F(StepDriverTest, RoundsThatWentBackForgetLaterSteps) {

@@ -13,6 +13,7 @@ namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
 
 constexpr auto kGone = absl::StatusCode::kFailedPrecondition;
 
@@ -73,11 +74,13 @@ TEST(TraceTableTest, ALaterTraceReplacesTheEarlierOne) {
 
 TEST(TraceTableTest, AnOldTraceIsForgotten) {
   TraceTable table;
-  const uint64_t id = table.Begin({"ps 0"}, At(5));
+  const uint64_t id = table.Begin({"ps 0", "ps 1"}, At(5));
   ASSERT_OK(table.Report(id, Of("ps 0"), At(6)));
-  EXPECT_OK(table.Get(id, "ps 0", At(5) + TraceTable::kKept));
+  const absl::Time last = At(5) + TraceTable::kKept;
+  EXPECT_OK(table.Get(id, "ps 0", last));
+  EXPECT_TRUE(table.WantedFrom("ps 1", last).has_value());
   const absl::Time late = At(6) + TraceTable::kKept;
-  EXPECT_FALSE(table.WantedFrom("ps 0", late).has_value());
+  EXPECT_FALSE(table.WantedFrom("ps 1", late).has_value());
   EXPECT_THAT(table.Get(id, "ps 0", late).status(), StatusIs(kGone));
   EXPECT_THAT(table.Report(id, Of("ps 0"), late), StatusIs(kGone));
 }
@@ -90,9 +93,16 @@ TEST(TraceTableTest, MemoryIsSharedOutAmongTheTasks) {
   for (int i = 0; i < 1000; ++i) tasks.push_back("worker " + std::to_string(i));
   table.Begin(tasks, At(5));
   const auto wanted = table.WantedFrom("worker 7", At(0));
-  EXPECT_LE(wanted->max_spans * sizeof(Span) * tasks.size(),
-            TraceTable::kMaxBytes);
-  EXPECT_GE(wanted->max_spans, TraceTable::kFewestSpans);
+  const size_t all = wanted->max_spans * sizeof(Span) * tasks.size();
+  EXPECT_LE(all, TraceTable::kMaxBytes);
+  // None of it is left over but what does not divide.
+  EXPECT_GT(all + sizeof(Span) * tasks.size(), TraceTable::kMaxBytes);
+  for (int i = 1000; i < 100'000; ++i) {
+    tasks.push_back("worker " + std::to_string(i));
+  }
+  table.Begin(tasks, At(5));
+  EXPECT_EQ(table.WantedFrom("worker 7", At(0))->max_spans,
+            TraceTable::kFewestSpans);
 }
 
 TEST(TraceTableTest, MoreSpansThanWereAskedForAreRefused) {
@@ -100,9 +110,12 @@ TEST(TraceTableTest, MoreSpansThanWereAskedForAreRefused) {
   const uint64_t id = table.Begin({"ps 0"}, At(5));
   const size_t most = TraceTable::kMostSpans + SpanRecorder::kRareSpans;
   EXPECT_THAT(table.Report(id, Of("ps 0", most + 1), At(6)),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("; at most " + std::to_string(most))));
+  EXPECT_TRUE(table.WantedFrom("ps 0", At(6)).has_value());
   EXPECT_OK(table.Report(id, Of("ps 0", most), At(6)));
-  EXPECT_THAT(table.Report(id, Of("ps 7"), At(6)), StatusIs(kGone));
+  EXPECT_THAT(table.Report(id, Of("ps 7"), At(6)),
+              StatusIs(kGone, HasSubstr("ps 7 is not asked")));
 }
 
 }  // namespace
