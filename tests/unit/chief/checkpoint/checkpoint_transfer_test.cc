@@ -302,6 +302,7 @@ TEST_F(CheckpointTransferTest, AnErrorOfTheReportEndsTheSave) {
   EXPECT_THAT(SaveCheckpoint(store_, MakeManifest(9), cluster.map,
                              {{0.25f, 0.5f}}, cluster.Access(), Stop),
               StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(store_.Open(9), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(CheckpointTransferTest, FailedWriteEndsTheRestore) {

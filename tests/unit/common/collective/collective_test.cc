@@ -54,7 +54,9 @@ TEST(CollectiveTest, AScatterGivesEachMemberItsOwnParcel) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(group[0]->Scatter("scatter", {}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("there are parcels for 0 members, but the "
+                                 "group has 3")));
 }
 
 TEST(CollectiveTest, LeavesThatDoNotFitTheirShapeAreWithheld) {

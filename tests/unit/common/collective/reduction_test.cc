@@ -143,7 +143,7 @@ TEST(ReductionTest, APackHasOneType) {
       StatusIs(kInvalid, HasSubstr("a pack has int32 [1] and float32 [1]")));
   EXPECT_THAT(
       ReducePacked(ReduceOp::kSum, SumOrder::kRank, {both, {Floats({1})}}, 0),
-      StatusIs(kInvalid));
+      StatusIs(kInvalid, HasSubstr("one rank has 2 values, another 1")));
 }
 
 TEST(ReductionTest, RowsOfSlicesAreJoined) {

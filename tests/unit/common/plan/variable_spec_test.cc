@@ -50,6 +50,18 @@ TEST(VariableSpecTest, SpecsAreEqualWhenEveryFieldIs) {
   other = spec;
   other.initializer.b = 2;
   EXPECT_NE(spec, other);
+  other = spec;
+  other.initializer.a = 2;
+  EXPECT_NE(spec, other);
+  other = spec;
+  other.initializer.kind = Initializer::Kind::kUniform;
+  EXPECT_NE(spec, other);
+  other = spec;
+  other.row_cut = RowCut::kDiv;
+  EXPECT_NE(spec, other);
+  other = spec;
+  other.buffer = true;
+  EXPECT_NE(spec, other);
 }
 
 Part Slice(int64_t offset, int64_t count, int64_t row_stride) {

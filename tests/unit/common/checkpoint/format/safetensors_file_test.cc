@@ -115,8 +115,11 @@ TEST_F(SafetensorsFileTest, FinishedFileTakesNoMoreBytes) {
   ASSERT_OK(writer->WriteInt64("global_step", 1));
   ASSERT_OK(writer->Finish());
 
+  const std::string before = ReadText(path_);
   EXPECT_THAT(writer->WriteAt("a", 0, absl::string_view("x")),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("is finished")));
+  EXPECT_EQ(ReadText(path_), before);
 }
 
 TEST_F(SafetensorsFileTest, UnfinishedFileIsRemoved) {
@@ -156,8 +159,10 @@ TEST_F(SafetensorsFileTest, OnlyIntegerScalarsTakeAnInteger) {
   auto writer = Create();
   ASSERT_NE(writer, nullptr);
 
-  EXPECT_THAT(writer->WriteInt64("a", 1),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"a\"")));
+  EXPECT_THAT(
+      writer->WriteInt64("a", 1),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("\"a\""), HasSubstr("is not an I64 scalar"))));
 }
 
 TEST_F(SafetensorsFileTest, ThreadsMayWriteTogether) {
