@@ -1,6 +1,7 @@
 #include "common/membership/coordinator_answers.h"
 
 #include <string>
+#include <utility>
 
 #include "common/job/codec/job_config_codec.h"
 #include "gmock/gmock.h"
@@ -12,6 +13,34 @@ namespace {
 
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
+
+TEST(CoordinatorAnswersTest, StatesOfAJobAreToldApart) {
+  using Job = Membership::Answer::Job;
+  const std::pair<v1::JobState, Job> states[] = {
+      {v1::JOB_STATE_UNSPECIFIED, Job::kWaits},
+      {v1::JOB_STARTING, Job::kWaits},
+      {v1::JOB_TRAINING, Job::kTrains},
+      {v1::JOB_FINISHING, Job::kWaits},
+      {v1::JOB_DONE, Job::kDone},
+      {v1::JOB_FAILED, Job::kFailed},
+      {v1::JOB_STOPPED, Job::kStopped},
+      {static_cast<v1::JobState>(99), Job::kWaits}};
+  for (const auto& [state, job] : states) {
+    v1::HeartbeatResponse response;
+    response.set_state(state);
+    response.set_reason("why");
+    response.set_hold(true);
+    response.set_state_saved(true);
+    const Membership::Answer answer = AnswerOf(response);
+    EXPECT_EQ(answer.job, job) << state;
+    EXPECT_TRUE(answer.state_saved);
+    // Only a job that is stopped is held, and may be started otherwise again.
+    EXPECT_EQ(answer.hold, job == Job::kStopped) << state;
+    EXPECT_EQ(answer.reason,
+              job == Job::kStopped || job == Job::kFailed ? "why" : "")
+        << state;
+  }
+}
 
 TEST(CoordinatorAnswersTest, ReasonOfAStopIsCut) {
   v1::HeartbeatResponse response;

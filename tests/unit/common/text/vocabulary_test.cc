@@ -1,5 +1,7 @@
 #include "common/text/vocabulary.h"
 
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -30,12 +32,27 @@ TEST(VocabularyTest, FrequentWordsComeFirst) {
   EXPECT_EQ(vocabulary->Find("d"), std::nullopt);
 }
 
+// All workers must number them alike, whatever the order of a hash table.
+TEST(VocabularyTest, EquallyFrequentWordsAreInAlphabeticalOrder) {
+  const auto vocabulary = Vocabulary::Make("d b e a c z z", 1);
+  ASSERT_OK(vocabulary);
+  ASSERT_EQ(vocabulary->size(), 6);
+  std::string words;
+  for (int64_t i = 0; i < 6; ++i) {
+    words += vocabulary->word(i);
+    EXPECT_THAT(vocabulary->Find(vocabulary->word(i)), Optional(i));
+  }
+  EXPECT_EQ(words, "zabcde");
+}
+
 TEST(VocabularyTest, RareWordsAreLeftOut) {
   const auto vocabulary = Vocabulary::Make("b a b", 2);
   ASSERT_OK(vocabulary);
   EXPECT_EQ(vocabulary->size(), 1);
   EXPECT_THAT(Vocabulary::Make("b a b", 3),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       ::testing::HasSubstr("no word occurs 3 times; lower "
+                                            "data.min_count")));
 }
 
 }  // namespace

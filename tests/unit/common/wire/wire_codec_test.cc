@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "common/wire/incarnation_bounds.h"
 #include "common/wire/sender.h"
@@ -14,6 +15,7 @@ namespace lockstep {
 namespace {
 
 using ::lockstep::testing::IsOk;
+using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -38,15 +40,20 @@ TEST(WireCodecTest, SenderThatNamesNoProcessIsRefused) {
   v1::Identity identity = ToProto(Worker3());
   identity.set_task_index(-1);
   EXPECT_THAT(FromProto(identity),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("identity.task_index is -1")));
+  identity = ToProto(Worker3());
+  identity.set_task_type("king");
+  EXPECT_THAT(FromProto(identity),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("king")));
   identity = ToProto(Worker3());
   identity.set_incarnation(0);
   EXPECT_THAT(FromProto(identity), StatusIs(absl::StatusCode::kInvalidArgument,
-                                            HasSubstr("incarnation")));
+                                            HasSubstr("incarnation is 0")));
   identity.set_incarnation(std::numeric_limits<uint64_t>::max());
   EXPECT_THAT(FromProto(identity),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("so that a newer process")));
 }
 
 // A process that comes later needs a larger one still.
@@ -58,31 +65,99 @@ TEST(WireCodecTest, LargestIncarnationLeavesRoomForTheNext) {
 }
 
 TEST(WireCodecTest, VariableIsTheSameOnTheOtherSide) {
-  const VariableSpec sent{
-      "layer/w", {3, 4}, DType::kFloat64, {Initializer::Kind::kConstant, 2, 0}};
-
-  const auto came = FromProto(ToProto(sent));
-
-  ASSERT_OK(came);
-  EXPECT_EQ(came->name, sent.name);
-  EXPECT_EQ(came->shape, sent.shape);
-  EXPECT_EQ(came->dtype, sent.dtype);
-  EXPECT_EQ(came->initializer.kind, sent.initializer.kind);
+  using Kind = Initializer::Kind;
+  for (const VariableSpec& sent :
+       {VariableSpec{
+            "layer/w", {3, 4}, DType::kFloat64, {Kind::kConstant, 2, 0}},
+        VariableSpec{"b", {}, DType::kBFloat16, {Kind::kGiven, 0, 0}},
+        VariableSpec{"mean",
+                     {4},
+                     DType::kFloat16,
+                     {Kind::kConstant, 1, 0},
+                     RowCut::kNone,
+                     /*buffer=*/true},
+        VariableSpec{"d",
+                     {7, 2},
+                     DType::kFloat32,
+                     {Kind::kUniform, -1, 3},
+                     RowCut::kDiv},
+        VariableSpec{"m",
+                     {7, 2},
+                     DType::kFloat32,
+                     {Kind::kNormal, 0.5, 2},
+                     RowCut::kMod},
+        VariableSpec{"k",
+                     {7, 2},
+                     DType::kFloat32,
+                     {Kind::kTruncatedNormal, 0, 1},
+                     RowCut::kKey}}) {
+    const auto came = FromProto(ToProto(sent));
+    ASSERT_OK(came);
+    EXPECT_EQ(*came, sent) << sent.name;
+  }
 }
-
 TEST(WireCodecTest, VariableThatCannotBeIsRefused) {
   const VariableSpec good{
       "w", {3}, DType::kFloat32, {Initializer::Kind::kConstant, 1, 0}};
-  v1::VariableDescription nameless = ToProto(good);
-  nameless.clear_name();
-  EXPECT_THAT(FromProto(nameless),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  v1::VariableDescription negative = ToProto(good);
-  negative.set_shape(0, -3);
-  EXPECT_THAT(FromProto(negative),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  const auto refuses = [&](const char* why, auto change) {
+    v1::VariableDescription wrong = ToProto(good);
+    change(wrong);
+    EXPECT_THAT(FromProto(wrong),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
+  };
+  using Proto = v1::VariableDescription;
+  refuses("has no name", [](Proto& v) { v.clear_name(); });
+  refuses("has a name of 9999 bytes",
+          [](Proto& v) { v.set_name(std::string(9999, 'x')); });
+  refuses("dimensions; at most", [](Proto& v) {
+    for (int i = 0; i < 999; ++i) v.add_shape(1);
+  });
+  refuses("must be positive", [](Proto& v) { v.set_shape(0, -3); });
+  refuses("at most 2^56", [](Proto& v) {
+    v.set_shape(0, int64_t{1} << 40);
+    v.add_shape(int64_t{1} << 40);
+  });
+  refuses("int7", [](Proto& v) { v.set_dtype("int7"); });
+  refuses("initializer 99 does not exist", [](Proto& v) {
+    v.set_initializer(static_cast<v1::Initializer>(99));
+  });
+  refuses("row_cut 9 of shape [3]",
+          [](Proto& v) { v.set_row_cut(static_cast<v1::RowCut>(9)); });
+  refuses("a table has rows", [](Proto& v) {
+    v.clear_shape();
+    v.set_row_cut(static_cast<v1::RowCut>(RowCut::kDiv));
+  });
+  refuses("is a table and a buffer", [](Proto& v) {
+    v.set_row_cut(static_cast<v1::RowCut>(RowCut::kDiv));
+    v.set_buffer(true);
+  });
 }
 
+TEST(WireCodecTest, ExamplesAreCheckedAndTheSameOnTheOtherSide) {
+  const ExampleShape sent{
+      .height = 28, .width = 20, .channels = 3, .classes = 10, .tokens = 7};
+  const auto came = FromProto(ToProto(sent));
+  ASSERT_OK(came);
+  EXPECT_EQ(came->height, 28);
+  EXPECT_EQ(came->width, 20);
+  EXPECT_EQ(came->channels, 3);
+  EXPECT_EQ(came->classes, 10);
+  EXPECT_EQ(came->tokens, 7);
+  using Proto = v1::ExampleDescription;
+  const auto refuses = [&](auto change) {
+    Proto wrong = ToProto(sent);
+    change(wrong);
+    EXPECT_THAT(FromProto(wrong),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("sizes must be in [1, 262144]")))
+        << wrong.ShortDebugString();
+  };
+  refuses([](Proto& e) { e.set_height(0); });
+  refuses([](Proto& e) { e.set_width((1 << 18) + 1); });
+  refuses([](Proto& e) { e.set_channels(-1); });
+  refuses([](Proto& e) { e.set_classes(0); });
+  refuses([](Proto& e) { e.set_tokens(-1); });
+}
 v1::GetPlanResponse OnePartOf10(const Part& part) {
   v1::GetPlanResponse response;
   *response.add_variables() = ToProto(VariableSpec{
@@ -96,12 +171,18 @@ TEST(WireCodecTest, PlanIsUsedOnlyIfItsPartsAreWhereItSays) {
   ASSERT_OK(plan);
   EXPECT_THAT(plan->parts, ElementsAre(Part{0, 0, 10, 1, 0}));
 
-  EXPECT_THAT(PlanFromProto(OnePartOf10({0, 5, 6, 1, 0}), 2),
-              StatusIs(absl::StatusCode::kInvalidArgument));  // beyond its end
-  EXPECT_THAT(PlanFromProto(OnePartOf10({1, 0, 10, 1, 0}), 2),
-              StatusIs(absl::StatusCode::kInvalidArgument));  // no variable 1
+  for (const Part& wrong : {Part{0, 5, 6, 1, 0},      // beyond its end
+                            Part{1, 0, 10, 1, 0},     // no variable 1
+                            Part{-1, 0, 10, 1, 0},    // nor -1
+                            Part{0, 0, 10, -1, 0},    // no ps -1
+                            Part{0, 0, 10, 1, 1}}) {  // not the first of ps 1
+    EXPECT_THAT(PlanFromProto(OnePartOf10(wrong), 2),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("plan: part 0 (")));
+  }
   EXPECT_THAT(PlanFromProto(OnePartOf10({0, 0, 10, 2, 0}), 2),
-              StatusIs(absl::StatusCode::kInvalidArgument));  // no ps 2
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a part on ps 2; this process's")));
 }
 
 TEST(WireCodecTest, MirrorsMaySumEachOthersParts) {
@@ -139,18 +220,30 @@ TEST(WireCodecTest, SettingsAreCheckedAndTheSameOnTheOtherSide) {
   ASSERT_OK(came);
   EXPECT_EQ(*came, sent);
 
-  sent.workers = {2, 0};
-  EXPECT_THAT(FromProto(ToProto(sent)),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  sent.workers = {RunSettings::kMaxWorkers};
-  EXPECT_THAT(FromProto(ToProto(sent)),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  sent.workers = {};
-  sent.learning_rate_scale = -1;
-  EXPECT_THAT(FromProto(ToProto(sent)),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  const auto refused =
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("settings: "));
+  for (const std::vector<int>& workers :
+       {std::vector<int>{2, 0}, std::vector<int>{1, 1}, std::vector<int>{-1},
+        std::vector<int>{RunSettings::kMaxWorkers}}) {
+    RunSettings wrong = sent;
+    wrong.workers = workers;
+    EXPECT_THAT(FromProto(ToProto(wrong)), refused) << workers.front();
+  }
+  for (const double scale : {-1.0, std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()}) {
+    RunSettings wrong = sent;
+    wrong.learning_rate_scale = scale;
+    EXPECT_THAT(FromProto(ToProto(wrong)), refused) << scale;
+  }
+  RunSettings negative = sent;
+  negative.revision = -1;
+  EXPECT_THAT(FromProto(ToProto(negative)), refused);
+  negative = sent;
+  negative.replicas_to_aggregate = -1;
+  EXPECT_THAT(FromProto(ToProto(negative)), refused);
+  // Of a job whose settings nobody has changed.
+  EXPECT_THAT(FromProto(v1::RunSettings()), IsOkAndHolds(RunSettings()));
 }
-
 TEST(WireCodecTest, CauseThatThisProgramDoesNotKnowIsThatOfAStop) {
   for (const LeaveCause cause :
        {LeaveCause::kDone, LeaveCause::kEndOfInput, LeaveCause::kCannotTakePart,
@@ -166,7 +259,16 @@ TEST(WireCodecTest, ProgressIsTheSameOnTheOtherSide) {
   sent.passes = 9;
   sent.accepted = 6;
   sent.stale = 3;
+  sent.duplicate = 2;
+  sent.examples = 900;
+  sent.computed = 8;
   sent.waiting = absl::Milliseconds(1250);
+  sent.activity_age = absl::Milliseconds(300);
+  sent.trouble = "no data";
+  sent.cannot_score = true;
+  sent.figures = {{"bleu", 0.5}};
+  sent.pass_times = {{absl::Milliseconds(4), true}, {absl::Milliseconds(6)}};
+  sent.pass_age = absl::Milliseconds(9);
   sent.loss = 0.25;
   sent.activity = "pulls";
   sent.activity_kind = ActivityKind::kWaits;
@@ -179,6 +281,21 @@ TEST(WireCodecTest, ProgressIsTheSameOnTheOtherSide) {
   EXPECT_EQ(came.passes, 9);
   EXPECT_EQ(came.accepted, 6);
   EXPECT_EQ(came.stale, 3);
+  EXPECT_EQ(came.duplicate, 2);
+  EXPECT_EQ(came.examples, 900);
+  EXPECT_EQ(came.computed, 8);
+  EXPECT_EQ(came.activity_age, absl::Milliseconds(300));
+  EXPECT_EQ(came.trouble, "no data");
+  EXPECT_TRUE(came.cannot_score);
+  ASSERT_EQ(came.figures.size(), 1u);
+  EXPECT_EQ(came.figures[0].name, "bleu");
+  EXPECT_EQ(came.figures[0].value, 0.5);
+  ASSERT_EQ(came.pass_times.size(), 2u);
+  EXPECT_EQ(came.pass_times[0].computed, absl::Milliseconds(4));
+  EXPECT_TRUE(came.pass_times[0].dropped);
+  EXPECT_EQ(came.pass_times[1].computed, absl::Milliseconds(6));
+  EXPECT_FALSE(came.pass_times[1].dropped);
+  EXPECT_EQ(came.pass_age, absl::Milliseconds(9));
   EXPECT_EQ(came.waiting, absl::Milliseconds(1250));
   EXPECT_EQ(came.loss, 0.25);
   EXPECT_EQ(came.activity, "pulls");
@@ -215,6 +332,12 @@ TEST(WireCodecTest, CountsOfAHeartbeatAreBoundedBothWays) {
     EXPECT_EQ(came.micro_batches, Progress::kMostCounted);
     EXPECT_EQ(came.pushes, Progress::kMostCounted);
   }
+  for (size_t i = 0; i < Progress::kPassTimes + 5; ++i) {
+    sent.add_pass_times(std::numeric_limits<uint64_t>::max());
+  }
+  const Progress came = FromProto(sent);
+  EXPECT_THAT(came.pass_times, ::testing::SizeIs(Progress::kPassTimes));
+  EXPECT_EQ(came.pass_times.back().computed, absl::Hours(24 * 365));
 }
 
 // The text has what a file or a flag has, such as a path in Latin-1.
