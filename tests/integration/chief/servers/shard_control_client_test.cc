@@ -15,6 +15,8 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::HasSubstr;
+
 // A call that is only given up at its deadline takes 10 s.
 constexpr absl::Duration kPromptly = absl::Seconds(9);
 constexpr int kCalls = 8;
@@ -55,6 +57,30 @@ class ParkingService final : public v1::ShardControlService::CallbackService {
     return reactor;
   }
 
+  // The copy of a step has been made at once.
+  grpc::ServerUnaryReactor* BeginSnapshot(
+      grpc::CallbackServerContext* context,
+      const v1::BeginSnapshotRequest* request,
+      v1::BeginSnapshotResponse* response) override {
+    response->set_global_step(request->global_step());
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+  // Answers with the text of the test, whatever was asked for.
+  grpc::ServerUnaryReactor* ReadSnapshot(
+      grpc::CallbackServerContext* context,
+      const v1::ReadSnapshotRequest* /*request*/,
+      v1::ReadSnapshotResponse* response) override {
+    *response = snapshot_;
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+  // Set while there is no call.
+  void set_snapshot(const v1::ReadSnapshotResponse& snapshot) {
+    snapshot_ = snapshot;
+  }
   // Returns once `calls` have come in.
   void WaitFor(int calls) {
     while (parked_ < calls) absl::SleepFor(absl::Milliseconds(1));
@@ -68,6 +94,7 @@ class ParkingService final : public v1::ShardControlService::CallbackService {
 
   std::atomic<int> parked_ = 0;
   std::atomic<int> epochs_asked_ = 0;
+  v1::ReadSnapshotResponse snapshot_;
 };
 
 // What callbacks saw. The client goes before it.
@@ -128,6 +155,32 @@ class ShardControlClientTest : public ::testing::Test {
 
 TEST_F(ShardControlClientTest, SetupWaitsForAServerThatIsNotUpYet) {
   EXPECT_THAT(Client()->TakeEpoch(0), IsOkAndHolds(7u));
+}
+
+TEST_F(ShardControlClientTest, BytesOfASnapshotAreThoseThatWereAskedFor) {
+  const auto client = Client();
+  const auto snapshot = client->BeginSnapshot(7);
+  ASSERT_OK(snapshot);
+  ASSERT_EQ(snapshot->global_step, 7);
+  std::string bytes(8, '?');
+  const auto read = [&](int64_t step, const std::string& payload) {
+    v1::ReadSnapshotResponse answer;
+    answer.mutable_header()->set_global_step(step);
+    answer.set_payload(payload);
+    service_.set_snapshot(answer);
+    return client->ReadSnapshot({0, 0, 0, 2}, absl::MakeSpan(bytes));
+  };
+  for (const char* wrong : {"", "1234567", "123456789"}) {
+    EXPECT_THAT(read(7, wrong), StatusIs(absl::StatusCode::kInternal,
+                                         HasSubstr("; 8 were asked for")))
+        << wrong;
+  }
+  EXPECT_THAT(read(8, "12345678"),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("was replaced by one of step 8")));
+  EXPECT_EQ(bytes, "????????");
+  ASSERT_OK(read(7, "12345678"));
+  EXPECT_EQ(bytes, "12345678");
 }
 
 TEST_F(ShardControlClientTest, DestructionEndsParkedCallsPromptly) {

@@ -289,23 +289,28 @@ TEST_F(MeanExchangeTest, CallsOfOthersAndForOthersAreRefused) {
   v1::FetchMeansRequest from_worker = Request();
   *from_worker.mutable_identity() =
       ToProto(Sender{kJobId, {TaskType::kWorker, 1}, 1});
-  EXPECT_EQ(Fetch(from_worker).error_code(),
-            grpc::StatusCode::PERMISSION_DENIED);
-
+  const auto refuses = [this](const v1::FetchMeansRequest& request,
+                              grpc::StatusCode code, const char* why) {
+    const grpc::Status status = Fetch(request);
+    EXPECT_EQ(status.error_code(), code) << why;
+    EXPECT_THAT(status.error_message(), HasSubstr(why));
+  };
+  refuses(from_worker, grpc::StatusCode::PERMISSION_DENIED, "not for worker 1");
   v1::FetchMeansRequest of_another_part = Request();
   of_another_part.mutable_parts()->set_first_part(1);
-  EXPECT_EQ(Fetch(of_another_part).error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
-
+  refuses(of_another_part, grpc::StatusCode::INVALID_ARGUMENT,
+          "part 1 is summed by another server");
+  v1::FetchMeansRequest beyond = Request();
+  beyond.mutable_parts()->set_num_parts(3);
+  refuses(beyond, grpc::StatusCode::INVALID_ARGUMENT,
+          "parts 0 to 2 are not all among the 2 parts");
   v1::FetchMeansRequest to_another_server = Request();
   to_another_server.set_server(1);
-  EXPECT_EQ(Fetch(to_another_server).error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
-
+  refuses(to_another_server, grpc::StatusCode::INVALID_ARGUMENT,
+          "ps 0 was taken for ps 1");
   v1::FetchMeansRequest of_another_job = Request();
   of_another_job.mutable_identity()->set_job_id("job-2");
-  EXPECT_EQ(Fetch(of_another_job).error_code(),
-            grpc::StatusCode::FAILED_PRECONDITION);
+  refuses(of_another_job, grpc::StatusCode::FAILED_PRECONDITION, "job-2");
 }
 
 TEST_F(MeanExchangeTest, CallThatWaitsInAShardThatIsDiscardedIsEnded) {
@@ -345,7 +350,9 @@ TEST_F(MeanExchangeTest, AttemptThatIsOverIsAborted) {
   a_.Activate();
   a_.Activate(/*attempt=*/2);
 
-  EXPECT_EQ(Fetch(Request()).error_code(), grpc::StatusCode::ABORTED);
+  const grpc::Status status = Fetch(Request());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("that attempt is over here"));
 }
 
 }  // namespace

@@ -320,14 +320,16 @@ TEST(BackupTunerTest, TrialDoesNotRaiseTheNumberBeyondWhatItTried) {
   }
 }
 
+// Else nothing would be decided before the job is where it was.
 TEST(BackupTunerTest, SteppingBackBeginsTheMeasureAnew) {
-  BackupTuner tuner(absl::Seconds(2));
-  const absl::Time now = absl::UnixEpoch();
-  EXPECT_FALSE(tuner.AtBoundary(50, 2, {0, 1}, now).has_value());
-  EXPECT_FALSE(
-      tuner.AtBoundary(10, 2, {0, 1}, now + absl::Seconds(1)).has_value());
+  FakeSteps steps(4, Constant(0.05));
+  steps.Run(100);
+  ASSERT_EQ(steps.replicas(), 4);
+  steps.GoBack(90);
+  steps.set_draw(OneSlow(4, 4));
+  steps.Run(60);
+  EXPECT_EQ(steps.replicas(), 3);
 }
-
 class WhileWaitingTest : public ::testing::Test {
  protected:
   std::optional<BackupTuner::Change> After(absl::Duration time, int arrived,

@@ -1,5 +1,7 @@
 #include "server/shard/snapshot.h"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace {
 using ::lockstep::testing::StatusIs;
 using ::testing::Each;
 using ::testing::ElementsAre;
-
+using ::testing::HasSubstr;
 using SnapshotTest = ShardStateFixture;
 
 TEST_F(SnapshotTest, StaysAsItWasWhenTheStateMovesOn) {
@@ -41,9 +43,52 @@ TEST_F(SnapshotTest, CopyOfAnotherStepFails) {
   FillProgress progress;
 
   EXPECT_THAT(Snapshot::Take(*state, 7, progress),
-              StatusIs(absl::StatusCode::kInternal));
+              StatusIs(absl::StatusCode::kInternal,
+                       HasSubstr("a step was committed during the copy")));
 }
 
+TEST_F(SnapshotTest, WhatItDoesNotHoldIsRefusedUnread) {
+  auto state = CreateActive();
+  FillProgress progress;
+  const auto snapshot = Snapshot::Take(*state, 0, progress);
+  ASSERT_OK(snapshot);
+  std::vector<std::byte> bytes(kPartSize, std::byte{7});
+  // Of a rule without slots.
+  for (const int tensor : {-1, 1, 99}) {
+    EXPECT_THAT(
+        (*snapshot)->Read({0, 1, 0, kPartSize}, tensor, absl::MakeSpan(bytes)),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no tensor")))
+        << tensor;
+  }
+  EXPECT_THAT((*snapshot)->Read({0, 1, 0, kPartSize}, 0,
+                                absl::MakeSpan(bytes).first(8)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("of 8 bytes in parts 0 to 0")));
+  EXPECT_THAT(bytes, Each(std::byte{7}));
+}
+
+TEST_F(SnapshotTest, KeysBeyondThoseOfThePartAreRefused) {
+  auto state = CreateActive();
+  FillProgress progress;
+  const auto snapshot = Snapshot::Take(*state, 0, progress);
+  ASSERT_OK(snapshot);
+  EXPECT_OK((*snapshot)->ReadKeys(0, 0, {}));
+  std::vector<int64_t> keys(1, 7);
+  struct Case {
+    int part;
+    int64_t first;
+  };
+  for (const auto& [part, first] :
+       {Case{0, 0}, Case{0, 1}, Case{0, -1}, Case{-1, 0}, Case{kParts, 0},
+        Case{0, std::numeric_limits<int64_t>::max()},
+        Case{0, std::numeric_limits<int64_t>::min()}}) {
+    EXPECT_THAT((*snapshot)->ReadKeys(part, first, absl::MakeSpan(keys)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("on; the snapshot has 0")))
+        << part << " " << first;
+  }
+  EXPECT_THAT(keys, ElementsAre(7));
+}
 TEST_F(SnapshotTest, IsCutOffWhenTheProcessEnds) {
   auto state = CreateActive();
   FillProgress progress;
