@@ -40,7 +40,8 @@ TEST_F(GatheringTest, WorkerThatCannotTakePartEndsIt) {
   ASSERT_OK(members_.Leave(worker_, 1, LeaveCause::kCannotTakePart, "no data",
                            nullptr, context_.now));
   EXPECT_EQ(gathering_.Look(), Turn::kEnded);
-  EXPECT_THAT(gathering_.result(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(gathering_.result(),
+              StatusIs(absl::StatusCode::kAborted, "worker 0 left: no data"));
 }
 
 TEST_F(GatheringTest, DeadMembersAreBuriedAtOnce) {

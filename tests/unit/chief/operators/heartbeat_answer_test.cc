@@ -1,7 +1,8 @@
 #include "chief/operators/heartbeat_answer.h"
 
-#include "gtest/gtest.h"
+#include <utility>
 
+#include "gtest/gtest.h"
 namespace lockstep::chief {
 namespace {
 
@@ -21,6 +22,23 @@ TEST(HeartbeatAnswerTest, MemberLearnsHowTheJobHasEnded) {
   EXPECT_TRUE(response.state_saved());
   EXPECT_FALSE(response.model_wanted());
   EXPECT_FALSE(response.leave());
+}
+
+TEST(HeartbeatAnswerTest, EachStateOfTheJobHasItsNumberOnTheWire) {
+  const std::pair<JobState, v1::JobState> states[] = {
+      {JobState::kStarting, v1::JOB_STARTING},
+      {JobState::kTraining, v1::JOB_TRAINING},
+      {JobState::kFinishing, v1::JOB_FINISHING},
+      {JobState::kDone, v1::JOB_DONE},
+      {JobState::kFailed, v1::JOB_FAILED},
+      {JobState::kStopped, v1::JOB_STOPPED}};
+  for (const auto& [state, on_the_wire] : states) {
+    MemberAnswers::Heard heard;
+    heard.job.state = state;
+    v1::HeartbeatResponse response;
+    FillHeard(heard, response);
+    EXPECT_EQ(response.state(), on_the_wire);
+  }
 }
 
 TEST(HeartbeatAnswerTest, MemberLearnsWhatIsAskedOfIt) {

@@ -211,6 +211,15 @@ TEST_F(JobWithAnEndTest, CauseIsBelieved) {
   EXPECT_EQ(CauseOfDeath(), LeaveCause::kNoRoom);
 }
 
+// The servers have to know it before the chief says that it does.
+TEST_F(JobWithAnEndTest, EndOfTheInputIsBelieved) {
+  ASSERT_THAT(Register(Worker(1)), IsOk());
+  EXPECT_THAT(
+      answers_.Leave(Worker(1), LeaveCause::kEndOfInput, "end", {}, now_),
+      StatusIs(Code::kUnavailable));
+  EXPECT_EQ(CauseOfDeath(), LeaveCause::kEndOfInput);
+}
+
 // The limit of a table is the program's then, and not in the job file.
 TEST_F(MemberAnswersTest, FullTableOfAProgramIsBelieved) {
   ASSERT_THAT(Register(Worker(1)), IsOk());
