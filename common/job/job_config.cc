@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -162,13 +163,6 @@ absl::Status CheckModel(const ModelConfig& model) {
 absl::Status CheckText(const DataConfig& data) {
   LOCKSTEP_RETURN_IF_ERROR(CheckPath("data.train_text", data.train_text));
   LOCKSTEP_RETURN_IF_ERROR(CheckPath("data.test_text", data.test_text));
-  for (const std::string* path : {&data.train_images, &data.train_labels,
-                                  &data.test_images, &data.test_labels}) {
-    if (path->empty()) continue;
-    return absl::InvalidArgumentError(
-        "data has both text and pictures; set data.train_text or "
-        "data.train_images, not both");
-  }
   LOCKSTEP_RETURN_IF_ERROR(CheckInt(
       "data.sequence_length", data.sequence_length, 1, kMaxSequenceLength));
   return CheckInt("data.epochs", data.epochs, 0);
@@ -188,17 +182,34 @@ absl::Status CheckFiles(absl::string_view field,
 
 // Checks lists of files, the input of models with tables.
 absl::Status CheckFileLists(const DataConfig& data) {
-  if (!data.train_images.empty() || !data.train_labels.empty() ||
-      !data.test_images.empty() || !data.test_labels.empty()) {
-    return absl::InvalidArgumentError(
-        "data.train_files and data.train_images are of different models; set "
-        "the fields of one of them");
-  }
   LOCKSTEP_RETURN_IF_ERROR(CheckFiles("data.train_files", data.train_files));
   LOCKSTEP_RETURN_IF_ERROR(CheckFiles("data.test_files", data.test_files));
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("data.index_base", data.index_base, 0, 1));
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("data.min_count", data.min_count, 1));
   return CheckInt("data.epochs", data.epochs, 0);
+}
+
+// What is trained on decides how the rest is read: a field of another kind of
+// data would be ignored, or scored by a model that cannot read it.
+absl::Status CheckOneKind(const DataConfig& data) {
+  const absl::string_view used = !data.train_files.empty()  ? "files"
+                                 : !data.train_text.empty() ? "text"
+                                                            : "images";
+  if (used == "images" && data.train_images.empty()) return absl::OkStatus();
+  for (const auto& [field, kind, is_absent] :
+       {std::tuple{"data.train_text", "text", data.train_text.empty()},
+        {"data.test_text", "text", data.test_text.empty()},
+        {"data.test_files", "files", data.test_files.empty()},
+        {"data.train_images", "images", data.train_images.empty()},
+        {"data.train_labels", "images", data.train_labels.empty()},
+        {"data.test_images", "images", data.test_images.empty()},
+        {"data.test_labels", "images", data.test_labels.empty()}}) {
+    if (is_absent || kind == used) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " is set, but the job trains on data.train_", used,
+                     "; leave one of the two out"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckData(const ModelConfig& model, const DataConfig& data) {
@@ -210,13 +221,15 @@ absl::Status CheckData(const ModelConfig& model, const DataConfig& data) {
         "data.classes is set, but data.train_images is not; only pictures have "
         "labels that it bounds: leave it out");
   }
-  if (!data.train_files.empty()) return CheckFileLists(data);
-  if (!data.train_text.empty()) return CheckText(data);
   // A program of the user may read its data from anywhere.
-  if (model.kind == kExternalModel && data.train_images.empty() &&
+  if (model.kind == kExternalModel && data.train_files.empty() &&
+      data.train_text.empty() && data.train_images.empty() &&
       data.train_labels.empty()) {
     return CheckInt("data.epochs", data.epochs, 0);
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckOneKind(data));
+  if (!data.train_files.empty()) return CheckFileLists(data);
+  if (!data.train_text.empty()) return CheckText(data);
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRequiredPath("data.train_images", data.train_images));
   LOCKSTEP_RETURN_IF_ERROR(
