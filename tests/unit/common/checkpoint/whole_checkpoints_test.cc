@@ -216,6 +216,19 @@ TEST_F(WholeCheckpointsTest, CheckpointThatWasWrittenHereIsNotReadAgain) {
   EXPECT_EQ((*writer)->files(), FileMetadata(FileOf(20, "")));
 }
 
+// Damage that only a read could find shows that there was none.
+TEST_F(WholeCheckpointsTest, WhatIsNotedWithItsFilesIsNotReadAgain) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  FlipLastBit(20);
+
+  whole_.Wrote(20, FileMetadata(FileOf(20, "")));
+  EXPECT_OK(whole_.Check(20));
+  ExpectFound(20, 0);
+
+  whole_.Forget(20);
+  EXPECT_THAT(whole_.Check(20), StatusIs(absl::StatusCode::kDataLoss));
+  ExpectFound(10, 1);
+}
 TEST_F(WholeCheckpointsTest, WhatARestoreFoundDamagedStaysSo) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
 

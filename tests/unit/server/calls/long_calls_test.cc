@@ -112,7 +112,8 @@ TEST_F(LongCallsTest, LaterCallOfTheSameRequestReplacesTheEarlier) {
 
   const auto second = AskAgain("r");
 
-  EXPECT_THAT(ResultOf(*first), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(ResultOf(*first), StatusIs(absl::StatusCode::kAborted,
+                                         "the same has been asked again"));
   gate->end.set_value("done");
   EXPECT_THAT(ResultOf(*second), IsOkAndHolds("done"));
 }
@@ -156,8 +157,8 @@ TEST_F(LongCallsTest, SuccessThatNobodyWaitedForIsAskedForAgain) {
   WaitForTheWorkBefore(calls_);
 
   EXPECT_THAT(ResultOf(*AskAgain("r")), IsOkAndHolds("done again"));
+  EXPECT_EQ(repeated_, 1);
 }
-
 TEST_F(LongCallsTest, WorksAreDoneOneAfterTheOther) {
   const auto gate = std::make_shared<Gate>();
   const auto first = Begin("r", gate);

@@ -131,8 +131,8 @@ TEST_F(ShardTest, NothingIsServedBeforeItIsOpened) {
   EXPECT_THAT(Pull(*shard, 0), StatusIs(absl::StatusCode::kFailedPrecondition,
                                         HasSubstr("ask the chief")));
   EXPECT_THAT(shard->BeginSnapshot(),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
-
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("have no values yet")));
   EXPECT_THAT(shard->Activate(0, {}), OpensWithTokens(0));
   EXPECT_TRUE(shard->active());
   EXPECT_THAT(Pull(*shard, 0), IsOkAndHolds(0));

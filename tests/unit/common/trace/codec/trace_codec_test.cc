@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 
 #include "common/trace/remedy_limits.h"
@@ -51,19 +52,48 @@ TEST(TraceCodecTest, NoSpansAreATrace) {
 }
 
 TEST(TraceCodecTest, KindsAreThoseOfTheWire) {
-  const auto* kinds = v1::SpanKind_descriptor();
-  EXPECT_EQ(kinds->value_count(), kSpanKinds);
-  for (int kind = 1; kind < kSpanKinds; ++kind) {
-    EXPECT_NE(kinds->FindValueByNumber(kind), nullptr) << kind;
+  const std::map<v1::SpanKind, SpanKind> kinds = {
+      {v1::SPAN_TOKEN, SpanKind::kToken},
+      {v1::SPAN_PULL, SpanKind::kPull},
+      {v1::SPAN_READ_DATA, SpanKind::kReadData},
+      {v1::SPAN_FORWARD, SpanKind::kForward},
+      {v1::SPAN_BACKWARD, SpanKind::kBackward},
+      {v1::SPAN_ANNOUNCE, SpanKind::kAnnounce},
+      {v1::SPAN_PUSH, SpanKind::kPush},
+      {v1::SPAN_AWAIT_VALUES, SpanKind::kAwaitValues},
+      {v1::SPAN_RECEIVE, SpanKind::kReceive},
+      {v1::SPAN_UPDATE, SpanKind::kUpdate},
+      {v1::SPAN_PREPARE, SpanKind::kPrepare},
+      {v1::SPAN_COMMIT, SpanKind::kCommit},
+      {v1::SPAN_TAKE, SpanKind::kTake},
+      {v1::SPAN_ORDER_COMMIT, SpanKind::kOrderCommit},
+      {v1::SPAN_CHECKPOINT_COPY, SpanKind::kCheckpointCopy},
+      {v1::SPAN_CHECKPOINT_WRITE, SpanKind::kCheckpointWrite},
+      {v1::SPAN_DEATH, SpanKind::kDeath}};
+  EXPECT_EQ(v1::SpanKind_descriptor()->value_count(), kSpanKinds);
+  EXPECT_EQ(kinds.size(), kSpanKinds - 1);  // all but none
+  for (const auto& [wire, kind] : kinds) {
+    TaskTrace trace = SomeTrace();
+    trace.spans[0].kind = kind;
+    EXPECT_EQ(ToProto(trace).spans(0).kind(), wire) << wire;
+    v1::TaskTrace proto = ToProto(SomeTrace());
+    proto.mutable_spans(0)->set_kind(wire);
+    const absl::StatusOr<TaskTrace> back = FromProto(proto);
+    ASSERT_OK(back);
+    EXPECT_EQ(back->spans[0].kind, kind) << wire;
   }
 }
 
 TEST(TraceCodecTest, AKindOfANewerProgramIsLeftOut) {
-  v1::TaskTrace proto = ToProto(SomeTrace());
-  proto.mutable_spans(0)->set_kind(static_cast<v1::SpanKind>(99));
-  const absl::StatusOr<TaskTrace> trace = FromProto(proto);
-  ASSERT_OK(trace);
-  EXPECT_EQ(trace->spans.size(), 1u);
+  // 257 is 1 in the byte of a kind.
+  for (const int kind : {-1, 0, kSpanKinds, 99, 257}) {
+    v1::TaskTrace proto = ToProto(SomeTrace());
+    proto.mutable_spans(0)->set_kind(static_cast<v1::SpanKind>(kind));
+    const absl::StatusOr<TaskTrace> trace = FromProto(proto);
+    ASSERT_OK(trace);
+    ASSERT_EQ(trace->spans.size(), 1u) << kind;
+    EXPECT_EQ(trace->spans[0].kind, SpanKind::kReadData) << kind;
+  }
 }
 
 TEST(TraceCodecTest, NumbersThatCannotBeAreNamed) {
@@ -88,9 +118,24 @@ TEST(TraceCodecTest, NumbersThatCannotBeAreNamed) {
               is("duration"));
   EXPECT_THAT(refusal([](Proto&, Part& s) { s.set_begin(kHuge); }),
               is("begin"));
+  // Each number alone is in its range.
+  EXPECT_THAT(refusal([](Proto& p, Part& s) {
+                p.set_base(int64_t{1} << 61);
+                s.set_begin(1);
+              }),
+              is("trace.spans.begin is 2305843009213693953 ns"));
+  EXPECT_THAT(refusal([](Proto& p, Part& s) {
+                p.set_base(int64_t{1} << 61);
+                s.set_begin(0);
+                s.set_duration(1);
+              }),
+              is("trace.spans.end is 2305843009213693953 ns"));
   EXPECT_THAT(refusal([](Proto& p, Part&) { p.set_base(kHuge); }), is("base"));
   EXPECT_THAT(refusal([](Proto& p, Part&) { p.set_offset(-kHuge); }),
-              is("offset"));
+              is("trace.offset is"));
+  EXPECT_THAT(
+      refusal([](Proto& p, Part&) { p.set_task(std::string(257, 'x')); }),
+      is("longer than 256"));
   EXPECT_THAT(refusal([](Proto& p, Part&) { p.set_offset_error(-2); }),
               is("offset_error"));
   EXPECT_THAT(

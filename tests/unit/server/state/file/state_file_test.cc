@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -211,10 +213,16 @@ TEST_F(StateFileTest, FileOfAnotherLengthIsRefused) {
   Make();
   for (const uint64_t size : {kHeader.file_size - 1, kHeader.file_size + 1}) {
     std::filesystem::resize_file(path_, size);
-    EXPECT_THAT(OpenStatus(kHeader), StatusIs(absl::StatusCode::kDataLoss));
+    EXPECT_THAT(
+        OpenStatus(kHeader),
+        StatusIs(absl::StatusCode::kDataLoss,
+                 HasSubstr(absl::StrCat(path_, " has ", size,
+                                        " of 50000 bytes; remove it"))));
   }
   std::filesystem::resize_file(path_, 100);
-  EXPECT_THAT(OpenStatus(kHeader), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(OpenStatus(kHeader),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("has 100 bytes, less than 4096; remove it")));
 }
 
 TEST_F(StateFileTest, LostRecordIsRefused) {
@@ -226,20 +234,28 @@ TEST_F(StateFileTest, LostRecordIsRefused) {
 }
 
 TEST_F(StateFileTest, HeaderOutOfRangeIsRefused) {
-  const auto expect_refused = [this](const StateHeader& header) {
-    const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
+  const auto expect_refused = [this](const StateHeader& header,
+                                     const std::string& reason) {
+    const auto refused =
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(reason));
     EXPECT_THAT(StateFile::Create(directory_, header, RecordAt(0)), refused);
     EXPECT_THAT(OpenStatus(header), refused);
   };
-  for (const StateHeader& header :
-       {StateHeader{"../../etc/x", 0, 1, 50000}, {"job", -1, 1, 50000}}) {
-    expect_refused(header);
-    const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
+  const std::pair<StateHeader, const char*> bad_names[] = {
+      {{"../../etc/x", 0, 1, 50000}, "job_id of 11 bytes"},
+      {{"job", -1, 1, 50000}, "state file of task -1"}};
+  for (const auto& [header, reason] : bad_names) {
+    expect_refused(header, reason);
+    const auto refused =
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(reason));
     EXPECT_THAT(StateFile::Discard(directory_, header), refused);
     EXPECT_THAT(StateFile::Peek(directory_, header), refused);
   }
-  expect_refused({"job", 0, 1, 4095});
-  expect_refused({"job", 0, 1, uint64_t{1} << 63});
+  expect_refused({"job", 0, 1, 4095}, "state file of 4095 bytes");
+  expect_refused({"job", 0, 1, uint64_t{1} << 63},
+                 "state file of 9223372036854775808 bytes");
+  EXPECT_FALSE(std::filesystem::exists(directory_));
+  EXPECT_OK(StateFile::Create(directory_, {"job", 0, 1, 4096}, RecordAt(0)));
 }
 
 TEST_F(StateFileTest, RemoveLeavesTheMemory) {
