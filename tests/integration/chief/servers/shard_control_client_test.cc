@@ -67,7 +67,7 @@ class ParkingService final : public v1::ShardControlService::CallbackService {
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
-  // Answers with the text of the test, whatever was asked for.
+  // Answers with the text of the test, at any range.
   grpc::ServerUnaryReactor* ReadSnapshot(
       grpc::CallbackServerContext* context,
       const v1::ReadSnapshotRequest* /*request*/,

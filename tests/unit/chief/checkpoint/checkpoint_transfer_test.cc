@@ -28,7 +28,6 @@ using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
 using Tensor = std::vector<char>;  // of a whole variable
 // By variable, then value and slots.
 using State = std::vector<std::vector<Tensor>>;

@@ -43,7 +43,7 @@ TEST(ChartTest, ACurveThatDoesNotChangeIsInTheMiddle) {
 }
 
 TEST(ChartTest, LabelsAreEscaped) {
-  // Of one point, and of two, which are drawn otherwise.
+  // Lines of one point and of two are drawn in different ways.
   for (const std::vector<CurvePoint>& points :
        {std::vector<CurvePoint>{{1, 0, 1}}, {{1, 0, 1}, {2, 0, 1}}}) {
     const std::string html =

@@ -207,7 +207,7 @@ TEST(StoryTest, AChiefThatIsStartedAgainTellsNoDeathTwice) {
     if (event.kind == Kind::kDeath) ++deaths;
   }
   EXPECT_EQ(deaths, 1);
-  // Of another task, and of the same one later.
+  // The deaths of another task, and of the same one later.
   sample.job.deaths.push_back(
       {.task = "ps 01", .reason = "silent", .held = "nothing", .at = At(9)});
   sample.job.deaths.push_back(

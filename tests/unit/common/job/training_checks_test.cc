@@ -349,7 +349,8 @@ TEST(LocalStepsChecksTest, APassMayHaveOneLocalStep) {
   EXPECT_TRUE(job.has_local_steps());
   EXPECT_FALSE(JobConfig().has_local_steps());
   job.mode = SyncMode::kCompatible;
-  EXPECT_FALSE(CheckLocalSteps(job).ok());
+  EXPECT_THAT(CheckLocalSteps(job), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             HasSubstr("mode is COMPATIBLE")));
 }
 
 TEST(LocalStepsChecksTest, WhatCannotBeIsRefusedWithFieldAndFix) {

@@ -241,9 +241,10 @@ TEST(WireCodecTest, SettingsAreCheckedAndTheSameOnTheOtherSide) {
   negative = sent;
   negative.replicas_to_aggregate = -1;
   EXPECT_THAT(FromProto(ToProto(negative)), refused);
-  // Of a job whose settings nobody has changed.
+  // A job whose settings were never changed sends none.
   EXPECT_THAT(FromProto(v1::RunSettings()), IsOkAndHolds(RunSettings()));
 }
+
 TEST(WireCodecTest, CauseThatThisProgramDoesNotKnowIsThatOfAStop) {
   for (const LeaveCause cause :
        {LeaveCause::kDone, LeaveCause::kEndOfInput, LeaveCause::kCannotTakePart,

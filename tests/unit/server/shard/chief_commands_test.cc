@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -17,6 +18,7 @@ using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TokenFor;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
@@ -323,10 +325,14 @@ TEST_F(ChiefCommandsTest, RefusedOpeningShutsOutNobody) {
   Opening settings = good;
   settings.settings.replicas_to_aggregate = 3;  // of two workers
 
-  for (const Opening& bad : {step, attempt, settings}) {
-    EXPECT_FALSE(control_.Activate(next, bad).ok());
+  const std::pair<Opening, const char*> wrong[] = {
+      {step, "step 5"},
+      {attempt, "attempt -1"},
+      {settings, "3 gradients of 2"}};
+  for (const auto& [bad, reason] : wrong) {
+    EXPECT_THAT(control_.Activate(next, bad).status().message(),
+                HasSubstr(reason));
   }
-
   EXPECT_OK(host_.Admit("job", {TaskType::kWorker, 0}, 4));
   EXPECT_OK(host_.Admit("job", {TaskType::kWorker, 1}, 5));
   EXPECT_THAT(host_.Standings(), IsEmpty());

@@ -53,7 +53,7 @@ TEST_F(SnapshotTest, WhatItDoesNotHoldIsRefusedUnread) {
   const auto snapshot = Snapshot::Take(*state, 0, progress);
   ASSERT_OK(snapshot);
   std::vector<std::byte> bytes(kPartSize, std::byte{7});
-  // Of a rule without slots.
+  // The rule has no slots.
   for (const int tensor : {-1, 1, 99}) {
     EXPECT_THAT(
         (*snapshot)->Read({0, 1, 0, kPartSize}, tensor, absl::MakeSpan(bytes)),

@@ -105,7 +105,9 @@ TEST_F(TableStoreTest, AFullTableSaysSoAndIsAsBefore) {
                AllOf(HasSubstr("\"t\" grows to 4 rows"), HasSubstr("has 3"),
                      HasSubstr("2 more"), HasSubstr("model.row_limit"))));
 
-  EXPECT_FALSE(store->tables().FindRows(0, {4}).ok());
+  EXPECT_THAT(store->tables().FindRows(0, {4}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no row of key 4 in part 0")));
   EXPECT_THAT(store->tables().MakeRows(0, {5, 1}, kSeed),
               IsOkAndHolds(ElementsAre(3, 0)));
   EXPECT_OK(store->tables().MakeRows(0, {5, 1, 2, 3}, kSeed));
@@ -191,7 +193,9 @@ TEST_F(TableStoreTest, InitialisedAgainItHasNoRows) {
   store = Open();
   ASSERT_OK(store->Initialize(kSeed));
   EXPECT_THAT(store->tables().KeptRows(0), IsEmpty());
-  EXPECT_FALSE(store->tables().FindRows(0, {8}).ok());
+  EXPECT_THAT(store->tables().FindRows(0, {8}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no row of key 8 in part 0")));
   EXPECT_THAT(store->tables().MakeRows(0, {4}, kSeed),
               IsOkAndHolds(ElementsAre(0)));
   EXPECT_THAT(Row(*store, 0, 1), Each(0.25f));

@@ -157,7 +157,9 @@ TEST(PosixFileTest, FailedWholeFileLeavesNothing) {
   ScratchDirectory scratch;
   FileSizeLimit limit(10);
 
-  EXPECT_FALSE(WriteWholeFile(scratch / "f", std::string(11, 'x')).ok());
+  const absl::Status written =
+      WriteWholeFile(scratch / "f", std::string(11, 'x'));
+  EXPECT_THAT(std::string(written.message()), HasSubstr("File too large"));
   EXPECT_FALSE(std::filesystem::exists(scratch / "f"));
 }
 
@@ -211,7 +213,8 @@ TEST(PosixFileTest, DirectoriesThatAreThereAreEnough) {
   EXPECT_OK(MakeDirectories(scratch / "a/b"));
   EXPECT_OK(MakeDirectories(scratch / "a/b/c/"));
   WriteText(scratch / "f", "x");
-  EXPECT_FALSE(MakeDirectories(scratch / "f").ok());
+  EXPECT_THAT(MakeDirectories(scratch / "f"),
+              StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_THAT(std::string(MakeDirectories(scratch / "f/d").message()),
               HasSubstr("f/d"));
 }

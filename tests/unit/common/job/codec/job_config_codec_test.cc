@@ -337,7 +337,8 @@ TEST(JobConfigCodecTest, ElasticWorkersAreGivenBack) {
   EXPECT_EQ(back->elastic_policy, ElasticPolicy::kFixedReplicasToAggregate);
   v1::JobConfig proto;
   proto.set_elastic_policy(static_cast<v1::ElasticPolicy>(9));
-  EXPECT_FALSE(FromProto(proto).ok());
+  EXPECT_THAT(FromProto(proto), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("elastic_policy")));
 }
 
 TEST(JobConfigCodecTest, EveryStrategyIsReadAsItIsWritten) {

@@ -70,9 +70,11 @@ TEST(CertificateNameTest, OtherSpellingsAreRefused) {
         << uri;
   }
   const std::string zero("lockstep://fashion/ps/1\0", 24);
-  EXPECT_FALSE(ParseCertificateName(zero).ok());
+  EXPECT_THAT(ParseCertificateName(zero),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   const std::string inner("lockstep://fash\0ion/ps/1", 24);
-  EXPECT_FALSE(ParseCertificateName(inner).ok());
+  EXPECT_THAT(ParseCertificateName(inner),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(CertificateNameTest, MessagesNameTheMistakeAndTheForm) {

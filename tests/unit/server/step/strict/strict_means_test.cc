@@ -142,7 +142,8 @@ TEST(StrictMeansTest, MeanThatChangedWhileItWasAppliedWaitsForTheNextAttempt) {
   EXPECT_FALSE(torn.prepared.has_value());
   // An error would end the job.
   EXPECT_THAT(torn.takes, IsEmpty());
-  EXPECT_FALSE(mirrors.b.CheckCommit(1, kAttempt).ok());
+  EXPECT_THAT(mirrors.b.CheckCommit(1, kAttempt).message(),
+              HasSubstr("commit of step 1"));
 
   mirrors.of_b.on_apply_mean = absl::OkStatus();
   for (StrictEngine* engine : {&mirrors.a, &mirrors.b}) {

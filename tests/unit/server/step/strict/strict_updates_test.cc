@@ -15,6 +15,7 @@
 namespace lockstep::server {
 namespace {
 
+using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -204,7 +205,9 @@ TEST_F(StrictUpdatesTest, NonFiniteGradientIsRefusedBeforeAnythingIsMeasured) {
   const ShardAnswers answers = Add(engine_, good);
 
   ASSERT_THAT(answers.pushes, SizeIs(1));
-  EXPECT_FALSE(answers.pushes[0].status.ok());
+  EXPECT_THAT(answers.pushes[0].status,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("gradient of part 0 holds NaN")));
   EXPECT_EQ(answers.pushes[0].ticket, 0U);
   EXPECT_EQ(engine_.arrivals().open_parts, 2);
 }

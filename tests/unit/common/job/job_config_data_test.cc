@@ -53,7 +53,7 @@ absl::Status Validate(const DataConfig& data) {
   return ValidateJobConfig(job);
 }
 
-TEST(DataChecksTest, EachKindOfDataIsTakenWithItsOwnTestSet) {
+TEST(JobConfigDataTest, EachKindOfDataIsTakenWithItsOwnTestSet) {
   for (const Kind& kind : Kinds()) {
     DataConfig data;
     kind.train(data);
@@ -64,7 +64,7 @@ TEST(DataChecksTest, EachKindOfDataIsTakenWithItsOwnTestSet) {
 }
 
 // It would be ignored, or scored by a model that cannot read it.
-TEST(DataChecksTest, TestSetOfAnotherKindIsRefused) {
+TEST(JobConfigDataTest, TestSetOfAnotherKindIsRefused) {
   for (const Kind& kind : Kinds()) {
     for (const Kind& other : Kinds()) {
       if (kind.trained == std::string(other.trained)) continue;
@@ -83,7 +83,7 @@ TEST(DataChecksTest, TestSetOfAnotherKindIsRefused) {
   }
 }
 
-TEST(DataChecksTest, JobTrainsOnOneKindOfData) {
+TEST(JobConfigDataTest, JobTrainsOnOneKindOfData) {
   const std::vector<Kind> kinds = Kinds();
   for (size_t i = 0; i < kinds.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
@@ -100,7 +100,7 @@ TEST(DataChecksTest, JobTrainsOnOneKindOfData) {
   }
 }
 
-TEST(DataChecksTest, TestSetAloneIsNoData) {
+TEST(JobConfigDataTest, TestSetAloneIsNoData) {
   for (const Kind& kind : Kinds()) {
     DataConfig data;
     for (const auto& [field, set] : kind.rest) set(data);
@@ -109,7 +109,7 @@ TEST(DataChecksTest, TestSetAloneIsNoData) {
   }
 }
 
-TEST(DataChecksTest, EveryFileOfAListIsNamedByItsPlace) {
+TEST(JobConfigDataTest, EveryFileOfAListIsNamedByItsPlace) {
   DataConfig data;
   data.train_files = {"a", ""};
   EXPECT_THAT(Validate(data),
@@ -121,7 +121,7 @@ TEST(DataChecksTest, EveryFileOfAListIsNamedByItsPlace) {
       StatusIs(kInvalid, HasSubstr("data.test_files[1] must be a path")));
 }
 
-TEST(DataChecksTest, FieldsOfAKindAreCheckedWhereItIsUsed) {
+TEST(JobConfigDataTest, FieldsOfAKindAreCheckedWhereItIsUsed) {
   DataConfig text;
   text.train_text = "t";
   EXPECT_THAT(Validate(text),
