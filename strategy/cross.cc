@@ -112,6 +112,13 @@ absl::StatusOr<std::vector<AtVariable<Leaf>>> Cross::BatchReduceTo(
     // Still Toward::kAll: under kMirrored with SumOrder::kRing, the sums of a
     // batch are taken around a ring whatever the targets, those of ReduceTo()
     // are not.
+    // The first call names all: workers whose batches differ must learn it
+    // before any has a result.
+    std::string batch = absl::StrCat("a batch of ", values.size(), ":");
+    for (const Distributed& value : values) {
+      absl::StrAppend(&batch, " ", value.label);
+    }
+    values[0].label = std::move(batch);
     for (const Distributed& value : values) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           const std::vector<Leaf> one,

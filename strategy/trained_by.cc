@@ -197,6 +197,8 @@ absl::Status TrainedBy::Check(const All& all) const {
       }
       if (!mine[i].gradient.has_value()) continue;
       any = true;
+      LOCKSTEP_RETURN_IF_ERROR(
+          strategy_.engine_.variables().CheckOwner(mine[i].variable));
       if (!IsFloatingPoint(mine[i].variable.type())) {
         return absl::InvalidArgumentError(absl::StrCat(
             "variable \"", mine[i].variable.name(), "\" is of ",
@@ -234,7 +236,8 @@ absl::Status TrainedBy::Apply(Replica& replica,
 
 absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all,
                                  const PerReplica<Value>& losses) {
-  LOCKSTEP_RETURN_IF_ERROR(Check(all));
+  LOCKSTEP_RETURN_IF_ERROR(strategy_.engine_.group().TellIfRefused(
+      "Apply()", Check(all), options_.communication));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Reduced> reduced,
                             ReduceAll(cross, all));
   if (served_ != nullptr) return PushAll(std::move(reduced), losses);
@@ -476,11 +479,9 @@ absl::StatusOr<Variable> TrainedBy::Slot(const Variable& variable,
                      "those of a checkpoint"));
   }
   const std::vector<server::SlotSpec> specs = server::Slots(options_.optimizer);
-  for (const State& state : states_) {
-    if (!(state.variable == variable)) continue;
-    for (size_t i = 0; i < specs.size(); ++i) {
-      if (specs[i].key == key) return state.slots[i];
-    }
+  const State* const state = StateOf(variable);
+  for (size_t i = 0; state != nullptr && i < specs.size(); ++i) {
+    if (specs[i].key == key) return state->slots[i];
   }
   return absl::NotFoundError(absl::StrCat(
       "variable \"", variable.name(), "\" has no slot \"", std::string(key),

@@ -110,8 +110,10 @@ class TrainedBy {
   //   kInvalidArgument  no variable has a gradient; replicas or workers differ
   //                     in the variables or in which gradients are absent; a
   //                     gradient does not have its variable's type and shape;
-  //                     Ftrl, a sparse gradient and a learning rate that is 0
-  //                     in the variable's type. Nothing has changed
+  //                     the variable is of another strategy; Ftrl, a sparse
+  //                     gradient and a learning rate that is 0 in the
+  //                     variable's type. Nothing has changed, and the calls of
+  //                     all workers fail
   //   others            as Replica::Merge(), the reduction, and
   //                     ServedVariables::Push()
   absl::Status Apply(Replica& replica,

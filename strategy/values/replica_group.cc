@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/collective/gather.h"
+#include "common/text/utf8.h"
 #include "strategy/values/sliced_reduction.h"
 
 namespace lockstep::strategy {
@@ -33,6 +34,22 @@ std::string KindOf(const Distributed& value) {
                          std::string(NameOf(TypeOf(value.local[0]))))
           : DescriptionOf(value.local[0]);
   return value.label.empty() ? kind : absl::StrCat(kind, " for ", value.label);
+}
+
+// Names the values of a call if they take several exchanges. The first one has
+// it, so that workers whose calls differ learn it before any has a result.
+std::string BatchOf(absl::Span<const Distributed> values) {
+  const bool apart =
+      std::any_of(values.begin(), values.end(), [](const Distributed& value) {
+        return IsSparse(value) || value.form == Form::kPlain;
+      });
+  // Other values travel in one exchange, whose description has them all.
+  if (!apart || values.size() == 1) return "";
+  std::string batch = absl::StrCat(", one of ", values.size(), " values:");
+  for (const Distributed& value : values) {
+    absl::StrAppend(&batch, " ", KindOf(value));
+  }
+  return batch;
 }
 
 std::string NameOfOp(ReduceOp op) {
@@ -195,7 +212,7 @@ absl::StatusOr<std::optional<std::vector<Value>>> ReplicaGroup::ReduceSliced(
 
 absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
     ReduceOp op, Toward toward, absl::Span<const Distributed* const> values,
-    std::optional<int64_t> bytes_per_pack) const {
+    std::optional<int64_t> bytes_per_pack, const std::string& batch) const {
   std::string description = absl::StrCat("reduce ", NameOfOp(op));
   for (const Distributed* value : values) {
     absl::StrAppend(&description, " ", KindOf(*value));
@@ -207,6 +224,7 @@ absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
                         ? absl::StrCat(" in packs of ", *bytes_per_pack)
                         : "");
   }
+  absl::StrAppend(&description, batch);
   LOCKSTEP_ASSIGN_OR_RETURN(auto sliced,
                             ReduceSliced(op, toward, description, values));
   if (sliced.has_value()) return *std::move(sliced);
@@ -250,11 +268,11 @@ absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
 }
 
 absl::StatusOr<Slices> ReplicaGroup::ReduceSparse(
-    ReduceOp op, const Distributed& value) const {
+    ReduceOp op, const Distributed& value, const std::string& batch) const {
   const Distributed* const values[] = {&value};
   LOCKSTEP_ASSIGN_OR_RETURN(
       auto by_rank,
-      ByRank(absl::StrCat("reduce ", NameOfOp(op), " ", KindOf(value)),
+      ByRank(absl::StrCat("reduce ", NameOfOp(op), " ", KindOf(value), batch),
              values));
   std::vector<Slices> slices;
   for (std::vector<Leaf>& rank : by_rank) {
@@ -268,6 +286,21 @@ absl::StatusOr<Slices> ReplicaGroup::ReduceSparse(
   return ReduceSlices(op, slices);
 }
 
+absl::Status ReplicaGroup::TellIfRefused(
+    const std::string& call, absl::Status mine,
+    const CommunicationOptions& options) const {
+  if (workers_ == nullptr || mine.ok()) return mine;
+  const bool valid = options.Validate().ok();
+  const ScopedTimeout timeout(workers_,
+                              valid ? options.GroupTimeout() : std::nullopt);
+  // Succeeds where all workers refuse the call for the same reason.
+  workers_
+      ->Exchange(ToUtf8(absl::StrCat(call, ", refused: ", mine.message())), {})
+      .status()
+      .IgnoreError();
+  return mine;
+}
+
 absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
     ReduceOp op, Toward toward, absl::Span<const Distributed> values,
     const CommunicationOptions& options) const {
@@ -276,19 +309,22 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
   const ScopedTimeout timeout(workers_, options.GroupTimeout());
   std::vector<Leaf> results(values.size());
   std::vector<size_t> packed;
+  std::string batch = workers_ == nullptr ? "" : BatchOf(values);
   for (size_t i = 0; i < values.size(); ++i) {
     const Distributed& value = values[i];
     if (std::optional<Leaf> alone = Alone(op, value)) {
       results[i] = *std::move(alone);
     } else if (IsSparse(value)) {
-      LOCKSTEP_ASSIGN_OR_RETURN(results[i], ReduceSparse(op, value));
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          results[i], ReduceSparse(op, value, std::exchange(batch, "")));
     } else if (value.form == Form::kPlain) {
       // Alone: plain values have one component for each worker, the others one
       // for each replica.
       const Distributed* const alone_values[] = {&value};
       LOCKSTEP_ASSIGN_OR_RETURN(
           std::vector<Value> one,
-          ReduceDense(op, toward, alone_values, std::nullopt));
+          ReduceDense(op, toward, alone_values, std::nullopt,
+                      std::exchange(batch, "")));
       results[i] = std::move(one[0]);
     } else {
       packed.push_back(i);
@@ -299,7 +335,7 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
   for (const size_t i : packed) dense.push_back(&values[i]);
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<Value> reduced,
-      ReduceDense(op, toward, dense, options.bytes_per_pack));
+      ReduceDense(op, toward, dense, options.bytes_per_pack, ""));
   for (size_t i = 0; i < packed.size(); ++i) {
     results[packed[i]] = std::move(reduced[i]);
   }

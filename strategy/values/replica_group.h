@@ -52,12 +52,19 @@ class ReplicaGroup {
   //   kInvalidArgument  it has fewer or more
   absl::Status CheckComponents(const Distributed& value) const;
 
+  // Returns `mine`. If it is an error, first takes part in the call that the
+  // other workers make, which then fails at them with kInvalidArgument and this
+  // error: else they would wait for this worker. `call` names the call.
+  absl::Status TellIfRefused(const std::string& call, absl::Status mine,
+                             const CommunicationOptions& options) const;
+
   // Returns the reduced values in the order of `values`.
   //
   //   kInvalidArgument  the values of the replicas differ in type or shape, or
   //                     some are slices; as CheckComponents(); a sum is refused
   //                     (see above); a pack has values of several types; int32
-  //                     (see StrategyOptions::order)
+  //                     (see StrategyOptions::order); workers reduce other
+  //                     values: no worker has a result
   //   others            as Collective::Exchange()
   absl::StatusOr<std::vector<Leaf>> Reduce(
       ReduceOp op, Toward toward, absl::Span<const Distributed> values,
@@ -110,11 +117,12 @@ class ReplicaGroup {
   absl::StatusOr<std::optional<std::vector<Value>>> ReduceSliced(
       ReduceOp op, Toward toward, const std::string& description,
       absl::Span<const Distributed* const> values) const;
+  // `batch` adds to the description that workers compare.
   absl::StatusOr<std::vector<Value>> ReduceDense(
       ReduceOp op, Toward toward, absl::Span<const Distributed* const> values,
-      std::optional<int64_t> bytes_per_pack) const;
-  absl::StatusOr<Slices> ReduceSparse(ReduceOp op,
-                                      const Distributed& value) const;
+      std::optional<int64_t> bytes_per_pack, const std::string& batch) const;
+  absl::StatusOr<Slices> ReduceSparse(ReduceOp op, const Distributed& value,
+                                      const std::string& batch) const;
 
   const StrategyOptions options_;
   Collective* const workers_;

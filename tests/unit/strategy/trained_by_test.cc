@@ -1,6 +1,7 @@
 #include "strategy/trained_by.h"
 
 #include <cmath>
+#include <functional>
 #include <thread>
 
 #include "common/collective/local_group.h"
@@ -58,6 +59,24 @@ class TrainedByTest : public TwoReplicas {
           return trained.Apply(replica, {{Leaf(mine), w_}, {std::nullopt, b_}});
         },
         Each(first, second));
+  }
+
+  // Calls work(strategy, rank == 0) for two workers of one replica, at the same
+  // time.
+  static void InTwoWorkers(
+      const std::function<void(Strategy& strategy, bool first)>& work) {
+    auto group = MakeLocalGroup(2, absl::Minutes(1));
+    std::vector<std::thread> workers;
+    for (auto& member : group) {
+      workers.emplace_back([&] {
+        const bool first = member->rank() == 0;
+        auto strategy = Strategy::Make({Kind::kMultiWorkerMirrored, 1, {}},
+                                       std::move(member))
+                            .value();
+        work(*strategy, first);
+      });
+    }
+    for (std::thread& worker : workers) worker.join();
   }
 
   const Variable w_ = Named("w");
@@ -387,6 +406,59 @@ TEST_F(TrainedByTest, WorkersWithGradientsOfOtherVariablesAreRefused) {
     });
   }
   for (std::thread& worker : workers) worker.join();
+}
+
+// The other worker would wait for a call that does not come.
+TEST_F(TrainedByTest, GradientsThatOneWorkerRefusesFailAtBoth) {
+  InTwoWorkers([](Strategy& strategy, bool first) {
+    const Variable v = strategy.Create("v", Number(1)).value();
+    auto trained = TrainedBy::Make(strategy, {}, {v}).value();
+    const auto apply = [&](const std::optional<Leaf>& gradient,
+                           const Variable& variable) {
+      return strategy.Run([&](Replica& replica) {
+        return trained->Apply(replica, {{gradient, variable}});
+      });
+    };
+    const std::optional<Leaf> some = Leaf(Number(1));
+    const std::optional<Leaf> row = Leaf(Number(1).Reshaped({1}));
+    const std::optional<Leaf> none;
+    EXPECT_THAT(apply(first ? some : none, v),
+                StatusIs(kInvalid, HasSubstr("no variable has a gradient")));
+    EXPECT_THAT(apply(first ? row : some, v),
+                StatusIs(kInvalid, HasSubstr("does not fit")));
+    auto other = Strategy::Make({Kind::kOneDevice, 1, {}}).value();
+    const Variable foreign = other->Create("foreign", Number(1)).value();
+    EXPECT_THAT(apply(some, first ? v : foreign),
+                StatusIs(kInvalid, HasSubstr("another strategy's")));
+    EXPECT_THAT(apply(none, v),
+                StatusIs(kInvalid, "no variable has a gradient"));
+    EXPECT_EQ(trained->Steps(), 0);
+    EXPECT_EQ(strategy.Read(v).value(), Number(1));
+    EXPECT_THAT(apply(some, v), IsOk());
+  });
+}
+
+// Sparse gradients are reduced one by one, before the dense ones.
+TEST_F(TrainedByTest, WorkersWithOtherSetsOfGradientsChangeNoVariable) {
+  InTwoWorkers([](Strategy& strategy, bool first) {
+    const Value start = Number(1).Reshaped({1});
+    const Variable table = strategy.Create("table", start).value();
+    const Variable dense = strategy.Create("dense", start).value();
+    auto trained = TrainedBy::Make(strategy, {}, {table, dense}).value();
+    const Leaf row = Slices{{0}, start, std::nullopt};
+    const std::optional<Leaf> some = Leaf(start);
+    const std::optional<Leaf> none;
+    const auto apply = [&](const std::optional<Leaf>& of_dense) {
+      return strategy.Run([&](Replica& replica) {
+        return trained->Apply(replica, {{row, table}, {of_dense, dense}});
+      });
+    };
+    EXPECT_THAT(apply(first ? some : none),
+                StatusIs(kInvalid, HasSubstr("one of 2 values")));
+    EXPECT_EQ(strategy.Read(table).value(), start);
+    EXPECT_EQ(trained->Steps(), 0);
+    EXPECT_THAT(apply(some), IsOk());
+  });
 }
 
 TEST_F(TrainedByTest, MinimizeTakesAGradientForEachChosenVariable) {
