@@ -191,6 +191,7 @@ class Cross {
 
  private:
   friend class Replica;
+  friend class StepContext;
 
   absl::StatusOr<Placement> PlacementOf(const Target& target) const;
   absl::StatusOr<AtVariable<Leaf>> ReduceLeafTo(

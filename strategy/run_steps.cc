@@ -12,7 +12,10 @@ absl::Status StepContext::Output(Cross& cross, const std::string& name,
     outputs_.last_step.insert_or_assign(name, value);
     return absl::OkStatus();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(Value reduced, cross.Reduce(*op, value));
+  Distributed labeled = ToDistributed(value);
+  // Else workers that set two outputs of one shape would add one to the other.
+  labeled.label = CallOf("Output", name);
+  LOCKSTEP_ASSIGN_OR_RETURN(Value reduced, cross.ReduceAlong(*op, labeled, {}));
   outputs_.last_step.insert_or_assign(name, std::move(reduced));
   return absl::OkStatus();
 }

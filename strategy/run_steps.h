@@ -33,7 +33,11 @@ class StepContext {
   explicit StepContext(StepOutputs& outputs) : outputs_(outputs) {}
 
   // Sets an output across replicas: the reduced `value`, or without `op` the
-  // value of each replica. Errors: as Cross::Reduce().
+  // value of each replica.
+  //
+  //   kInvalidArgument  also: workers reduce outputs of different names; has
+  //                     both
+  //   others            as Cross::Reduce()
   absl::Status Output(Cross& cross, const std::string& name,
                       const PerReplica<Value>& value,
                       std::optional<ReduceOp> op = std::nullopt);
