@@ -125,7 +125,9 @@ TEST_P(DataCases, Case30And31WorkersShareOrRepeatTheData) {
     }
     EXPECT_EQ(ReadAll(shared), expected);
     auto repeated = s.Distribute(numbers, With(AutoShardPolicy::kOff)).value();
-    EXPECT_EQ(ReadAll(repeated).size(), 12u);
+    Rows everything;
+    for (int64_t i = 0; i < 12; ++i) everything.push_back({i});
+    EXPECT_EQ(ReadAll(repeated), everything);
   });
 }
 
@@ -152,7 +154,33 @@ TEST_P(DataCases, Case32AShortBatchIsDividedAnew) {
   });
 }
 
-TEST_P(DataCases, Case33And35AFunctionSharesTheDataItself) {
+// The second step of two workers of one replica is [8..11] and [12,13].
+TEST_P(DataCases, Case33AFunctionMayShareBatchesOfWhichTheLastIsShort) {
+  Each([&](Strategy& s) {
+    auto data = s.DistributeFrom([](const InputContext& context)
+                                     -> absl::StatusOr<Dataset> {
+                   return Dataset::Range(14).Batch(4).Shard(
+                       context.num_input_pipelines, context.input_pipeline_id);
+                 }).value();
+    // Batches w, w + W, ... of 4: each replica takes one in turn.
+    Rows expected;
+    for (int64_t b = s.worker(); b < 4; b += s.workers()) {
+      expected.push_back(Piece(b, 4, 0, 14));
+    }
+    const int64_t most = (4 + s.workers() - 1) / s.workers();
+    const int64_t local = s.local_replicas();
+    const int64_t steps = (most + local - 1) / local;
+    expected.resize(static_cast<size_t>(steps * local));
+    EXPECT_EQ(ReadAll(data), expected);
+    if (s.workers() == 2 && local == 1) {
+      EXPECT_EQ(expected[1], s.worker() == 0
+                                 ? (std::vector<int64_t>{8, 9, 10, 11})
+                                 : (std::vector<int64_t>{12, 13}));
+    }
+  });
+}
+
+TEST_P(DataCases, Case35AFunctionSharesTheDataItself) {
   Each([&](Strategy& s) {
     auto data = s.DistributeFrom([&](const InputContext& context)
                                      -> absl::StatusOr<Dataset> {
@@ -171,23 +199,28 @@ TEST_P(DataCases, Case33And35AFunctionSharesTheDataItself) {
   });
 }
 
+// With one worker of two replicas they compute 0 and 2, then 4 and 6.
 TEST_P(DataCases, Case34EachReplicaComputesItsPiece) {
   Each([&](Strategy& s) {
     auto data = s.Distribute(Dataset::Range(2 * all()).Batch(all())).value();
-    int64_t sum = 0;
+    std::vector<int64_t> computed;
     for (auto step = data.Next(); step.ok(); step = data.Next()) {
       const auto doubled = s.Run(
           [](Replica&, const Element& mine) {
             return 2 * mine[0].Elements<int64_t>().at(0);
           },
           *step);
-      for (const int64_t each : doubled->local()) sum += each;
+      ASSERT_THAT(doubled, IsOk());
+      computed.insert(computed.end(), doubled->local().begin(),
+                      doubled->local().end());
     }
-    const auto total = s.Reduce(
-        ReduceOp::kSum, Value::Of<int64_t>(ElementType::kInt64, {}, {sum}));
-    const int64_t count = 2 * all();
-    EXPECT_EQ((s.workers() == 1 ? sum : total->Elements<int64_t>()[0]),
-              count * (count - 1));
+    std::vector<int64_t> expected;
+    for (const int64_t first : {0, all()}) {
+      for (int64_t p = s.worker(); p < all(); p += s.workers()) {
+        expected.push_back(2 * (first + p));
+      }
+    }
+    EXPECT_EQ(computed, expected);
   });
 }
 

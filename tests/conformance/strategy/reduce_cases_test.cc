@@ -113,6 +113,19 @@ TEST_P(ReduceCases, Case52To55Gather) {
     EXPECT_EQ(shape_along(0), (std::vector<int64_t>{all(), 2, 3}));
     EXPECT_EQ(shape_along(1), (std::vector<int64_t>{1, 2 * all(), 3}));
     EXPECT_EQ(shape_along(2), (std::vector<int64_t>{1, 2, 3 * all()}));
+    std::vector<float> numbers;
+    for (int id = 0; id < all(); ++id) {
+      const auto number = static_cast<float>(10 * id);
+      numbers.insert(numbers.end(), {number + 1, number + 2});
+    }
+    const auto columns = Values(s, [](int id) {
+      const auto number = static_cast<float>(10 * id);
+      return Value::Of<float>(ElementType::kFloat32, {2, 1},
+                              {number + 1, number + 2});
+    });
+    EXPECT_THAT(s.Gather(columns, 0),
+                IsOkAndHolds(Leaf(Value::Of(ElementType::kFloat32,
+                                            {2 * all(), 1}, numbers))));
     const auto uneven = Values(s, [](int id) {
       return MatrixOf({id == 0 ? 1 : 2, 1}, 0);
     });
@@ -139,6 +152,31 @@ TEST_P(ReduceCases, Case56AllGatherReachesEachReplica) {
     });
     ASSERT_THAT(rows, IsOk());
     EXPECT_THAT(rows->local(), ::testing::Each(Row(expected)));
+  });
+}
+
+// TensorFlow 2.21 makes slices dense, where the list's documents refuse them.
+TEST_P(ReduceCases, Case55SlicesAreGatheredAsDenseValues) {
+  CaseTest::Each([&](Strategy& s) {
+    std::vector<Slices> rows;
+    for (int r = 0; r < s.local_replicas(); ++r) {
+      const auto id = static_cast<float>(s.first_replica() + r);
+      rows.push_back(
+          {{1}, MatrixOf({1, 1}, id + 1), std::vector<int64_t>{2, 1}});
+    }
+    const PerReplica<Slices> each(std::move(rows), s.first_replica());
+    const auto joined = s.Gather(each, 0);
+    ASSERT_THAT(joined, IsOk());
+    if (one()) {  // nothing is joined
+      EXPECT_EQ(*joined, Leaf(each.At(0)));
+      return;
+    }
+    std::vector<float> expected;
+    for (int id = 0; id < all(); ++id) {
+      expected.insert(expected.end(), {0, static_cast<float>(id + 1)});
+    }
+    EXPECT_EQ(*joined,
+              Leaf(Value::Of(ElementType::kFloat32, {2 * all(), 1}, expected)));
   });
 }
 
