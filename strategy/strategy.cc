@@ -31,6 +31,12 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Make(
 absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Join(
     const StrategyOptions& options, const WorkersOptions& workers) {
   LOCKSTEP_RETURN_IF_ERROR(options.Validate());
+  if (options.kind == Kind::kParameterServer) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool keeps_outputs, KeepsOutputs(workers));
+    LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Strategy> made, Make(options));
+    made->keeps_outputs_ = keeps_outputs;
+    return made;
+  }
   if (options.kind != Kind::kMultiWorkerMirrored) return Make(options);
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<Collective> group,

@@ -55,7 +55,8 @@ class Strategy {
   // kMultiWorkerMirrored it joins all workers of the cluster, and each call
   // waits for all of them. Strategies of other kinds have the replicas of this
   // process alone; under kParameterServer TrainedBy::Make() joins a job, whose
-  // servers combine the gradients of all workers.
+  // servers combine the gradients of all workers, and only should_checkpoint()
+  // and should_save_summary() depend on TF_CONFIG.
   //
   // When a worker ends, the calls of all others return kAborted, or
   // kUnavailable if it was killed and has not started again. To go on, each
@@ -211,11 +212,13 @@ class Strategy {
 
   // True: every worker must create the variables; worker 0's values are used.
   bool should_init() const { return true; }
-  // True if this process writes checkpoints. All workers must read the
-  // variables for one, because reading a kOnRead variable waits for all.
-  bool should_checkpoint() const { return worker() == 0; }
+  // True if this process writes checkpoints: that of worker 0. All workers must
+  // read the variables for one, because reading a kOnRead variable waits for
+  // all. Under kParameterServer the job's chief keeps those of the variables on
+  // its servers.
+  bool should_checkpoint() const { return keeps_outputs_ && worker() == 0; }
   // True if this process writes summaries.
-  bool should_save_summary() const { return worker() == 0; }
+  bool should_save_summary() const { return should_checkpoint(); }
 
  private:
   friend class TrainedBy;  // hands variables to servers
@@ -226,6 +229,8 @@ class Strategy {
 
   const std::unique_ptr<Engine> owned_;  // null for the default strategy
   Engine& engine_;
+  // False at a worker of a job with servers that is not worker 0.
+  bool keeps_outputs_ = true;
 };
 
 }  // namespace lockstep::strategy

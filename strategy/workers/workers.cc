@@ -13,6 +13,19 @@
 #include "strategy/workers/network_group.h"
 
 namespace lockstep::strategy {
+namespace {
+
+// The cluster of TF_CONFIG; local if that is not set.
+absl::StatusOr<Cluster> GivenCluster(const WorkersOptions& options) {
+  absl::StatusOr<TfConfig> config = LoadTfConfig(options.tf_config);
+  if (absl::IsNotFound(config.status()) && options.tf_config.empty()) {
+    config = TfConfig();  // no environment variable: a program of one process
+  }
+  LOCKSTEP_RETURN_IF_ERROR(config.status());
+  return Cluster::Make(*config);
+}
+
+}  // namespace
 
 std::string NameOf(Implementation implementation) {
   switch (implementation) {
@@ -26,14 +39,15 @@ std::string NameOf(Implementation implementation) {
   return "unknown";
 }
 
+absl::StatusOr<bool> KeepsOutputs(const WorkersOptions& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster given, GivenCluster(options));
+  return given.IsLocal() || given.self().type == TaskType::kEvaluator ||
+         given.self() == TaskId{TaskType::kWorker, 0};
+}
+
 absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
     const WorkersOptions& options, const std::string& purpose) {
-  absl::StatusOr<TfConfig> config = LoadTfConfig(options.tf_config);
-  if (absl::IsNotFound(config.status()) && options.tf_config.empty()) {
-    config = TfConfig();  // no environment variable: a program of one process
-  }
-  LOCKSTEP_RETURN_IF_ERROR(config.status());
-  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster given, Cluster::Make(*config));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster given, GivenCluster(options));
   // Before StartProcess(): a program of one process needs no certificates. An
   // evaluator is one: it reads checkpoints, and no task calls it.
   if (given.IsLocal() || given.self().type == TaskType::kEvaluator) {

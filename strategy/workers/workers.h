@@ -66,6 +66,14 @@ struct WorkersOptions {
 absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
     const WorkersOptions& options, const std::string& purpose);
 
+// True if this process keeps what all workers of TF_CONFIG's cluster compute:
+// worker 0, an evaluator, which has a folder of its own, or a process without a
+// cluster.
+//
+//   kInvalidArgument  TF_CONFIG is malformed
+//   others            the file cannot be read
+absl::StatusOr<bool> KeepsOutputs(const WorkersOptions& options);
+
 }  // namespace lockstep::strategy
 
 #endif  // LOCKSTEP_STRATEGY_WORKERS_WORKERS_H_

@@ -161,6 +161,27 @@ TEST_F(WorkersTest, OtherKindsAreOfOneProcess) {
   EXPECT_EQ((*strategy)->replicas(), 3);
 }
 
+// The replicas of each process are counted from 0.
+TEST_F(WorkersTest, WorkerZeroOfAJobWithServersKeepsWhatAllCompute) {
+  StrategyOptions options;
+  options.kind = Kind::kParameterServer;
+  for (const int index : {0, 1}) {
+    const auto strategy = Strategy::Join(
+        options,
+        Task(R"("chief": ["127.0.0.1:1"], "ps": ["127.0.0.1:2"], )"
+             R"("worker": ["127.0.0.1:3", "127.0.0.1:4"])",
+             absl::StrCat(R"({"type": "worker", "index": )", index, "}")));
+    ASSERT_THAT(strategy, IsOk());
+    EXPECT_EQ((*strategy)->first_replica(), 0);
+    EXPECT_EQ((*strategy)->should_checkpoint(), index == 0);
+    EXPECT_EQ((*strategy)->should_save_summary(), index == 0);
+  }
+  WorkersOptions missing;
+  missing.tf_config = "/no/such/file";
+  EXPECT_THAT(Strategy::Join(options, missing).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such")));
+}
+
 TEST_F(WorkersTest, TasksThatCannotBeAreRefused) {
   EXPECT_THAT(
       Strategy::Join(Mirrored(1),
