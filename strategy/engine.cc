@@ -1,5 +1,6 @@
 #include "strategy/engine.h"
 
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -61,7 +62,15 @@ absl::Status Engine::RunReplicas(
   };
   std::vector<std::thread> threads;
   for (size_t local = 1; local < count; ++local) {
-    threads.emplace_back(run, local);
+    try {
+      threads.emplace_back(run, local);
+    } catch (const std::system_error& error) {
+      meeting.End(local, absl::ResourceExhaustedError(absl::StrCat(
+                             "a thread for local replica ", local,
+                             " cannot be made (", error.what(),
+                             "); raise the limit of processes of the user "
+                             "(ulimit -u), or use fewer replicas")));
+    }
   }
   // Replica 0 runs in this thread, so a strategy of one replica starts none.
   run(0);

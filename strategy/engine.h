@@ -37,8 +37,9 @@ class Engine {
   // Returns when all calls have returned; an error of one replica makes the
   // others' waits for it fail.
   //
-  // Errors: of the first replica whose error is not the consequence of another
-  // replica's.
+  //   kResourceExhausted  the system has no thread for a replica
+  //   others              of the first replica whose error is not the
+  //                       consequence of another replica's
   absl::Status RunReplicas(absl::FunctionRef<absl::Status(Replica&)> work);
 
   // Calls work() in this thread, as one that acts across replicas.

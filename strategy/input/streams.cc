@@ -1,6 +1,7 @@
 #include "strategy/input/streams.h"
 
 #include <deque>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -163,10 +164,16 @@ class Selection final : public ElementStream {
 class Prefetch final : public ElementStream {
  public:
   Prefetch(Stream input, size_t buffer)
-      : input_(std::move(input)),
-        buffer_(buffer),
-        thread_([this] { Read(); }) {}
+      : input_(std::move(input)), buffer_(buffer) {
+    try {
+      thread_ = std::thread([this] { Read(); });
+    } catch (const std::system_error&) {
+      // The system has no more threads: each element is read when it is asked
+      // for.
+    }
+  }
   ~Prefetch() override {
+    if (!thread_.joinable()) return;
     {
       MutexLock lock(mutex_);
       stopping_ = true;
@@ -177,6 +184,7 @@ class Prefetch final : public ElementStream {
   }
 
   NextOr Next() override {
+    if (!thread_.joinable()) return input_->Next();
     MutexLock lock(mutex_);
     while (read_.empty()) changed_.Wait(mutex_);
     NextOr next = read_.front();
@@ -200,13 +208,13 @@ class Prefetch final : public ElementStream {
     }
   }
 
-  const Stream input_;  // the thread's
+  const Stream input_;  // the thread's, if there is one
   const size_t buffer_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<NextOr> read_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses everything above
+  std::thread thread_;
 };
 
 }  // namespace

@@ -47,7 +47,8 @@ std::unique_ptr<ElementStream> SelectStream(
     std::unique_ptr<ElementStream> input, int64_t first, int64_t every,
     std::optional<int64_t> end);
 
-// Reads up to `buffer` elements ahead, in a thread that ends with the stream.
+// Reads up to `buffer` elements ahead, in a thread that ends with the stream;
+// reads none ahead if the system has no more threads.
 std::unique_ptr<ElementStream> PrefetchStream(
     std::unique_ptr<ElementStream> input, size_t buffer);
 

@@ -1,12 +1,17 @@
 #include "strategy/engine.h"
 
+#include <unistd.h>
+
 #include <atomic>
+#include <iostream>
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strategy/cross.h"
 #include "strategy/replica.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/common/process/forbid_threads.h"
 
 namespace lockstep::strategy {
 namespace {
@@ -37,6 +42,22 @@ TEST(EngineTest, AllReplicasRunAtTheSameTime) {
     return absl::OkStatus();
   }),
               IsOk());
+}
+
+TEST(EngineTest, AReplicaWithoutAThreadIsAnErrorAndEndsTheWaitOfTheOther) {
+  constexpr int kCode = 77;
+  EXPECT_EXIT(
+      {
+        ForbidThreads();
+        Engine engine({Kind::kMirrored, 2, {}}, nullptr);
+        const absl::Status run = engine.RunReplicas([](Replica& replica) {
+          return replica.Merge([](Cross&) { return absl::OkStatus(); });
+        });
+        std::cerr << run.message();
+        _exit(absl::IsResourceExhausted(run) ? kCode : 1);
+      },
+      ::testing::ExitedWithCode(kCode),
+      "a thread for local replica 1 cannot be made");
 }
 
 TEST(EngineTest, AnotherStrategyMustNotActMeanwhile) {

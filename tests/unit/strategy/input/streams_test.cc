@@ -1,8 +1,11 @@
 #include "strategy/input/streams.h"
 
+#include <unistd.h>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/common/process/forbid_threads.h"
 #include "tests/unit/strategy/input/number_streams_harness.h"
 
 namespace lockstep::strategy {
@@ -59,6 +62,20 @@ TEST(StreamsTest, PrefetchedElementsComeInOrderAndTheEndStays) {
   ASSERT_EQ(numbers.size(), 50u);
   EXPECT_EQ(numbers[49], Row{49});
   EXPECT_FALSE(stream->Next()->has_value());
+}
+
+TEST(StreamsTest, APrefetchWithoutAThreadReadsTheSameElements) {
+  constexpr int kCode = 77;
+  const std::vector<Row> both = {{0}, {1}};
+  EXPECT_EXIT(
+      {
+        ForbidThreads();
+        const auto stream = PrefetchStream(NumberStream(2), 3);
+        const bool same = NumbersOf(*stream) == both;
+        const bool ended = !stream->Next()->has_value();
+        _exit(same && ended ? kCode : 1);
+      },
+      ::testing::ExitedWithCode(kCode), "");
 }
 
 TEST(StreamsTest, AnAbandonedPrefetchEndsItsThread) {
