@@ -1,5 +1,6 @@
 #include "strategy/served_variables.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +41,31 @@ absl::Status ServedVariables::TakeNext() {
     LOCKSTEP_RETURN_IF_ERROR(store_.WriteServed(variables_[i], job_->value(i)));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::optional<Leaf>>> ServedVariables::InOrder(
+    std::vector<std::pair<Variable, Leaf>> gradients) const {
+  std::vector<std::optional<Leaf>> ordered(variables_.size());
+  for (auto& [variable, gradient] : gradients) {
+    const auto found =
+        std::find(variables_.begin(), variables_.end(), variable);
+    if (found == variables_.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("variable \"", variable.name(),
+                       "\" is not on the servers; name it to "
+                       "TrainedBy::Make()"));
+    }
+    std::optional<Leaf>& place =
+        ordered[static_cast<size_t>(found - variables_.begin())];
+    if (place.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("variable \"", variable.name(),
+                       "\" has two gradients, but servers take one of each "
+                       "worker; add them up"));
+    }
+    place = std::move(gradient);
+  }
+  return ordered;
 }
 
 absl::Status ServedVariables::Push(

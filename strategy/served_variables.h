@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,6 +43,12 @@ class ServedVariables {
   // is over: the copies then keep the values of the last pass, which are older
   // than those of the job's last checkpoint.
   const std::optional<JobPass>& pass() const { return pass_; }
+
+  // Returns gradients as Push() takes them.
+  //
+  //   kInvalidArgument  a variable is not on the servers, or is there twice
+  absl::StatusOr<std::vector<std::optional<Leaf>>> InOrder(
+      std::vector<std::pair<Variable, Leaf>> gradients) const;
 
   // Hands in the gradients of pass(), takes the next pass, and writes its
   // values to the copies. `gradients` must have one entry for each variable,

@@ -257,19 +257,13 @@ absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all,
 
 absl::Status TrainedBy::PushAll(std::vector<Reduced> reduced,
                                 const PerReplica<Value>& losses) {
-  std::vector<std::optional<Leaf>> gradients(variables_.size());
-  for (Reduced& each : reduced) {
-    const auto found =
-        std::find(variables_.begin(), variables_.end(), each.variable);
-    if (found == variables_.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "variable \"", each.variable.name(),
-          "\" is not on the servers; name it to TrainedBy::Make()"));
-    }
+  std::vector<std::pair<Variable, Leaf>> pairs;
+  for (const Reduced& each : reduced) {
     // All copies of a reduced gradient are equal.
-    gradients[static_cast<size_t>(found - variables_.begin())] =
-        each.gradient.At(0);
+    pairs.emplace_back(each.variable, each.gradient.At(0));
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto gradients,
+                            served_->InOrder(std::move(pairs)));
   double loss = 0;
   for (const Value& mine : losses.local()) loss += LossOf(mine);
   return served_->Push(gradients,

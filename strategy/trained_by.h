@@ -105,7 +105,7 @@ class TrainedBy {
   // Reduces the gradients of all replicas and updates all copies. A variable
   // without a gradient does not change, and gets its slots with its first
   // gradient. All replicas must call it with the same variables; under
-  // kParameterServer these must be variables of Make().
+  // kParameterServer these must be variables of Make(), each once.
   //
   //   kInvalidArgument  no variable has a gradient; replicas or workers differ
   //                     in the variables or in which gradients are absent; a

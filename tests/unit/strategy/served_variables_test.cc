@@ -222,6 +222,19 @@ TEST_F(ServedVariablesTest, OtherVariablesStayTheProcesss) {
   EXPECT_TRUE(servers_.pushed.empty());
 }
 
+// Other kinds apply one after the other.
+TEST_F(ServedVariablesTest, TwoGradientsOfAVariableAreRefused) {
+  ASSERT_THAT(Begin(), IsOk());
+  const Leaf gradient = Number(1);
+  EXPECT_THAT(strategy_->Run([&](Replica& replica) {
+    return trained_->Apply(
+        replica, {{gradient, variables_[0]}, {gradient, variables_[0]}});
+  }),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("\"w\" has two gradients")));
+  EXPECT_TRUE(servers_.pushed.empty());
+}
+
 TEST_F(ServedVariablesTest, RowsAreRefusedAndTheFixIsNamed) {
   variables_ = {
       strategy_
