@@ -77,7 +77,7 @@ class Cross {
 
   // The same for several values; the results are in the order of `pairs`. The
   // values travel together if all targets are the devices of the replicas;
-  // otherwise each travels alone and `options` are not used.
+  // otherwise each travels alone, and has the whole timeout of `options`.
   absl::StatusOr<std::vector<AtVariable<Leaf>>> BatchReduceTo(
       ReduceOp op, absl::Span<const ReducePair> pairs,
       const CommunicationOptions& options = {});

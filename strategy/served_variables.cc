@@ -12,7 +12,14 @@ std::vector<JobVariable> ServedVariables::Describe(
     const VariableStore& store, const std::vector<Variable>& variables) {
   std::vector<JobVariable> described;
   for (const Variable& variable : variables) {
-    // DType and ElementType number the floating-point types alike.
+    static_assert(static_cast<int>(DType::kFloat16) ==
+                      static_cast<int>(ElementType::kFloat16) &&
+                  static_cast<int>(DType::kFloat32) ==
+                      static_cast<int>(ElementType::kFloat32) &&
+                  static_cast<int>(DType::kFloat64) ==
+                      static_cast<int>(ElementType::kFloat64) &&
+                  static_cast<int>(DType::kBFloat16) ==
+                      static_cast<int>(ElementType::kBFloat16));
     described.push_back({variable.name(), variable.shape(),
                          static_cast<DType>(variable.type()),
                          store.ReadCopy(variable, 0).bytes()});

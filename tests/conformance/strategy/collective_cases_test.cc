@@ -194,6 +194,21 @@ TEST_P(CollectiveCases, Case102ACallMayHaveATimeoutOfItsOwn) {
                 return replica.AllGather(Row({1}), 0, brief).status();
               }),
               late);
+  // The targets let each value of the batch travel alone, or together.
+  for (const Target& target :
+       {Target(EveryReplica{}), Target(Placement{{"cpu:0"}})}) {
+    const PerReplica<Leaf> ones(
+        std::vector<Leaf>(static_cast<size_t>(shape.replicas), Number(1)), 0);
+    const std::vector<ReducePair> pairs = {{ones, EveryReplica{}},
+                                           {ones, target}};
+    EXPECT_THAT(
+        call([&](Replica& replica) {
+          return replica.Merge([&](Cross& cross) {
+            return cross.BatchReduceTo(ReduceOp::kSum, pairs, brief).status();
+          });
+        }),
+        late);
+  }
   brief.timeout = absl::Seconds(-1);
   EXPECT_THAT(call([&](Replica& replica) {
                 return replica.AllGather(Row({1}), 0, brief).status();
