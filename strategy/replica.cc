@@ -190,7 +190,8 @@ absl::StatusOr<std::vector<Leaf>> Replica::AllReduce(
       [&](Cross& cross, const PerReplica<std::string>& calls,
           const PerReplica<std::vector<Leaf>>& all)
           -> absl::StatusOr<std::vector<Leaf>> {
-        LOCKSTEP_RETURN_IF_ERROR(CheckSameCall(calls));
+        LOCKSTEP_RETURN_IF_ERROR(engine_.group().TellIfRefused(
+            "AllReduce()", CheckSameCall(calls), options));
         // From value j of replica i to replica i of value j.
         std::vector<Distributed> reduced(all.At(0).size());
         for (const std::vector<Leaf>& of_replica : all.local()) {
@@ -216,7 +217,8 @@ absl::StatusOr<Value> Replica::AllGather(const Value& value, int64_t axis,
   return Merge(
       [&](Cross& cross, const PerReplica<std::string>& calls,
           const PerReplica<Value>& all) -> absl::StatusOr<Value> {
-        LOCKSTEP_RETURN_IF_ERROR(CheckSameCall(calls));
+        LOCKSTEP_RETURN_IF_ERROR(engine_.group().TellIfRefused(
+            "AllGather()", CheckSameCall(calls), options));
         LOCKSTEP_ASSIGN_OR_RETURN(Leaf joined,
                                   cross.Gather(all, axis, options));
         return std::get<Value>(std::move(joined));
@@ -227,18 +229,14 @@ absl::StatusOr<Value> Replica::AllGather(const Value& value, int64_t axis,
 absl::StatusOr<Variable> Replica::Create(const VariableOptions& options) {
   return Merge(
       [&](Cross& cross,
-          const PerReplica<std::string>& names) -> absl::StatusOr<Variable> {
+          const PerReplica<std::string>& calls) -> absl::StatusOr<Variable> {
         // Only names can be compared: the options hold a function. Those of the
         // first replica count.
-        for (const std::string& name : names.local()) {
-          if (name == names.At(0)) continue;
-          return absl::InvalidArgumentError(absl::StrCat(
-              "one replica creates \"", names.At(0), "\", another \"", name,
-              "\"; all must create the same variables in the same order"));
-        }
+        LOCKSTEP_RETURN_IF_ERROR(engine_.group().TellIfRefused(
+            "Create()", CheckSameCall(calls), {}));
         return cross.Create(options);
       },
-      options.name);
+      CallOf("Create", options.name));
 }
 
 }  // namespace lockstep::strategy

@@ -85,6 +85,9 @@ class Replica {
   absl::Status Scatter(ScatterOp op, const Variable& variable,
                        const Slices& rows);
 
+  // Where the replicas of one worker differ in one of the following calls, it
+  // fails at the other workers, too.
+
   // Returns the sum or mean of all replicas' values to each replica.
   //
   //   kInvalidArgument  also: replicas differ in `op` or in the number of
