@@ -232,8 +232,12 @@ class Cross {
 template <class T>
 absl::Status Cross::CheckComponents(const T& value, size_t count) {
   size_t components = count;
-  if constexpr (requires { value.local(); }) components = value.local().size();
-  if constexpr (requires { value.placement(); }) components = value.size();
+  // A Variable has a placement, too, and is passed whole.
+  if constexpr (kIsWrapped<T> && requires { value.local(); }) {
+    components = value.local().size();
+  } else if constexpr (kIsWrapped<T> && requires { value.placement(); }) {
+    components = value.size();
+  }
   if (components >= count) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "an argument has fewer components than there are places");

@@ -32,6 +32,27 @@ TEST_F(CrossTest, ArgumentsAreUnwrappedAndResultsWrapped) {
   EXPECT_THAT(sums->local(), ElementsAre("3 5!", "4 5!"));
 }
 
+TEST_F(CrossTest, AVariableIsPassedWhole) {
+  const Variable v = Make(Synchronization::kOnRead, Aggregation::kSum);
+  EXPECT_THAT(strategy_->Run(
+                  [](Replica& replica, const Variable& whole,
+                     const Value& mine) { return replica.Assign(whole, mine); },
+                  v, Each(3, 5)),
+              IsOk());
+  EXPECT_THAT(CopiesOf(v), ElementsAre(3, 5));
+  const Variable w = Make(Synchronization::kAuto, Aggregation::kNone);
+  EXPECT_THAT(strategy_->Across([&](Cross& cross) {
+    return cross.Update(
+        w,
+        [](Copy& copy, const Variable& whole) {
+          return copy.Assign(copy.Read(whole).value());
+        },
+        v);
+  }),
+              IsOk());
+  EXPECT_THAT(CopiesOf(w), ElementsAre(3, 5));
+}
+
 TEST_F(CrossTest, BooleansAreResultsAndArguments) {
   const auto second = strategy_->Run(
       [](Replica& replica) -> bool { return replica.local() == 1; });
