@@ -117,6 +117,7 @@ class Replica {
   // once, with the arguments `mine` of all. Returns to each replica its
   // component of the result if that is wrapped, otherwise the whole result.
   //
+  //   kInvalidArgument     the result is a PerReplica with fewer components
   //   kAborted             another replica has failed
   //   kFailedPrecondition  another replica has returned, or waits in another
   //                        call; or this thread runs another replica or none
@@ -183,7 +184,7 @@ requires std::is_invocable_v < F&, Cross&, const PerReplica<A>
         }
         (std::index_sequence_for<A...>());
         for (size_t r = 0; r < desks.size(); ++r) {
-          of(r).part = Part::Take(result, r);
+          of(r).part = Part::Take(result, r, desks.size());
         }
       });
   if (!met.ok()) return typename Part::Type(std::move(met));

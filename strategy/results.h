@@ -42,20 +42,32 @@ typename ResultOfCall<F, A...>::Type Call(F& fn, A&&... args) {
   }
 }
 
-// The part of a result that Merge() returns to one replica: its component of a
-// wrapped value, or all of any other value.
+// The part of a result that Merge() returns to one of `replicas`: its component
+// of a wrapped value, or all of any other value.
+//
+//   kInvalidArgument  a PerReplica lacks a component for some replica
 template <class T>
 struct PartOf {
   using Type = absl::StatusOr<Component<T>>;
-  static Type Take(const absl::StatusOr<T>& result, size_t replica) {
+  static Type Take(const absl::StatusOr<T>& result, size_t replica,
+                   size_t replicas) {
     if (!result.ok()) return result.status();
+    if constexpr (kIsWrapped<T> && requires { result->local(); }) {
+      if (result->local().size() < replicas) {
+        return absl::InvalidArgumentError(
+            "the result of a merge has fewer components than the worker has "
+            "replicas");
+      }
+    }
     return ComponentOf(*result, replica);
   }
 };
 template <>
 struct PartOf<void> {
   using Type = absl::Status;
-  static Type Take(const absl::Status& result, size_t) { return result; }
+  static Type Take(const absl::Status& result, size_t, size_t) {
+    return result;
+  }
 };
 
 }  // namespace lockstep::strategy

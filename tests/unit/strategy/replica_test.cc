@@ -118,6 +118,16 @@ TEST_F(ReplicaTest, MergeGivesEachReplicaItsPart) {
   EXPECT_THAT(results->local(), ElementsAre(Number(5), Number(3)));
 }
 
+TEST_F(ReplicaTest, AMergeMustReturnAComponentForEachReplica) {
+  const auto results = strategy_->Run([](Replica& replica) {
+    const auto mine =
+        replica.Merge([](Cross&) { return PerReplica<Value>({Number(1)}, 0); });
+    EXPECT_THAT(mine, StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("fewer components")));
+  });
+  EXPECT_THAT(results, IsOk());
+}
+
 TEST_F(ReplicaTest, AReplicaThatFailsEndsTheWaitOfTheOther) {
   EXPECT_THAT(strategy_->Run([](Replica& replica) -> absl::Status {
     if (replica.id() == 1) return absl::DataLossError("torn");

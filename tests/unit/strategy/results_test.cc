@@ -26,9 +26,11 @@ TEST(ResultsTest, AFunctionMayReturnAStatusAValueOrNothing) {
 
 TEST(ResultsTest, AReplicaGetsItsPartOfAWrappedResult) {
   const absl::StatusOr<PerReplica<int>> each = PerReplica<int>({3, 4}, 0);
-  EXPECT_THAT(PartOf<PerReplica<int>>::Take(each, 1), IsOkAndHolds(4));
-  EXPECT_THAT(PartOf<int>::Take(absl::StatusOr<int>(5), 1), IsOkAndHolds(5));
-  EXPECT_THAT(PartOf<void>::Take(absl::DataLossError(""), 1),
+  EXPECT_THAT(PartOf<PerReplica<int>>::Take(each, 1, 2), IsOkAndHolds(4));
+  EXPECT_THAT(PartOf<PerReplica<int>>::Take(each, 1, 3),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(PartOf<int>::Take(absl::StatusOr<int>(5), 1, 2), IsOkAndHolds(5));
+  EXPECT_THAT(PartOf<void>::Take(absl::DataLossError(""), 1, 2),
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
