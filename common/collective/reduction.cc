@@ -239,6 +239,8 @@ absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
   if (slices.empty()) {
     return absl::InvalidArgumentError("there are no slices to reduce");
   }
+  // Else the rows of one would be joined to the indices of another.
+  for (const Slices& each : slices) LOCKSTEP_RETURN_IF_ERROR(CheckSlices(each));
   // As in Reduce().
   if (slices.size() == 1) return slices[0];
   Slices joined;

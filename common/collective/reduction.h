@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<Value>> ReducePacked(
 // Joins indices and rows in the order of the ranks; equal indices stay apart. A
 // mean divides the rows.
 //
-//   kInvalidArgument  types or rows differ; as Value::Check(); the mean of
+//   kInvalidArgument  types or rows differ; as CheckSlices(); the mean of
 //                     several slices of a type that is no number
 absl::StatusOr<Slices> ReduceSlices(ReduceOp op,
                                     absl::Span<const Slices> slices);

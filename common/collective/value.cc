@@ -66,9 +66,7 @@ std::string Value::Description() const {
   return text;
 }
 
-absl::Status CheckLeaf(const Leaf& leaf) {
-  if (const Value* value = std::get_if<Value>(&leaf)) return value->Check();
-  const auto& slices = std::get<Slices>(leaf);
+absl::Status CheckSlices(const Slices& slices) {
   LOCKSTEP_RETURN_IF_ERROR(slices.values.Check());
   const std::vector<int64_t>& shape = slices.values.shape();
   const auto indices = static_cast<int64_t>(slices.indices.size());
@@ -76,6 +74,11 @@ absl::Status CheckLeaf(const Leaf& leaf) {
   return absl::InvalidArgumentError(
       absl::StrCat("slices have ", indices, " indices, but their values are ",
                    slices.values.Description(), "; each needs a row"));
+}
+
+absl::Status CheckLeaf(const Leaf& leaf) {
+  if (const Value* value = std::get_if<Value>(&leaf)) return value->Check();
+  return CheckSlices(std::get<Slices>(leaf));
 }
 
 std::string DescriptionOf(const Leaf& leaf) {

@@ -113,9 +113,10 @@ struct Slices {
 // Either form of a tensor.
 using Leaf = std::variant<Value, Slices>;
 
-// Checks the values, and that slices have a row for each index.
+// Check the values, and that slices have a row for each index.
 //
 //   kInvalidArgument  as Value::Check(); fewer or more rows
+absl::Status CheckSlices(const Slices& slices);
 absl::Status CheckLeaf(const Leaf& leaf);
 
 // "float32 [2,3]", "slices of float32 [2,3]".

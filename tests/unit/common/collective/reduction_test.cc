@@ -154,6 +154,13 @@ TEST(ReductionTest, RowsOfSlicesAreJoined) {
   EXPECT_EQ(mean.dense_shape, a.dense_shape);
 }
 
+// Together they have as many rows as indices.
+TEST(ReductionTest, SlicesWithoutARowForEachIndexAreRefused) {
+  EXPECT_THAT(ReduceSlices(ReduceOp::kSum, {Slices{{0, 1}, Floats({1}), {}},
+                                            Slices{{2}, Floats({2, 3}), {}}}),
+              StatusIs(kInvalid, HasSubstr("slices have 2 indices")));
+}
+
 TEST(ReductionTest, SumsAlongAnAxis) {
   const Value value =
       Value::Of<int32_t>(ElementType::kInt32, {2, 3}, {1, 2, 3, 4, 5, 6});
