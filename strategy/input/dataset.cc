@@ -112,7 +112,11 @@ Dataset Dataset::Shard(int64_t count, int64_t index) const {
   absl::Status mistake = AtLeast("the number of shards", count, 1);
   // Update() keeps the first error.
   mistake.Update(AtLeast("the index of a shard", index, 0));
-  mistake.Update(AtLeast("the number of shards", count, index + 1));
+  if (index >= count) {
+    mistake.Update(absl::InvalidArgumentError(
+        absl::StrCat("the number of shards is ", count, ", but must be above ",
+                     index, ", the index of one")));
+  }
   return Then(
       Kind::kOther, mistake, [count, index](const Opener& before) -> StreamOr {
         LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());

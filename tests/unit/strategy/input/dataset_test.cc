@@ -1,6 +1,7 @@
 #include "strategy/input/dataset.h"
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -63,6 +64,7 @@ TEST(DatasetTest, ImpossibleArgumentsAreReportedOnOpening) {
   };
   invalid(Dataset::Range(3).Batch(0), "batch is 0");
   invalid(Dataset::Range(3).Shard(2, 2), "shards is 2");
+  invalid(Dataset::Range(3).Shard(2, INT64_MAX), "shards is 2");
   invalid(Dataset::Range(3).Batch(0).Repeat().Take(2), "batch is 0");
   const auto same = [](Element element) -> absl::StatusOr<Element> {
     return element;
