@@ -235,6 +235,8 @@ class Training {
         }
       }
       const Json scalars = state.value("scalars", Json::object());
+      report_.Expect("number of scalars", absl::StrCat(scalars.size()),
+                     absl::StrCat(trained_[w]->NonSlots().size()));
       for (const Variable& power : trained_[w]->NonSlots()) {
         CompareCopies(worker, power, scalars.at(power.name()), power.name(), 0);
       }
