@@ -125,11 +125,13 @@ absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
   if (have != Have::kError) {
     told.insert(told.end(), empty_.begin(), empty_.end());
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const std::vector<Parcel> parcels,
-      engine_.group().FromAllWorkers("next step of data", std::move(told)));
-  // Only after the exchange: the other workers would wait for this one.
+  auto exchanged =
+      engine_.group().FromAllWorkers("next step of data", std::move(told));
+  // Only after the exchange: the other workers would wait for this one. Before
+  // its error, which may be the consequence of this one.
   if (!pieces.ok()) return pieces.status();
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Parcel> parcels,
+                            std::move(exchanged));
   bool any = false;
   bool any_lacks = false;
   bool known = false;

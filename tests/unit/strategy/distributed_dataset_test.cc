@@ -84,6 +84,36 @@ TEST_F(DistributedDatasetTest, APieceOfNoExamplesHasNoSizeThatIsUnknown) {
   EXPECT_THAT(last->local()[1][0].shape(), ElementsAre(0, 0));
 }
 
+// A group that another worker has left.
+class LeftGroup final : public Collective {
+ public:
+  int rank() const override { return 0; }
+  int members() const override { return 2; }
+  absl::StatusOr<std::vector<Parcel>> Exchange(const std::string&,
+                                               std::vector<Leaf>) override {
+    return absl::AbortedError("rank 1 has left the group");
+  }
+};
+
+TEST_F(DistributedDatasetTest, TheErrorOfTheDataIsNotLostInThatOfTheGroup) {
+  auto strategy = Strategy::Make({Kind::kMultiWorkerMirrored, 1, {}},
+                                 std::make_unique<LeftGroup>())
+                      .value();
+  const auto next = [&](const absl::Status& read) {
+    const auto make = [&](const InputContext&) -> absl::StatusOr<Dataset> {
+      return Dataset::Range(2).Batch(1).Map(
+          [read](Element element) -> absl::StatusOr<Element> {
+            if (!read.ok()) return read;
+            return element;
+          });
+    };
+    return strategy->DistributeFrom(make).value().Next().status();
+  };
+  EXPECT_THAT(next(absl::OkStatus()), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(next(absl::DataLossError("torn")),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
 // Counts the pieces that a data set has made.
 class PieceCounter {
  public:
