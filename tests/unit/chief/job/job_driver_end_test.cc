@@ -268,7 +268,7 @@ TEST_F(JobDriverEndTest, NewerChiefIsGivenWayToWhileACheckpointIsWritten) {
   Step();
   Copied(1);
   EXPECT_THAT(TakeFailed(0, absl::AbortedError("epoch 9")),
-              Contains(HasSubstr("finish replaced while writing")));
+              Contains(HasSubstr("finish while writing UNAVAILABLE")));
 }
 
 TEST_F(JobDriverEndTest, StoppedJobSavesItsStepAndSaysWhy) {
