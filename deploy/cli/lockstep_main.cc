@@ -59,7 +59,7 @@ struct Commands {
   }
 
   int Run(Terminal& terminal, const UserCommand& command) const {
-    if (run.chosen()) return run.Run(terminal, std::cerr);
+    if (run.chosen()) return run.Run(terminal, std::cerr, command);
     if (status.chosen()) return status.Run(terminal, std::cerr);
     if (steer.chosen()) return steer.Run(terminal, std::cerr);
     if (logs.chosen()) return logs.Run(terminal, std::cerr);
@@ -108,10 +108,11 @@ int Main(int argc, char** argv) {
                    "Trains on this machine, and looks after running jobs.");
   flags.app().require_subcommand(1);
   const Commands commands(flags.app());
-  // Words after -- are flags of another program; `run` takes them as they are.
+  // Words after -- are those of another program. The parser would take some of
+  // them for flags, and a word such as [1,2] for a list.
   const std::string_view chosen = argc > 1 ? argv[1] : "";
-  const bool takes_command =
-      chosen == "task" || chosen == "evaluate" || chosen == "predict";
+  const bool takes_command = chosen == "run" || chosen == "task" ||
+                             chosen == "evaluate" || chosen == "predict";
   const UserCommand command =
       takes_command ? CutCommand(argc, argv) : UserCommand();
   if (const std::optional<int> code =

@@ -94,6 +94,18 @@ TEST_F(UserProgramTest, AFaultOfTheProgramEndsTheRunWithItsLastLine) {
   EXPECT_THAT(run_->ReadLog(), Not(HasSubstr("SIGKILL")));
 }
 
+TEST_F(UserProgramTest, ProgramGetsItsWordsAsTheyStand) {
+  Start({"/bin/sh", "-c", "echo \"got $# words: $*\"; exit 1", "sh", "[1,2]",
+         "[]", "--", "{}", "--job=x"});
+
+  const absl::StatusOr<cli::TaskExit> exit = run_->Wait(kPatience);
+
+  ASSERT_OK(exit);
+  EXPECT_EQ(exit->code, 1);
+  EXPECT_THAT(WorkerLog(), HasSubstr("got 5 words: [1,2] [] -- {} --job=x\n"))
+      << run_->ReadLog();
+}
+
 TEST_F(UserProgramTest, ProgramThatEndsWithoutHavingJoinedEndsTheRun) {
   Start({"/bin/true"});
 

@@ -29,6 +29,8 @@ UserCommand CutCommand(int& argc, const char* const* argv) {
   constexpr absl::string_view kMark = "--";
   for (int i = 1; i < argc; ++i) {
     if (argv[i] != kMark) continue;
+    // Left for the parser, which refuses it.
+    if (i + 1 == argc) return {};
     UserCommand command(argv + i + 1, argv + argc);
     argc = i;
     return command;

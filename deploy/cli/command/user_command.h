@@ -22,7 +22,8 @@ inline constexpr char kTlsDirVariable[] = "LOCKSTEP_TLS_DIR";
 
 // Cuts the words after the first "--", which must not be parsed as flags, off a
 // command line. Returns them; `argc` becomes the number of the words before.
-// Without a "--" it returns none, and changes nothing.
+// Without a "--", or if nothing follows it, it returns none and changes
+// nothing.
 UserCommand CutCommand(int& argc, const char* const* argv);
 
 // Returns the command with the path of its program, which is looked for in

@@ -166,7 +166,10 @@ void RunCommand::AddHow() {
   app_.add_option("--program_dir", program_dir_)->group("");
 }
 
-int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
+int RunCommand::Run(Terminal& terminal, std::ostream& err,
+                    const UserCommand& command) const {
+  UserCommand all_words = command_;
+  all_words.insert(all_words.end(), command.begin(), command.end());
   TaskCounts counts = counts_;
   counts.ps_given = app_.count("--ps") > 0;
   Beginning beginning;
@@ -189,7 +192,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .status_address = status_address_,
        .gpus = gpus_,
        .beginning = beginning,
-       .command = command_,
+       .command = std::move(all_words),
        .evaluator_command = evaluator_});
   if (!setup.ok()) {
     err << "lockstep run: " << setup.status().message() << "\n";

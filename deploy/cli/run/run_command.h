@@ -9,6 +9,7 @@
 
 #include "CLI/CLI.hpp"
 #include "deploy/cli/command/counted_cluster.h"
+#include "deploy/cli/command/user_command.h"
 #include "deploy/cli/text/terminal.h"
 
 namespace lockstep::cli {
@@ -25,8 +26,9 @@ class RunCommand {
   bool chosen() const { return app_.parsed(); }
 
   // Returns the exit code: that of RunOutcome, or 2 if the job cannot run, with
-  // the reason on `err`.
-  int Run(Terminal& terminal, std::ostream& err) const;
+  // the reason on `err`. `command` has the words after "--", as they stand.
+  int Run(Terminal& terminal, std::ostream& err,
+          const UserCommand& command) const;
 
  private:
   CLI::App& app_;
@@ -35,7 +37,7 @@ class RunCommand {
 
   std::string cluster_file_;
   TaskCounts counts_;
-  std::vector<std::string> command_;
+  UserCommand command_;  // words before "--" that belong to no flag
   std::string evaluator_;
   std::string job_file_;
   std::vector<std::string> settings_;

@@ -25,9 +25,9 @@ class RunCommandFlagsTest : public ::testing::Test {
   void Parse(std::vector<std::string> reversed) {
     app_.parse(std::move(reversed));
   }
-  int Run() {
+  int Run(const UserCommand& command = {}) {
     Terminal terminal(null_, nullptr, nullptr);
-    return command_.Run(terminal, err_);
+    return command_.Run(terminal, err_, command);
   }
 
   const int null_ = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -56,6 +56,13 @@ TEST_F(RunCommandFlagsTest, AGivenNumberOfServersIsNotReplaced) {
   EXPECT_EQ(Run(), 2);
   EXPECT_THAT(err_.str(),
               HasSubstr("--ps is 1, but under MULTI_WORKER_MIRRORED"));
+}
+
+TEST_F(RunCommandFlagsTest, WordsOfACommandStayAsTheyStand) {
+  Parse({"batch_size=2", "--set", "train_steps=1", "--set", "1", "--workers",
+         "run"});
+  EXPECT_EQ(Run({"[no,such]"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("[no,such]: there is no such program"));
 }
 
 }  // namespace

@@ -83,6 +83,14 @@ TEST(UserCommandTest, WordsAfterTheFirstMarkAreTheCommand) {
   EXPECT_EQ(argc, 3);
 }
 
+TEST(UserCommandTest, AMarkThatNothingFollowsIsLeftToTheParser) {
+  const char* const argv[] = {"lockstep", "run", "--"};
+  int argc = 3;
+
+  EXPECT_TRUE(CutCommand(argc, argv).empty());
+  EXPECT_EQ(argc, 3);
+}
+
 TEST(UserCommandTest, TextIsRunByTheShell) {
   EXPECT_THAT(ShellCommand("python3 eval.py"),
               ElementsAre("/bin/sh", "-c", "python3 eval.py"));
