@@ -69,8 +69,11 @@ ConfigMakeCommand::ConfigMakeCommand(CLI::App& parent)
           ->capture_default_str();
   app_.add_option("--hosts", request_.hosts,
                   "Hosts by name, as node1,node2: task 0 of each job is on the "
-                  "first, task 1 on the next, and so on in turn.")
+                  "first, task 1 on the next, and so on in turn. An IPv6 "
+                  "address stands in brackets.")
       ->delimiter(',')
+      // A value such as [::1] would otherwise lose its brackets, as a list.
+      ->allow_extra_args(false)
       ->excludes(pattern);
   app_.add_option("--port", request_.port,
                   "Port of a task that is alone on its host; of several, the "

@@ -32,6 +32,20 @@ TEST_F(ConfigMakeCommandTest, WritesAClusterFile) {
             "}\n");
 }
 
+TEST_F(ConfigMakeCommandTest, HostsMayBeIpv6Addresses) {
+  EXPECT_EQ(
+      Make({"--ps", "0", "--workers", "2", "--hosts", "[fd00::1],[fd00::2]"}),
+      0)
+      << Err();
+  EXPECT_THAT(Out(),
+              HasSubstr("\"worker\": [\"[fd00::1]:2223\",\"[fd00::2]:2222\"]"));
+  EXPECT_EQ(Make({"--ps", "0", "--workers", "1", "--no_chief", "--hosts",
+                  "[fd00::3]"}),
+            0)
+      << Err();
+  EXPECT_THAT(Out(), HasSubstr("\"worker\": [\"[fd00::3]:2222\"]"));
+}
+
 TEST_F(ConfigMakeCommandTest, WritesTheTfConfigOfATask) {
   EXPECT_EQ(Make({"--no_chief", "--task", "worker:0"}), 0);
   EXPECT_THAT(Out(), HasSubstr("\"task\": {\"index\":0,\"type\":\"worker\"}"));
