@@ -9,6 +9,7 @@
 
 #include "common/flags/flag_parser.h"
 #include "common/process/process.h"
+#include "common/process/process_limits.h"
 #include "deploy/cli/certs/certs_command.h"
 #include "deploy/cli/command/user_command.h"
 #include "deploy/cli/config/config_check_command.h"
@@ -104,6 +105,7 @@ struct Commands {
 
 int Main(int argc, char** argv) {
   PrepareProcess();
+  ExplainMissingThreads(kExitFailed);
   FlagParser flags("lockstep",
                    "Trains on this machine, and looks after running jobs.");
   flags.app().require_subcommand(1);

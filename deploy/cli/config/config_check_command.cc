@@ -1,6 +1,5 @@
 #include "deploy/cli/config/config_check_command.h"
 
-#include <future>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -13,6 +12,7 @@
 #include "common/cluster/host_port.h"
 #include "common/cluster/tf_config_loader.h"
 #include "common/flags/flag_parser.h"
+#include "common/process/new_thread.h"
 #include "common/rpc/security/certificate_name.h"
 #include "common/rpc/security/certificates/peer_probe.h"
 #include "deploy/cli/config/cluster_report.h"
@@ -189,14 +189,14 @@ std::map<TaskId, std::string> ConfigCheckCommand::Connect(
       tls_dir_.empty() ? TlsFiles() : ReadTlsFiles(tls_dir_);
   const TlsFiles* files = tls_dir_.empty() || !own.ok() ? nullptr : &*own;
   for (size_t first = 0; first < peers.size(); first += kProbesAtOnce) {
-    std::vector<std::future<ProbeResult>> probes;
     const size_t end = std::min(peers.size(), first + kProbesAtOnce);
+    std::vector<ProbeResult> results(end - first);
+    CallAtOnce(static_cast<int>(results.size()), [&](int number) {
+      const auto& [task, address] = peers[first + number];
+      results[number] = Probe(address, task, files, timeout);
+    });
     for (size_t i = first; i < end; ++i) {
-      probes.push_back(std::async(std::launch::async, Probe, peers[i].second,
-                                  peers[i].first, files, timeout));
-    }
-    for (size_t i = first; i < end; ++i) {
-      const ProbeResult result = probes[i - first].get();
+      const ProbeResult& result = results[i - first];
       const auto& [task, address] = peers[i];
       reachable[task] = result.text;
       if (result.reached) continue;

@@ -21,6 +21,7 @@
 #include "common/job/job_config.h"
 #include "common/job/job_warnings.h"
 #include "common/job/strategy_checks.h"
+#include "common/process/process_limits.h"
 #include "deploy/cli/certs/certificate_set.h"
 #include "deploy/cli/tasks/job_checks.h"
 #include "deploy/cli/tasks/job_file.h"
@@ -34,6 +35,8 @@ namespace {
 
 // A run that lasts longer renews them with a restart.
 constexpr absl::Duration kCertificatesLast = absl::Hours(24 * 365);
+// About the number of threads that gRPC and the launcher make.
+constexpr int kThreads = 16;
 
 std::string TemporaryDirectory() {
   const char* directory = getenv("TMPDIR");
@@ -423,6 +426,7 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
   LOCKSTEP_RETURN_IF_ERROR(CheckCommands(request, setup.cluster));
   LOCKSTEP_RETURN_IF_ERROR(ReadJob(request, setup));
   LOCKSTEP_RETURN_IF_ERROR(CheckGpus(request.gpus));
+  LOCKSTEP_RETURN_IF_ERROR(CheckThreads(kThreads));
   LOCKSTEP_RETURN_IF_ERROR(TakePorts(request, setup));
   LOCKSTEP_RETURN_IF_ERROR(TakeStatusPort(request, setup));
   LaunchOptions options = {

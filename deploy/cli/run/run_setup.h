@@ -76,7 +76,7 @@ struct RunSetup {
 //   and others           checkpoint.directory cannot be written to
 //   kFailedPrecondition  another run uses the directory of logs, of state, or
 //                        of checkpoints
-//   kResourceExhausted   no port is free
+//   kResourceExhausted   no port is free, or too few threads can be made
 absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request);
 
 }  // namespace lockstep::cli

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "deploy/cli/run/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/common/process/forbid_threads.h"
 
 namespace lockstep::cli {
 namespace {
@@ -63,6 +65,19 @@ TEST_F(RunCommandFlagsTest, WordsOfACommandStayAsTheyStand) {
          "run"});
   EXPECT_EQ(Run({"[no,such]"}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("[no,such]: there is no such program"));
+}
+
+TEST_F(RunCommandFlagsTest, TooFewThreadsAreNamedBeforeATaskIsStarted) {
+  Parse({"batch_size=2", "--set", "train_steps=1", "--set", "1", "--workers",
+         "run"});
+  EXPECT_EXIT(
+      {
+        ForbidThreads();
+        const int code = Run({"/bin/true"});
+        std::cerr << err_.str();
+        _exit(code);
+      },
+      ::testing::ExitedWithCode(2), HasSubstr("threads can be made"));
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 #include "deploy/cli/config/config_check_command.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "deploy/cli/run/port_reservation.h"
 #include "gmock/gmock.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/common/process/forbid_threads.h"
 #include "tests/unit/deploy/cli/config/command_fixture.h"
 
 namespace lockstep::cli {
@@ -152,6 +156,31 @@ TEST_F(ConfigCheckCommandTest, ConnectSaysWhoRefuses) {
   EXPECT_THAT(out, HasSubstr(absl::StrCat("mistake: TF_CONFIG: cluster.ps[0] "
                                           "is \"",
                                           address, "\":")));
+}
+
+TEST_F(ConfigCheckCommandTest, ConnectTriesAllWhereNoThreadCanBeMade) {
+  const absl::StatusOr<PortReservation> chief = PortReservation::Create();
+  const absl::StatusOr<PortReservation> ps = PortReservation::Create();
+  ASSERT_OK(chief);
+  ASSERT_OK(ps);
+  setenv("TF_CONFIG",
+         absl::StrCat("{\"cluster\":{\"chief\":[\"127.0.0.1:", chief->port(),
+                      "\"],\"ps\":[\"127.0.0.1:", ps->port(),
+                      "\"],\"worker\":[\"w:1\"]},"
+                      "\"task\":{\"type\":\"worker\",\"index\":0}}")
+             .c_str(),
+         1);
+
+  EXPECT_EXIT(
+      {
+        ForbidThreads();
+        const int code = Check({"--connect"});
+        std::cerr << Out();
+        _exit(code);
+      },
+      ::testing::ExitedWithCode(1),
+      AllOf(HasSubstr("mistake: TF_CONFIG: cluster.chief[0] is"),
+            HasSubstr("mistake: TF_CONFIG: cluster.ps[0] is")));
 }
 
 }  // namespace
