@@ -321,23 +321,32 @@ absl::StatusOr<std::vector<std::string>> Gpus(const RunRequest& request) {
   return ChooseGpus(request.gpus, visible == nullptr ? "" : visible);
 }
 
+absl::Status MakeState(const RunRequest& request, RunSetup& setup) {
+  if (request.state_dir.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        setup.state, StateDirectory::CreateIn(StateDirectory::DefaultParent()));
+    return absl::OkStatus();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(setup.state,
+                            StateDirectory::Adopt(request.state_dir));
+  setup.kept_state = Absolute(request.state_dir);
+  return absl::OkStatus();
+}
+
 // Removes the result of an earlier run, which is no longer valid.
-absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
+absl::Status MakeLogs(const RunRequest& request, RunSetup& setup) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       setup.logs, LogDirectory::Open(request.log_dir, TemporaryDirectory(),
                                      setup.job_name));
   setup.log_dir = Absolute(setup.logs->path());
-  if (request.state_dir.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        setup.state, StateDirectory::CreateIn(StateDirectory::DefaultParent()));
-  } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(setup.state,
-                              StateDirectory::Adopt(request.state_dir));
-    setup.kept_state = Absolute(request.state_dir);
-  }
+  const std::string tls = absl::StrCat(setup.log_dir, "/", kOperatorTlsDir);
   // Mostly there are none, so that errors say nothing.
   unlink(absl::StrCat(setup.log_dir, "/", kResultFile).c_str());
-  unlink(absl::StrCat(setup.log_dir, "/", kOperatorTlsDir).c_str());
+  unlink(tls.c_str());
+  if (!request.insecure &&
+      symlink(setup.operator_tls_dir.c_str(), tls.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot make " + tls);
+  }
   LOCKSTEP_RETURN_IF_ERROR(
       WriteTextFile(absl::StrCat(setup.log_dir, "/", kChiefAddressFile),
                     setup.cluster.chief_address + "\n"));
@@ -375,10 +384,6 @@ absl::StatusOr<std::string> MakeCertificates(const RunRequest& request,
   unlink(
       absl::StrCat(set.directory, "/", CertificateSet::kAuthorityKey).c_str());
   setup.operator_tls_dir = set.directory + "/operator-steer";
-  const std::string link = absl::StrCat(setup.log_dir, "/", kOperatorTlsDir);
-  if (symlink(setup.operator_tls_dir.c_str(), link.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, "cannot make " + link);
-  }
   return set.directory + "/{role}-{index}";
 }
 
@@ -446,15 +451,18 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
   // Planned twice: the programs are checked before any directory is created,
   // and the final plan needs the directories' paths.
   LOCKSTEP_RETURN_IF_ERROR(CheckPrograms(PlanLaunches(setup.cluster, options)));
-  LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(request, setup));
-  options.log_dir = setup.log_dir;
-  if (request.job_file.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(options.job_file, WriteEmptyJob(setup));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(MakeState(request, setup));
   options.state_dir = setup.state->path();
   if (!request.insecure) {
     LOCKSTEP_ASSIGN_OR_RETURN(options.tls_dir,
                               MakeCertificates(request, setup));
+  }
+  // Last: a new directory for logs takes the place of the oldest one, and a
+  // given one loses its result, which a run that is refused must not do.
+  LOCKSTEP_RETURN_IF_ERROR(MakeLogs(request, setup));
+  options.log_dir = setup.log_dir;
+  if (request.job_file.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(options.job_file, WriteEmptyJob(setup));
   }
   setup.launches = PlanLaunches(setup.cluster, options);
   LOCKSTEP_RETURN_IF_ERROR(MakeTaskDirectories(setup));

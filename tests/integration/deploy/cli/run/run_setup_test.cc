@@ -109,6 +109,17 @@ TEST_F(RunSetupTest, LogsOfARunThatGoesOnAreNotTaken) {
               IsOkAndHolds(running->cluster.chief_address + "\n"));
 }
 
+TEST_F(RunSetupTest, ARunWhoseStateIsTakenMakesNoLogs) {
+  const absl::StatusOr<RunSetup> running = SetUpRun(request_);
+  ASSERT_THAT(running, IsOk());
+  request_.log_dir = directory_.Join("more");
+
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr(directory_.Join("state"))));
+  EXPECT_FALSE(fs::exists(directory_.Join("more")));
+}
+
 TEST_F(RunSetupTest, TheResultOfAnEarlierRunGoes) {
   fs::create_directory(directory_.Join("logs"));
   Write("logs/result.json", "{}");
