@@ -55,6 +55,13 @@ absl::StatusOr<std::string> ResolveAddress(const std::string& address,
         ", which is not on this machine; use localhost, or start that task "
         "there by other means"));
   }
+  // Tasks would wait for one another until the job fails.
+  if (!hosts.Resolves(parsed.host)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is ", Excerpt(address),
+        ", a name that does not resolve on this machine, so that no other task "
+        "could reach this one; use localhost, or add the name to /etc/hosts"));
+  }
   if (parsed.port == 0) {
     LOCKSTEP_ASSIGN_OR_RETURN(parsed.port, choose_port());
   }

@@ -34,8 +34,8 @@ using PortChooser = std::function<absl::StatusOr<int>()>;
 // does not have. `source` names the document in messages.
 //
 //   kInvalidArgument  not such a document; no ps or no worker; a job that lacks
-//                     an index; an address that is not in `hosts` (names its
-//                     path)
+//                     an index; an address that is not in `hosts`, or whose
+//                     name does not resolve (names its path)
 //   and the errors of `choose_port`
 absl::StatusOr<LocalCluster> MakeLocalCluster(absl::string_view json,
                                               absl::string_view source,

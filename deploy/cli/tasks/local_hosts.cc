@@ -100,6 +100,10 @@ bool LocalHosts::Contains(const std::string& host) const {
                                            });
 }
 
+bool LocalHosts::Resolves(const std::string& host) const {
+  return !Literal(host).empty() || !machine_.resolve(host).empty();
+}
+
 bool LocalHosts::ContainsAddress(const std::string& address) const {
   return absl::StartsWith(address, "127.") || address == "::1" ||
          machine_.addresses.contains(address);

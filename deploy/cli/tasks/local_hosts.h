@@ -35,6 +35,10 @@ class LocalHosts {
   // 0.0.0.0 and ::, because no process can connect to them.
   bool Contains(const std::string& host) const;
 
+  // True for an address, and for a name that resolves as it stands. The
+  // machine's own name need not, nor one that ends with .localhost.
+  bool Resolves(const std::string& host) const;
+
  private:
   bool ContainsAddress(const std::string& address) const;
 

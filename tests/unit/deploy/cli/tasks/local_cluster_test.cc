@@ -1,6 +1,7 @@
 #include "deploy/cli/tasks/local_cluster.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -29,8 +30,10 @@ class LocalClusterTest : public ::testing::Test {
     return MakeLocalCluster(json, "c.json", hosts_, [this] { return port_++; });
   }
 
-  const LocalHosts hosts_{{"box", {}, [](const std::string&) {
-                             return std::vector<std::string>();
+  const LocalHosts hosts_{{"box", {}, [](const std::string& host) {
+                             return host == "box" || host == "localhost"
+                                        ? std::vector<std::string>{"127.0.0.1"}
+                                        : std::vector<std::string>();
                            }}};
   int port_ = 9000;
 };
@@ -86,6 +89,17 @@ TEST_F(LocalClusterTest, AnAddressElsewhereIsNamedByItsPath) {
       StatusIs(kInvalid,
                AllOf(HasSubstr("c.json"), HasSubstr("cluster.worker[1]"),
                      HasSubstr("far:3"), HasSubstr("localhost"))));
+}
+
+TEST_F(LocalClusterTest, AnOwnNameThatDoesNotResolveIsNamedByItsPath) {
+  for (const char* name : {"Box.", "ps0.localhost"}) {
+    EXPECT_THAT(
+        Make(absl::StrCat(R"({"cluster": {"ps": ["box:1"], "worker": [")", name,
+                          R"(:0"]}})")),
+        StatusIs(kInvalid, AllOf(HasSubstr("c.json: cluster.worker[0]"),
+                                 HasSubstr("a name that does not resolve"))))
+        << name;
+  }
 }
 
 TEST_F(LocalClusterTest, ADocumentWithoutAClusterShowsWhatToWrite) {

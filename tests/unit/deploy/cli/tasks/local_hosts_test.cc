@@ -46,6 +46,15 @@ TEST(LocalHostsTest, NamesAreLocalIfAllTheirAddressesAre) {
   EXPECT_FALSE(Box().Contains("unknown"));
 }
 
+TEST(LocalHostsTest, NamesResolveAsTheyStand) {
+  EXPECT_TRUE(Box().Resolves("alias"));
+  EXPECT_TRUE(Box().Resolves("10.0.0.7"));
+  EXPECT_TRUE(Box().Resolves("::1"));
+  EXPECT_FALSE(Box().Resolves("alias."));
+  EXPECT_FALSE(Box().Resolves("box"));
+  EXPECT_FALSE(Box().Resolves("ps0.localhost"));
+}
+
 TEST(LocalHostsTest, NobodyCanConnectToTheUnspecifiedAddress) {
   EXPECT_FALSE(Box().Contains("0.0.0.0"));
   EXPECT_FALSE(Box().Contains("::"));
