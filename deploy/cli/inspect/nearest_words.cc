@@ -18,11 +18,12 @@ NearestWords::NearestWords(Vocabulary vocabulary, std::vector<float> vectors)
     for (size_t i = 0; i < width_; ++i) {
       square += double{vectors_[row + i]} * vectors_[row + i];
     }
-    // A row of zeros has no direction; the comparison is also false of NaN.
-    if (!(square > 0)) continue;
+    // A row of zeros has no direction, nor has one with NaN or infinity, whose
+    // cosines would spoil the order of all others.
+    const bool directed = square > 0 && std::isfinite(square);
     for (size_t i = 0; i < width_; ++i) {
-      vectors_[row + i] =
-          static_cast<float>(vectors_[row + i] / std::sqrt(square));
+      float& value = vectors_[row + i];
+      value = directed ? static_cast<float>(value / std::sqrt(square)) : 0.0f;
     }
   }
 }

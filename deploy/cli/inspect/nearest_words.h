@@ -18,8 +18,8 @@ namespace lockstep::cli {
 class NearestWords {
  public:
   // `vectors` has a row for each word of the vocabulary, all of one width.
-  // Row i is the vector of word i. A row of zeros, a word without a vector, has
-  // the cosine 0 to each word.
+  // Row i is the vector of word i. A row of zeros, a word without a vector, or
+  // with a value that is not finite has the cosine 0 to each word.
   NearestWords(Vocabulary vocabulary, std::vector<float> vectors);
 
   // Returns the `count` words nearest to `word`, the nearest first, with their

@@ -1,5 +1,7 @@
 #include "deploy/cli/inspect/nearest_words.h"
 
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -24,6 +26,21 @@ TEST(NearestWordsTest, TheSmallestAngleComesFirst) {
   EXPECT_EQ((*nearest)[0].first, "b");
   EXPECT_NEAR((*nearest)[0].second, 0.70711, 1e-5);
   EXPECT_EQ((*nearest)[1].first, "d");
+}
+
+TEST(NearestWordsTest, AVectorThatIsNotFiniteSpoilsNoOrder) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::infinity()}) {
+    auto vocabulary = Vocabulary::Make("a a a a a b b b b c c c d d e", 1);
+    ASSERT_OK(vocabulary);
+    const NearestWords words(*std::move(vocabulary),
+                             {1, 0, 3, 3, -2, 0.5f, bad, 0, 1, 2});
+
+    EXPECT_THAT(words.Rank("a", "b"), IsOkAndHolds(1));
+    EXPECT_THAT(words.Rank("a", "e"), IsOkAndHolds(2));
+    EXPECT_THAT(words.Rank("a", "d"), IsOkAndHolds(3));
+    EXPECT_THAT(words.Rank("a", "c"), IsOkAndHolds(4));
+  }
 }
 
 TEST(NearestWordsTest, RanksCountFromOne) {
