@@ -9,6 +9,7 @@
 #include "common/rpc/connection_advice.h"
 #include "common/rpc/status.h"
 #include "common/status/status_codec.h"
+#include "deploy/cli/text/text_format.h"
 #include "grpcpp/client_context.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
 
@@ -46,8 +47,9 @@ absl::Status ExplainCall(const grpc::Status& status, const std::string& address,
       plain.code() == absl::StatusCode::kUnavailable
           ? " has ended, or the connection to it is lost"
           : "";
-  return absl::Status(plain.code(), absl::StrCat("the chief at ", address, lost,
-                                                 ": ", plain.message()));
+  return absl::Status(plain.code(),
+                      absl::StrCat("the chief at ", address, lost, ": ",
+                                   Printable(plain.message())));
 }
 
 struct CoordinatorClient::Stub {

@@ -12,6 +12,7 @@
 #include "common/rpc/status.h"
 #include "common/trace/codec/trace_codec.h"
 #include "deploy/cli/status/coordinator_client.h"
+#include "deploy/cli/text/text_format.h"
 #include "grpcpp/client_context.h"
 #include "lockstep/v1/trace.grpc.pb.h"
 
@@ -81,7 +82,7 @@ absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
       absl::SleepFor(kPollEvery);
     }
     if (!response.has_trace()) {
-      trace.silent.push_back(task);
+      trace.silent.push_back(Printable(task));
       continue;
     }
     absl::StatusOr<TaskTrace> one = lockstep::FromProto(response.trace());

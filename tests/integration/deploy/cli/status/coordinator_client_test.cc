@@ -52,6 +52,13 @@ TEST(CoordinatorClientTest, WhatTheChiefRefusesComesWithItsAddress) {
                AllOf(HasSubstr(chief.address()), HasSubstr("not today"))));
 }
 
+TEST(CoordinatorClientTest, WordsOfAChiefCannotSteerTheTerminal) {
+  const grpc::Status refusal(grpc::StatusCode::INTERNAL, "no\x1b[2J\nyes");
+
+  EXPECT_EQ(ExplainCall(refusal, kNobody, kPatience).message(),
+            "the chief at 127.0.0.1:1: no?[2J?yes");
+}
+
 TEST(CoordinatorClientTest, AnAbsentChiefIsWaitedForAWhile) {
   EXPECT_THAT(CoordinatorClient(kNobody).GetStatus(absl::Milliseconds(300)),
               StatusIs(absl::StatusCode::kDeadlineExceeded,
