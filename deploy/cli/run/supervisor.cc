@@ -32,6 +32,7 @@ Supervisor::Supervisor(const Options& options)
       workers_serve_(std::none_of(
           options.tasks.begin(), options.tasks.end(),
           [](const TaskId& task) { return task.type == TaskType::kPs; })),
+      chief_computes_(workers_serve_ && chief_.type == TaskType::kChief),
       need_follows_settings_(options.need_follows_settings),
       restarts_(options.restarts),
       programs_(options.programs),
@@ -41,8 +42,9 @@ Supervisor::Supervisor(const Options& options)
   for (const TaskId& task : options.tasks) {
     running_[task] = 0;
     budgets_.emplace(task, RestartBudget(options.restarts));
-    if (task.type == TaskType::kWorker) workers_.push_back(task.index);
+    if (task.type == TaskType::kWorker) workers_.push_back(NumberOf(task));
   }
+  if (chief_computes_) workers_.push_back(0);
 }
 
 Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
@@ -110,6 +112,11 @@ void Supervisor::OnUnheardStops(absl::Time now) {
     stops_.erase(stops_.begin());
     OnWorkerDeath(end.task, end.exit, now);
   }
+}
+
+// The number by which the chief knows it.
+int Supervisor::NumberOf(TaskId worker) const {
+  return worker.index + (chief_computes_ ? 1 : 0);
 }
 
 // Those that an elastic job has removed do not count; those that have joined it
@@ -250,7 +257,7 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
 // even if too few workers are left, the launcher waits a moment for the chief's
 // state.
 void Supervisor::OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now) {
-  dead_workers_.insert(task.index);
+  dead_workers_.insert(NumberOf(task));
   const int left = AbleWorkers();
   // An elastic job takes out a worker that has left with its reason. One that
   // was killed it takes out only if its mirror is gone, too.
@@ -292,6 +299,11 @@ void Supervisor::OnSettings(const Settings& settings) {
   if (!settings.workers.empty()) {
     elastic_ = true;
     workers_ = settings.workers;
+    // One that is named again has come back, from outside the run.
+    std::erase_if(dead_workers_, [this](int worker) {
+      return std::find(workers_.begin(), workers_.end(), worker) ==
+             workers_.end();
+    });
   }
   // A few workers may share many gradients.
   needed_workers_ = static_cast<int>(

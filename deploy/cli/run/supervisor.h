@@ -197,6 +197,7 @@ class Supervisor {
   void MarkRestarted(TaskId task);
   void OnChiefExit(TaskExit exit, absl::Time now);
   void OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now);
+  int NumberOf(TaskId worker) const;
   int AbleWorkers() const;
   Actions OnQuits(absl::Time now);
   void OnUnheardStops(absl::Time now);
@@ -212,7 +213,8 @@ class Supervisor {
   bool IsBad(const End& end, RunOutcome::Verdict verdict) const;
 
   const TaskId chief_;
-  const bool workers_serve_;  // there is no ps: each has a mirror
+  const bool workers_serve_;   // there is no ps: each has a mirror
+  const bool chief_computes_;  // it is worker 0 of the job then
   const bool need_follows_settings_;
   const int restarts_;
   const bool programs_;
@@ -225,8 +227,8 @@ class Supervisor {
   std::map<TaskId, int> restarted_;  // counts
   std::vector<End> ends_;            // by time
   int needed_workers_;
-  std::vector<int> workers_;    // indices of those that take part
-  std::set<int> dead_workers_;  // for good
+  std::vector<int> workers_;    // numbers of those that take part
+  std::set<int> dead_workers_;  // for good; by number
   bool elastic_ = false;
   std::map<TaskId, absl::Time> quits_;  // of programs, with exit code 0
   // The ends of programs with the exit code of a stop, by time.

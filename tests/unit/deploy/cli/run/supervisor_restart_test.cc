@@ -257,6 +257,22 @@ TEST_F(SupervisorRestartTest, TasksDueWithOneThatCannotBeStartedStayDown) {
   EXPECT_THAT(supervisor_.Outcome().restarts, IsEmpty());
 }
 
+TEST(SupervisorOfMirrorsTest, AChiefThatComputesIsTheFirstWorker) {
+  cli::Supervisor supervisor({.tasks = {kChief, kWorker0, kWorker1},
+                              .chief = kChief,
+                              .needed_workers = 3,
+                              .need_follows_settings = true});
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnSettings({.replicas_to_aggregate = 3, .workers = {0, 1, 2}});
+  supervisor.OnTaskExit(kWorker1, kKilled, At(1));
+  // The chief has known it as worker 2.
+  supervisor.OnSettings({.replicas_to_aggregate = 2, .workers = {0, 1}});
+
+  supervisor.OnTaskExit(kWorker0, kKilled, At(2));
+
+  EXPECT_TRUE(supervisor.healthy());
+}
+
 // Their mirrors are in the same processes.
 TEST(SupervisorOfMirrorsTest, AnElasticJobGoesOnWithoutWorkersThatWereKilled) {
   for (const bool elastic : {true, false}) {

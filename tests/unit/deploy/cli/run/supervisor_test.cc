@@ -348,6 +348,19 @@ TEST_F(SupervisorSettingsTest, AnElasticJobGoesOnWithoutAWorkerThatHasLeft) {
   EXPECT_FALSE(supervisor.healthy());
 }
 
+TEST_F(SupervisorSettingsTest, AWorkerThatHasComeBackFromOutsideCounts) {
+  cli::Supervisor supervisor = Make(3, /*need_follows_settings=*/true);
+  supervisor.OnJobState(JobState::kTraining, At(0));
+  supervisor.OnSettings({.replicas_to_aggregate = 3, .workers = {0, 1, 2}});
+  supervisor.OnTaskExit(kWorker0, kFailedCode, At(1));
+  supervisor.OnSettings({.replicas_to_aggregate = 2, .workers = {1, 2}});
+  supervisor.OnSettings({.replicas_to_aggregate = 3, .workers = {0, 1, 2}});
+
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(2));
+  supervisor.OnTaskExit(kWorker2, kFailedCode, At(2));
+  EXPECT_TRUE(supervisor.healthy());
+}
+
 TEST(SupervisorWithoutChiefJobTest, WorkerZeroIsTheChief) {
   cli::Supervisor supervisor({.tasks = {kPs, kWorker0, kWorker1},
                               .chief = kWorker0,
