@@ -59,6 +59,7 @@ Launcher::Launcher(Options options, Terminal& terminal, SignalInbox& signals)
                    .need_follows_settings = options_.need_follows_settings,
                    .restarts = options_.restarts,
                    .programs = options_.programs,
+                   .elastic_programs = options_.elastic_programs,
                    .chief_in_program = options_.chief_in_program,
                    .input_ends = options_.input_ends}) {}
 

@@ -39,6 +39,7 @@ class Launcher {
     bool need_follows_settings = false;  // see Supervisor
     int restarts = 0;                    // per task; see Supervisor
     bool programs = false;               // likewise
+    bool elastic_programs = false;       // likewise
     bool chief_in_program = false;       // likewise
     bool input_ends = false;             // likewise
     std::string result_path{};  // the result is written here; empty: nowhere

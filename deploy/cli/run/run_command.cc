@@ -45,6 +45,11 @@ std::string OwnCall() {
   return CallOf(OwnProgram(), path == nullptr ? "" : path);
 }
 
+UserCommand Joined(UserCommand words, const UserCommand& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 std::string Opening(const RunSetup& setup) {
   std::string text;
   for (const std::string& warning : setup.cluster.warnings) {
@@ -168,8 +173,6 @@ void RunCommand::AddHow() {
 
 int RunCommand::Run(Terminal& terminal, std::ostream& err,
                     const UserCommand& command) const {
-  UserCommand all_words = command_;
-  all_words.insert(all_words.end(), command.begin(), command.end());
   TaskCounts counts = counts_;
   counts.ps_given = app_.count("--ps") > 0;
   Beginning beginning;
@@ -192,7 +195,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err,
        .status_address = status_address_,
        .gpus = gpus_,
        .beginning = beginning,
-       .command = std::move(all_words),
+       .command = Joined(command_, command),
        .evaluator_command = evaluator_});
   if (!setup.ok()) {
     err << "lockstep run: " << setup.status().message() << "\n";
@@ -216,6 +219,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err,
        .need_follows_settings = setup->need_follows_settings,
        .restarts = restarts_,
        .programs = setup->programs,
+       .elastic_programs = setup->elastic_programs,
        .chief_in_program = setup->chief_in_program,
        .input_ends = setup->input_ends,
        .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),

@@ -276,7 +276,9 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   setup.checkpoints = Absolute(job.checkpoint.directory);
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
   setup.need_follows_settings = !OneWorkerSuffices(job);
-  setup.programs = job.model.kind == kExternalModel && !job.elastic_workers;
+  const bool programs = job.model.kind == kExternalModel;
+  setup.programs = programs && !job.elastic_workers;
+  setup.elastic_programs = programs && job.elastic_workers;
   // A chief task that computes runs the user's command, too.
   setup.chief_in_program = !request.command.empty() &&
                            (setup.cluster.hosts_mirrors ||

@@ -48,6 +48,7 @@ struct RunSetup {
   int needed_workers = 1;
   bool need_follows_settings = false;  // as Supervisor::Options has it
   bool programs = false;               // likewise
+  bool elastic_programs = false;       // likewise
   bool chief_in_program = false;       // likewise
   bool input_ends = false;             // likewise
   std::vector<std::string> settings;   // of the request and its command

@@ -36,6 +36,7 @@ Supervisor::Supervisor(const Options& options)
       need_follows_settings_(options.need_follows_settings),
       restarts_(options.restarts),
       programs_(options.programs),
+      elastic_programs_(options.elastic_programs),
       chief_in_program_(options.chief_in_program),
       input_ends_(options.input_ends),
       needed_workers_(options.needed_workers) {
@@ -95,10 +96,10 @@ void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
     }
   } else if (task.type == TaskType::kWorker && died) {
     OnWorkerDeath(task, exit, now);
-  } else if (task.type == TaskType::kWorker && programs_) {
-    if (exit.ok()) {
+  } else if (task.type == TaskType::kWorker) {
+    if (exit.ok() && (programs_ || elastic_programs_)) {
       quits_[task] = now;
-    } else {
+    } else if (programs_) {
       stops_.push_back({{task, exit}, now});
     }
   }
@@ -127,11 +128,18 @@ int Supervisor::AbleWorkers() const {
       [this](int worker) { return !dead_workers_.contains(worker); }));
 }
 
+bool Supervisor::TakesPart(int worker) const {
+  return std::find(workers_.begin(), workers_.end(), worker) != workers_.end();
+}
+
 Supervisor::Actions Supervisor::OnQuits(absl::Time now) {
   if (job_state_ == JobState::kFinishing || IsFinal(job_state_)) return {};
+  if (elastic_programs_ && begun_) return {};
   // Programs that quit have not died, so that AbleWorkers() counts them.
-  const auto left = AbleWorkers() - std::ssize(quits_);
-  if (left >= needed_workers_) return NoteQuits(now);
+  int left = AbleWorkers();
+  for (const auto& [task, time] : quits_) left -= TakesPart(NumberOf(task));
+  const int needed = elastic_programs_ ? 1 : needed_workers_;
+  if (left >= needed) return NoteQuits(now);
   if (quits_.empty()) return {};
   absl::Time last = absl::InfinitePast();
   // The grace begins anew with each of them.
@@ -300,10 +308,8 @@ void Supervisor::OnSettings(const Settings& settings) {
     elastic_ = true;
     workers_ = settings.workers;
     // One that is named again has come back, from outside the run.
-    std::erase_if(dead_workers_, [this](int worker) {
-      return std::find(workers_.begin(), workers_.end(), worker) ==
-             workers_.end();
-    });
+    std::erase_if(dead_workers_,
+                  [this](int worker) { return !TakesPart(worker); });
   }
   // A few workers may share many gradients.
   needed_workers_ = static_cast<int>(

@@ -93,9 +93,11 @@ struct RunOutcome {
 // the job: so it counts if the chief has not said within kQuitNotice that the
 // job is over. If too few are left for a step, the run ends after kQuitGrace. A
 // program that ends with the exit code of a stop, of which the chief says
-// nothing within kQuitGrace, has failed. If such a program hosts the chief, its
-// end with exit code 0 or that of a stop fails the run, unless the chief has
-// said that the job finishes.
+// nothing within kQuitGrace, has failed. Programs of an elastic job may leave
+// once it has begun, because others may come from outside the run; before, one
+// must stay. If such a program hosts the chief, its end with exit code 0 or
+// that of a stop fails the run, unless the chief has said that the job
+// finishes.
 //
 // Times must come from a clock that never goes back.
 //
@@ -125,6 +127,8 @@ class Supervisor {
     int restarts = 0;  // per task within RestartBudget::kWindow; >= 0
     // Workers are programs of the user, whose number is fixed.
     bool programs = false;
+    // They are such programs, and join and leave while the job goes on.
+    bool elastic_programs = false;
     // The task `chief` is such a program.
     bool chief_in_program = false;
     // Programs end in order before their job when their epochs are over.
@@ -199,6 +203,7 @@ class Supervisor {
   void OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now);
   int NumberOf(TaskId worker) const;
   int AbleWorkers() const;
+  bool TakesPart(int worker) const;
   Actions OnQuits(absl::Time now);
   void OnUnheardStops(absl::Time now);
   Actions NoteQuits(absl::Time now);
@@ -218,6 +223,7 @@ class Supervisor {
   const bool need_follows_settings_;
   const int restarts_;
   const bool programs_;
+  const bool elastic_programs_;
   const bool chief_in_program_;
   const bool input_ends_;
 

@@ -257,6 +257,18 @@ TEST_F(RunSetupTest, AProgramThatHostsTheChiefIsKnown) {
   const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
   ASSERT_THAT(setup, IsOk());
   EXPECT_FALSE(setup->chief_in_program);
+  EXPECT_FALSE(setup->elastic_programs);
+}
+
+TEST_F(RunSetupTest, ProgramsOfAnElasticJobAreKnown) {
+  request_.job_file = "";
+  request_.settings = {"train_steps=10", "batch_size=2",
+                       "elastic_workers=true"};
+  request_.command = {"sh", "-c", "exit 0"};
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_TRUE(setup->elastic_programs);
+  EXPECT_FALSE(setup->programs);
 }
 
 TEST_F(RunSetupTest, SettingsChangeTheJob) {

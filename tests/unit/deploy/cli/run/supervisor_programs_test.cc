@@ -60,6 +60,52 @@ TEST_F(SupervisorProgramsTest, DoneJobWhoseProgramIsCutOffByASignalExitsOne) {
               ElementsAre(cli::BadEnd{kWorker1, kKilled, /*forced=*/true}));
 }
 
+// Two programs of a job whose workers may come and go.
+class SupervisorElasticProgramsTest : public ::testing::Test {
+ protected:
+  cli::Supervisor supervisor_{{.tasks = {kPs, kChief, kWorker0, kWorker1},
+                               .chief = kChief,
+                               .needed_workers = 2,
+                               .need_follows_settings = true,
+                               .elastic_programs = true}};
+};
+
+TEST_F(SupervisorElasticProgramsTest, ProgramsThatAllLeaveAtOnceEndTheRun) {
+  supervisor_.OnJobState(JobState::kStarting, At(0));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  EXPECT_THAT(
+      supervisor_.OnTime(At(9)),
+      ElementsAre(::testing::Field(&cli::SupervisorAction::kind, Kind::kNote)));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(10));
+  EXPECT_THAT(supervisor_.OnTime(At(14.9)), IsEmpty());
+
+  const auto actions = supervisor_.OnTime(At(15));
+
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(actions[0].kind, Kind::kAskToStop);
+  EXPECT_THAT(actions[0].reason,
+              HasSubstr("the program of worker 0 ended with exit code 0"));
+}
+
+TEST_F(SupervisorElasticProgramsTest, ProgramThatLeftTheJobIsNotMissed) {
+  supervisor_.OnJobState(JobState::kStarting, At(0));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  supervisor_.OnSettings({.replicas_to_aggregate = 1, .workers = {1}});
+
+  supervisor_.OnTime(At(60));
+
+  EXPECT_TRUE(supervisor_.healthy());
+}
+
+TEST_F(SupervisorElasticProgramsTest, ProgramsMayLeaveAJobThatHasBegun) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(1));
+
+  EXPECT_THAT(supervisor_.OnTime(At(60)), IsEmpty());
+  EXPECT_TRUE(supervisor_.healthy());
+}
+
 // Two programs, of which the job needs one.
 cli::Supervisor::Options WithABackup() {
   return {.tasks = {kChief, kWorker0, kWorker1},
