@@ -61,7 +61,8 @@ Launcher::Launcher(Options options, Terminal& terminal, SignalInbox& signals)
                    .programs = options_.programs,
                    .elastic_programs = options_.elastic_programs,
                    .chief_in_program = options_.chief_in_program,
-                   .input_ends = options_.input_ends}) {}
+                   .input_ends = options_.input_ends,
+                   .ps_are_mirrors = options_.ps_are_mirrors}) {}
 
 int Launcher::Run() {
   // Tasks need this thread also while its output is blocked.

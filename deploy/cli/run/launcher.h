@@ -42,6 +42,7 @@ class Launcher {
     bool elastic_programs = false;       // likewise
     bool chief_in_program = false;       // likewise
     bool input_ends = false;             // likewise
+    bool ps_are_mirrors = false;         // likewise
     std::string result_path{};  // the result is written here; empty: nowhere
     RunPlace place{};
     // A log above this size is moved to its ".1" file, replacing the older

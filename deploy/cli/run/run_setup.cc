@@ -284,6 +284,8 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
                            (setup.cluster.hosts_mirrors ||
                             setup.cluster.chief.type == TaskType::kWorker);
   setup.input_ends = job.data.epochs > 0;
+  setup.ps_are_mirrors =
+      job.strategy.kind == StrategyKind::kMultiWorkerMirrored;
   for (std::string& warning : JobWarnings(job)) {
     setup.cluster.warnings.push_back(std::move(warning));
   }

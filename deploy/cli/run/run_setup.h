@@ -51,6 +51,7 @@ struct RunSetup {
   bool elastic_programs = false;       // likewise
   bool chief_in_program = false;       // likewise
   bool input_ends = false;             // likewise
+  bool ps_are_mirrors = false;         // likewise
   std::vector<std::string> settings;   // of the request and its command
   std::unique_ptr<LogDirectory> logs;
   std::string log_dir;  // an absolute path

@@ -39,6 +39,7 @@ Supervisor::Supervisor(const Options& options)
       elastic_programs_(options.elastic_programs),
       chief_in_program_(options.chief_in_program),
       input_ends_(options.input_ends),
+      ps_are_mirrors_(options.ps_are_mirrors),
       needed_workers_(options.needed_workers) {
   for (const TaskId& task : options.tasks) {
     running_[task] = 0;
@@ -89,12 +90,12 @@ void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
   const bool died = !exit.ok() && !IsStopped(exit);
   if (task == chief_) {
     OnChiefExit(exit, now);
-  } else if (task.type == TaskType::kPs) {
+  } else if (task.type == TaskType::kPs && !IsSpare(task)) {
     broken_ = broken_ || died;
     if (phase_ == Phase::kRunning) {
       LeaveUntil(now + (exit.permanent() ? kOrphanGrace : kLeaveGrace));
     }
-  } else if (task.type == TaskType::kWorker && died) {
+  } else if (task.type != TaskType::kEvaluator && died) {
     OnWorkerDeath(task, exit, now);
   } else if (task.type == TaskType::kWorker) {
     if (exit.ok() && (programs_ || elastic_programs_)) {
@@ -269,7 +270,8 @@ void Supervisor::OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now) {
   const int left = AbleWorkers();
   // An elastic job takes out a worker that has left with its reason. One that
   // was killed it takes out only if its mirror is gone, too.
-  const bool taken_out = elastic_ && (exit.permanent() || workers_serve_);
+  const bool taken_out =
+      elastic_ && (exit.permanent() || workers_serve_ || IsSpare(task));
   const int needed = taken_out ? 1 : needed_workers_;
   if (left >= needed || phase_ != Phase::kRunning ||
       job_state_ == JobState::kFinishing) {
@@ -375,8 +377,8 @@ RunOutcome Supervisor::Outcome() const {
     if (!IsBad(end, outcome.verdict)) continue;
     outcome.bad_ends.push_back(
         {end.task, end.exit, end.sent_signal != 0, end.quit});
-    lost_part = lost_part || end.task == chief_ ||
-                end.task.type == TaskType::kPs || EndsUnfinished(end);
+    const bool ps = end.task.type == TaskType::kPs && !IsSpare(end.task);
+    lost_part = lost_part || end.task == chief_ || ps || EndsUnfinished(end);
   }
   outcome.chief_killed =
       std::any_of(ends_.begin(), ends_.end(), [this](const End& end) {

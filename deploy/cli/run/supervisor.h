@@ -133,6 +133,8 @@ class Supervisor {
     bool chief_in_program = false;
     // Programs end in order before their job when their epochs are over.
     bool input_ends = false;
+    // Each ps has the copy of the worker of its index.
+    bool ps_are_mirrors = false;
   };
 
   explicit Supervisor(const Options& options);
@@ -201,6 +203,11 @@ class Supervisor {
   void MarkRestarted(TaskId task);
   void OnChiefExit(TaskExit exit, absl::Time now);
   void OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now);
+  // True for a mirror without which the job goes on, as without its worker.
+  bool IsSpare(TaskId task) const {
+    return ps_are_mirrors_ && elastic_ && begun_ &&
+           task.type == TaskType::kPs && task.index > 0;
+  }
   int NumberOf(TaskId worker) const;
   int AbleWorkers() const;
   bool TakesPart(int worker) const;
@@ -226,6 +233,7 @@ class Supervisor {
   const bool elastic_programs_;
   const bool chief_in_program_;
   const bool input_ends_;
+  const bool ps_are_mirrors_;
 
   std::map<TaskId, int> running_;     // last signal sent
   std::map<TaskId, absl::Time> due_;  // restarts, only while running

@@ -258,6 +258,7 @@ TEST_F(RunSetupTest, AProgramThatHostsTheChiefIsKnown) {
   ASSERT_THAT(setup, IsOk());
   EXPECT_FALSE(setup->chief_in_program);
   EXPECT_FALSE(setup->elastic_programs);
+  EXPECT_TRUE(setup->ps_are_mirrors);
 }
 
 TEST_F(RunSetupTest, ProgramsOfAnElasticJobAreKnown) {
@@ -268,6 +269,7 @@ TEST_F(RunSetupTest, ProgramsOfAnElasticJobAreKnown) {
   const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
   ASSERT_THAT(setup, IsOk());
   EXPECT_TRUE(setup->elastic_programs);
+  EXPECT_FALSE(setup->ps_are_mirrors);
   EXPECT_FALSE(setup->programs);
 }
 

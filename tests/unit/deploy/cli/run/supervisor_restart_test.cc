@@ -257,6 +257,52 @@ TEST_F(SupervisorRestartTest, TasksDueWithOneThatCannotBeStartedStayDown) {
   EXPECT_THAT(supervisor_.Outcome().restarts, IsEmpty());
 }
 
+class SupervisorOfMirrorServersTest : public ::testing::Test {
+ protected:
+  SupervisorOfMirrorServersTest() {
+    supervisor_.OnJobState(JobState::kTraining, At(0));
+    supervisor_.OnSettings({.replicas_to_aggregate = 2, .workers = {0, 1}});
+  }
+
+  static constexpr TaskId kPs1 = {TaskType::kPs, 1};
+
+  cli::Supervisor supervisor_{{.tasks = {kPs, kPs1, kChief, kWorker0, kWorker1},
+                               .chief = kChief,
+                               .needed_workers = 2,
+                               .need_follows_settings = true,
+                               .ps_are_mirrors = true}};
+};
+
+TEST_F(SupervisorOfMirrorServersTest, AnElasticJobGoesOnWithoutAMirror) {
+  for (const cli::TaskExit exit : {kFailedCode, kKilled}) {
+    cli::Supervisor supervisor = supervisor_;
+    supervisor.OnTaskExit(kPs1, exit, At(1));
+    EXPECT_THAT(supervisor.OnTime(At(60)), IsEmpty());
+    EXPECT_TRUE(supervisor.healthy());
+
+    supervisor.OnJobState(JobState::kDone, At(61));
+    for (const TaskId task : {kPs, kChief, kWorker0, kWorker1}) {
+      supervisor.OnTaskExit(task, kOk, At(62));
+    }
+    EXPECT_EQ(supervisor.Outcome().exit_code, 0);
+    EXPECT_THAT(supervisor.Outcome().bad_ends,
+                ElementsAre(cli::BadEnd{kPs1, exit}));
+  }
+}
+
+TEST_F(SupervisorOfMirrorServersTest, TheFirstMirrorIsNeeded) {
+  supervisor_.OnTaskExit(kPs, kFailedCode, At(1));
+  EXPECT_FALSE(supervisor_.healthy());
+}
+
+TEST_F(SupervisorOfMirrorServersTest, OneWorkerWithAMirrorIsNeeded) {
+  supervisor_.OnTaskExit(kPs1, kFailedCode, At(1));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(2));
+  EXPECT_TRUE(supervisor_.healthy());
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(3));
+  EXPECT_FALSE(supervisor_.healthy());
+}
+
 TEST(SupervisorOfMirrorsTest, AChiefThatComputesIsTheFirstWorker) {
   cli::Supervisor supervisor({.tasks = {kChief, kWorker0, kWorker1},
                               .chief = kChief,
