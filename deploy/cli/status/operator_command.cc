@@ -131,8 +131,8 @@ absl::StatusOr<std::optional<ChiefFlags::Ended>> ChiefFlags::EndOfRun() const {
     if (!left || !LogDirectory::IsLeft(log_dir_)) return std::nullopt;
     return absl::FailedPreconditionError(absl::StrCat(
         "the run of ", log_dir_,
-        " is over; it was ended by force and left no result; the ends of its "
-        "logs say how far it came"));
+        " is over and left no result: it was ended by force, or had no room "
+        "for one; the ends of its logs say how far it came"));
   }
   Ended ended;
   LOCKSTEP_ASSIGN_OR_RETURN(ended.json, ReadTextFile(path));

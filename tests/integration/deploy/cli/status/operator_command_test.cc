@@ -139,7 +139,7 @@ TEST_F(OperatorCommandTest, ARunThatWasKilledHasNoResult) {
   { ASSERT_TRUE(LogDirectory::Open(directory_.path(), "", "job").ok()); }
 
   EXPECT_EQ(Status({"--log_dir", directory_.path()}), 1);
-  EXPECT_THAT(Err(), HasSubstr("it was ended by force"));
+  EXPECT_THAT(Err(), HasSubstr("it was ended by force, or had no room"));
 }
 
 TEST_F(OperatorCommandTest, SilentChiefOfARunThatEndsMeanwhileTellsItsResult) {
