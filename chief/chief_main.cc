@@ -48,8 +48,8 @@ int main(int argc, char** argv) {
   lockstep::JobFlags job_flags;
   lockstep::FlagParser parser(
       "chief",
-      "Drives one training job: hands out the job, places the variables, "
-      "closes each step and writes checkpoints.");
+      "Drives one training job: sends the job to its members, places the "
+      "variables, commits each step and writes checkpoints.");
   lockstep::AddCommonFlags(parser, flags);
   lockstep::AddJobFlags(parser, job_flags);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;

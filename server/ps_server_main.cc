@@ -61,11 +61,12 @@ int main(int argc, char** argv) {
   lockstep::AddCommonFlags(parser, flags);
   parser.app()
       .add_option("--state_dir", options.state_dir,
-                  "Directory on a memory file system for the file that holds "
-                  "this server's variables; made if missing. Nobody but this "
-                  "user may enter it. The default one goes when it is empty. "
-                  "\"\": in the process's own memory, so that a server that "
-                  "is killed sends the job back to its last checkpoint.")
+                  "Directory on a memory file system for the file that "
+                  "holds this server's variables; made if missing. Only "
+                  "this user may be able to enter it. The default directory "
+                  "is removed when it is empty. \"\": in the process's own "
+                  "memory; when the server is killed, the job goes back to "
+                  "its last checkpoint.")
       ->default_str("/dev/shm/lockstep-UID");
   parser.app().add_option("--job_name", options.expected_job,
                           "Refuse a chief that runs a job of another name.");

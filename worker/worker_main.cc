@@ -137,11 +137,12 @@ int main(int argc, char** argv) {
   lockstep::AddCommonFlags(parser, flags.common);
   lockstep::AddJobFlags(parser, flags.hosted.job);
   parser.app().add_flag("--evaluate", flags.evaluate,
-                        "Be the evaluator: score each checkpoint.");
+                        "Run as the evaluator: score each checkpoint.");
   parser.app()
       .add_option("--device", flags.worker.device,
-                  "Where to compute: cpu, cuda, or auto for a GPU where there "
-                  "is one. With cuda, no other device is taken instead.")
+                  "Device to compute on: cpu, cuda, or auto for a GPU if "
+                  "there is one, else the CPU. With cuda, the worker ends "
+                  "if there is no GPU.")
       ->capture_default_str();
   parser.app()
       .add_option("--compute_threads", flags.worker.compute_threads,
@@ -150,15 +151,15 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   parser.app()
       .add_option("--state_dir", flags.hosted.state_dir,
-                  "Where the cluster has no ps: directory on a memory file "
+                  "In a cluster without ps: directory on a memory file "
                   "system for the file that holds this worker's copy of the "
-                  "variables, as of ps_server.")
+                  "variables, as --state_dir of ps_server.")
       ->default_str("/dev/shm/lockstep-UID");
   parser.app()
       .add_option("--connections", flags.worker.connections,
-                  "TCP connections to each server for large tensors, each of "
-                  "which one thread serves at a time. 0: 2 to a server that is "
-                  "alone, else 1.")
+                  "TCP connections to each server for large tensors; one "
+                  "thread at a time serves a connection. 0: 2 if the job "
+                  "has a single server, else 1.")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
   parser.app().add_option(

@@ -157,9 +157,9 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
       ->capture_default_str();
   parser.app().add_option(
       "--status_address", flags.status_address,
-      "Serve metrics for Prometheus at http://HOST:PORT/metrics, given as "
-      "HOST:PORT, and the page of the job at http://HOST:PORT/ where the chief "
-      "runs; port 0 takes a free one, which the log names.");
+      "HOST:PORT at which to serve HTTP: metrics for Prometheus at /metrics "
+      "and, in the process that runs the chief, the page of the job at /. "
+      "Port 0 takes a free port, which the log names.");
   parser.app().add_option(
       "--tls_dir", flags.tls_dir,
       "Directory with tls.crt, tls.key and ca.crt: all connections use mutual "
@@ -200,21 +200,21 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags) {
       "reads one.");
   parser.app().add_option(
       "--set", flags.overrides,
-      "Change one field of the job, as in --set train_steps=500, "
-      "model.hidden_units=64,32 for a list or checkpoint.every=60s for a time; "
-      "may be repeated. `lockstep explain` describes all fields.");
+      "Set one field of the job, as in --set train_steps=500, "
+      "model.hidden_units=64,32 for a list or checkpoint.every=60s for a "
+      "time; may be repeated. `lockstep explain` describes all fields.");
   CLI::Option* fresh = parser.app().add_flag_callback(
       "--fresh", [&flags] { flags.beginning.step = Beginning::kFresh; },
-      "Begin at step 0 and ignore existing state: "
-      "servers discard their state, checkpoints are renamed to "
-      "set-aside-step-... For one start, not for a unit or a pod, which would "
-      "begin anew each time.");
+      "Begin at step 0 and ignore existing state: servers discard their "
+      "state, checkpoints are renamed to set-aside-step-... A unit or a pod "
+      "must not have this flag: the job would begin anew at each of its "
+      "starts.");
   parser.app()
       .add_option_function<int64_t>(
           "--from", [&flags](int64_t step) { flags.beginning.step = step; },
           "Go on from the checkpoint of this step: servers discard their "
-          "state, newer checkpoints are renamed to set-aside-step-... For one "
-          "start, as --fresh.")
+          "state, newer checkpoints are renamed to set-aside-step-... A "
+          "unit or a pod must not have this flag either.")
       ->check(AtLeast(0))
       ->type_name("STEP")
       ->excludes(fresh);
@@ -255,17 +255,17 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
   parser.app()
       .add_option(
           "--pollers", flags.pollers,
-          "Threads that serve the network, out of those of gRPC: "
-          "half of the processors, from 2 to 16. 0: all; but if gRPC has "
-          "2, one on a worker, and one on a server while many small calls "
-          "arrive.")
+          "Number of gRPC's threads that serve the network. gRPC has half "
+          "as many as there are processors, at least 2 and at most 16. 0: "
+          "all of them; if there are 2, only one on a worker, and only one "
+          "on a server while many small calls arrive.")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
   parser.app()
       .add_option("--numa_node", flags.numa_node,
-                  "Stay on the processors of this NUMA node, and so with its "
-                  "memory; best the node of its network card or GPU. By "
-                  "default, on all nodes.")
+                  "Run on the processors of this NUMA node alone, and so "
+                  "use its memory. The best node is that of the network "
+                  "card or the GPU. Default: all nodes.")
       ->check(CLI::Range(0, 1023));
   parser.app()
       .add_option_function<int>(

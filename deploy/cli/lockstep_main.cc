@@ -107,7 +107,8 @@ int Main(int argc, char** argv) {
   PrepareProcess();
   ExplainMissingThreads(kExitFailed);
   FlagParser flags("lockstep",
-                   "Trains on this machine, and looks after running jobs.");
+                   "Trains jobs on this machine, and shows and steers "
+                   "running jobs.");
   flags.app().require_subcommand(1);
   const Commands commands(flags.app());
   // Words after -- are those of another program. The parser would take some of

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/memory/spare_memory.h"
+#include "common/text/count_text.h"
 #include "common/text/plain_text.h"
 #include "common/wire/standing_codec.h"
 #include "common/wire/tensor_message.h"
@@ -98,8 +99,9 @@ absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
     if (created_) created_(wanted.job, wanted.variables, wanted.parts);
     v1::CreateShardResponse response = Describe(**shard);
     FillStandings(host_.Standings(), *response.mutable_workers());
-    spdlog::info("holds {} parts of {} variables{}", wanted.parts.size(),
-                 wanted.variables.size(),
+    spdlog::info("holds {} of {}{}",
+                 CountText(std::ssize(wanted.parts), "part"),
+                 CountText(std::ssize(wanted.variables), "variable"),
                  response.committed_step() < 0
                      ? std::string()
                      : absl::StrCat(", of step ", response.committed_step()));

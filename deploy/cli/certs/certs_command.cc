@@ -140,8 +140,8 @@ CertsCommands::CertsCommands(CLI::App& parent)
           "ca.crt, has expired, or expires within 14 days.")),
       check_(*app_.add_subcommand(
           "check",
-          "Says what is wrong with the files of a directory, and with the "
-          "certificate of a running server. Exit code: 1 if something is.")) {
+          "Shows the mistakes in the files of a directory, and in the "
+          "certificate of a running server. Exit code: 1 if there is one.")) {
   app_.require_subcommand(1);
   AddSetFlags(make_);
   AddSetFlags(renew_);
@@ -157,7 +157,8 @@ CertsCommands::CertsCommands(CLI::App& parent)
                     "File that gives roles to certificates with other names "
                     "than Lockstep's, if the job's programs have one.");
   check_.add_option("--connect", connect_,
-                    "A server, host:port, to shake hands with.");
+                    "Address of a running server, host:port, whose "
+                    "certificate to check, too.");
 }
 
 void CertsCommands::AddSetFlags(CLI::App& app) {

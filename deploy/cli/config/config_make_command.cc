@@ -64,20 +64,21 @@ ConfigMakeCommand::ConfigMakeCommand(CLI::App& parent)
   app_.add_flag("--evaluator", request_.evaluator, "Add an evaluator.");
   CLI::Option* pattern =
       app_.add_option("--host_pattern,--host-pattern", request_.host_pattern,
-                      "Host of each task; {task} and {index} stand for its job "
-                      "and its index, as in job-{task}-{index}.example.net.")
+                      "Host of each task; {task} and {index} stand for its "
+                      "role and its index, as in "
+                      "job-{task}-{index}.example.net.")
           ->capture_default_str();
   app_.add_option("--hosts", request_.hosts,
-                  "Hosts by name, as node1,node2: task 0 of each job is on the "
-                  "first, task 1 on the next, and so on in turn. An IPv6 "
+                  "Hosts by name, as node1,node2: task 0 of each role is on "
+                  "the first, task 1 on the next, and so on in turn. An IPv6 "
                   "address stands in brackets.")
       ->delimiter(',')
       // A value such as [::1] would otherwise lose its brackets, as a list.
       ->allow_extra_args(false)
       ->excludes(pattern);
   app_.add_option("--port", request_.port,
-                  "Port of a task that is alone on its host; of several, the "
-                  "next ones. 0: `lockstep run` chooses them.")
+                  "Port of the first task on each host; further tasks there "
+                  "have the next ports. 0: `lockstep run` chooses them.")
       ->capture_default_str();
   app_.add_option("--task", task_,
                   "Write the TF_CONFIG of this task, such as worker:0.");

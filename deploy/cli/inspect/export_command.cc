@@ -120,13 +120,12 @@ ExportCommand::ExportCommand(CLI::App& parent)
                   "must.")
       ->required();
   app_.add_option("--step", step_,
-                  "Which checkpoint: the global step of it. Default: the "
-                  "newest.")
+                  "Global step of the checkpoint. Default: the newest.")
       ->check(AtLeast(0));
   app_.add_flag(
       "--averaged", averaged_,
-      "Moving averages, under the names of their variables. Variables "
-      "without one are written as they are.");
+      "Write moving averages, under the names of their variables. Variables "
+      "without an average are written as they are.");
   app_.add_option(
       "--variables", patterns_,
       "Shell patterns of names, such as 'hidden*/weights'; '*' also "

@@ -111,7 +111,7 @@ NearestCommand::NearestCommand(CLI::App& parent)
       ->capture_default_str();
   app_.add_option("--table", table_, "The table to look in.")
       ->capture_default_str();
-  app_.add_option("--count", count_, "How many words.")
+  app_.add_option("--count", count_, "Number of words to print.")
       ->check(AtLeast(1))
       ->capture_default_str();
   CLI::Option& word = *app_.add_option(

@@ -57,18 +57,21 @@ std::string Printable(std::string text) {
 
 SampleCommand::SampleCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
-          "sample", "Prints text that a checkpoint of a transformer writes.")),
+          "sample",
+          "Prints text that a transformer generates with a checkpoint's "
+          "values.")),
       trained_(app_) {
   app_.add_option("--prompt", prompt_, "The beginning of the text.")
       ->capture_default_str();
-  app_.add_option("--bytes", bytes_, "How many bytes to write.")
+  app_.add_option("--bytes", bytes_, "Number of bytes to generate.")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))
       ->capture_default_str();
   app_.add_option("--temperature", temperature_,
-                  "Below 1 likely bytes gain weight, at 0 only the likeliest.")
+                  "Below 1, likely bytes become likelier; at 0, only the "
+                  "likeliest byte is drawn.")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
-  app_.add_option("--seed", seed_, "Equal seeds write equal texts.")
+  app_.add_option("--seed", seed_, "Equal seeds generate equal texts.")
       ->capture_default_str();
 }
 

@@ -62,17 +62,20 @@ absl::Status CheckOutIsNew(const std::string& out) {
 }
 
 TrainedJob::TrainedJob(CLI::App& command) {
-  command.add_option("--job", file_, "The job file that it was trained with.");
+  command.add_option("--job", file_,
+                     "Job file that the checkpoint was trained with.");
   command.add_option("--set", settings_,
                      "KEY=VALUE: a value of the job, as for `lockstep run`.");
   command.add_option("--checkpoints", checkpoints_,
                      "Where the checkpoints are, if not in the job's "
                      "checkpoint.directory.");
   command
-      .add_option("--step", step_, "Which checkpoint; by default the newest.")
+      .add_option("--step", step_,
+                  "Global step of the checkpoint; by default the newest.")
       ->check(AtLeast(0));
   command
-      .add_option("--device", device_, "Where to compute: cpu, cuda or auto.")
+      .add_option("--device", device_,
+                  "Device to compute on: cpu, cuda or auto.")
       ->capture_default_str();
   command
       .add_option("--compute_threads", threads_,

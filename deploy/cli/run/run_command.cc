@@ -96,13 +96,13 @@ void RunCommand::AddWhat() {
       ->check(CLI::Range(1, 10'000))
       ->excludes(cluster);
   app_.add_option("--backups", counts_.backups,
-                  "How many of the --workers a step does not wait for.")
+                  "Number of the --workers that a step does not wait for.")
       ->capture_default_str()
       ->check(CLI::Range(0, 9'999))
       ->excludes(cluster);
   app_.add_option("--job", job_file_,
-                  "Job file, for the chief. Without it all of the job is in "
-                  "--set.");
+                  "Job file, for the chief. Without it, --set must give the "
+                  "whole job.");
   app_.add_option("--set", settings_,
                   "key=value that replaces a field of the job file; may be "
                   "given again.")
@@ -122,8 +122,9 @@ void RunCommand::AddHow() {
                   "Directory for one log per task; made if missing. Otherwise "
                   "a new one in $TMPDIR, where the last ten of the job stay.");
   app_.add_option("--state_dir", state_dir_,
-                  "Directory where servers keep their state; stays after the "
-                  "run. Otherwise a private one in /dev/shm, which does not.");
+                  "Directory where servers keep their state; it stays after "
+                  "the run. Default: a private directory in /dev/shm, which "
+                  "is removed after the run.");
   app_.add_option("--compute_threads", compute_threads_,
                   "Threads that each worker computes with. Otherwise the cores "
                   "are divided among the workers.")
@@ -164,8 +165,8 @@ void RunCommand::AddHow() {
                   "certificates only this user sees it, on this machine.")
       ->capture_default_str();
   app_.add_option("--log_level", log_level_,
-                  "How much all tasks log; your own programs find it in "
-                  "LOCKSTEP_LOG_LEVEL.")
+                  "Least severe lines that all tasks log; your own programs "
+                  "find it in LOCKSTEP_LOG_LEVEL.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
   // An empty group hides a flag from the help.
   app_.add_option("--program_dir", program_dir_)->group("");

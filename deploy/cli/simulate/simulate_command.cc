@@ -61,9 +61,8 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "simulate",
           "Simulates the steps of a job with 0 to 8 backups, with AUTO and "
-          "with "
-          "shared work, and compares their times. What decides in a real job "
-          "decides here, under a virtual clock.")) {
+          "with shared work, and compares their times. The decisions are "
+          "those of the code of real jobs, under a virtual clock.")) {
   app_.add_option("--job", job_file_,
                   "Job file: its workers, lease, stall_timeout, "
                   "heartbeat_interval and max_wait are used. Without it, the "
@@ -71,26 +70,26 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
       ->check(CLI::ExistingFile);
   app_.add_option("--set", settings_, "A field of the job: key=value.");
   app_.add_option("--workers", workers_,
-                  "How many workers; default: those of the trace, or of the "
+                  "Number of workers; default: that of the trace, or of the "
                   "job file.")
       ->check(CLI::Range(2, kMostWorkers));
   CLI::Option& pass_time = *app_.add_option(
       "--pass_time", pass_time_,
-      "The law of the time of a pass: 50ms for each, normal(50ms, 5ms), "
-      "lognormal(50ms, 0.3) with its median, exponential(50ms), or "
-      "pareto(50ms, 3) with its shortest time.");
+      "Distribution of the times of passes: 50ms for all, normal(50ms, "
+      "5ms), lognormal(50ms, 0.3) with the median 50ms, exponential(50ms), "
+      "or pareto(50ms, 3) with the shortest time 50ms.");
   app_.add_option("--trace", trace_,
-                  "A JSON file with measured times instead: "
+                  "JSON file with measured times, in place of --pass_time: "
                   "{\"pass_seconds\": [[0.05, 0.052], ...]}, one array for "
-                  "each worker, used in turn where there are more workers.")
+                  "each worker, used in turn if there are more workers.")
       ->check(CLI::ExistingFile)
       ->excludes(&pass_time);
   app_.add_option("--slow", slow_,
                   "Slower workers: 3x4 makes three workers four times slower. "
                   "May be given again.");
   app_.add_option("--die", die_,
-                  "How often a worker dies: 1/h is once an hour, of each; at "
-                  "most 1000/s.")
+                  "How often each worker dies: 1/h is once an hour; at most "
+                  "1000/s.")
       ->capture_default_str();
   AddTimes();
   app_.add_option("--steps", steps_,
@@ -102,7 +101,8 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
                   "than 500 workers a fifth of the measured steps.")
       ->check(CLI::Range(int64_t{0}, int64_t{10'000'000}));
   app_.add_option("--most_backups", most_backups_,
-                  "Numbers of backups from 0 to this one are simulated.")
+                  "Largest number of backups: each number from 0 to this "
+                  "one is simulated.")
       ->check(CLI::Range(0, kMostWorkers))
       ->capture_default_str();
   app_.add_option("--micro_batches", micro_batches_,
@@ -118,19 +118,20 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
 }
 
 void SimulateCommand::AddTimes() {
-  app_.add_option("--restart", restart_, "From a death to the next process.")
+  app_.add_option("--restart", restart_,
+                  "Time from a worker's death to its next process.")
       ->capture_default_str();
   app_.add_option("--overhead", overhead_,
-                  "From the last gradient of a step to the next step: "
+                  "Time from the last gradient of a step to the next step: "
                   "transfer, update, commit.")
       ->capture_default_str();
   app_.add_option("--push_overhead", push_overhead_,
-                  "What each pass or micro-batch costs its worker besides "
+                  "Time that a pass or micro-batch costs its worker besides "
                   "computing: announcement, push, token.")
       ->capture_default_str();
   app_.add_option("--change", change_,
-                  "How long a change of the gradients of a step keeps the "
-                  "servers.")
+                  "Time for which the servers stand still when the number "
+                  "of gradients of a step changes.")
       ->capture_default_str();
 }
 

@@ -103,9 +103,7 @@ std::string LatenessText(const Advice& advice, const Explanation& explanation) {
   const std::string first =
       backup ? OneMoreBackup(explanation) : "workers of equal speed";
   if (advice.worker < 0) {
-    return absl::StrCat(first,
-                        ": the last worker of a step is late, now this one, "
-                        "now that one");
+    return absl::StrCat(first, ": the late worker is not always the same");
   }
   return absl::StrCat(
       backup ? absl::StrCat(first, ", or ") : "",

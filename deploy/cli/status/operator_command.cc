@@ -57,9 +57,8 @@ void ChiefFlags::AddTo(CLI::App& app) {
   app.add_option("--log_dir", log_dir_, "Log directory of a `lockstep run`.");
   app.add_option(
       "--tls_dir", tls_dir_,
-      "Directory with tls.crt, tls.key and ca.crt of an operator, if "
-      "the job uses TLS; for a `lockstep run` with --log_dir "
-      "it is known.");
+      "Directory with tls.crt, tls.key and ca.crt of an operator, if the "
+      "job uses TLS; not needed with the --log_dir of a `lockstep run`.");
   app.add_option("--identity_map", identity_map_,
                  "File that gives roles to certificates with other names than "
                  "Lockstep's, if the job's programs have one.");
@@ -155,7 +154,8 @@ StatusCommand::StatusCommand(CLI::App& parent)
   app_.add_flag("--json", json_,
                 "Print one JSON object; with --watch, one on each line.");
   app_.add_flag("--watch", watch_, "Repeat until the job has ended.");
-  app_.add_option("--interval", interval_, "Seconds between, with --watch.")
+  app_.add_option("--interval", interval_,
+                  "With --watch, seconds between two reports.")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
   app_.add_option("--patience", patience_,
@@ -295,7 +295,7 @@ StopCommand::StopCommand(CLI::App& parent)
           "Stops a running job after the current step, with a checkpoint. The "
           "exit codes of its tasks ask for no restart.")),
       chief_(app_) {
-  app_.add_option("--reason", reason_, "Why, for the logs.");
+  app_.add_option("--reason", reason_, "Reason for the stop, for the logs.");
 }
 
 int StopCommand::Run(Terminal& terminal, std::ostream& err) const {

@@ -151,7 +151,7 @@ SteerCommands::Command& SteerCommands::Add(CLI::App& parent,
   Command& command = commands_.emplace_back(Command{app, ChiefFlags(), {}});
   command.chief.AddTo(*app);
   app->add_option("--timeout", command.timeout,
-                  "Seconds to wait until it is in effect.")
+                  "Seconds to wait until the request is in effect.")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   return command;

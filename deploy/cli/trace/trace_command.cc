@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kMostSteps = 10000;
 
 void AddFlags(CLI::App& app, int64_t& steps, double& timeout) {
-  app.add_option("--steps", steps, "How many of the newest steps.")
+  app.add_option("--steps", steps, "Number of steps, the newest ones.")
       ->check(CLI::Range(int64_t{1}, kMostSteps))
       ->capture_default_str();
   app.add_option("--timeout", timeout,
@@ -61,7 +61,7 @@ TraceCommand::TraceCommand(CLI::App& parent)
           "as a file for https://ui.perfetto.dev or chrome://tracing.")),
       chief_(app_) {
   AddFlags(app_, steps_, timeout_);
-  app_.add_option("--out", out_, "The file.")->capture_default_str();
+  app_.add_option("--out", out_, "File to write.")->capture_default_str();
 }
 
 int TraceCommand::Run(Terminal& terminal, std::ostream& err) const {
