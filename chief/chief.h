@@ -80,7 +80,7 @@ class Chief final : private RecoverySource {
   std::vector<StatusPage> RecordForPage();
 
   // Ends the job after the current step, with a checkpoint. With `hold`, its
-  // processes request not to be started again.
+  // processes end with an exit code that asks for no restart.
   void RequestStop(const std::string& reason, bool hold = false);
 
   // Runs the job to its end, and until all members have left.

@@ -12,8 +12,8 @@ namespace lockstep::chief {
 // ended their pass: the order statistic n - i of n independent passes. The
 // result has `most_missing` + 1 elements, or n if that is less.
 //
-// `longest`, in seconds, stands for later times, and for times of which is only
-// known that they exceed all seen ones.
+// A time counts as at most `longest`, in seconds. A time of which only a lower
+// bound is known counts as `longest`.
 //
 // The number of workers that have not ended at a given time is a sum of
 // independent trials of unequal probabilities. Its distribution is built by

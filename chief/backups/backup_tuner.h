@@ -21,7 +21,7 @@ namespace lockstep::chief {
 //
 // If every worker counts, a step waits `patience` for a worker that dies or
 // hangs, and some steps pass until it counts again: each loss costs kLossCost
-// times `patience`. That is weighed by the frequency of losses.
+// times `patience`. The tuner multiplies this cost by the frequency of losses.
 //
 // A number changes when another is better by kGain, twice in a row. The slow
 // end of a distribution is seen only while a step waits for it. If more
@@ -51,7 +51,7 @@ class BackupTuner {
   explicit BackupTuner(absl::Duration patience)
       : patience_(patience), workers_(patience) {}
 
-  // Adds the news of a worker.
+  // Records the newest report of a worker.
   void Hear(const WorkerNews& news) { heard_ = workers_.Hear(news) || heard_; }
 
   // Must be called at the step boundary after `step`, at which the job takes

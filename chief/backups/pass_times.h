@@ -17,10 +17,10 @@ namespace lockstep::chief {
 // both by the method of Kaplan and Meier (1958): of the passes that have lasted
 // up to a bin, the fraction that ends in it.
 //
-// Dropped passes leave the slow end of the distribution as it was when passes
-// were last seen to their end, however long ago that is. Beyond that the
-// estimate is hopeful: a pass that lasted longer than any seen to its end would
-// have ended with the longest one, or next.
+// The slow end of the distribution follows from passes that were seen to their
+// end, however long ago that was; dropped passes do not change it. Beyond the
+// longest of these passes the estimate is optimistic: passes that were dropped
+// later count as if they had ended when the last of them was dropped.
 //
 // The class counts in bins of a quarter of those of a PassDistribution, because
 // a step often drops a pass just after others of the same worker have ended.

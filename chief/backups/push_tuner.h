@@ -17,9 +17,10 @@ namespace lockstep::chief {
 // have at least kBlocksPerWorker blocks of a step: the balance of unequal
 // workers is worth more than saved bytes.
 //
-// Only the time for which workers do nothing but push counts. A number changes
-// when another is better also if a push took 1 / kMargin times as long, or
-// kMargin times: twice in a row, so that noise changes nothing.
+// Only the time for which workers do nothing but push counts. The number
+// changes if it is wrong for all times of a push from 1 / kMargin to kMargin
+// times the measured one, in two decisions in a row, so that noise changes
+// nothing.
 //
 // Threads: not thread-safe. Decides only by its arguments.
 class PushTuner {

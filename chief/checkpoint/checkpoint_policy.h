@@ -21,8 +21,8 @@ class CheckpointPolicy {
 
   // True if a checkpoint is due at the boundary after `step`.
   bool Due(int64_t step, absl::Time now) const;
-  // Records that a due checkpoint is begun or left out: while one is written,
-  // none is due by time before the whole time has passed again.
+  // Records that a due checkpoint is begun or left out: the next one is due by
+  // time when the whole time has passed again.
   void Tried(absl::Time now) { last_time_ = now; }
   // Records that the checkpoint of `step` was written.
   void Saved(int64_t step, absl::Time now);

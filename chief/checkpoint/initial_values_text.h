@@ -9,8 +9,8 @@
 
 namespace lockstep::chief {
 
-// Says how many variables of a job begin with values of the file, and names the
-// first of the others:
+// Returns a text with the number of a job's variables that begin with values of
+// the file, and the name of the first variable that does not:
 //
 //   2 of 3 variables begin with the values of model.safetensors; "head/w" is
 //   not in it and begins as without it

@@ -57,16 +57,18 @@ class JobCheckpoints {
   // Finds the newest whole checkpoint, for TakeNewest(), and returns its step;
   // -1: there is none. Sets aside damaged ones that are newer, and notifies of
   // them. Must be called once the servers obey this chief: it removes the
-  // unfinished checkpoints of earlier chiefs first, which one that hung would
-  // otherwise complete after an older one was chosen.
+  // unfinished checkpoints of earlier chiefs first, because a chief that hung
+  // could complete one after this call has chosen an older one.
   absl::StatusOr<int64_t> FindNewest();
   // Returns the reader that FindNewest() has opened; nullopt without one.
   std::optional<CheckpointReader> TakeNewest();
-  // Returns the error of a round for that of the checkpoint's restore. The next
-  // FindNewest() passes over a checkpoint that was found to be damaged, and
-  // reads one again that could not be read.
+  // Must be called when the restore of the checkpoint of `step` has failed with
+  // `why`. Returns the error for the round. The next FindNewest() passes over a
+  // checkpoint that was found to be damaged, and reads a checkpoint again that
+  // could not be read.
   //
-  //   kUnavailable  the next round may restore it, or another
+  //   kUnavailable  the next round may restore this checkpoint, or another one
+  //   others        `why`
   absl::Status RestoreFailed(int64_t step, const absl::Status& why);
   // True if the checkpoint of `step` is whole; it then survives a loss of
   // power. Sets it aside if it is damaged.

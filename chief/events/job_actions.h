@@ -33,11 +33,12 @@ struct Commit {  // of ps task 0
   int64_t round = 0;
   int64_t step = 0;
   int64_t attempt = 0;
-  // By server, as in CommitRequest; an empty set says nothing.
+  // By server, as in CommitRequest; an empty set is not checked.
   std::vector<std::vector<int>> contributors = {};
 };
-// To `servers`, all that take part but ps task 0, which otherwise learn of a
-// commit from the next take, or before a snapshot. The answers do not matter.
+// Reports the commit to `servers`: all that take part, except ps task 0. They
+// otherwise learn of a commit from the next take, or before a snapshot. The
+// answers do not matter.
 struct TellCommit {
   int64_t step = 0;
   int64_t attempt = 0;
@@ -82,8 +83,8 @@ struct CheckSaved {
 // follows.
 struct LookForEnd {};
 
-// One round, as RecoveryRound::Run(); RecoveryDone is the answer. Events of
-// calls that were made before the round no longer count.
+// Runs one round, as RecoveryRound::Run(); RecoveryDone is the answer. Events
+// of calls that were made before the round no longer count.
 struct Recover {
   RecoveryRound::Request request = {};
 };

@@ -85,7 +85,9 @@ class JobDriver {
   MemberDeaths& deaths() { return deaths_; }  // of this driver's members
   std::vector<int> EndedInput() const { return deaths_.EndedInput(); }
   bool OnResume(absl::Span<const ServerReport> reports, bool first);
-  // kCancelled: the job must stop.
+  // Reports the work of servers in a round.
+  //
+  //   kCancelled  the job must stop
   absl::Status OnWorking(const std::string& what, absl::Time now,
                          JobActions& out);
   // `latest` is the step of the newest checkpoint, -1 if there is none. Returns

@@ -46,8 +46,9 @@ class JobSettings {
 
   // Adopts the settings that the servers report. Called in the first round of a
   // chief, whose predecessor may have changed them. Returns a line for the log
-  // if the learning rate is not the file's: servers keep only its factor, so
-  // the rate is another one than operators set if the file has changed since.
+  // if the learning rate is not the file's. Servers keep only the factor
+  // between the two rates, so after an edit of the file the rate differs from
+  // the one that operators have set.
   std::optional<std::string> Adopt(absl::Span<const ServerReport> reports);
   // Adopts the settings in a checkpoint's manifest; no effect if it has none. A
   // setting whose value in the job's file has changed since that checkpoint is

@@ -22,7 +22,7 @@ class ServersWait {
  public:
   explicit ServersWait(const JobConfig& job) : job_(job) {}
 
-  // Begins, or begins anew: what came before was no wait for servers.
+  // Begins the wait. If it had begun before, its time starts again.
   void Begin(absl::Time now);
   absl::Time began() const { return began_; }
   // Records that a round has failed for a reason that may pass.
@@ -48,7 +48,8 @@ class ServersWait {
   void ReportWork(const std::string& what, absl::Time now, JobActions& out);
 
  private:
-  // `end` is that of the wait, to be added to the text.
+  // Reports the wait for `whom`. `end` is a text about the end of the wait; may
+  // be empty.
   void Report(const std::string& whom, const std::string& end, absl::Time now,
               JobActions& out);
   std::string TextOfEnd(const Absent& absent, absl::Time now) const;

@@ -42,9 +42,9 @@ class ServersInUse {
   std::vector<int> ForRound() const;
   // The servers for which a round has to wait, because they are not alive.
   std::vector<TaskId> Away() const;
-  // As Away(), before the first round of a chief that has waited since `began`:
-  // also those of which it is not known whether the job needs them, unless they
-  // have had a lease to come.
+  // The servers that are not alive, for the first round of a chief that has
+  // waited since `began`. If the job may not need all servers, the result is
+  // empty once the chief has waited, and mirror 0 has been alive, for a lease.
   std::vector<TaskId> AwayAtFirst(absl::Time began, absl::Time now) const;
 
   // Sets the job's workers, ascending; those beyond the servers do not count.
@@ -63,8 +63,8 @@ class ServersInUse {
   // `since`; with `at_once`, all that are away. Returns them.
   std::vector<int> GiveUp(absl::Time since, absl::Time now,
                           bool at_once = false);
-  // The time at which GiveUp() will have given up all that are away, if none
-  // comes back; InfiniteFuture() if it may not give them up now.
+  // The time at which GiveUp() will have given up all mirrors that are away, if
+  // none comes back; InfiniteFuture() if it may not give them up now.
   absl::Time AllGivenUpAt(absl::Time since) const;
   const std::set<int>& given_up() const { return given_up_; }
   // True if one of `servers`, those that were open last, is given up: it may

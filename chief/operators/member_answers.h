@@ -74,8 +74,8 @@ class MemberAnswers {
   //   kFailedPrecondition  another protocol, job or number of GPUs
   absl::Status CheckIsMeant(const Registration& registration);
   struct Registered {
-    // Why the process is no member and must end, not to come back; empty: it is
-    // one.
+    // The reason for which the process must end and must not register again;
+    // empty: it is a member.
     std::string taken_out = {};
     bool is_new = false;  // false: a member has repeated the call
     MemberJob job = {};

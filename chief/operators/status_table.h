@@ -203,7 +203,7 @@ class StatusTable {
   View view_ ABSL_GUARDED_BY(mutex_);
   // The newest step from which the job has gone back; -1: it has not.
   int64_t lost_step_ ABSL_GUARDED_BY(mutex_) = -1;
-  // The score that was reported last, of whatever step that counts.
+  // The score that was reported last and counts, of any step.
   std::optional<Evaluation> reported_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> started_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> ended_ ABSL_GUARDED_BY(mutex_);

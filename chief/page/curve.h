@@ -34,7 +34,7 @@ class Curve {
   // newest one, the job has gone back: later points are removed.
   void Add(const CurvePoint& sample);
 
-  // Removes what is after `step`: the job has gone back to it.
+  // Removes the points after `step`: the job has gone back to it.
   void GoBack(double step);
 
   // The points, ascending in their steps; the last one may be of fewer samples.

@@ -33,8 +33,9 @@ class JobRecord {
   // sample before; may be null.
   void Add(const SummarySample& sample, const StepTimes::Quantiles* times);
 
-  // Removes what all curves have after `step`, where training begins. A curve
-  // that gets new points loses these by itself; scores may stay away.
+  // Removes the points after `step`, where training begins, from all curves. A
+  // curve that gets a new point removes later ones by itself, but the curves of
+  // the evaluator may get none.
   void GoBack(int64_t step);
 
   // The points of a curve; empty if there is none of that name.

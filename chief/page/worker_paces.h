@@ -20,8 +20,8 @@ struct WorkerPace {
 
 // WorkerPaces compares workers by the reports in their heartbeats. Each figure
 // is a mean in which the newest report has a weight of 0.3; reports without a
-// new pass change nothing. A report covers the time since the one before, not
-// that between two calls of Add().
+// new pass change nothing. A report covers the time since the previous report,
+// not the time between two calls of Add().
 //
 // Threads: not guarded.
 class WorkerPaces {

@@ -25,8 +25,8 @@ struct RecoveryPlan {
   // gradients that it had collected for that step, in this round or in an
   // earlier one that did not finish.
   bool redo = false;
-  // kGoBack: committed steps to be made again. 0 of servers that have lost all
-  // their state: they do not know of any.
+  // kGoBack: committed steps to be made again. 0 if all servers have lost their
+  // state: then the number is unknown.
   int64_t repeated_steps = 0;
   std::string reason;  // kGoBack, and with copies; for messages
   // kResume with mirrors: servers whose state is lost or too old, ascending,

@@ -62,9 +62,9 @@ class StallWatch {
 
     bool operator==(const Found&) const = default;
   };
-  // The member that holds up the step: one whose connection has broken, or else
-  // the one that has for `patience` or longer. nullopt if there is none, and
-  // before the set is full.
+  // Returns the member that holds up the step: one whose connection has broken,
+  // or else the one that has held it up for `patience` or longer. Returns
+  // nullopt if there is none, and before the set is full.
   std::optional<Found> Find(absl::Time now, absl::Duration patience) const;
 
  private:

@@ -32,8 +32,8 @@ std::map<std::string, std::string> HyperParameters(const JobConfig& job);
 // files: the job has gone back to that step, and will make them again. So does
 // an event where steps go back within a file.
 //
-// A record is written with one call; if the write fails, the next records take
-// its place.
+// A record is written with one call. If the write fails, the next record
+// overwrites its remainder.
 //
 // Threads: not guarded.
 class EventFiles {

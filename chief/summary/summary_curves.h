@@ -47,11 +47,12 @@ struct SummaryPoints {
 //   evaluator  loss, accuracy, auc, or the figures of a user's evaluator, at
 //              the step of the checkpoint
 //
-// Rates and fractions are of the time between the two reports of a worker that
-// this sample and an earlier one have; they are absent where there is none
-// before of its incarnation. A sample without a new report repeats them, or has
-// 0 of a worker that is silent for more than twice that time. A sample without
-// a new step adds nothing to the job's and the workers' curves.
+// Rates and fractions cover the time between a worker's newest report and the
+// one that an earlier sample had. They are absent until there are two reports
+// of its incarnation. A sample without a new report repeats them; if the worker
+// has been silent for more than twice the time that they cover, they are 0. A
+// sample without a new step adds nothing to the curves of the job and of the
+// workers.
 //
 // Threads: not guarded.
 class SummaryCurves {

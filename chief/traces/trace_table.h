@@ -21,7 +21,8 @@ namespace lockstep::chief {
 //
 //   Begin -> Wanted, by each task -> Report -> Get, until kKept has passed
 //
-// Memory:  at most kMaxBytes for spans, divided among the tasks.
+// Memory:  at most kMaxBytes for spans, divided among the tasks; but each task
+//          may report kFewestSpans, even if that is more in all.
 // Threads: safe to share.
 class TraceTable {
  public:
@@ -51,15 +52,15 @@ class TraceTable {
 
   // Stores the spans of a task. A repeated report changes nothing.
   //
-  //   kFailedPrecondition  there is no such trace any more, or the task is not
-  //                        asked
+  //   kFailedPrecondition  the trace is too old, or another was begun, or the
+  //                        task is not asked
   //   kInvalidArgument     more spans than it was asked for
   absl::Status Report(uint64_t id, TaskTrace trace, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the spans of a task, or nullopt while it has not reported.
   //
-  //   kFailedPrecondition  there is no such trace any more
+  //   kFailedPrecondition  the trace is too old, or another was begun
   //   kNotFound            the task is not asked
   absl::StatusOr<std::optional<TaskTrace>> Get(uint64_t id,
                                                const std::string& task,
