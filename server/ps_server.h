@@ -69,16 +69,16 @@ class PsServer {
   // The shard's step and size, and the outcomes of pushes.
   MetricFamilies Metrics() const;
 
-  // Makes Run() return, since this server must end. Unless may_leave(),
-  // requests that the chief stop the job with a checkpoint; Run() returns when
-  // that has happened, or after 15 seconds. The chief does not stop a job that
-  // can go on without this server, which may not have registered yet. A server
-  // that may leave serves for another second, in which the chief can take its
-  // worker out.
+  // Makes Run() return, since this server must end. If may_leave(), the server
+  // serves for another second, in which the chief can take its worker out.
+  // Otherwise it requests that the chief stop the job with a checkpoint, and
+  // Run() returns when that has happened, or after 15 seconds. A server that
+  // has not registered yet requests it, too; the chief ignores that if the job
+  // can go on without this server.
   void RequestStop(const std::string& reason);
-  // The same after the worker beside this server has left with its reason. It
-  // requests nothing of the chief while the server does not know its job: the
-  // worker's reason is enough for jobs of all kinds.
+  // As RequestStop(), after the worker beside this server has left. A server
+  // that has not registered yet requests nothing: the chief acts on the reason
+  // with which the worker has left.
   void FollowWorker(const std::string& reason);
 
   // After Run(): true if the chief has refused to let this server in again.

@@ -13,16 +13,16 @@ namespace lockstep::server {
 // Threads: not thread-safe.
 class LostNews {
  public:
-  // False in the usual case: no worker is lost, and the chief was told of none.
+  // False in the usual case: no worker is lost, and none was reported before.
   bool MayBeNews(const std::vector<int>& lost) const {
     return !lost.empty() || !told_.lost.empty();
   }
 
-  // True if the lost workers that may hold up the attempt of the step are
-  // others than the chief was told, or the step has changed since. Notes them
-  // as told. `members` are those of the step, ascending; nullopt: the server
-  // does not know them, and all workers count as members. `lost` must be
-  // ascending.
+  // Returns true if the chief must be told now: the lost workers that may hold
+  // up the attempt, the step or its members differ from those of the last call
+  // that returned true. Then records them. `members` are those of the step,
+  // ascending; nullopt: the server does not know them, and all workers count as
+  // members. `lost` must be ascending.
   bool Tell(int64_t step, int64_t attempt,
             const std::optional<std::vector<int>>& members,
             std::vector<int> lost);

@@ -24,19 +24,20 @@ class MeanRequests {
   // calls.
   std::vector<int> Look(const std::shared_ptr<Shard>& shard,
                         const Engine::MeansWanted& wanted);
-  // What the calls are for, as of the last Look().
+  // The attempt and the shard of the last Look().
   const StepAttempt& of() const { return of_; }
   const std::weak_ptr<Shard>& shard() const { return shard_; }
 
-  // There is a call for these parts now, until it fails.
+  // Records that a call for these parts was started.
   void Called(int first_part, int num_parts);
 
   // True if a call whose means could not be taken, with `status`, must be
   // repeated. kAborted: the other server is at a later attempt, which the chief
   // will announce here too.
   static bool MustRepeat(const absl::Status& status);
-  // Such a call has failed: Look() returns its parts again. Returns false,
-  // without any effect, if its attempt is over.
+  // Records that a call of the attempt `of` has failed, so that Look() returns
+  // its parts again. Returns false, without any effect, if that attempt is
+  // over.
   bool Failed(const StepAttempt& of, int first_part, int num_parts);
 
  private:

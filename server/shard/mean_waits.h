@@ -28,8 +28,8 @@ class MeanWaits {
   // A call for consecutive parts.
   struct Wait {
     uint64_t ticket = 0;
-    // The shard of the call. A shard that is created anew does not know the
-    // step of the call.
+    // The shard for which the call was admitted. Another shard must not answer
+    // it.
     std::shared_ptr<Shard> shard = {};
     StepAttempt of = {};
     int first_part = 0;
@@ -40,22 +40,23 @@ class MeanWaits {
     uint64_t ticket = 0;
     absl::StatusOr<std::vector<PartGradient>> means;
     int first_part = 0;
-    // May be the last reference, and unmapping takes long, so it must be
-    // released with no lock held.
+    // Must be released with no lock held: it may be the last reference, and
+    // unmapping takes long.
     std::shared_ptr<Shard> shard = {};
   };
 
   void Add(Wait wait);
 
-  // Take the answers to the calls that then no longer wait, oldest first.
+  // The Take...() calls remove waits and return their answers, oldest first.
   //
-  // Those whose means are computed, or whose attempt is over; and those of
-  // another shard than `current`, with kUnavailable: it was discarded. Null:
-  // there is none now.
+  // Answers the calls whose means are computed or whose attempt is over.
+  // Answers calls for another shard than `current` (null: there is none now)
+  // with kUnavailable, because that shard was discarded.
   std::vector<Answer> TakeReady(const Shard* current);
-  // Those that have waited for kLongestWait, with kDeadlineExceeded.
+  // Answers the calls that have waited for kLongestWait, with
+  // kDeadlineExceeded.
   std::vector<Answer> TakeOld(absl::Time now);
-  // All, with `why`.
+  // Answers all calls with `why`.
   std::vector<Answer> TakeAll(const absl::Status& why);
 
  private:

@@ -10,14 +10,14 @@
 namespace lockstep::server {
 
 // ChiefWait is the chief's wait for a step, which Engine::Take() files. A chief
-// has one wait at a time: a newer one says that it has given up the older one.
+// has one wait at a time: a newer one withdraws the older one.
 //
 // Threads: not safe to share.
 class ChiefWait {
  public:
   bool is_filed() const { return ticket_.has_value(); }
 
-  // Files a wait, and answers the one before, which it withdraws.
+  // Files a wait. Answers the previous one, which is withdrawn.
   void File(uint64_t ticket, ShardAnswers& answers) {
     Answer({}, answers);
     ticket_ = ticket;

@@ -118,8 +118,8 @@ class Gate {
   virtual void Cancel(uint64_t ticket) = 0;
 
   // Compatible mode: records that all gradients of a pass have arrived, on all
-  // servers. The token of the pass is used then, and stays with the worker even
-  // if it dies before it takes the next one.
+  // servers. From then on the token of the pass is used: it does not return to
+  // the queue, even if the worker dies before it takes the next one.
   virtual void FinishPass(const Pass& /*pass*/) {}
 
   // Removes the announcements, tokens and waits of incarnations of `worker` up

@@ -23,10 +23,10 @@ struct RingPlace {
 };
 
 // Returns the places by variable. Variables are joined to packs as by
-// ReducePacked(), from the last to the first, each with a ring: a new pack
-// begins when the current one has more than `bytes_per_pack` bytes, and where
-// the element type changes; 0: only there. Tables, buffers and untrained
-// variables are in no pack. -1: all variables have rings of their own.
+// ReducePacked(), from the last to the first, and each pack has one ring. A new
+// pack begins where the element type changes and, if `bytes_per_pack` is above
+// 0, when the current pack has more bytes than that. -1: each variable has a
+// ring of its own. Tables, buffers and untrained variables are in no pack.
 // `settings` are those of the variables.
 std::vector<RingPlace> RingPlacesOf(
     int64_t bytes_per_pack, const std::vector<VariableSpec>& variables,

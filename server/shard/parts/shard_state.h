@@ -169,14 +169,14 @@ class ShardState {
   ShardState(const Options& options, std::vector<VariableSettings> settings,
              std::shared_ptr<VariableStore> store);
 
-  // Variables whose updates are scalars, ascending.
+  // Variables whose number of updates is one of the scalars, ascending.
   std::vector<int> CountedVariables() const;
   // The optimizers' numbers at the opening of a state.
   struct OptimizerNumbers {
     AllAdamPowers powers = {};
     std::vector<int64_t> updates;  // by variable
   };
-  // Returns those that `scalars` says; if it is empty, those of step 0.
+  // Returns the numbers in `scalars`; those of step 0 if it is empty.
   absl::StatusOr<OptimizerNumbers> FromScalars(
       const std::vector<float>& scalars) const;
 

@@ -27,8 +27,8 @@ struct PartSpec {
   // A growing table: rows have keys and are created one after the other.
   bool grows = false;
   // If every server has all parts: the index of the server that sums the
-  // gradients of this part. -1: this server does, as always if parts are
-  // spread.
+  // gradients of this part. -1: this server sums them. Always -1 if each part
+  // is on one server only.
   int reducer = -1;
 
   bool is_table() const { return row_width > 0; }

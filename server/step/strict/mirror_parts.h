@@ -31,8 +31,8 @@ class MirrorParts {
   //   kFailedPrecondition  the job is not mirrored
   absl::Status Check(int first_part, int num_parts, bool copied) const;
 
-  // The check for the parts of a push, whose gradients must be summed here. OK
-  // if there are no mirrors.
+  // Checks that the gradients of the parts of a push must be summed here. OK if
+  // there are no mirrors.
   //
   //   kInvalidArgument     a part does not exist
   //   kFailedPrecondition  another server sums a part: the worker has a plan

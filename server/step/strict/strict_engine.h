@@ -29,8 +29,8 @@ namespace lockstep::server {
 // On ps task 0 the gate decides which gradients count. The other servers do not
 // know the set: only chosen passes push, so a part is complete with
 // `replicas_to_aggregate` gradients of one attempt. TakeAnswer::contributors
-// reports their workers to the chief, which does not commit a step to which
-// other workers have contributed.
+// reports their workers to the chief, and the chief's commit passes them to ps
+// task 0, which begins the step again if they are not the members of its set.
 //
 // A push is answered when its parts are updated. This bounds the memory of a
 // server to the pushes that workers have in flight. A worker that repeats a

@@ -30,7 +30,7 @@ namespace lockstep::server {
 // step, without an announcement.
 //
 // If N < A each worker has several shares of a step, its slots, and makes one
-// pass for each; a new attempt then begins with its slot 0.
+// pass for each. In a new attempt each worker begins with slot 0 again.
 //
 // Threads: safe to share; no call waits.
 // Errors:  as Gate.
