@@ -34,8 +34,8 @@ using DatasetFunction =
 // each step; it waits for all. The data ends when no worker has a piece; until
 // then, a replica without a piece gets a batch of no examples.
 //
-// Threads:  not thread-safe.
-// Outlived: by its strategy.
+// Threads: not thread-safe.
+// Borrows: the strategy, which must outlive it.
 class DistributedDataset {
  public:
   // `like` returns Dataset::Like() of the pieces.
@@ -70,8 +70,8 @@ class DistributedDataset {
   absl::Status Open();
   // Reads one piece for each local replica, or fewer at the end of the data.
   absl::StatusOr<std::vector<Element>> Pull();
-  // Learns what a piece of no examples is: from like_() once a replica needs
-  // one, and else from one of the pieces. It may stay unknown.
+  // Sets empty_, the piece of no examples: from like_() once a replica needs
+  // one, otherwise from one of the pieces. It may stay unknown.
   void LearnEmpty(const std::vector<Element>& pieces);
   // True if a local replica needs a piece of no examples.
   bool Lacks(const std::vector<Element>& pieces) const;

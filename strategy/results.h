@@ -28,7 +28,7 @@ struct ResultOf<absl::Status> : ResultOf<void> {};
 template <class T>
 struct ResultOf<absl::StatusOr<T>> : ResultOf<T> {};
 
-// ResultOf the type that a call of an F with these arguments returns.
+// ResultOf for the type that a call of an F with these arguments returns.
 template <class F, class... A>
 using ResultOfCall = ResultOf<std::decay_t<std::invoke_result_t<F&, A...>>>;
 

@@ -33,8 +33,8 @@ struct LossAndGradients {
   std::vector<std::optional<Leaf>> gradients;
 };
 
-// Returns what a job file has if it names this kind alone: some defaults depend
-// on the kind, which an OptimizerConfig{} does not have.
+// Returns the optimizer of a job file that sets only this kind. Some of its
+// defaults depend on the kind, so OptimizerConfig{} does not have them.
 OptimizerConfig OptimizerOf(OptimizerConfig::Kind kind);
 
 // Under kParameterServer, `optimizer` and `learning_rate` are not used: those

@@ -45,9 +45,10 @@ absl::StatusOr<Element> EmptyLike(const Element& batch);
 // `example`.
 absl::StatusOr<Element> BatchLike(const Element& example, int64_t examples);
 
-// Returns what a replica without data gets, where all elements are as `like`,
-// in which dimensions that differ are 0: `like`, of whose tensors those without
-// such a dimension have none in the first one; a scalar is 0.
+// Returns the element for a replica without data. `like` is as Dataset::Like():
+// the dimensions that differ between elements are 0. The result has zeros of
+// the types and shapes of `like`, except that a tensor in which no dimension is
+// 0 gets 0 as its first dimension. A scalar stays a scalar.
 absl::StatusOr<Element> NoExamples(const Element& like);
 
 // Returns one batch of the examples of all batches, in order. There must be at

@@ -32,9 +32,10 @@ struct InputContext {
 };
 
 // Returns the sizes of the pieces into which a worker cuts its stream, one for
-// each of the N replicas of all workers: G mod N times G / N + 1, then G / N,
-// where G is `global_batch`; the list is rotated left by worker * replicas, so
-// that the pieces of one step have G examples on all workers together.
+// each of the N replicas of all workers. With G = `global_batch`, the first
+// G mod N sizes are G / N + 1, the others G / N; the list is then rotated left
+// by worker * replicas. So the pieces of one step have G examples on all
+// workers together.
 std::vector<int64_t> BatchSizesForWorker(int64_t global_batch, int workers,
                                          int replicas, int worker);
 
@@ -46,10 +47,10 @@ std::optional<Element> EmptyPiece(const Dataset& dataset);
 //
 //   one replica in all   the elements, unchanged
 //   kOff and kFile, if   the stream of examples, cut anew into the sizes of
-//   BatchSize() is       BatchSizesForWorker(), again and again; a size of 0
-//   known                gives an empty piece, also after the end; without
-//                        tensors if only other workers know its shape: if
-//                        Dataset::Like() is unknown, and there are no batches
+//   BatchSize() is       BatchSizesForWorker(), again and again. A size of 0
+//   known                gives an empty piece, also after the end. The empty
+//                        piece has no tensors if Dataset::Like() is unknown and
+//                        this worker has no batches: its shape is not known
 //   all else             each batch, cut into equal pieces for all replicas of
 //                        a step; the last may be short or empty. Under kData a
 //                        worker keeps its own pieces of each batch

@@ -39,12 +39,12 @@ class BatchSchedule {
 
   int64_t batches_per_epoch() const { return batches_per_epoch_; }
 
-  // Errors of Batch().
+  // Checks that Batch() would succeed. Errors as Batch().
   absl::Status Check(int64_t index) const;
 
-  // Returns the ids of the `batch_size` examples of batch `index`. Any order
-  // of indices is allowed; a change of epoch costs one shuffle,
-  // if the examples are listed.
+  // Returns the ids of the `batch_size` examples of batch `index`. Any order of
+  // indices is allowed. A change of epoch costs one shuffle if num_examples is
+  // at most kMostListed.
   //
   //   kInvalidArgument  `index` is negative
   //   kOutOfRange       the batch lies behind the last epoch: end of input

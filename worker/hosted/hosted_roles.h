@@ -59,19 +59,21 @@ class HostedRoles {
   // leaves, and OnWorkerEnded() follows.
   bool carries_job() const;
 
-  // If carries_job(), stops the job, by the chief of this process or through
-  // the mirror: the chief does not stop a job that can go on without a mirror
-  // which has not registered yet. Otherwise the mirror alone leaves the job.
+  // If carries_job(), stops the job, by the chief of this process or by a
+  // request of the mirror (see PsServer::RequestStop()). Otherwise the mirror
+  // alone leaves the job.
   void RequestStop(const std::string& reason);
 
-  // Must be called if the worker of this process has failed or was stopped.
-  // Makes the mirror end, unless the chief is in this process, too: the chief
-  // then decides with the reason that the worker leaves with. If the worker has
-  // not left, as TrainingMember::stays_member() says, the chief would wait for
-  // it: the process must end instead, by EndProcessNow(), or RequestStop() be
-  // called if it cannot. If `status` is OK, because the worker's input has
-  // ended, only a mirror without which the job goes on ends, and OK counts as
-  // its end.
+  // Must be called if the worker of this process has left the job because it
+  // has failed or was stopped. Makes the mirror end, unless the chief is in
+  // this process, too: the chief then decides by the reason with which the
+  // worker has left. May also be called with OK if the worker's input has
+  // ended: a mirror without which the job goes on ends, and Wait() returns OK
+  // for it.
+  //
+  // Must not be called if TrainingMember::stays_member(), because the chief
+  // waits for such a worker: the process must end, by EndProcessNow(), or if
+  // that is impossible by RequestStop().
   void OnWorkerEnded(const absl::Status& status);
 
   MetricFamilies Metrics() const;

@@ -33,9 +33,11 @@ class HandedIn {
     return variable < taken_.size() && taken_[variable];
   }
 
-  // `variable` must be below size().
+  // Records that the program has taken the value. `variable` must be below
+  // size().
   void MarkTaken(size_t variable) { taken_[variable] = true; }
-  // The same; must be called once for a variable.
+  // Records that the gradient is handed in; `absent`: the pass has none. Must
+  // be called at most once for a variable, which must be below size().
   void Add(size_t variable, bool absent);
   // Returns the next gradient to be sent, each once; nullopt: none yet.
   std::optional<Gradient> NextToSend();

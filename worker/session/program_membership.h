@@ -8,8 +8,9 @@
 
 namespace lockstep::worker {
 
-// A membership of a program in its job: passes refer to it, since the loop may
-// have begun the next one when the program takes a pass.
+// A membership of a program in its job. Each pass refers to its own membership,
+// because the loop may have begun the next membership when the program takes
+// the pass.
 struct ProgramMembership {
   ChiefClient::Registration registration;
   std::shared_ptr<ParameterMemory> memory;  // of values and gradients

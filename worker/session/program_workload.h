@@ -65,14 +65,15 @@ class ProgramWorkload final : public Workload {
  private:
   class Source;
 
-  // kOutOfRange if the job's epochs are over at `batch`, for as many examples
-  // as the last Examples() was for; before the first, nothing is known.
+  // Returns kOutOfRange if the job's epochs are over before `batch`, with the
+  // number of examples that the last Examples() had. Returns OK before the
+  // first Examples().
   absl::Status CheckInput(int64_t batch) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes `schedules_` those for `num_examples`. Errors as Examples().
   absl::Status Schedule(int64_t num_examples)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Where batch `batch` of this worker's replicas is: Schedule() must have been
-  // called.
+  // The place of batch `batch` of this worker's replicas. Schedule() must have
+  // been called.
   struct Place {
     BatchSchedule& schedule;  // of the replica
     int64_t index;            // in it

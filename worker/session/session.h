@@ -289,8 +289,8 @@ class Session {
   // batch. A batch has the same examples in every call, also after a restart;
   // with `work: SHARED` it has the same on all workers.
   //
-  // Next() returns no step whose batch is behind the job's epochs, for as many
-  // examples as the last call was for, but kEnded.
+  // If the job's epochs are over before a step's batch, for the `num_examples`
+  // of the last call, Next() returns kEnded in place of that step.
   //
   //   kInvalidArgument  the job has no batch_size, or `num_examples` is less
   //                     than one batch per worker
@@ -323,10 +323,10 @@ class Session {
   // until its lease expires. If carries_job(), a job that could go on without
   // the worker is stopped with `reason`.
   void Fail(const std::string& reason);
-  // Leaves the job as RequestStop("the program has ended") does, unless the job
-  // has ended, but at once. Must be called if another thread may be in a call
-  // of this session, before the destructor: the call returns soon, and later
-  // ones return kAborted or kEnded.
+  // Leaves the job at once, for the reason "the program has ended"; no effect
+  // if the job has ended. In other respects as RequestStop(). Must be called if
+  // another thread may be in a call of this session, before the destructor: the
+  // call returns soon, and later ones return kAborted or kEnded.
   void Leave();
 
  private:

@@ -47,9 +47,9 @@ class HeldChunks {
   }
 
   // Cuts the parts of a server anew into few large chunks: with shared memory
-  // no bytes travel, and the number of calls determines the time. One
-  // connection can carry their calls at once, except for parts of tables, which
-  // are chunks of their own. Marks all of the
+  // no bytes travel, and the number of calls determines the time. The chunks
+  // are so few that one connection can carry the calls for all of them at once,
+  // apart from parts of tables, which remain separate chunks. Marks all of the
   // server's chunks as not held.
   void CutForMapped(int server);
 

@@ -41,7 +41,7 @@ void SettleValues(const Token& token, HeldChunks& chunks);
 enum class WatchResult {
   kStepIsOver,
   kAskAgain,
-  kEnd,  // the wait is over, and tells nothing
+  kEnd,  // the wait is over, and the state of the step is not known
 };
 // `ended`: the worker has gone on to another pass or wait.
 WatchResult WatchResultOf(TokenAnswer::Outcome outcome, bool ended);
