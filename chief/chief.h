@@ -45,8 +45,8 @@ namespace lockstep::chief {
 // JobDriver makes the decisions. Chief delivers events to JobDriver and carries
 // out the actions that it returns, in the thread of Run(). The events come
 // through a queue from gRPC's threads, the thread that writes a checkpoint, and
-// operators. Only the calls of a recovery round block the thread of Run(); the
-// job stands still meanwhile.
+// operators. Only two operations block the thread of Run(): a recovery round,
+// during which the job stands still, and the reading of a checkpoint from disk.
 //
 // Threads: services(), Metrics() and RequestStop() may be used from any thread.
 class Chief final : private RecoverySource {
