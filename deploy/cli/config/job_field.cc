@@ -19,8 +19,9 @@ namespace lockstep::cli {
 namespace {
 
 std::string TypeOf(const JobField& field) {
-  if (field.is_list) return absl::StrCat("list of ", field.type, "s");
-  return field.type;
+  if (!field.is_list) return field.type;
+  if (field.type == "group of fields") return "list of groups of fields";
+  return absl::StrCat("list of ", field.type, "s");
 }
 
 absl::StatusOr<const JobField*> Find(const JobField& root,
@@ -179,8 +180,7 @@ std::string JobManualPage(const JobField& root, absl::string_view version) {
       ".SH DESCRIPTION\nA job file describes a job for the chief. It is in "
       "protobuf text format, of the message lockstep.v1.JobConfig. Fields that "
       "are absent take their defaults. A list may be written in brackets, and "
-      "a "
-      "duration as text such as \"60s\".\n.PP\n"
+      "a duration as text such as \"60s\".\n.PP\n"
       "\\fBlockstep explain\\fR prints the description of one field.\n"
       ".SH FIELDS\n");
   AppendRoffGroup(root, page);

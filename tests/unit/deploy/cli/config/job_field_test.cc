@@ -48,6 +48,16 @@ TEST(JobFieldTest, AListIsExplainedWithBothWaysToSetIt) {
                    "on a command line: --set model.units=VALUE,VALUE\n"));
 }
 
+TEST(JobFieldTest, AListOfGroupsHasItsPlural) {
+  const JobField rules = {.path = "rules",
+                          .type = "group of fields",
+                          .is_list = true,
+                          .doc = "Rules of variables."};
+
+  EXPECT_THAT(ExplainField({.fields = {rules}}, "rules", 80),
+              IsOkAndHolds(HasSubstr("rules: list of groups of fields\n")));
+}
+
 TEST(JobFieldTest, ADurationHasItsDefault) {
   EXPECT_THAT(ExplainField(Some(), "model.every", 80),
               IsOkAndHolds(AllOf(HasSubstr("default: 1m\n"),

@@ -47,15 +47,15 @@ TEST(JobReferenceTest, EveryFieldAndValueHasAText) {
 TEST(JobReferenceTest, ATextIsThatOfItsField) {
   EXPECT_THAT(Field("model.hidden_units").doc,
               StartsWith("Width of each fully connected hidden layer"));
-  EXPECT_EQ(Field("model.embedding_dim").doc,
-            "skip_gram, wide_and_deep: width of a row; > 0");
+  EXPECT_EQ(Field("train_steps").doc,
+            "The global step that ends training; > 0, required.");
   EXPECT_THAT(Field("model.features").doc, HasSubstr("table of weights; > 0"));
-  EXPECT_THAT(Field("checkpoint.every").doc, StartsWith("absent: not by time"));
+  EXPECT_THAT(Field("checkpoint.every").doc, StartsWith("Time from one"));
 }
 
 TEST(JobReferenceTest, AGroupSaysNothingTwice) {
   EXPECT_EQ(Field("model").doc, "The model that workers compute.");
-  EXPECT_THAT(Field("checkpoint").doc, HasSubstr("writes one. absent: none"));
+  EXPECT_THAT(Field("checkpoint").doc, HasSubstr("writes one. Absent: no"));
 }
 
 TEST(JobReferenceTest, DefaultsAreThoseOfTheProgram) {
@@ -71,7 +71,7 @@ TEST(JobReferenceTest, DefaultsAreThoseOfTheProgram) {
 
 TEST(JobReferenceTest, NamesHaveTheirValues) {
   EXPECT_THAT(Field("mode").values,
-              ElementsAre(Pair("STRICT", HasSubstr("one set of workers")),
+              ElementsAre(Pair("STRICT", HasSubstr("One set of workers")),
                           Pair("COMPATIBLE", HasSubstr("TensorFlow"))));
 }
 
