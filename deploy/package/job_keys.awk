@@ -1,5 +1,6 @@
-# Prints "key=" for every field that --set of a job can name, from job.proto:
-# "train_steps=", "model.kind=". Fields that are lists of messages have no key.
+# Prints "key=" for every field that --set of a job can name, from job.proto and
+# the files that it imports: "train_steps=", "strategy.kind=". Fields that are
+# lists of messages have no key.
 
 /^message / { message = $2; next }
 /^}/ { message = ""; next }

@@ -2,10 +2,11 @@
 # make_completion.sh PROGRAM_DIR: prints a completion for bash of the program
 # `lockstep` with all its sub-commands, from what --help says; what follows
 # `lockstep task ROLE INSTANCE` is completed as for that role's program. Values
-# are those that --help lists, and the fields of job.proto.
+# are those that --help lists, and the fields of a job file.
 set -euo pipefail
 programs=$1
 here=$(cd "$(dirname "$0")" && pwd)
+protos=$here/../../proto/lockstep/v1
 
 # words PROGRAM WORDS...: sub-commands and flags of the program, or of its
 # sub-command that WORDS choose.
@@ -63,7 +64,7 @@ value_cases() {
       printf '    %s) words="%s" ;;\n' "$flag" "$of"
     done
   printf '    --set) words="%s" ;;\n' \
-    "$(awk -f "$here/job_keys.awk" "$here/../../proto/lockstep/v1/job.proto" |
+    "$(awk -f "$here/job_keys.awk" "$protos/strategy.proto" "$protos/job.proto" |
       tr '\n' ' ')"
 }
 

@@ -60,14 +60,14 @@ check_sections() {
   done
 }
 
-# The job file's page has each field of job.proto, and reads without warnings.
+# The job file's page has each field of a job, and reads without warnings.
 check_job_page() {
   local field
   pages=$((pages + 1))
   gzip -dc "$work/man5/lockstep-job.5.gz" >"$work/job.5"
   sed 's/\\f/.f/g' "$work/job.5" >"$work/job.text"
   sed -nE 's/^  (repeated |optional )?[A-Za-z0-9_.]+ ([a-z_0-9]+) = [0-9]+.*/\2/p' \
-    "$scripts/../../proto/lockstep/v1/job.proto" | sort -u >"$work/fields"
+    "$scripts/../../proto/lockstep/v1/"{job,strategy}.proto | sort -u >"$work/fields"
   [ "$(wc -l <"$work/fields")" -gt 100 ] || complain "job.proto has few fields"
   while IFS= read -r field; do
     grep -q "^.fB$field.fR (" "$work/job.text" ||
@@ -138,7 +138,7 @@ check_completion worker -- task evaluator fashion
 
 for words in 'task evaluator' 'set learning_rate=' 'nearest --pairs' \
   'run --log_level warning' 'task worker fashion.0 --log_level debug' \
-  'run --set model.kind=' 'run --set train_steps='; do
+  'run --set model.kind=' 'run --set strategy.kind=' 'run --set train_steps='; do
   # shellcheck disable=SC2086
   completes $words || complain "\`lockstep ${words% *}\` is not completed with ${words##* }"
 done
@@ -148,6 +148,8 @@ done
   complain "the chief's page names a server's flag"
 ! completes task chief fashion --state_dir ||
   complain "the chief is completed with a server's flag"
+! completes run --set strategy= ||
+  complain "--set is completed with a group of fields"
 [ "$(find "$work" -name '*.gz' | wc -l)" -eq "$pages" ] ||
   complain "pages of programs that are not there"
 [ "$bad" -eq 0 ] || exit 1
