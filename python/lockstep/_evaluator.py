@@ -52,15 +52,17 @@ class Checkpoint:
                 for name, tensor in self._tensors.items()}
 
     def report(self, **figures):
-        """Reports figures of this checkpoint: for the job's status line, and,
-        of the last checkpoint, for its ``done:`` line. The job waits for them.
+        """Reports figures of this checkpoint to the job.
+
+        The status line shows the first figure; the ``done:`` line has those of
+        the last checkpoint, for which the job waits. No effect if the job is
+        done.
 
         Args:
-          figures: names and finite numbers, 1 to 16; the status line has the
-            first. They come to nothing if the job is done.
+          figures: names and finite numbers, 1 to 16.
 
         Raises:
-          ValueError: a name or a number that cannot be.
+          ValueError: a name or a number that is not possible.
           JobFailed, JobStopped, Refused: with the chief's reason.
         """
         named = [(name, float(value)) for name, value in figures.items()]
@@ -80,7 +82,7 @@ class Evaluator:
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
-      ValueError: a TF_CONFIG that cannot be, or is of no evaluator.
+      ValueError: TF_CONFIG is malformed, or its task is no evaluator.
     """
 
     def __init__(self, name=None, tf_config=None, tls_dir=None, log_level=None,

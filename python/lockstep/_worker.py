@@ -17,15 +17,14 @@ _DTYPES = {
 class Rows:
     """A gradient of some rows: of a table, or of an array.
 
-    Of an array it is sent whole, with zeros in the other rows; of a table, the
-    rows alone are.
+    The gradient of an array is sent whole, with zeros in the other rows. Of a
+    table, only these rows are sent.
 
     Args:
-      indices: integers, shape (n,); a row that is there more than once gets the
-        sum.
+      indices: integers, shape (n,). Values of a repeated row are added up.
       values: shape (n,) + the shape of one row.
 
-    Raises: ValueError: the lengths differ; indices that are no integers, such
+    Raises: ValueError: the lengths differ, or the indices are no integers, such
       as a mask.
     """
 
@@ -55,9 +54,9 @@ class Table:
     """A variable of a worker that holds only the rows that a step uses.
 
     Args:
-      rows: how many there are; or
-      row_limit: how many there can be. A row has a key, any number from 0 on,
-        and is created when it is first looked up.
+      rows: number of rows; or
+      row_limit: largest number of rows. A row then has a key, any number from 0
+        on, and is created when it is first looked up.
       dim: elements of a row, an integer or a shape.
       mean, std: of the normal distribution that servers draw values from.
     """
@@ -114,13 +113,14 @@ class Step(_base.BaseStep):
     def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
 
-        A function of the job's seed, the step, the share and the replica: a
-        pass that is computed again gets the same ones. With ``data.epochs`` in the job, the
-        loop over the steps ends after the last epoch.
+        The examples depend only on the job's seed, the step, the share and the
+        replica, so a pass that is computed again has the same ones. With
+        ``data.epochs`` in the job, the loop over the steps ends after the last
+        epoch.
 
         Args:
-          ahead: 1: of the pass that is expected to follow this one. After the
-            last one of the last epoch: of any.
+          ahead: 1 returns the examples of the pass that is expected to follow
+            this one. After the last pass of the last epoch they may be any.
 
         Returns: int64 array, shape (batch_size,), elements in [0, n).
         Raises: ValueError: too few examples for a batch of each worker.
@@ -128,14 +128,14 @@ class Step(_base.BaseStep):
         return self._indices(n, ahead)
 
     def rows(self, name, ids):
-        """Looks rows of a table up.
+        """Looks up rows of a table.
 
         Args:
           ids: int64, any shape.
 
         Returns: float32 array, shape of ``ids`` + the shape of a row. Zeros if
-          nobody needs the pass any more.
-        Raises: ValueError: no such table, or no such row.
+          the pass is not needed any more.
+        Raises: ValueError: the table or a row does not exist.
         """
         self._check_at_hand()
         return self._worker._lookup(name, ids)
@@ -147,7 +147,7 @@ class Step(_base.BaseStep):
 
         Args:
           ids: int64, any shape.
-          table: the name; needed where there is more than one.
+          table: its name; needed if the worker has more than one table.
         """
         self._check_at_hand()
         rows = self._worker._table(table)
@@ -162,9 +162,9 @@ class Step(_base.BaseStep):
             variable of which no worker of the step has a gradient stays as it
             is. A table takes Rows alone.
           loss: mean loss, for the status; no effect on training.
-          examples: how many; default the job's batch_size.
+          examples: number of examples; default the job's batch_size.
 
-        Returns: False if nobody needed the pass any more.
+        Returns: False if the pass was not needed any more.
         Raises: ValueError: an unknown name, another shape, or a dtype that
           cannot be cast to the variable's. Nothing was handed in then.
         """

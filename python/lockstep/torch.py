@@ -53,13 +53,14 @@ class Step(_base.BaseStep):
     def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
 
-        A function of the job's seed, the step, the share and the replica: a
-        pass that is computed again gets the same ones. With ``data.epochs`` in the job, the
-        loop over the steps ends after the last epoch.
+        The examples depend only on the job's seed, the step, the share and the
+        replica, so a pass that is computed again has the same ones. With
+        ``data.epochs`` in the job, the loop over the steps ends after the last
+        epoch.
 
         Args:
-          ahead: 1: of the pass that is expected to follow this one. After the
-            last one of the last epoch: of any.
+          ahead: 1 returns the examples of the pass that is expected to follow
+            this one. After the last pass of the last epoch they may be any.
 
         Returns: int64 tensor, shape (batch_size,), elements in [0, n).
         Raises: ValueError: too few examples for a batch of each worker.
@@ -76,8 +77,8 @@ class Step(_base.BaseStep):
           table: the Embedding; needed where the model has more than one.
 
         Raises:
-          TypeError: ids that are no tensor.
-          ValueError: a row that there is not; no such table.
+          TypeError: ``ids`` is no tensor.
+          ValueError: a row or a table that does not exist.
         """
         self._check_at_hand()
         tables = self._worker._embeddings
@@ -91,7 +92,7 @@ class Step(_base.BaseStep):
     def await_values(self):
         """Returns when all parameters have the values of this step.
 
-        Of use with ``early=True`` alone, before parameters or buffers are read
+        Needed only with ``early=True``, before parameters or buffers are read
         outside of the forward of their modules.
         """
         self._check_at_hand()
@@ -102,29 +103,29 @@ class Step(_base.BaseStep):
                  create_graph=False, last=None):
         """Computes gradients of ``loss``, the mean over this pass's examples.
 
-        They are sent while the backward pass goes on, the last layer's first.
-        Several calls in one step add up; sending then begins with the last,
-        whose number is learned from the step before. If that number varies, all
-        calls must have ``last``. If the step's first call fails before a
-        gradient was sent, it may be repeated.
+        Gradients are sent while the backward pass goes on, the last layer's
+        first. If a step calls backward several times, the gradients add up and
+        are sent with the last call; the step before shows how many calls there
+        are. If that number varies, all calls must pass ``last``. If the step's
+        first call fails before a gradient was sent, it may be repeated.
 
         Args:
           loss: scalar tensor.
-          examples: how many it is the mean of; default the job's batch_size.
+          examples: number of examples that ``loss`` is the mean of; default the
+            job's batch_size.
           gradient, retain_graph, create_graph: as ``Tensor.backward`` takes
             them: ``gradient`` is that of the loss itself, of its shape; default
             1. ``retain_graph=True``: a later call goes through the same graph.
-          last: true: no call of this step follows; false: one may follow, and
-            what the step has when its body ends is then sent. None: as in the
-            step before.
+          last: True: no call of this step follows. False: one may follow; if
+            none does, the gradients are sent when the step's body ends. None:
+            as in the step before.
 
         Raises:
-          RuntimeError: a call after the gradients were sent, as in a step with
-            more calls than the one before; a step that is over; a gradient that
-            is completed twice, the first time with a part of it; a call before
-            has failed, and left a part of a gradient.
-          ValueError: a loss that is no scalar, or needs no gradient; a number of
-            examples that cannot be.
+          RuntimeError: the gradients were sent before, as in a step with more
+            calls than the one before; the step is over; a gradient is completed
+            twice in one backward pass; an earlier call has failed and left a
+            part of a gradient; ``loss`` needs no gradient (raised by PyTorch).
+          ValueError: ``loss`` is no scalar, or ``examples`` is not possible.
         """
         self._check_at_hand()
         worker = self._worker
@@ -187,10 +188,10 @@ class Step(_base.BaseStep):
 
         Args:
           loss: mean loss over ``examples``, for the status.
-          examples: how many; default the job's batch_size.
+          examples: number of examples; default the job's batch_size.
 
-        Raises: RuntimeError: they were handed in before; a step that is over,
-          or in which backward() has failed and left a part of a gradient.
+        Raises: RuntimeError: the gradients were handed in before; the step is
+          over; backward() has failed in it and left a part of a gradient.
         """
         self._check_at_hand()
         self._check_whole()
@@ -226,21 +227,20 @@ class Worker(_base.BaseWorker):
 
     All parameters that require gradients are variables of the job; the others
     are neither sent nor changed, and must stay frozen. Tied parameters are one
-    variable. The values
-    of the first worker become the job's; when this returns, ``model`` has them.
-    At the start of each step the parameters are those of that step. Large ones
-    then have other memory than in the step before, unless a tensor, an array or
-    a process beside the model has it too. A pointer that a program in C has
-    kept, of ``data_ptr()``, is that of an earlier step.
+    variable. The values of the first worker become the job's; ``model`` has
+    them when this returns. At the start of each step the parameters have the
+    values of that step. Large parameters then lie in other memory than in the step
+    before, unless another tensor, an array or another process shares their
+    memory: a kept ``data_ptr()`` may point to the values of an earlier step.
 
     Args:
       model: torch.nn.Module with float32, float16, bfloat16 or float64
         parameters, on the CPU or on a GPU; and with Embedding modules.
-      buffers: "mean": each step begins with the same floating-point buffers,
-        such as BatchNorm's running averages, for all workers: those of the step
-        before, changed by the mean of the workers' changes. Buffers of the
-        state_dict, that is. A module may replace one by a tensor of its shape
-        and dtype. "local": each worker keeps its own.
+      buffers: "mean": all workers begin a step with the same floating-point
+        buffers of the state_dict, such as BatchNorm's running averages: those
+        of the step before, changed by the mean of the workers' changes. A
+        module may replace a buffer by a tensor of its shape and dtype. "local": each
+        worker keeps its own.
       name: the job's name, to refuse another one; None: any.
       early: true: a step may begin while the gradients of the one before are on
         their way, in a job without backups. A module's parameters then get their
@@ -249,15 +249,15 @@ class Worker(_base.BaseWorker):
         must call ``step.await_values()`` first, or they are those of the step
         before. No effect with Embedding modules.
       keep_gradients: false: ``step.backward`` and ``step.push`` leave ``.grad``
-        None. The gradient of a layer then reuses the memory of the one behind
-        it, which the processor's cache may still hold.
+        None. The gradient of a layer then uses the memory of the gradient of
+        the next layer again, which may still be in the processor's cache.
       tf_config, tls_dir, shared_memory, job, settings, state_dir,
         status_address: as lockstep.Worker.
 
     Raises:
-      TypeError: a model that is no module; an argument of another type.
-      ValueError: a model without trainable parameters, a dtype that cannot be
-        trained, or a TF_CONFIG that cannot be; the message has the fix.
+      TypeError: ``model`` is no module, or an argument has another type.
+      ValueError: the model has no trainable parameters, or a dtype that cannot
+        be trained; or TF_CONFIG is malformed. The message has the fix.
       RuntimeError: this process is a worker already; or it is a child that
         multiprocessing is still starting.
       JobFailed, JobStopped, Refused: with the chief's reason.
