@@ -36,7 +36,8 @@ class CertsCommands {
   // Checks the files of --tls_dir with --identity_map. Errors as
   // CheckTlsFiles(), ReadTextFile() and ParseIdentityMap().
   absl::StatusOr<CheckedTlsFiles> CheckFiles(TlsFiles files) const;
-  // Says what the server at --connect shows; false if it is wrong.
+  // Connects to the server at --connect, and prints the certificate that it
+  // presents. Returns false if that is not accepted.
   bool CheckPeer(const std::string& directory, Terminal& terminal) const;
 
   CLI::App& app_;

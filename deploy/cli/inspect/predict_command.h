@@ -13,8 +13,8 @@
 
 namespace lockstep::cli {
 
-// PredictCommand is `lockstep predict`: it writes what the model of a
-// checkpoint says of each example of a file, without a chief.
+// PredictCommand is `lockstep predict`: it writes the predictions of a
+// checkpoint's model for the examples of a file, without a chief.
 //
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.

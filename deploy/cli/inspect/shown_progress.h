@@ -14,8 +14,9 @@
 
 namespace lockstep::cli {
 
-// While it exists, a command that computes with a checkpoint shows on the
-// terminal what it does, which file it reads, and how far it is.
+// ShownProgress shows, while it exists, the activity of a command that computes
+// with a checkpoint on the terminal: the file that is read, or the share of the
+// examples that are done.
 //
 // Threads: not safe to share.
 // Borrows: the terminal.
@@ -26,8 +27,8 @@ class ShownProgress {
           line_.Draw([this] { return progress_.Get().activity; });
         }) {}
 
-  // `activity` is as ScoringProgress has it. The files that are read before the
-  // next activity stand in its place.
+  // `activity` is as in ScoringProgress::Begin(). Until the next activity
+  // begins, the names of the files that are read are shown in its place.
   void BeginReading(const std::string& activity) {
     Begin(activity);
     reads_.emplace(progress_.reading());
@@ -38,7 +39,7 @@ class ShownProgress {
     progress_.Begin(activity);
   }
 
-  // For a scorer, which tells of each batch.
+  // Returns a function that a scorer must call after each batch.
   worker::OnScored on_scored() {
     return
         [this](int64_t done, int64_t total) { progress_.Advance(done, total); };

@@ -55,9 +55,9 @@ class LogStory {
   std::vector<LogLine> lines_;
 };
 
-// Returns a line as people see it: time, level unless it is info, task and
-// text. What is longer than `columns` goes on below, indented. With `colour`
-// the task has one of its own.
+// Returns a line for people: time, level unless it is info, task and text. A
+// line longer than `columns` is wrapped, its continuation indented. With
+// `colour` each task's name is shown in a colour of its own.
 std::string ShownLine(const LogLine& line, size_t columns, bool colour,
                       absl::TimeZone zone);
 

@@ -21,7 +21,8 @@ struct LogTail {
   std::string reason{};  // as ReasonIn(), for a task that ended badly
 };
 
-// The directories of a run, and what its command began with.
+// The directories of a run, the name of its program, and the state in which it
+// began.
 struct RunPlace {
   // The directory, from the root, since the result is read in other folders
   // too; empty: none are kept.

@@ -89,15 +89,14 @@ struct RunOutcome {
 // checkpoint of a large model takes longer, and the chief bounds it by
 // max_wait.
 //
-// A program of the user that ends with exit code 0 before its job does has left
-// the job: so it counts if the chief has not said within kQuitNotice that the
-// job is over. If too few are left for a step, the run ends after kQuitGrace. A
-// program that ends with the exit code of a stop, of which the chief says
-// nothing within kQuitGrace, has failed. Programs of an elastic job may leave
-// once it has begun, because others may come from outside the run; before, one
-// must stay. If such a program hosts the chief, its end with exit code 0 or
-// that of a stop fails the run, unless the chief has said that the job
-// finishes.
+// A program of the user that ends with exit code 0 has left the job, unless the
+// chief reports within kQuitNotice that the job is over. If too few programs
+// are left for a step, the run ends after kQuitGrace. Programs of an elastic job
+// may leave once it has begun, because others may come from outside the run;
+// before, one must stay. A program that ends with the exit code of a stop has
+// failed, unless the chief reports within kQuitGrace that the job finishes or is
+// over. If such a program hosts the chief, its end with exit code 0 or that of a
+// stop fails the run, unless the chief has said that the job finishes.
 //
 // Times must come from a clock that never goes back.
 //
@@ -122,7 +121,8 @@ class Supervisor {
     std::vector<TaskId> tasks{};  // all of them run
     TaskId chief{};               // the task that hosts the chief
     int needed_workers = 1;       // the job cannot step with fewer
-    // It needs one for each gradient of a step, whose number may change.
+    // The job needs a worker for each gradient of a step; the settings in
+    // effect may change their number.
     bool need_follows_settings = false;
     int restarts = 0;  // per task within RestartBudget::kWindow; >= 0
     // Workers are programs of the user, whose number is fixed.

@@ -36,7 +36,7 @@ class SimulateCommand {
     JobConfig job;
   };
 
-  // Adds the flags of what takes time besides computing.
+  // Adds the flags for the times besides computing.
   void AddTimes();
   // The job, without backups.
   absl::StatusOr<VirtualJob> MakeJob() const;

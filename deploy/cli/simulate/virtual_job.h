@@ -30,7 +30,7 @@ struct VirtualJob {
   absl::Duration overhead = absl::Milliseconds(1);
   // The time of each pass besides computing: announcement, push, token.
   absl::Duration push_overhead;
-  // How long a change of settings keeps the servers.
+  // The time in which the servers do nothing else at a change of settings.
   absl::Duration change = absl::Milliseconds(10);
   uint64_t seed = 1;
   int64_t warmup = 100;  // steps that are made before the measured ones

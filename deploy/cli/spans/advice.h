@@ -8,10 +8,9 @@
 
 namespace lockstep::cli {
 
-// Returns what could be done about the steps of `paths`, at most three remedies
-// that are about a twentieth of the time or more, and at least one. The one
-// that is about the most time comes first. `sums` must have its shares, deaths
-// and counts filled in.
+// Returns one to three remedies for the steps of `paths`. Each but the first
+// concerns at least a twentieth of the time; the one that concerns most of it
+// comes first. `sums` must have its shares, deaths and counts filled in.
 std::vector<Advice> AdviceFor(const JobTrace& trace,
                               const std::vector<StepPath>& paths,
                               const Explanation& sums);

@@ -7,14 +7,14 @@
 
 namespace lockstep::cli {
 
-// Returns the explanation in ten lines or a few less, for people. Lines are as
-// long as they are.
+// Returns the explanation in at most about ten lines, for people. Its lines are
+// not wrapped.
 std::string ExplanationText(const Explanation& explanation);
 
 // Returns it as one JSON object: times in seconds, shares in [0, 1].
 std::string ExplanationJson(const Explanation& explanation);
 
-// Returns what to do, as a sentence without its full stop.
+// Returns the advice as a sentence without its full stop.
 std::string AdviceText(const Advice& advice, const Explanation& explanation);
 
 }  // namespace lockstep::cli

@@ -38,8 +38,8 @@ struct StepRange {
 };
 StepRange NewestSteps(const JobTrace& trace, int64_t count);
 
-// Drops the spans of other steps, and of those without a step what lies
-// before or after the range.
+// Drops the spans of steps outside the range. Drops spans without a step if
+// they lie before its begin or after its end.
 void KeepSteps(const StepRange& range, JobTrace& trace);
 
 }  // namespace lockstep::cli

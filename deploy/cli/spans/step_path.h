@@ -54,8 +54,8 @@ struct StepPath {
   int64_t of(PathPart part) const { return times[static_cast<int>(part)]; }
 };
 
-// Returns the paths of the steps of which spans say enough, in the order of
-// steps. The clocks of `trace` must be aligned.
+// Returns the paths of those steps whose spans are complete enough for one, in
+// the order of steps. The clocks of `trace` must be aligned.
 std::vector<StepPath> StepPaths(const JobTrace& trace);
 
 }  // namespace lockstep::cli

@@ -22,8 +22,8 @@ std::string FormatLosses(const JobStatus& status);
 // how long the job stood still. Empty if there were none.
 std::string FormatDeaths(const JobStatus& status, size_t width);
 
-// Returns what makes a step: "replicas_to_aggregate 2", or the micro-batches of
-// a step and of a push.
+// Returns the settings that define a step: "replicas_to_aggregate 2", or, if
+// work is shared, the micro-batches of a step and of a push.
 std::string StepText(const Settings& settings);
 
 // Returns "done: step 1500, loss 0.2084, test accuracy 0.8912, 61.3 s", without
