@@ -20,6 +20,16 @@ bool CanJoin(const TaskId& task) {
          task.index < RunSettings::kMaxWorkers;
 }
 
+// `joins`: its removal is being applied, and it has been let in again.
+absl::Status NotInTable(const TaskId& task, bool joins) {
+  return joins ? absl::UnavailableError(absl::StrCat(
+                     task.ToString(),
+                     " joins at the next step boundary; retry meanwhile"))
+               : absl::NotFoundError(absl::StrCat(
+                     task.ToString(),
+                     " is not in the chief's cluster; correct TF_CONFIG"));
+}
+
 }  // namespace
 
 MembershipTable::MembershipTable(const std::vector<TaskId>& tasks,
@@ -32,20 +42,13 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
                                        absl::Time now) {
   MutexLock lock(mutex_);
   auto found = entries_.find(task);
-  // Its removal is being applied, and it has been let in again meanwhile.
-  if (found == entries_.end() && elastic_ && CanJoin(task)) {
-    return absl::UnavailableError(absl::StrCat(
-        task.ToString(), " joins at the next step boundary; retry meanwhile"));
-  }
   if (found == entries_.end()) {
-    return absl::NotFoundError(absl::StrCat(
-        task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
+    return NotInTable(task, /*joins=*/elastic_ && CanJoin(task));
   }
   Entry& entry = found->second;
   LOCKSTEP_RETURN_IF_ERROR(CheckBounds(entry, incarnation));
-  // The task registers for the first time: its process under the previous
-  // chief, if there was one, is buried with incarnation 0, which servers
-  // resolve.
+  // The task's process under the previous chief, if there was one, is buried
+  // with incarnation 0, which servers resolve.
   if (entry.predecessor) {
     BuryPredecessor(entry, 0, "replaced", DeathCause::kReplaced);
   }
@@ -173,22 +176,18 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
   // It was taken out, or it joined under an earlier chief, whose workers the
   // checkpoint of the job does not name.
   if (found == entries_.end() && elastic_ && CanJoin(task)) {
-    return absl::AbortedError(
-        absl::StrCat(task.ToString(),
-                     " has no part in the job; register with a new incarnation "
-                     "to join it, or to learn why not"));
+    constexpr char kNoPart[] =
+        " has no part in the job; register with a new incarnation to join it, "
+        "or to learn why not";
+    return absl::AbortedError(absl::StrCat(task.ToString(), kNoPart));
   }
   if (found == entries_.end() && awaits_workers_ &&
       task.type == TaskType::kWorker) {
-    return absl::UnavailableError(
-        absl::StrCat("this chief has just started and does not know yet "
-                     "whether ",
-                     task.ToString(), " takes part; retry"));
+    return absl::UnavailableError(absl::StrCat(
+        "this chief has just started and does not know yet whether ",
+        task.ToString(), " takes part; retry"));
   }
-  if (found == entries_.end()) {
-    return absl::NotFoundError(absl::StrCat(
-        task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
-  }
+  if (found == entries_.end()) return NotInTable(task, /*joins=*/false);
   const Member& member = found->second.member;
   if (member.state == State::kMissing) {
     return absl::UnavailableError(
@@ -345,11 +344,6 @@ void MembershipTable::AwaitWorkers() {
 void MembershipTable::TakeOverAllWorkers() {
   MutexLock lock(mutex_);
   takes_over_all_ = awaits_workers_;
-}
-
-bool MembershipTable::AwaitsWorkers() const {
-  MutexLock lock(mutex_);
-  return awaits_workers_;
 }
 
 void MembershipTable::SetWorkers(const std::vector<int>& workers) {

@@ -163,7 +163,10 @@ class MembershipTable {
   void TakeOverAllWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
   // True if workers that this table does not know may be members of a previous
   // chief.
-  bool AwaitsWorkers() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool AwaitsWorkers() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    return awaits_workers_;
+  }
   // Elastic jobs: sets the workers. Other workers stay in the table while they
   // live or have to be buried, and are removed otherwise. A worker that is not
   // in the table may be alive, because it was declared dead by mistake or has

@@ -23,8 +23,8 @@ absl::Duration EndWait(const absl::Status& loop, bool no_room,
 // True if the worker must wait once more after EndWait(): it has found a table
 // full or its tokens closed, and the job does not train, so that it is about to
 // end. If false, and a server has refused this incarnation or closed its
-// tokens, the job has gone back to an earlier step, and the worker must register
-// again.
+// tokens, the job has gone back to an earlier step, and the worker must
+// register again.
 bool MustWaitOn(const absl::Status& loop, bool no_room, bool job_is_training);
 
 // Returns the cause with which a worker leaves the job whose part in it has

@@ -91,12 +91,13 @@ struct RunOutcome {
 //
 // A program of the user that ends with exit code 0 has left the job, unless the
 // chief reports within kQuitNotice that the job is over. If too few programs
-// are left for a step, the run ends after kQuitGrace. Programs of an elastic job
-// may leave once it has begun, because others may come from outside the run;
-// before, one must stay. A program that ends with the exit code of a stop has
-// failed, unless the chief reports within kQuitGrace that the job finishes or is
-// over. If such a program hosts the chief, its end with exit code 0 or that of a
-// stop fails the run, unless the chief has said that the job finishes.
+// are left for a step, the run ends after kQuitGrace. Programs of an elastic
+// job may leave once it has begun, because others may come from outside the
+// run; before, one must stay. A program that ends with the exit code of a stop
+// has failed, unless the chief reports within kQuitGrace that the job finishes
+// or is over. If such a program hosts the chief, its end with exit code 0 or
+// that of a stop fails the run, unless the chief has said that the job
+// finishes.
 //
 // Times must come from a clock that never goes back.
 //

@@ -10,7 +10,7 @@ class Process {
   enum class State {
     kRuns,
     kExited,
-    kRefused,      // for good; not again before an operator mends the cause
+    kRefused,  // for good; not again before an operator mends the cause
     kRestartMe,
     kChiefIsGone,  // has waited for as long as max_wait; restart me
   };

@@ -1,0 +1,122 @@
+#include <string>
+#include <vector>
+
+#include "chief/members/membership_table.h"
+#include "common/plan/run_settings.h"
+#include "common/wire/incarnation_bounds.h"
+#include "common/wire/status_detail.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::chief {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using State = MembershipTable::State;
+
+const TaskId kPs0{TaskType::kPs, 0};
+const TaskId kWorker0{TaskType::kWorker, 0};
+const TaskId kWorker1{TaskType::kWorker, 1};
+const TaskId kStranger{TaskType::kWorker, 2};
+constexpr absl::Duration kLease = absl::Seconds(10);
+constexpr absl::Duration kSilence = absl::Seconds(2);
+
+class ElasticMembershipTest : public ::testing::Test {
+ protected:
+  absl::Status Register(const TaskId& task, uint64_t incarnation) {
+    return table_.Register(task, incarnation, now_);
+  }
+  absl::Status Heartbeat(const TaskId& task, uint64_t incarnation) {
+    return table_.Heartbeat(task, incarnation, nullptr, now_);
+  }
+  absl::Status TakeOver(const TaskId& task, uint64_t incarnation) {
+    return table_.TakeOver(task, incarnation, now_);
+  }
+  State StateOf(const TaskId& task) const { return table_.Get(task).state; }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  MembershipTable table_{{kPs0, kWorker0, kWorker1}, kLease, kSilence};
+};
+
+TEST_F(ElasticMembershipTest, WorkersComeAndGoButNobodyUnburied) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(Register(kWorker1, 1));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 1, LeaveCause::kDone, "done", nullptr, now_));
+  const TaskId added{TaskType::kWorker, 7};
+
+  table_.SetWorkers({1, 7});
+  EXPECT_THAT(table_.Members(), SizeIs(4));  // worker 0 is to be buried
+  EXPECT_OK(Register(added, 1));
+
+  table_.Buried(kWorker0, 1);
+  table_.SetWorkers({7});
+  EXPECT_THAT(table_.Members(), SizeIs(3));  // worker 1 lives
+  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(ElasticMembershipTest, WorkerThatWasTakenOutRetriesUntilItIsBack) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 1, LeaveCause::kDone, "done", nullptr, now_));
+  table_.Buried(kWorker0, 1);
+  table_.SetWorkers({1});
+  EXPECT_THAT(Register(kWorker0, 2),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("retry")));
+  EXPECT_THAT(Register({TaskType::kWorker, RunSettings::kMaxWorkers}, 2),
+              StatusIs(absl::StatusCode::kNotFound));
+  table_.SetWorkers({0, 1});
+  EXPECT_OK(Register(kWorker0, 2));
+}
+
+TEST_F(ElasticMembershipTest, UnknownWorkerRetriesAndRegistersOnceAllAreKnown) {
+  const TaskId joined{TaskType::kWorker, 7};
+  table_.AwaitWorkers();
+  EXPECT_THAT(table_.Heartbeat(joined, 1, nullptr, now_),
+              StatusIs(absl::StatusCode::kUnavailable));
+  table_.SetWorkers({0, 1});
+  EXPECT_OK(TakeOver(joined, 1));
+  EXPECT_THAT(Heartbeat(joined, 1), StatusIs(absl::StatusCode::kAborted));
+  for (const TaskId& none :
+       {TaskId{TaskType::kWorker, RunSettings::kMaxWorkers},
+        TaskId{TaskType::kPs, 7}}) {
+    EXPECT_THAT(Heartbeat(none, 1), StatusIs(absl::StatusCode::kNotFound));
+  }
+}
+
+TEST_F(ElasticMembershipTest, UnknownWorkersAreTakenOverToHearOfTheEnd) {
+  const TaskId joined{TaskType::kWorker, 7};
+  table_.AwaitWorkers();
+  EXPECT_OK(TakeOver(joined, 1));
+  EXPECT_EQ(StateOf(joined), State::kMissing);
+  table_.TakeOverAllWorkers();
+
+  EXPECT_OK(TakeOver(joined, 1));
+  EXPECT_OK(Heartbeat(joined, 1));
+  EXPECT_EQ(StateOf(joined), State::kAlive);
+  EXPECT_OK(TakeOver({TaskType::kWorker, RunSettings::kMaxWorkers}, 1));
+  EXPECT_THAT(table_.Members(), SizeIs(4));
+}
+
+TEST_F(ElasticMembershipTest, StrangersAreNotTakenOverWhereTheWorkersAreKnown) {
+  table_.TakeOverAllWorkers();
+  EXPECT_OK(TakeOver(kStranger, 1));
+  EXPECT_THAT(Heartbeat(kStranger, 1), StatusIs(absl::StatusCode::kNotFound));
+
+  table_.AwaitWorkers();
+  table_.SetWorkers({0, 1});
+  table_.TakeOverAllWorkers();
+  EXPECT_OK(TakeOver(kStranger, 1));
+  EXPECT_THAT(Heartbeat(kStranger, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(StateOf(kStranger), State::kMissing);
+}
+
+}  // namespace
+}  // namespace lockstep::chief
