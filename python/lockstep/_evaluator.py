@@ -44,6 +44,7 @@ class Checkpoint:
         self._evaluator = evaluator
         self._tensors = tensors
         self._reported = False
+        self._written = None  # as of _newest_in(); None: of no job
         self.step = step
 
     def values(self):
@@ -56,7 +57,7 @@ class Checkpoint:
 
         The status line shows the first figure; the ``done:`` line has those of
         the last checkpoint, for which the job waits. No effect if the job is
-        done.
+        done, or has gone back behind this checkpoint.
 
         Args:
           figures: names and finite numbers, 1 to 16.
@@ -66,7 +67,10 @@ class Checkpoint:
           JobFailed, JobStopped, Refused: with the chief's reason.
         """
         named = [(name, float(value)) for name, value in figures.items()]
-        self._reported = self._evaluator._report(self.step, named)
+        # Its step may have been written again: the figures would pass for those
+        # of that checkpoint, which the loop has next.
+        self._reported = (self._evaluator._is_lost(self._written)
+                          or self._evaluator._report(self.step, named))
 
 
 class Evaluator:
@@ -110,6 +114,17 @@ class Evaluator:
 
     def _open(self, step, tensors):
         return Checkpoint(self, step, tensors)
+
+    def _is_lost(self, written):
+        """True if the job has gone back behind a checkpoint."""
+        if written is None:
+            return False
+        try:
+            newest = _newest_in(self._native.job()[1])
+        except FileNotFoundError:
+            return False
+        return (newest is not None and newest[0] <= written[0]
+                and newest != written)
 
     def _report(self, step, figures):
         """Returns false if the job was done before."""
@@ -210,20 +225,31 @@ class Evaluator:
         written again.
         """
         try:
-            steps = checkpoint.steps(directory)
-            if not steps:
-                return None, None
-            newest = steps[-1], checkpoint.saved_at(directory, steps[-1])
-            if newest == last:
+            newest = _newest_in(directory)
+            if newest is None or newest == last:
                 return newest, None
-            return newest, self._open(*checkpoint.read(directory, steps[-1]))
+            found = self._open(*checkpoint.read(directory, newest[0]))
         except FileNotFoundError:
             return None, None  # it was removed for a newer one
+        found._written = newest
+        return newest, found
 
     def close(self):
         """Leaves the job. Called at exit."""
         _signals.unwatch(self)
         _leave(self._native, None)
+
+
+def _newest_in(directory):
+    """The newest checkpoint's step, and when it was written; None: there is
+    none.
+
+    Raises: FileNotFoundError: it was removed meanwhile; no such directory.
+    """
+    steps = checkpoint.steps(directory)
+    if not steps:
+        return None
+    return steps[-1], checkpoint.saved_at(directory, steps[-1])
 
 
 def _unseen(directory):

@@ -89,6 +89,14 @@ def evaluator_of(native):
     return evaluator
 
 
+def write_manifest(directory, step, saved_at):
+    folder = os.path.join(directory, f"step-{step:08}")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "manifest.json"), "w") as f:
+        json.dump({"saved_at_unix_ms": saved_at}, f)
+    return folder
+
+
 class EvaluationTest(unittest.TestCase):
 
     def test_a_report_that_the_chief_refuses_is_made_again_as_a_new_member(self):
@@ -112,23 +120,46 @@ class EvaluationTest(unittest.TestCase):
         evaluator = evaluator_of(GivenUp())
         with tempfile.TemporaryDirectory() as directory, mock.patch.object(
                 checkpoint, "read", lambda _, step: (step, {})):
-
-            def write(step, saved_at):
-                folder = os.path.join(directory, f"step-{step:08}")
-                os.makedirs(folder, exist_ok=True)
-                with open(os.path.join(folder, "manifest.json"), "w") as f:
-                    json.dump({"saved_at_unix_ms": saved_at}, f)
-                return folder
-
             last = None
-            folder = write(20, 2)
+            folder = write_manifest(directory, 20, 2)
             for step, saved_at in ((20, 2), (20, 3), (10, 1)):
                 if step == 10:
                     shutil.rmtree(folder)
-                write(step, saved_at)
+                write_manifest(directory, step, saved_at)
                 last, found = evaluator._newest(directory, last)
                 self.assertEqual(found.step, step)
                 self.assertIsNone(evaluator._newest(directory, last)[1])
+
+    def test_figures_of_a_checkpoint_that_the_job_has_lost_are_not_reported(
+            self):
+        native = mock.Mock()
+        evaluator = evaluator_of(native)
+        with tempfile.TemporaryDirectory() as directory, mock.patch.object(
+                checkpoint, "read", lambda _, step: (step, {})):
+            native.job.return_value = "job", directory
+            write_manifest(directory, 10, 1)
+            for (step, saved_at), reports in (
+                    ((30, 4), 1),  # the job has gone on
+                    ((20, 2), 1),  # nothing is newer
+                    ((20, 3), 0),  # it has written the step again
+                    ((10, 1), 0),  # it has gone back
+                    ((None, None), 1)):  # the directory is not to be seen
+                with self.subTest(step=step, saved_at=saved_at):
+                    native.report.reset_mock()
+                    folder = write_manifest(directory, 20, 2)
+                    _, found = evaluator._newest(directory, None)
+                    shutil.rmtree(folder)
+                    if step is None:
+                        shutil.rmtree(directory)
+                    else:
+                        folder = write_manifest(directory, step, saved_at)
+                    found.report(x=1.0)
+                    self.assertEqual(native.report.call_count, reports)
+                    # Otherwise the job would not wait for figures any more.
+                    self.assertTrue(found._reported)
+                    if step != 10:
+                        shutil.rmtree(folder, ignore_errors=True)
+            os.mkdir(directory)
 
     def test_exceptions_of_the_native_module_are_runtime_errors(self):
         for kind in (lockstep._native.Unwanted, lockstep._native.EndOfInput):
