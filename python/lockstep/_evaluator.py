@@ -224,6 +224,7 @@ class Evaluator:
         If the job has gone back, an older step is newest, and a step may be
         written again.
         """
+        newest = None
         try:
             newest = _newest_in(directory)
             if newest is None or newest == last:
@@ -231,6 +232,11 @@ class Evaluator:
             found = self._open(*checkpoint.read(directory, newest[0]))
         except FileNotFoundError:
             return None, None  # it was removed for a newer one
+        except ValueError:
+            # Its files are of two checkpoints if it was written again meanwhile.
+            if newest is None or not self._is_lost(newest):
+                raise
+            return None, None
         found._written = newest
         return newest, found
 

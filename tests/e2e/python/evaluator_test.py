@@ -161,6 +161,24 @@ class EvaluationTest(unittest.TestCase):
                         shutil.rmtree(folder, ignore_errors=True)
             os.mkdir(directory)
 
+    def test_a_checkpoint_that_is_written_again_while_it_is_read_is_no_fault(
+            self):
+        native = mock.Mock()
+        evaluator = evaluator_of(native)
+        with tempfile.TemporaryDirectory() as directory:
+            native.job.return_value = "job", directory
+            write_manifest(directory, 20, 2)
+
+            def read(_, step):
+                write_manifest(directory, step, 3)
+                raise ValueError("sha256 is another")
+
+            with mock.patch.object(checkpoint, "read", read):
+                self.assertEqual(evaluator._newest(directory, None),
+                                 (None, None))
+                with self.assertRaisesRegex(ValueError, "sha256 is another"):
+                    evaluator._newest(directory, None)
+
     def test_exceptions_of_the_native_module_are_runtime_errors(self):
         for kind in (lockstep._native.Unwanted, lockstep._native.EndOfInput):
             self.assertTrue(issubclass(kind, RuntimeError), kind)
