@@ -81,7 +81,8 @@ class Embedding(torch.nn.Module):
 
     def _step_at_hand(self):
         worker = self._worker() if self._worker is not None else None
-        if worker is None or not worker._computes:
+        # A program may leave its loop in the midst of a step.
+        if worker is None or not worker._computes or worker._loop.closed:
             return None
         return worker
 

@@ -268,6 +268,28 @@ class TableTest(unittest.TestCase):
         for p, start in zip(model.parameters(), before):
             self.assertTrue(torch.equal(p, start))
 
+    def test_after_close_in_a_step_a_model_has_the_rows_that_were_loaded(self):
+        program = COMMON + """
+import numpy as np
+import lockstep.torch
+from lockstep import _torch_load
+model = Model(lockstep.torch.Embedding(rows=40, dim=3, std=0.0))
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    model(ids[:4])
+    break
+worker.close()
+def tensor(*shape):
+    return "F32", list(shape), np.ones(shape, np.float32).view(np.uint8)
+_torch_load.fill(model, 7, {"out.weight": tensor(1, 6), "out.bias": tensor(1),
+                            "embedding.weight": tensor(40, 3)})
+print("loaded", *model(ids[:4]).tolist())
+"""
+        with TorchJob() as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertIn("loaded 7.0 7.0 7.0 7.0", job.log("worker"))
+
     def test_numpy_workers_push_rows(self):
         program = """
 import lockstep, numpy as np
