@@ -124,7 +124,8 @@ class Embedding(torch.nn.Module):
         keys, rows = self._loaded
         if keys is None:
             if len(unique) and not 0 <= unique[0] <= unique[-1] < len(rows):
-                raise ValueError(f"there is no row {unique[-1]}; rows are 0 to "
+                wrong = unique[0] if unique[0] < 0 else unique[-1]
+                raise ValueError(f"there is no row {wrong}; rows are 0 to "
                                  f"{len(rows) - 1}")
             return rows[unique]
         # A key that training has not seen has no row, and counts as zeros.

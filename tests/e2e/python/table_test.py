@@ -290,6 +290,15 @@ print("loaded", *model(ids[:4]).tolist())
             self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
             self.assertIn("loaded 7.0 7.0 7.0 7.0", job.log("worker"))
 
+    def test_a_row_that_a_loaded_table_lacks_is_named(self):
+        table = lockstep.torch.Embedding(rows=4, dim=1)
+        table._load({"t": ("F32", [4, 1], np.ones(4, np.float32))}, "t",
+                    checkpoint.array)
+        for ids, wrong in (([3, 4], 4), ([-2, 3], -2)):
+            with self.assertRaisesRegex(
+                    ValueError, f"no row {wrong}; rows are 0 to 3"):
+                table(torch.tensor(ids))
+
     def test_numpy_workers_push_rows(self):
         program = """
 import lockstep, numpy as np
