@@ -98,8 +98,9 @@ class Evaluator:
             return
         tf_config, tls_dir, name, log_level, with_parent = _session.membership(
             name, tf_config, tls_dir, log_level)
-        self._native = _native.Evaluation(tf_config, tls_dir, name, log_level,
-                                          chief_wait, with_parent)
+        self._native = _native.Evaluation(
+            tf_config, tls_dir, name, log_level,
+            _session.seconds("chief_wait", chief_wait), with_parent)
         _signals.watch(self, lambda this, *_: this._native.request_stop())
         code, message, exit_code = _signals.wait(self._native.join)
         if code != "OK":

@@ -3,6 +3,7 @@
 import atexit
 import collections.abc
 import multiprocessing
+import numbers
 import os
 import threading
 
@@ -55,6 +56,20 @@ def _texts(what, values):
         raise TypeError(f"{what} is {values!r}; give a list of str, as in "
                         f'{what}=["key=value"]')
     return [_text(f"{what}[{i}]", value) for i, value in enumerate(values)]
+
+
+def _flag(what, value):
+    """A bool, or None for false; TypeError: a str, which would be true."""
+    if isinstance(value, str):
+        raise TypeError(f"{what} is {value!r}; give True or False")
+    return bool(value)
+
+
+def seconds(what, value):
+    """A number as float; TypeError: it is none."""
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{what} is {value!r}; give a number of seconds")
+    return float(value)
 
 
 def check_process():
@@ -154,13 +169,16 @@ class Loop:
         hosted = (_path("job", job), _texts("settings", settings),
                   _path("state_dir", state_dir),
                   _text("status_address", status_address))
+        shared_memory = _flag("shared_memory", shared_memory)
+        early = _flag("early", early)
+        chief_wait = seconds("chief_wait", chief_wait)
         _leave(_left)  # a process can have one session at a time
         self.closed = False
         self._closes = threading.RLock()
         self._process = os.getpid()
         self.native = _Session(
             tf_config, tls_dir, name, log_level, shared_memory, chief_wait,
-            with_parent, bool(early), *hosted, described)
+            with_parent, early, *hosted, described)
         _signals.watch(self, Loop._stop)
         # Its threads may not outlive the interpreter.
         atexit.register(self._at_exit)

@@ -97,6 +97,11 @@ tell("G", W(Model(), settings=["train_steps=3", 4]))
 tell("H", lambda: lockstep.torch.Evaluator(torch.nn.Linear))
 tell("I", lambda: lockstep.torch.load(None, "absent"))
 tell("J", lambda: lockstep.torch.Embedding([1, 2], dim=2))
+for name, wrong in (("P", "10"), ("Q", None)):
+    tell(name, W(Model(), chief_wait=wrong))
+tell("R", lambda: lockstep.Evaluator(chief_wait="10"))
+tell("S", W(Model(), shared_memory="no"))
+tell("T", W(Model(), early="no"))
 model = Model()
 model.words = lockstep.torch.Embedding(4, dim=2)
 for step in lockstep.torch.Worker(model).steps():
@@ -117,6 +122,12 @@ print("ended")
                     "G TypeError: settings[1] is 4; give a str",
                     "H TypeError: model is the class", "I TypeError: model is",
                     "J TypeError: rows is [1, 2]; give an integer",
+                    *(f"{name} TypeError: chief_wait is {wrong}; give a number "
+                      "of seconds" for name, wrong in
+                      (("P", "'10'"), ("Q", "None"), ("R", "'10'"))),
+                    *(f"{name} TypeError: {what} is 'no'; give True or False"
+                      for name, what in (("S", "shared_memory"),
+                                         ("T", "early"))),
                     "K TypeError: the ids are of the type list; give an int64",
                     "L TypeError: the ids are of the type list; give an int64",
                     "M TypeError: examples is 1.5; give an integer",
