@@ -42,6 +42,25 @@ def check_options(worker, options):
                            "; it has " + ", ".join(sorted(known))))
 
 
+def whole(what, value):
+    """Returns a number as int; TypeError: it is no integer."""
+    try:
+        if int(value) == value:
+            return int(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise TypeError(f"{what} is {value!r}; give an integer")
+
+
+def check_sizes(rows, width):
+    """ValueError: a table cannot have such numbers of rows and elements."""
+    # The native module takes them as int64.
+    if not width or not all(0 < size < 2**63 for size in (rows, *width)):
+        raise ValueError(
+            f"a table of {rows} rows of {', '.join(map(str, width))} elements "
+            "cannot be; the numbers must be above 0 and below 2**63")
+
+
 def integers(ids, what):
     """Returns numbers of rows as int64; ValueError: they are no integers."""
     given = np.asarray(ids)

@@ -9,14 +9,6 @@ import torch.nn.functional as F
 from . import _base, _session
 
 
-def _integer(what, value):
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{what} is {value!r}; give an integer, as in "
-                        "Embedding(rows=10, dim=4)") from None
-
-
 class Embedding(torch.nn.Module):
     """A table on the servers, of which a step has only the rows that it uses.
 
@@ -45,13 +37,11 @@ class Embedding(torch.nn.Module):
         if (rows is None) == (row_limit is None):
             raise ValueError("an Embedding has either rows= or row_limit=")
         self.grows = rows is None
-        self.rows = _integer("row_limit" if self.grows else "rows",
-                             row_limit if self.grows else rows)
-        self.dim = _integer("dim", dim or 0)
+        self.rows = _base.whole("row_limit" if self.grows else "rows",
+                                row_limit if self.grows else rows)
+        self.dim = _base.whole("dim", dim or 0)
         self.std = float(std)
-        if self.rows < 1 or self.dim < 1:
-            raise ValueError(f"a table of {self.rows} rows of {self.dim} "
-                             "elements cannot be; both must be above 0")
+        _base.check_sizes(self.rows, (self.dim,))
         if not self.std >= 0:
             raise ValueError(f"std is {std}; it must be 0 or more")
         self._worker = None

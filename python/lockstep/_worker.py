@@ -59,17 +59,21 @@ class Table:
         on, and is created when it is first looked up.
       dim: elements of a row, an integer or a shape.
       mean, std: of the normal distribution that servers draw values from.
+
+    Raises:
+      TypeError: sizes that are no integers.
+      ValueError: sizes that cannot be.
     """
 
     def __init__(self, rows=None, dim=1, row_limit=None, mean=0.0, std=0.0):
         if (rows is None) == (row_limit is None):
             raise ValueError("a table has either rows= or row_limit=")
-        self.rows = int(row_limit if rows is None else rows)
         self.grows = rows is None
-        self.width = tuple(np.atleast_1d(dim).astype(int).tolist())
-        if self.rows < 1 or min(self.width) < 1:
-            raise ValueError(f"a table of {self.rows} rows of {self.width} "
-                             "cannot be; both must be above 0")
+        self.rows = _base.whole("row_limit" if self.grows else "rows",
+                                row_limit if self.grows else rows)
+        self.width = tuple(_base.whole("dim", n)
+                           for n in np.atleast_1d(dim).tolist())
+        _base.check_sizes(self.rows, self.width)
         if not std >= 0:
             raise ValueError(f"std is {std}; it must be 0 or more")
         self.mean, self.std = float(mean), float(std)

@@ -299,6 +299,22 @@ print("loaded", *model(ids[:4]).tolist())
                     ValueError, f"no row {wrong}; rows are 0 to 3"):
                 table(torch.tensor(ids))
 
+    def test_sizes_that_cannot_be_are_exceptions_that_name_them(self):
+        for make in lockstep.Table, lockstep.torch.Embedding:
+            for error, message, sizes in (
+                    (TypeError, "rows is 2.5; give an int", {"rows": 2.5}),
+                    (TypeError, "row_limit is '4'", {"row_limit": "4"}),
+                    (TypeError, "dim is 1.5", {"rows": 2, "dim": 1.5}),
+                    (TypeError, "dim is 'a'", {"rows": 2, "dim": "a"}),
+                    (ValueError, "of 0 rows of 3 .*above 0", {"rows": 0}),
+                    (ValueError, "below 2\\*\\*63", {"row_limit": 2**64}),
+                    (ValueError, "below 2\\*\\*63", {"rows": 2, "dim": 2**64})):
+                with self.subTest(make=make, **sizes), self.assertRaisesRegex(
+                        error, message):
+                    make(**{"dim": 3, **sizes})
+            self.assertEqual(make(rows=1e3, dim=np.int32(4)).rows, 1000)
+        self.assertEqual(lockstep.Table(rows=2, dim=(3, 4)).width, (3, 4))
+
     def test_numpy_workers_push_rows(self):
         program = """
 import lockstep, numpy as np
