@@ -2,7 +2,7 @@
 
 import torch
 
-from ._torch_values import place, view
+from ._torch_values import current, place, view
 
 
 class Buffers:
@@ -113,7 +113,7 @@ class Buffers:
         module, key = self._places[i]
         like = self._like[i]
         # One that is not there has moved, as by a parametrization.
-        buffer = module._buffers.get(key, self._tensors[i])
+        buffer = current(module._buffers, key, self._tensors[i])
         if (buffer is None or buffer.shape != like.shape
                 or buffer.dtype != like.dtype):
             raise RuntimeError(

@@ -1,5 +1,7 @@
 """The values of a step, on their way into the parameters of a model."""
 
+import functools
+
 import torch
 import torch.utils.dlpack
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -16,8 +18,15 @@ def view(memory, like):
 
 def place(model, name):
     """The module that has a parameter or buffer, and the key of it there."""
-    path, _, key = name.rpartition(".")
-    return model.get_submodule(path), key
+    *path, key = name.split(".")
+    # A module of torch.jit.script has no get_submodule().
+    return functools.reduce(getattr, path, model), key
+
+
+def current(tensors, key, otherwise):
+    """What a module has as ``key`` among its parameters or buffers."""
+    # Those of torch.jit.script have no get().
+    return tensors[key] if key in tensors else otherwise
 
 
 class Values:

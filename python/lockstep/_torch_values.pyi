@@ -1,4 +1,4 @@
-from typing import Sequence, Set, Tuple
+from typing import Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -9,6 +9,9 @@ LARGE: int
 def place(model: torch.nn.Module,
           name: str) -> Tuple[torch.nn.Module, str]: ...
 def view(memory: _native.Memory, like: torch.Tensor) -> torch.Tensor: ...
+
+def current(tensors: Mapping[str, Optional[torch.Tensor]], key: str,
+            otherwise: Optional[torch.Tensor]) -> Optional[torch.Tensor]: ...
 
 class Values:
     moved: int

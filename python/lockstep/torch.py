@@ -22,8 +22,9 @@ from ._torch_embedding import Embedding
 from ._torch_evaluator import Evaluator
 from ._torch_leftovers import Leftovers
 from ._torch_load import load, shared_buffers, table_name
+from ._torch_places import Places
 from ._torch_sampler import Sampler
-from ._torch_values import Values, place, view
+from ._torch_values import Values, view
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
 
@@ -274,9 +275,6 @@ class Worker(_base.BaseWorker):
         check_model(model)
         named = [(key, p) for key, p in model.named_parameters()
                  if p.requires_grad]
-        self._frozen = [(key, *place(model, key))
-                        for key, p in model.named_parameters()
-                        if not p.requires_grad]
         tables = [(key, module) for key, module in model.named_modules()
                   if isinstance(module, Embedding)]
         if not named and not tables:
@@ -292,7 +290,7 @@ class Worker(_base.BaseWorker):
         self._buffers = Buffers(model, shared, len(tables))
         self._parameters = [p for _, p in named]
         self._names = [key for key, _ in named]
-        self._places = [place(model, key) for key in self._names]
+        self._places = Places(model)
         described = [module._describe(table_name(key))
                      for key, module in tables]
         described += [describe("buffer", key, buffer, True)
@@ -317,23 +315,6 @@ class Worker(_base.BaseWorker):
             add_hook(self, model, self._parameters,
                      [buffer for _, buffer in shared])
         self._join(described, name, options)
-
-    def _check_places(self):
-        for name, p, (module, key) in zip(self._names, self._parameters,
-                                          self._places):
-            # One that is not there has moved, as by a parametrization.
-            if module._parameters.get(key, p) is not p:
-                raise RuntimeError(
-                    f'parameter "{name}" is another one than when the Worker '
-                    "was made: the job cannot train it; change values in "
-                    "place, under torch.no_grad(), or replace it before")
-        for name, module, key in self._frozen:
-            p = module._parameters.get(key)
-            if p is not None and p.requires_grad:
-                raise RuntimeError(
-                    f'parameter "{name}" requires a gradient, and was frozen '
-                    "when the Worker was made: the job does not train it; "
-                    "unfreeze it before the Worker is made, or leave it frozen")
 
     def _warn_without_gradients(self):
         if any(self._sent) or any(len(each._touched())
@@ -475,7 +456,7 @@ class Worker(_base.BaseWorker):
                            for i, p in enumerate(self._parameters)]
 
     def _begin(self, native, again):
-        self._check_places()
+        self._places.check()
         for copies in self._copies.values():
             copies.drop()
         self._sent = [False] * len(self._parameters)

@@ -1,0 +1,118 @@
+"""Models that change after their worker was made."""
+
+import sys
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
+          "(Debian: python3-torch)")
+    sys.exit(77)
+
+import lockstep.torch
+from local_job import TorchJob
+from lockstep._torch_places import Places
+
+MODEL = """
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Sequential(torch.nn.Linear(3, 4),
+                                        torch.nn.BatchNorm1d(4))
+        self.head = torch.nn.Linear(4, 1)
+    def forward(self, x):
+        return self.head(torch.tanh(self.body(x))).pow(2).mean()
+model = Model()
+x = torch.randn(64, 3, generator=torch.Generator().manual_seed(1))
+"""
+
+TRAIN = """
+import lockstep.torch
+worker = lockstep.torch.Worker(model, early=EARLY)
+for step in worker.steps():
+    step.backward(model(x[step.indices(len(x))]))
+print("ended")
+"""
+
+
+class PlacesTest(unittest.TestCase):
+
+    def setUp(self):
+        self.model = torch.nn.Sequential(torch.nn.Linear(2, 2),
+                                         torch.nn.Linear(2, 1))
+        self.model[0].bias.requires_grad_(False)
+        self.places = Places(self.model)
+        self.places.check()
+
+    def check_refused(self, name):
+        for _ in range(2):
+            with self.assertRaisesRegex(
+                    RuntimeError, f'"{name}" was not in the model when'):
+                self.places.check()
+
+    def test_a_module_in_the_place_of_another_is_refused(self):
+        self.model[1] = torch.nn.Linear(2, 1)
+        self.check_refused("1.weight")
+
+    def test_a_module_or_parameter_that_was_added_is_refused(self):
+        self.model.add_module("more", torch.nn.Linear(1, 1))
+        self.check_refused("more.weight")
+        del self.model.more
+        self.places.check()
+        self.model[1].scale = torch.nn.Parameter(torch.ones(1))
+        self.check_refused("1.scale")
+
+    def test_a_new_parameter_in_the_place_of_a_frozen_one_is_refused(self):
+        self.model[0].bias = torch.nn.Parameter(torch.ones(2))
+        with self.assertRaisesRegex(RuntimeError, '"0.bias" requires a grad'):
+            self.places.check()
+
+    def test_a_module_around_the_others_is_no_fault(self):
+        self.model[0] = torch.nn.Sequential(self.model[0], torch.nn.ReLU())
+        self.model[1].register_parameter("none", None)
+        frozen = torch.nn.Parameter(torch.ones(1), requires_grad=False)
+        self.model[1].register_parameter("frozen", frozen)
+        self.places.check()
+        # Its parts are watched from then on.
+        self.model[0][1] = torch.nn.PReLU()
+        self.check_refused("0.1.weight")
+
+
+class ModelsTest(unittest.TestCase):
+
+    def train(self, change, early=False, code=0):
+        """Returns the trained values by name, and the worker's log."""
+        with TorchJob(sets=["train_steps=8", "learning_rate=0.1"]) as job:
+            job.start_worker(0, MODEL + change
+                             + TRAIN.replace("EARLY", str(early)))
+            self.assertEqual(job.wait("worker"), code,
+                             job.log("worker")[-3000:])
+            log = job.log("worker")
+            if code:
+                return {}, log
+            self.assertEqual(job.wait("chief"), 0)
+            space = {}
+            exec(MODEL, space)
+            lockstep.torch.load(space["model"], job.path("checkpoints"))
+            return space["model"].state_dict(), log
+
+    def test_a_head_that_comes_after_the_worker_ends_the_loop(self):
+        _, log = self.train("""
+import lockstep.torch
+make = lockstep.torch.Worker
+def replaced(model, **options):
+    worker = make(model, **options)
+    model.head = torch.nn.Linear(4, 1)
+    return worker
+lockstep.torch.Worker = replaced
+""", code=1)
+        self.assertIn('parameter "head.weight" was not in the model', log)
+        self.assertNotIn("ended", log)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
