@@ -22,8 +22,9 @@ def add_hook(worker, model, parameters, buffers):
     that a module has is in its copies, too, which other threads may use and
     whose values do not arrive; and such a module could neither be pickled nor
     be compiled by ``torch.jit.script``. PyTorch calls it before those of
-    weight_norm and the like, which read parameters. What ``torch.compile`` has
-    made of a module is one module: all of its values arrive before it.
+    weight_norm and the like, which read parameters. What ``torch.compile`` or
+    ``torch.jit.script`` has made of a module is one module: all of its values
+    arrive before it.
 
     Args:
       worker: held weakly. What holds its worker would keep it in the job.
@@ -41,8 +42,10 @@ def add_hook(worker, model, parameters, buffers):
     uses = {}
     for module in model.modules():
         own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
-        # In evaluation this one reads the parameters of those below it.
-        reads = isinstance(module, torch.nn.TransformerEncoderLayer)
+        # In evaluation the first reads the parameters of those below it; the
+        # second calls those without a hook.
+        reads = isinstance(module, (torch.nn.TransformerEncoderLayer,
+                                    torch.jit.ScriptModule))
         if not reads and not any(
                 id(each) in numbers or id(each) in shared for each in own):
             continue

@@ -1,4 +1,4 @@
-"""Models that change after their worker was made."""
+"""Models that change after their worker was made, and those of TorchScript."""
 
 import sys
 import unittest
@@ -112,6 +112,20 @@ lockstep.torch.Worker = replaced
 """, code=1)
         self.assertIn('parameter "head.weight" was not in the model', log)
         self.assertNotIn("ended", log)
+
+    def test_models_of_torch_script_train_as_others(self):
+        plain, _ = self.train("")
+        for script in ("model = torch.jit.script(model)",
+                       "model.body = torch.jit.script(model.body)"):
+            for early in (False, True):
+                with self.subTest(script, early=early):
+                    other, log = self.train(script, early)
+                    self.assertIn("ended", log)
+                    for name, value in plain.items():
+                        # Each process counts the batches for itself.
+                        if "num_batches" not in name:
+                            self.assertLess(float(
+                                (value - other[name]).abs().max()), 1e-6, name)
 
 
 if __name__ == "__main__":
