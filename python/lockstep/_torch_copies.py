@@ -82,4 +82,6 @@ class HostCopies:
 
 
 def _page_locked(like):
-    return torch.empty(like.shape, dtype=like.dtype, pin_memory=True)
+    # The program may have another default device.
+    return torch.empty(like.shape, dtype=like.dtype, device="cpu",
+                       pin_memory=True)

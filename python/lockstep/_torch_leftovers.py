@@ -24,7 +24,9 @@ class Leftovers:
         """Must be called before a thread makes the first node of a step."""
         if not hasattr(self._of_thread, "oldest"):
             with torch.enable_grad():
-                self._of_thread.oldest = 2 * torch.zeros((), requires_grad=True)
+                # A node of a GPU would wait in another queue.
+                self._of_thread.oldest = 2 * torch.zeros(
+                    (), requires_grad=True, device="cpu")
 
     def drop(self):
         oldest = getattr(self._of_thread, "oldest", None)

@@ -123,7 +123,8 @@ class Values:
         p.data = view(native.value(self._first + i), self._like[i])
         storage = type(_storage(p))._new_with_weak_ptr(before.cdata)
         if storage is not None:
-            p.data = torch.empty(0, dtype=p.dtype).set_(storage, *place)
+            p.data = torch.empty(0, dtype=p.dtype, device="cpu").set_(
+                storage, *place)
             return False
         native.take_value(self._first + i)
         # Tells autograd, as a copy does, that a graph which has saved the

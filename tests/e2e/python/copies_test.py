@@ -6,6 +6,7 @@ behind them is waited for, or when the test says so.
 
 import sys
 import unittest
+from unittest import mock
 
 from local_job import TorchJob
 
@@ -64,6 +65,7 @@ class Device:
 exec(DEVICE)
 
 import lockstep.checkpoint  # noqa: E402
+from lockstep import _torch_copies  # noqa: E402
 from lockstep._torch_copies import HostCopies  # noqa: E402
 
 
@@ -115,6 +117,12 @@ class HostCopiesTest(unittest.TestCase):
         self.assertEqual(self.copies._stream.done, 1)
         self.copies.settle()
         self.assertEqual(self.handed_in, [])
+
+    def test_copies_arrive_on_the_host_whatever_the_default_device_is(self):
+        with mock.patch.object(torch, "empty") as empty:
+            _torch_copies._page_locked(self.targets[0])
+        empty.assert_called_once_with((2,), dtype=torch.float32, device="cpu",
+                                      pin_memory=True)
 
     def test_an_error_of_handing_in_ends_the_pass(self):
         def refuse(_):

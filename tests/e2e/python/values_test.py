@@ -133,6 +133,23 @@ for step in worker.steps():
         assert torch.equal(a, b)
 """))
 
+    @unittest.skipUnless(hasattr(torch, "set_default_device"),
+                         "NOTHING WAS PROVED: PyTorch 1 has one device")
+    def test_another_default_device_changes_nothing(self):
+        # Parameters stay on the CPU; one has a second owner in some steps.
+        self.check_same(self.train("""
+seen = large.detach()
+torch.set_default_device("meta")
+""", JOIN, """
+assert worker._leftovers._of_thread.oldest.device.type == "cpu"
+for step in worker.steps():
+    if step.number == 3:
+        assert values.moved == 0 and torch.equal(seen, large)
+        del seen
+    step.backward(loss_of(step.indices(len(x))))
+assert values.moved > 0
+"""))
+
     def test_what_the_program_writes_is_gone_with_the_next_step(self):
         self.check_same(self.train(JOIN, """
 for step in worker.steps():
