@@ -69,11 +69,16 @@ class Sampler:
         Args:
           loader: a DataLoader with this ``batch_sampler``.
 
-        Raises: as Worker.steps().
+        Raises: as Worker.steps(); ValueError: a loader with another sampler,
+          or with ``in_order=False``.
         """
         if getattr(loader, "batch_sampler", None) is not self:
             raise ValueError("give the loader this sampler: "
                              "DataLoader(dataset, batch_sampler=sampler)")
+        # Batches are told apart by their order alone.
+        if not getattr(loader, "in_order", True):
+            raise ValueError("the loader has in_order=False, with which a step "
+                             "would get the batch of another one; leave it out")
         batches, at = None, 0  # `at`: the batch that `batches` is at
         for step in self._worker.steps():
             wanted = step._batch

@@ -1,6 +1,7 @@
 """lockstep.torch.Sampler with a DataLoader that has worker processes."""
 
 import sys
+import types
 import unittest
 
 from local_job import TorchJob
@@ -11,6 +12,8 @@ except ImportError:
     print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
           "(Debian: python3-torch)")
     sys.exit(77)
+
+import lockstep.torch
 
 PROGRAM = """
 import os
@@ -108,6 +111,17 @@ class SamplerTest(unittest.TestCase):
                 self.assertEqual(
                     job.log("chief").count("worker 0 registered"), 1,
                     job.log("chief"))
+
+    def test_loaders_that_give_a_step_another_s_batch_are_refused(self):
+        sampler = lockstep.torch.Sampler(
+            types.SimpleNamespace(_pending=None), range(100))
+        for loader, fix in ((types.SimpleNamespace(batch_sampler=None),
+                             "give the loader this sampler"),
+                            (types.SimpleNamespace(batch_sampler=sampler,
+                                                   in_order=False),
+                             "in_order=False.*leave it out")):
+            with self.assertRaisesRegex(ValueError, fix):
+                next(sampler.steps(loader))
 
     def test_the_loop_ends_with_the_input(self):
         with TorchJob(sets=["train_steps=100", "data.epochs=1"]) as job:
