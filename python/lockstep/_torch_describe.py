@@ -23,6 +23,13 @@ def check_model(model):
                     "torch.nn.Module")
 
 
+def check_shape(what, key, tensor):
+    """ValueError: a tensor of a lazy module that the model has not used yet."""
+    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+        raise ValueError(f'{what} "{key}" has no shape yet; run the model once '
+                         "before it joins")
+
+
 def describe(what, key, tensor, buffer):
     """A parameter or buffer as the native module takes it.
 
@@ -31,9 +38,7 @@ def describe(what, key, tensor, buffer):
     if tensor.dtype not in _DTYPES:
         raise ValueError(f'{what} "{key}" is of {tensor.dtype}; it must be '
                          "float32, float16, bfloat16 or float64")
-    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
-        raise ValueError(f'{what} "{key}" has no shape yet; run the model once '
-                         "before it joins")
+    check_shape(what, key, tensor)
     start = tensor.detach().to("cpu", copy=True).contiguous()
     # A new tensor: of a scalar, and of a parameter that is a view.
     flat = start.reshape(-1).view(torch.uint8).numpy()

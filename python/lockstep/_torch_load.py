@@ -3,7 +3,7 @@
 import torch
 
 from . import checkpoint
-from ._torch_describe import check_model
+from ._torch_describe import check_model, check_shape
 from ._torch_embedding import Embedding
 
 
@@ -45,8 +45,14 @@ def fill(model, step, tensors):
 
 
 def shared_buffers(model):
-    """Names and tensors of the buffers that the job averages."""
+    """Names and tensors of the buffers that the job averages.
+
+    Raises: ValueError: one has no shape yet.
+    """
     kept = model.state_dict(keep_vars=True)
+    for key, buffer in model.named_buffers():
+        if key in kept:
+            check_shape("buffer", key, buffer)
     return [(key, buffer) for key, buffer in model.named_buffers()
             if key in kept and buffer.is_floating_point() and buffer.numel()]
 

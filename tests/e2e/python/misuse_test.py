@@ -64,6 +64,8 @@ tell("B", lambda: lockstep.torch.Worker(Odd(torch.zeros(0, 3))))
 tell("C", lambda: lockstep.torch.Worker(torch.nn.ReLU()))
 tell("D", lambda: lockstep.torch.Worker(Model(), buffers="sum"))
 tell("E", lambda: lockstep.torch.Worker(torch.nn.LazyLinear(2)))
+tell("Ex", lambda: lockstep.torch.Worker(torch.nn.Sequential(
+    Model(), torch.nn.LazyBatchNorm1d(affine=False))))
 tell("F", lambda: lockstep.torch.Worker(Model(), name="other"))
 tell("G", lambda: lockstep.torch.Worker(Model(), bufers="local"))
 tell("H", lambda: lockstep.Worker({3: torch.zeros(2).numpy()}))
@@ -75,6 +77,7 @@ tell("J", lambda: lockstep.Worker([torch.zeros(2).numpy()]))
                     "C ValueError: the model has no parameter",
                     'D ValueError: buffers is "sum"',
                     'E ValueError: parameter "weight" has no shape yet',
+                    'Ex ValueError: buffer "1.running_mean" has no shape yet',
                     "F Refused:",
                     "G TypeError: Worker has no argument bufers; did you mean "
                     "buffers?",
