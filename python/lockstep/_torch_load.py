@@ -5,6 +5,7 @@ import torch
 from . import checkpoint
 from ._torch_describe import check_model, check_shape
 from ._torch_embedding import Embedding
+from ._torch_values import place
 
 
 def fill(model, step, tensors):
@@ -47,14 +48,24 @@ def fill(model, step, tensors):
 def shared_buffers(model):
     """Names and tensors of the buffers that the job averages.
 
+    One whose elements are in one place, as after expand(), cannot be written:
+    the model gets a copy of it.
+
     Raises: ValueError: one has no shape yet.
     """
     kept = model.state_dict(keep_vars=True)
-    for key, buffer in model.named_buffers():
-        if key in kept:
-            check_shape("buffer", key, buffer)
-    return [(key, buffer) for key, buffer in model.named_buffers()
-            if key in kept and buffer.is_floating_point() and buffer.numel()]
+    shared = []
+    for name, buffer in model.named_buffers():
+        if name not in kept:
+            continue
+        check_shape("buffer", name, buffer)
+        if not buffer.is_floating_point() or not buffer.numel():
+            continue
+        if 0 in buffer.stride() and not buffer.is_contiguous():
+            module, key = place(model, name)
+            buffer = module._buffers[key] = buffer.contiguous()
+        shared.append((name, buffer))
+    return shared
 
 
 def table_name(key):

@@ -69,6 +69,15 @@ assert torch.equal(data, torch.arange(10.0)), data
 """)
         self.assertEqual(trained.ema.tolist(), [8, 9])
 
+    def test_a_buffer_that_was_expanded_is_averaged(self):
+        expanded = MODEL.replace("torch.zeros(2)", "torch.zeros(1).expand(2)")
+        trained = self.train(expanded + JOIN + """
+for step in worker.steps():
+    model.ema.add_(torch.tensor([1.0, 2.0]))
+    step.backward(model.w.sum())
+""")
+        self.assertEqual(trained.ema.tolist(), [5, 10])
+
     def test_a_buffer_of_another_shape_or_dtype_is_refused(self):
         for change in ("model.ema = torch.ones(3)", "model.ema = None",
                        "model.double()"):
