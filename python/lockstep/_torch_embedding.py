@@ -161,5 +161,5 @@ class Embedding(torch.nn.Module):
     def _hand_in(self, native):
         for ids, leaf in self._used:
             if leaf.grad is not None:
-                self._table.add(ids, leaf.grad.to("cpu").numpy())
+                self._table.add(ids, leaf.grad.detach().to("cpu").numpy())
         self._table.hand_in(native)

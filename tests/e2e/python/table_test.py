@@ -211,6 +211,15 @@ class TableTest(unittest.TestCase):
             for name in ("embedding.weight", "out.weight"):
                 np.testing.assert_array_equal(plain[name], again[name])
 
+    def test_gradients_with_a_graph_of_their_own_change_no_bit(self):
+        sets = ["train_steps=5", "learning_rate=0.1"]
+        plain, _, _ = self.train(WORKER, sets=sets)
+        graph, _, _ = self.train(WORKER.replace(
+            "step.backward(loss)", "step.backward(loss, create_graph=True)"),
+            sets=sets)
+        for name in ("embedding.weight", "out.weight"):
+            np.testing.assert_array_equal(plain[name], graph[name])
+
     def test_a_step_may_look_up_rows_more_than_once_and_in_eval_mode(self):
         sets = ["train_steps=10", "learning_rate=0.1"]
         plain, _, _ = self.train(WORKER, sets=sets)
