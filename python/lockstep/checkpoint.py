@@ -95,8 +95,8 @@ def read(directory, step=None):
             f"{', '.join(map(str, there))}")
     folder = os.path.join(directory, _folder(step))
     path = os.path.join(folder, "model.safetensors")
-    data = np.memmap(path, dtype=np.uint8, mode="r")
     try:
+        data = np.memmap(path, dtype=np.uint8, mode="r")
         # Changed bytes are values, too, if nothing but their hash is wrong.
         _check(folder, "model.safetensors", data)
         # The length of the header, the header in JSON, the bytes of the

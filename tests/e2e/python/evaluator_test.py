@@ -179,6 +179,18 @@ class EvaluationTest(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "sha256 is another"):
                     evaluator._newest(directory, None)
 
+    def test_a_damaged_checkpoint_is_named(self):
+        with tempfile.TemporaryDirectory() as directory:
+            folder = write_manifest(directory, 20, 2)
+            path = os.path.join(folder, "model.safetensors")
+            with self.assertRaises(FileNotFoundError):
+                checkpoint.read(directory)
+            for data in (b"", b"{}"):
+                with open(path, "wb") as f:
+                    f.write(data)
+                with self.assertRaisesRegex(ValueError, f"{path} is damaged"):
+                    checkpoint.read(directory)
+
     def test_exceptions_of_the_native_module_are_runtime_errors(self):
         for kind in (lockstep._native.Unwanted, lockstep._native.EndOfInput):
             self.assertTrue(issubclass(kind, RuntimeError), kind)
