@@ -3,9 +3,11 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
 
 namespace lockstep {
@@ -215,6 +217,25 @@ absl::Status CheckGrowing(const JobConfig& job,
   return absl::OkStatus();
 }
 
+// Checkpoints would have two tensors of one name, which cannot be written.
+absl::Status CheckNames(const std::vector<VariableSpec>& variables,
+                        const std::vector<VariableSettings>& settings) {
+  std::set<absl::string_view> names;
+  for (const VariableSpec& variable : variables) names.insert(variable.name);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const bool grows = variables[i].grows();
+    if (!grows && !settings[i].averaged) continue;
+    const std::string taken =
+        TensorNameOf(variables[i].name, grows ? kKeysName : kMovingAverageName);
+    if (names.count(taken) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", taken, "\" has the name that checkpoints give to the ",
+        grows ? "keys of table" : "moving average of variable", " \"",
+        variables[i].name, "\"; give it another name"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ChooseUntrained(const JobConfig& job,
                              const std::vector<VariableSpec>& variables,
                              std::vector<VariableSettings>& settings) {
@@ -288,6 +309,7 @@ absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
   LOCKSTEP_RETURN_IF_ERROR(ChooseAverages(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseConstraints(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(CheckGrowing(job, variables, settings));
+  LOCKSTEP_RETURN_IF_ERROR(CheckNames(variables, settings));
   return settings;
 }
 

@@ -29,7 +29,9 @@ struct VariableSettings {
 //                     match the same one; no variable that is trained; a
 //                     growing table in compatible mode, or with a rule that
 //                     moves rows without a gradient; a table with weight decay
-//                     or dampening. Names the field, pattern and variable
+//                     or dampening; a variable with the name of the keys of a
+//                     growing table, or of a moving average, in checkpoints.
+//                     Names the field, pattern and variable
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 

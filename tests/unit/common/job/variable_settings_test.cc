@@ -287,6 +287,25 @@ TEST_F(VariableSettingsTest, NameOfATensorBeginsWithItsVariable) {
             "hidden1/weights/Adam_1");
 }
 
+TEST_F(VariableSettingsTest, NameThatCheckpointsGiveToAnotherTensorIsRefused) {
+  const auto with = [](const char* name, RowCut cut, const char* other) {
+    return std::vector<VariableSpec>{{name, {9, 2}, DType::kFloat32, {}, cut},
+                                     {other, {1}, DType::kFloat32, {}}};
+  };
+  EXPECT_THAT(
+      SettingsOf(job_, with("t", RowCut::kKey, "t/keys")),
+      StatusIs(kInvalid, AllOf(HasSubstr("variable \"t/keys\""),
+                               HasSubstr("the keys of table \"t\"; give it"))));
+  EXPECT_OK(SettingsOf(job_, with("t", RowCut::kKey, "t/key")));
+  EXPECT_OK(SettingsOf(job_, with("t", RowCut::kMod, "t/keys")));
+  const auto average = with("w", RowCut::kNone, "w/ExponentialMovingAverage");
+  EXPECT_OK(SettingsOf(job_, average));
+  job_.moving_average = {0.9, false, {"w"}, true};
+  EXPECT_THAT(
+      SettingsOf(job_, average),
+      StatusIs(kInvalid, HasSubstr("the moving average of variable \"w\"")));
+}
+
 TEST_F(VariableSettingsTest, WhatMovesAllRowsOfAGrowingTableIsRefused) {
   const std::vector<VariableSpec> variables = {
       {"t", {9, 2}, DType::kFloat32, {}, RowCut::kKey},
