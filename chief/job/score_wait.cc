@@ -47,7 +47,8 @@ bool ScoreWait::IsOver(const MembershipTable::Member& evaluator,
   if (evaluator.state == State::kLeft &&
       evaluator.leave != LeaveCause::kStopped) {
     why_ = absl::StrCat(name, " has left: ", evaluator.leave_reason);
-  } else if (evaluator.progress.cannot_score || now - well_at_ > kTrouble) {
+  } else if ((evaluator.progress.cannot_score && now - began_ > kNotices) ||
+             now - well_at_ > kTrouble) {
     why_ = absl::StrCat(name, " cannot score it: ", trouble);
   } else if (now - alive_at_ > kGone) {
     why_ = absl::StrCat(name, " is gone");

@@ -54,7 +54,7 @@ struct Progress {
   int64_t computed = 0;    // passes that `examples` were computed in
   // An obstacle to the process's work, as text for operators; empty: none.
   std::string trouble = {};
-  // Evaluator: it can never score; `trouble` says why.
+  // Evaluator: it cannot score the newest checkpoint; `trouble` says why.
   bool cannot_score = false;
   std::vector<NamedFigure> figures = {};  // of the user's program, last pass
   // The newest of `passes`, oldest first.

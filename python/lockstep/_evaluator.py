@@ -194,13 +194,16 @@ class Evaluator:
                     last = None
                 newest, found = self._newest(directory, last)
                 if found is not None:
-                    last = newest
+                    last, at_hand = newest, found
+                    # Of a checkpoint before: the job must wait for this one.
+                    self._native.set_trouble("")
                     yield found
-                    self._native.set_trouble(
-                        "" if found._reported else
-                        f"the program has reported no figure of step {found.step}")
                 elif last is None:
                     self._native.set_trouble(_unseen(directory))
+                elif not at_hand._reported:
+                    # None is newer.
+                    self._native.set_trouble("the program has reported no "
+                                             f"figure of step {at_hand.step}")
         except GeneratorExit:
             # The program has left the loop. The job hears why when it ends.
             self._native.set_trouble(
@@ -234,7 +237,7 @@ class Evaluator:
         except FileNotFoundError:
             return None, None  # it was removed for a newer one
         except ValueError:
-            # Its files are of two checkpoints if it was written again meanwhile.
+            # Its files are of two checkpoints if it was written again.
             if newest is None or not self._is_lost(newest):
                 raise
             return None, None

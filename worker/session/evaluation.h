@@ -80,8 +80,10 @@ class Evaluation {
   absl::Status Report(int64_t step, const std::vector<NamedFigure>& figures);
 
   // Sets the reason why this program cannot report figures of the newest
-  // checkpoint. The next heartbeat carries it to the chief, and the job does
-  // not wait for figures. An empty `trouble` ends that state.
+  // checkpoint. The next heartbeat carries it to the chief, and the end of the
+  // job waits for figures only as long as it may take to notice the last
+  // checkpoint. An empty `trouble` ends that state, and must be set before the
+  // program computes figures of the next one.
   void SetTrouble(const std::string& trouble);
 
   // Leaves the job; the job does not wait for figures any more. `reason` goes

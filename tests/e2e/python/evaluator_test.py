@@ -179,6 +179,24 @@ class EvaluationTest(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "sha256 is another"):
                     evaluator._newest(directory, None)
 
+    def test_trouble_with_a_checkpoint_ends_with_the_next(self):
+        native = mock.Mock(**{"job.return_value": ("job", "checkpoints"),
+                              "joins.return_value": 1,
+                              "wait.return_value": False})
+        evaluator = evaluator_of(native)
+        evaluator._gone = mock.Mock()
+        one, other = ((step, evaluator._open(step, {})) for step in (30, 60))
+        seen = [one, (30, None), other, (60, None), one, other]
+        with mock.patch.object(evaluator, "_newest", side_effect=seen):
+            loop = evaluator.checkpoints()
+            for told in (["", ""], ["no figure of step 30", ""],
+                         ["no figure of step 60", ""], [""]):
+                next(loop)  # without a figure of the one before
+                calls = native.set_trouble.mock_calls
+                self.assertEqual([each.args[0][-20:] for each in calls], told)
+                native.set_trouble.reset_mock()
+            loop.close()
+
     def test_a_damaged_checkpoint_is_named(self):
         with tempfile.TemporaryDirectory() as directory:
             folder = write_manifest(directory, 20, 2)
@@ -403,6 +421,18 @@ time.sleep(600)
             self.assertEqual(job.wait("chief"), 0, job.log("chief"))
             self.assertEqual(job.wait("evaluator"), 0, job.log("evaluator"))
             self.assertIn("reported no figure of step", job.log("chief"))
+
+    def test_the_job_waits_for_a_program_that_left_other_checkpoints_out(self):
+        with LocalJob(sets=SETS, evaluator=True) as job:
+            self.start(job, "import time\n" + EVALUATOR.replace(
+                "    checkpoint.report", """
+    if checkpoint.step < 100:
+        continue
+    time.sleep(4)  # longer than the chief waits for what is in trouble
+    checkpoint.report"""))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            self.assertIn("step 100: test_accuracy 0.35, other 2",
+                          job.log("chief"))
 
     # The first and only checkpoint is that of the last step.
     LAST = ["train_steps=100", "learning_rate=0.01"]

@@ -45,11 +45,22 @@ TEST_F(ScoreWaitTest, SaysHowFarTheEvaluatorIs) {
 TEST_F(ScoreWaitTest, EvaluatorThatCannotScoreIsNotWaitedFor) {
   evaluator_.progress.trouble = "6 classes, not 5";
   evaluator_.progress.cannot_score = true;
+  EXPECT_FALSE(IsOver(ScoreWait::kNotices));
 
-  EXPECT_TRUE(IsOver(absl::ZeroDuration()));
+  EXPECT_TRUE(IsOver(absl::Milliseconds(1)));
 
   EXPECT_EQ(wait_.why(), "evaluator 0 cannot score it: 6 classes, not 5");
   EXPECT_THAT(wait_.waits_for(), HasSubstr("(6 classes, not 5)"));
+}
+
+TEST_F(ScoreWaitTest, EvaluatorMayHaveScoredAllButTheCheckpointBefore) {
+  evaluator_.progress.trouble = "the program has reported no figure of step 90";
+  evaluator_.progress.cannot_score = true;
+  EXPECT_FALSE(IsOver(absl::Seconds(1)));
+  // It has seen the last checkpoint.
+  evaluator_.progress = {};
+
+  EXPECT_FALSE(IsOver(absl::Hours(3)));
 }
 
 TEST_F(ScoreWaitTest, TroubleMayPassForAWhile) {
