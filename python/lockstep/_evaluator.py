@@ -166,7 +166,8 @@ class Evaluator:
         """Yields the newest Checkpoint whenever there is a new one.
 
         Those that were replaced by newer ones meanwhile are left out; the last
-        one is not. Ends when the job is done.
+        one is not, unless it is damaged, which the job hears. Ends when the job
+        is done.
 
         Raises: JobFailed, JobStopped, Refused: with the chief's reason.
         """
@@ -192,7 +193,12 @@ class Evaluator:
                     # of the newest checkpoint.
                     joins = self._native.joins()
                     last = None
-                newest, found = self._newest(directory, last)
+                try:
+                    newest, found = self._newest(directory, last)
+                except checkpoint.Damaged as error:
+                    # It may be whole later, as on a file system of a network.
+                    self._native.set_trouble(str(error))
+                    continue
                 if found is not None:
                     last, at_hand = newest, found
                     # Of a checkpoint before: the job must wait for this one.

@@ -12,6 +12,10 @@ _DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64,
            "I64": np.int64, "BF16": np.uint16}
 
 
+class Damaged(ValueError):
+    """The files of a checkpoint are not those that were written."""
+
+
 def _folder(step):
     return f"step-{step:08d}"
 
@@ -80,7 +84,7 @@ def read(directory, step=None):
 
     Raises:
       FileNotFoundError: there is no such checkpoint; names those there are.
-      ValueError: the file is damaged.
+      Damaged: a ValueError, with the file.
     """
     there = steps(directory)
     if step is None and there:
@@ -114,5 +118,5 @@ def read(directory, step=None):
             tensors[name] = (entry["dtype"], entry["shape"], memory)
     except (struct.error, ValueError, KeyError, TypeError,
             AttributeError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
+        raise Damaged(f"{path} is damaged: {error}") from error
     return step, tensors

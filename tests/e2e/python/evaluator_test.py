@@ -163,10 +163,9 @@ class EvaluationTest(unittest.TestCase):
 
     def test_a_checkpoint_that_is_written_again_while_it_is_read_is_no_fault(
             self):
-        native = mock.Mock()
-        evaluator = evaluator_of(native)
+        evaluator = evaluator_of(mock.Mock())
         with tempfile.TemporaryDirectory() as directory:
-            native.job.return_value = "job", directory
+            evaluator._native.job.return_value = "job", directory
             write_manifest(directory, 20, 2)
 
             def read(_, step):
@@ -186,10 +185,11 @@ class EvaluationTest(unittest.TestCase):
         evaluator = evaluator_of(native)
         evaluator._gone = mock.Mock()
         one, other = ((step, evaluator._open(step, {})) for step in (30, 60))
-        seen = [one, (30, None), other, (60, None), one, other]
+        damaged = checkpoint.Damaged("is damaged")
+        seen = [damaged, one, (30, None), other, (60, None), one, other]
         with mock.patch.object(evaluator, "_newest", side_effect=seen):
             loop = evaluator.checkpoints()
-            for told in (["", ""], ["no figure of step 30", ""],
+            for told in (["", "is damaged", ""], ["no figure of step 30", ""],
                          ["no figure of step 60", ""], [""]):
                 next(loop)  # without a figure of the one before
                 calls = native.set_trouble.mock_calls
