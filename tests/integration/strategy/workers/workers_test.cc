@@ -74,7 +74,7 @@ TEST_F(WorkersTest, AChiefAndWorkersAreReplicasOfOneStrategy) {
 
 // No server listens at the workers' addresses.
 TEST_F(WorkersTest, AnEvaluatorIsAlone) {
-  for (const std::string& evaluators :
+  for (const char* const evaluators :
        {"", R"(, "evaluator": ["127.0.0.1:3"])"}) {
     const auto strategy = Strategy::Join(
         Mirrored(2),

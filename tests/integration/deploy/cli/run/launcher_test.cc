@@ -208,6 +208,7 @@ TEST_F(LauncherTest, TheReasonOfATaskThatEndsShowsAtOnce) {
 
 TEST_F(LauncherTest, AFailureThatIsPermanentIsNoStop) {
   chief_.Say(TrainingResponse());
+  options_.needed_workers = 2;  // without a ps, the chief is one, too
   const std::string ready = directory_.Join("ready");
   Add(kChief, Obedient(ready, Until(heard_)));
   Add(kWorker0, Until(ready) + "; echo the gradient is NaN; exit 1");
@@ -231,7 +232,7 @@ TEST_F(LauncherTest, AJobThatAnOperatorStopsEndsWithThree) {
 
 TEST_F(LauncherTest, TooFewWorkersEndTheOthersInGoodOrder) {
   chief_.Say(TrainingResponse());
-  options_.needed_workers = 2;
+  options_.needed_workers = 3;  // without a ps, the chief is one, too
   const std::string chief_ready = directory_.Join("chief_ready");
   const std::string worker_ready = directory_.Join("worker_ready");
   Add(kChief, Obedient(chief_ready, "echo leaves"));
@@ -245,7 +246,7 @@ TEST_F(LauncherTest, TooFewWorkersEndTheOthersInGoodOrder) {
                     HasSubstr("worker 1 ended with exit code 7; its log is "
                               "empty"),
                     EndsWith("; worker 1 ended with exit code 7; a step needs "
-                             "2 workers; left: 1\n")));
+                             "3 workers; left: 2\n")));
 }
 
 TEST_F(LauncherTest, AProgramThatCannotBeRunEndsTheRun) {
