@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# debian_tree_test.sh BUILD_DIR TREE NAME...: makes TREE, a Debian with systemd, with
-# the packages of these names, and with all that apt installs along with the package
-# in BUILD_DIR, but without that: what systemd_test.sh, container_test.sh and
-# own_program_test.sh start from, without a network. A TREE that has what the
-# package asks for, and the names, is kept. Needs root, mmdebstrap and a mirror
-# of Debian: exits with 77, which is "skipped", where one is missing.
+# debian_tree_test.sh BUILD_DIR TREE [BASE NAME...]: makes TREE, a Debian with
+# systemd, and with all that apt installs along with the package in BUILD_DIR, but
+# without that: what systemd_test.sh, container_test.sh and own_program_test.sh
+# start from, without a network. With BASE, which this script has made, TREE is a
+# copy of that with the packages of these names. A TREE that has what the package
+# asks for, and the names, is kept. Needs root, mmdebstrap and a mirror of Debian:
+# exits with 77, which is "skipped", where one is missing.
 set -euo pipefail
 script_arguments=("$@")
 # shellcheck source=tests/e2e/system/system_lib.sh
@@ -14,9 +15,12 @@ need_tools help2man dpkg-deb mmdebstrap
 in_namespaces --mount
 tree=$2
 package=$(newest_package "$1")
-more=("${@:3}")
+base=${3:-}
+more=("${@:4}")
 wanted="$(dpkg-deb -f "$package" Depends)${more[*]:+, ${more[*]}}"
-if [ "$(cat "$tree/made-for" 2>/dev/null)" = "$wanted" ]; then
+sources=etc/apt/sources.list
+if [ -e "$tree/$sources.closed" ] &&
+  [ "$(cat "$tree/made-for" 2>/dev/null)" = "$wanted" ]; then
   echo "$tree is there already"
   exit 0
 fi
@@ -33,6 +37,15 @@ apt=(chroot "$work/tree" env DEBIAN_FRONTEND=noninteractive LC_ALL=C
   apt-get -q -y --no-install-recommends install)
 
 make_tree() {
+  if [ -n "$base" ]; then
+    [ -e "$base/made-for" ] || skip "$base is missing"
+    cp -a --reflink=auto "$base" "$work/tree"
+    mv "$work/tree/$sources.closed" "$work/tree/$sources"
+    cp /etc/resolv.conf "$work/tree/etc/resolv.conf"
+    run_or_skip chroot "$work/tree" apt-get -q \
+      -o Acquire::http::Timeout=20 update
+    return
+  fi
   run_or_skip mmdebstrap --variant=minbase --include=systemd,dbus \
     --aptopt='Acquire::http::Timeout "20"' --skip=cleanup/apt \
     bookworm "$work/tree"
@@ -58,7 +71,8 @@ install_dependencies() {
 close_tree() {
   chroot "$work/tree" apt-get clean
   rm -rf "$work"/tree/lockstep.deb "$work"/tree/var/lib/apt/lists/*
-  : >"$work/tree/etc/apt/sources.list"
+  mv "$work/tree/$sources" "$work/tree/$sources.closed"
+  : >"$work/tree/$sources"
   echo "$wanted" >"$work/tree/made-for"
   rm -rf --one-file-system "$tree"
   mv "$work/tree" "$tree"
