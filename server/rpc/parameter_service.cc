@@ -275,7 +275,8 @@ absl::StatusOr<grpc::ByteBuffer> ParameterService::HandlePullRows(
     return absl::InvalidArgumentError(
         absl::StrCat(rows.size(), " rows of ", shard.PartName(part), ", of ",
                      row, " bytes each: an answer has at most ", kLargestAnswer,
-                     " bytes; ask for fewer"));
+                     " bytes; lower batch_size, cut the table into more parts "
+                     "(partitioner), or add servers"));
   }
   // The read creates rows.
   if (context == nullptr) LOCKSTEP_RETURN_IF_ERROR(CheckStreamed(size));
