@@ -1,11 +1,11 @@
 #include "strategy/engine.h"
 
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/process/new_thread.h"
 #include "strategy/meeting.h"
 #include "strategy/replica.h"
 
@@ -62,14 +62,12 @@ absl::Status Engine::RunReplicas(
   };
   std::vector<std::thread> threads;
   for (size_t local = 1; local < count; ++local) {
-    try {
-      threads.emplace_back(run, local);
-    } catch (const std::system_error& error) {
-      meeting.End(local, absl::ResourceExhaustedError(absl::StrCat(
-                             "a thread for local replica ", local,
-                             " cannot be made (", error.what(),
-                             "); raise the limit of processes of the user "
-                             "(ulimit -u), or use fewer replicas")));
+    absl::StatusOr<std::thread> thread =
+        NewThread([&run, local] { run(local); });
+    if (thread.ok()) {
+      threads.push_back(*std::move(thread));
+    } else {
+      meeting.End(local, thread.status());
     }
   }
   // Replica 0 runs in this thread, so a strategy of one replica starts none.

@@ -1,12 +1,12 @@
 #include "strategy/input/streams.h"
 
 #include <deque>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/process/new_thread.h"
 
 namespace lockstep::strategy {
 namespace {
@@ -165,11 +165,9 @@ class Prefetch final : public ElementStream {
  public:
   Prefetch(Stream input, size_t buffer)
       : input_(std::move(input)), buffer_(buffer) {
-    try {
-      thread_ = std::thread([this] { Read(); });
-    } catch (const std::system_error&) {
-      // The system has no more threads: each element is read when it is asked
-      // for.
+    // Without one, each element is read when it is asked for.
+    if (auto thread = NewThread([this] { Read(); }); thread.ok()) {
+      thread_ = *std::move(thread);
     }
   }
   ~Prefetch() override {

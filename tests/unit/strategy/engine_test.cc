@@ -56,8 +56,7 @@ TEST(EngineTest, AReplicaWithoutAThreadIsAnErrorAndEndsTheWaitOfTheOther) {
         std::cerr << run.message();
         _exit(absl::IsResourceExhausted(run) ? kCode : 1);
       },
-      ::testing::ExitedWithCode(kCode),
-      "a thread for local replica 1 cannot be made");
+      ::testing::ExitedWithCode(kCode), "a thread cannot be made");
 }
 
 TEST(EngineTest, AnotherStrategyMustNotActMeanwhile) {
