@@ -25,41 +25,39 @@ using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(ModelWorkloadTest, TheModelsVariablesFollowFromTheJobsData) {
-  testing::LocalJob job({});
-  auto backend = OpenComputeDevice("cpu", 1);
-  ASSERT_OK(backend.status());
-  ModelWorkload workload(0, *std::move(backend), {});
-  ChiefClient::Registration membership;
-  membership.job = job.job();
-  membership.num_workers = 1;
-  ASSERT_OK(workload.Begin(membership));
-  ASSERT_TRUE(workload.examples().has_value());
-  ASSERT_FALSE(workload.variables().empty());
-  EXPECT_GT(workload.num_examples(), 0);
-  const ExampleShape shape = workload.examples().value();
-  EXPECT_EQ(workload.variables()[0].shape[0],
+// A worker whose first membership has begun.
+class BegunWorkloadTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    membership_.job = job_.job();
+    membership_.num_workers = 1;
+    ASSERT_OK(workload_.Begin(membership_));
+  }
+
+  testing::LocalJob job_{{}};
+  ModelWorkload workload_{0, OpenComputeDevice("cpu", 1).value(), {}};
+  ChiefClient::Registration membership_;
+};
+
+TEST_F(BegunWorkloadTest, TheModelsVariablesFollowFromTheJobsData) {
+  ASSERT_TRUE(workload_.examples().has_value());
+  ASSERT_FALSE(workload_.variables().empty());
+  EXPECT_GT(workload_.num_examples(), 0);
+  const ExampleShape shape = workload_.examples().value();
+  EXPECT_EQ(workload_.variables()[0].shape[0],
             shape.height * shape.width * shape.channels);
 }
 
 // A worker that joins again has no room for the memory of two memberships.
-TEST(ModelWorkloadTest, MemoryOfAMembershipGoesBeforeTheNextIsMade) {
-  testing::LocalJob job({});
-  auto backend = OpenComputeDevice("cpu", 1);
-  ASSERT_OK(backend.status());
-  ModelWorkload workload(0, *std::move(backend), {});
-  ChiefClient::Registration membership;
-  membership.job = job.job();
-  membership.num_workers = 1;
-  ASSERT_OK(workload.Begin(membership));
+TEST_F(BegunWorkloadTest, MemoryOfAMembershipGoesBeforeTheNextIsMade) {
   auto memory = std::make_shared<ParameterMemory>(*ParameterMemory::Make(
-      workload.variables(), ParameterMemory::Gradients::kPrivate));
+      workload_.variables(), ParameterMemory::Gradients::kPrivate));
   const std::weak_ptr<ParameterMemory> left = memory;
-  auto source = workload.MakeSource(std::move(memory));
+  auto source = workload_.MakeSource(std::move(memory));
   ASSERT_OK(source.status());
   *source = nullptr;
 
-  ASSERT_OK(workload.Begin(membership));
+  ASSERT_OK(workload_.Begin(membership_));
 
   EXPECT_TRUE(left.expired());
 }

@@ -1,9 +1,6 @@
 #include "strategy/cross.h"
 
-#include <thread>
-
 #include "absl/strings/str_cat.h"
-#include "common/collective/local_group.h"
 #include "tests/unit/strategy/strategy_unit_fixture.h"
 
 namespace lockstep::strategy {
@@ -182,25 +179,16 @@ TEST_F(CrossTest, OptionsOfABatchAreCheckedWhateverItsTargets) {
 
 // The targets of worker 0 let each of its values travel alone.
 TEST_F(CrossTest, WorkersWithOtherBatchesGetNoResult) {
-  auto group = MakeLocalGroup(2, absl::Minutes(1));
-  std::vector<std::thread> workers;
-  for (auto& member : group) {
-    workers.emplace_back([&member] {
-      const bool first = member->rank() == 0;
-      auto strategy =
-          Strategy::Make({Kind::kMultiWorkerMirrored, 2, {}}, std::move(member))
-              .value();
-      const PerReplica<Leaf> value({Number(1), Number(2)}, 0);
-      std::vector<ReducePair> pairs;
-      pairs.push_back({value, EveryReplica{}});
-      if (first) pairs.push_back({value, Placement{{"cpu:1"}}});
-      EXPECT_THAT(strategy->Across([&](Cross& cross) {
-        return cross.BatchReduceTo(ReduceOp::kSum, pairs);
-      }),
-                  StatusIs(kInvalid, HasSubstr("a batch of 2")));
-    });
-  }
-  for (std::thread& worker : workers) worker.join();
+  InTwoWorkers(2, [](Strategy& strategy, bool first) {
+    const PerReplica<Leaf> value({Number(1), Number(2)}, 0);
+    std::vector<ReducePair> pairs;
+    pairs.push_back({value, EveryReplica{}});
+    if (first) pairs.push_back({value, Placement{{"cpu:1"}}});
+    EXPECT_THAT(strategy.Across([&](Cross& cross) {
+      return cross.BatchReduceTo(ReduceOp::kSum, pairs);
+    }),
+                StatusIs(kInvalid, HasSubstr("a batch of 2")));
+  });
 }
 
 TEST_F(CrossTest, OnReadVariablesAreReadTogetherAndShareASum) {

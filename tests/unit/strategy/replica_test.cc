@@ -1,8 +1,5 @@
 #include "strategy/replica.h"
 
-#include <thread>
-
-#include "common/collective/local_group.h"
 #include "tests/unit/strategy/strategy_unit_fixture.h"
 
 namespace lockstep::strategy {
@@ -299,44 +296,36 @@ TEST_F(ReplicaTest,
 
 // The other worker would wait for a call that does not come.
 TEST_F(ReplicaTest, ReplicasThatDifferInOneWorkerAreRefusedInAll) {
-  auto group = MakeLocalGroup(2, absl::Minutes(1));
-  std::vector<std::thread> workers;
-  for (auto& member : group) {
-    workers.emplace_back([&member] {
-      auto strategy =
-          Strategy::Make({Kind::kMultiWorkerMirrored, 2, {}}, std::move(member))
-              .value();
-      // The last replica makes another call than the other three.
-      const auto refused = [&](auto call, const std::string& other) {
-        EXPECT_THAT(strategy->Run([&](Replica& replica) -> absl::Status {
-          return call(replica, replica.id() == 3);
-        }),
-                    StatusIs(absl::StatusCode::kInvalidArgument,
-                             HasSubstr("local replica 1 " + other)));
-      };
-      refused(
-          [](Replica& replica, bool last) {
-            return replica
-                .AllReduce(last ? ReduceOp::kMean : ReduceOp::kSum, Number(1))
-                .status();
-          },
-          "AllReduce MEAN of 1 value");
-      refused(
-          [](Replica& replica, bool last) {
-            return replica.AllGather(Number(1).Reshaped({1, 1}), last ? 1 : 0)
-                .status();
-          },
-          "AllGather along axis 1");
-      refused(
-          [](Replica& replica, bool last) {
-            return replica
-                .Create({last ? "b" : "a", Starting(Number(1)), {}, {}, {}, {}})
-                .status();
-          },
-          "Create(\"b\")");
-    });
-  }
-  for (std::thread& worker : workers) worker.join();
+  InTwoWorkers(2, [](Strategy& strategy, bool /*first*/) {
+    // The last replica makes another call than the other three.
+    const auto refused = [&](auto call, const std::string& other) {
+      EXPECT_THAT(strategy.Run([&](Replica& replica) -> absl::Status {
+        return call(replica, replica.id() == 3);
+      }),
+                  StatusIs(absl::StatusCode::kInvalidArgument,
+                           HasSubstr("local replica 1 " + other)));
+    };
+    refused(
+        [](Replica& replica, bool last) {
+          return replica
+              .AllReduce(last ? ReduceOp::kMean : ReduceOp::kSum, Number(1))
+              .status();
+        },
+        "AllReduce MEAN of 1 value");
+    refused(
+        [](Replica& replica, bool last) {
+          return replica.AllGather(Number(1).Reshaped({1, 1}), last ? 1 : 0)
+              .status();
+        },
+        "AllGather along axis 1");
+    refused(
+        [](Replica& replica, bool last) {
+          return replica
+              .Create({last ? "b" : "a", Starting(Number(1)), {}, {}, {}, {}})
+              .status();
+        },
+        "Create(\"b\")");
+  });
 }
 
 }  // namespace

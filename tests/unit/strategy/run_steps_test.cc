@@ -1,8 +1,5 @@
 #include "strategy/run_steps.h"
 
-#include <thread>
-
-#include "common/collective/local_group.h"
 #include "tests/unit/strategy/strategy_unit_fixture.h"
 
 namespace lockstep::strategy {
@@ -81,28 +78,18 @@ TEST_F(RunStepsTest, ReplicasThatSetOtherOutputsAreRefusedWithBothCalls) {
 
 // Both outputs are scalars, so their sum would be a number.
 TEST_F(RunStepsTest, WorkersThatSetOtherOutputsAreRefusedWithBothCalls) {
-  auto group = MakeLocalGroup(2, absl::Minutes(1));
-  std::vector<std::thread> workers;
-  for (auto& member : group) {
-    workers.emplace_back([&member] {
-      const bool first = member->rank() == 0;
-      auto strategy =
-          Strategy::Make({Kind::kMultiWorkerMirrored, 1, {}}, std::move(member))
-              .value();
-      StepOutputs outputs;
-      StepContext context(outputs);
-      EXPECT_THAT(strategy->Across([&](Cross& cross) {
-        return context.Output(cross, first ? "loss" : "error",
-                              PerReplica<Value>({Number(1)}, 0),
-                              ReduceOp::kSum);
-      }),
-                  StatusIs(absl::StatusCode::kInvalidArgument,
-                           AllOf(HasSubstr("Output(\"loss\")"),
-                                 HasSubstr("Output(\"error\")"))));
-      EXPECT_TRUE(outputs.last_step.empty());
-    });
-  }
-  for (std::thread& worker : workers) worker.join();
+  InTwoWorkers(1, [](Strategy& strategy, bool first) {
+    StepOutputs outputs;
+    StepContext context(outputs);
+    EXPECT_THAT(strategy.Across([&](Cross& cross) {
+      return context.Output(cross, first ? "loss" : "error",
+                            PerReplica<Value>({Number(1)}, 0), ReduceOp::kSum);
+    }),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("Output(\"loss\")"),
+                               HasSubstr("Output(\"error\")"))));
+    EXPECT_TRUE(outputs.last_step.empty());
+  });
 }
 
 TEST_F(RunStepsTest, WithoutStepsTheFunctionIsNotCalled) {

@@ -1,11 +1,14 @@
 #ifndef LOCKSTEP_TESTS_UNIT_STRATEGY_STRATEGY_UNIT_FIXTURE_H_
 #define LOCKSTEP_TESTS_UNIT_STRATEGY_STRATEGY_UNIT_FIXTURE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/collective/local_group.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "strategy/strategy.h"
@@ -41,6 +44,25 @@ class TwoReplicas : public ::testing::Test {
       numbers.push_back(copies.At(i).Elements<float>()[0]);
     }
     return numbers;
+  }
+
+  // Calls work(strategy, rank == 0) for two workers at the same time.
+  static void InTwoWorkers(
+      int replicas,
+      const std::function<void(Strategy& strategy, bool first)>& work) {
+    auto group = MakeLocalGroup(2, absl::Minutes(1));
+    std::vector<std::thread> workers;
+    for (auto& member : group) {
+      workers.emplace_back([&] {
+        const bool first = member->rank() == 0;
+        auto strategy =
+            Strategy::Make({Kind::kMultiWorkerMirrored, replicas, {}},
+                           std::move(member))
+                .value();
+        work(*strategy, first);
+      });
+    }
+    for (std::thread& worker : workers) worker.join();
   }
 
   std::unique_ptr<Strategy> strategy_ =

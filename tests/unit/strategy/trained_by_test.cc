@@ -2,9 +2,7 @@
 
 #include <cmath>
 #include <functional>
-#include <thread>
 
-#include "common/collective/local_group.h"
 #include "tests/unit/strategy/strategy_unit_fixture.h"
 
 namespace lockstep::strategy {
@@ -59,24 +57,6 @@ class TrainedByTest : public TwoReplicas {
           return trained.Apply(replica, {{Leaf(mine), w_}, {std::nullopt, b_}});
         },
         Each(first, second));
-  }
-
-  // Calls work(strategy, rank == 0) for two workers of one replica, at the same
-  // time.
-  static void InTwoWorkers(
-      const std::function<void(Strategy& strategy, bool first)>& work) {
-    auto group = MakeLocalGroup(2, absl::Minutes(1));
-    std::vector<std::thread> workers;
-    for (auto& member : group) {
-      workers.emplace_back([&] {
-        const bool first = member->rank() == 0;
-        auto strategy = Strategy::Make({Kind::kMultiWorkerMirrored, 1, {}},
-                                       std::move(member))
-                            .value();
-        work(*strategy, first);
-      });
-    }
-    for (std::thread& worker : workers) worker.join();
   }
 
   const Variable w_ = Named("w");
@@ -357,60 +337,51 @@ TEST_F(TrainedByTest, AVariableWithoutElementsIsTrainedInVain) {
 
 // Two workers that compute gradients of different variables of one shape.
 TEST_F(TrainedByTest, WorkersWithGradientsOfOtherVariablesAreRefused) {
-  auto group = MakeLocalGroup(2, absl::Minutes(5));
-  std::vector<std::thread> workers;
-  for (auto& member : group) {
-    workers.emplace_back([&member] {
-      const bool first = member->rank() == 0;
-      auto strategy =
-          Strategy::Make({Kind::kMultiWorkerMirrored, 1, {}}, std::move(member))
-              .value();
-      const Variable a = strategy->Create("a", Number(1)).value();
-      const Variable b = strategy->Create("b", Number(1)).value();
-      auto trained = TrainedBy::Make(*strategy, {}, {a, b}).value();
-      const std::optional<Leaf> some = Leaf(Number(1));
-      const std::optional<Leaf> none;
-      EXPECT_THAT(strategy->Run([&](Replica& replica) {
-        return trained->Apply(
-            replica, {{first ? some : none, a}, {first ? none : some, b}});
-      }),
-                  StatusIs(kInvalid, AllOf(HasSubstr("(\"a\") at rank 0"),
-                                           HasSubstr("(\"b\") at rank 1"))));
-      for (const Variable& each : {a, b}) {
-        EXPECT_EQ(strategy->Read(each).value(), Number(1));
+  InTwoWorkers(1, [](Strategy& strategy, bool first) {
+    const Variable a = strategy.Create("a", Number(1)).value();
+    const Variable b = strategy.Create("b", Number(1)).value();
+    auto trained = TrainedBy::Make(strategy, {}, {a, b}).value();
+    const std::optional<Leaf> some = Leaf(Number(1));
+    const std::optional<Leaf> none;
+    EXPECT_THAT(strategy.Run([&](Replica& replica) {
+      return trained->Apply(
+          replica, {{first ? some : none, a}, {first ? none : some, b}});
+    }),
+                StatusIs(kInvalid, AllOf(HasSubstr("(\"a\") at rank 0"),
+                                         HasSubstr("(\"b\") at rank 1"))));
+    for (const Variable& each : {a, b}) {
+      EXPECT_EQ(strategy.Read(each).value(), Number(1));
+    }
+    // The same for all other calls that wait for the other worker.
+    const auto refused =
+        StatusIs(kInvalid, AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")));
+    EXPECT_THAT(strategy.Create(first ? "a" : "b", Number(1)), refused);
+    const auto make = [&](Synchronization synchronization) {
+      VariableOptions options;
+      options.initializer = Starting(Number(1));
+      options.synchronization = synchronization;
+      options.aggregation = Aggregation::kSum;
+      std::vector<Variable> made;
+      for (const char* name : {"a", "b"}) {
+        options.name = name;
+        made.push_back(strategy.Create(options).value());
       }
-      // The same for all other calls that wait for the other worker.
-      const auto refused =
-          StatusIs(kInvalid, AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")));
-      EXPECT_THAT(strategy->Create(first ? "a" : "b", Number(1)), refused);
-      const auto make = [&](Synchronization synchronization) {
-        VariableOptions options;
-        options.initializer = Starting(Number(1));
-        options.synchronization = synchronization;
-        options.aggregation = Aggregation::kSum;
-        std::vector<Variable> made;
-        for (const char* name : {"a", "b"}) {
-          options.name = name;
-          made.push_back(strategy->Create(options).value());
-        }
-        return made[first ? 0 : 1];
-      };
-      const Variable on_read = make(Synchronization::kOnRead);
-      EXPECT_THAT(strategy->Read(on_read), refused);
-      const Variable on_write = make(Synchronization::kOnWrite);
-      EXPECT_THAT(strategy->Run([&](Replica& replica) {
-        return replica.Assign(on_write, Number(2));
-      }),
-                  refused);
-      EXPECT_EQ(strategy->Read(on_write).value(), Number(1));
-    });
-  }
-  for (std::thread& worker : workers) worker.join();
+      return made[first ? 0 : 1];
+    };
+    const Variable on_read = make(Synchronization::kOnRead);
+    EXPECT_THAT(strategy.Read(on_read), refused);
+    const Variable on_write = make(Synchronization::kOnWrite);
+    EXPECT_THAT(strategy.Run([&](Replica& replica) {
+      return replica.Assign(on_write, Number(2));
+    }),
+                refused);
+    EXPECT_EQ(strategy.Read(on_write).value(), Number(1));
+  });
 }
 
 // The other worker would wait for a call that does not come.
 TEST_F(TrainedByTest, GradientsThatOneWorkerRefusesFailAtBoth) {
-  InTwoWorkers([](Strategy& strategy, bool first) {
+  InTwoWorkers(1, [](Strategy& strategy, bool first) {
     const Variable v = strategy.Create("v", Number(1)).value();
     auto trained = TrainedBy::Make(strategy, {}, {v}).value();
     const auto apply = [&](const std::optional<Leaf>& gradient,
@@ -440,7 +411,7 @@ TEST_F(TrainedByTest, GradientsThatOneWorkerRefusesFailAtBoth) {
 
 // Sparse gradients are reduced one by one, before the dense ones.
 TEST_F(TrainedByTest, WorkersWithOtherSetsOfGradientsChangeNoVariable) {
-  InTwoWorkers([](Strategy& strategy, bool first) {
+  InTwoWorkers(1, [](Strategy& strategy, bool first) {
     const Value start = Number(1).Reshaped({1});
     const Variable table = strategy.Create("table", start).value();
     const Variable dense = strategy.Create("dense", start).value();

@@ -1,49 +1,21 @@
-#include <string>
-#include <vector>
-
 #include "chief/members/membership_table.h"
 #include "common/plan/run_settings.h"
-#include "common/wire/incarnation_bounds.h"
-#include "common/wire/status_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/chief/members/membership_fixture.h"
 
 namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using State = MembershipTable::State;
 
-const TaskId kPs0{TaskType::kPs, 0};
-const TaskId kWorker0{TaskType::kWorker, 0};
-const TaskId kWorker1{TaskType::kWorker, 1};
 const TaskId kStranger{TaskType::kWorker, 2};
-constexpr absl::Duration kLease = absl::Seconds(10);
-constexpr absl::Duration kSilence = absl::Seconds(2);
 
-class ElasticMembershipTest : public ::testing::Test {
- protected:
-  absl::Status Register(const TaskId& task, uint64_t incarnation) {
-    return table_.Register(task, incarnation, now_);
-  }
-  absl::Status Heartbeat(const TaskId& task, uint64_t incarnation) {
-    return table_.Heartbeat(task, incarnation, nullptr, now_);
-  }
-  absl::Status TakeOver(const TaskId& task, uint64_t incarnation) {
-    return table_.TakeOver(task, incarnation, now_);
-  }
-  State StateOf(const TaskId& task) const { return table_.Get(task).state; }
-
-  absl::Time now_ = absl::FromUnixSeconds(1000);
-  MembershipTable table_{{kPs0, kWorker0, kWorker1}, kLease, kSilence};
-};
+class ElasticMembershipTest : public MembershipFixture {};
 
 TEST_F(ElasticMembershipTest, WorkersComeAndGoButNobodyUnburied) {
   ASSERT_OK(Register(kWorker0, 1));

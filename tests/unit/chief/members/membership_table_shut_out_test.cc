@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/chief/members/membership_fixture.h"
 
 namespace lockstep::chief {
 namespace {
@@ -14,33 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-const TaskId kPs0{TaskType::kPs, 0};
-const TaskId kWorker0{TaskType::kWorker, 0};
-const TaskId kWorker1{TaskType::kWorker, 1};
-constexpr absl::Duration kLease = absl::Seconds(10);
-constexpr absl::Duration kSilence = absl::Seconds(2);
-
-class ShutOutWorkersTest : public ::testing::Test {
- protected:
-  absl::Status Register(const TaskId& task, uint64_t incarnation) {
-    return table_.Register(task, incarnation, now_);
-  }
-  absl::Status Heartbeat(const TaskId& task, uint64_t incarnation) {
-    return table_.Heartbeat(task, incarnation, nullptr, now_);
-  }
-  absl::Status TakeOver(const TaskId& task, uint64_t incarnation) {
-    return table_.TakeOver(task, incarnation, now_);
-  }
-  // Takes the dead out and says that they are cleaned up.
-  void BuryAll() {
-    for (const MembershipTable::Dead& dead : table_.TakeDead(now_)) {
-      table_.Buried(dead.task, dead.incarnation);
-    }
-  }
-
-  absl::Time now_ = absl::FromUnixSeconds(1000);
-  MembershipTable table_{{kPs0, kWorker0, kWorker1}, kLease, kSilence};
-};
+class ShutOutWorkersTest : public MembershipFixture {};
 
 TEST_F(ShutOutWorkersTest, WorkerIsLetInOnlyAsTheIncarnationThatRegisters) {
   ASSERT_OK(Register(kWorker0, 5));

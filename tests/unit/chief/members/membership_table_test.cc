@@ -1,14 +1,11 @@
 #include "chief/members/membership_table.h"
 
-#include <string>
-#include <vector>
-
-#include "common/plan/run_settings.h"
 #include "common/wire/incarnation_bounds.h"
 #include "common/wire/status_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/chief/members/membership_fixture.h"
 
 namespace lockstep::chief {
 namespace {
@@ -22,35 +19,9 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using State = MembershipTable::State;
 
-const TaskId kPs0{TaskType::kPs, 0};
-const TaskId kWorker0{TaskType::kWorker, 0};
-const TaskId kWorker1{TaskType::kWorker, 1};
 const TaskId kStranger{TaskType::kWorker, 2};
-constexpr absl::Duration kLease = absl::Seconds(10);
-constexpr absl::Duration kSilence = absl::Seconds(2);
 
-class MembershipTableTest : public ::testing::Test {
- protected:
-  absl::Status Register(const TaskId& task, uint64_t incarnation) {
-    return table_.Register(task, incarnation, now_);
-  }
-  absl::Status Heartbeat(const TaskId& task, uint64_t incarnation) {
-    return table_.Heartbeat(task, incarnation, nullptr, now_);
-  }
-  absl::Status TakeOver(const TaskId& task, uint64_t incarnation) {
-    return table_.TakeOver(task, incarnation, now_);
-  }
-  State StateOf(const TaskId& task) const { return table_.Get(task).state; }
-  // Takes the dead out and says that they are cleaned up.
-  void BuryAll() {
-    for (const MembershipTable::Dead& dead : table_.TakeDead(now_)) {
-      table_.Buried(dead.task, dead.incarnation);
-    }
-  }
-
-  absl::Time now_ = absl::FromUnixSeconds(1000);
-  MembershipTable table_{{kPs0, kWorker0, kWorker1}, kLease, kSilence};
-};
+class MembershipTableTest : public MembershipFixture {};
 
 TEST_F(MembershipTableTest, EveryTaskIsMissingAtFirst) {
   EXPECT_THAT(table_.Members(), SizeIs(3));
