@@ -353,7 +353,7 @@ void JobDriver::GoOnWithSettings() {
        absl::StrCat("from step ", steps_.step() + 1, " on: ",
                     DescribeChange(context_.job, settings_before_, settings()),
                     " (revision ", settings().revision, ")"));
-  deaths_.TakeOutTheAbsent();
+  deaths_.TakeOutTheAbsent(/*opened=*/false);
   Follow(training_.BeginStep());
 }
 

@@ -67,7 +67,7 @@ class MemberDeaths {
   // Takes the workers of mirrors that were given up out of the job, whose
   // settings must be open. If these were `opened` just now, also takes out the
   // workers that have left an elastic job, which closed settings do not note.
-  void TakeOutTheAbsent(bool opened = false);
+  void TakeOutTheAbsent(bool opened);
 
   // Handles an answer to Expire. `in_step`: a step is being made.
   //

@@ -230,8 +230,8 @@ class Worker(_base.BaseWorker):
     are neither sent nor changed, and must stay frozen. Tied parameters are one
     variable. The values of the first worker become the job's; ``model`` has
     them when this returns. At the start of each step the parameters have the
-    values of that step. Large parameters then lie in other memory than in the step
-    before, unless another tensor, an array or another process shares their
+    values of that step. Large parameters then lie in other memory than in the
+    step before, unless another tensor, an array or another process shares their
     memory: a kept ``data_ptr()`` may point to the values of an earlier step.
 
     Args:
@@ -240,8 +240,8 @@ class Worker(_base.BaseWorker):
       buffers: "mean": all workers begin a step with the same floating-point
         buffers of the state_dict, such as BatchNorm's running averages: those
         of the step before, changed by the mean of the workers' changes. A
-        module may replace a buffer by a tensor of its shape and dtype. "local": each
-        worker keeps its own.
+        module may replace a buffer by a tensor of its shape and dtype.
+        "local": each worker keeps its own.
       name: the job's name, to refuse another one; None: any.
       early: true: a step may begin while the gradients of the one before are on
         their way, in a job without backups. A module's parameters then get their
