@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "common/memory/usable_memory.h"
 #include "common/process/process_usage.h"
 
 namespace lockstep {
@@ -38,8 +39,8 @@ void AddUsage(MetricFamilies& metrics) {
                 static_cast<double>(usage.resident_bytes));
   metrics.Gauge("lockstep_process_memory_limit_bytes",
                 "Least memory limit of the control groups above the process, "
-                "or the machine's memory.",
-                static_cast<double>(ReadMemoryLimit()));
+                "or the machine's memory and swap.",
+                static_cast<double>(UsableMemory::OfThisProcess().bytes));
 }
 
 void AddFiles(MetricFamilies& metrics) {

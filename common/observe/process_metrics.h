@@ -8,8 +8,9 @@ namespace lockstep {
 // Returns the resources that this process uses, under the names of Prometheus'
 // client libraries: processor time, resident memory, open files and their
 // limit, and its start. Also lockstep_process_memory_limit_bytes, the least
-// limit of the control groups above the process or the machine's memory, and
-// lockstep_build_info, whose labels are the program's version and its compiler.
+// limit of the control groups above the process or the machine's memory and
+// swap, and lockstep_build_info, whose labels are the program's version and its
+// compiler.
 // Figures that the system does not provide are left out.
 MetricFamilies ProcessMetrics();
 

@@ -5,13 +5,13 @@
 
 #include <cstdlib>
 #include <exception>
-#include <fstream>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "common/base/control_group.h"
 #include "common/base/mutex.h"
 
 namespace lockstep {
@@ -26,25 +26,9 @@ std::string Soft(int resource) {
                                          : absl::StrCat(limit.rlim_cur);
 }
 
-// Reads pids.max of the control group, which systemd's TasksMax and Kubernetes
-// set.
 std::string TasksOfGroup() {
-  std::ifstream groups("/proc/self/cgroup");
-  std::string line;
-  while (std::getline(groups, line)) {
-    absl::string_view path = line;
-    // "0::" marks the unified hierarchy, cgroup v2.
-    if (!absl::ConsumePrefix(&path, "0::")) continue;
-    // In a container the path may be that of the host; its own group is then
-    // the root.
-    for (const std::string& root :
-         {absl::StrCat(path, "/"), std::string("/")}) {
-      std::ifstream file(absl::StrCat("/sys/fs/cgroup", root, "pids.max"));
-      std::string most;
-      if (file >> most) return most;
-    }
-  }
-  return "unknown";
+  const std::optional<uint64_t> limit = LimitOfGroups(kTasksOfGroup);
+  return limit.has_value() ? absl::StrCat(*limit) : "unlimited";
 }
 
 // Threads that wait for one another, so that all exist at the same time.

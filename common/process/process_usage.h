@@ -16,10 +16,6 @@ struct ProcessUsage {
 };
 ProcessUsage ReadProcessUsage();
 
-// Returns the least memory limit, in bytes, of the control groups above this
-// process (version 2), or the memory of the machine.
-int64_t ReadMemoryLimit();
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_PROCESS_PROCESS_USAGE_H_

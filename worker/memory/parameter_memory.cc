@@ -1,7 +1,5 @@
 #include "worker/memory/parameter_memory.h"
 
-#include <sys/sysinfo.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/memory/usable_memory.h"
 
 namespace lockstep::worker {
 namespace {
@@ -41,17 +40,14 @@ absl::StatusOr<size_t> SizeOf(const VariableSpec& variable) {
 
 // Allocations succeed beyond the memory of the host, and the kernel kills the
 // process when it writes them. Since the memory is written at once, its size is
-// checked against that of the host instead.
+// checked against what the process may use instead.
 absl::Status CheckFits(size_t size) {
-  struct sysinfo host = {};
-  if (sysinfo(&host) != 0) return absl::OkStatus();
-  const uint64_t has =
-      (uint64_t{host.totalram} + host.totalswap) * host.mem_unit;
-  if (size <= has / 2) return absl::OkStatus();
+  const UsableMemory usable = UsableMemory::OfThisProcess();
+  if (size <= usable.bytes / 2) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("the model's values and gradients take twice ", size,
-                   " bytes; this host has ", has,
-                   ": choose a smaller model, or a host with more memory"));
+                   " bytes; ", usable.source,
+                   ": choose a smaller model, or give the worker more memory"));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class ParameterMemory {
 
   //   kInvalidArgument    a shape is not valid, or the bytes of all variables
   //                       exceed the address space
-  //   kResourceExhausted  more than this host has, or has left
+  //   kResourceExhausted  more than this process may use, or is left
   static absl::StatusOr<ParameterMemory> Make(
       const std::vector<VariableSpec>& variables,
       Gradients gradients = Gradients::kShared);

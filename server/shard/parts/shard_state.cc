@@ -1,7 +1,5 @@
 #include "server/shard/parts/shard_state.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/job/work_checks.h"
+#include "common/memory/usable_memory.h"
 #include "server/shard/parts/share_memory.h"
 #include "server/update/mean_norm.h"
 #include "server/update/projection.h"
@@ -63,11 +62,6 @@ absl::StatusOr<std::vector<VariableSettings>> CheckedSettings(
   return settings;
 }
 
-size_t HostMemory() {
-  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
-
 absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
     const ShardState::Options& options, const VariableStore* store) {
   if (!options.shared_memory) {
@@ -110,8 +104,8 @@ std::unique_ptr<MeanMemory> MakeMeans(const ShardState::Options& options) {
 }  // namespace
 
 absl::Status ShardState::CheckOptions(const Options& options) {
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckSharesFit(options.job, options.parts, HostMemory()));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSharesFit(options.job, options.parts,
+                                          UsableMemory::OfThisProcess().bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
                             CheckedSettings(options));
   return options.parts.empty()

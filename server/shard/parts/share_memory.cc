@@ -39,7 +39,7 @@ absl::Status CheckSharesFit(const JobConfig& job,
   return absl::InvalidArgumentError(absl::StrCat(
       "micro_batches_per_step is ", job.micro_batches_per_step,
       ", and each gradient has ", Mebibytes(gradient),
-      " MiB on this server, whose host has ", Mebibytes(memory),
+      " MiB on this server, which may use ", Mebibytes(memory),
       " MiB of memory for all of them; set micro_batches_per_step to at most ",
       std::max<size_t>(1, memory / std::max<size_t>(1, gradient)) *
           static_cast<size_t>(per_push),

@@ -1,9 +1,11 @@
 #include "server/state/file/mapped_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/memory/usable_memory.h"
 #include "common/process/forked_children.h"
 
 namespace lockstep::server {
@@ -66,6 +69,22 @@ absl::Status NoRoom(const std::string& path, uint64_t size,
       "; enlarge the file system or point --state_dir at a larger one"));
 }
 
+// The kernel kills a process that fills more memory than it may use.
+absl::Status CheckFits(uint64_t size, const std::string& where) {
+  const UsableMemory usable = UsableMemory::OfThisProcess();
+  if (size <= usable.bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the variables and what the optimizer keeps of them take ", size,
+      " bytes of ", where, "; ", usable.source,
+      ": spread the variables over more servers, or give this one more "
+      "memory"));
+}
+
+bool IsInMemory(int fd) {
+  struct statfs system = {};
+  return fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
+}
+
 // Makes the pages now, as huge ones if possible. Errors are ignored: without
 // huge pages the memory is only slower, and a lack of memory is found by the
 // calls that follow.
@@ -110,12 +129,16 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
   if (faccessat(file->directory_fd(), name.c_str(), F_OK, 0) == 0) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
+  if (IsInMemory(fd)) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckFits(size, absl::StrCat("memory at ", path)));
+  }
   LOCKSTEP_RETURN_IF_ERROR(file->Allocate(size, progress));
   return file;
 }
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(
     uint64_t size, FillProgress* progress) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckFits(size, "memory"));
   std::unique_ptr<MappedFile> file(new MappedFile("", "", -1, std::nullopt));
   void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -36,7 +36,9 @@ class MappedFile {
   // process that was killed in between.
   //
   //   kAlreadyExists      there is a file at `path`
-  //   kResourceExhausted  the file system has no room for `size` bytes
+  //   kResourceExhausted  the file system has no room for `size` bytes, or is
+  //   in
+  //                       memory, and this process may not use so much
   //   kUnavailable        another process is making this file
   //   kNotFound           no such directory
   //   kPermissionDenied   the directory is not ours to write to
@@ -48,7 +50,7 @@ class MappedFile {
   // Makes zeros in the memory of this process, under no name: Publish() does
   // nothing, and nothing outlives the process.
   //
-  //   kResourceExhausted  there is not so much memory
+  //   kResourceExhausted  this process may not use so much memory
   //   kCancelled          as in Create()
   static absl::StatusOr<std::unique_ptr<MappedFile>> InOwnMemory(
       uint64_t size, FillProgress* progress = nullptr);

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -44,6 +45,19 @@ class MappedFileTest : public ::testing::Test {
   const std::string path_ = directory_.Join("state");
   const std::string temporary_ = path_ + ".new";
 };
+
+// It would be killed when it fills the memory.
+TEST_F(MappedFileTest, MoreMemoryThanTheProcessMayUseIsRefused) {
+  constexpr uint64_t kTooMuch = uint64_t{1} << 50;
+  const auto refused = StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("spread the variables"));
+  EXPECT_THAT(MappedFile::InOwnMemory(kTooMuch), refused);
+  const std::string in_memory =
+      absl::StrCat("/dev/shm/lockstep_mapped_file_test_", getpid());
+  ASSERT_EQ(mkdir(in_memory.c_str(), 0700), 0);
+  EXPECT_THAT(MappedFile::Create(in_memory + "/state", kTooMuch), refused);
+  EXPECT_EQ(rmdir(in_memory.c_str()), 0) << "it is not empty";
+}
 
 TEST_F(MappedFileTest, NewFileIsZeroAndPrivate) {
   auto file = MappedFile::Create(path_, kSize);
