@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# certs_readme_test.sh README BIN_DIR: runs the commands of the README's section
+# certs_readme_test.sh PAGE BIN_DIR: runs the commands of the page's section
 # "Securing a job" as they stand there, for a job on this machine. Only the
 # directory on the servers' hosts is another, and scp copies on this machine.
 # Needs dataset-fashion-mnist: exits with 77, which is "skipped", without it.
@@ -108,4 +108,4 @@ for task in "${tasks[@]}"; do
   wait "$task" || code=$?
   [ "$code" -eq 3 ] || fail "process $task of the job ended with $code, not with 3"
 done
-echo "the README's ten lines secure a job"
+echo "the page's ten lines secure a job"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the model of README's "Adding a model", following its text.
+"""Writes the model of a page's section "Adding a model", following its text.
 
-readme_model.py README REGISTRY OUT: each block of C++ belongs to the file of
+readme_model.py PAGE REGISTRY OUT: each block of C++ belongs to the file of
 worker/models/zoo that the text before it names last. New files are written below
 OUT; the lines for registry.cc go into a copy of REGISTRY, includes to the
 others and the rest to the end of kModels.
@@ -14,9 +14,9 @@ import sys
 
 def blocks(readme):
     """Pairs of a path and the lines of its block."""
-    section = re.search(r"^## Adding a model$(.*?)^## ", readme, re.M | re.S)
+    section = re.search(r"^## Adding a model$(.*?)(?=^## |\Z)", readme, re.M | re.S)
     if section is None:
-        sys.exit("README.md has no section \"Adding a model\"")
+        sys.exit("the page has no section \"Adding a model\"")
     parts = re.split(r"^```(\w*)\n", section[1], flags=re.M)
     path = None
     # Text, language, block, "", text and so on.
@@ -24,7 +24,7 @@ def blocks(readme):
         named = re.findall(r"`(worker/models/zoo/\w+\.(?:h|cc))`", parts[i])
         path = named[-1] if named else path
         if parts[i + 1] != "cpp" or path is None:
-            sys.exit(f"README.md: a block of {parts[i + 1]} for {path}")
+            sys.exit(f"the page: a block of {parts[i + 1]} for {path}")
         yield path, parts[i + 2]
 
 

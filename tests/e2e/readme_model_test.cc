@@ -1,4 +1,5 @@
-// The model of README's "Adding a model", built from its text.
+// The model of "Adding a model" in worker/models/README.md, built from its
+// text.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
