@@ -10,8 +10,7 @@
 namespace lockstep::cli {
 
 // Checks of a job's needs on this machine, before any of its processes starts.
-// They change nothing, except that checkpoint.directory and summary.directory
-// are created.
+// They change nothing: a check removes the files and directories that it made.
 //
 // Errors: kInvalidArgument; messages name the field as the job file spells it,
 //         the value and the fix.
@@ -44,8 +43,7 @@ absl::Status CheckBatch(const JobConfig& job, int num_workers);
 //   kFailedPrecondition  another running job holds the directory
 absl::Status CheckCheckpoints(const JobConfig& job, const Beginning& beginning);
 
-// Checks that summary.directory, if there is one, can be written to. Neither
-// check leaves a directory that was not there before.
+// Checks that summary.directory, if there is one, can be written to.
 absl::Status CheckSummaries(const JobConfig& job);
 
 // Checks that there are `gpus` devices: files nvidia0, nvidia1 ... in
