@@ -41,12 +41,16 @@ class JobCheckpoints {
   //   kFailedPrecondition  another running job writes here
   absl::Status Own(const std::string& job_id);
 
-  // Sets aside every checkpoint that is newer than the job's beginning, and
-  // notifies of each.
+  // For a job that begins with a given checkpoint, or anew: checks that the
+  // checkpoint is whole, then sets aside every newer one, and notifies of each.
+  // No effect for others.
+  //
+  //   the errors of WholeCheckpoints::Check(): nothing was set aside
+  //   the errors of ListStepDirectories() and of CheckpointStore::SetAside()
   absl::Status Prepare(const Beginning& beginning);
 
   // The step of the newest complete checkpoint; -1: there is none. Reads no
-  // contents.
+  // contents. Errors: those of CheckpointStore::Latest().
   absl::StatusOr<int64_t> LatestStep() const;
   // When the newest complete checkpoint was written, by the clock of the chief
   // that wrote it; nullopt if that is not known, or it is not of `step`.
@@ -58,7 +62,8 @@ class JobCheckpoints {
   // -1: there is none. Sets aside damaged ones that are newer, and notifies of
   // them. Must be called once the servers obey this chief: it removes the
   // unfinished checkpoints of earlier chiefs first, because a chief that hung
-  // could complete one after this call has chosen an older one.
+  // could complete one after this call has chosen an older one. Errors: those
+  // of WholeCheckpoints::FindNewest().
   absl::StatusOr<int64_t> FindNewest();
   // Returns the reader that FindNewest() has opened; nullopt without one.
   std::optional<CheckpointReader> TakeNewest();

@@ -28,7 +28,8 @@ class RecoverySource {
   virtual ~RecoverySource() = default;
 
   // The step of the newest complete checkpoint; -1: there is none. Reads no
-  // contents.
+  // contents. An error counts as none, unless servers must discard their state:
+  // then the error of WholeStep() counts.
   virtual absl::StatusOr<int64_t> LatestStep() const = 0;
   // The step of the newest checkpoint whose contents are whole; -1: there is
   // none. Called before servers discard their state for a checkpoint: an error
@@ -39,7 +40,8 @@ class RecoverySource {
   virtual bool BeginsAnew() const { return false; }
 
   // Writes the checkpoint of WholeStep() to the servers. Returns nullopt if
-  // there is none.
+  // there is none: the servers have initial values then. An error ends the
+  // round.
   struct Restored {
     int64_t step = 0;
     std::vector<float> scalars;  // of the optimizer

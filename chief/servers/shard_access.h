@@ -28,11 +28,14 @@ struct ElementRange {
 // ShardAccess moves the state of one server's parts to and from a checkpoint.
 //
 // Threads: safe to share.
+// Errors: those of ShardControlService, and kDeadlineExceeded.
 class ShardAccess {
  public:
   virtual ~ShardAccess() = default;
 
   // Fills `bytes` with little-endian elements of the snapshot begun last.
+  //
+  //   kUnavailable  also: another snapshot has replaced that one
   virtual absl::Status ReadSnapshot(const ElementRange& range,
                                     absl::Span<char> bytes) = 0;
 
@@ -44,6 +47,7 @@ class ShardAccess {
   // As above, for a part of a growing table. ReadKeys() reads the keys of the
   // snapshot's rows, ascending, from row `first` on. WriteRows() writes tensor
   // `tensor` of the rows with `keys`, and creates the rows that do not exist.
+  // `bytes` has as many rows as there are keys, one after the other.
   virtual absl::Status ReadKeys(int part, int64_t first,
                                 absl::Span<int64_t> keys) = 0;
   virtual absl::Status WriteRows(int part, int tensor,

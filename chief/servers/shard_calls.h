@@ -67,7 +67,10 @@ class ShardCalls : public ShardAccess {
   virtual absl::StatusOr<Created> CreateShard(const JobConfig& job,
                                               const Plan& plan, int server,
                                               State state) = 0;
+  // Opens the shard for workers at opening.global_step.
   virtual absl::Status Activate(const Opening& opening) = 0;
+  // Makes `step`, which `attempt` has prepared, the committed one. Returns when
+  // the server has answered.
   virtual absl::Status CommitAndWait(int64_t step, int64_t attempt) = 0;
 
   // Removes a dead worker from the step. `step` and `attempt` must be those
@@ -78,7 +81,10 @@ class ShardCalls : public ShardAccess {
                                                int64_t step,
                                                int64_t attempt) = 0;
 
+  // Copies the committed `step` aside in the server's memory, for
+  // ReadSnapshot() and ReadKeys(). The copy replaces the one before it.
   virtual absl::StatusOr<ShardSnapshot> BeginSnapshot(int64_t step) = 0;
+  // Releases the copy.
   virtual absl::Status EndSnapshot() = 0;
 };
 

@@ -13,8 +13,8 @@ namespace lockstep {
 // longer valid: ".tmp-step-00001500-5f0c9a1e77b2d348". It is locked (flock)
 // during the object's life, so that other processes can tell it from a
 // directory that a killed process left behind, also if children that this one
-// forked go on. Names are never reused: a
-// process whose directory was removed cannot mistake another one for it.
+// forked go on. Names are never reused: a process whose directory was removed
+// cannot mistake another one for it.
 //
 // Threads: not guarded.
 // Owns:    the directory and all its contents; the destructor removes them.
@@ -44,10 +44,13 @@ class AsideDirectory {
 
 // Removes the directories of killed processes in `parent`, and keeps those that
 // a live process has locked. On file systems without flock it removes both.
+//
+// Errors: the system's, the first one; the other directories are removed all
+//         the same
 absl::Status RemoveStaleAsides(const std::string& parent);
 
 // Removes all aside directories in `parent`, also those of live processes,
-// whose MoveTo() then fails.
+// whose MoveTo() then fails. Errors: as RemoveStaleAsides().
 absl::Status RemoveAllAsides(const std::string& parent);
 
 }  // namespace lockstep

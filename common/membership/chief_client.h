@@ -151,6 +151,11 @@ class ChiefClient {
   //   kInvalidArgument  examples that cannot be
   absl::StatusOr<std::optional<ExampleShape>> WaitForExamples();
 
+  // Sends the score of the checkpoint of `step`, until the chief has answered.
+  //
+  //   kCancelled        the job ended or Stop() was called meanwhile
+  //   kInvalidArgument  a score that cannot be, or a step that the job has not
+  //                     reached
   absl::Status ReportEvaluation(int64_t step, const Score& score);
 
   // Asks the chief to stop the job with a checkpoint, because this process must

@@ -71,11 +71,12 @@ class PosixFile {
 };
 
 // Creates a directory and its missing parents, with the same permissions.
-// Existing ones are not changed.
+// Existing ones are not changed. Errors: as PosixFile; kAlreadyExists for a
+// file of the directory's name.
 absl::Status MakeDirectories(const std::string& path);
 
 // Makes renames and new names in a directory survive a loss of power, as far as
-// its file system can sync directories.
+// its file system can sync directories. Errors: as PosixFile.
 absl::Status SyncDirectory(const std::string& path);
 
 // Returns the contents of a file.
