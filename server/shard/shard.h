@@ -36,6 +36,7 @@ namespace lockstep::server {
 // Threads: safe to share.
 class Shard {
  public:
+  // Errors: those of ShardState::Create().
   static absl::StatusOr<std::unique_ptr<Shard>> Create(
       const ShardState::Options& options);
   // Errors: those of ShardState::Open().

@@ -208,7 +208,7 @@ class ShardHost {
   std::vector<WorkerStanding> Standings() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Deletes the state file, if there is one, even that of an earlier process.
-  // Stops a running Create().
+  // Stops a running Create(). Errors: those of StateFile::Discard().
   absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
 
  private:

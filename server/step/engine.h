@@ -284,6 +284,11 @@ class Engine {
 // into the part's next value.
 //
 // Threads: calls for different parts may run at the same time.
+// Errors:  an error of Update(), of its halves and variants, or of
+//          MarkPrepared(), other than kAborted, ends the attempt at hand. In
+//          compatible mode, which updates in place, the step can then neither
+//          be completed nor undone. kUnimplemented: this updater has no such
+//          update.
 class PartUpdater {
  public:
   virtual ~PartUpdater() = default;
@@ -328,6 +333,7 @@ class PartUpdater {
       int /*part*/, absl::Span<const PartGradient> /*gradients*/) {
     return absl::UnimplementedError("no mean gradient can be kept here");
   }
+  // The second half.
   //
   //   kAborted  the mean lies in another server's memory, and that server has
   //             begun to write another one there: the attempt is over

@@ -70,6 +70,7 @@ class PartUpdates final : public PartUpdater {
 
   // Brings all moving averages to the committed step. Must be called before
   // averages are read: Update() moves the average of a part one step late.
+  // Errors: those of UpdateAverage().
   absl::Status MoveAverages() ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
  private:

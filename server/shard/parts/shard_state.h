@@ -105,7 +105,7 @@ class ShardState {
   absl::Status Resume(int64_t step) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
   // Checks that Activate(), or Resume() if a step was ever committed here,
-  // would work.
+  // would work. Returns the error that they would return.
   absl::Status CheckOpening(int64_t step,
                             const std::vector<float>& scalars) const
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
@@ -159,10 +159,14 @@ class ShardState {
                                    : parts_.store->presence();
   }
 
+  // Stores the epoch of the newest chief. No effect if the server has no part.
+  //
+  //   kFailedPrecondition  `epoch` is older than the stored one
   absl::Status SetEpoch(uint64_t epoch)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Deletes the state file: the job is done.
+  // Deletes the state file: the job is done. Errors: those of
+  // StateFile::Remove().
   absl::Status Remove() ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
  private:

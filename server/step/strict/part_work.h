@@ -57,7 +57,8 @@ class BlockedWork {
 };
 
 // Does the work. If the mean is not finite and `refuse_non_finite` is set,
-// fills in `refused` with the gradients that are not finite.
+// fills in `refused` with the gradients that are not finite. Errors: those of
+// the updater.
 absl::Status Perform(PartUpdater& updater, bool refuse_non_finite,
                      PartWork& work);
 
