@@ -59,8 +59,8 @@ class DistributedDataset {
   //   others            of the data set; as Collective::Exchange()
   absl::StatusOr<PerReplica<Element>> Next();
 
-  // The same; returns nullopt at the end. Steps that lack pieces are returned,
-  // too.
+  // As Next(), but returns nullopt at the end in place of kOutOfRange. Steps
+  // that lack pieces are returned, too.
   absl::StatusOr<std::optional<PerReplica<Element>>> NextIfAny();
 
   // Makes the first step the next one again. All workers must call it.

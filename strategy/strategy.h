@@ -194,6 +194,9 @@ class Strategy {
   }
 
   // The copies of a variable in this worker.
+  //
+  //   kInvalidArgument  Owns() is false
+  //   and the errors of Across()
   absl::StatusOr<AtVariable<Value>> LocalCopies(const Variable& variable);
 
   bool Owns(const Variable& variable) const {

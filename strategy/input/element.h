@@ -19,6 +19,7 @@ using Element = std::vector<Value>;
 // ElementStream yields the elements of a data set once.
 //
 // Threads: not thread-safe.
+// Errors:  those of reading the data, and of the functions of the data set.
 class ElementStream {
  public:
   virtual ~ElementStream() = default;
@@ -35,14 +36,16 @@ using StreamOr = absl::StatusOr<std::unique_ptr<ElementStream>>;
 absl::StatusOr<int64_t> CountExamples(const Element& batch);
 
 // Returns examples [first, first + count) of a batch, which must have them.
+// Errors: as Value::Zeros().
 absl::StatusOr<Element> ExamplesOf(const Element& batch, int64_t first,
                                    int64_t count);
 
-// Returns a batch of no examples, with the types and shapes of `batch`.
+// Returns a batch of no examples, with the types and shapes of `batch`. Errors:
+// as CountExamples().
 absl::StatusOr<Element> EmptyLike(const Element& batch);
 
 // Returns a batch of `examples` examples of zeros with the types and shapes of
-// `example`.
+// `example`. Errors: as Value::Zeros().
 absl::StatusOr<Element> BatchLike(const Element& example, int64_t examples);
 
 // Returns the element for a replica without data. `like` is as Dataset::Like():
@@ -53,9 +56,13 @@ absl::StatusOr<Element> NoExamples(const Element& like);
 
 // Returns one batch of the examples of all batches, in order. There must be at
 // least one batch.
+//
+//   kInvalidArgument  the batches have different numbers of tensors; as
+//   Gather()
 absl::StatusOr<Element> JoinBatches(absl::Span<const Element> batches);
 
-// Returns a batch of `examples`, of which there must be at least one.
+// Returns a batch of `examples`, of which there must be at least one. Errors:
+// as JoinBatches().
 absl::StatusOr<Element> StackExamples(absl::Span<const Element> examples);
 
 }  // namespace lockstep::strategy

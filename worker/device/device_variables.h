@@ -31,7 +31,9 @@ ModelInput InputOf(const Examples& examples);
 // gradient is pushed from the memory to which it was copied. If that memory has
 // float16 or bfloat16, FloatCopies are in between.
 //
+// Threads: as the backend.
 // Borrows: memory and backend.
+// Errors:  those of the backend.
 class DeviceVariables {
  public:
   using Report = std::function<void(size_t variable)>;
@@ -100,6 +102,10 @@ class DeviceVariables {
 
 // BatchStage copies examples of a batch to the memory in which the backend
 // computes.
+//
+// Threads: as the backend.
+// Borrows: the backend.
+// Errors:  those of the backend.
 class BatchStage {
  public:
   BatchStage(ComputeBackend& backend, const ModelInput& input)

@@ -18,7 +18,9 @@ namespace lockstep::worker {
 // backend's memory, with a copy in ordinary memory. The copy is pinned, so that
 // a number can arrive while operations go on.
 //
+// Threads: as the backend.
 // Borrows: the backend.
+// Errors:  those of the backend.
 class PassNumbers {
  public:
   PassNumbers(size_t count, ComputeBackend& backend);

@@ -46,13 +46,13 @@ class TableWorkload {
   // Examples of the training set; > 0.
   virtual int64_t num_examples() const = 0;
 
-  // Reads a batch and chooses the rows of tables that it needs in `memory`. All
-  // random draws must follow from `seed`.
+  // Makes these examples, by their index in [0, num_examples()), the current
+  // batch, and chooses the rows of tables that it needs in `memory`. All random
+  // draws must follow from `seed`. Errors: as ParameterMemory::ChooseRows().
   virtual absl::Status Prepare(absl::Span<const int64_t> examples,
                                uint64_t seed, ParameterMemory& memory) = 0;
 
-  // Writes the gradients of the batch that was prepared last, from the values
-  // in memory.
+  // Writes the gradients of the current batch, from the values in memory.
   //
   //   kResourceExhausted  there is too little memory for the batch
   virtual absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) = 0;

@@ -38,6 +38,8 @@ class RecordingKey {
 // allocated the memory for both; it is replayed while the recording's key and
 // generation (see RecordingDevice) are unchanged. There is one recording: if
 // passes of two kinds alternate, the first kind keeps it.
+//
+// Threads: not thread-safe.
 class RecordingPlan {
  public:
   enum class Action { kLaunch, kRecord, kReplay };

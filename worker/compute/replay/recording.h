@@ -12,6 +12,9 @@ namespace lockstep::worker {
 // Recording is a sequence of operations with the tensors of their calls. It
 // must not outlive its backend, and must not be replayed after memory of one of
 // these tensors was freed.
+//
+// Threads: as the backend.
+// Errors:  those of the backend.
 class Recording {
  public:
   virtual ~Recording() = default;
@@ -22,6 +25,9 @@ class Recording {
 
 // RecordingDevice is the side of a backend that can record operations. Recorder
 // decides when it does.
+//
+// Threads: as the backend.
+// Errors:  those of the backend.
 class RecordingDevice {
  public:
   virtual ~RecordingDevice() = default;
