@@ -16,7 +16,7 @@ namespace lockstep::chief {
 //
 // The rows of a block that lie in one part are consecutive in that part, so one
 // call reads them.
-// Threads: not guarded.
+// Threads: not thread-safe.
 class KeyMerge {
  public:
   // `keys`: by part, ascending.

@@ -45,7 +45,7 @@ namespace lockstep::chief {
 //
 // A failure in any state leads to farewell, and a newer chief to over.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 // Borrows: the job and the members, whose deaths it handles.
 class JobDriver {
  public:

@@ -14,7 +14,7 @@ namespace lockstep::chief {
 // checkpoint. An evaluator that lives and has no trouble may take as long as it
 // needs.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 class ScoreWait {
  public:
   // The time that the end waits for an absent evaluator, for example one that

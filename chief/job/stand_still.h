@@ -18,7 +18,7 @@ namespace lockstep::chief {
 //
 //   Begin() -> Found(), once or several times -> Report()
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 class StandStill {
  public:
   // The job has stood still since its step at hand began. A paused job stands

@@ -20,7 +20,7 @@ struct CurvePoint {
 // these are full, each two become their mean, and from then on each point is
 // the mean of twice as many samples.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class Curve {
  public:
   static constexpr size_t kMostPoints = 512;  // of 24 bytes

@@ -21,7 +21,7 @@ namespace lockstep::chief {
 // before the name), the quantiles of step times, and the story. A job has at
 // most kMostCurves curves, so a record takes 600 KB at most.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class JobRecord {
  public:
   static constexpr size_t kMostCurves = 32;

@@ -13,7 +13,7 @@ namespace lockstep::chief {
 // quantiles. It needs 4 KiB for any number of steps: a time is known to 2.5 %,
 // from a microsecond to an hour.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class StepTimes {
  public:
   struct Quantiles {

@@ -37,7 +37,7 @@ std::optional<StoryEvent::Kind> ParseStoryKind(const std::string& name);
 // notices, checkpoints. It finds them by comparing each sample with the
 // previous one.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class Story {
  public:
   static constexpr size_t kMostEvents = 200;  // of at most 1 KiB

@@ -23,7 +23,7 @@ struct WorkerPace {
 // new pass change nothing. A report covers the time since the previous report,
 // not the time between two calls of Add().
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class WorkerPaces {
  public:
   // Must be called in the order of time.

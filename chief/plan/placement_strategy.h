@@ -15,7 +15,7 @@ namespace lockstep::chief {
 
 // RoundRobin chooses server 0, then 1, and so on; after the last one, 0 again.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class RoundRobin {
  public:
   // `num_servers` > 0.
@@ -35,7 +35,7 @@ class RoundRobin {
 // GreedyByLoad chooses the server with the least load so far, the lowest index
 // among equals.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class GreedyByLoad {
  public:
   // `num_servers` > 0.

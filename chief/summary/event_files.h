@@ -35,7 +35,7 @@ std::map<std::string, std::string> HyperParameters(const JobConfig& job);
 // A record is written with one call. If the write fails, the next record
 // overwrites its remainder.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class EventFiles {
  public:
   // `started` is in the names of the files, unless an earlier process had that

@@ -12,7 +12,7 @@ namespace lockstep::chief {
 // PeriodicThread calls a function periodically, and once at the end, in a
 // thread of its own, so that a slow disk does not hold up the job.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class PeriodicThread {
  public:
   // Calls `work` with pauses of `every`, which must be positive, from the end

@@ -54,7 +54,7 @@ struct SummaryPoints {
 // sample without a new step adds nothing to the curves of the job and of the
 // workers.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class SummaryCurves {
  public:
   // Samples must come in the order of time. The job must have begun to train.

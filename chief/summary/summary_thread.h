@@ -14,7 +14,7 @@ namespace lockstep::chief {
 // SummaryThread samples a job periodically and writes its curves, in a thread
 // of its own. Its destructor writes the last points.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class SummaryThread {
  public:
   // Calls `sample` every job.summary.every, and once at the end; and `trouble`

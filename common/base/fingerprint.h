@@ -22,7 +22,7 @@ inline uint64_t MixBits(uint64_t x) {
 // and initial values depend on it: it must never change. It does not resist
 // deliberate collisions.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class Fingerprint {
  public:
   Fingerprint& Add(uint64_t number) {

@@ -16,7 +16,7 @@ namespace lockstep {
 // forked go on. Names are never reused: a process whose directory was removed
 // cannot mistake another one for it.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 // Owns:    the directory and all its contents; the destructor removes them.
 // Errors:  messages have the path and the system's own text.
 class AsideDirectory {

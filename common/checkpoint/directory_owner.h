@@ -19,7 +19,7 @@ namespace lockstep {
 // between them. The lock is the first one's until it ends, and the other's from
 // its next Hold() on.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class DirectoryOwner {
  public:
   // Creates the directory if it is missing. If that fails, or the file system

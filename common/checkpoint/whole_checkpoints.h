@@ -23,7 +23,7 @@ namespace lockstep {
 // read is damaged only once that has lasted: storage over a network fails to
 // read for a while, too.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 // Borrows: all constructor arguments.
 class WholeCheckpoints {
  public:

@@ -25,7 +25,7 @@ struct ClusterOptions {
 // are of visible tasks. An evaluator takes no part in training: it counts 0
 // workers and 0 parameter servers, but can look up their addresses.
 //
-// Threads: an immutable value.
+// Threads: immutable.
 class Cluster {
  public:
   // An empty cluster is local: this process is worker 0 and alone.

@@ -19,7 +19,7 @@ namespace lockstep {
 // It does not check job names or addresses: Cluster checks both. Two specs are
 // equal if their contents are, however they were made.
 //
-// Threads: an immutable value.
+// Threads: immutable.
 class ClusterSpec {
  public:
   using Tasks = std::map<int, std::string>;  // index -> "host:port"

@@ -15,7 +15,7 @@ namespace lockstep {
 // TfConfigParser implements ParseTfConfig, one object per document. It
 // continues after a mistake and reports all mistakes at the end.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class TfConfigParser {
  public:
   explicit TfConfigParser(absl::string_view source);

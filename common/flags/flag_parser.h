@@ -29,7 +29,7 @@ inline CLI::Range AtLeast(int64_t least) {
 //   const auto code = flags.Parse(argc, argv, std::cout, std::cerr);
 //   if (code.has_value()) return *code;
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class FlagParser {
  public:
   FlagParser(const std::string& program, const std::string& summary);

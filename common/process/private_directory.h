@@ -13,7 +13,7 @@ namespace lockstep {
 // enter, so that no other user can create or remove files in it. Paths opened
 // relative to fd() are in this very directory, even if its path changes.
 //
-// Threads: safe to share; immutable.
+// Threads: immutable.
 class PrivateDirectory {
  public:
   // Opens a directory. The last part of `path` must be the directory itself,

@@ -25,7 +25,7 @@ void AppendTfRecord(absl::string_view record, std::string& file);
 //   uint64 length | uint32 masked CRC of these 8 bytes
 //   `length` bytes | uint32 masked CRC of them          and so on
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 // Borrows: the bytes; records refer to them.
 class TfRecordReader {
  public:

@@ -12,7 +12,7 @@ namespace lockstep {
 // more time on waking each other than on the calls. After a large call all
 // threads are needed at once, and for a while.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 class PollerDemand {
  public:
   // Calls of at least this many bytes need all threads: receiving, updating and

@@ -22,7 +22,7 @@ namespace lockstep {
 // Without systemd it does nothing. Must be constructed after the server
 // listens.
 //
-// Threads: has a thread of its own; not safe to share.
+// Threads: has a thread of its own; not thread-safe.
 class ServiceManagerClient {
  public:
   // `address` is that of this process's own server, "host:port"; empty for a

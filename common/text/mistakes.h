@@ -12,7 +12,7 @@ namespace lockstep {
 // Mistakes collects the errors of a document, so that its author can fix all of
 // them at once.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class Mistakes {
  public:
   // Largest number of messages in status().

@@ -25,7 +25,7 @@ inline constexpr uint64_t kLongestEpochLead = uint64_t{1} << 32;
 //
 // A chief is identified by its incarnation; 0 means that it is not known.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 // Errors:  name the ps task of the constructor.
 class EpochFence {
  public:

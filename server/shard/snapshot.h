@@ -17,7 +17,7 @@ namespace lockstep::server {
 // Snapshot is a copy of all committed tensors of a server, of one step. A
 // checkpoint is read from it while the server trains on.
 //
-// Threads: safe to share; immutable.
+// Threads: immutable.
 // Units:   sizes count bytes.
 class Snapshot {
  public:

@@ -12,7 +12,7 @@ namespace lockstep::server {
 // ChiefWait is the chief's wait for a step, which Engine::Take() files. A chief
 // has one wait at a time: a newer one withdraws the older one.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 class ChiefWait {
  public:
   bool is_filed() const { return ticket_.has_value(); }

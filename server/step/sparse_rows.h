@@ -22,7 +22,7 @@ struct RowFormat {
 // SparseRows is a list of rows, each with its index and the number of gradients
 // that were added up in it. An index may occur several times.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class SparseRows {
  public:
   SparseRows() = default;

@@ -38,7 +38,7 @@ struct Recovery {
 // needed in each step, an MLP with Momentum, the default heartbeat and lease.
 // One process is killed, the others come to rest, and it is started again.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 // Owns:    its processes, which the destructor kills.
 // Errors:  kDeadlineExceeded or kFailedPrecondition; others as
 //          ProcessCluster and CoordinatorClient.

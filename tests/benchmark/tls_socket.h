@@ -14,7 +14,7 @@ namespace lockstep::benchmark {
 // TlsSocket is OpenSSL's TLS 1.3 on a connected socket, with the cipher that
 // OpenSSL prefers. It encrypts as a real one does, but checks no certificate.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 // Borrows: the socket.
 // Errors:  kUnavailable, with OpenSSL's text.
 class TlsSocket {

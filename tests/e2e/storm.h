@@ -55,7 +55,7 @@ struct Weather {
 // Storm kills tasks of a job at random instants, or stops them for a while, and
 // starts them again. One kill in four follows another one very soon.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 class Storm {
  public:
   Storm(TrainingJob& job, const Weather& weather)

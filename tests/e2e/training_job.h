@@ -42,7 +42,7 @@ bool TlsByEnvironment();
 // with a lease and a stall_timeout so long that they do not end on a busy
 // machine.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 class TrainingJob {
  public:
   struct Options {

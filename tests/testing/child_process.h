@@ -23,7 +23,7 @@ namespace lockstep::testing {
 // test, even if the test is killed. (Programs must do the same for processes
 // that they start.)
 //
-// Threads: not safe to share; must be started from a thread that lasts, since
+// Threads: not thread-safe; must be started from a thread that lasts, since
 //          the process ends with that thread.
 class ChildProcess {
  public:

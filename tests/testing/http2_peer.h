@@ -19,7 +19,7 @@ namespace lockstep::testing {
 // All calls use one connection. It reads, and answers pings, only within its
 // methods, until AnswerInBackground().
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 class Http2Peer {
  public:
   static constexpr uint32_t kLargestWindow = 0x7fffffff;

@@ -26,7 +26,7 @@ std::string ProgramPath(absl::string_view name);
 //
 //   Task:  not started -> running -> ended -> running -> ...
 //
-// Threads: not safe to share; start tasks from a thread that lasts.
+// Threads: not thread-safe; start tasks from a thread that lasts.
 // Owns:    its processes, which end with it.
 // Errors:  every method that names a task: kNotFound, no such task.
 class ProcessCluster {

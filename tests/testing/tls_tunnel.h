@@ -16,7 +16,7 @@ namespace lockstep::testing {
 // TLS, with a certificate: so clients without TLS, such as Http2Peer, can be
 // members of a job.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 class TlsTunnel {
  public:
   // To a port of 127.0.0.1, with tls.crt and tls.key of a directory.

@@ -12,7 +12,7 @@ namespace lockstep::worker {
 
 // Dataset is labelled examples, all of one size, in memory.
 //
-// Threads: constant once made, so safe to share.
+// Threads: immutable.
 struct Dataset {
   // Values of one example: height * width * channels.
   int64_t example_size() const { return height * width * channels; }

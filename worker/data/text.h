@@ -14,7 +14,7 @@ namespace lockstep::worker {
 // Text is bytes cut into consecutive examples of `length`. The bytes that fill
 // no example at the end are left out.
 //
-// Threads: constant once made, so safe to share.
+// Threads: immutable.
 struct Text {
   static constexpr int64_t kTokens = 256;  // a byte is a token
 

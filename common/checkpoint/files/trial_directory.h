@@ -12,7 +12,7 @@ namespace lockstep {
 // destructor removes those directories that Make() created, as far as they are
 // empty: a refused job leaves nothing behind.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class TrialDirectory {
  public:
   // Creates `path` and its missing parents. Errors: of MakeDirectories(); then

@@ -9,7 +9,7 @@ namespace lockstep {
 
 // ByteRanges is a set of bytes, stored as the fewest half-open ranges.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class ByteRanges {
  public:
   // Ranges may come in any order, touch, overlap and repeat.

@@ -18,7 +18,7 @@ namespace lockstep::cli {
 // with a checkpoint on the terminal: the file that is read, or the share of the
 // examples that are done.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 // Borrows: the terminal.
 class ShownProgress {
  public:

@@ -13,7 +13,7 @@ namespace lockstep::cli {
 // LiveLine shows how far the work of a command is on the terminal's live line,
 // which it removes in the end. Nothing else may be printed meanwhile.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 // Borrows: the terminal and the clock.
 class LiveLine {
  public:

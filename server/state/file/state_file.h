@@ -20,7 +20,7 @@ namespace lockstep::server {
 //
 //   header at 0 | step record at 1024 | the rest, from 4096 on
 //
-// Threads: not safe to share; the caller must guard the bytes.
+// Threads: not thread-safe; the caller must guard the bytes.
 class StateFile {
  public:
   // Returns "<directory>/<job id>.ps-<task index>.state"; "" in no directory.

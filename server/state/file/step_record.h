@@ -42,7 +42,7 @@ struct StepRecord {
 // them in turn, so that a process killed at any instant leaves the previous
 // record or the new one, never a mixture.
 //
-// Threads: not safe to share; one writer at a time, in one process.
+// Threads: not thread-safe; one writer at a time, in one process.
 // Borrows: the memory.
 class StepRecordSlots {
  public:

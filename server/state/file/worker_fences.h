@@ -22,7 +22,7 @@ namespace lockstep::server {
 // NumPlaces() workers has a place; the fences of other workers, and all fences
 // if there is no file, end with the process.
 //
-// Threads: not safe to share.
+// Threads: not thread-safe.
 // Borrows: the memory.
 class WorkerFences {
  public:

@@ -32,7 +32,8 @@ namespace lockstep::server {
 // row, and is rebuilt from the list when the file is opened. An index in the
 // file would have to be whole at any instant, and the list is read as fast.
 //
-// Threads: not guarded. A process killed inside Add() leaves the list with the
+// Threads: not thread-safe. A process killed inside Add() leaves the list with
+// the
 //          row or without it; inside Keep(), the row kept or fresh.
 class RowDirectory {
  public:

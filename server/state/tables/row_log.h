@@ -31,7 +31,7 @@ namespace lockstep::server {
 // The log lies in the state file; its layout is part of that:
 //   int64 step, int64 number of rows, then int64 row after row
 //
-// Threads: not guarded. A process killed inside any call leaves a log of no
+// Threads: not thread-safe. A process killed inside any call leaves a log of no
 //          step, or a whole one.
 class RowLog {
  public:

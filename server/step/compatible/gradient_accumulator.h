@@ -19,7 +19,7 @@ namespace lockstep::server {
 //
 // `count` is the number of gradients in the sum; the owner must keep it.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class DenseSum {
  public:
   struct Options {

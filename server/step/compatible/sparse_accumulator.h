@@ -29,7 +29,7 @@ enum class SparseInput {
 //
 // `count` is the number of gradients in the sum; the owner must keep it.
 //
-// Threads: not guarded.
+// Threads: not thread-safe.
 class SparseSum {
  public:
   struct Options {

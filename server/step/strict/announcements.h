@@ -19,7 +19,7 @@ namespace lockstep::server {
 // Two passes are the same if the same process of a worker computes the same
 // share of the same step.
 //
-// Threads: not guarded: the gate must call with its lock held.
+// Threads: not thread-safe: the gate must call with its lock held.
 class Announcements {
  public:
   // Adds the pass after the others, unless it is there.

@@ -43,7 +43,7 @@ void CountWorkers(const std::map<Contributor, Contribution>& collected,
 
 // PendingPushes answers each push when the last of its parts is decided.
 //
-// Threads: not guarded: the caller must hold the lock that guards the
+// Threads: not thread-safe: the caller must hold the lock that guards the
 //          arguments.
 // Borrows: the updater.
 class PendingPushes {

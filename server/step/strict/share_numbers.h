@@ -26,7 +26,7 @@ namespace lockstep::server {
 // All calls but Restart() and Reset() take logarithmic time, since idle workers
 // call after each number that is done.
 //
-// Threads: not guarded: SharedGate must call with its lock held.
+// Threads: not thread-safe: SharedGate must call with its lock held.
 class ShareNumbers {
  public:
   // The most passes that compute one number at the same time: the first, and

@@ -14,7 +14,7 @@ namespace lockstep::server {
 // that each of them has called with. A call for an older pass was delayed, and
 // its answer is no longer awaited.
 //
-// Threads: not guarded: the gate must call with its lock held.
+// Threads: not thread-safe: the gate must call with its lock held.
 class WorkerRoll {
  public:
   // Workers 0 to `total` - 1 take part.

@@ -19,8 +19,6 @@ namespace lockstep::worker::cuda {
 //   kFailedPrecondition  the library is missing; the message has the places
 //                        tried
 //
-//   kFailedPrecondition  it is not there; says where it was looked for
-//
 // Threads: may be called from any thread.
 absl::Status LoadCublas();
 

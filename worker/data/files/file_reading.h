@@ -15,7 +15,7 @@ namespace lockstep::worker {
 // FileReading describes the progress of a process through the file of data that
 // it reads, for people: files may have gigabytes.
 //
-// Threads: safe to share: one reads files, others ask.
+// Threads: safe to share: one thread reads files, others call Text().
 // Borrows: the clock.
 class FileReading {
  public:

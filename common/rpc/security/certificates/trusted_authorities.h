@@ -18,7 +18,7 @@ namespace lockstep {
 // CA bundle, and reports the mistake in words. OpenSSL verifies; gRPC's own
 // check is not used because it does not report a reason.
 //
-// Threads: safe to share; immutable.
+// Threads: immutable.
 class TrustedAuthorities {
  public:
   enum class Side { kServer, kClient };  // of the peer
