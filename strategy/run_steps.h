@@ -49,9 +49,10 @@ class StepContext {
   absl::Status Output(Replica& replica, const std::string& name,
                       const Value& mine, ReduceOp op);
 
-  // Set an output that is no tensor. The value of this worker's first replica
-  // counts; all replicas must call the second form.
+  // Sets an output that is no tensor. The value of this worker's first replica
+  // counts.
   void Other(Cross& cross, const std::string& name, std::any value);
+  // As above, in a replica; all replicas must call it.
   //
   //   kInvalidArgument  replicas differ in `name`; has both
   //   others            as Replica::Merge()

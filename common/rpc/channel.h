@@ -15,9 +15,10 @@ namespace lockstep {
 // `connection` numbers to one address use different connections. gRPC's limit
 // of message sizes is off; parts bound the messages.
 //
-// With `security`, the channel connects only to the task that the certificate
-// of `address` must name; if it does not connect, the calls' status has the
-// reason.
+// With `security`, the channel connects only to a server whose certificate
+// names the task at `address`; if it does not connect, the calls' status has
+// the reason. The first function takes OwnSecurity(); null: without
+// certificates.
 //
 // Units: a failed attempt is repeated within a second, with an address that is
 //        at most 5 s old.

@@ -15,8 +15,7 @@ namespace lockstep::cli {
 
 // ExportCommand is `lockstep export`: it copies variables of one checkpoint, or
 // their moving averages, into one safetensors file, with the slots that are
-// asked for and without counters.
-// The file appears complete or not at all.
+// asked for and without counters. The file appears complete or not at all.
 //
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.

@@ -72,10 +72,8 @@ class TrainedJob {
   absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> OpenDevice() const;
 
   // Replaces this process by a program of the user, which finds the directory
-  // of the checkpoint in its environment, as kCheckpointVariable. Returns only
-  // if that fails:
-  //
-  // With --checkpoints no job need be given.
+  // of the checkpoint in its environment, as kCheckpointVariable. With
+  // --checkpoints no job need be given. Returns only if that fails:
   //
   //   kInvalidArgument  there is no such program; as OpenCheckpoint()
   //   and the errors of OpenCheckpoint() and DecodeJobFile()

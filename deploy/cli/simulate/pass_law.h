@@ -30,8 +30,7 @@ class PassLaw {
   //
   //   kInvalidArgument  an unknown law, or a number out of its range; names it
   static absl::StatusOr<PassLaw> Parse(absl::string_view text);
-  // `seconds` must not be empty.
-  // Times below a microsecond are drawn as one.
+  // `seconds` must not be empty. Times below a microsecond are drawn as one.
   static PassLaw Empirical(std::vector<double> seconds);
 
   // Returns the time of one pass, in seconds.

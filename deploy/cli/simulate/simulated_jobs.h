@@ -7,19 +7,18 @@
 #include "common/job/job_config.h"
 
 // The jobs whose steps are compared: a job with other ways to divide its steps.
+// Settings of the job that contradict such a way are reset.
 //
 // Errors: those of FitToCluster().
 namespace lockstep::cli {
 
-// Steps take the gradients of all `workers` but `backups`; nullopt: of as many
-// as the chief chooses.
-// Returns the job, fitted to these workers. Errors: those of FitToCluster()
+// Returns the job, fitted to `workers` workers of which each step leaves out
+// `backups`; nullopt: as many as the chief chooses.
 absl::StatusOr<JobConfig> WithBackups(JobConfig job, int workers,
                                       std::optional<int> backups);
 
-// `workers` share steps of so many micro-batches, and push `per_push` of them
-// at a time.
-// Returns the job, fitted to these workers. Errors: those of FitToCluster()
+// Returns the job, fitted to `workers` workers that share steps of so many
+// micro-batches, and push `per_push` of them at a time.
 absl::StatusOr<JobConfig> WithSharedWork(JobConfig job, int workers,
                                          int micro_batches, int per_push = 1);
 

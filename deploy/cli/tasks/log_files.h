@@ -34,8 +34,8 @@ absl::Status RotateLog(const std::string& path);
 void MarkNewRun(const std::string& path, absl::Time now);
 
 // Returns the last `lines` lines of those written from byte `start` on,
-// printable and at most `columns` long. Empty if there are none.
-// Only the last 64 KiB of the file are read.
+// printable and at most `columns` long. Empty if there are none. Only the last
+// 64 KiB of the file are read.
 std::vector<std::string> ReadLastLines(const std::string& path, int64_t start,
                                        size_t lines, size_t columns);
 

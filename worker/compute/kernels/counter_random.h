@@ -7,9 +7,7 @@
 
 namespace lockstep::worker::kernels {
 
-// 32 random bits that follow from a key and a counter alone: element i of a
-// tensor draws number i, in any order and on any device. Two rounds
-// of the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 LOCKSTEP_HOST_DEVICE inline uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -17,6 +15,8 @@ LOCKSTEP_HOST_DEVICE inline uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// 32 random bits that follow from a key and a counter alone: element i of a
+// tensor draws number i, in any order and on any device.
 LOCKSTEP_HOST_DEVICE inline uint32_t RandomBits(uint64_t key,
                                                 uint64_t counter) {
   return static_cast<uint32_t>(Mix(Mix(key) ^ counter) >> 32);
