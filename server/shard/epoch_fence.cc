@@ -63,7 +63,7 @@ absl::Status EpochFence::CheckFollowed(uint64_t epoch, uint64_t chief) const {
   // drawn the same number, each on another server.
   if (chief_ == 0) {
     return absl::UnavailableError(absl::StrCat(
-        "ps ", task_index_, " was restarted and does not know who took",
+        "ps ", task_index_, " was restarted and does not know which chief took",
         " epoch ", epoch, "; the chief has to take a newer one"));
   }
   return absl::AbortedError(

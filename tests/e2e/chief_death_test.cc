@@ -62,7 +62,7 @@ TEST_F(ChiefDeathTest, SuccessorKnowsTimeAndDeaths) {
   EXPECT_EQ(after->deaths[1].task, "chief");
 }
 
-TEST_F(ChiefDeathTest, EverybodyAtOnce) {
+TEST_F(ChiefDeathTest, AllProcessesAtOnce) {
   auto job = TrainingJob::Make({.set = Steps()});
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(100), IsOk());

@@ -189,7 +189,7 @@ TEST_F(GrowingTablesTest, AServerWithoutItsStateHasTheRowsOfTheCheckpoint) {
                                      "back to the checkpoint of step ")));
 }
 
-TEST_F(GrowingTablesTest, AFullTableEndsTheJobOfEverybodyWithTheReason) {
+TEST_F(GrowingTablesTest, AFullTableEndsAllTasksWithTheReason) {
   auto job = TrainingJob::Make({.set = Regression(kSteps, 2000)});
   ASSERT_THAT(job->StartAll(), IsOk());
 

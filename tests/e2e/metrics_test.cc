@@ -64,7 +64,7 @@ TEST(HealthTest, ProbeIsToldWhetherTheServerOfTheTaskServes) {
 
 class MetricsTest : public ::testing::TestWithParam<bool> {};
 
-TEST_P(MetricsTest, EachFigureHasOneSourceAndSaysOfWhom) {
+TEST_P(MetricsTest, EachFigureHasOneSourceAndNamesItsTask) {
   const auto job =
       TrainingJob::Make({.chief = GetParam(), .set = {"train_steps=1000000"}});
   ASSERT_NE(job, nullptr);

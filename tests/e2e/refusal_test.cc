@@ -246,7 +246,7 @@ TEST_F(RefusalTest, SecondProcessOfATaskOnItsHostIsRefusedAndTheJobGoesOn) {
 }
 
 // No task has its address, so none registers with it, and it has no members.
-TEST_F(RefusalTest, SecondChiefSaysWhomItMissesAndTheJobGoesOn) {
+TEST_F(RefusalTest, SecondChiefNamesTheTasksThatItMissesAndTheJobGoesOn) {
   auto job = TrainingJob::Make(
       {.set = {"train_steps=1000000", "checkpoint.every_steps=5"}});
   ASSERT_THAT(job->StartAll(), IsOk());

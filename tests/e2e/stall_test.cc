@@ -103,7 +103,7 @@ TEST(StallEndTest, BackupTakesThePlaceOfAMemberThatIsKilledAtOnce) {
               IsOkAndHolds(HasSubstr("its connection has ended")));
 }
 
-TEST(StallEndTest, WithoutABackupTheChiefSaysWhoItWaitsFor) {
+TEST(StallEndTest, WithoutABackupTheChiefNamesTheWorkerThatItWaitsFor) {
   auto job = TrainingJob::Make({.workers = 2, .set = Stalling("1s")});
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());

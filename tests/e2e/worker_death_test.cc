@@ -73,7 +73,7 @@ TEST(WorkerDeathTest, ASuccessorThatComesAtOnceNeedsNoLeaseToEnd) {
   EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
 }
 
-TEST(WorkerDeathTest, SameBitsAsIfNobodyHadDied) {
+TEST(WorkerDeathTest, SameBitsAsWithoutADeath) {
   const std::vector<std::string> strict = {
       "lease=1h", absl::StrCat("train_steps=", kSteps)};
   auto undisturbed = TrainingJob::Make({.workers = 2, .set = strict});

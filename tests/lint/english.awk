@@ -1,5 +1,5 @@
-# Checks the words of // comments; see english.sh. Text in quotes or backquotes
-# does not count.
+# Checks the words of // comments, and the names of tests; see english.sh. Text
+# in quotes or backquotes does not count.
 
 function finish_file(   allowed, i) {
   allowed = int(words / 100)
@@ -11,7 +11,18 @@ function finish_file(   allowed, i) {
 }
 
 function reset() {
-  words = whats = in_raw = 0
+  words = whats = in_raw = in_head = 0
+}
+
+# Checks the name in "TEST(Suite, Name)".
+function check_name(test, line) {
+  sub(/\).*/, "", test)
+  sub(/.*[ ,(]/, "", test)
+  if (match(test,
+      /(^|[a-z0-9])(Who|Whoever|Whom|Nobody|Somebody|Everybody)([A-Z]|$)/)) {
+    print FILENAME ":" line ": the test's name \"" test "\" makes a person of" \
+          " a process; name the thing"
+  }
 }
 
 # The text of the comment in `s`, or "".
@@ -34,6 +45,13 @@ match($0, /R"[a-zA-Z_]*\(/) {
   raw_end = ")" substr($0, RSTART + 2, RLENGTH - 3) "\""
   if (!index(substr($0, RSTART), raw_end)) in_raw = 1
   next
+}
+
+# The name may stand on the line after the suite's.
+/^TEST(_F|_P)?\(/ { in_head = 1; head = ""; head_line = FNR }
+in_head {
+  head = head $0
+  if (index($0, ")")) { in_head = 0; check_name(head, head_line) }
 }
 
 {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Comments of sources are in plain English: no "who" and its kin for a process,
 # no sentence that begins with "Of ", and "what" at most once per 100 words. Pages
-# follow the first two rules, except that their readers may be a "who". The places
-# that GLOSSARY.md names exist.
+# follow the first two rules, except that their readers may be a "who"; names of
+# tests follow the first. The places that GLOSSARY.md names exist.
 source "$(dirname "$0")/lib.sh"
 cd "$1"
 

@@ -71,7 +71,7 @@ std::string NamesOf(RoleSet roles) {
     const Role role = static_cast<Role>(i);
     if ((roles & Bit(role)) != 0) names.push_back(RoleName(role));
   }
-  return names.empty() ? "nobody" : absl::StrJoin(names, ", ");
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ absl::Status CheckMayCall(const Caller& caller, absl::string_view method) {
   if (caller.HasOneOf(roles)) return absl::OkStatus();
   return absl::PermissionDeniedError(
       absl::StrCat(caller.ToString(), " must not call ", Excerpt(method),
-                   "; who may: ", NamesOf(roles)));
+                   "; the roles that may: ", NamesOf(roles)));
 }
 
 }  // namespace lockstep

@@ -50,7 +50,7 @@ Caller::Caller(const NamesInCertificate& names, absl::string_view job,
   // Without names, no call is allowed.
   if (foreign || names_.empty()) {
     names_.clear();
-    text_ = absl::StrCat("nobody in job ", job,
+    text_ = absl::StrCat("a process without a role in job ", job,
                          ": the names of its certificate are ", Quote(names));
     return;
   }

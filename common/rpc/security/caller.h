@@ -58,7 +58,8 @@ class Caller {
   uint64_t stream() const { return stream_; }
   void set_stream(uint64_t stream) { stream_ = stream; }
 
-  // "worker 1 of job fashion", "nobody in job fashion: ..."; for messages.
+  // "worker 1 of job fashion", "a process without a role in job fashion: ...";
+  // for messages.
   const std::string& ToString() const { return text_; }
 
  private:

@@ -71,7 +71,7 @@ TEST_P(ContractTest, WrongShapeIsRefusedAndNothingIsWritten) {
   EXPECT_THAT(device_.Get(out), ElementsAre(5, 6));
 }
 
-TEST_P(ContractTest, LabelsThatNobodyHasLookedAtAreRefused) {
+TEST_P(ContractTest, UncheckedLabelsAreRefused) {
   const worker::Tensor logits = device_.Put(kFloat, {1, 2}, {1, 2});
   const worker::Tensor gradient = device_.Put(kFloat, {1, 2}, {5, 6});
 

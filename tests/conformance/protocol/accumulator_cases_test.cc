@@ -90,7 +90,7 @@ std::vector<std::pair<int64_t, double>> MeanOf(
   return rows;
 }
 
-TEST(AccumulatorCasesTest, D15RowIsDividedByThoseWhoHadIt) {
+TEST(AccumulatorCasesTest, D15RowIsDividedByTheNumberOfGradientsThatHaveIt) {
   for (const server::SparseInput input :
        {server::SparseInput::kAsSent, server::SparseInput::kCanonical}) {
     EXPECT_THAT(MeanOf(input, {Sparse({}, {0}, {}), Sparse({2}, {1}, {6})}),

@@ -85,7 +85,7 @@ class SlowUpdateTest : public ::testing::Test {
   server::ShardAnswers slow_answers_;
 };
 
-TEST_F(SlowUpdateTest, NobodyWaitsForAnUpdateThatRuns) {
+TEST_F(SlowUpdateTest, CallsDoNotWaitForAnUpdateThatRuns) {
   EXPECT_EQ(shard_.step(), 0);
   EXPECT_EQ(shard_.WaitsFor(), "");
   EXPECT_THAT(shard_.Take(9, 0)->takes, IsEmpty());

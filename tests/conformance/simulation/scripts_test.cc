@@ -132,7 +132,7 @@ class EndOfInputTest : public ::testing::Test {
   const int chief_ = script_.job().chief_place();
 };
 
-TEST_F(EndOfInputTest, RestartedChiefKnowsWhoHasLeft) {
+TEST_F(EndOfInputTest, RestartedChiefKnowsWhichWorkersHaveLeft) {
   script_.job().input_ends[1] = 8;
   script_.UntilCommitted(4);
   script_.Kill(place(2));  // so that the job stands still

@@ -50,6 +50,13 @@ expect_caught "one per 100 words passes, one more is named" "a.cu:32"
 fresh; plant a.h '// what\n'; plant b.h '// what\n// what\n'
 expect_caught "each file counts for itself" "b.h:2"
 
+fresh; plant a.cc 'TEST(ATest, NobodyWaits) {\n'
+expect_caught "nobody in a test's name is named" "a.cc:1: the test's name"
+fresh; plant a.cc '\nTEST_F(ATest,\n       ItTellsWho) {\n'
+expect_caught "a name on a line of its own, too" "a.cc:2: the test's name"
+fresh; plant a.cc 'TEST(ATest, WholeFilesOfWorkersWhoseLeaseEnds) {\n'
+expect_clean "names with Whole and Whose pass"
+
 fresh; plant GLOSSARY.md '| part | A slice. | `common/plan`, `a` |\n'
 plant common/plan/plan.h '\n'
 expect_clean "a glossary whose places exist passes"

@@ -327,7 +327,7 @@ TEST_F(CoordinatorServiceTest, PlanIsReadyOnceItIsPublished) {
   EXPECT_THAT(plan->parts(), SizeIs(1));
 }
 
-TEST_F(CoordinatorServiceTest, WhoHasLeftIsNoMember) {
+TEST_F(CoordinatorServiceTest, WorkerThatHasLeftIsNoMember) {
   ASSERT_OK(Register(Registration(Worker(1))));
   v1::LeaveRequest leave;
   *leave.mutable_identity() = Worker(1);

@@ -127,7 +127,8 @@ TEST_F(CoordinatorSteeringTest, StatusShowsTheSettingsInEffect) {
   EXPECT_EQ(status->learning_rate(), 0.5 * Job().learning_rate.base);
 }
 
-TEST_F(CoordinatorSteeringTest, WhoeverRegistersLaterIsToldTheSettings) {
+TEST_F(CoordinatorSteeringTest,
+       WorkerThatRegistersLaterGetsTheChangedSettings) {
   table_.SetSettings(
       {.revision = 1, .replicas_to_aggregate = 1, .workers = {1}}, absl::Now());
 

@@ -117,7 +117,7 @@ TEST_F(ElasticRegistrationTest, ShareOfASetThatWasReplacedIsGivenAnew) {
   EXPECT_OK(Heartbeat(1, 2, {1, 2}));
 }
 
-TEST_F(ElasticRegistrationTest, WhoWasTakenOutMeanwhileIsToEnd) {
+TEST_F(ElasticRegistrationTest, WorkerThatWasTakenOutMeanwhileMustEnd) {
   ASSERT_OK(Register(0, 1, /*again=*/false));
   members_.ExpireAll(TaskType::kWorker, "the workers of the job change",
                      Clock::Real().Now());
@@ -170,7 +170,8 @@ TEST_F(ElasticRegistrationTest, NewProcessJoinsInItsPlace) {
   EXPECT_EQ(settings_table_.wanted().workers, (std::vector<int>{0, 1, 2}));
 }
 
-TEST_F(ElasticRegistrationTest, NoneJoinsForWhomThereAreTooFewExamples) {
+TEST_F(ElasticRegistrationTest,
+       WorkerForWhichThereAreTooFewExamplesDoesNotJoin) {
   ASSERT_OK(Register(0, 1, /*again=*/false));
   v1::DescribeModelRequest model;
   *model.mutable_identity() =
@@ -199,7 +200,7 @@ TEST_F(ElasticRegistrationTest, LeaveOfAMemberOfTheChiefBeforeCounts) {
   }
 }
 
-TEST_F(ElasticRegistrationTest, WhoJoinsWaitsUntilTheStepBoundary) {
+TEST_F(ElasticRegistrationTest, WorkerThatJoinsWaitsUntilTheStepBoundary) {
   settings_table_.Leave(0);
   status_table_.SetSettings(settings_table_.wanted(), absl::Now());
   members_.SetWorkers({1, 2});

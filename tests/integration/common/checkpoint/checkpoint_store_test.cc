@@ -179,7 +179,7 @@ TEST_F(CheckpointStoreTest, PruneSparesACheckpointInTheMaking) {
   EXPECT_OK(store_.Verify(10));
 }
 
-TEST_F(CheckpointStoreTest, RemovedOneIsNotCompletedByWhoHungOverIt) {
+TEST_F(CheckpointStoreTest, RemovedCheckpointIsNotCompletedByAWriterThatHung) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
   auto hung = store_.Begin(20, SampleTensors());
   ASSERT_OK(hung);

@@ -84,7 +84,7 @@ class ReaderTest : public ::testing::Test {
   const std::vector<float> gradient_ = std::vector<float>(kElements, 1);
 };
 
-TEST_F(ReaderTest, WhoDoesNotReadLosesItsConnectionAndHoldsUpNobodyForEver) {
+TEST_F(ReaderTest, CallerThatDoesNotReadLosesItsConnectionAndStepsGoOn) {
   Http2Peer deaf(port(), Http2Peer::kLargestWindow);
   ASSERT_TRUE(AskForValues(deaf));
   const absl::Time deadline = absl::Now() + kPatience;

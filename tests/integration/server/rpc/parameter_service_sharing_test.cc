@@ -206,7 +206,7 @@ TEST_F(ParameterServiceSharingTest, GradientsOutsideTheMemoryAreRefused) {
   ExpectUntouched();
 }
 
-TEST_F(ParameterServiceSharingTest, WhoIsNoWorkerOfTheJobIsRefused) {
+TEST_F(ParameterServiceSharingTest, CallerThatIsNoWorkerOfTheJobIsRefused) {
   EXPECT_THAT(Open().status(), StatusIs(absl::StatusCode::kUnavailable));
   shard_.Open();
   request_.mutable_identity()->set_job_id("another");
@@ -241,7 +241,8 @@ TEST_F(ParameterServiceSharingTest, SharedPushHasNoPayload) {
               StatusIs(kInvalid, HasSubstr("48 bytes")));
 }
 
-TEST_F(ParameterServiceSharingTest, PullIsSharedOnlyWithWhoHasOpened) {
+TEST_F(ParameterServiceSharingTest,
+       PullIsSharedOnlyOnceTheWorkerHasOpenedMemory) {
   shard_.Open();
   v1::PullRequest pull = ServedShard::PullRequest(0);
   pull.set_shared(true);

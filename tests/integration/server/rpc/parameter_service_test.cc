@@ -136,7 +136,7 @@ TEST_F(ParameterServiceTest, SomePartsCanBePulled) {
   EXPECT_EQ(pulled->payload().size(), 2 * sizeof(double));
 }
 
-TEST_F(ParameterServiceTest, NobodyIsServedBeforeThereAreValues) {
+TEST_F(ParameterServiceTest, CallsAreRefusedBeforeThereAreValues) {
   EXPECT_THAT(Pull(ServedShard::PullRequest(-1)),
               StatusIs(absl::StatusCode::kUnavailable));
   shard_.Create();

@@ -93,7 +93,7 @@ TEST_F(ShardControlReplaceTest, RepeatingItChangesNothing) {
   EXPECT_EQ(again->attempt(), 2);
 }
 
-TEST_F(ShardControlReplaceTest, WhereNobodyWaitsTheStepGoesOn) {
+TEST_F(ShardControlReplaceTest, WithoutAWaitingBackupTheStepGoesOn) {
   const auto replaced = Replace();
 
   ASSERT_OK(replaced);

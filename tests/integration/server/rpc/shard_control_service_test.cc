@@ -23,7 +23,7 @@ constexpr absl::StatusCode kPrecondition =
 
 using ShardControlServiceTest = ShardControlFixture;
 
-TEST_F(ShardControlServiceTest, NobodyIsServedBeforeTheJobIsKnown) {
+TEST_F(ShardControlServiceTest, CallsAreRefusedBeforeTheJobIsKnown) {
   EXPECT_THAT(TakeEpoch(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
@@ -139,7 +139,7 @@ TEST_P(ChiefCallTest, IsRefusedBeforeTheJobIsKnown) {
 INSTANTIATE_TEST_SUITE_P(Rpcs, ChiefCallTest, ::testing::ValuesIn(ChiefCalls()),
                          [](const auto& info) { return info.param.name; });
 
-TEST_F(ShardControlServiceTest, NobodyButTheChiefTakesAnEpoch) {
+TEST_F(ShardControlServiceTest, OnlyTheChiefTakesAnEpoch) {
   shard_.Open();
   v1::TakeEpochRequest request;
   *request.mutable_chief() = shard_.Chief();

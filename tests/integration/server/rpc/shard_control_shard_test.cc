@@ -200,7 +200,7 @@ class LargeShardTest : public ShardControlFixture {
   v1::CreateShardRequest request_;
 };
 
-TEST_F(LargeShardTest, SaysHowFarItIsToWhoAsksAgain) {
+TEST_F(LargeShardTest, RepeatedCallGetsTheProgress) {
   const Answer first = AnswerTo(Ask());
   ASSERT_OK(first);
   ASSERT_TRUE(first->has_working());

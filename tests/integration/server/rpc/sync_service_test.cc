@@ -140,7 +140,7 @@ TEST_F(SyncServiceTest, PassThatCannotBeIsRefused) {
   }
 }
 
-TEST_F(SyncServiceTest, WhoComputesLearnsWhenItsStepIsOver) {
+TEST_F(SyncServiceTest, WorkerThatComputesLearnsThatItsStepIsOver) {
   shard_.Open();
   v1::TakeTokenRequest request = ServedShard::TokenRequest(1, 0);
   request.set_computing(true);
@@ -168,7 +168,7 @@ TEST_F(SyncServiceTest, ClosedQueueSaysThatTrainingIsOver) {
   EXPECT_EQ(token->outcome(), v1::TOKEN_FINISHED);
 }
 
-TEST_F(SyncServiceTest, BadRequestsAreRefusedAndSelectNobody) {
+TEST_F(SyncServiceTest, BadRequestsAreRefusedAndSelectNoWorker) {
   shard_.Open();
   v1::AnnounceRequest to_come = ServedShard::AnnounceRequest(1, 1);
   v1::AnnounceRequest slot = ServedShard::AnnounceRequest(1, 0);
@@ -199,7 +199,7 @@ TEST_F(SyncServiceTest, BadRequestsAreRefusedAndSelectNobody) {
   EXPECT_EQ(announced->decision(), v1::SELECTED);
 }
 
-TEST_F(SyncServiceTest, NobodyIsServedBeforeTheStepsBegin) {
+TEST_F(SyncServiceTest, CallsAreRefusedBeforeTheStepsBegin) {
   EXPECT_THAT(Announce(ServedShard::AnnounceRequest(0, 0)),
               StatusIs(absl::StatusCode::kUnavailable));
   shard_.Create();

@@ -350,7 +350,7 @@ TEST_F(GroupCallsTest, AMemberThatEndsTellsTheOthers) {
   EXPECT_TRUE(member_.left());
 }
 
-TEST_F(GroupCallsTest, AMemberWhoseAddressIsInUseGreetsNobody) {
+TEST_F(GroupCallsTest, AMemberWhoseAddressIsInUseGreetsNoOther) {
   const auto other = GrpcServer::Start(addresses_[0], {});
   ASSERT_THAT(other, IsOk());
   EXPECT_THAT(NetworkGroup::Join(Of(0)).status(),

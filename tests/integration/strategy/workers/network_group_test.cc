@@ -224,7 +224,7 @@ TEST_F(NetworkGroupTest, ACallMayHaveATimeoutOfItsOwn) {
 }
 
 // The log has one line for each `notice`, and so does not grow fast.
-TEST_F(NetworkGroupTest, ACallThatWaitsSaysForWhomInTheLog) {
+TEST_F(NetworkGroupTest, ACallThatWaitsNamesTheMissingMembersInTheLog) {
   const auto log = std::make_shared<LogText>();
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", log));

@@ -106,7 +106,7 @@ class DroppedPassTest : public ::testing::Test {
   absl::Status result_;
 };
 
-TEST_F(DroppedPassTest, EveryPassBeginsOnTheNewestStepAndDelaysNobody) {
+TEST_F(DroppedPassTest, EveryPassBeginsOnTheNewestStepAndDelaysNoStep) {
   constexpr int kSteps = 10;
   for (int step = 0; step < kSteps; ++step) {
     EXPECT_EQ(source_.WaitForPass(step + 1), step);

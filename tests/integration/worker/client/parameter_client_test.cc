@@ -148,7 +148,7 @@ TEST_F(ParameterClientTest, WhatWasReadyBeforeThePushBeganIsSentToo) {
   EXPECT_TRUE(ServerWaitsForParts(0));
 }
 
-TEST_F(ParameterClientTest, PushSendsWhatNobodyCalledReady) {
+TEST_F(ParameterClientTest, PushSendsVariablesThatWereNotCalledReady) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
   client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,

@@ -43,7 +43,7 @@ class FarewellTest : public ::testing::Test {
   Farewell farewell_{context_, checkpoints_};
 };
 
-TEST_F(FarewellTest, NobodyIsToldWhileACheckpointIsWritten) {
+TEST_F(FarewellTest, MembersAreNotToldWhileACheckpointIsWritten) {
   checkpoints_.Start(7, 1, context_.out);
   EXPECT_FALSE(GoOn(2 * job_.max_wait));
   EXPECT_EQ(Told().reason, "");

@@ -405,7 +405,8 @@ TEST_F(JobDriverDeathsTest, WorkerThatHoldsUpAStepIsReplaced) {
                              "for 2s); worker 2 has its place"));
 }
 
-TEST_F(JobDriverDeathsTest, WorkerThatNobodyCanReplaceIsAskedAboutOnceASecond) {
+TEST_F(JobDriverDeathsTest,
+       WorkerWithoutAWaitingBackupIsAskedAboutOnceASecond) {
   workers = 3;
   Open();
   TakeResult answer;
@@ -422,7 +423,7 @@ TEST_F(JobDriverDeathsTest, WorkerThatNobodyCanReplaceIsAskedAboutOnceASecond) {
   EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("replace 1 on 0 #1"));
 }
 
-TEST_F(JobDriverDeathsTest, NobodyIsReplacedWithoutBackups) {
+TEST_F(JobDriverDeathsTest, NoWorkerIsReplacedWithoutBackups) {
   Open();
   TakeResult answer;
   answer.attempt = 1;

@@ -25,7 +25,7 @@ TEST_F(JobDriverStartTest, RoundBeginsWhenAllServersAndAModelAreThere) {
   EXPECT_THAT(On(ModelDescribed{}), ElementsAre("recover"));
 }
 
-TEST_F(JobDriverStartTest, WaitNamesWhoIsMissing) {
+TEST_F(JobDriverStartTest, WaitNamesTheMissingMembers) {
   Make();
   Join(TaskType::kPs, 1);
   Started();

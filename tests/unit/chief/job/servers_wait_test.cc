@@ -37,7 +37,7 @@ TEST_F(ServersWaitTest, IsReadyOnceAllAreThere) {
   EXPECT_TRUE(out_.empty());
 }
 
-TEST_F(ServersWaitTest, SaysWhomOnceEveryTenSeconds) {
+TEST_F(ServersWaitTest, NamesTheAbsentServersEveryTenSeconds) {
   Ready(away_).IgnoreError();
   EXPECT_EQ(out_.size(), 2U);
   now_ += absl::Seconds(9);

@@ -17,7 +17,7 @@ const TaskId kStranger{TaskType::kWorker, 2};
 
 class ElasticMembershipTest : public MembershipFixture {};
 
-TEST_F(ElasticMembershipTest, WorkersComeAndGoButNobodyUnburied) {
+TEST_F(ElasticMembershipTest, WorkersComeAndGoButNoneUnburied) {
   ASSERT_OK(Register(kWorker0, 1));
   ASSERT_OK(Register(kWorker1, 1));
   ASSERT_OK(

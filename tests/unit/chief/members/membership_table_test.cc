@@ -144,7 +144,7 @@ TEST_F(MembershipTableTest, EndOfInputIsAcknowledgedOnceServersKnow) {
   EXPECT_OK(leave());
 }
 
-TEST_F(MembershipTableTest, NobodyDiesOfTheChiefsOwnSleep) {
+TEST_F(MembershipTableTest, MembersSurviveASuspensionOfTheChief) {
   ASSERT_OK(Register(kWorker0, 1));
   now_ += 10 * kLease;
 
@@ -319,7 +319,7 @@ TEST_F(MembershipTableTest, OlderIncarnationLeavesWhereTheNewerOneLives) {
   EXPECT_THAT(Register(kWorker0, 5), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(MembershipTableTest, IncarnationThatNoClockDrawsShutsNobodyOut) {
+TEST_F(MembershipTableTest, IncarnationThatNoClockDrawsIsRefusedWithoutEffect) {
   constexpr uint64_t kMost = kMaxDrawnIncarnation;
   const auto refused =
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("set the clock"));
@@ -358,7 +358,8 @@ TEST_F(MembershipTableTest, LeavingIsNotDyingButIsCleanedUpToo) {
                   Field(&MembershipTable::Dead::leave, LeaveCause::kNoRoom))));
 }
 
-TEST_F(MembershipTableTest, DelayedRegistrationDoesNotBringBackWhoHasLeft) {
+TEST_F(MembershipTableTest,
+       DelayedRegistrationDoesNotBringBackAWorkerThatHasLeft) {
   ASSERT_OK(Register(kWorker0, 1));
   ASSERT_OK(
       table_.Leave(kWorker0, 1, LeaveCause::kDone, "done", nullptr, now_));

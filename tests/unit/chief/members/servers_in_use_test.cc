@@ -140,7 +140,7 @@ TEST_F(ServersInUseTest, TimeAtWhichAllAreGivenUpIsKnown) {
   EXPECT_THAT(servers_.GiveUp(now_, now_, /*at_once=*/true), IsEmpty());
 }
 
-TEST_F(ServersInUseTest, NobodyIsGivenUpWhileTheMirrorThatCommitsIsAway) {
+TEST_F(ServersInUseTest, NoMirrorIsGivenUpWhileTheOneThatCommitsIsAway) {
   Open();
   Die(1);
   Die(0);
@@ -173,7 +173,7 @@ TEST_F(ServersInUseTest, GivenUpMirrorIsForgottenWithItsWorker) {
   EXPECT_THAT(servers_.Needed(), ElementsAre(0, 1, 2));
 }
 
-TEST_F(ServersInUseTest, NobodyIsGivenUpWhereTheStateMayBeElsewhere) {
+TEST_F(ServersInUseTest, NoMirrorIsGivenUpWhileTheStateMayBeElsewhere) {
   Open();
   Die(1);
   ASSERT_THAT(servers_.GiveUp(now_, now_ + kLease), SizeIs(1));

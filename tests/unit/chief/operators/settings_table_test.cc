@@ -290,7 +290,7 @@ TEST_F(SettingsTableTest, WorkersOfSharedWorkNeedNoBatchOfTheirOwn) {
   EXPECT_THAT(settings_table.Join(5, /*again=*/false), StatusIs(kUnavailable));
 }
 
-TEST_F(SettingsTableTest, WhoJoinsAgainChangesNothing) {
+TEST_F(SettingsTableTest, JoinOfAWorkerThatTakesPartChangesNothing) {
   SettingsTable& settings_table = Open(Elastic(2, 3));
 
   EXPECT_THAT(settings_table.Join(1, /*again=*/false), StatusIs(kUnavailable));

@@ -426,7 +426,8 @@ TEST_F(RecoveryRoundTest, RepeatedRoundExpiresWorkersOnceUntilServersAreOpen) {
   EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
 }
 
-TEST_F(RecoveryRoundTest, FirstRoundOfAChiefExpiresWhoCameBeforeItsMembers) {
+TEST_F(RecoveryRoundTest,
+       FirstRoundOfAChiefExpiresThePredecessorsOfItsMembers) {
   ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
   Report({.active = true, .committed_step = 7});
 

@@ -54,7 +54,7 @@ TEST_F(StallReplacementTest, LostWorkerIsTriedAgainSoonForABackupThatComes) {
   EXPECT_LT(StallReplacement::kPauseAfterLost, StallReplacement::kPause / 5);
 }
 
-TEST_F(StallReplacementTest, NobodyElseIsAskedWhereNobodyWaits) {
+TEST_F(StallReplacementTest, OtherServersAreNotCalledIfNoBackupWaits) {
   Begin();
   Answer(0, ShardCalls::Replaced{std::nullopt, 4, 2});
   EXPECT_TRUE(out_.empty());

@@ -35,7 +35,7 @@ TEST_F(StallWatchTest, MemberOfWhichNothingComesIsFoundWhenPatienceEnds) {
   EXPECT_THAT(FindAt(12), Optional(3));
 }
 
-TEST_F(StallWatchTest, NobodyHoldsUpAStepThatLacksAnnouncements) {
+TEST_F(StallWatchTest, NoWorkerHoldsUpAStepThatLacksAnnouncements) {
   watch_.OnSet(1, {3}, At(10));
   watch_.OnArrivals(0, 1, {4, {}}, At(10));
   EXPECT_EQ(FindAt(100), kNobody);
@@ -97,7 +97,7 @@ TEST_F(StallWatchTest, NewArrivalsStartThePatienceAnew) {
   EXPECT_THAT(FindAt(13), Optional(3));
 }
 
-TEST_F(StallWatchTest, PartThatIsDoneIsProgressOfWhoeverCompletedIt) {
+TEST_F(StallWatchTest, PartThatIsDoneIsProgressOfTheWorkerThatCompletedIt) {
   watch_.OnSet(1, {3, 7}, At(10));
   watch_.OnArrivals(0, 1, {4, {{3, 1}, {7, 2}}}, At(10));
   watch_.OnArrivals(0, 1, {3, {{7, 2}}}, At(11));  // 7 completed a part
@@ -129,7 +129,7 @@ TEST_F(StallWatchTest, OneServerThatLacksGradientsIsEnough) {
 }
 
 // The server waits for a reader.
-TEST_F(StallWatchTest, NobodyIsFoundWhereAllGradientsAreIn) {
+TEST_F(StallWatchTest, NoWorkerIsFoundOnceAllGradientsAreIn) {
   watch_.OnSet(1, {3, 7}, At(10));
   watch_.OnArrivals(0, 1, {0, {}}, At(10));
 

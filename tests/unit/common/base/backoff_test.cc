@@ -20,7 +20,7 @@ absl::Duration PauseAfterFailure(Backoff& schedule, int server) {
   return pause;
 }
 
-TEST(BackoffTest, NobodyIsDueBeforeAFailure) {
+TEST(BackoffTest, NoServerIsDueBeforeAFailure) {
   Backoff schedule(2);
 
   EXPECT_EQ(schedule.next(), absl::InfiniteFuture());

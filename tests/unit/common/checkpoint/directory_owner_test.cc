@@ -119,7 +119,7 @@ TEST(DirectoryOwnerTest, AJobThatIsAboutToEndIsWaitedFor) {
   end.join();
 }
 
-TEST(DirectoryOwnerTest, WhoHasADirectoryCanBeAskedWithoutTakingIt) {
+TEST(DirectoryOwnerTest, OwnerOfADirectoryIsReadWithoutTakingIt) {
   ScratchDirectory scratch;
   EXPECT_EQ(DirectoryOwner::Running(scratch.path()), std::nullopt);
   EXPECT_FALSE(std::filesystem::exists(scratch.path() + "/.owner"));

@@ -473,7 +473,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "task, or add its address to cluster"}),
     NameOf<Refusal>);
 
-TEST(TfConfigDialectsTest, WhoCannotKnowTheChiefIsToldWhatToAdd) {
+TEST(TfConfigDialectsTest, TaskThatCannotKnowTheChiefNamesTheMissingEntry) {
   const absl::StatusOr<Cluster> cluster =
       Read({{"TF_CONFIG",
              R"({"cluster":{"worker":{"1":"w1:2222"},"ps":["p0:2222"]},

@@ -80,7 +80,7 @@ TEST(ExchangeTableTest, DifferentCallsAreAnErrorOfAllWithBothDescriptions) {
   EXPECT_EQ(table.open(), 0u);
 }
 
-TEST(ExchangeTableTest, WhoDoesNotBelongHereIsRefused) {
+TEST(ExchangeTableTest, RankOutsideOfTheGroupAndSecondParcelAreRefused) {
   ExchangeTable table(2);
   EXPECT_THAT(table.Add(2, 0, "a", Number(1)), StatusIs(kInvalid));
   EXPECT_THAT(table.Add(-1, 0, "a", Number(1)), StatusIs(kInvalid));

@@ -25,7 +25,7 @@ class WriteCountersTest : public ::testing::Test {
   std::shared_ptr<const PeerMemory> seen_;
 };
 
-TEST_F(WriteCountersTest, CopyIsGoodWhenNobodyWrote) {
+TEST_F(WriteCountersTest, CopyWithoutAWriteMeanwhileIsGood) {
   counters_->Begin(1);
   const uint64_t told = counters_->Count(1);
 

@@ -17,7 +17,7 @@ TEST(ListenAddressTest, ANameThatDoesNotResolveIsEveryAddress) {
   EXPECT_EQ(ListenAddress("no..name:2222"), "[::]:2222");
 }
 
-TEST(ListenAddressTest, NonsenseIsLeftToWhoListens) {
+TEST(ListenAddressTest, InvalidAddressIsReturnedUnchanged) {
   EXPECT_EQ(ListenAddress("nonsense"), "nonsense");
 }
 

@@ -125,7 +125,7 @@ void WaitForTheWorkBefore(LongCalls& calls) {
   begun.get_future().wait();
 }
 
-TEST_F(LongCallsTest, FailureWaitsForWhoAsksAgainButNotForEver) {
+TEST_F(LongCallsTest, FailureWaitsForARepeatedCallButNotForEver) {
   for (const bool in_time : {true, false}) {
     const auto gate = std::make_shared<Gate>();
     const auto first = Begin("r", gate);
@@ -148,7 +148,7 @@ TEST_F(LongCallsTest, FailureWaitsForWhoAsksAgainButNotForEver) {
   EXPECT_EQ(repeated_, 1);
 }
 
-TEST_F(LongCallsTest, SuccessThatNobodyWaitedForIsAskedForAgain) {
+TEST_F(LongCallsTest, SuccessWithoutAWaitingCallIsWorkedOutAgain) {
   const auto gate = std::make_shared<Gate>();
   const auto first = Begin("r", gate);
   clock_.Advance(2 * kSecond);

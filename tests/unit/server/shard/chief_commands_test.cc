@@ -314,7 +314,7 @@ TEST_F(ChiefCommandsTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
   EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 1}, 5), refused);
 }
 
-TEST_F(ChiefCommandsTest, RefusedOpeningShutsOutNobody) {
+TEST_F(ChiefCommandsTest, RefusedOpeningShutsOutNoWorker) {
   const ChiefCommands::Chief next{"job", kEpoch + 1};
   ASSERT_OK(host_.FollowChief("job", next.epoch));
   const Opening good{.expired = {{0, 4}}, .workers = {{1, 0}, {0, {}, true}}};

@@ -82,7 +82,7 @@ TEST(LostCallersTest, LiveWorkerHasTimeToCallAgain) {
   EXPECT_THAT(callers.Workers(kLater), ElementsAre(5));
 }
 
-TEST(LostCallersTest, StreamThatNobodyCalledOnMayEnd) {
+TEST(LostCallersTest, StreamWithoutCallsMayEnd) {
   LostCallers callers;
   callers.Ended(9, kNow);
   EXPECT_THAT(callers.Workers(kLater), IsEmpty());

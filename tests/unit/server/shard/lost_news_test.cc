@@ -7,7 +7,7 @@ namespace {
 
 const std::vector<int> kBoth = {0, 1};
 
-TEST(LostNewsTest, NobodyLostIsNoNews) {
+TEST(LostNewsTest, NoLostWorkerIsNoNews) {
   LostNews news;
 
   EXPECT_FALSE(news.MayBeNews({}));

@@ -131,7 +131,7 @@ TEST_F(ShardHostReopenTest, ShardIsMadeOnceTheMemoryOfTheDiscardedOneIsFree) {
 }
 
 // A call that was filed before it was admitted is thus ended or refused.
-TEST_F(ShardHostReopenTest, CallsMustLetGoOnceNobodyIsGivenTheShard) {
+TEST_F(ShardHostReopenTest, CallsMustLetGoOnceTheShardIsNotHandedOut) {
   ASSERT_NO_FATAL_FAILURE(CreateActive());
   LentBytes lent = (*host_->shard())->Pull(0, 1, -1)->parts[0];
   ASSERT_OK(host_->FollowChief("job", 2));
@@ -206,7 +206,7 @@ TEST_F(ShardHostReopenTest, HalfRestoredStateIsNoneForTheNextRound) {
   EXPECT_THAT(FromBytes<float>(bytes), Ne(row));
 }
 
-TEST_F(ShardHostReopenTest, StateThatNobodyWroteIsNotFilledAgain) {
+TEST_F(ShardHostReopenTest, UnwrittenStateIsNotFilledAgain) {
   const auto shard = Create();
   ASSERT_OK(shard);
   ASSERT_OK(host_->FollowChief("job", 2));

@@ -55,7 +55,7 @@ class ShardHostTest : public ::testing::Test {
       {.task_index = 2, .incarnation = 5, .state_dir = temp_dir_.path()}};
 };
 
-TEST_F(ShardHostTest, NobodyIsServedBeforeItsJobIsKnown) {
+TEST_F(ShardHostTest, CallsAreRefusedBeforeTheJobIsKnown) {
   ShardHost host({.task_index = 2, .incarnation = 5, .state_dir = ""});
   const auto unavailable = StatusIs(absl::StatusCode::kUnavailable);
 
@@ -64,7 +64,7 @@ TEST_F(ShardHostTest, NobodyIsServedBeforeItsJobIsKnown) {
   EXPECT_THAT(host.Admit("job", kWorker1, 1), unavailable);
 }
 
-TEST_F(ShardHostTest, NobodyIsServedAfterTheEnd) {
+TEST_F(ShardHostTest, CallsAreRefusedAfterTheEnd) {
   ASSERT_OK(host_.FollowChief("job", 3));
   CreateActive();
   const auto ended =
@@ -195,7 +195,7 @@ TEST_F(ShardHostTest, NewerEpochIsFollowedWhereItsRoundBegins) {
   EXPECT_OK(host_.CheckChief("job", 2, 7));
 }
 
-TEST_F(ShardHostTest, RestartedServerWantsANewEpochOfWhoeverComes) {
+TEST_F(ShardHostTest, RestartedServerWantsANewEpochFromEveryChief) {
   // Chief 7 drew epoch 3 here, and chief 8 its own epoch 3 elsewhere.
   LeaveState(3);
   host_.SetJobId("job");
@@ -276,7 +276,7 @@ TEST_F(ShardHostTest, DataOfAnEarlierRunIsNotUsedUpForOneThatBeginsAnew) {
   EXPECT_EQ(host_.Standings(), (std::vector<WorkerStanding>{ended, {1, 0}}));
 }
 
-TEST_F(ShardHostTest, ServerThatIsRestartedKnowsWhoIsHeardNoMore) {
+TEST_F(ShardHostTest, RestartedServerKnowsTheExpiredIncarnations) {
   {
     ShardHost killed(
         {.task_index = 2, .incarnation = 4, .state_dir = temp_dir_.path()});

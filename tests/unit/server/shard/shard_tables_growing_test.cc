@@ -90,7 +90,7 @@ TEST_F(ShardTablesGrowingTest, RowsMoveByTheirKeysInWhateverOrderTheyCame) {
   EXPECT_EQ((*after)[4], (*before)[0] - 0.5f);  // 70: the mean of two ones
 }
 
-TEST_F(ShardTablesGrowingTest, GradientsOfKeysThatNobodyHasReadAreRefused) {
+TEST_F(ShardTablesGrowingTest, GradientsOfUnreadKeysAreRefused) {
   auto shard = Create();
   ASSERT_OK(Pull(*shard, {1, 2}));
   EXPECT_THAT(PushKeys(*shard, 0, 0, {1, 3}),
@@ -111,7 +111,7 @@ TEST_F(ShardTablesGrowingTest, WhenItIsFullAPullFailsAndAllGoesOnAsBefore) {
   Step(*shard, 1, {1, 6}, {3});
 }
 
-TEST_F(ShardTablesGrowingTest, WhoeverIsKilledHasTheSameRowsAgain) {
+TEST_F(ShardTablesGrowingTest, KilledServerHasTheSameRowsAgain) {
   auto undisturbed = Create();
   Step(*undisturbed, 0, {8, 3}, {3});
   Step(*undisturbed, 1, {8}, {5});

@@ -138,7 +138,7 @@ TEST_F(ShardTest, NothingIsServedBeforeItIsOpened) {
   EXPECT_THAT(Pull(*shard, 0), IsOkAndHolds(0));
 }
 
-TEST_F(ShardTest, OpeningItAnswersThoseWhoWait) {
+TEST_F(ShardTest, OpeningItAnswersTheWaits) {
   auto shard = Create();
   ASSERT_OK(shard->gate()->Wait(7, {0, 1, -1, 0, 0}, 0, kNow));
 

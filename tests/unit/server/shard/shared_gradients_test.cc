@@ -69,7 +69,7 @@ TEST_F(SharedGradientsTest, GradientsAreFoundWhereTheyAre) {
   EXPECT_EQ(Text((*second)[0]), "BBBBBBBB");
 }
 
-TEST_F(SharedGradientsTest, WhoSharesNothingIsNotFound) {
+TEST_F(SharedGradientsTest, WorkerThatSharesNoMemoryIsNotFound) {
   ASSERT_OK(Add(3, 5));
 
   EXPECT_THAT(Find(2, 5), StatusIs(kNotFound, HasSubstr("worker 2")));

@@ -45,7 +45,7 @@ class StepProgressTest : public ShardFixture {
   std::unique_ptr<ShardHost> host_;
 };
 
-TEST_F(StepProgressTest, MembersHavePushedAllWhereEverybodyCounts) {
+TEST_F(StepProgressTest, MembersHavePushedAllIfEveryWorkerCounts) {
   Open(0);
   Join();
   PushFirst(1, kParts - 1);

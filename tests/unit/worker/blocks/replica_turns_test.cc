@@ -100,7 +100,7 @@ TEST_F(ReplicaTurnsTest, VariableIsAbsentIfNoReplicaHasAGradient) {
   EXPECT_THAT(Gradients(), ElementsAre(16, 0));
 }
 
-TEST_F(ReplicaTurnsTest, PassThatNobodyWantsEndsBetweenTurns) {
+TEST_F(ReplicaTurnsTest, UnwantedPassEndsBetweenTurns) {
   ASSERT_THAT(turns_.Prepare({}, 1), IsOk());
   ASSERT_THAT(turns_.Begin(1, pass_), IsOk());
   pass_.wanted = false;

@@ -124,7 +124,7 @@ TEST(ReplayTest, NonFiniteGradientsOfALaunchAreRefusedBeforeTheyAreReported) {
   EXPECT_THAT(reported, ElementsAre(1, 0));
 }
 
-TEST(ReplayTest, PassThatNobodyWantsIsNotReplayed) {
+TEST(ReplayTest, UnwantedPassIsNotReplayed) {
   Trainer trainer(ConfigOf("mlp"), kPictures, {});
   for (int step = 1; step <= 2; ++step) trainer.Pass(step);
 

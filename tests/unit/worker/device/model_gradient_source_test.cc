@@ -74,7 +74,7 @@ TEST_F(ModelGradientSourceTest, GradientsAreReportedAsTheyBecomeFinal) {
   EXPECT_THAT(reported, ::testing::ElementsAre(1, 0));
 }
 
-TEST_F(ModelGradientSourceTest, PassThatNobodyWantsIsAborted) {
+TEST_F(ModelGradientSourceTest, UnwantedPassIsAborted) {
   ModelGradientSource source(*model_, kInput, *backend_, OneExample, *memory_,
                              {});
 

@@ -10,7 +10,7 @@ namespace {
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
 
-TEST(GradientPassTest, PassThatNobodyWaitsForHasItsValuesAndIsWanted) {
+TEST(GradientPassTest, PlainPassHasItsValuesAndIsWanted) {
   GradientPass pass;
 
   pass.GradientReady(3);

@@ -98,7 +98,7 @@ TEST_F(StrictPassTest, PassOfSharedWorkIsBegunAsOne) {
                                          "push 4.5 for 2", "ready 0"));
 }
 
-TEST_F(StrictPassTest, OnlyTheFirstAttemptIsOneOfWhichTokensSayWhoCounts) {
+TEST_F(StrictPassTest, OnlyTokensOfTheFirstAttemptSelectAllMembers) {
   const StrictPass first(client_, kPass, {.selected_attempt = 1});
   const StrictPass redone(client_, kPass, {.selected_attempt = 3});
   const StrictPass some(client_, kPass, {});
@@ -123,7 +123,7 @@ TEST_F(StrictPassTest, MemberSendsFromTheFirstGradientOn) {
               ElementsAre("begin 4.5", "push 4.5 for 3", "ready 1", "ready 0"));
 }
 
-TEST_F(StrictPassTest, EverybodyElseAnnouncesWithTheFirstGradient) {
+TEST_F(StrictPassTest, WorkerThatIsNotSelectedAnnouncesWithTheFirstGradient) {
   client_.announcement = Announcement{Decision::kSelected, 2};
   StrictPass pass(client_, kPass, {.watch = true});
 

@@ -86,7 +86,7 @@ TEST(SequentialModelTest, ValueIsNotReadOnceItsGradientIsReported) {
 }
 
 // Asked before each of three layers, forward and backward.
-TEST(SequentialModelTest, PassStopsAtTheNextLayerWhenNobodyWantsIt) {
+TEST(SequentialModelTest, UnwantedPassStopsAtTheNextLayer) {
   for (int wanted = 0; wanted < 6; ++wanted) {
     ModelHarness harness(*SequentialModel::Make(kInput, kDouble, ThreeLayers()),
                          kInput, 3);

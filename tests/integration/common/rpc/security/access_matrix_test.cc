@@ -229,7 +229,7 @@ TEST_F(AccessMatrixTest, RefusalNamesTheCallerAndTheRolesThatMay) {
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(status.message(),
             "worker 1 of job fashion must not call "
-            "\"/lockstep.v1.CoordinatorService/Stop\"; who may: ps, "
+            "\"/lockstep.v1.CoordinatorService/Stop\"; the roles that may: ps, "
             "operator/steer");
 }
 

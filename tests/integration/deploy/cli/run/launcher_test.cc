@@ -304,7 +304,7 @@ TEST_F(LauncherTest, AChiefThatDiesLaterGoesOnWithTheJob) {
                     Not(EndsWith("--fresh\n"))));
 }
 
-TEST_F(LauncherTest, OutputThatNobodyTakesHoldsUpNeitherRestartsNorAStop) {
+TEST_F(LauncherTest, BlockedOutputHoldsUpNeitherRestartsNorAStop) {
   chief_.Say(TrainingResponse());
   chief_.RefuseToStop();
   options_.restarts = 1;

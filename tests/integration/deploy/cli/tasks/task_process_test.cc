@@ -116,7 +116,7 @@ TEST_F(TaskProcessTest, AnEndIsSeenThoughOurParentIgnoresThoseOfChildren) {
   signal(SIGCHLD, before);
 }
 
-TEST_F(TaskProcessTest, AnEndThatSomebodyElseHasTakenIsAFailure) {
+TEST_F(TaskProcessTest, AnEndThatOtherCodeHasTakenIsAFailure) {
   auto process = Shell("exit 0");
   ASSERT_THAT(process, IsOk());
   ASSERT_EQ(waitpid((*process)->pid(), nullptr, 0), (*process)->pid());

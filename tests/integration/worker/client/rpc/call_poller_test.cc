@@ -67,7 +67,7 @@ TEST(CallPollerTest, AThreadThatWaitsServesAllEventsButTheFirst) {
   EXPECT_LE(elsewhere, 1);
 }
 
-TEST(CallPollerTest, EventsAreServedWhereNobodyWaits) {
+TEST(CallPollerTest, EventsAreServedWithoutAThreadThatWaits) {
   CallPoller poller(1);
   for (int repeated = 0; repeated < 3; ++repeated) {
     Timer timer(poller, absl::Milliseconds(1));
@@ -101,7 +101,7 @@ TEST(CallPollerTest, AWaitEndsAtItsDeadline) {
   }
 }
 
-TEST(CallPollerTest, WhatIsDoneAlreadyServesNothing) {
+TEST(CallPollerTest, WaitThatIsDoneAlreadyServesNothing) {
   CallPoller poller(1);
   poller.RunUntil([] { return true; });
 }
@@ -165,7 +165,7 @@ class Postponer final : public CallPoller::Event {
   std::atomic<bool> happened_ = false;
 };
 
-TEST(CallPollerTest, WhatIsPutOffHappensWhereAThreadIsAboutToWait) {
+TEST(CallPollerTest, PostponedEventHappensInAThreadThatIsAboutToWait) {
   CallPoller poller(1);
   Note note;
   std::optional<Postponer> postponer;
@@ -186,7 +186,7 @@ TEST(CallPollerTest, WhatIsPutOffHappensWhereAThreadIsAboutToWait) {
   EXPECT_EQ(note.thread(), std::this_thread::get_id());
 }
 
-TEST(CallPollerTest, WhatIsPutOffHappensThoughNobodyComesBack) {
+TEST(CallPollerTest, PostponedEventHappensThoughNoThreadComesBack) {
   for (int threads : {1, 2}) {
     for (int repeated = 0; repeated < 100; ++repeated) {
       Note note;
@@ -206,7 +206,7 @@ TEST(CallPollerTest, WhatIsPutOffHappensThoughNobodyComesBack) {
   }
 }
 
-TEST(CallPollerTest, WhatIsToHappenSoonDoesWithoutWhoAskedForIt) {
+TEST(CallPollerTest, SoonEventHappensInAThreadOfThePoller) {
   for (int threads : {1, 2}) {
     CallPoller poller(threads);
     for (int repeated = 0; repeated < 50; ++repeated) {
@@ -228,7 +228,7 @@ TEST(CallPollerTest, EventsAreServedAfterAGuestThatDoesNotComeBack) {
   }
 }
 
-TEST(CallPollerTest, WhatIsCancelledHappensBeforeTheEnd) {
+TEST(CallPollerTest, CancelledOperationEndsBeforeThePoller) {
   std::list<Timer> timers;
   {
     CallPoller poller(1);

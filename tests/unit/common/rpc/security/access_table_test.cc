@@ -77,7 +77,7 @@ TEST(AccessTableTest, RowsAreSortedAndOnce) {
   }
 }
 
-TEST(AccessTableTest, MethodWithoutARowIsForNobody) {
+TEST(AccessTableTest, MethodWithoutARowIsForNoRole) {
   for (const char* method :
        {"", "/", "Register", "/lockstep.v1.CoordinatorService/register",
         "/lockstep.v1.CoordinatorService/Register/",
@@ -117,7 +117,7 @@ TEST(AccessTableTest, SteererMayAllThatAReaderMay) {
   }
 }
 
-TEST(AccessTableTest, NobodyMayNothing) {
+TEST(AccessTableTest, CallerWithoutARoleMayCallNoMethod) {
   const Caller nobody({{"lockstep://other/operator/steer"}, {}}, "fashion", {});
   for (const AccessRow& row : AccessTable()) {
     EXPECT_THAT(CheckMayCall(nobody, row.method),

@@ -39,7 +39,7 @@ TEST(CallerTest, CertificateOfTwoTasksSpeaksForBoth) {
   EXPECT_THAT(caller.CheckSpeaksFor({TaskType::kChief, 0}), IsOk());
 }
 
-TEST(CallerTest, AnotherJobIsNobody) {
+TEST(CallerTest, CertificateOfAnotherJobGivesNoRole) {
   const Caller caller = Of({{"lockstep://other/worker/1"}, {}});
   EXPECT_TRUE(caller.is_checked());
   EXPECT_EQ(caller.roles(), 0u);
@@ -49,14 +49,14 @@ TEST(CallerTest, AnotherJobIsNobody) {
                        HasSubstr("lockstep://other/worker/1")));
 }
 
-TEST(CallerTest, TwoJobsInOneCertificateAreNobody) {
+TEST(CallerTest, CertificateOfTwoJobsGivesNoRole) {
   EXPECT_EQ(
       Of({{"lockstep://fashion/worker/1", "lockstep://other/worker/1"}, {}})
           .roles(),
       0u);
 }
 
-TEST(CallerTest, NoNameIsNobody) {
+TEST(CallerTest, CertificateWithoutANameGivesNoRole) {
   EXPECT_EQ(Of({}).roles(), 0u);
   EXPECT_EQ(Of({{"https://example.com"}, {"example.com"}}).roles(), 0u);
 }

@@ -26,7 +26,7 @@ constexpr char kFull[] =
         "worker":["w0:2222","w1:2222"],"gpu":["g:1"]},
         "task":{"type":"worker","index":1}})";
 
-TEST(ClusterReportTest, SaysWhoIsWhoAndWhatWasIgnored) {
+TEST(ClusterReportTest, ListsTasksWithTheirProgramsAndIgnoredEntries) {
   EXPECT_EQ(FormatClusterReport(Make(kFull), {}, {}, 80),
             "TF_CONFIG: as worker 1 sees it\n"
             "chief: chief 0, at c.example:2222\n"

@@ -139,7 +139,7 @@ TEST_F(ConfigCheckCommandTest, ConnectNeedsPorts) {
                         "run` chooses one for its tasks: leave --connect out"));
 }
 
-TEST_F(ConfigCheckCommandTest, ConnectSaysWhoRefuses) {
+TEST_F(ConfigCheckCommandTest, ConnectNamesTheTaskThatRefuses) {
   const absl::StatusOr<PortReservation> port = PortReservation::Create();
   ASSERT_OK(port);
   const std::string address = absl::StrCat("127.0.0.1:", port->port());

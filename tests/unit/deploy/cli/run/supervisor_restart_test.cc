@@ -149,7 +149,7 @@ TEST_F(SupervisorRestartTest, TenQuietMinutesFillTheBudgetAgain) {
   }
 }
 
-TEST_F(SupervisorRestartTest, NobodyStartsAgainOnceTheRunEnds) {
+TEST_F(SupervisorRestartTest, NoTaskStartsAgainOnceTheRunEnds) {
   supervisor_.OnJobState(JobState::kTraining, At(0));
   supervisor_.OnTaskExit(kWorker0, {.code = 129}, At(0));
 

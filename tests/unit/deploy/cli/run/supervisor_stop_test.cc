@@ -49,7 +49,7 @@ TEST_F(SupervisorStopTest, AChiefThatDoesNotAnswerIsTerminated) {
               ElementsAre(Signal(kChief, SIGTERM)));
 }
 
-TEST_F(SupervisorStopTest, WhoIsDeafToAStopIsTerminatedThenKilled) {
+TEST_F(SupervisorStopTest, TaskThatIgnoresAStopIsTerminatedThenKilled) {
   supervisor_.OnSignal(SIGINT, At(0));
 
   EXPECT_EQ(supervisor_.OnTime(At(20)).size(), 5u);

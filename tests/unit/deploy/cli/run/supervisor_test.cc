@@ -148,7 +148,7 @@ TEST_F(SupervisorTest, AJobThatLostAServerWasNotJustStopped) {
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
 }
 
-TEST_F(SupervisorTest, WhoOverstaysIsTerminatedThenKilled) {
+TEST_F(SupervisorTest, TaskThatOverstaysIsTerminatedThenKilled) {
   supervisor_.OnTaskExit(kPs, kKilled, At(0));
   supervisor_.OnTaskExit(kChief, kFailedCode, At(1));
   supervisor_.OnTaskExit(kWorker0, kFailedCode, At(1));
@@ -260,7 +260,7 @@ TEST_F(SupervisorTest, ATaskThatRefusesItsInputGivesTheRunItsCode) {
   EXPECT_EQ(supervisor_.Outcome().exit_code, 2);
 }
 
-TEST_F(SupervisorTest, NobodyWaitsForAChiefThatHasRefusedToStart) {
+TEST_F(SupervisorTest, RunDoesNotWaitForAChiefThatHasRefusedToStart) {
   supervisor_.OnTaskExit(kChief, {.code = 2}, At(0));
 
   EXPECT_THAT(supervisor_.OnTime(At(0.9)), IsEmpty());

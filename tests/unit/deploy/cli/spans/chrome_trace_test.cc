@@ -116,7 +116,7 @@ TEST(ChromeTraceTest, ArgumentsSayStepPartAndPeer) {
   EXPECT_TRUE(found);
 }
 
-TEST(ChromeTraceTest, SaysHowWellClocksAgreeAndWhoIsSilent) {
+TEST(ChromeTraceTest, SaysHowWellClocksAgreeAndWhichTasksAreSilent) {
   JobTrace trace = SomeTrace();
   trace.silent = {"worker 9"};
   const Json other = Json::parse(ChromeTraceJson(trace)).at("otherData");

@@ -220,7 +220,7 @@ TEST(StatusReportTest, SaysWhatThereIsNotYet) {
   EXPECT_THAT(report, Not(HasSubstr("loss")));
 }
 
-TEST(LossesTest, AreToldWhereSomebodyDied) {
+TEST(LossesTest, AreShownAfterADeath) {
   JobStatus status = Sample();
   EXPECT_EQ(FormatLosses(status), "");
   EXPECT_THAT(FormatStatusReport(status, 80), Not(HasSubstr("interruptions")));

@@ -55,7 +55,7 @@ TEST(LocalHostsTest, NamesResolveAsTheyStand) {
   EXPECT_FALSE(Box().Resolves("ps0.localhost"));
 }
 
-TEST(LocalHostsTest, NobodyCanConnectToTheUnspecifiedAddress) {
+TEST(LocalHostsTest, UnspecifiedAddressIsNoHostOfTheMachine) {
   EXPECT_FALSE(Box().Contains("0.0.0.0"));
   EXPECT_FALSE(Box().Contains("::"));
   EXPECT_FALSE(Box().Contains(""));

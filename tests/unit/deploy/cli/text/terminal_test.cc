@@ -157,7 +157,7 @@ TEST_F(PtyTest, ALiveLineThatATerminalDoesNotTakeIsDropped) {
   EXPECT_EQ(pseudo_.Shown(), "note\r\n\r\x1b[Kstep 3");
 }
 
-TEST(TerminalTest, OutputThatNobodyReadsIsDropped) {
+TEST(TerminalTest, OutputToAClosedDescriptorIsDropped) {
   Terminal terminal(-1, nullptr, "xterm");
 
   EXPECT_EQ(terminal.error(), 0);

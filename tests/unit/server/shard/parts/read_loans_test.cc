@@ -47,7 +47,7 @@ TEST_F(ReadLoansTest, ClaimOfALentBufferIsToldWhenTheLastReaderIsDone) {
   EXPECT_TRUE(loans_->Claim(1));
 }
 
-TEST_F(ReadLoansTest, NobodyIsToldOfABufferThatWasNotClaimed) {
+TEST_F(ReadLoansTest, UnclaimedBufferIsNotReported) {
   Lend(0).reset();
   auto loan = Lend(2);
   EXPECT_FALSE(loans_->Claim(2));
@@ -70,7 +70,7 @@ TEST_F(ReadLoansTest, LoanKeepsTheMemoryAlive) {
   EXPECT_TRUE(memory.expired());
 }
 
-TEST_F(ReadLoansTest, NobodyIsToldAfterClose) {
+TEST_F(ReadLoansTest, NothingIsReportedAfterClose) {
   auto loan = Lend(0);
   EXPECT_FALSE(loans_->Claim(0));
 

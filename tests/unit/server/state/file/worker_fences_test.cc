@@ -18,7 +18,7 @@ class WorkerFencesTest : public ::testing::Test {
   WorkerFences fences_;
 };
 
-TEST_F(WorkerFencesTest, NobodyIsFencedOffAtFirst) {
+TEST_F(WorkerFencesTest, NoWorkerIsFencedOffAtFirst) {
   fences_.KeepIn(Memory());
 
   EXPECT_FALSE(fences_.IsExpired(1, 1));

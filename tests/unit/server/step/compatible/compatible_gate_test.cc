@@ -79,7 +79,7 @@ TEST_F(CompatibleGateTest, CommitOfAnyStepButTheNextIsRefused) {
   EXPECT_EQ(gate_.global_step(), 4);
 }
 
-TEST_F(CompatibleGateTest, NobodyAnnouncesAnything) {
+TEST_F(CompatibleGateTest, EveryAnnouncementIsSelected) {
   gate_.Activate(3);
 
   absl::StatusOr<Gate::Announced> announced = gate_.Announce(PassOf(0, 1));
@@ -246,7 +246,7 @@ TEST_F(CompatibleGateTest, WaitsAreReportedWithWorkerAndBeginning) {
   EXPECT_THAT(workers, ElementsAre(2, 1));
 }
 
-TEST_F(CompatibleGateTest, NobodyIsReplaced) {
+TEST_F(CompatibleGateTest, NoWorkerIsReplaced) {
   const Gate::Replaced replaced = gate_.Replace(0, 0, 0);
 
   EXPECT_EQ(replaced.by, std::nullopt);

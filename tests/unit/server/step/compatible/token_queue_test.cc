@@ -58,7 +58,7 @@ class TokenQueueTest : public ::testing::Test {
   }
 };
 
-TEST_F(TokenQueueTest, IncarnationThatNoClockDrawsShutsNobodyOut) {
+TEST_F(TokenQueueTest, IncarnationThatNoClockDrawsIsRefusedWithoutEffect) {
   Enqueue({0});
 
   EXPECT_THAT(queue_.TakeToken(1, {0, uint64_t{1} << 62, 0}, kNow),
@@ -104,7 +104,7 @@ TEST_F(TokenQueueTest, ClosedQueueIsDrained) {
   EXPECT_THAT(queue_.TakeToken(4, {1, 1, 1}, kNow), StatusIs(kOutOfRange));
 }
 
-TEST_F(TokenQueueTest, CloseEndsThoseWhoWait) {
+TEST_F(TokenQueueTest, CloseEndsTheWaits) {
   Dequeue(1);
   Take(2, {0, 1, 1});
 
@@ -201,7 +201,7 @@ TEST_F(TokenQueueTest, TokenOfADeadWorkerGoesBackToTheFront) {
   EXPECT_EQ(queue_.size(), 2u);
 }
 
-TEST_F(TokenQueueTest, ReturnedTokenGoesToWhoeverWaits) {
+TEST_F(TokenQueueTest, ReturnedTokenGoesToTheNextWait) {
   Enqueue({1});
   Take(1, {0, 1, 1});
   Take(2, {1, 1, 1});
@@ -277,7 +277,7 @@ TEST_F(TokenQueueTest, TokensAndWaitsOfAllIncarnationsUpToTheExpiredOneEnd) {
   EXPECT_THAT(queue_.ReturnTokensOf(0, 12), ElementsAre(Ended(5, kCancelled)));
 }
 
-TEST_F(TokenQueueTest, TokenOfTheProcessBeforeGoesToWhoeverWaits) {
+TEST_F(TokenQueueTest, TokenOfThePreviousProcessGoesToTheNextWait) {
   Enqueue({1});
   Take(1, {0, 10, 1});
   EXPECT_THAT(Take(2, {0, 11, 1}), IsEmpty());
@@ -326,7 +326,7 @@ TEST_F(TokenQueueTest, FailedTakeHasChangedNothing) {
   EXPECT_FALSE(queue_.GetState().leases[0].settled);
 }
 
-TEST_F(TokenQueueTest, StateSaysWhoWaitsSinceWhen) {
+TEST_F(TokenQueueTest, StateHasTheWaitsAndTheirBeginnings) {
   ASSERT_OK(queue_.TakeToken(4, {2, 1, 6}, kNow));
   ASSERT_OK(queue_.Dequeue(5, kNow + absl::Seconds(1)));
   ASSERT_OK(queue_.TakeToken(6, {2, 1, 6}, kNow + absl::Seconds(9)));

@@ -84,7 +84,8 @@ TEST_F(StrictEngineCommitTest, AttemptOfTheNextStepCommitsNothing) {
   ExpectUntouched();
 }
 
-TEST_F(StrictEngineCommitTest, WhoHasATokenIsServedBeforeTheCommitHasEnded) {
+TEST_F(StrictEngineCommitTest,
+       WorkerWithATokenIsServedBeforeTheCommitHasEnded) {
   // A worker may ask as soon as the gate has committed; the values follow.
   ASSERT_OK(gate_.Commit(1, 1));
 

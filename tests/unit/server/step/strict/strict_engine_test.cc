@@ -203,7 +203,8 @@ TEST_F(StrictEngineTest, NewAttemptDropsWhatWasCollectedAndUpdated) {
               ElementsAre(ValueFor(1, 2), ValueFor(2, 2)));
 }
 
-TEST_F(StrictEngineTest, PushOfAnAttemptThatTheChiefHasNotBegunShutsOutNobody) {
+TEST_F(StrictEngineTest,
+       PushOfAnAttemptThatTheChiefHasNotBegunShutsOutNoOther) {
   Add(AllParts(0), 1);
 
   for (const int64_t attempt : {int64_t{2}, int64_t{1} << 60}) {

@@ -51,7 +51,7 @@ TEST(StrictGateRedoTest, MembersOfALivingGatePushAgain) {
               IsOkAndHolds(ElementsAre(TokenFor(0, kStep + 1))));
 }
 
-TEST(StrictGateRedoTest, NewGateRecallsWhoeverHadAnnounced) {
+TEST(StrictGateRedoTest, NewGateRecallsWorkersThatHadAnnounced) {
   StrictGate gate = NewGate(2, 3);
   gate.Activate(kStep);
   gate.Redo(kAttempt);
@@ -78,7 +78,7 @@ TEST(StrictGateRedoTest, WaitOfAWorkerThatTakesPartNoMoreIsNoAnnouncement) {
   EXPECT_THAT(gate.Members(), ElementsAre(0, 1));
 }
 
-TEST(StrictGateRedoTest, NewGateSelectsThoseWhoAreNotThatFar) {
+TEST(StrictGateRedoTest, NewGateSelectsWorkersThatAreNotThatFar) {
   StrictGate gate = NewGate(2, 2);
   gate.Activate(kStep);
   gate.Redo(kAttempt);
@@ -94,7 +94,7 @@ TEST(StrictGateRedoTest, NewGateSelectsThoseWhoAreNotThatFar) {
   EXPECT_OK(gate.Commit(kStep + 1, kAttempt));
 }
 
-TEST(StrictGateRedoTest, WhoAsksTooLateLearnsThatAnotherPassCounted) {
+TEST(StrictGateRedoTest, WorkerThatAsksTooLateLearnsThatAnotherPassCounted) {
   StrictGate gate = NewGate(1, 2);
   gate.Activate(kStep);
   gate.Redo(kAttempt);

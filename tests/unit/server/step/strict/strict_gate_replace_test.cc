@@ -70,7 +70,8 @@ TEST_F(StrictGateReplaceTest, WorkerThatWaitsTakesThePlaceAndAllPushAnew) {
   EXPECT_OK(gate_.Commit(1, 2));
 }
 
-TEST_F(StrictGateReplaceTest, NobodyIsReplacedByOneWhoseGradientIsNotReady) {
+TEST_F(StrictGateReplaceTest,
+       NoMemberIsReplacedByAWorkerWhoseGradientIsNotReady) {
   ExpectNothingChanges(0);
   Announce(2);
   ExpectNothingChanges(0);
@@ -147,7 +148,7 @@ TEST_F(StrictGateReplaceTest, ReplacedWorkerHearsOfItAndMayTakePartAgain) {
   EXPECT_EQ(gate_.Announce({0, 1, 1, 2, 0})->decision, Decision::kSelected);
 }
 
-TEST_F(StrictGateReplaceTest, WithoutBackupsNobodyIsReplaced) {
+TEST_F(StrictGateReplaceTest, WithoutBackupsNoMemberIsReplaced) {
   for (int replicas : {2, 4}) {
     StrictGate gate(
         {.replicas_to_aggregate = replicas, .total_num_replicas = 2});

@@ -105,7 +105,7 @@ TEST_F(StrictGateTest, AnnouncementForACommittedStepIsTooLate) {
   EXPECT_THAT(gate_.Members(), IsEmpty());
 }
 
-TEST_F(StrictGateTest, WhoKnowsOfAStepToComeHasToRegisterAgain) {
+TEST_F(StrictGateTest, WorkerThatNamesAStepToComeMustRegisterAgain) {
   const auto refused =
       StatusIs(absl::StatusCode::kFailedPrecondition,
                HasSubstr("local_step 1 has not begun; the global step is 0"));
@@ -141,7 +141,7 @@ TEST_F(StrictGateTest, NothingIsAnnouncedBeforeTheFirstStepBegins) {
   EXPECT_THAT(gate.Announce(PassOf(0)), IsOkAndHolds(SelectedFor(1)));
 }
 
-TEST_F(StrictGateTest, ActivateAnswersThoseWhoCameBefore) {
+TEST_F(StrictGateTest, ActivateAnswersEarlierWaits) {
   StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   ASSERT_THAT(gate.Wait(7, FirstWait(0), 0, kNow), IsOkAndHolds(IsEmpty()));
 
@@ -165,7 +165,7 @@ TEST_F(StrictGateTest, FirstTokenIsFree) {
               IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
 }
 
-TEST_F(StrictGateTest, NobodyGetsATokenBeforeTheCommit) {
+TEST_F(StrictGateTest, NoWorkerGetsATokenBeforeTheCommit) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   Announce(2, Decision::kNotNeeded);
   WaitAs(0, 1);
@@ -409,7 +409,7 @@ TEST_F(StrictGateTest, NewerWaitOfAWorkerCancelsTheOlder) {
   EXPECT_THAT(gate_.WaitingWorkers(), ::testing::SizeIs(1));
 }
 
-TEST_F(StrictGateTest, DelayedWaitOfAnEarlierPassDisturbsNobody) {
+TEST_F(StrictGateTest, DelayedWaitOfAnEarlierPassDisturbsNoOther) {
   ASSERT_OK(gate_.Wait(1, FirstWait(0), 0, kNow));
   Announce(0, Decision::kSelected);
   WaitAs(0, 1);

@@ -51,7 +51,7 @@ TEST_F(StrictGateWatchTest, CommitEndsTheWatch) {
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(7, 1))));
 }
 
-TEST_F(StrictGateWatchTest, IncarnationThatNoClockDrawsShutsNobodyOut) {
+TEST_F(StrictGateWatchTest, IncarnationThatNoClockDrawsIsRefusedWithoutEffect) {
   const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
                                 HasSubstr("worker 1 has incarnation"));
   constexpr uint64_t kLargest = uint64_t{1} << 62;
@@ -148,7 +148,7 @@ TEST_F(StrictGateWatchTest, ExpiryOfTheWatcherEndsTheWatch) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(StrictGateWatchTest, WhoComputesIsNotReportedAsWaiting) {
+TEST_F(StrictGateWatchTest, WorkerThatComputesIsNotReportedAsWaiting) {
   EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
 }
 
@@ -175,7 +175,7 @@ TEST(StrictGateWatchSharesTest, WatchIsNotGivenTheTokenOfAShare) {
   EXPECT_THAT(gate.Watch(1, PassOf(0), kNow), IsOkAndHolds(IsEmpty()));
 }
 
-TEST(StrictGateWatchEverybodyTest, WatchMakesNobodyAMember) {
+TEST(StrictGateWatchWithoutBackupsTest, WatchMakesNoWorkerAMember) {
   StrictGate gate({.replicas_to_aggregate = 1, .total_num_replicas = 1});
   gate.Activate(0);
   ASSERT_OK(gate.Announce(PassOf(0)));

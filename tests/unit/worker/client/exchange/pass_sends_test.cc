@@ -114,7 +114,7 @@ TEST_F(PassSendsTest, PushOfCompatibleModeSendsNoEarlyTokenCall) {
 }
 
 // Chunk 2 of server 0 comes behind the others.
-TEST_F(PassSendsTest, ThirdsAreKeptBackWhereEverybodyCounts) {
+TEST_F(PassSendsTest, ThirdsAreKeptBackIfEveryWorkerCounts) {
   sends_.BeginPass(StepClient::PassKind::kEverybodyCounts);
   sends_.BeginPush(push_);
 

@@ -112,7 +112,7 @@ TEST_F(TransportSecurityTest, WorkerCannotPoseAsAServer) {
                        HasSubstr("is worker 0 of job fashion, and not ps 0")));
 }
 
-TEST_F(TransportSecurityTest, ServerSaysWhomItRefused) {
+TEST_F(TransportSecurityTest, ServerNamesTheCertificateThatItRefused) {
   StartServer("ps/0");
   const absl::Time now = absl::Now();
   const auto channel = testing::UncheckedChannel(
