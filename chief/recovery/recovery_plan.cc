@@ -170,7 +170,7 @@ RecoveryPlan MakeMirrorPlan(absl::Span<const ServerReport> found,
   RecoveryPlan plan =
       MakeRecoveryPlan(donor < 0 ? reports : mended, /*in_place=*/false,
                        checkpoint_step, known_step);
-  plan.nobody_has_it = donor < 0;
+  plan.no_server_has_it = donor < 0;
   if (plan.action != RecoveryPlan::Action::kResume) return plan;
   plan.copies = std::move(copies);
   plan.reason = std::move(reason);

@@ -34,7 +34,7 @@ struct RecoveryPlan {
   // no other has.
   std::vector<int> copies = {};
   int donor = 0;
-  bool nobody_has_it = false;  // mirrors: no server has the job's step
+  bool no_server_has_it = false;  // mirrors: no server has the job's step
 };
 
 // Decides the action. `reports[0]` is of ps task 0, which always has parts: its

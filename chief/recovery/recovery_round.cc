@@ -128,7 +128,7 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   LOCKSTEP_RETURN_IF_ERROR(Decide(decide, first, outcome));
   // Without the state of mirror 0, only a mirror that has not missed the last
   // opening has all that the job has committed.
-  const bool elsewhere = outcome.plan.nobody_has_it ||
+  const bool elsewhere = outcome.plan.no_server_has_it ||
                          (found.reports[0].committed_step < 0 &&
                           LastOpening(found.reports) < request.opened_epoch);
   if (request.others_have_state && elsewhere) {

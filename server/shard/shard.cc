@@ -143,7 +143,7 @@ RunSettings Shard::settings() const {
   return settings_;
 }
 
-bool Shard::everybody_counts() const {
+bool Shard::all_workers_count() const {
   const RunSettings now = settings();
   return job_.mode == SyncMode::kStrict && !job_.shares_work() &&
          ReplicasOf(now) == WorkersOf(now);

@@ -71,7 +71,7 @@ class Shard {
   // The run-time settings of the last Activate(), or those of the state.
   RunSettings settings() const ABSL_LOCKS_EXCLUDED(mutex_);
   // True in strict mode if every worker's gradient counts (N = A).
-  bool everybody_counts() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool all_workers_count() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The answers that Activate() made ready. The caller must send them.
   struct Activated {

@@ -9,7 +9,7 @@ StepProgress ProgressOf(Shard& shard) {
   progress.waits_for = shard.engine().WaitsFor();
   progress.arrivals = shard.engine().arrivals();
   if (shard.gate() == nullptr) return progress;
-  if (!shard.everybody_counts()) {
+  if (!shard.all_workers_count()) {
     progress.members = shard.gate()->Members();
     return progress;
   }

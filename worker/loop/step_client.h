@@ -73,8 +73,8 @@ class StepClient {
   // The kind of rule that chooses the members of the step. It must be equal for
   // all members of one attempt.
   enum class PassKind {
-    kEverybodyCounts,  // the step's first attempt, whose members tokens select
-    kSomeCount,        // any other
+    kAllCount,   // the step's first attempt, whose members tokens select
+    kSomeCount,  // any other
     // Shared work. TakeToken() after a push tells ps 0 that all servers have
     // the gradient, so it must not be sent before they have answered the push.
     kShared,

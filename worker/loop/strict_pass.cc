@@ -9,7 +9,7 @@ StepClient::PassKind KindOf(const StrictPass::Options& options) {
   if (options.shared) return StepClient::PassKind::kShared;
   // A token that selects for a later attempt follows a change of the set, whose
   // members need not be all workers.
-  return options.selected_attempt == 1 ? StepClient::PassKind::kEverybodyCounts
+  return options.selected_attempt == 1 ? StepClient::PassKind::kAllCount
                                        : StepClient::PassKind::kSomeCount;
 }
 
@@ -19,7 +19,7 @@ StrictPass::StrictPass(StepClient& client, const PassId& pass,
                        const Options& options)
     : client_(client),
       pass_(pass),
-      everybody_counts_(options.selected_attempt > 0),
+      all_workers_count_(options.selected_attempt > 0),
       watch_(options.watch),
       clipper_(options.clipper),
       meter_(options.meter),

@@ -61,7 +61,7 @@ class StrictPass final : public GradientPass {
   // pass.
   const absl::Status& status() const { return status_; }
   // True if the token made every worker a member of the step's set.
-  bool everybody_counts() const { return everybody_counts_; }
+  bool all_workers_count() const { return all_workers_count_; }
   // The attempt to push for; 0 if the worker is no member.
   int64_t attempt() const { return attempt_; }
 
@@ -73,7 +73,7 @@ class StrictPass final : public GradientPass {
 
   StepClient& client_;
   const PassId pass_;
-  const bool everybody_counts_;
+  const bool all_workers_count_;
   const bool watch_;
   GradientClipper* const clipper_;
   ProgressMeter* const meter_;

@@ -258,7 +258,7 @@ absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
 bool TrainingLoop::NextBeginsEarly(const StrictPass& pass) const {
   const bool is_last =
       options_.train_steps > 0 && pass_.step + 1 >= options_.train_steps;
-  return pass.everybody_counts() && client_.PushesBringValues() &&
+  return pass.all_workers_count() && client_.PushesBringValues() &&
          source_.MayBeginEarly() && !is_last && !IsLeaving();
 }
 

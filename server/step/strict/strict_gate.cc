@@ -129,7 +129,7 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
     answer.attempt = committed_attempt_;
     // A worker that still computes gets no token here, so it would not push for
     // this attempt.
-    if (everybody_counts() && !waiter.computing) {
+    if (all_workers_count() && !waiter.computing) {
       Select(pass);
       answer.selected_attempt = attempt_;
     }

@@ -90,7 +90,7 @@ class StrictGate final : public AttemptGate {
   int num_workers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return roll_.count();
   }
-  bool everybody_counts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  bool all_workers_count() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return num_workers() == replicas_;
   }
   // True if workers have several shares of a step.

@@ -16,7 +16,7 @@ void PassSends::BeginPass(StepClient::PassKind kind) {
   token_early_ = kind != StepClient::PassKind::kShared;
   std::fill(absent_.begin(), absent_.end(), uint8_t{0});
   // Where every worker counts, the next pass begins early: see TrainingLoop.
-  ready_.Reset(kind == StepClient::PassKind::kEverybodyCounts
+  ready_.Reset(kind == StepClient::PassKind::kAllCount
                    ? ReadyChunks::Order::kThirdsLast
                    : ReadyChunks::Order::kAsReady);
 }

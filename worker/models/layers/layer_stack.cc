@@ -8,7 +8,7 @@ namespace lockstep::worker {
 namespace {
 
 // For callers that need no notice before a layer.
-absl::Status AskNobody(size_t /*first*/, size_t /*count*/) {
+absl::Status CallNothing(size_t /*first*/, size_t /*count*/) {
   return absl::OkStatus();
 }
 
@@ -32,13 +32,13 @@ void LayerStack::BeginPass(const PassContext& context) {
 absl::StatusOr<Tensor> LayerStack::Forward(
     ComputeBackend& backend, const ConstTensor& in,
     absl::Span<const ConstTensor> variables) {
-  return Forward(backend, in, variables, AskNobody);
+  return Forward(backend, in, variables, CallNothing);
 }
 
 absl::Status LayerStack::Backward(const BackwardPass& pass,
                                   const Tensor& out_gradient,
                                   const Tensor* in_gradient) {
-  return Backward(pass, out_gradient, in_gradient, AskNobody);
+  return Backward(pass, out_gradient, in_gradient, CallNothing);
 }
 
 absl::StatusOr<Tensor> LayerStack::Forward(

@@ -287,7 +287,7 @@ TEST_F(ParameterClientTest, LaterAttemptsKeepNothingBack) {
                                        {kJobId, {TaskType::kWorker, 1}, 1},
                                        /*max_part_bytes=*/16},
       plan_, memory_);
-  client_->BeginPass(pass, worker::StepClient::PassKind::kEverybodyCounts,
+  client_->BeginPass(pass, worker::StepClient::PassKind::kAllCount,
                      /*watch=*/false);
   Announce(pass);
   (*shard_.host().shard())->engine().StartAttempt(0, 2);

@@ -407,10 +407,10 @@ TEST(RecoveryPlanOfMirrorsTest,
 }
 
 TEST(RecoveryPlanOfMirrorsTest, SaysThatNoMirrorThatIsThereHasTheState) {
-  EXPECT_TRUE(
-      MakeMirrorPlan({{kLost, NotAsked()}}, 2, 7, kTrainSteps).nobody_has_it);
+  EXPECT_TRUE(MakeMirrorPlan({{kLost, NotAsked()}}, 2, 7, kTrainSteps)
+                  .no_server_has_it);
   EXPECT_FALSE(
-      MakeMirrorPlan({{kLost, Open(7)}}, 2, 7, kTrainSteps).nobody_has_it);
+      MakeMirrorPlan({{kLost, Open(7)}}, 2, 7, kTrainSteps).no_server_has_it);
 }
 
 }  // namespace

@@ -318,7 +318,7 @@ TEST_F(ShardTest, AnyWorkerMayComputeAnyNumberOfASharedStep) {
   options_.job.work = Work::kShared;
   options_.job.micro_batches_per_step = options_.job.replicas_to_aggregate;
   auto shard = CreateActive();
-  EXPECT_FALSE(shard->everybody_counts());
+  EXPECT_FALSE(shard->all_workers_count());
   const int last = options_.job.micro_batches_per_step - 1;
   EXPECT_OK(shard->CheckWorker({TaskType::kWorker, 1}, last));
   EXPECT_THAT(shard->CheckWorker({TaskType::kWorker, 0}, last + 1),

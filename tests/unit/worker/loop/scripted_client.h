@@ -137,7 +137,7 @@ class TrainingLoopFixture : public ::testing::Test {
   }
 
   const worker::TrainingLoop::Options kStrict{SyncMode::kStrict, 2, 3, 1, 0};
-  const worker::TrainingLoop::Options kEverybody{SyncMode::kStrict, 2, 2, 1, 0};
+  const worker::TrainingLoop::Options kNoBackups{SyncMode::kStrict, 2, 2, 1, 0};
   const worker::TrainingLoop::Options kCompatible{SyncMode::kCompatible, 2, 3,
                                                   1, 7};
   ScriptedClient client_;

@@ -103,10 +103,10 @@ TEST_F(StrictPassTest, OnlyTokensOfTheFirstAttemptSelectAllMembers) {
   const StrictPass redone(client_, kPass, {.selected_attempt = 3});
   const StrictPass some(client_, kPass, {});
 
-  EXPECT_TRUE(first.everybody_counts());
-  EXPECT_TRUE(redone.everybody_counts());
-  EXPECT_FALSE(some.everybody_counts());
-  EXPECT_THAT(client_.kinds, ElementsAre(StepClient::PassKind::kEverybodyCounts,
+  EXPECT_TRUE(first.all_workers_count());
+  EXPECT_TRUE(redone.all_workers_count());
+  EXPECT_FALSE(some.all_workers_count());
+  EXPECT_THAT(client_.kinds, ElementsAre(StepClient::PassKind::kAllCount,
                                          StepClient::PassKind::kSomeCount,
                                          StepClient::PassKind::kSomeCount));
 }

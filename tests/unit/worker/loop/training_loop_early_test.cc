@@ -36,7 +36,7 @@ TEST_F(EarlyPassesTest, NextPassBeginsWhileGradientsAreUnderWay) {
   client_.tokens.answers = {Selected(4, 0), Selected(5, 4), Selected(6, 5),
                             kFinished};
 
-  EXPECT_THAT(Run(kEverybody), IsOk());
+  EXPECT_THAT(Run(kNoBackups), IsOk());
 
   EXPECT_THAT(client_.calls,
               ElementsAre("token after -1 attempt 0", "pull 4", "ready 0",
@@ -56,14 +56,14 @@ TEST_F(EarlyPassesTest, NoneBeginsWhereAnswersBringNoValues) {
   client_.brings_values = false;
   client_.tokens.answers = {Selected(4, 0), Selected(5, 4), kFinished};
 
-  EXPECT_THAT(Run(kEverybody), IsOk());
+  EXPECT_THAT(Run(kNoBackups), IsOk());
 
   EXPECT_THAT(source_.early_steps, ElementsAre());
   EXPECT_THAT(source_.batches, ElementsAre(4, 5));
 }
 
 TEST_F(EarlyPassesTest, NoneBeginsBehindTheEndOfTraining) {
-  TrainingLoop::Options options = kEverybody;
+  TrainingLoop::Options options = kNoBackups;
   options.train_steps = 6;
   client_.tokens.answers = {Selected(4, 0), Selected(5, 4), kFinished};
 
@@ -81,7 +81,7 @@ TEST_F(EarlyPassesTest, PassWhoseValuesDoNotCountIsComputedAgain) {
     client_.calls.clear();
     source_.batches.clear();
 
-    EXPECT_THAT(Run(kEverybody), StatusIs(absl::StatusCode::kCancelled));
+    EXPECT_THAT(Run(kNoBackups), StatusIs(absl::StatusCode::kCancelled));
 
     ASSERT_GT(client_.calls.size(), 8u);
     EXPECT_EQ(client_.calls[4], "await 0");
@@ -97,7 +97,7 @@ TEST_F(EarlyPassesTest, RedoPushesTheGradientOfThePassBefore) {
                             Selected(5, 6), kFinished};
   source_.end = 6;
 
-  EXPECT_THAT(Run(kEverybody), IsOk());
+  EXPECT_THAT(Run(kNoBackups), IsOk());
 
   EXPECT_THAT(client_.calls,
               ElementsAre("token after -1 attempt 0", "pull 4", "ready 0",
@@ -113,7 +113,7 @@ TEST_F(EarlyPassesTest, ValuesThatDoNotComeArePulled) {
   client_.tokens.answers = {Selected(4, 0), Selected(5, 4), kFinished};
   client_.awaited = absl::AbortedError("sent elsewhere");
 
-  EXPECT_THAT(Run(kEverybody), IsOk());
+  EXPECT_THAT(Run(kNoBackups), IsOk());
 
   EXPECT_THAT(client_.calls,
               ElementsAre("token after -1 attempt 0", "pull 4", "ready 0",
@@ -128,7 +128,7 @@ TEST_F(EarlyPassesTest, EndOfInputEndsTheLoopOnceTheLastGradientCounts) {
   client_.tokens.answers = {Selected(4, 0), Selected(5, 4)};
   source_.end = 5;
 
-  EXPECT_THAT(Run(kEverybody), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(Run(kNoBackups), StatusIs(absl::StatusCode::kOutOfRange));
 
   EXPECT_EQ(meter_.Get().accepted, 1);
 }
@@ -137,13 +137,13 @@ TEST_F(EarlyPassesTest, FailureOfThePassBeforeEndsTheLoop) {
   client_.tokens.answers = {Selected(4, 0)};
   client_.pushes.answers = {absl::InvalidArgumentError("NaN")};
 
-  EXPECT_THAT(Run(kEverybody),
+  EXPECT_THAT(Run(kNoBackups),
               StatusIs(absl::StatusCode::kInvalidArgument, "NaN"));
 }
 
 TEST_F(EarlyPassesTest, WorkerThatLeavesBeginsNone) {
   std::atomic<bool> leaving = false;
-  TrainingLoop::Options options = kEverybody;
+  TrainingLoop::Options options = kNoBackups;
   options.leaving = &leaving;
   client_.tokens.answers = {Selected(4, 0), Selected(5, 4), Selected(6, 5)};
   source_.before_layer = [&](int) { leaving = source_.batches.size() == 2; };
@@ -156,7 +156,7 @@ TEST_F(EarlyPassesTest, WorkerThatLeavesBeginsNone) {
 
 TEST_F(EarlyPassesTest, WorkerThatIsToldToLeaveMeanwhileDropsThePass) {
   std::atomic<bool> leaving = false;
-  TrainingLoop::Options options = kEverybody;
+  TrainingLoop::Options options = kNoBackups;
   options.leaving = &leaving;
   client_.tokens.answers = {Selected(4, 0), Selected(5, 4)};
   source_.at_begin = [&] { leaving = source_.batches.size() == 2; };

@@ -58,7 +58,7 @@ TEST_F(TrainingLoopTest, WorkerThatIsInTheSetAlreadyAnnouncesNothing) {
   client_.tokens.answers = {Token{Token::Kind::kToken, 4, 0, 0, 2}, kFinished};
   client_.pushes.answers = {PushCounts{3, 0, 0, 0}};
 
-  EXPECT_THAT(Run(kEverybody), IsOk());
+  EXPECT_THAT(Run(kNoBackups), IsOk());
 
   EXPECT_THAT(client_.calls,
               ElementsAre("token after -1 attempt 0", "pull 4",
@@ -142,7 +142,7 @@ TEST_F(TrainingLoopTest, GradientsAreReadyWhileTheRestIsComputed) {
     client_.calls.push_back("layer " + std::to_string(layer));
   };
 
-  EXPECT_THAT(Run(kEverybody), IsOk());
+  EXPECT_THAT(Run(kNoBackups), IsOk());
 
   EXPECT_THAT(client_.calls,
               ElementsAre("token after -1 attempt 0", "pull 4", "layer 1",
@@ -217,7 +217,7 @@ TEST_F(TrainingLoopTest, PassThatFailsHalfWayEndsTheLoopAndIsNotFinished) {
     client_.tokens.answers = {Token{Token::Kind::kToken, 4, 0, 0, 2}};
     client_.calls.clear();
 
-    EXPECT_THAT(Run(kEverybody), StatusIs(failure.code(), "device"));
+    EXPECT_THAT(Run(kNoBackups), StatusIs(failure.code(), "device"));
 
     EXPECT_THAT(client_.calls,
                 ElementsAre("token after -1 attempt 0", "pull 4", "ready 0"));

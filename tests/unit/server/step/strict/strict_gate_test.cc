@@ -225,7 +225,7 @@ TEST_F(StrictGateTest, CommitOfAnyStepButTheNextIsRefused) {
   EXPECT_EQ(gate_.global_step(), 0);
 }
 
-TEST(EverybodyCountsTest, TokenMakesItsWorkerAMember) {
+TEST(NoBackupsTest, TokenMakesItsWorkerAMember) {
   StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   gate.Activate(3);
 
@@ -241,7 +241,7 @@ TEST(EverybodyCountsTest, TokenMakesItsWorkerAMember) {
   EXPECT_THAT(gate.Members(), ElementsAre(0));
 }
 
-TEST(EverybodyCountsTest, RepeatedWaitIsGivenTheSameToken) {
+TEST(NoBackupsTest, RepeatedWaitIsGivenTheSameToken) {
   StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   gate.Activate(0);
 
@@ -253,7 +253,7 @@ TEST(EverybodyCountsTest, RepeatedWaitIsGivenTheSameToken) {
   EXPECT_THAT(gate.Members(), ElementsAre(0));
 }
 
-TEST(EverybodyCountsTest, SuccessorOfADeadWorkerIsOfTheNewAttempt) {
+TEST(NoBackupsTest, SuccessorOfADeadWorkerIsOfTheNewAttempt) {
   StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   gate.Activate(0);
   for (int worker : {0, 1}) {

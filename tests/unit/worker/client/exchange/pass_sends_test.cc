@@ -101,7 +101,7 @@ TEST_F(PassSendsTest, SharedWorkSendsNoEarlyTokenCall) {
   sends_.BeginPass(StepClient::PassKind::kShared);
   EXPECT_FALSE(sends_.RestOf(push_).sends_token_call);
 
-  sends_.BeginPass(StepClient::PassKind::kEverybodyCounts);
+  sends_.BeginPass(StepClient::PassKind::kAllCount);
   EXPECT_TRUE(sends_.RestOf(push_).sends_token_call);
 }
 
@@ -115,7 +115,7 @@ TEST_F(PassSendsTest, PushOfCompatibleModeSendsNoEarlyTokenCall) {
 
 // Chunk 2 of server 0 comes behind the others.
 TEST_F(PassSendsTest, ThirdsAreKeptBackIfEveryWorkerCounts) {
-  sends_.BeginPass(StepClient::PassKind::kEverybodyCounts);
+  sends_.BeginPass(StepClient::PassKind::kAllCount);
   sends_.BeginPush(push_);
 
   EXPECT_THAT(sends_.MarkReady(2), IsEmpty());
@@ -124,7 +124,7 @@ TEST_F(PassSendsTest, ThirdsAreKeptBackIfEveryWorkerCounts) {
 }
 
 TEST_F(PassSendsTest, LaterAttemptKeepsNothingBack) {
-  sends_.BeginPass(StepClient::PassKind::kEverybodyCounts);
+  sends_.BeginPass(StepClient::PassKind::kAllCount);
   sends_.MarkReady(2);
   sends_.MarkReady(1);
 
