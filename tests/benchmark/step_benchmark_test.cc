@@ -111,7 +111,7 @@ TEST(StepBenchmarkTest, MirrorsSendWhatTheFormulaSays) {
   }
 }
 
-TEST(StepBenchmarkTest, WhatItDoesNotKnowIsRefused) {
+TEST(StepBenchmarkTest, UnknownFlagsAndNamesAreRefused) {
   const Outcome flag = RunBenchmark("step_benchmark", {"--megabyte", "2"});
   const Outcome name = RunBenchmark("step_benchmark", {"--compare", "udp"});
 

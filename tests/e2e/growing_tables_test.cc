@@ -271,7 +271,7 @@ TEST_F(GrowingTablesTest, WordsOfTablesThatGrowHaveNeighbours) {
             0);
 }
 
-TEST_F(GrowingTablesTest, WhatMovesEveryRowIsRefusedAtTheStart) {
+TEST_F(GrowingTablesTest, UpdateOfEveryRowIsRefusedAtTheStart) {
   for (const char* setting :
        {"optimizer.kind=ADAM", "mode=COMPATIBLE", "moving_average.decay=0.9"}) {
     std::vector<std::string> set = Regression();

@@ -111,7 +111,7 @@ TEST_F(RunEndTest, AnOperatorsStopEndsTheRunWithThree) {
   EXPECT_EQ(Command("stop", "again"), 1);
 }
 
-TEST_F(RunEndTest, WhatCannotRunIsRefusedBeforeAnyProcessStarts) {
+TEST_F(RunEndTest, JobThatCannotRunIsRefusedBeforeAnyProcessStarts) {
   const auto run = Start({"total_num_replicas=3"}, "out");
   ASSERT_NE(run, nullptr);
 

@@ -76,7 +76,7 @@ TEST(GoldenTraceTest, ReadsOneScenarioPerLine) {
       SizeIs(2));
 }
 
-TEST(GoldenTraceTest, WhatIsNoTraceIsRefusedWithItsLine) {
+TEST(GoldenTraceTest, InvalidTraceIsRefusedWithItsLine) {
   const TempDir directory;
   EXPECT_THAT(ReadScenarios(directory.Join("no/such/file")),
               StatusIs(absl::StatusCode::kNotFound));

@@ -60,7 +60,7 @@ TEST(FaultPointsTest, EveryNameIsRead) {
             Fault::Action::kKill);
 }
 
-TEST(FaultPointsTest, WhatCannotBeReadIsRefusedAndSaysWhy) {
+TEST(FaultPointsTest, InvalidFaultIsRefusedWithTheReason) {
   const auto refused = [](const char* text, const char* why) {
     EXPECT_THAT(ParseFault(text), StatusIs(kInvalid, HasSubstr(why))) << text;
   };

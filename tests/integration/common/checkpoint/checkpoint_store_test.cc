@@ -134,7 +134,7 @@ TEST_F(CheckpointStoreTest, NewestOfANewerFormatIsNotPassedOver) {
                                         HasSubstr("format_version is 2")));
 }
 
-TEST_F(CheckpointStoreTest, WhatIsSetAsideIsNoCheckpointAndStays) {
+TEST_F(CheckpointStoreTest, DirectorySetAsideIsNoCheckpointAndStays) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
   EXPECT_THAT(store_.SetAside(20, "damaged-"),
               IsOkAndHolds(store_.directory() + "/damaged-step-00000020"));

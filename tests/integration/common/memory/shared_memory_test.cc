@@ -133,7 +133,7 @@ TEST_F(SharedMemoryTest, MoreThanThereCanBeIsRefused) {
               exhausted);
 }
 
-TEST_F(SharedMemoryTest, WhatCannotBeIsRefused) {
+TEST_F(SharedMemoryTest, ImpossibleDescriptionIsRefused) {
   const auto spoilt = [&](auto spoil) {
     SharedFile file = file_;
     spoil(file);
@@ -152,7 +152,7 @@ TEST_F(SharedMemoryTest, WhatCannotBeIsRefused) {
   EXPECT_THAT(spoilt([](auto& f) { f.size = 0; }), StatusIs(kInvalid));
 }
 
-TEST_F(SharedMemoryTest, WhatIsNotThereIsNotFound) {
+TEST_F(SharedMemoryTest, MissingDescriptorOrProcessIsNotFound) {
   SharedFile file = file_;
   file.fd = 1000000;
   EXPECT_THAT(Open(file), StatusIs(kNotFound, HasSubstr("another host")));
@@ -211,7 +211,7 @@ TEST_F(SharedMemoryTest, OfAnotherUserIsRefused) {
   EXPECT_THAT(Open(file_), StatusIs(kDenied, HasSubstr("another user")));
 }
 
-TEST_F(SharedMemoryTest, WhatIsNoFileIsRefusedWithoutWaiting) {
+TEST_F(SharedMemoryTest, PipeIsRefusedWithoutWaiting) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   SharedFile file = file_;

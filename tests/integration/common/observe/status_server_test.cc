@@ -202,7 +202,7 @@ TEST(StatusServerTest, OnlyGetIsServed) {
   }
 }
 
-TEST(StatusServerTest, WhatIsNoRequestIsRefused) {
+TEST(StatusServerTest, MalformedRequestIsRefused) {
   auto server = StatusServer::Start("127.0.0.1:0", OnePage());
   ASSERT_OK(server);
   for (const char* text :

@@ -217,7 +217,7 @@ TEST_F(ParameterServiceSharingTest, CallerThatIsNoWorkerOfTheJobIsRefused) {
   ExpectUntouched();
 }
 
-TEST_F(ParameterServiceSharingTest, WhatADeadWorkerSharedIsLetGo) {
+TEST_F(ParameterServiceSharingTest, MemoryOfADeadWorkerIsReleased) {
   shard_.Open();
   ASSERT_OK(Open());
   auto shard = shard_.host().shard();

@@ -119,7 +119,7 @@ TEST_F(PushCodecTest, HeaderSaysWhoseGradientItIs) {
   EXPECT_EQ(push->gradients.size(), 2u);
 }
 
-TEST_F(PushCodecTest, WhatTheShardDoesNotHaveIsRefused) {
+TEST_F(PushCodecTest, PartsThatTheShardDoesNotHaveAreRefused) {
   v1::PartRange& parts = *request_.mutable_header()->mutable_parts();
   parts.set_num_parts(4);
   EXPECT_THAT(Status(), StatusIs(kInvalid, HasSubstr("3 parts")));

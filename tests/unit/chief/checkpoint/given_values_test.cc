@@ -92,7 +92,7 @@ TEST(GivenValuesTest, TheSuccessorOfADeadSenderBeginsAnew) {
   EXPECT_EQ(Second(**values.Take()), 6);
 }
 
-TEST(GivenValuesTest, WhatIsOutsideOfTheVariablesIsRefused) {
+TEST(GivenValuesTest, BlockOutsideOfTheVariablesIsRefused) {
   GivenValues values("");
   ASSERT_OK(values.Want(Model()));
   ASSERT_TRUE(values.IsWantedFrom(0, Alive));

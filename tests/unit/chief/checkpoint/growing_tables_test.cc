@@ -275,7 +275,7 @@ TEST_F(GrowingTablesTest, ATableWithoutRowsIsSavedToo) {
   EXPECT_THAT(restored.All(), IsEmpty());
 }
 
-TEST_F(GrowingTablesTest, WhatDoesNotFitIsRefusedAndNothingWritten) {
+TEST_F(GrowingTablesTest, TableThatDoesNotFitIsRefusedAndNothingWritten) {
   Cluster saved = MakeCluster(1);
   Fill(saved, 5);
   ASSERT_OK(Save(saved, 1));

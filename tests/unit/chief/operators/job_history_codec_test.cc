@@ -46,7 +46,7 @@ TEST(JobHistoryCodecTest, AgesAreKeptWhereClocksDiffer) {
   EXPECT_TRUE(found.training);
 }
 
-TEST(JobHistoryCodecTest, WhatCannotBeIsLeftOut) {
+TEST(JobHistoryCodecTest, ImpossibleValuesAreLeftOut) {
   v1::JobHistory proto;
   proto.mutable_training_time()->set_seconds(-5);
   proto.mutable_losses()->set_recoveries(-1);

@@ -63,7 +63,7 @@ TEST_F(SettingsTableTest, AChangeIsWantedUnderANewRevision) {
                          .learning_rate_scale = 0.25}));
 }
 
-TEST_F(SettingsTableTest, WhatIsSoAlreadyIsNoChange) {
+TEST_F(SettingsTableTest, RepeatedChangeMakesNoRevision) {
   SettingsTable& settings_table = Open(Job(2, 3));
   ASSERT_THAT(settings_table.Change({.paused = true}), IsOkAndHolds(1));
 

@@ -58,7 +58,7 @@ TEST(CurveTest, ACurveGoesOnWithItsStride) {
   EXPECT_THAT(curve.Points(), ::testing::ElementsAre(At(10, 1), At(12, 3)));
 }
 
-TEST(CurveTest, WhatIsNoNumberIsLeftOut) {
+TEST(CurveTest, NonFiniteValuesAreLeftOut) {
   Curve curve;
   curve.Add(At(1, std::nan("")));
   curve.Add(At(2, INFINITY));

@@ -79,7 +79,7 @@ TEST_F(StateTensorsTest, InPlaceThereIsOneBuffer) {
             tensors->Next(kVector, 0).data());
 }
 
-TEST_F(StateTensorsTest, WhatIsNotThereIsRefused) {
+TEST_F(StateTensorsTest, RangeBeyondATensorIsRefused) {
   const auto tensors = Make(2);
   const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
 

@@ -201,7 +201,7 @@ TEST_F(TableStoreTest, InitialisedAgainItHasNoRows) {
   EXPECT_THAT(Row(*store, 0, 1), Each(0.25f));
 }
 
-TEST_F(TableStoreTest, WhatMovesAllRowsCannotBeOfAGrowingTable) {
+TEST_F(TableStoreTest, UpdateOfEveryRowIsRefusedForAGrowingTable) {
   options_.optimizers[0].kind = OptimizerConfig::Kind::kAdam;
   EXPECT_THAT(VariableStore::Create(options_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("grows")));

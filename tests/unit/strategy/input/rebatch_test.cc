@@ -86,7 +86,7 @@ TEST(RebatchTest, WorkersTakeTurnsUnderData) {
               ElementsAre(Row{0, 1}, Row{4, 5}));
 }
 
-TEST(RebatchTest, WhatCannotBeDividedIsRefused) {
+TEST(RebatchTest, DataSetThatCannotBeDividedIsRefused) {
   EXPECT_THAT(
       OpenPieces(Dataset::Range(4), AutoShardPolicy::kOff, {1, 0, 2}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not batched")));

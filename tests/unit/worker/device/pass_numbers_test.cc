@@ -62,7 +62,7 @@ TEST_F(PassNumbersTest, OneComesWhenItIsFinished) {
   EXPECT_EQ(numbers_.value(1), 4);
 }
 
-TEST_F(PassNumbersTest, WhatIsNotUnderWayIsNotWaitedFor) {
+TEST_F(PassNumbersTest, FinishWaitsOnlyForADownloadUnderWay) {
   ASSERT_OK(numbers_.StartDownload(1));
   ASSERT_OK(numbers_.Finish(0));
   EXPECT_THAT(far_.finished, IsEmpty());

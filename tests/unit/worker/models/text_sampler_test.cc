@@ -33,7 +33,7 @@ TEST(DrawClassTest, HighTemperatureMakesAllAlike) {
   EXPECT_EQ(DrawClass({0, 5}, 1e6, 0.49), 0);
 }
 
-TEST(DrawClassTest, WhatIsNoNumberIsNotPicked) {
+TEST(DrawClassTest, NanIsNotPickedBesideANumber) {
   EXPECT_EQ(DrawClass({kNan, 1, kNan}, 1, 0.0), 1);
   EXPECT_EQ(DrawClass({kNan, 1, kInfinity}, 1, 0.0), 2);
   EXPECT_EQ(DrawClass({kNan, kNan}, 1, 0.5), 0);

@@ -31,7 +31,7 @@ TEST(SessionVariablesTest, VariablesWithInitialValuesAreGivenAndOthersDrawn) {
   EXPECT_TRUE(initial[1].empty());
 }
 
-TEST(SessionVariablesTest, WhatNoProgramCanHaveIsRefused) {
+TEST(SessionVariablesTest, ImpossibleVariablesAreRefused) {
   const auto refused = [](const std::vector<SessionVariable>& variables,
                           const std::string& why) {
     EXPECT_THAT(CheckVariables(variables),

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(TableWorkloadTest, WhatAKindNeedsIsNamed) {
+TEST(TableWorkloadTest, MissingFieldOfAKindIsNamed) {
   JobConfig job;
   job.model.kind = "mlp";
   const auto missing = [](const char* field) {

@@ -33,7 +33,7 @@ void LeaveOneBehind(const std::string& parent) {
   ASSERT_EQ(status, 0);
 }
 
-TEST(StateDirectoryTest, WhatADeadLauncherLeftIsSwept) {
+TEST(StateDirectoryTest, DirectoryOfADeadLauncherIsRemoved) {
   const testing::TempDir parent;
   LeaveOneBehind(parent.path());
   ASSERT_EQ(CountEntries(parent.path()), 1);

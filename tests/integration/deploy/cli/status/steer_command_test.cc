@@ -148,7 +148,7 @@ TEST_F(SteerCommandsTest, ACheckpointIsWaitedFor) {
   EXPECT_THAT(Out(), HasSubstr("last checkpoint 7"));
 }
 
-TEST_F(SteerCommandsTest, WhatDoesNotComeAboutInTimeIsAFailure) {
+TEST_F(SteerCommandsTest, RequestThatIsNotInEffectInTimeIsAFailure) {
   chief_.set_effective(false);
 
   EXPECT_EQ(Run({"checkpoint", "--timeout", "0"}), 1);

@@ -131,7 +131,7 @@ TEST(LogDirectoryTest, DirectoriesOfOtherUsersDoNotCount) {
   EXPECT_TRUE(fs::exists(parent.Join("lockstep-job-1")));
 }
 
-TEST(LogDirectoryTest, WhatCannotBeMadeIsNamed) {
+TEST(LogDirectoryTest, DirectoryThatCannotBeMadeIsNamed) {
   TempDir parent;
   std::ofstream(parent.Join("file")) << "x";
 

@@ -100,7 +100,7 @@ TEST(TextFileTest, IsReadAsItWasWritten) {
   EXPECT_THAT(ReadTextFile(path), IsOkAndHolds("second"));
 }
 
-TEST(TextFileTest, WhatIsNoFileIsRefused) {
+TEST(TextFileTest, DirectoryOrMissingFileIsRefused) {
   TempDir parent;
 
   EXPECT_THAT(ReadTextFile(parent.path()), StatusIs(kInvalid));

@@ -301,7 +301,7 @@ TEST_F(StrictEngineTest, CommitMakesTheNextStepTheServersStep) {
               ElementsAre("prepared 1 attempt 1", "committed 1"));
 }
 
-TEST_F(StrictEngineTest, CommitOfWhatIsNotPreparedIsRefused) {
+TEST_F(StrictEngineTest, CommitOfAnUnpreparedStepIsRefused) {
   Add(AllParts(0));
   Add(OnePart(1, 0));
   EXPECT_THAT(shard_.Commit(1, 1),

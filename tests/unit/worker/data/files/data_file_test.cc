@@ -41,7 +41,7 @@ TEST(DataFileTest, FilesHaveALimit) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-TEST(DataFileTest, WhatIsNoFileIsNotRead) {
+TEST(DataFileTest, DirectoryOrMissingFileIsRefused) {
   const testing::TempDir dir;
   EXPECT_THAT(ReadDataFile(dir.Join("none")),
               StatusIs(absl::StatusCode::kNotFound));
