@@ -60,8 +60,6 @@ class ProgramWorkload final : public Workload {
                                                 int64_t batch)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  bool has_tables() const { return has_tables_; }
-
  private:
   class Source;
 
