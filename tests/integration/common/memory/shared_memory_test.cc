@@ -224,7 +224,7 @@ TEST_F(SharedMemoryTest, PipeIsRefusedWithoutWaiting) {
 }
 
 // Files on disk, and files that may shrink, are accepted from a trusted holder.
-TEST(PeerMemoryTest, OnlyWhatIsSealedCanBeRequired) {
+TEST(PeerMemoryTest, UnsealedFileIsRefusedOnlyIfASealIsRequired) {
   const testing::TempDir directory;
   const std::string text(kSize, 'x');
   const int fd = open(directory.Join("file").c_str(), O_RDWR | O_CREAT, 0600);
@@ -280,7 +280,7 @@ TEST(PeerMemoryTest, MemoryWithHolesIsRefused) {
       StatusIs(kDenied, HasSubstr("only 4096 of 12288 bytes have memory")));
 }
 
-TEST_F(SharedMemoryTest, HoldsWhatEndsInside) {
+TEST_F(SharedMemoryTest, HoldsRangesThatEndInside) {
   auto peer = PeerMemory::Open(file_, PeerMemory::Require::kSealed);
   ASSERT_OK(peer);
   const uint64_t size = file_.size;

@@ -363,7 +363,7 @@ TEST_F(ParameterServiceTest, PullOfAStepThatCannotBeIsRefused) {
   }
 }
 
-TEST_F(ParameterServiceTest, PullOfWhatIsNotThereIsRefused) {
+TEST_F(ParameterServiceTest, PullOfOtherPartsJobOrStepIsRefused) {
   shard_.Open();
   v1::PullRequest beyond = ServedShard::PullRequest(0);
   beyond.mutable_parts()->set_num_parts(4);

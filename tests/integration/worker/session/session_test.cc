@@ -135,7 +135,7 @@ TEST_F(SessionTest, AProcessIsOneWorkerAtATime) {
   Train(**session);
 }
 
-TEST_F(SessionTest, WhatIsNotThereHasNoMemory) {
+TEST_F(SessionTest, VariablesThatDoNotExistHaveNoMemory) {
   LocalChief chief(job_);
   auto server = StartServer(job_);
   auto session = Join();

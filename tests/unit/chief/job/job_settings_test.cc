@@ -33,7 +33,7 @@ TEST_F(JobSettingsTest, FileCountsAtFirst) {
   EXPECT_FALSE(settings.ToChange());
 }
 
-TEST_F(JobSettingsTest, WhatIsWantedCountsOnceItIsApplied) {
+TEST_F(JobSettingsTest, WantedSettingsCountOnceTheyAreApplied) {
   JobSettings settings(job_);
   RunSettings wanted = settings.now();
   wanted.revision = 1;

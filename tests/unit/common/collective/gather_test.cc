@@ -49,7 +49,7 @@ TEST(GatherTest, EmptyValuesMayHaveAnySizes) {
               StatusIs(kInvalid, HasSubstr("along axis 1")));
 }
 
-TEST(GatherTest, WhatDoesNotFitIsRefused) {
+TEST(GatherTest, AxisOrValuesThatDoNotFitAreRefused) {
   const Value a = Ints({2, 1}, {1, 2});
   EXPECT_THAT(Gather({a}, 2), StatusIs(kInvalid, HasSubstr("axis is 2")));
   EXPECT_THAT(Gather({a}, -1), StatusIs(kInvalid));

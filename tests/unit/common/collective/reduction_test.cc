@@ -83,7 +83,7 @@ TEST(ReductionTest, EveryIntegerHasSumsAndMeans) {
       Value::Of<double>(ElementType::kFloat64, {1}, {0x1p62}));
 }
 
-TEST(ReductionTest, WhatIsNoNumberIsNotAdded) {
+TEST(ReductionTest, BoolsAreNotAdded) {
   const auto refused = StatusIs(kInvalid, HasSubstr("bool cannot be added"));
   const Value flags = Value::Of<uint8_t>(ElementType::kBool, {2}, {1, 0});
   EXPECT_THAT(Reduce(ReduceOp::kSum, SumOrder::kRank, {flags, flags}), refused);

@@ -28,7 +28,7 @@ TEST(FieldChecksTest, MessageNamesFieldValueAndRange) {
               StatusIs(kInvalid, "x is 1, but must be at least 0 and below 1"));
 }
 
-TEST(FieldChecksTest, WhatIsNoNumberIsInNoRange) {
+TEST(FieldChecksTest, NonFiniteNumberIsInNoRange) {
   for (const double value : {std::numeric_limits<double>::quiet_NaN(),
                              std::numeric_limits<double>::infinity(),
                              -std::numeric_limits<double>::infinity()}) {

@@ -353,7 +353,7 @@ TEST(LocalStepsChecksTest, APassMayHaveOneLocalStep) {
                                              HasSubstr("mode is COMPATIBLE")));
 }
 
-TEST(LocalStepsChecksTest, WhatCannotBeIsRefusedWithFieldAndFix) {
+TEST(LocalStepsChecksTest, ImpossibleValueIsRefusedWithFieldAndFix) {
   const auto refused = [](const std::function<void(JobConfig&)>& change) {
     JobConfig job = WithLocalSteps();
     change(job);

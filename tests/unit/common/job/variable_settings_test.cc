@@ -306,7 +306,7 @@ TEST_F(VariableSettingsTest, NameThatCheckpointsGiveToAnotherTensorIsRefused) {
       StatusIs(kInvalid, HasSubstr("the moving average of variable \"w\"")));
 }
 
-TEST_F(VariableSettingsTest, WhatMovesAllRowsOfAGrowingTableIsRefused) {
+TEST_F(VariableSettingsTest, UpdateOfEveryRowOfAGrowingTableIsRefused) {
   const std::vector<VariableSpec> variables = {
       {"t", {9, 2}, DType::kFloat32, {}, RowCut::kKey},
       {"bias", {1}, DType::kFloat32, {}}};

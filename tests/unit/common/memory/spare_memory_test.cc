@@ -45,7 +45,7 @@ TEST(SpareMemoryTest, UseOfThisProcessIsKnown) {
   EXPECT_GT(CurrentHeapUse().resident, 32 * kMebibyte);
 }
 
-TEST(SpareMemoryTest, WhatASpikeLeavesGoesBack) {
+TEST(SpareMemoryTest, MemoryOfASpikeIsReturned) {
   if (CurrentHeapUse().in_use == 0) GTEST_SKIP() << "a sanitizer's heap";
   TuneProcess();
   const size_t before = CurrentHeapUse().resident;

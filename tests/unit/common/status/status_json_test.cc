@@ -103,7 +103,7 @@ TEST(ResultJsonTest, IsReadAsItWasWritten) {
               IsOkAndHolds(result));
 }
 
-TEST(ResultJsonTest, WhatIsNoResultIsRefused) {
+TEST(ResultJsonTest, InvalidResultIsRefused) {
   for (const char* text :
        {"", "[]", "{", "{}", R"({"result": null})", R"({"result": {}})",
         R"({"result": {"state": 1, "summary": "", "exit_code": 0,

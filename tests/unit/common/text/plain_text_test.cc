@@ -36,7 +36,7 @@ TEST(PlainTextTest, ControlCharactersAreWrittenOut) {
   EXPECT_EQ(OneLine("abcdef", 3), "abc...");
 }
 
-TEST(PlainTextTest, WhatIsOneLineIsToldFromWhatIsNot) {
+TEST(PlainTextTest, OneLineHasNoLineBreakAndIsShortEnough) {
   EXPECT_TRUE(IsOneLine("gr\u00fc\u00dfe", 100));
   EXPECT_TRUE(IsOneLine("", 0));
   EXPECT_FALSE(IsOneLine("abcd", 3));

@@ -381,7 +381,7 @@ TEST_F(ShardHostTest, DelayedOrderToDiscardDoesNoHarm) {
   EXPECT_FALSE((*again)->active());
 }
 
-TEST_F(ShardHostTest, WhatWasMadeInThisEpochNeedsNoDiscarding) {
+TEST_F(ShardHostTest, ShardMadeInThisEpochIsNotDiscarded) {
   host_.SetJobId("job");
   const auto discard = [this] {
     return host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);

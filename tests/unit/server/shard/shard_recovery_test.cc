@@ -119,7 +119,7 @@ TEST_F(ShardRecoveryTest, OneThatCannotBeAtTheStepIsNotOpened) {
   EXPECT_OK(shard->Activate(1, {}));
 }
 
-TEST_F(ShardRecoveryTest, WhatWasNeverOpenedIsNothingToGoOnFrom) {
+TEST_F(ShardRecoveryTest, StateThatWasNeverOpenedIsNotResumed) {
   auto shard = Shard::Create(options_);
   ASSERT_OK(shard);
   ASSERT_OK(

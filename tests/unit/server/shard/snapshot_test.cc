@@ -47,7 +47,7 @@ TEST_F(SnapshotTest, CopyOfAnotherStepFails) {
                        HasSubstr("a step was committed during the copy")));
 }
 
-TEST_F(SnapshotTest, WhatItDoesNotHoldIsRefusedUnread) {
+TEST_F(SnapshotTest, MissingTensorIsRefusedAndTheBufferUntouched) {
   auto state = CreateActive();
   FillProgress progress;
   const auto snapshot = Snapshot::Take(*state, 0, progress);

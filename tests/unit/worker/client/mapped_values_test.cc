@@ -71,7 +71,7 @@ TEST_F(MappedValuesTest, EveryByteIsCopiedAndNoOther) {
   }
 }
 
-TEST_F(MappedValuesTest, WhatWasWrittenToMeanwhileIsNotTaken) {
+TEST_F(MappedValuesTest, ValuesBeingOverwrittenAreNotTaken) {
   const SharedPlace told = {kHeader, 1, counters_->Count(1)};
   EXPECT_OK(Copy(told, 100));
 

@@ -142,7 +142,7 @@ TEST(PrefetchingBatchesTest, DepthBelowOneIsOne) {
   EXPECT_THAT(source.asked(), ElementsAre(0, 1));
 }
 
-TEST(PrefetchingBatchesTest, JumpDiscardsWhatWaits) {
+TEST(PrefetchingBatchesTest, JumpDiscardsThePrefetchedBatches) {
   FakeSource source;
   PrefetchingBatches batches(source.Source(), 2);
   ASSERT_OK(batches.Get(0));

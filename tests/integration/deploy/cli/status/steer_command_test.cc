@@ -29,7 +29,7 @@ TEST(ParseSettingsTest, TakesBothOfThem) {
   EXPECT_THAT(change->learning_rate, Optional(0.05));
 }
 
-TEST(ParseSettingsTest, RefusesWhatIsNoSettingOrNoNumber) {
+TEST(ParseSettingsTest, RefusesUnknownSettingsAndInvalidNumbers) {
   for (const auto& [text, why] :
        std::vector<std::pair<std::string, std::string>>{
            {"replicas_to_aggregate", "write replicas_to_aggregate=COUNT"},
@@ -134,7 +134,7 @@ TEST_F(SteerCommandsTest, RemoveWaitsUntilTheWorkerIsOut) {
   EXPECT_EQ(Run({"remove", "4", "--timeout", "0"}), 0) << err_.str();
 }
 
-TEST_F(SteerCommandsTest, RemoveRefusesWhatIsNoWorker) {
+TEST_F(SteerCommandsTest, RemoveRefusesInvalidWorkerNames) {
   for (const char* worker : {"ps:1", "-1", "1x", "worker:"}) {
     EXPECT_EQ(Run({"remove", "--", worker}), 2) << worker;
     EXPECT_THAT(err_.str(), HasSubstr(worker));

@@ -124,7 +124,7 @@ TEST_F(TaskProcessTest, AnEndThatOtherCodeHasTakenIsAFailure) {
   EXPECT_THAT((*process)->Poll(), Optional(TaskExit{.code = 1}));
 }
 
-TEST_F(TaskProcessTest, WhatAProgramLeavesBehindGoesWithIt) {
+TEST_F(TaskProcessTest, ChildrenOfAProgramThatHasEndedAreKilled) {
   auto process = Shell("sleep 1000 & echo $! > " + pids_.path());
   ASSERT_THAT(process, IsOk());
   const pid_t left = pids_.Read();

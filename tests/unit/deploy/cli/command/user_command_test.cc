@@ -45,7 +45,7 @@ TEST_F(ResolveCommandTest, PathStaysAsItIs) {
               IsOkAndHolds(ElementsAre(program_)));
 }
 
-TEST_F(ResolveCommandTest, WhatIsNoProgramIsRefusedByName) {
+TEST_F(ResolveCommandTest, MissingProgramIsRefusedByName) {
   const auto refused = [&](const UserCommand& command, const char* why) {
     EXPECT_THAT(ResolveCommand(command, path_),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));

@@ -75,7 +75,7 @@ TEST_F(EvaluateCommandTest, CheckpointOfAStepIsScored) {
   EXPECT_THAT(Out(), StartsWith("step 3: "));
 }
 
-TEST_F(EvaluateCommandTest, WhatIsMissingIsNamed) {
+TEST_F(EvaluateCommandTest, MissingCheckpointClassesOrTestSetIsNamed) {
   EXPECT_EQ(Evaluate({}), 1);
   EXPECT_THAT(Err(), HasSubstr(checkpoints()));
   testing::WriteSoftmaxCheckpoint(checkpoints(), 3, 2, 4);

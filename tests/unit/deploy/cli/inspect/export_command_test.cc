@@ -174,7 +174,7 @@ TEST_F(ExportCommandTest, SlotsOfTheChosenVariablesComeByTheirNames) {
   EXPECT_FALSE(std::filesystem::exists(out()));
 }
 
-TEST_F(ExportCommandTest, WhatCannotBeIsRefusedAndLeavesNoFile) {
+TEST_F(ExportCommandTest, ImpossibleExportIsRefusedAndLeavesNoFile) {
   EXPECT_EQ(Run({}), 1);
   EXPECT_THAT(err_, HasSubstr("there is no checkpoint in"));
   Save(3, false);

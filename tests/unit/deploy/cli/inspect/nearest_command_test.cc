@@ -89,7 +89,7 @@ TEST_F(NearestCommandTest, WordsAndPairsAreLookedUp) {
   EXPECT_EQ(Run({"--pairs=" + dir_.Join("pairs")}), 0) << err_;
 }
 
-TEST_F(NearestCommandTest, WhatIsMissingIsNamed) {
+TEST_F(NearestCommandTest, MissingCheckpointWordTableOrFileIsRefused) {
   EXPECT_EQ(Run({"--word=a"}), 1);
   EXPECT_THAT(err_, HasSubstr("no checkpoint"));
   Save({1, 0, 1, 1, -1, 0});

@@ -85,7 +85,7 @@ TEST_F(PredictCommandTest, ExamplesOfAnotherShapeAreNamed) {
                                "step 3 takes others"));
 }
 
-TEST_F(PredictCommandTest, WhatIsMissingIsNamed) {
+TEST_F(PredictCommandTest, MissingTestSetOrFileIsNamed) {
   EXPECT_EQ(Predict({}), 1);
   EXPECT_THAT(Err(), HasSubstr("the job has no test set"));
   EXPECT_EQ(Predict({"--data=" + Path("none.npy")}), 1);

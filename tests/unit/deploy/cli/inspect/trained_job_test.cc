@@ -128,7 +128,7 @@ TEST_F(TrainedJobTest, TheDeviceIsThatOfTheFlag) {
   EXPECT_THAT(trained.OpenDevice().status().message(), HasSubstr("abacus"));
 }
 
-TEST_F(TrainedJobTest, WhatIsMissingIsNamed) {
+TEST_F(TrainedJobTest, MissingCheckpointFlagOrFieldIsNamed) {
   WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
   EXPECT_THAT(Open({Directory("a"), "--step=4"}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("4")));

@@ -60,7 +60,7 @@ TEST(SignalInboxTest, OnlySignalsThatAskForItStop) {
   signal(SIGQUIT, before);
 }
 
-TEST(SignalInboxTest, WhatWasNotTakenIsDropped) {
+TEST(SignalInboxTest, SignalThatWasNotTakenIsDropped) {
   sigset_t before;
   pthread_sigmask(SIG_SETMASK, nullptr, &before);
   {

@@ -291,7 +291,7 @@ TEST(InitializerTest, RowsOfAGrowingTableFollowFromTheirKeysAlone) {
   EXPECT_NE(row(1, 5), first);
 }
 
-TEST(InitializerTest, WhatIsNoRowOfAGrowingTableIsRefused) {
+TEST(InitializerTest, RowIsRefusedIfItsSizeOrInitializerDoesNotFit) {
   const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
   std::vector<float> values(3);
   const auto fill = [&](const VariableSpec& spec) {

@@ -398,7 +398,7 @@ TEST_F(TokenQueueTest, NoTokenIsLostOrGivenTwice) {
   EXPECT_EQ(settled + static_cast<int>(queue_.size()), 4 * kPasses);
 }
 
-TEST(BoundedTokenQueueTest, WhatHasNoRoomWaitsInOneLine) {
+TEST(BoundedTokenQueueTest, TokensWithoutRoomWaitInOneLine) {
   TokenQueue queue(2);
   const Tokens three = {1, 2, 3};
   EXPECT_THAT(queue.EnqueueMany(three, 1).value(), IsEmpty());
