@@ -70,8 +70,9 @@ class DistributedDataset {
   absl::Status Open();
   // Reads one piece for each local replica, or fewer at the end of the data.
   absl::StatusOr<std::vector<Element>> Pull();
-  // Sets empty_, the piece of no examples: from like_() once a replica needs
-  // one, otherwise from one of the pieces. It may stay unknown.
+  // Sets empty_, the piece of no examples: from like_(), which is called when a
+  // replica first needs one; otherwise from one of `pieces`. If neither gives
+  // one, empty_ stays as it is.
   void LearnEmpty(const std::vector<Element>& pieces);
   // True if a local replica needs a piece of no examples.
   bool Lacks(const std::vector<Element>& pieces) const;

@@ -54,8 +54,8 @@ class Meeting {
     const std::type_info* purpose = nullptr;
     void* brought = nullptr;
     const Act* act = nullptr;
-    // That of the last round to which the member came. The next round of the
-    // meeting may end before the member wakes.
+    // The result of the last round to which the member came. Each member has
+    // its own, because other members may end the next round before it wakes.
     absl::Status answer = absl::OkStatus();
     std::optional<absl::Status> end;
   };

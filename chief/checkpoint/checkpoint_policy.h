@@ -26,8 +26,8 @@ class CheckpointPolicy {
   void Tried(absl::Time now) { last_time_ = now; }
   // Records that the checkpoint of `step` was written.
   void Saved(int64_t step, absl::Time now);
-  // Records that the due checkpoint of `step` could not be written: the next
-  // one is due as if it had been, by step or by time.
+  // Records that the due checkpoint of `step` could not be written. The next
+  // one is due at the same step or time as after a checkpoint that was written.
   void Failed(int64_t step, absl::Time now);
 
   // Returns the first step after `step` at which a checkpoint is due by number.

@@ -100,7 +100,7 @@ struct Scored {
   int64_t step = 0;
 };
 
-// Only the time has changed.
+// Time has passed. The chief reports that while nothing else happens.
 struct Tick {};
 
 using JobEvent =

@@ -81,10 +81,10 @@ class MemberDeaths {
   bool TakeServerAway() { return std::exchange(server_away_, false); }
   bool server_away() const { return server_away_; }
 
-  // As of WorkersLeft.
+  // As WorkersLeft::InputEnded().
   bool InputEnded() const { return workers_left_.InputEnded(context_.members); }
-  // As of WorkersLeft; false in elastic jobs, where steps continue with fewer
-  // workers.
+  // As WorkersLeft::TooFewStay(); false in elastic jobs, where steps continue
+  // with fewer workers.
   bool TooFewStay() const {
     return !context_.job.elastic_workers &&
            workers_left_.TooFewStay(context_.members.Members());

@@ -133,9 +133,9 @@ class MembershipTable {
 
   // Ends a membership in good order. Errors as Heartbeat, and
   //
-  //   kUnavailable  it has ended, but servers do not know yet that the worker
-  //                 has used up its data, which a chief that is started again
-  //                 must learn from them; retry
+  //   kUnavailable  the membership has ended, but servers do not know yet that
+  //                 the worker has used up its data; retry. (A chief that is
+  //                 started again learns that from servers alone.)
   absl::Status Leave(const TaskId& task, uint64_t incarnation, LeaveCause cause,
                      const std::string& reason, const Progress* progress,
                      absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);

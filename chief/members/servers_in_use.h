@@ -63,7 +63,7 @@ class ServersInUse {
   // `since`; with `at_once`, all that are away. Returns them.
   std::vector<int> GiveUp(absl::Time since, absl::Time now,
                           bool at_once = false);
-  // The time at which GiveUp() will have given up all mirrors that are away, if
+  // The first time at which GiveUp() gives up all mirrors that are away, if
   // none comes back; InfiniteFuture() if it may not give them up now.
   absl::Time AllGivenUpAt(absl::Time since) const;
   const std::set<int>& given_up() const { return given_up_; }
@@ -77,8 +77,8 @@ class ServersInUse {
   // Returns them.
   std::vector<int> TakeBack();
   // Records that a mirror which was given up may be the only one with the
-  // state: none is given up until another mirror comes, which may have it, too,
-  // or the servers are open.
+  // state. All take part again, and GiveUp() gives up none until a mirror comes
+  // that is away now, and may have the state, or until the servers are open.
   void OnStateElsewhere();
 
  private:

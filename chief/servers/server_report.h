@@ -21,7 +21,8 @@ struct ServerReport {
   std::vector<WorkerStanding> workers{};  // those that it keeps
   // The epoch in which its state was opened last; 0: never.
   uint64_t opened_epoch = 0;
-  // False: a mirror without which the job goes on. It was not asked.
+  // False: a mirror that does not take part in the job. The chief has not asked
+  // it, so the other fields have their default values.
   bool takes_part = true;
 };
 

@@ -97,7 +97,7 @@ absl::Status CheckScatter(const Collective& group,
 // Leaves that CheckLeaf() refuses must not travel. If there is one, clears
 // `leaves` and adds the error to `description`, so that the call fails at the
 // other members too and none waits in vain; returns the error, which the caller
-// must return after the call. Else changes nothing.
+// must return after the call. If there is none, changes nothing and returns OK.
 absl::Status WithholdMisfits(std::string& description,
                              std::vector<Leaf>& leaves);
 

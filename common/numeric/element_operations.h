@@ -85,7 +85,7 @@ LOCKSTEP_INLINE T ProximalValue(T w, T g, T rate, T l1) {
   return l1 > FromFloat<T>(0) ? Shrunk(v, rate * l1) : v;
 }
 
-// That over 1 + l2 rate.
+// The result of a proximal step: ProximalValue() / (1 + l2 rate).
 template <typename T>
 LOCKSTEP_INLINE T ProximalStep(T w, T g, T rate, T l1, T l2) {
   return ProximalValue(w, g, rate, l1) / (FromFloat<T>(1) + l2 * rate);

@@ -39,11 +39,12 @@ struct CommonFlags {
 };
 void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
 
-// An option of a program of a user: `given`, or, if that is empty, the value of
-// an environment variable, such as `lockstep run` sets; empty without either.
+// Returns an option of a user's program: `given`, or, if that is empty, the
+// value of the environment variable `variable`, which `lockstep run` may set,
+// or an empty text if the variable is not set.
 std::string OptionOfProgram(const std::string& given, const char* variable);
-// Likewise the level of its log, from LOCKSTEP_LOG_LEVEL; "warning" without
-// either.
+// Returns the log level of a user's program: `given`, or, if that is empty, the
+// value of LOCKSTEP_LOG_LEVEL, or "warning" if that is not set.
 std::string LogLevelOfProgram(const std::string& given);
 
 // The job file and overrides of its fields.

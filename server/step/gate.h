@@ -70,11 +70,12 @@ class Gate {
   // has ended returns kTooLate.
   //
   //   kInvalidArgument     worker or slot out of range
-  //   kFailedPrecondition  a worker that takes no part any more; not active; a
-  //                        newer incarnation of the worker is known; an older
-  //                        one has not been expired yet; strict mode: a step
-  //                        after the one at hand, so that the worker has seen
-  //                        commits that are lost
+  //   kFailedPrecondition  the worker takes no part any more; the gate is not
+  //                        active; a newer incarnation of the worker is known;
+  //                        an older one has not been expired yet; or, in
+  //                        strict mode, the pass is of a later step than the
+  //                        gate's, so the worker has seen commits that this
+  //                        server has lost
   virtual absl::StatusOr<Announced> Announce(const Pass& pass) = 0;
 
   // Restarts the step at hand as `attempt`, because servers have lost gradients

@@ -70,7 +70,7 @@ class NcclGroup final : public Collective {
                                                std::vector<Leaf> mine) override;
 
   absl::Status Ended() const override;
-  // Also for NCCL.
+  // Applies to calls of NCCL as well.
   void SetTimeout(std::optional<absl::Duration> timeout) override;
 
  private:

@@ -22,8 +22,8 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// The storage of components. Each is an object of its own, to which At() and
-// local() can refer; std::vector<bool> has none.
+// The storage of components. At() and local() return references to components,
+// which std::vector<bool> does not have.
 template <class T>
 using Components =
     std::conditional_t<std::is_same_v<T, bool>, absl::InlinedVector<bool, 8>,

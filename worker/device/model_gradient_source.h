@@ -36,8 +36,8 @@ class ModelGradientSource final : public GradientSource {
   struct Options {
     int64_t micro_batches = 1;  // > 0, dividing the batch size
     // If set, a gradient with NaN or infinite elements is an error and is not
-    // reported; the count of such elements is copied before the gradient. They
-    // are counted either way.
+    // reported; the count of such elements is copied before the gradient. If
+    // not set, such elements are still counted.
     bool refuse_non_finite = false;
     uint64_t key = 0;               // of random numbers; each batch has its own
     bool replay = true;             // if not, every pass is launched

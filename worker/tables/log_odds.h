@@ -13,9 +13,8 @@ namespace lockstep::worker {
 
 // Returns true for the label 1, and false for 0 and -1.
 //
-//   kInvalidArgument  it is another number; two classes that are named by
-//   others,
-//                     such as 1 and 2, would be taken for one
+//   kInvalidArgument  another number: of labels 1 and 2, for example, both
+//                     could otherwise count as the positive class
 absl::StatusOr<bool> BinaryLabel(double label);
 
 // Returns minus the logarithm of the probability of the class `label`; >= 0.

@@ -29,7 +29,7 @@ struct RunRequest {
   std::string own_log_level{};  // as LaunchOptions has it
   std::string program_dir{};
   int compute_threads = 0;  // 0: divide the cores among workers
-  // Without certificates; else the run has some of its own.
+  // Processes use no TLS. Otherwise the run makes certificates for them.
   bool insecure = false;
   // The job's page is there, "host:port"; port 0 is chosen. Empty: no page.
   std::string status_address = "127.0.0.1:0";

@@ -143,9 +143,9 @@ class Supervisor {
   // Handles the end of a process. Ignores unknown or ended tasks.
   Actions OnTaskExit(TaskId task, TaskExit exit, absl::Time now);
 
-  // Handles the failure to restart a task, with the reason. Once the run has
-  // ended thereby, other tasks that were due must not be started either: each
-  // of them counts as one that failed.
+  // Handles the failure to restart a task, with the reason: the run ends. The
+  // caller must then not start other tasks of the same Actions, and must call
+  // this for each of them.
   Actions OnStartFailed(TaskId task, absl::string_view reason, absl::Time now);
 
   // Handles a state of the job from the chief.
@@ -172,9 +172,9 @@ class Supervisor {
   // Returns the time of a dead task's restart; nothing if it does not restart.
   std::optional<absl::Time> RestartTime(TaskId task) const;
 
-  // True once the chief has been heard in a state beyond kStarting. Until then
-  // a restarted chief must be told again where the job begins: the one before
-  // may not have got as far as to set older checkpoints and state aside.
+  // True once the chief has reported a state beyond kStarting. Until then a
+  // restarted chief must get --fresh or --from again: its predecessor may have
+  // ended before it set older checkpoints and state aside.
   bool begun() const { return begun_; }
 
   // True until an event has begun to end the run.

@@ -32,9 +32,9 @@ namespace lockstep::server {
 // row, and is rebuilt from the list when the file is opened. An index in the
 // file would have to be whole at any instant, and the list is read as fast.
 //
-// Threads: not thread-safe. A process killed inside Add() leaves the list with
-// the
-//          row or without it; inside Keep(), the row kept or fresh.
+// Threads: not thread-safe. A process that is killed inside Add() leaves the
+//          list with the row or without it; one that is killed inside Keep()
+//          leaves the row kept or fresh.
 class RowDirectory {
  public:
   // Bytes of the list of a part of `rows` rows.

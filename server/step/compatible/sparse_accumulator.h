@@ -14,8 +14,9 @@ namespace lockstep::server {
 
 // The treatment of the rows of a gradient before they are merged.
 enum class SparseInput {
-  // None, as in TensorFlow: rows of unsorted or repeated indices fail to pair
-  // up, and indices are hardly checked.
+  // As TensorFlow: SparseRows::Merged() of the rows as they were sent, so rows
+  // of equal index may stay side by side if indices do not ascend. Indices are
+  // checked only against a declared upper bound.
   kAsSent,
   // Rows are sorted by index, and repeated ones added, which changes nothing
   // for ascending indices. Indices that are negative or beyond a known limit

@@ -19,7 +19,7 @@ struct TokenAnswer {
     kOther,  // none that this program knows
   };
   Outcome outcome = Outcome::kWait;
-  // As Token has them.
+  // The fields of the token, if there is one, as in Token.
   int64_t step = 0;
   int slot = 0;
   int64_t attempt = 0;

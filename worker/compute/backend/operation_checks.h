@@ -49,8 +49,8 @@ absl::Status CheckBias(const char* operation, const Argument& rows,
 absl::Status CheckSame(const char* operation, const Argument& first,
                        std::initializer_list<Argument> others);
 
-// Both tensors of a copy must have one shape and one type, which may be any,
-// and memory.
+// Checks the tensors of a copy: both must have memory and the same shape and
+// type, of which all are allowed.
 absl::Status CheckCopy(const char* operation, const Argument& from,
                        const Argument& to);
 
