@@ -89,7 +89,7 @@ class PsServer {
   bool may_leave() const { return member_ == Member::kMayLeave; }
 
  private:
-  // The job's need of this server, as far as this server knows.
+  // Whether the job needs this server, as far as this server knows.
   enum class Member { kUnknown, kNeeded, kMayLeave };
 
   PsServer(const Options& options, const Cluster& cluster, uint64_t incarnation,

@@ -75,14 +75,14 @@ class Cross {
       ReduceOp op, const D& value, const Target& target,
       const CommunicationOptions& options = {});
 
-  // The same for several values; the results are in the order of `pairs`. The
-  // values travel together if all targets are the devices of the replicas;
+  // As ReduceTo(), for several values; the results are in the order of `pairs`.
+  // The values travel together if all targets are the devices of the replicas;
   // otherwise each travels alone, and has the whole timeout of `options`.
   absl::StatusOr<std::vector<AtVariable<Leaf>>> BatchReduceTo(
       ReduceOp op, absl::Span<const ReducePair> pairs,
       const CommunicationOptions& options = {});
 
-  // The same, with all replicas as the target.
+  // As ReduceTo() and BatchReduceTo(), with all replicas as the target.
   template <class D>
   requires Reducible<D> absl::StatusOr<Mirrored<Component<D>>> AllReduce(
       ReduceOp op, const D& value, const CommunicationOptions& options = {});
@@ -129,7 +129,7 @@ class Cross {
   requires std::is_invocable_v < F&, Copy&, const Component<A>
   &... > auto Update(const Variable& variable, F fn, const A&... args);
 
-  // The same for state that belongs to no single variable: calls
+  // As Update(), for state that belongs to no single variable: calls
   // fn(Place&, component of each argument...) for each device of `placement`,
   // which must be as a Target.
   template <class F, class... A>

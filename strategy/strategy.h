@@ -29,7 +29,8 @@ struct ValueContext {
 // Strategy says how one program trains on several replicas: on which devices
 // they run, where variables lie, and how values are reduced. A function that
 // runs in each replica gets a Replica, one that acts across them a Cross, one
-// that updates a copy of a variable a Copy; their methods are what each may do.
+// that updates a copy of a variable a Copy; each may do what the methods of its
+// argument do.
 //
 //   auto strategy = Strategy::Make(options).value();
 //   auto sums = strategy->Run([](Replica& replica, const Value& mine) {

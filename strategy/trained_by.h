@@ -79,7 +79,7 @@ class TrainedBy {
   static absl::StatusOr<std::unique_ptr<TrainedBy>> Make(
       Strategy& strategy, const TrainedByOptions& options,
       std::vector<Variable> variables);
-  // The same with a job that has been joined already, for kParameterServer
+  // As above, with a job that has been joined already; for kParameterServer
   // alone.
   static absl::StatusOr<std::unique_ptr<TrainedBy>> Make(
       Strategy& strategy, const TrainedByOptions& options,

@@ -15,7 +15,7 @@ namespace lockstep::chief {
 void HearMembers(const std::vector<MembershipTable::Member>& members,
                  absl::Duration heartbeat_interval, absl::Time now,
                  BackupTuner& tuner);
-// The same to the tuner of pushes.
+// Passes the newest reports of all workers to the tuner of pushes.
 void HearMembers(const std::vector<MembershipTable::Member>& members,
                  PushTuner& tuner);
 

@@ -21,9 +21,10 @@ namespace lockstep::chief {
 // Threads: not thread-safe.
 class StandStill {
  public:
-  // The job has stood still since its step at hand began. A paused job stands
-  // still for its operator until a server is away, which is now. So does one
-  // whose settings change (`for_operator`), until ServerAway().
+  // Records that the job stands still. The time that it loses counts from the
+  // beginning of the step at hand; in a paused job from now, because until now
+  // it stood still for its operator; and while settings change
+  // (`for_operator`), from ServerAway().
   void Begin(const JobContext& context, const StepDriver& steps,
              bool for_operator = false) {
     const bool waits = for_operator || context.settings.now().paused ||

@@ -99,8 +99,9 @@ class MembershipTable {
   //   kInvalidArgument     an incarnation beyond any that a clock gives
   //   kFailedPrecondition  a newer incarnation has registered, or this one
   //                        has left or was declared dead. If the newer one
-  //                        does not live, as one whose clock was ahead, the
-  //                        status has it as NewestIncarnationOf()
+  //                        does not live (its host's clock may have been
+  //                        ahead), NewestIncarnationOf() returns it for the
+  //                        status
   //   kUnavailable         its predecessor is being cleaned up, or it is not
   //                        known yet whether a newer one lives, or the workers
   //                        of an elastic job are still without it; retry. A

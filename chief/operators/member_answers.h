@@ -119,7 +119,8 @@ class MemberAnswers {
                         const std::optional<ExampleShape>& examples,
                         int64_t num_examples);
 
-  // Takes `cause` for kStopped if this job cannot have it.
+  // Ends the sender's membership. A cause that this job cannot have counts as
+  // kStopped.
   //
   //   as CheckJob(), MembershipTable::TakeOver() and Leave()
   absl::Status Leave(const Sender& sender, LeaveCause cause,

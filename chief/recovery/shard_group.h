@@ -63,7 +63,7 @@ class ShardGroup {
   //
   // A chief that has just started takes the servers even from a chief whose
   // incarnation is newer (because its clock was ahead), by drawing a still
-  // newer one. A chief that has had an epoch gives way instead.
+  // newer one. A chief that has had an epoch returns kAborted instead.
   //
   // With `failed`, servers other than ps task 0 may fail: then they are used no
   // more, until Use(), and `failed` has the reasons, by server.

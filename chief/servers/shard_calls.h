@@ -51,8 +51,8 @@ class ShardCalls : public ShardAccess {
 
   // Returns an epoch above `newer_than` and above any that the server knows.
   //
-  //   kAborted  another chief has a newer incarnation; the status has it as
-  //             NewestIncarnationOf()
+  //   kAborted  another chief has a newer incarnation, which
+  //             NewestIncarnationOf() returns for the status
   virtual absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) = 0;
   // Sets the chief's incarnation for all later calls. Must not be called while
   // ShardAccess is in use.

@@ -29,8 +29,9 @@ std::map<std::string, std::string> HyperParameters(const JobConfig& job);
 // as it is. Their names come after those of earlier processes, also if the
 // clock was set back: TensorBoard reads files in the order of names. The first
 // event of a file voids the points of the same and later steps in earlier
-// files: the job has gone back to that step, and will make them again. So does
-// an event where steps go back within a file.
+// files: the job has gone back to that step, and will make them again. Within a
+// file, such an event also comes before each event whose step is below that of
+// the event before it.
 //
 // A record is written with one call. If the write fails, the next record
 // overwrites its remainder.

@@ -110,7 +110,7 @@ struct Slices {
   bool operator==(const Slices&) const = default;
 };
 
-// Either form of a tensor.
+// A tensor: dense, or as slices.
 using Leaf = std::variant<Value, Slices>;
 
 // Check the values, and that slices have a row for each index.

@@ -26,8 +26,8 @@ class CoordinatorCalls {
   using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
                                         Response*);
 
-  // The deadline of a call. That of a registration is shorter, so that
-  // ChiefClient::Stop() takes effect soon.
+  // The deadlines of calls: that of a registration is shorter than that of all
+  // others, so that ChiefClient::Stop() takes effect soon.
   static constexpr absl::Duration kDeadline = absl::Seconds(2);
   static constexpr absl::Duration kRegisterDeadline = absl::Seconds(1);
 

@@ -131,8 +131,9 @@ int ExitCodeOf(const absl::Status& status);
 // process then ends within half a minute: see EndWithin().
 int EndProcess(const CommonFlags& flags, const absl::Status& status);
 
-// Likewise, but ends the process at once and without destructors: those of the
-// chief and of a mirror would stop a job that can go on.
+// Logs how the process's part in the job ended, and ends the process at once,
+// without destructors: those of the chief and of a mirror would stop a job that
+// can go on.
 [[noreturn]] void EndProcessNow(const absl::Status& status);
 
 // SignalGate turns SIGTERM, SIGINT and SIGHUP into calls of a handler that may

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// Returns "1m2.5s", for messages: whole multiples of `unit`, the rest is cut
-// off. Nothing is "0s".
+// Returns a text such as "1m2.5s", for messages: whole multiples of `unit`, the
+// rest is cut off. If no multiple is left, the text is "0s".
 std::string DurationText(absl::Duration duration,
                          absl::Duration unit = absl::Milliseconds(100));
 

@@ -41,8 +41,9 @@ class EpochFence {
   //   kInvalidArgument     no server has answered `newer_than`: it is too far
   //                        ahead of this server's epoch
   //   kFailedPrecondition  nothing can follow the current epoch
-  //   kAborted             a chief that started later has drawn one; the status
-  //                        has it as NewestIncarnationOf()
+  //   kAborted             a chief that started later has drawn one;
+  //                        NewestIncarnationOf() returns its incarnation for
+  //                        the status
   absl::StatusOr<uint64_t> Draw(uint64_t newer_than, uint64_t chief,
                                 absl::string_view state) const;
 

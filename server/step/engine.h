@@ -324,7 +324,8 @@ class PartUpdater {
   // If the norm of the mean gradients over all servers is limited, an update
   // has two halves. MeasureMean() keeps the mean of `gradients`, as Update()
   // computes it, until the next MeasureMean() of the part; ApplyMean() limits
-  // that mean by `norm`, and does the rest. Either may be repeated.
+  // that mean by `norm`, and does the rest. Both calls may be
+  // repeated.
   struct Measured {
     bool finite = true;  // as the result of Update()
     double squares = 0;  // the sum of the squares of the mean's elements

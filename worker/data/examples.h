@@ -48,8 +48,8 @@ absl::StatusOr<Examples> LoadFeatures(const std::string& path, int64_t classes);
 
 // Returns the number of examples that the job trains on, if it can be found
 // quickly: for pictures from their labels, for a text from its size (a gzipped
-// text of at most 64 MiB is read). Nothing otherwise, also if the files cannot
-// be read.
+// text of at most 64 MiB is read). Otherwise returns nothing, also if the files
+// cannot be read.
 std::optional<int64_t> CountTrainingExamples(const DataConfig& data);
 
 // Returns a source whose examples `schedule` chooses. One thread at a time may

@@ -53,9 +53,9 @@ class ProgressMeter {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Begins a phase of the pass that follows `step` (-1: of the newest values).
-  // `attempt` is as Span has it; `micro_batch` is the number that the pass
-  // computes in a shared step, or -1. Phases other than forward, backward and
-  // announcement count as waiting.
+  // `attempt` is that of the step, as in Span; `micro_batch` is the number that
+  // the pass computes in a shared step, or -1. Phases other than forward,
+  // backward and announcement count as waiting.
   void Begin(SpanKind phase, int64_t step, int64_t attempt = 0,
              int micro_batch = -1) ABSL_LOCKS_EXCLUDED(mutex_);
 

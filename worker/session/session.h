@@ -117,9 +117,9 @@ class Session {
     // Used if this process hosts the chief, because the cluster has no chief
     // task. The job file; empty: the environment variable LOCKSTEP_JOB.
     std::string job_file = {};
-    // Likewise: overrides "key=value" as the flag --set takes them. They are
-    // applied after those of the environment variable LOCKSTEP_SET, which has
-    // one on each line.
+    // Used if this process hosts the chief: overrides "key=value" as the flag
+    // --set takes them. They are applied after those of the environment
+    // variable LOCKSTEP_SET, which has one on each line.
     std::vector<std::string> settings = {};
     // Used if this process hosts the worker's mirror, because the cluster has
     // no ps task. As the flag --state_dir; empty: the environment variable

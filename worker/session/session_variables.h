@@ -11,7 +11,7 @@
 
 namespace lockstep::worker {
 
-// Checks what a program describes its variables as.
+// Checks the descriptions of a program's variables.
 //
 //   kInvalidArgument  there is no variable, or one that a program cannot have;
 //                     names it and the fix

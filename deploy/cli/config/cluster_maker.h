@@ -26,9 +26,9 @@ struct ClusterRequest {
 // from `port` upwards; a task alone on its host gets `port`.
 //
 //   kInvalidArgument  ps below 0, workers below 1, either above 10000; a
-//                     pattern that makes no host name, or has braces around
-//                     other words; a host that is no host name; a port outside
-//                     0 to 65535; more tasks on a host than ports
+//                     pattern whose hosts are no host names, or with braces
+//                     around unknown words; a host that is no host name; a port
+//                     outside 0 to 65535; more tasks on a host than ports
 absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request);
 
 // Formats the well-formed `json` over several lines, with each list or object

@@ -57,7 +57,7 @@ class TrainedJob {
   //   kInvalidArgument  there is no job
   //   and the errors of ReadTextFile() and DecodeJobFile()
   absl::StatusOr<JobConfig> Read() const;
-  // The same where a program can take the place of a built-in model.
+  // As Read(), for commands that need a built-in model.
   //
   //   kInvalidArgument  also: the job's workers were programs
   absl::StatusOr<JobConfig> ReadBuiltIn() const;

@@ -21,8 +21,8 @@ class Eta {
   // a checkpoint) or `now` goes back, the estimate starts again.
   void Record(absl::Time now, int64_t step);
 
-  // Returns the time from the last record until `train_steps`. Nothing if no
-  // step was made within the window.
+  // Returns the time from the last record until `train_steps`. Returns nothing
+  // if no step was made within the window.
   std::optional<absl::Duration> Remaining(int64_t train_steps) const;
 
  private:

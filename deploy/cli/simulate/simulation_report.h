@@ -37,7 +37,7 @@ struct Simulation {
 // gradient, in lines of at most `width` columns; 60 are enough.
 std::string SimulationText(const Simulation& simulation, size_t width);
 
-// The same as one line of JSON.
+// The numbers of SimulationText(), as one line of JSON.
 std::string SimulationJson(const Simulation& simulation);
 
 }  // namespace lockstep::cli

@@ -32,7 +32,7 @@ class ChiefFlags {
     return !chief_.empty() || !cluster_file_.empty() || !log_dir_.empty();
   }
 
-  // That of --log_dir; may be empty.
+  // The value of the flag --log_dir; may be empty.
   const std::string& log_dir() const { return log_dir_; }
 
   // Reads the certificate of --tls_dir too, which all later connections use.
@@ -43,9 +43,9 @@ class ChiefFlags {
   //   kFailedPrecondition  the run of --log_dir is over; says how it ended
   absl::StatusOr<std::string> Address() const;
 
-  // Returns the result of the run of --log_dir, as it was written, when the run
-  // is over. Nothing while the run goes on, without that flag, or beside
-  // another one that names a chief.
+  // Returns the result of the run of --log_dir, as it was written. Returns
+  // nothing while the run goes on, if the flag is not given, or if another flag
+  // that names a chief is given, too.
   //
   //   kFailedPrecondition  the run was killed and left no result
   //   kInvalidArgument     the result is invalid

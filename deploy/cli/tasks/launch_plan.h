@@ -21,8 +21,8 @@ struct LaunchOptions {
   std::string log_dir{};
   std::string state_dir{};
   std::string log_level = "info";
-  // The same for programs of the user; empty: LOCKSTEP_LOG_LEVEL as it is in
-  // the environment.
+  // The log level of programs of the user; empty: LOCKSTEP_LOG_LEVEL as it is
+  // in the environment.
   std::string own_log_level{};
   // With {role} and {index} in it; empty: tasks have no certificates.
   std::string tls_dir{};

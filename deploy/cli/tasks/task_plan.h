@@ -37,7 +37,8 @@ struct TaskPlan {
   std::string program;            // a path
   std::vector<std::string> args;  // without the program's own name
   std::string tf_config;          // for its environment
-  // Likewise, for a program of the user that hosts the chief or a mirror.
+  // Further variables of its environment, for a program of the user that hosts
+  // the chief or a mirror.
   std::map<std::string, std::string> environment{};
 
   bool operator==(const TaskPlan&) const = default;

@@ -26,8 +26,8 @@ class MeanMemory {
   // The memory of one mean.
   struct Buffer {
     absl::Span<std::byte> bytes;
-    // The shared one of the part; false for a private one that stands in for
-    // it.
+    // True if `bytes` are the part's shared memory. False if they are `memory`:
+    // the part has no shared memory, or an answer still holds it.
     bool shared = false;
     std::unique_ptr<std::byte[]> memory = nullptr;  // of a private one
     // Keeps a shared one mapped while an answer holds the buffer, which may be

@@ -67,7 +67,7 @@ class RowDirectory {
   // The keys and rows that are kept, ascending by key.
   std::vector<std::pair<int64_t, int64_t>> Kept() const;
 
-  // Removes all rows. Nothing may have been committed yet.
+  // Removes all rows. Must not be called once a step was committed.
   void Clear();
 
  private:

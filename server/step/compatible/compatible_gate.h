@@ -12,7 +12,8 @@ namespace lockstep::server {
 
 // CompatibleGate is the gate of compatible mode: TensorFlow's token queue. A
 // worker that takes a token may compute, however often and however late; the
-// accumulators accept or drop each gradient by its step. Nothing is announced.
+// accumulators accept or drop each gradient by its step. Workers announce no
+// gradients.
 //
 // Beyond TensorFlow, tokens are leased: a repeated take gets the same token,
 // and the token of a dead worker returns to the front of the queue, unless it

@@ -50,7 +50,8 @@ cudaError_t LaunchAttention(cudaStream_t stream, AttentionProducts products,
                             const AttentionTensors& tensors,
                             const AttentionResults<float>& results);
 
-// From what LaunchAttention() read and wrote.
+// Writes `gradients`, from the `tensors` and `results` of LaunchAttention().
+// The error is the launch's.
 cudaError_t LaunchAttentionGradient(
     cudaStream_t stream, AttentionProducts products,
     const AttentionTensors& tensors,

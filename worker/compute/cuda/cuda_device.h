@@ -95,7 +95,7 @@ class CudaDevice {
                                  const float* out_gradient, float* products,
                                  float* qkv_gradient);
 
-  // As of RecordingDevice, on the compute stream.
+  // As these methods of RecordingDevice; recordings are of the compute stream.
   uint64_t generation() const { return generation_; }
   absl::Status BeginRecording();
   absl::StatusOr<std::unique_ptr<Recording>> EndRecording();

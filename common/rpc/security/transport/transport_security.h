@@ -105,7 +105,8 @@ class TransportSecurity
   void Watch() ABSL_LOCKS_EXCLUDED(reload_mutex_, mutex_);
   // Notes an authority that has expired, or expires soon.
   void NoteAuthorities() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Notes the trouble, if there is one, of what has this validity.
+  // Notes the trouble of the validity of `facts`, if there is one. `what` names
+  // the certificate or authority, and `fix` says what to do.
   void NoteEnd(const CertificateFacts& facts, const std::string& what,
                const std::string& fix);
 
