@@ -101,9 +101,16 @@ TEST(CallPollerTest, AWaitEndsAtItsDeadline) {
   }
 }
 
-TEST(CallPollerTest, WaitThatIsDoneAlreadyServesNothing) {
+TEST(CallPollerTest, WaitThatIsDoneAlreadyReturnsAtOnce) {
   CallPoller poller(1);
-  poller.RunUntil([] { return true; });
+  int asked = 0;
+
+  poller.RunUntil([&] {
+    ++asked;
+    return true;
+  });
+
+  EXPECT_EQ(asked, 1);
 }
 
 TEST(CallPollerTest, SeveralThreadsServeAndTheGuestOnlyWaits) {
