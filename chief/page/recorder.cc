@@ -139,7 +139,7 @@ void Recorder::Write() {
       (std::filesystem::path(options_.directory) / kFile).string(), text);
   // Not an error before the first checkpoint, which makes the directory.
   if (!written.ok() && !absl::IsNotFound(written) && !troubled_) {
-    spdlog::warn("{}; after a restart the page lacks what is missing there",
+    spdlog::warn("{}; after a restart the page lacks what was not written",
                  std::string(written.message()));
   }
   troubled_ = !written.ok();

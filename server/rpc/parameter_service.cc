@@ -53,7 +53,7 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> OpenOffered(
                std::string(memory.status().message()));
   return absl::NotFoundError(
       "this server cannot open the memory: it is of another host, container or "
-      "user, or not what it was said to be; the server's log says which");
+      "user, or does not match its description; the server's log says which");
 }
 
 SpanRecorder& Spans() { return SpanRecorder::Of(SpanRecorder::Role::kServer); }

@@ -66,7 +66,7 @@ absl::Status WriteTensors(const v1::WritePartsHeader& header,
   if (payload.size != range.size) {
     return absl::InvalidArgumentError(
         absl::StrCat("payload has ", payload.size,
-                     " bytes; what is to be written has ", range.size));
+                     " bytes; the selected range has ", range.size));
   }
   // The payload may be in slices that end in the middle of an element.
   std::vector<std::byte> bytes(range.size);

@@ -67,7 +67,8 @@ absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
 
 absl::Status CheckNamed(const std::string& directory) {
   if (!directory.empty()) return absl::OkStatus();
-  return absl::NotFoundError("what is in a process's own memory goes with it");
+  return absl::NotFoundError(
+      "state in a process's own memory ends with the process");
 }
 
 // Adds the path of the file.
