@@ -46,7 +46,9 @@ std::string LogOfAuto(const std::string& devices) {
 }
 
 TEST(ComputeDeviceTest, WhyAMachineHasNoGpuIsADetail) {
-  if (WhyNoGpu().empty()) GTEST_SKIP() << "there is a GPU";
+  if (WhyNoGpu().empty()) {
+    GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: there is a GPU";
+  }
   const testing::TempDir devices;
 
   EXPECT_EQ(LogOfAuto(devices.path()),
@@ -54,7 +56,9 @@ TEST(ComputeDeviceTest, WhyAMachineHasNoGpuIsADetail) {
 }
 
 TEST(ComputeDeviceTest, WhyAGpuThatIsThereIsNotTakenIsSaid) {
-  if (WhyNoGpu().empty()) GTEST_SKIP() << "there is a GPU";
+  if (WhyNoGpu().empty()) {
+    GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: there is a GPU";
+  }
   const testing::TempDir devices;
   std::ofstream(devices.Join("nvidiactl")) << "";
 
