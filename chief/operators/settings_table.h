@@ -99,10 +99,11 @@ class SettingsTable {
   absl::Status Join(int worker, bool again,
                     const MembershipTable::Member& mirror = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Checks that the task takes part in the job whose settings are `in_effect`:
-  // every task does, except workers that an elastic job has not admitted, which
-  // get the answer of Join(), and mirrors that the chief has left out, until
-  // another process takes their place. `mirror` is the ps of the task's index.
+  // Checks that the task takes part in the job whose settings are `in_effect`.
+  // Every task does, with two exceptions: workers that an elastic job has not
+  // admitted get the answer of Join(), and mirrors that the chief has left out
+  // get an error until another process takes their place. `mirror` is the ps of
+  // the task's index.
   //
   //   kFailedPrecondition  also: this process's mirror was left out
   absl::Status CheckTakesPart(const TaskId& task, bool again,

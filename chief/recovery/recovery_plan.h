@@ -54,8 +54,8 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
 // As MakeRecoveryPlan(), if every server has a copy of all parts: no step is
 // lost while one server has it. The job's step is the committed step of ps task
 // 0 or, if its state is lost, the newest that any other server has committed.
-// If all servers at that step have prepared the next one, the job's step is the
-// next one, because ps task 0 may have committed it, unless the job was paused
+// If all servers at that step have prepared the next one, ps task 0 may have
+// committed it. The job's step is then the next one, unless the job was paused
 // or that step is beyond `train_steps`. Servers that have neither committed nor
 // prepared the job's step copy it from one that has; so do servers that have
 // missed the last opening, whatever they have. Servers that take no part do not

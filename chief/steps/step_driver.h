@@ -21,9 +21,12 @@
 namespace lockstep::chief {
 
 // StepDriver decides how the steps of a job are made while its servers are
-// open: the takes and commits to request, the meaning of their answers, the
-// number of steps that a single server may commit without the chief, the worker
-// that holds up a step, and the reasons for which a step waits.
+// open:
+//
+//   the takes and commits to request, and the meaning of their answers
+//   the number of steps that a single server may commit without the chief
+//   the worker that holds up a step
+//   the reasons for which a step waits
 //
 // Threads: belongs to the chief's loop.
 // Borrows: the job.

@@ -12,9 +12,9 @@ namespace lockstep {
 // AsideDirectory is a directory that readers ignore, for contents not yet or no
 // longer valid: ".tmp-step-00001500-5f0c9a1e77b2d348". It is locked (flock)
 // during the object's life, so that other processes can tell it from a
-// directory that a killed process left behind, also if children that this one
-// forked go on. Names are never reused: a process whose directory was removed
-// cannot mistake another one for it.
+// directory that a killed process left behind. The lock ends with this process,
+// also if children that it forked go on. Names are never reused: a process
+// whose directory was removed cannot mistake another one for it.
 //
 // Threads: not thread-safe.
 // Owns:    the directory and all its contents; the destructor removes them.

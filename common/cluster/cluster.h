@@ -86,10 +86,9 @@ class Cluster {
   // each of them has a mirror in its process.
   bool HasMirrors() const;
 
-  // Returns the cluster as parameter servers see it: the tasks that compute are
-  // worker 0 to n-1 by their IdInCluster(), so that a chief task is worker 0
-  // and hosts the chief, and ps i is the mirror of worker i, at the same
-  // address.
+  // Returns the cluster as parameter servers see it. The tasks that compute are
+  // worker 0 to n-1 by their IdInCluster(), so a chief task is worker 0 and
+  // hosts the chief. Ps i is the mirror of worker i, at the same address.
   //
   //   kInvalidArgument  as ValidateForAllReduce(); there is a ps
   absl::StatusOr<Cluster> WithMirrors() const;

@@ -17,8 +17,8 @@ struct NormalizedCluster {
   std::vector<std::string> warnings;
 };
 
-// Renames the job `master` to chief, with a warning, drops unknown jobs,
-// removes schemes from addresses, and moves a parameter server that lists only
+// Renames the job `master` to chief, with a warning; drops unknown jobs;
+// removes schemes from addresses; and moves a parameter server that lists only
 // itself, at place 0, to its own index.
 //
 //   kInvalidArgument  an address that ParseHostPort refuses, or with port 0

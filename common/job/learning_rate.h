@@ -29,10 +29,11 @@ struct StepRate {
   double rate = 0;
 };
 
-// Returns the lowest rate, times `scale`, of a job of `steps` steps if `rule`
-// is Ftrl, which divides by it, and that rate is 0 where servers compute
-// updates of variables of `type`: in float16, or else in float32 without
-// subnormal numbers. `config` must have no warm-up.
+// Finds a rate of 0 for Ftrl, which divides by the rate. Returns the lowest
+// rate of a job of `steps` steps, times `scale`, if `rule` is Ftrl and that
+// rate is 0 where servers compute updates of variables of `type`: in float16,
+// or else in float32 without subnormal numbers. Otherwise returns nothing.
+// `config` must have no warm-up.
 std::optional<StepRate> ZeroRateOfFtrl(const OptimizerConfig& rule,
                                        const LearningRateConfig& config,
                                        int64_t steps, DType type,

@@ -11,13 +11,13 @@
 namespace lockstep {
 
 // ServiceManagerClient reports this process's state to systemd, if systemd
-// requests it (Type=notify): ready as long as this object exists, and alive, at
-// each third of the watchdog's interval, whenever the health service of the
-// process's own gRPC server answers SERVING on a new connection. A check ends
-// before the next begins, so one may fail without a restart. If the server
-// hangs, accepts no connections or answers NOT_SERVING, it sends nothing, so
-// that systemd kills and restarts the process. Readiness does not depend on
-// peers.
+// requests it (Type=notify). The process is ready as long as this object
+// exists. At each third of the watchdog's interval the client opens a new
+// connection to the process's own gRPC server, and reports the process alive if
+// its health service answers SERVING. If the server hangs, accepts no
+// connections or answers NOT_SERVING, the client reports nothing, so that
+// systemd kills and restarts the process. A check ends before the next begins,
+// so one may fail without a restart. Readiness does not depend on peers.
 //
 // Without systemd it does nothing. Must be constructed after the server
 // listens.

@@ -48,10 +48,14 @@ struct BadEnd {
 struct RunOutcome {
   enum class Verdict { kDone, kFailed, kStopped, kInterrupted };
   Verdict verdict = Verdict::kFailed;
-  // Exit code of the launcher: 0 done, 1 failed, 2 failed since a task refused
-  // its flags, files or environment, 3 an operator has stopped the job for
-  // good, 143 another process stopped its tasks, 128 + n this process got
-  // signal n.
+  // Exit code of the launcher:
+  //
+  //   0        done
+  //   1        failed
+  //   2        failed, because a task refused its flags, files or environment
+  //   3        an operator has stopped the job for good
+  //   143      another process stopped the run's tasks
+  //   128 + n  this process got signal n
   int exit_code = 1;
   std::string reason{};  // for kFailed, beyond `bad_ends`; may be empty
   bool gave_up = false;  // `reason` names the task
@@ -78,16 +82,19 @@ struct RunOutcome {
 // RestartBudget allows; then the run ends. A chief that has stopped its job in
 // order is not restarted, nor are workers after the last step.
 //
-// In `leaving`, tasks have time to end by themselves: kLeaveGrace if the job
-// has ended or a task has died that it needs, kStopGrace after a stop request
-// or when the launcher gives up. It is kOrphanGrace if a needed task has ended
-// for good and the chief may not know it, or the chief was killed for good, and
-// kUnheardGrace if the chief has ended for good before any task could register,
-// or too few workers are left before the first step. Then the launcher sends
-// SIGTERM, and after kKillGrace SIGKILL. After a request or SIGTERM, each
-// report of the chief that it finishes the job begins the grace anew: the last
-// checkpoint of a large model takes longer, and the chief bounds it by
-// max_wait.
+// In `leaving`, tasks have time to end by themselves:
+//
+//   kLeaveGrace    the job has ended, or a task that it needs has died
+//   kStopGrace     after a stop request, or when the launcher gives up
+//   kOrphanGrace   a needed task has ended for good and the chief may not know
+//                  it, or the chief was killed for good
+//   kUnheardGrace  the chief has ended for good before any task could register,
+//                  or too few workers are left before the first step
+//
+// Then the launcher sends SIGTERM, and after kKillGrace SIGKILL. After a
+// request or SIGTERM, each report of the chief that it finishes the job begins
+// the grace anew: the last checkpoint of a large model takes longer, and the
+// chief bounds it by max_wait.
 //
 // A program of the user that ends with exit code 0 has left the job, unless the
 // chief reports within kQuitNotice that the job is over. If too few programs

@@ -35,9 +35,9 @@ namespace lockstep::server {
 // A push is answered when its parts are updated. This bounds the memory of a
 // server to the pushes that workers have in flight. A worker that repeats a
 // push no longer reads the earlier call, so only the newest two calls per
-// worker and part are kept. A push is answered at once if N < A, because the
-// worker needs the answer to begin its next share, and if work is shared,
-// because the worker then takes the next number.
+// worker and part are kept. A push is answered at once in two cases: if N < A,
+// because the worker needs the answer to begin its next share; and if work is
+// shared, because the worker then takes the next number.
 //
 // A newer attempt drops the gradients of older ones; the committed values stay
 // unchanged until Commit(). Only the chief begins attempts: a push for a later
