@@ -31,9 +31,9 @@ class Evaluator {
     std::string device = "auto";
     int compute_threads = 1;
     std::string expected_job;
-    // As ChiefClient::Options has it.
+    // As in ChiefClient::Options.
     absl::Duration chief_wait = absl::InfiniteDuration();
-    // As CheckEvaluatorFiles() has it.
+    // As for CheckEvaluatorFiles().
     std::vector<std::string> data_roots = {};
   };
 
@@ -47,6 +47,8 @@ class Evaluator {
   //   kFailedPrecondition  the checkpoints are of another model
   absl::Status Run();
 
+  // Makes Run() return soon, as ChiefClient::Stop() does. Nothing reports
+  // `reason`: the parameter gives all tasks the same form of this call.
   void RequestStop(const std::string& reason);
 
  private:
@@ -55,14 +57,15 @@ class Evaluator {
 
   // Reads the test set, unless there is nothing to score.
   absl::Status Prepare(const JobConfig& job);
+  // Scores new checkpoints until the job ends. Errors as Run().
   absl::Status Watch(const JobConfig& job);
   // Waits until the chief knows the workers' model, and makes the same one.
   absl::Status Agree();
   // Scores the newest checkpoint, unless it is `last`, the one that was scored
   // last.
   //
-  //   kCancelled  the checkpoint was removed or lost meanwhile; there is
-  //   another
+  //   kCancelled  the checkpoint was removed or lost meanwhile, and there is
+  //               another
   absl::Status ScoreLatest(const CheckpointStore& store,
                            std::optional<Manifest>& last);
   // Reports the reason why the newest checkpoint has no score, and logs it if

@@ -30,9 +30,9 @@ class Worker {
     bool shared_memory = true;      // with servers of this host
     int pollers = 0;                // threads, as CallPoller takes them
     int connections = 0;            // as ParameterClient takes them
-    // As ChiefClient::Options has it.
+    // As in ChiefClient::Options.
     absl::Duration chief_wait = absl::InfiniteDuration();
-    std::vector<std::string> data_roots = {};  // as CheckWorkerFiles() has it
+    std::vector<std::string> data_roots = {};  // as for CheckWorkerFiles()
   };
 
   //   kInvalidArgument     no such backend

@@ -30,7 +30,7 @@ inline void RecordStop(const absl::Status& wish,
 //
 // Borrows: the job and the members.
 struct JobContext {
-  // `anew`: as ServersInUse has it.
+  // `anew`: as in ServersInUse.
   JobContext(const JobConfig& of_job, MembershipTable& of_members,
              absl::Time at, bool anew = false)
       : job(of_job),

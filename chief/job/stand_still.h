@@ -36,7 +36,7 @@ class StandStill {
   }
 
   // Counts the steps that are made again because the servers are at `step`.
-  // `repeated`: as RecoveryPlan has it.
+  // `repeated`: as in RecoveryPlan.
   void Found(int64_t step, int64_t repeated, JobContext& context) {
     lost_ = std::max(repeated, step_ - step);
     context.losses.steps_repeated += lost_;

@@ -21,7 +21,7 @@ namespace lockstep {
 // Errors:  messages have the path and the system's own text.
 class AsideDirectory {
  public:
-  // Errors: the system's.
+  // Creates one in `parent`, with `step` in its name. Errors: the system's.
   static absl::StatusOr<AsideDirectory> Create(const std::string& parent,
                                                int64_t step);
 

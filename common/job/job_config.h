@@ -286,7 +286,7 @@ struct CommunicationConfig {
 struct StrategyConfig {
   StrategyKind kind = StrategyKind::kParameterServer;
   // Copies of the model that a worker computes at the same time, in [1, 64]; 0:
-  // as ReplicasPerWorker() has it.
+  // as ReplicasPerWorker() returns it.
   int replicas_per_worker = 0;
   // In place of the number: the device of each replica, "cpu:N" or "cuda:N".
   std::vector<std::string> devices = {};

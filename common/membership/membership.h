@@ -111,7 +111,7 @@ class Membership {
   uint64_t newest_known() const { return newest_known_; }
   bool was_member() const { return was_member_; }  // it has been let in before
 
-  // If ended(), end() is the reason, as ChiefClient::end() has it.
+  // If ended(), end() is the reason, as ChiefClient::end() returns it.
   // lease_lost(): only the lease has expired, and the process may register
   // again.
   bool ended() const { return ended_; }

@@ -31,7 +31,7 @@ struct Pass {
   int64_t local_step = 0;
   int64_t pass = 0;  // counts the incarnation's passes, from 1
   int slot = 0;      // 0 unless strict mode and N < A, or shared work
-  int block = 1;     // as PassId has it; of pushes unused
+  int block = 1;     // as in PassId; of pushes unused
 };
 
 // The norm over all servers of the mean gradients of an attempt of a step.

@@ -21,7 +21,7 @@ struct StepProgress {
 StepProgress ProgressOf(Shard& shard);
 
 // The members of the step that the answer to a take tells the chief;
-// `committed_step` as ChiefCommands::Ready has it. A commit clears the set of
+// `committed_step` is as in ChiefCommands::Ready. A commit clears the set of
 // its step, so that they are unknown then.
 std::vector<int> MembersAfterTake(Shard& shard, int64_t committed_step);
 

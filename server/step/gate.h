@@ -34,7 +34,7 @@ class Gate {
     Outcome outcome = Outcome::kToken;
     int64_t step = 0;  // of kToken
     int slot = 0;      // of kToken
-    int block = 1;     // of kToken, as PassId has it
+    int block = 1;     // of kToken, as in PassId
     // With kRedo: the current attempt. With kToken, strict mode: the attempt
     // that produced `step`; 0 if this gate has not seen it.
     int64_t attempt = 0;

@@ -29,7 +29,7 @@ struct MeanOutcome {
 
 // Writes the sum of `gradients`, at least one, divided by `divisor`, to `mean`,
 // rounded as Optimizer::Apply() rounds it. All must have as many elements as
-// `mean`. `merges` is the order of the sum, as MeanReader has it. Adds up no
+// `mean`. `merges` is the order of the sum, as MeanReader takes it. Adds up no
 // squares unless `measure` is set.
 MeanOutcome StoreMean(DType dtype, absl::Span<const GradientSlices> gradients,
                       int64_t divisor, absl::Span<std::byte> mean,

@@ -29,8 +29,8 @@ class MeanReader {
  public:
   // `gradients`, at least one, are of equal length; `divisor` is 1 or more. A
   // divisor of 1 leaves the sum as it is. `merges` is the order of the sum, as
-  // MergesOfPresent() has it; empty: the first plus the second, plus the third,
-  // and so on.
+  // MergesOfPresent() returns it; empty: the first plus the second, plus the
+  // third, and so on.
   MeanReader(absl::Span<const GradientSlices> gradients, T divisor,
              absl::Span<const int> merges = {});
   MeanReader(const MeanReader&) = delete;

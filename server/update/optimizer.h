@@ -35,7 +35,7 @@ struct ApplyInput {
   // Summed in this order, then divided by `divisor` (1: no division). One
   // gradient and divisor 1 is the plain update.
   absl::Span<const GradientSlices> gradients;
-  // Another order of the sum, as MeanReader has it; empty: none.
+  // Another order of the sum, as MeanReader takes it; empty: none.
   absl::Span<const int> merges;
   int64_t divisor = 1;
   // The mean is multiplied by this, and rounded once more unless it is 1.

@@ -57,8 +57,8 @@ absl::StatusOr<Element> NoExamples(const Element& like);
 // Returns one batch of the examples of all batches, in order. There must be at
 // least one batch.
 //
-//   kInvalidArgument  the batches have different numbers of tensors; as
-//   Gather()
+//   kInvalidArgument  the batches have different numbers of tensors; or as
+//                     Gather()
 absl::StatusOr<Element> JoinBatches(absl::Span<const Element> batches);
 
 // Returns a batch of `examples`, of which there must be at least one. Errors:

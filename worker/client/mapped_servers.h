@@ -30,7 +30,7 @@ class MappedServers {
  public:
   using Places = google::protobuf::RepeatedPtrField<v1::SharedValue>;
 
-  // `mirror` and `mirror_alone` as ParameterClient::Options has them.
+  // `mirror` and `mirror_alone` are as in ParameterClient::Options.
   MappedServers(ServerLinks& links, HeldChunks& chunks, ParameterMemory& memory,
                 std::optional<int> mirror = std::nullopt,
                 bool mirror_alone = false);

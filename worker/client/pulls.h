@@ -54,7 +54,7 @@ class Pulls {
   HeldChunks& chunks_;
   MappedServers& mapped_;
   ParameterMemory& memory_;
-  const std::optional<int> mirror_;  // as ParameterClient::Options has it
+  const std::optional<int> mirror_;  // as in ParameterClient::Options
   int64_t overtaken_ = 0;  // pulls in a row that ended after their step
   absl::Time reported_;
 };

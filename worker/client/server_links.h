@@ -24,7 +24,7 @@ class ServerLinks {
     std::vector<std::string> servers;  // addresses by index of the ps task
     Sender self;
     int pollers = 0;      // threads, as CallPoller takes them
-    int connections = 0;  // as ParameterClient::Options has it
+    int connections = 0;  // as in ParameterClient::Options
   };
 
   explicit ServerLinks(const Options& options);

@@ -35,7 +35,7 @@ class HostedRoles {
     std::string expected_job = {};
     bool shared_memory = true;
     absl::Duration chief_wait = absl::InfiniteDuration();
-    bool recorded = false;  // as HostedChief::Start() has it
+    bool recorded = false;  // as for HostedChief::Start()
   };
 
   // The default of a mirror's state_dir: a directory on a memory file system.

@@ -40,7 +40,7 @@ struct Token {
   // True if the step of the pass before was committed without its gradient,
   // even if a push of it was accepted.
   bool not_needed = false;
-  int block = 1;  // of kToken, as PassId has it
+  int block = 1;  // of kToken, as in PassId
 };
 
 // StepClient is the training loop's interface to the servers. Unless said, a

@@ -11,7 +11,7 @@
 
 namespace lockstep::cli {
 
-// How serious a line is, as InitLog() has it.
+// How serious a line is, as for InitLog().
 enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError };
 
 // Returns the level of that name, also of "err" and "critical".

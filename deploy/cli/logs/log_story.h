@@ -27,7 +27,8 @@ struct LogFilter {
   std::string Unknown(const std::set<std::string>& known) const;
 };
 
-// Returns a task as LogFilter has it, from "worker:1", "worker 1" or "worker".
+// Returns a task in the form of LogFilter::tasks, from a text such as
+// "worker:1", "worker 1" or "worker".
 //
 //   kInvalidArgument  another form
 absl::StatusOr<std::string> ParseTask(absl::string_view text);

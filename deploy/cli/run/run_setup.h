@@ -26,7 +26,7 @@ struct RunRequest {
   std::string log_dir{};                // empty: a new one
   std::string state_dir{};              // empty: private, removed at the end
   std::string log_level = "info";
-  std::string own_log_level{};  // as LaunchOptions has it
+  std::string own_log_level{};  // as in LaunchOptions
   std::string program_dir{};
   int compute_threads = 0;  // 0: divide the cores among workers
   // Processes use no TLS. Otherwise the run makes certificates for them.
@@ -46,7 +46,7 @@ struct RunSetup {
   std::string job_name;
   std::string checkpoints;  // an absolute path; empty: none are kept
   int needed_workers = 1;
-  bool need_follows_settings = false;  // as Supervisor::Options has it
+  bool need_follows_settings = false;  // as in Supervisor::Options
   bool programs = false;               // likewise
   bool elastic_programs = false;       // likewise
   bool chief_in_program = false;       // likewise

@@ -15,7 +15,7 @@
 namespace lockstep::cli {
 namespace {
 
-// As JobDriver has it.
+// As in JobDriver.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Two servers, so that the chief commits each step.
 constexpr int kServers = 2;

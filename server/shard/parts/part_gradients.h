@@ -16,7 +16,7 @@ namespace lockstep::server {
 std::vector<PartGradient> Present(absl::Span<const PartGradient> gradients);
 
 // The order in which the gradients that are not absent are added, as
-// MergesOfPresent() has it. Empty: one after the other.
+// MergesOfPresent() returns it. Empty: one after the other.
 std::vector<int> OrderOf(const JobConfig& job,
                          absl::Span<const PartGradient> gradients);
 

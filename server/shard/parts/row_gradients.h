@@ -27,7 +27,7 @@ absl::Status MakeCanonical(int index, const PartSpec& part,
 
 // The mean of one or more canonical gradients: each row is divided by the
 // number of gradients that have it, as TensorFlow's sparse accumulator does.
-// `merges` is the order of the sum, as MergesOfPresent() has it; empty: one
+// `merges` is the order of the sum, as MergesOfPresent() returns it; empty: one
 // after the other.
 SparseGradient MeanOfRows(const PartSpec& part,
                           absl::Span<const PartGradient> gradients,

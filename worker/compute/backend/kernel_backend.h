@@ -13,14 +13,14 @@ namespace lockstep::worker {
 // operation checks its arguments before it calls the device.
 //
 //   ForEach(op, n, f)               the values of f, see kernels/elementwise.h
-//   Grid(op, rows, n, f)            the same by (row, column)
+//   Grid(op, rows, n, f)            the values of f(row, column)
 //   Rows(op, rows, f)               f(group, row), see kernels/rows.h
 //   SumColumns(op, rows, n, f, out) out[column] = sum of f(row, column)
 //   Gemm(op, gemm, a, b, out)       see kernels/strided_gemm.h
 //   Copy(op, from, to, bytes)       complete on return
 //   StartCopy(op, from, to, bytes)  returns a CopyId
 //   Allocate, Pin, UseCopy, CopyIsDone, FinishCopy
-//                                   as ComputeBackend has them
+//                                   as in ComputeBackend
 //   kUsesOrdinaryMemory             as ComputeBackend::UsesOrdinaryMemory()
 //   kHasOwnLoops                    true: the device also has PatchElements(),
 //                                   the three Conv2D...(), MaxPool2x2(),

@@ -27,7 +27,7 @@ enum class NumberType {
 };
 
 size_t SizeOf(NumberType type);       // bytes of an element
-const char* NameOf(NumberType type);  // as NumPy has it: "float32"
+const char* NameOf(NumberType type);  // as in NumPy: "float32"
 
 // NumberArray is an array of numbers in memory, row-major and little-endian.
 struct NumberArray {

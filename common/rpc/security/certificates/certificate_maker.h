@@ -48,7 +48,7 @@ absl::StatusOr<CertifiedKey> MakeCertificate(const CertifiedKey& authority,
                                              const Validity& validity);
 
 // Makes a list of revoked certificates, in PEM format, by their serial numbers
-// (hexadecimal, as CertificateFacts has them). Errors as MakeCertificate().
+// (hexadecimal, as in CertificateFacts). Errors as MakeCertificate().
 absl::StatusOr<std::string> MakeRevocationList(
     const CertifiedKey& authority, const std::vector<std::string>& serials,
     const Validity& validity);
